@@ -1,0 +1,206 @@
+"""The device's end of the wire: what all its cables share.
+
+Identity, keys, command ledger, events, owner and clock are here; ``device_port`` is one cable with its
+session. What a request asks for is put to the executor, which is the device's core.
+"""
+
+import struct
+
+from sabot_protocol import frame, ticks
+from sabot_protocol.codec import CODEC, Codec, enum_number
+from sabot_protocol.errors import Refusal
+from sabot_protocol.events import EventStore
+from sabot_protocol.keys import DEVICE, Keys
+from sabot_protocol.ledger import Ledger
+from sabot_protocol.mac import same
+from sabot_protocol.memory import COMMAND_SLOTS, Memory, load_all
+from sabot_protocol.schema_hash import SCHEMA_HASH
+from sabot_protocol.session import role_proof
+
+NOBODY = bytes(8)
+
+OBSERVER = enum_number("Role", "observer")
+UNKNOWN_TIME = enum_number("ClockQuality", "unknown")
+TIME_SET = enum_number("ClockQuality", "set")
+TIME_STALE = enum_number("ClockQuality", "stale")
+
+STALE_AFTER_S = 24 * 3600  # since the host last set the clock
+MAX_BAD_CREDENTIALS = 5
+LOCK_OUT_S = 60
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sabot_protocol.codec import Value, Values
+    from sabot_protocol.device_port import DevicePort
+
+
+class Caller:
+    """Who asks: the host, and the role it has at this moment."""
+
+    def __init__(self, host_id: bytes, role: int, is_owner: bool) -> None:
+        self.host_id = host_id
+        self.role = role
+        self.is_owner = is_owner
+
+
+class Executor:
+    """What the device's core must offer. This one can do nothing and says so."""
+
+    def status(self) -> "tuple[int, int, int, int, int, int]":
+        """(shuffler state, shoe state, fault, status flags, round id, stack)."""
+        return 0, 0, 0, 0, 0, 0
+
+    def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
+        """Carry out a request that the schema allows this caller; return the answer's values.
+
+        The answer says that it was accepted and begun; what comes of it is told by events.
+        Refusal says why not, and then nothing has happened.
+        """
+        raise Refusal("not_supported")
+
+
+class Identity:
+    """What a device says of itself before anybody has proved anything."""
+
+    def __init__(self, serial: bytes, model: str, version: str, flags: int = 0) -> None:
+        self.serial = serial
+        self.model = model
+        self.version = version
+        self.flags = flags
+
+
+class DeviceEnd:
+    """Everything the device's ports share."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        memory: Memory,
+        executor: Executor,
+        random: "Callable[[int], bytes]",
+        now: int,
+        boot_reason: int = enum_number("BootReason", "power"),
+        window: int = 16,
+        max_payload: int = frame.MAX_PAYLOAD,
+        event_capacity: int = 64,
+        codec: Codec = CODEC,
+        schema_hash: bytes = SCHEMA_HASH,
+    ) -> None:
+        self.identity = identity
+        self.executor = executor
+        self.codec = codec
+        self.schema_hash = schema_hash
+        self.random = random
+        self.window = window
+        self.max_payload = max_payload
+        self.keys = Keys(memory)
+        self.owner: DevicePort | None = None
+        self.bad_credentials = 0
+        self.locked_until: int | None = None
+        self.handshakes = 0
+        self._now = now
+        self._uptime_s = 0
+        self._uptime_ms = 0
+        self._utc: tuple[int, int, int] | None = None  # seconds, ms, at this uptime (ms)
+        self._utc_set_s = 0
+        names = ["boot", "events", "hosts"] + ["command.%d" % slot for slot in range(COMMAND_SLOTS)]
+        records = load_all(memory, names)
+        if records is None:  # damaged: a new memory id tells every host that all is forgotten
+            records = {}
+            for name in names:
+                memory.save(name, b"")
+        boot = records.get("boot", b"")
+        if boot:
+            self.memory_id = boot[:4]
+            self.boot_id = struct.unpack_from("<I", boot, 4)[0] + 1
+        else:
+            self.memory_id = random(4)
+            self.boot_id = 1
+        memory.save("boot", self.memory_id + struct.pack("<I", self.boot_id))
+        self.ledger = Ledger(memory, records)
+        self.events = EventStore(memory, records, self.boot_id, event_capacity)
+        self.emit("booted", boot_reason)
+
+    def emit(self, name: str, *values: "Value") -> int:
+        """Report something; it reaches the owner exactly once, or is named in a gap."""
+        message = self.codec.named(name)
+        seconds, ms, quality = self.utc()
+        head = struct.pack("<IIIH", self.boot_id, self._now, seconds, ms)
+        return self.events.add(message.id, quality, head + message.pack(values))
+
+    def owner_id(self) -> bytes:
+        """The host id of the owner, zeros if there is none."""
+        return NOBODY if self.owner is None else self.owner.host_id
+
+    def set_owner(self, port: "DevicePort | None") -> None:
+        """Change who owns the device, and report it if the host is another one."""
+        before = self.owner_id()
+        if self.owner is not None and self.owner is not port:
+            self.owner.role = OBSERVER
+        self.owner = port
+        if self.owner_id() != before:
+            self.emit("owner_changed", self.owner_id())
+
+    # -- time -----------------------------------------------------------------------------------
+
+    def tick(self, now: int) -> None:
+        """Let time go on; ports do this with every call."""
+        passed = ticks.diff(now, self._now)
+        if passed <= 0:
+            return
+        self._now = now
+        self._uptime_ms += passed
+        while self._uptime_ms >= 1000:
+            whole = self._uptime_ms // 1000
+            self._uptime_s += whole
+            self._uptime_ms -= whole * 1000
+        if self.locked_until is not None and self._uptime_s >= self.locked_until:
+            self.locked_until = None
+            self.bad_credentials = 0
+
+    def uptime_s(self) -> int:
+        """Seconds since this boot."""
+        return self._uptime_s
+
+    def utc(self) -> tuple[int, int, int]:
+        """UTC as (seconds, milliseconds, quality); zeros while the time is unknown."""
+        if self._utc is None:
+            return 0, 0, UNKNOWN_TIME
+        seconds, ms, at_ms = self._utc
+        ms += self._uptime_ms - at_ms
+        seconds += self._uptime_s - self._utc_set_s
+        if ms < 0:
+            seconds, ms = seconds - 1, ms + 1000
+        elif ms >= 1000:
+            seconds, ms = seconds + 1, ms - 1000
+        stale = self._uptime_s - self._utc_set_s > STALE_AFTER_S
+        return seconds, ms, TIME_STALE if stale else TIME_SET
+
+    def set_clock(self, utc_s: int, utc_ms: int) -> None:
+        """Take the host's time."""
+        before, _, quality = self.utc()
+        self._utc = (utc_s, utc_ms, self._uptime_ms)
+        self._utc_set_s = self._uptime_s
+        step = utc_s - before if quality != UNKNOWN_TIME else 0
+        step = max(-0x80000000, min(0x7FFFFFFF, step))
+        if step or quality != TIME_SET:
+            self.emit("clock_changed", step, TIME_SET)
+
+    # -- credentials ----------------------------------------------------------------------------
+
+    def check_credential(self, role: int, proof: bytes, transcript_hash: bytes, request: int) -> None:
+        """Refusal unless ``proof`` shows the role's key."""
+        if self.locked_until is not None:
+            raise Refusal("locked_out", (self.locked_until - self._uptime_s,))
+        key = self.keys.get(role)
+        if key is None or role == DEVICE:
+            raise Refusal("no_such_key", (role,))
+        if not same(proof, role_proof(key, transcript_hash, request, role)):
+            self.bad_credentials += 1
+            if self.bad_credentials >= MAX_BAD_CREDENTIALS:
+                self.locked_until = self._uptime_s + LOCK_OUT_S
+                raise Refusal("locked_out", (LOCK_OUT_S,))
+            raise Refusal("bad_credential", (MAX_BAD_CREDENTIALS - self.bad_credentials,))
+        self.bad_credentials = 0

@@ -1,0 +1,440 @@
+"""One cable of a device: frames in and out, one proved session at a time.
+
+Bytes and times go in, bytes come out. A new handshake replaces the running session only once it is proved.
+Each request is checked here against the schema (version, owner, role, values) before the device's core
+sees it, and commands go through the ledger, so that a repeated one is answered and not executed again.
+"""
+
+import struct
+
+from sabot_protocol import frame, ledger, ticks
+from sabot_protocol.codec import Message, enum_number
+from sabot_protocol.device_end import NOBODY, OBSERVER, Caller, DeviceEnd
+from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
+from sabot_protocol.keys import DEVICE
+from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, REQUEST, Link
+from sabot_protocol.mac import same
+from sabot_protocol.record import Record
+from sabot_protocol.session import (
+    CLEAR_TO_DEVICE,
+    CLEAR_TO_HOST,
+    NONCE_SIZE,
+    PROOF_SIZE,
+    SEALED_TO_DEVICE,
+    SEALED_TO_HOST,
+    Session,
+    device_proof,
+    host_proof,
+    provision_proof,
+    session_id,
+    transcript,
+    wrap_key,
+)
+
+RESOLVE = 0x01  # a request's mark: tell what became of it, never execute it
+
+TABLE = enum_number("Role", "table")
+SERVICE = enum_number("Role", "service")
+OWNER_MODE = enum_number("AttachMode", "owner")
+PROVISIONED_FLAG = 0x0001
+HINT_EVERY_MS = 200  # at most one "no session" in this time
+TRACE_PAGE = 10
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_protocol.codec import Values
+
+
+class DevicePort:
+    """One cable of the device, with the session that runs over it."""
+
+    def __init__(self, device: DeviceEnd) -> None:
+        self.device = device
+        self.record = Record()
+        self.link: Link | None = None
+        self.host_id = NOBODY
+        self.host_run = 0
+        self.role = OBSERVER
+        self._role_until: int | None = None  # uptime in seconds
+        self._attached = False
+        self._limited = False  # versions do not match: only frozen messages
+        self._position: tuple[int, int] = (0, 0)  # the last event sent: (boot id, n)
+        self._decoder = frame.Decoder()
+        self._clear_out: list[bytearray] = []
+        self._answers: list[tuple[int, int, int, bytes]] = []  # message, status, number, body
+        self._pending: tuple[bytes, bytes, bytes, Values] | None = None  # hello, challenge, hash, said
+        self._proved = b""
+        self._hinted_at: int | None = None
+
+    # -- bytes in and out -----------------------------------------------------------------------
+
+    def receive(self, data: bytes, now: int) -> None:
+        """Take bytes from the cable."""
+        self.device.tick(now)
+        record = self.record
+        for payload, why in self._decoder.feed(data):
+            if payload is None:
+                record.count("bad_" + str(why))
+                continue
+            record.frames_in += 1
+            way = payload[0]
+            if way == SEALED_TO_DEVICE:
+                self._sealed(payload, now)
+            elif way == CLEAR_TO_DEVICE:
+                self._clear(payload, now)
+            elif way in (SEALED_TO_HOST, CLEAR_TO_HOST):
+                record.reflected += 1
+            else:
+                record.malformed += 1
+
+    def poll(self, now: int) -> bytes:
+        """The bytes to put on the cable now. Call it after ``receive``, after ``emit`` and when due."""
+        self.device.tick(now)
+        frames = self._clear_out
+        self._clear_out = []
+        link = self.link
+        if link is not None:
+            self._expire_role()
+            self._fill(link)
+            frames += link.poll(now)
+            if link.failure is not None:
+                self._drop_session()
+        if not frames:
+            return b""
+        return b"".join(frames)
+
+    def deadline(self) -> int | None:
+        """The tick at which ``poll`` is due by itself, or None."""
+        return None if self.link is None else self.link.deadline()
+
+    def close(self) -> None:
+        """The cable is gone, and with it the session."""
+        self._drop_session()
+
+    def _fill(self, link: Link) -> None:
+        """Put answers, then events, into the window; answers always find a place."""
+        room = link.room()
+        while self._answers and room > 0:
+            message, status, number, body = self._answers.pop(0)
+            link.send(ANSWER, message, status, number, body)
+            room -= 1
+        if not self._attached:
+            return
+        events = self.device.events
+        while room > link.window // 4:
+            boot, n = self._position
+            gap = events.gap_after(boot, n)
+            if gap is not None:
+                reason, size, from_boot, from_n, to_boot, to_n = gap
+                link.send(GAP, 0, reason, size, struct.pack("<IIII", from_boot, from_n, to_boot, to_n))
+                self._position = (to_boot, to_n - 1)
+            else:
+                if boot != events.boot_id:
+                    n = 0
+                if n >= events.last:
+                    return
+                n += 1
+                message, quality, body = events.get(n)
+                link.send(EVENT, message, quality, n, body)
+                self._position = (events.boot_id, n)
+            room -= 1
+
+    # -- handshake ------------------------------------------------------------------------------
+
+    def _clear(self, payload: bytes, now: int) -> None:
+        message = self.device.codec.find(payload[1]) if len(payload) > 1 else None
+        if message is None or message.kind != "clear":
+            self.record.malformed += 1
+            return
+        fields = payload[2:]
+        try:
+            values = message.unpack(fields)
+        except FieldError:
+            self.record.malformed += 1
+            return
+        if message.name == "identify":
+            self._say("identity", self._identity())
+        elif message.name == "provision":
+            self._provision(values[0], values[1])
+        elif message.name == "hello":
+            self._hello(fields, values)
+        elif message.name == "prove":
+            self._prove(values[0], values[1], now)
+        else:
+            self.record.malformed += 1
+
+    def _say(self, name: str, values: "Values") -> None:
+        message = self.device.codec.named(name)
+        self._clear_out.append(frame.encode(bytes((CLEAR_TO_HOST, message.id)) + message.pack(values)))
+        self.record.frames_out += 1
+
+    def _refuse(self, nonce: bytes, error: str) -> None:
+        self._say("refused", (nonce, self.device.codec.error_named(error).id))
+
+    def _identity(self) -> "Values":
+        device = self.device
+        flags = device.identity.flags & ~PROVISIONED_FLAG
+        if device.keys.get(DEVICE) is not None:
+            flags |= PROVISIONED_FLAG
+        return (
+            device.codec.version[0], device.codec.version[1], device.schema_hash, flags,
+            device.boot_id, device.memory_id, device.window, device.max_payload,
+            device.identity.serial, device.identity.model, device.identity.version,
+        )
+
+    def _provision(self, nonce: bytes, key: bytes) -> None:
+        held = self.device.keys.get(DEVICE)
+        if held is None:
+            if same(key, bytes(len(key))):
+                self._refuse(nonce, "bad_proof")  # an all-zero key is nobody's secret
+                return
+            try:
+                self.device.keys.set(DEVICE, key)
+            except MemoryFailed:
+                self._refuse(nonce, "memory_failed")
+                return
+            self.device.emit("key_changed", DEVICE)
+        elif not same(held, key):
+            self._refuse(nonce, "already_provisioned")
+            return
+        self._say("provisioned", (provision_proof(key, nonce, self.device.identity.serial),))
+
+    def _hello(self, fields: bytes, said: "Values") -> None:
+        device = self.device
+        key = device.keys.get(DEVICE)
+        if key is None:
+            self._refuse(said[0], "not_provisioned")
+            return
+        if self._pending is None or self._pending[0] != fields:
+            self.record.handshakes += 1
+            device.handshakes += 1
+            challenge = device.codec.named("challenge").pack((
+                bytes(PROOF_SIZE), said[0], device.random(NONCE_SIZE), device.handshakes, device.boot_id,
+                device.memory_id, device.identity.serial, device.codec.version[0],
+                device.codec.version[1], device.schema_hash, device.window, device.max_payload,
+            ))[PROOF_SIZE:]
+            self._pending = (fields, challenge, transcript(fields, challenge), said)
+        challenge = device_proof(key, self._pending[2]) + self._pending[1]
+        id = device.codec.named("challenge").id
+        self._clear_out.append(frame.encode(bytes((CLEAR_TO_HOST, id)) + challenge))
+        self.record.frames_out += 1
+
+    def _prove(self, session: int, proof: bytes, now: int) -> None:
+        if self.link is not None and session == self.link.session.id and same(proof, self._proved):
+            self.link.speak()  # our first packet was lost
+            return
+        key = self.device.keys.get(DEVICE)
+        if key is None or self._pending is None or session != session_id(self._pending[2]):
+            self.record.bad_proofs += 1
+            return
+        _, _, hash, said = self._pending
+        if not same(proof, host_proof(key, hash)):
+            self.record.bad_proofs += 1
+            self._refuse(said[0], "bad_proof")
+            return
+        self._pending = None
+        self._replace_session(Session(key, hash, False), proof, said, now)
+
+    def _replace_session(self, session: Session, proof: bytes, said: "Values", now: int) -> None:
+        _, host_id, run, major, minor, hash, window, max_payload = said
+        if host_id != self.host_id:
+            self._drop_session()
+        device = self.device
+        self.link = Link(session, device.window, window, max_payload, self.record, now)
+        self.link.speak()
+        self.record.sessions += 1
+        self.host_id = host_id
+        self.host_run = run
+        self.role = OBSERVER
+        self._role_until = None
+        self._attached = False
+        self._answers = []
+        self._proved = proof
+        own_major, own_minor = device.codec.version
+        self._limited = major != own_major or (minor == own_minor and hash != device.schema_hash)
+
+    def _drop_session(self) -> None:
+        self.link = None
+        self._attached = False
+        self._answers = []
+        self._proved = b""
+        if self.device.owner is self:
+            self.device.set_owner(None)
+        self.role = OBSERVER
+        self._role_until = None
+        self.host_id = NOBODY
+
+    # -- sealed packets -------------------------------------------------------------------------
+
+    def _sealed(self, payload: bytes, now: int) -> None:
+        link = self.link
+        if link is None or (len(payload) > 2 and payload[1] | payload[2] << 8 != link.session.id):
+            self.record.foreign += 1
+            due = self._hinted_at is None or ticks.diff(now, self._hinted_at) >= HINT_EVERY_MS
+            if due and len(payload) > 2:
+                self._hinted_at = now
+                self._say("no_session", (self.device.boot_id, payload[1] | payload[2] << 8))
+            return
+        if len(self._answers) >= 2 * self.device.window:
+            self.record.busy += 1  # the host does not take its answers; it will send this again
+            return
+        for kind, message, mark, number, body in link.receive(payload, now):
+            if kind == REQUEST:
+                self._request(message, mark, number, body)
+            elif kind == EVENT_ACK and self.device.owner is self and len(body) >= 4:
+                self.device.events.acknowledge(struct.unpack_from("<I", body)[0], number)
+            else:
+                self.record.malformed += 1
+
+    def _request(self, id: int, mark: int, number: int, body: bytes) -> None:
+        message = self.device.codec.find(id)
+        if message is None or message.kind not in ("query", "command"):
+            self._answer(number, id, self._details(Refusal("unknown_message", (id,))))
+        elif message.kind == "query":
+            answer, outcome = self._decide(message, number, body)
+            self._answer(number, answer, outcome)
+        else:
+            self._command(message, mark, number, body)
+
+    def _answer(self, number: int, message: int, outcome: "tuple[int, bytes]") -> None:
+        self._answers.append((message, outcome[0], number, outcome[1]))
+
+    def _command(self, message: Message, mark: int, number: int, body: bytes) -> None:
+        """Execute a command once; whatever was decided of it is in the ledger before it is answered."""
+        device = self.device
+        refusal = None
+        if device.owner is not self:
+            refusal = Refusal("not_owner", (device.owner_id(),))
+        else:
+            found = device.ledger.look(self.host_id, number)
+            if found == ledger.EXECUTED:
+                self.record.repeats += 1
+                answer, status, details = device.ledger.answer(self.host_id, number)
+                self._answer(number, answer, (status, details))
+                return
+            if found == ledger.INTERRUPTED:
+                refusal = Refusal("interrupted")
+            elif found == ledger.FORGOTTEN:
+                refusal = Refusal("forgotten")
+            elif mark & RESOLVE:
+                known = device.ledger.knows(self.host_id)
+                refusal = Refusal("not_executed" if known else "forgotten")
+        if refusal is not None:
+            self._answer(number, message.id, self._details(refusal))
+            return
+        answer, outcome = self._decide(message, number, body)
+        try:
+            device.ledger.finish(self.host_id, number, answer, outcome[0], outcome[1])
+        except MemoryFailed:
+            answer, outcome = message.id, self._details(Refusal("memory_failed"))
+        self._answer(number, answer, outcome)
+
+    def _decide(self, message: Message, number: int, body: bytes) -> "tuple[int, tuple[int, bytes]]":
+        """Check a request and carry it out: the answer's id, status and body."""
+        device = self.device
+        try:
+            values = self._check(message, body)
+            if message.kind == "command":
+                device.ledger.begin(self.host_id, number)
+            answer = device.codec.named(message.answer)
+            return answer.id, (0, answer.pack(self._carry_out(message.name, values, number)))
+        except Refusal as refusal:
+            return message.id, self._details(refusal)
+        except MemoryFailed:
+            return message.id, self._details(Refusal("memory_failed"))
+
+    def _details(self, refusal: Refusal) -> "tuple[int, bytes]":
+        error = self.device.codec.error_named(refusal.error)
+        return error.id, error.pack(refusal.values)
+
+    def _check(self, message: Message, body: bytes) -> "Values":
+        """The request's values, if version, role and schema allow it."""
+        if self._limited and not message.frozen:
+            raise Refusal("version_mismatch", self.device.codec.version)
+        if not message.roles >> self.role & 1:
+            raise Refusal("wrong_role", (self.role,))
+        try:
+            return message.unpack(body)
+        except FieldError as error:
+            raise Refusal("bad_field", (error.index,)) from error
+
+    # -- requests the wire itself answers -------------------------------------------------------
+
+    def _carry_out(self, name: str, values: "Values", number: int) -> "Values":
+        device = self.device
+        if name == "status":
+            shuffler, shoe, fault, flags, round_id, stack = device.executor.status()
+            seconds, _, quality = device.utc()
+            return device.uptime_s(), seconds, quality, shuffler, shoe, fault, flags, round_id, stack
+        if name == "attach":
+            return self._attach(values[0], (values[1], values[2]))
+        if name == "detach":
+            self._detach()
+            return ()
+        if name == "elevate":
+            return self._elevate(values[0], values[1], values[2], number)
+        if name == "set_key":
+            self._set_key(values[0], values[1], number)
+            return ()
+        if name == "set_clock":
+            device.set_clock(values[0], values[1])
+            return ()
+        if name == "counters":
+            return (self.record.counters(),)
+        if name == "trace":
+            return self.record.kept(), self.record.headers(values[0], TRACE_PAGE)
+        caller = Caller(self.host_id, self.role, device.owner is self)
+        return device.executor.execute(name, values, caller)
+
+    def _attach(self, mode: int, position: "tuple[int, int]") -> "Values":
+        device = self.device
+        if mode == OWNER_MODE:
+            holder = device.owner
+            if holder is not None and holder is not self and holder.host_id != self.host_id:
+                raise Refusal("owner_held", (holder.host_id,))
+            device.set_owner(self)
+            if self.role == OBSERVER:
+                self.role = TABLE
+        elif device.owner is self:
+            self._detach()
+        self._attached = True
+        self._position = position
+        book = device.ledger
+        return mode, 1 if book.knows(self.host_id) else 0, book.newest(self.host_id), device.owner_id()
+
+    def _detach(self) -> None:
+        self._attached = False
+        if self.device.owner is self:
+            self.device.set_owner(None)
+        self._set_role(OBSERVER, None)
+
+    def _elevate(self, role: int, seconds: int, proof: bytes, request: int) -> "Values":
+        base = TABLE if self.device.owner is self else OBSERVER
+        if role == base:
+            self._set_role(base, None)
+            return role, 0
+        assert self.link is not None
+        self.device.check_credential(role, proof, self.link.session.transcript, request)
+        self._set_role(role, self.device.uptime_s() + seconds)
+        return role, seconds
+
+    def _set_role(self, role: int, until: int | None) -> None:
+        if role != self.role:
+            self.device.emit("role_changed", self.host_id, role)
+        self.role = role
+        self._role_until = until
+
+    def _expire_role(self) -> None:
+        if self._role_until is not None and self.device.uptime_s() >= self._role_until:
+            self._set_role(TABLE if self.device.owner is self else OBSERVER, None)
+
+    def _set_key(self, slot: int, wrapped: bytes, request: int) -> None:
+        """An empty role's key may be set by the owner; one that is set, by service only."""
+        device_key = self.device.keys.get(DEVICE)
+        assert self.link is not None
+        assert device_key is not None
+        if self.role != SERVICE and (slot == DEVICE or self.device.keys.get(slot) is not None):
+            raise Refusal("wrong_role", (self.role,))
+        key = wrap_key(device_key, self.link.session.transcript, request, slot, wrapped)
+        self.device.keys.set(slot, key)
+        self.device.emit("key_changed", slot)

@@ -1,0 +1,468 @@
+"""The host's end of the wire: requests with their answers, events exactly once, across reconnects.
+
+Bytes and times go in; bytes and happenings come out. The cable, the clock, the disk and the decision when
+to try again belong to the caller.
+
+What becomes of a request that was under way when the session ended:
+
+  a query                          is asked again
+  a command, the device still in
+  the same boot                    is sent again with the same number: executed once, or already was
+  a command, device rebooted       is sent again to be *resolved*: the device's ledger says executed (with
+                                   the answer), not executed, or interrupted; it is never executed then
+  a command the device forgot      fails as ``forgotten``: nobody can say, and nobody guesses
+"""
+
+import struct
+
+from sabot_protocol import frame, ticks
+from sabot_protocol.codec import CODEC, Codec, Message, enum_number
+from sabot_protocol.device_port import RESOLVE
+from sabot_protocol.errors import FrameTooLong, NotAllowed, UnknownMessage
+from sabot_protocol.handshake import Handshake, read_clear
+from sabot_protocol.happenings import (
+    Answered,
+    AttachRefused,
+    Down,
+    EventArrived,
+    Failed,
+    Gap,
+    Happening,
+    Up,
+)
+from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, REQUEST, Link
+from sabot_protocol.numbers import Numbers
+from sabot_protocol.record import Record
+from sabot_protocol.schema_hash import SCHEMA_HASH
+from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST, SEALED_TO_DEVICE, SEALED_TO_HOST
+
+# Why a request fails without the device's answer.
+TIMED_OUT = "timed_out"  # no answer in the time given; resolve() tells what became of a command
+DEVICE_REBOOTED = "device_rebooted"  # it was never sent, and the device has rebooted: not executed
+FORGOTTEN = "forgotten"  # the device no longer knows this host's commands
+VERSION_MISMATCH = "version_mismatch"  # the device's version does not have this message: not executed
+TOO_LONG = "too_long"  # it does not fit the device's frames: not executed
+
+# Why a session ends, besides the names of link and handshake.
+CLOSED = "closed"  # by this end
+CABLE_LOST = "cable_lost"
+OUT_OF_STEP = "events_out_of_step"  # the device skipped an event without saying so
+
+MEMORY_LOST = enum_number("GapReason", "memory_lost")
+OWNER = enum_number("AttachMode", "owner")
+OBSERVER = enum_number("AttachMode", "observer")
+MAX_REQUESTS = 1024
+EVENT_HEADER = "<IIIH"  # boot id, ticks, UTC seconds and milliseconds
+EVENT_HEADER_SIZE = 14
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class _Asked:
+    """A request until it ends."""
+
+    def __init__(self, number: int, message: Message, body: bytes, boot_id: int) -> None:
+        self.number = number
+        self.message = message
+        self.body = body
+        self.boot_id = boot_id  # of the device when it was asked; 0 if not known then
+        self.memory_id = b""  # of the device it was first sent to; empty until then
+        self.mark = 0
+        self.expires: int | None = None
+
+
+class HostEnd:
+    """One host's end of one device's wire."""
+
+    def __init__(
+        self,
+        key: bytes,
+        numbers: Numbers,
+        random: "Callable[[int], bytes]",
+        serial: bytes | None = None,
+        window: int = 16,
+        codec: Codec = CODEC,
+        schema_hash: bytes = SCHEMA_HASH,
+    ) -> None:
+        self.record = Record()
+        self.boot_id = 0
+        self.memory_id = b""
+        self.position = (0, 0)  # the last event or gap passed on: (boot id, n)
+        self._key = key
+        self._numbers = numbers
+        self._random = random
+        self._serial = serial
+        self._window = window
+        self._codec = codec
+        self._schema_hash = schema_hash
+        self._run = struct.unpack("<I", random(4))[0]
+        self._mode = OWNER
+        self._decoder = frame.Decoder()
+        self._handshake: Handshake | None = None
+        self._candidate: Link | None = None  # proved by the device, not yet by a packet of it
+        self._link: Link | None = None
+        self._limited = False
+        self._rebooted = False
+        self._known = False  # the device's ledger holds the truth of this host
+        self._attaching = 0  # the attach request's number while it is not answered
+        self._up = False
+        self._asked: dict[int, _Asked] = {}
+        self._unsent: list[int] = []
+        self._unanswered = 0  # in this session
+        self._soonest: int | None = None  # when the next request may expire
+        self._acknowledged: tuple[int, int] | None = None
+        self._say_acknowledged = False
+        self._happened: list[Happening] = []
+
+    # -- the session ----------------------------------------------------------------------------
+
+    @property
+    def up(self) -> bool:
+        """Whether the device takes requests now."""
+        return self._up
+
+    @property
+    def transcript(self) -> bytes:
+        """The running session's transcript hash, which role proofs and wrapped keys are bound to."""
+        if self._link is None:
+            raise NotAllowed("there is no session: connect first")
+        return self._link.session.transcript
+
+    def start_from(self, memory_id: bytes, boot_id: int, n: int) -> None:
+        """Before the first connect: the last event that is on disk, and whose memory it came from."""
+        self.memory_id = memory_id
+        self.boot_id = boot_id
+        self.position = (boot_id, n)
+
+    def connect(self, now: int, mode: int = OWNER) -> None:
+        """A cable is there: begin a session. ``Up``, ``AttachRefused`` or ``Down`` follows."""
+        self._mode = mode
+        self._forget_session()
+        self._decoder = frame.Decoder()
+        self._shake(now)
+
+    def disconnect(self, reason: str = CLOSED) -> None:
+        """The cable is gone, or nobody wants it any more. Requests wait for the next session."""
+        had_one = self._link is not None or self._handshake is not None
+        self._forget_session()
+        if had_one:
+            self._happened.append(Down(reason))
+
+    def attach(self, mode: int) -> None:
+        """After ``AttachRefused``: ask again, in this mode."""
+        if self._link is None:
+            raise NotAllowed("there is no session: connect first")
+        self._mode = mode
+        self._ask_to_attach(self._link)
+
+    def _forget_session(self) -> None:
+        self._link = None
+        self._candidate = None
+        self._handshake = None
+        self._attaching = 0
+        self._up = False
+
+    def _shake(self, now: int) -> None:
+        self.record.handshakes += 1
+        self._candidate = None
+        self._handshake = Handshake(
+            self._codec, self._schema_hash, self._key, self._numbers.host_id, self._run, self._window,
+            self._random, self._serial, now,
+        )
+
+    def _check_handshake(self) -> None:
+        """A failed handshake ends the attempt; a running session goes on without it."""
+        handshake = self._handshake
+        if handshake is not None and handshake.failure is not None:
+            self._handshake = None
+            self._candidate = None
+            if self._link is None:
+                self._happened.append(Down(handshake.failure))
+
+    def _adopt(self, link: Link) -> None:
+        """The device has spoken in the new session: it replaces the old one."""
+        said = self._handshake
+        assert said is not None
+        self._forget_session()
+        self._link = link
+        self.record.sessions += 1
+        if self.memory_id and said.memory_id != self.memory_id:
+            self._happened.append(Gap(MEMORY_LOST, None, self.position, (said.boot_id, 1)))
+            self.position = (0, 0)
+            self._acknowledged = None
+        before = (self.memory_id, self.boot_id)
+        self._rebooted = self.boot_id != 0 and before != (said.memory_id, said.boot_id)
+        self.memory_id = said.memory_id
+        self.boot_id = said.boot_id
+        self._said = said
+        own_major, own_minor = self._codec.version
+        major, minor = said.version
+        self._limited = major != own_major or (minor == own_minor and said.schema_hash != self._schema_hash)
+        self._unanswered = 0
+        self._say_acknowledged = self._acknowledged is not None
+        self._ask_to_attach(link)
+
+    def _ask_to_attach(self, link: Link) -> None:
+        attach = self._codec.named("attach")
+        self._attaching = self._numbers.take()
+        link.send(REQUEST, attach.id, 0, self._attaching, attach.pack((self._mode,) + self.position))
+
+    def _attached(self, status: int, body: bytes) -> None:
+        self._attaching = 0
+        if status:
+            self._happened.append(AttachRefused(status, body))
+            return
+        mode, known, _, _ = self._codec.named("attached").unpack(body)
+        said = self._said
+        self._known = known == 1
+        self._up = True
+        self._unsent = sorted(self._asked)
+        self._happened.append(
+            Up(
+                said.serial, said.boot_id, said.memory_id, said.version, self._rebooted, self._limited,
+                mode == OWNER,
+            )
+        )
+
+    # -- requests -------------------------------------------------------------------------------
+
+    def request(self, message: int, body: bytes, now: int, timeout_ms: int | None = None) -> int:
+        """Ask the device; the number returned comes back with ``Answered`` or ``Failed``.
+
+        Asked while there is no session, it is sent in the next one.
+        """
+        found = self._codec.find(message)
+        if found is None or found.kind not in ("query", "command"):
+            raise UnknownMessage("message 0x%02x is not a request" % message)
+        if self._up and not self._in_version(found):
+            raise NotAllowed(
+                "the device speaks version %d.%d, which does not have '%s' as %d.%d does: update it"
+                % (self._said.version + (found.name,) + self._codec.version)
+            )
+        if len(self._asked) >= MAX_REQUESTS:
+            raise NotAllowed("%d requests are waiting already: take their answers first" % MAX_REQUESTS)
+        return self._ask(_Asked(self._numbers.take(), found, body, self.boot_id), now, timeout_ms)
+
+    def resolve(
+        self, number: int, message: int, memory_id: bytes, now: int, timeout_ms: int | None = None
+    ) -> None:
+        """Ask what became of an earlier command: its number, and the memory id of the device then."""
+        found = self._codec.find(message)
+        if found is None or found.kind != "command":
+            raise UnknownMessage("message 0x%02x is not a command" % message)
+        asked = _Asked(number, found, b"", 0)
+        asked.mark = RESOLVE
+        asked.memory_id = memory_id
+        self._ask(asked, now, timeout_ms)
+
+    def abandon(self, number: int) -> None:
+        """Nobody waits for this answer any more. A command sent may still be executed."""
+        self._asked.pop(number, None)
+
+    def waiting(self) -> int:
+        """How many requests have not ended."""
+        return len(self._asked)
+
+    def acknowledge(self, boot_id: int, n: int) -> None:
+        """Everything up to this event is on disk; the device is told, also after a reconnect."""
+        self._acknowledged = (boot_id, n)
+        self._say_acknowledged = True
+
+    def take(self) -> list[Happening]:
+        """What has happened since the last call, in order."""
+        happened = self._happened
+        self._happened = []
+        return happened
+
+    def _ask(self, asked: _Asked, now: int, timeout_ms: int | None) -> int:
+        if timeout_ms is not None:
+            asked.expires = ticks.add(now, timeout_ms)
+            if self._soonest is None or ticks.diff(asked.expires, self._soonest) < 0:
+                self._soonest = asked.expires
+        self._asked[asked.number] = asked
+        self._unsent.append(asked.number)
+        return asked.number
+
+    def _in_version(self, message: Message) -> bool:
+        return message.frozen or (not self._limited and message.minor <= self._said.version[1])
+
+    def _unfit(self, asked: _Asked) -> str | None:
+        """Why a request must not be sent in this session, or None. A command may become a question."""
+        if not self._in_version(asked.message):
+            return VERSION_MISMATCH
+        if asked.message.kind != "command":
+            return None
+        if asked.memory_id:  # it was sent before
+            if asked.memory_id != self.memory_id or not self._known:
+                return FORGOTTEN
+            if asked.boot_id != self.boot_id:
+                asked.mark = RESOLVE
+        elif asked.boot_id and asked.boot_id != self.boot_id:
+            return DEVICE_REBOOTED
+        return None
+
+    def _send_requests(self, link: Link) -> None:
+        while self._unsent and self._unanswered < link.window and link.room() > 0:
+            asked = self._asked.get(self._unsent.pop(0))
+            if asked is None:
+                continue
+            why = self._unfit(asked)
+            if why is None:
+                try:
+                    link.send(REQUEST, asked.message.id, asked.mark, asked.number, asked.body)
+                except FrameTooLong:
+                    why = TOO_LONG
+            if why is not None:
+                self._fail(asked.number, why)
+                continue
+            self._unanswered += 1
+            asked.memory_id = self.memory_id
+            if not asked.mark:
+                asked.boot_id = self.boot_id
+        if self._say_acknowledged and self._acknowledged is not None and link.room() > 0:
+            self._say_acknowledged = False
+            boot_id, n = self._acknowledged
+            link.send(EVENT_ACK, 0, 0, n, struct.pack("<I", boot_id))
+
+    def _fail(self, number: int, why: str) -> None:
+        del self._asked[number]
+        self._happened.append(Failed(number, why))
+
+    def _expire(self, now: int) -> None:
+        if self._soonest is None or ticks.diff(now, self._soonest) < 0:
+            return
+        self._soonest = None
+        for number in sorted(self._asked):
+            expires = self._asked[number].expires
+            if expires is None:
+                continue
+            if ticks.diff(now, expires) >= 0:
+                self._fail(number, TIMED_OUT)
+            elif self._soonest is None or ticks.diff(expires, self._soonest) < 0:
+                self._soonest = expires
+
+    # -- bytes in and out -----------------------------------------------------------------------
+
+    def receive(self, data: bytes, now: int) -> None:
+        """Take bytes from the cable."""
+        record = self.record
+        for payload, why in self._decoder.feed(data):
+            if payload is None:
+                record.count("bad_" + str(why))
+                continue
+            record.frames_in += 1
+            way = payload[0]
+            if way == SEALED_TO_HOST:
+                self._sealed(payload, now)
+            elif way == CLEAR_TO_HOST:
+                self._clear(payload, now)
+            elif way in (SEALED_TO_DEVICE, CLEAR_TO_DEVICE):
+                record.reflected += 1
+            else:
+                record.malformed += 1
+
+    def poll(self, now: int) -> bytes:
+        """The bytes to put on the cable now. Call it after ``receive``, after a request and when due."""
+        self._expire(now)
+        frames: list[bytearray] = []
+        if self._handshake is not None:
+            hello = self._handshake.poll(now)
+            if hello is not None:
+                frames.append(hello)
+                self.record.frames_out += 1
+            self._check_handshake()
+        link = self._link
+        if link is not None:
+            if self._up:
+                self._send_requests(link)
+            frames += link.poll(now)
+            if link.failure is not None:
+                self._link_failed(link.failure)
+        if not frames:
+            return b""
+        return b"".join(frames)
+
+    def deadline(self) -> int | None:
+        """The tick at which ``poll`` is due by itself, or None."""
+        due = self._soonest
+        for each in (self._link, self._handshake):
+            other = None if each is None else each.deadline()
+            if other is not None and (due is None or ticks.diff(other, due) < 0):
+                due = other
+        return due
+
+    def _link_failed(self, reason: str) -> None:
+        """The session is over; a handshake that was begun already goes on."""
+        self._link = None
+        self._attaching = 0
+        self._up = False
+        self._happened.append(Down(reason))
+
+    def _clear(self, payload: bytes, now: int) -> None:
+        said = read_clear(self._codec, payload)
+        if said is None:
+            self.record.malformed += 1
+            return
+        name, fields, values = said
+        handshake = self._handshake
+        if name == "no_session":
+            # Anybody could say this, so it ends nothing: it only makes us ask for a new session now.
+            if self._link is not None and values[1] == self._link.session.id and handshake is None:
+                self._shake(now)
+        elif handshake is not None:
+            handshake.receive(name, fields, values, now)
+            if handshake.session is not None and self._candidate is None:
+                self._candidate = Link(
+                    handshake.session, self._window, handshake.window, handshake.max_payload, self.record,
+                    now,
+                )
+            self._check_handshake()
+
+    def _sealed(self, payload: bytes, now: int) -> None:
+        link = self._link
+        session = payload[1] | payload[2] << 8 if len(payload) > 2 else -1
+        candidate = self._candidate
+        if candidate is not None and candidate.session.id == session:
+            delivered = candidate.receive(payload, now)
+            if not candidate.session.taken:
+                return
+            self._adopt(candidate)
+        elif link is not None:
+            delivered = link.receive(payload, now)
+        else:
+            self.record.foreign += 1
+            return
+        for kind, message, mark, number, body in delivered:
+            if kind == ANSWER:
+                self._answered(message, mark, number, body)
+            elif kind == EVENT and len(body) >= EVENT_HEADER_SIZE:
+                self._event(message, mark, number, body)
+            elif kind == GAP and len(body) >= 16:
+                from_boot, from_n, to_boot, to_n = struct.unpack_from("<IIII", body)
+                self._happened.append(Gap(mark, number or None, (from_boot, from_n), (to_boot, to_n)))
+                self.position = (to_boot, to_n - 1)
+            else:
+                self.record.malformed += 1
+
+    def _answered(self, message: int, status: int, number: int, body: bytes) -> None:
+        if number == self._attaching:
+            self._attached(status, body)
+            return
+        self._unanswered -= 1
+        if self._asked.pop(number, None) is None:
+            self.record.late_answers += 1
+        else:
+            self._happened.append(Answered(number, message, status, body))
+
+    def _event(self, message: int, quality: int, n: int, body: bytes) -> None:
+        boot_id, ticks_ms, utc_s, utc_ms = struct.unpack_from(EVENT_HEADER, body)
+        boot, last = self.position
+        if n != (last + 1 if boot_id == boot else 1) and boot:
+            self._link_failed(OUT_OF_STEP)
+            return
+        self.position = (boot_id, n)
+        self._happened.append(
+            EventArrived(boot_id, n, ticks_ms, utc_s, utc_ms, quality, message, body[EVENT_HEADER_SIZE:])
+        )

@@ -1,0 +1,131 @@
+"""The command ledger: what makes a command happen exactly once.
+
+A command is known by (host id, command number), whatever session it comes in. Before it is executed the
+ledger writes BEGUN to critical memory, afterwards its answer. So of each of the last sixteen commands it
+can say, also after a power cut: executed (with the answer), not executed, or interrupted half-way.
+What is older is told from its host's newest number: decided, answer forgotten.
+"""
+
+import struct
+
+from sabot_protocol.memory import COMMAND_SIZE, COMMAND_SLOTS, Memory
+
+# What the ledger says of a command.
+NEW = 0  # never seen: it may be executed
+EXECUTED = 1  # decided; the answer is here
+INTERRUPTED = 2  # begun, then the power went: nobody knows how far it got
+FORGOTTEN = 3  # decided once, the answer is no longer kept
+
+_BEGUN = 1
+_ENDED = 2
+_HEAD = "<8sIBBB"  # host id, number, state, status, message
+_HEAD_SIZE = 15
+MAX_ANSWER = COMMAND_SIZE - _HEAD_SIZE - 4
+_HOSTS = 8
+_SOMEBODY = bytes(8)  # stands in the table of hosts once a host had to be forgotten
+
+
+class _Entry:
+    def __init__(self, host_id: bytes, number: int) -> None:
+        self.host_id = host_id
+        self.number = number
+        self.state = _BEGUN
+        self.status = 0
+        self.message = 0
+        self.answer = b""
+
+
+class Ledger:
+    """The last commands and their answers, in critical memory."""
+
+    def __init__(self, memory: Memory, records: "dict[str, bytes]") -> None:
+        self._memory = memory
+        self._entries: list[_Entry | None] = [None] * COMMAND_SLOTS
+        self._next = 0
+        self._hosts: list[tuple[bytes, int]] = []
+        hosts = records.get("hosts", b"")
+        for at in range(0, len(hosts), 12):
+            self._hosts.append(struct.unpack_from("<8sI", hosts, at))
+        newest = -1
+        for slot in range(COMMAND_SLOTS):
+            record = records.get("command.%d" % slot)
+            if record:
+                entry = _Entry(b"", 0)
+                entry.host_id, entry.number, entry.state, entry.status, entry.message = struct.unpack_from(
+                    _HEAD, record
+                )
+                order = struct.unpack_from("<I", record, len(record) - 4)[0]
+                entry.answer = record[_HEAD_SIZE : len(record) - 4]
+                self._entries[slot] = entry
+                if order > newest:
+                    newest = order
+                    self._next = order + 1
+
+    def look(self, host_id: bytes, number: int) -> int:
+        """NEW, EXECUTED, INTERRUPTED or FORGOTTEN."""
+        entry = self._find(host_id, number)
+        if entry is not None:
+            return EXECUTED if entry.state == _ENDED else INTERRUPTED
+        return FORGOTTEN if number <= self.newest(host_id) else NEW
+
+    def answer(self, host_id: bytes, number: int) -> tuple[int, int, bytes]:
+        """The stored (message, status, body) of an EXECUTED command."""
+        entry = self._find(host_id, number)
+        assert entry is not None
+        return entry.message, entry.status, entry.answer
+
+    def knows(self, host_id: bytes) -> bool:
+        """Whether ``newest`` is the truth for this host: it is on record, or no host was ever forgotten."""
+        return self.newest(host_id) > 0 or self.newest(_SOMEBODY) == 0
+
+    def newest(self, host_id: bytes) -> int:
+        """The highest number of this host's commands on record, 0 if there is none."""
+        newest = 0
+        for known, number in self._hosts:
+            if known == host_id:
+                newest = number
+        for entry in self._entries:
+            if entry is not None and entry.host_id == host_id and entry.number > newest:
+                newest = entry.number
+        return newest
+
+    def begin(self, host_id: bytes, number: int) -> None:
+        """Write that the command is about to be executed."""
+        self._save(_Entry(host_id, number))
+
+    def finish(self, host_id: bytes, number: int, message: int, status: int, answer: bytes) -> None:
+        """Write the answer of a command: the one begun last, or one refused before it began."""
+        entry = _Entry(host_id, number)
+        entry.state = _ENDED
+        entry.message = message
+        entry.status = status
+        entry.answer = answer
+        self._save(entry)
+        self._next += 1
+
+    def _save(self, entry: _Entry) -> None:
+        slot = self._next % COMMAND_SLOTS
+        leaving = self._entries[slot]
+        if leaving is not None and leaving.host_id != entry.host_id:
+            self._keep_host(leaving.host_id)
+        head = struct.pack(_HEAD, entry.host_id, entry.number, entry.state, entry.status, entry.message)
+        self._memory.save("command.%d" % slot, head + entry.answer + struct.pack("<I", self._next))
+        self._entries[slot] = entry
+
+    def _find(self, host_id: bytes, number: int) -> _Entry | None:
+        for entry in self._entries:
+            if entry is not None and entry.number == number and entry.host_id == host_id:
+                return entry
+        return None
+
+    def _keep_host(self, host_id: bytes) -> None:
+        """Remember a host's newest number before its last record may be overwritten."""
+        newest = self.newest(host_id)
+        if (host_id, newest) in self._hosts:
+            return
+        hosts = [known for known in self._hosts if known[0] != host_id]
+        hosts.append((host_id, newest))
+        if len(hosts) > _HOSTS:
+            hosts = [(_SOMEBODY, 1)] + hosts[-(_HOSTS - 1) :]
+        self._memory.save("hosts", b"".join([struct.pack("<8sI", known, number) for known, number in hosts]))
+        self._hosts = hosts

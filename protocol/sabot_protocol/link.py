@@ -1,0 +1,283 @@
+"""The link: one session's messages, each delivered once and in order. Both ends use this class.
+
+It takes packets and times and gives frames and messages; it never sleeps, reads a clock or touches a
+port. It does not know which side it plays: sequence numbers, acknowledgements, timers and failures are
+the same both ways.
+
+Sending      at most ``window`` messages (advertised by the peer) are under way; the rest wait here.
+Acknowledging  every packet carries ``ack`` (the next sequence number wanted) and ``sack`` (bit i: also
+             have ack+1+i). A packet with nothing else to say is sent when none else is due in time.
+Lost         a message is sent again when a later transmission of ours is acknowledged and it is not (the
+             wire never reorders), or when the retransmission timer of RFC 6298 runs out. Every
+             transmission has a new packet counter.
+Ends         after MAX_SENDS transmissions of one message, after SILENCE_MS without an authentic packet,
+             or when the packet counter is spent: ``failure`` then holds the name, for good.
+"""
+
+from sabot_protocol import frame, ticks
+from sabot_protocol.errors import FrameTooLong
+from sabot_protocol.record import SENT, Record
+from sabot_protocol.session import MAX_COUNTER, OVERHEAD, Session
+
+# Kinds of sealed packet.
+BARE = 0  # nothing but an acknowledgement; not numbered, never repeated
+REQUEST = 1
+ANSWER = 2
+EVENT = 3
+EVENT_ACK = 4
+GAP = 5
+
+# Timers, in milliseconds.
+FIRST_RTO_MS = 300  # before a round trip has been measured
+MIN_RTO_MS = 100  # above a peer's ACK_DELAY_MS and a board's longest pause (a flash erase, 45 ms)
+MAX_RTO_MS = 2000
+GRANULARITY_MS = 1
+ACK_DELAY_MS = 20
+KEEP_ALIVE_MS = 1000
+SILENCE_MS = 5000
+
+MAX_SENDS = 10
+MAX_WINDOW = 16
+
+# How a link ends.
+RETRIES_EXHAUSTED = "retries_exhausted"
+PEER_SILENT = "peer_silent"
+COUNTER_SPENT = "counter_spent"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Delivered = tuple[int, int, int, int, bytes]  # kind, message, mark, number, body
+
+
+class _Sent:
+    """A message under way: how often it was sent, and when last."""
+
+    def __init__(self, seq: int, kind: int, message: int, mark: int, number: int, body: bytes) -> None:
+        self.seq = seq
+        self.kind = kind
+        self.message = message
+        self.mark = mark
+        self.number = number
+        self.body = body
+        self.sends = 0
+        self.counter = 0
+        self.at = 0
+
+
+class Link:
+    """One session's reliable stream of messages, at one end."""
+
+    def __init__(
+        self,
+        session: Session,
+        own_window: int,
+        peer_window: int,
+        peer_max_payload: int,
+        record: Record,
+        now: int,
+    ) -> None:
+        self.session = session
+        self.failure: str | None = None
+        self.window = peer_window
+        self.max_body = peer_max_payload - OVERHEAD
+        self._record = record
+        # sending
+        self._waiting: list[_Sent] = []
+        self._under_way: list[_Sent] = []
+        self._next_seq = 0
+        self._timer_at: int | None = None
+        self._srtt8 = 0  # eight times the smoothed round trip
+        self._rttvar4 = 0  # four times its variation
+        self._measured = False
+        self.rto_ms = FIRST_RTO_MS
+        self._newest_acked = 0  # the packet counter of the latest transmission known to have arrived
+        self._resend = False
+        # receiving
+        self._own_window = own_window
+        self._expected = 0
+        self._early: dict[int, Delivered] = {}
+        self._unacknowledged = 0
+        self._ack_at: int | None = None
+        # liveness
+        self._heard_at = now
+        self._spoke_at = now
+
+    # -- sending --------------------------------------------------------------------------------
+
+    def room(self) -> int:
+        """How many more messages the peer's window takes now."""
+        return self.window - len(self._under_way) - len(self._waiting)
+
+    def idle(self) -> bool:
+        """Whether everything sent has been acknowledged."""
+        return not self._under_way and not self._waiting
+
+    def send(self, kind: int, message: int, mark: int, number: int, body: bytes) -> None:
+        """Put a message in line; ``poll`` gives its frames."""
+        if len(body) > self.max_body:
+            raise FrameTooLong("message of %d bytes; the peer takes %d" % (len(body), self.max_body))
+        self._waiting.append(_Sent(self._next_seq, kind, message, mark, number, body))
+        self._next_seq = (self._next_seq + 1) & 255
+
+    def speak(self) -> None:
+        """Send at least a bare packet at the next poll."""
+        self._ack_at = self._heard_at
+
+    def poll(self, now: int) -> list[bytearray]:
+        """The frames to transmit now; empty once the link has failed."""
+        frames: list[bytearray] = []
+        if self.failure is None:
+            self._check_ends(now)
+        if self.failure is not None:
+            return frames
+        under_way = self._under_way
+        if self._timer_at is not None and ticks.diff(now, self._timer_at) >= 0:
+            self._record.timeouts += 1
+            self.rto_ms = min(self.rto_ms * 2, MAX_RTO_MS)
+            self._timer_at = ticks.add(now, self.rto_ms)
+            self._transmit(under_way[0], now, frames)
+        if self._resend:
+            self._resend = False
+            newest = self._newest_acked
+            for sent in list(under_way):
+                if sent.counter < newest:
+                    self._transmit(sent, now, frames)
+        while self._waiting and len(under_way) < self.window:
+            sent = self._waiting.pop(0)
+            under_way.append(sent)
+            self._transmit(sent, now, frames)
+        ack_due = self._ack_at is not None and ticks.diff(now, self._ack_at) >= 0
+        if ack_due or ticks.diff(now, self._spoke_at) >= KEEP_ALIVE_MS:
+            self._bare(now, frames)
+        return frames
+
+    def deadline(self) -> int:
+        """The tick at which ``poll`` must be called again, if nothing else happens before."""
+        due = ticks.add(self._spoke_at, KEEP_ALIVE_MS)
+        silent = ticks.add(self._heard_at, SILENCE_MS)
+        if ticks.diff(silent, due) < 0:
+            due = silent
+        if self._ack_at is not None and ticks.diff(self._ack_at, due) < 0:
+            due = self._ack_at
+        if self._timer_at is not None and ticks.diff(self._timer_at, due) < 0:
+            due = self._timer_at
+        return due
+
+    def _check_ends(self, now: int) -> None:
+        if ticks.diff(now, self._heard_at) >= SILENCE_MS:
+            self.failure = PEER_SILENT
+        elif self.session.sent >= MAX_COUNTER - 2 * MAX_WINDOW:
+            self.failure = COUNTER_SPENT
+
+    def _transmit(self, sent: _Sent, now: int, frames: list[bytearray]) -> None:
+        if sent.sends >= MAX_SENDS:
+            self.failure = RETRIES_EXHAUSTED
+            return
+        if sent.sends:
+            self._record.retransmitted += 1
+        sent.sends += 1
+        sent.at = now
+        self._put(sent.seq, sent.kind, sent.message, sent.mark, sent.number, sent.body, now, frames)
+        sent.counter = self.session.sent
+        if self._timer_at is None:
+            self._timer_at = ticks.add(now, self.rto_ms)
+
+    def _bare(self, now: int, frames: list[bytearray]) -> None:
+        self._record.bare_acks += 1
+        self._put(self._next_seq, BARE, 0, 0, 0, b"", now, frames)
+
+    def _put(
+        self, seq: int, kind: int, message: int, mark: int, number: int, body: bytes, now: int,
+        frames: list[bytearray],
+    ) -> None:
+        sack = 0
+        for early in self._early:
+            sack |= 1 << (early - self._expected - 1 & 255)
+        packet = self.session.seal(seq, self._expected, sack, kind, message, mark, number, body)
+        frames.append(frame.encode(packet))
+        self._unacknowledged = 0
+        self._ack_at = None
+        self._spoke_at = now
+        self._record.frames_out += 1
+        if kind != BARE:
+            self._record.note(now, self.session.sent, number, SENT | kind, seq, self._expected, message)
+
+    # -- receiving ------------------------------------------------------------------------------
+
+    def receive(self, packet: bytes, now: int) -> "list[Delivered]":
+        """Take one payload; return the messages it completes, in order."""
+        delivered: list[Delivered] = []
+        opened = self.session.open(packet)
+        if opened is None:
+            self._record.count(self.session.dropped)
+            return delivered
+        if self.failure is not None:
+            return delivered
+        seq, ack, sack, kind, message, mark, number, body = opened
+        self._heard_at = now
+        self._acknowledged(ack, sack, now)
+        if kind == BARE:
+            return delivered
+        self._record.note(now, self.session.taken, number, kind, seq, ack, message)
+        ahead = seq - self._expected & 255
+        if ahead == 0:
+            delivered.append((kind, message, mark, number, body))
+            self._expected = seq + 1 & 255
+            while self._expected in self._early:
+                delivered.append(self._early.pop(self._expected))
+                self._expected = self._expected + 1 & 255
+            self._unacknowledged += len(delivered)
+            if self._early or self._unacknowledged * 2 >= self._own_window:
+                self._ack_at = now
+            elif self._ack_at is None:
+                self._ack_at = ticks.add(now, ACK_DELAY_MS)
+        else:
+            self._ack_at = now
+            if ahead < self._own_window:
+                if seq in self._early:
+                    self._record.duplicates += 1
+                else:
+                    self._early[seq] = (kind, message, mark, number, body)
+            elif ahead >= 128:
+                self._record.duplicates += 1
+            else:
+                self._record.out_of_window += 1
+        return delivered
+
+    def _acknowledged(self, ack: int, sack: int, now: int) -> None:
+        under_way = self._under_way
+        if not under_way:
+            return
+        left: list[_Sent] = []
+        newest = 0
+        for sent in under_way:
+            ahead = sent.seq - ack & 255
+            if ahead >= 128 or (ahead and sack >> (ahead - 1) & 1):
+                if sent.counter > newest:
+                    newest = sent.counter
+                if sent.sends == 1:  # Karn: a repeated message tells nothing of the round trip
+                    self._measure(ticks.diff(now, sent.at))
+            else:
+                left.append(sent)
+        if not newest:
+            return
+        self._under_way = left
+        self._timer_at = ticks.add(now, self.rto_ms) if left else None
+        self._newest_acked = newest
+        for sent in left:
+            if sent.counter < newest:
+                self._resend = True
+                break
+
+    def _measure(self, round_trip_ms: int) -> None:
+        """RFC 6298, section 2, in whole numbers."""
+        if not self._measured:
+            self._measured = True
+            self._srtt8 = round_trip_ms * 8
+            self._rttvar4 = round_trip_ms * 2
+        else:
+            error = round_trip_ms - (self._srtt8 >> 3)
+            self._srtt8 += error
+            self._rttvar4 += abs(error) - (self._rttvar4 >> 2)
+        rto = (self._srtt8 >> 3) + max(GRANULARITY_MS, self._rttvar4)
+        self.rto_ms = min(max(rto, MIN_RTO_MS), MAX_RTO_MS)

@@ -1,0 +1,19 @@
+"""A host's id and its request numbers."""
+
+
+class Numbers:
+    """Gives each request a number, rising and never twice for the same host id.
+
+    This one starts where it is told. A host that may crash keeps the id and a number it has not yet
+    passed on disk, so that after a restart it goes on above every number it ever gave.
+    """
+
+    def __init__(self, host_id: bytes, first: int = 1) -> None:
+        self.host_id = host_id
+        self._next = first
+
+    def take(self) -> int:
+        """The next number."""
+        number = self._next
+        self._next = number + 1
+        return number

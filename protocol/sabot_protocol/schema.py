@@ -1,0 +1,338 @@
+"""Every message, field, enum, error, fault and state of the wire, declared once.
+
+Plain tuples of numbers and strings: a board that freezes this module keeps it in flash and
+spends no memory on it. One-line meanings and units are in ``meanings``, which stays off the board.
+
+A message is ``(id, name, kind, answer, roles, fields)``:
+
+``kind``
+    ``clear``    a datagram outside a session
+    ``query``    a request that reads, or changes only the session; may be carried out again
+    ``command``  a request that is executed exactly once, however often it is sent
+    ``answer``   what a request gets when it is not refused
+    ``event``    what the device reports by itself, numbered and kept until acknowledged
+``answer``
+    the name of the message that answers it
+``roles``
+    who may ask: ``any`` (observers too) or names of ``Role``
+
+A field is ``(name, type, ...)``:
+
+``u8 u16 u32 i8 i16 i32``  with the lowest and the highest value allowed
+``enum`` / ``flags``       with the name of the enum (one byte) or flag set (two bytes)
+``bytes``                  with its exact length
+``blob`` / ``text``        with the least and the greatest length in bytes (UTF-8 for text)
+``array``                  with the item's type, least and greatest count, lowest and highest value
+
+Ids 0x01-0x3F are frozen for ever: their fields never change, a reader ignores bytes after the
+ones it knows, and they work between any two versions. That is why they hold no enums.
+"""
+
+MAJOR = 1
+MINOR = 0
+FROZEN_BELOW = 0x40
+
+ENUMS = (
+    ("Role", (
+        ("observer", 0), ("table", 1), ("dealer", 2), ("floor", 3), ("service", 4), ("lab", 5),
+    )),
+    ("AttachMode", (("observer", 0), ("owner", 1))),
+    ("ClockQuality", (("unknown", 0), ("set", 1), ("stale", 2))),
+    ("KeySlot", (("device", 0), ("dealer", 2), ("floor", 3), ("service", 4), ("lab", 5))),
+    ("GapReason", (("overflow", 1), ("reboot", 2), ("memory_lost", 3))),
+    ("BootReason", (
+        ("power", 1), ("watchdog", 2), ("requested", 3), ("brown_out", 4), ("unknown", 5),
+    )),
+    ("Component", (("controller", 1), ("card_recognition", 2), ("rng", 3))),
+    ("Back", (("red", 1), ("blue", 2))),
+    ("ShufflerState", (
+        ("starting", 0), ("idle", 1), ("feeding", 2), ("storing", 3), ("stored", 4),
+        ("jammed", 5), ("door_open", 6), ("service", 7), ("out_of_order", 8),
+    )),
+    ("ShoeState", (
+        ("starting", 0), ("empty", 1), ("loading", 2), ("ready", 3), ("round_open", 4),
+        ("dispensing", 5), ("stack_waiting", 6), ("ejecting_stub", 7), ("round_void", 8),
+        ("jammed", 9), ("door_open", 10), ("service", 11), ("out_of_order", 12),
+    )),
+    ("Place", (
+        ("tray", 1), ("feed", 2), ("entry", 3), ("insertion", 4), ("chamber", 5), ("store", 6),
+        ("pusher", 7), ("shoe", 8), ("deal", 9), ("exit", 10), ("exit_tray", 11),
+        ("controller", 12),
+    )),
+    ("Verdict", (("correct", 1), ("misdealt", 2), ("card_missing", 3), ("card_extra", 4))),
+    ("RemoveReason", (
+        ("hours", 1), ("wrong_count", 2), ("damaged", 3), ("floor_order", 4), ("table_closed", 5),
+    )),
+    ("VoidReason", (
+        ("floor_order", 1), ("face_up_card", 2), ("wrong_number", 3), ("shoe_failed", 4),
+        ("stack_disturbed", 5), ("power_cut", 6),
+    )),
+    ("Fault", (
+        ("misfeed", 1), ("double_feed", 2), ("card_stuck", 3), ("insertion_failed", 4),
+        ("height_mismatch", 5), ("grip_mismatch", 6), ("axis_lost", 7), ("switch_missed", 8),
+        ("motor_stall", 9), ("sensor_disagrees", 10), ("count_wrong", 11), ("wrong_deck", 12),
+        ("foreign_card", 13), ("face_up_card", 14), ("door_opened", 15), ("stack_disturbed", 16),
+        ("over_temperature", 17), ("supply_low", 18), ("memory_damaged", 19), ("rng_failed", 20),
+        ("clock_unknown", 21), ("watchdog_reset", 22),
+    )),
+)
+
+FLAGS = (
+    ("IdentityFlag", (("provisioned", 0x0001), ("simulator", 0x0002), ("test_rng", 0x0004))),
+    ("StatusFlag", (
+        ("owned", 0x0001), ("clock_known", 0x0002), ("round_open", 0x0004), ("fault_latched", 0x0008),
+    )),
+    ("ButtonFlag", (("left", 0x0001), ("right", 0x0002))),
+)
+
+MESSAGES = (
+    # Outside a session ------------------------------------------------------------------------
+    (0x01, "identify", "clear", "identity", "any", ()),
+    (0x02, "identity", "clear", "", "", (
+        ("major", "u8", 0, 255),
+        ("minor", "u8", 0, 255),
+        ("schema", "bytes", 8),
+        ("flags", "u16", 0, 0xFFFF),
+        ("boot_id", "u32", 0, 0xFFFFFFFF),
+        ("memory_id", "bytes", 4),
+        ("window", "u8", 1, 16),
+        ("max_payload", "u8", 192, 249),
+        ("serial", "bytes", 8),
+        ("model", "text", 1, 24),
+        ("version", "text", 1, 24),
+    )),
+    (0x03, "provision", "clear", "provisioned", "any", (
+        ("nonce", "bytes", 16),
+        ("device_key", "bytes", 32),
+    )),
+    (0x04, "provisioned", "clear", "", "", (("proof", "bytes", 16),)),
+    (0x05, "hello", "clear", "challenge", "any", (
+        ("nonce", "bytes", 16),
+        ("host_id", "bytes", 8),
+        ("run", "u32", 0, 0xFFFFFFFF),
+        ("major", "u8", 0, 255),
+        ("minor", "u8", 0, 255),
+        ("schema", "bytes", 8),
+        ("window", "u8", 1, 16),
+        ("max_payload", "u8", 192, 249),
+    )),
+    (0x06, "challenge", "clear", "", "", (
+        ("proof", "bytes", 16),
+        ("host_nonce", "bytes", 16),
+        ("nonce", "bytes", 16),
+        ("handshake", "u32", 0, 0xFFFFFFFF),
+        ("boot_id", "u32", 0, 0xFFFFFFFF),
+        ("memory_id", "bytes", 4),
+        ("serial", "bytes", 8),
+        ("major", "u8", 0, 255),
+        ("minor", "u8", 0, 255),
+        ("schema", "bytes", 8),
+        ("window", "u8", 1, 16),
+        ("max_payload", "u8", 192, 249),
+    )),
+    (0x07, "prove", "clear", "", "", (
+        ("session", "u16", 0, 0xFFFF),
+        ("proof", "bytes", 16),
+    )),
+    (0x08, "refused", "clear", "", "", (
+        ("nonce", "bytes", 16),
+        ("error", "u8", 1, 255),
+    )),
+    (0x09, "no_session", "clear", "", "", (
+        ("boot_id", "u32", 0, 0xFFFFFFFF),
+        ("session", "u16", 0, 0xFFFF),
+    )),
+    # In a session, frozen ---------------------------------------------------------------------
+    (0x10, "status", "query", "status_report", "any", ()),
+    (0x11, "status_report", "answer", "", "", (
+        ("uptime_s", "u32", 0, 0xFFFFFFFF),
+        ("utc_s", "u32", 0, 0xFFFFFFFF),
+        ("clock", "u8", 0, 255),
+        ("shuffler", "u8", 0, 255),
+        ("shoe", "u8", 0, 255),
+        ("fault", "u8", 0, 255),
+        ("flags", "u16", 0, 0xFFFF),
+        ("round_id", "u32", 0, 0xFFFFFFFF),
+        ("stack", "u8", 0, 255),
+    )),
+    (0x12, "attach", "query", "attached", "any", (
+        ("mode", "u8", 0, 1),
+        ("from_boot", "u32", 0, 0xFFFFFFFF),
+        ("from_n", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x13, "attached", "answer", "", "", (
+        ("mode", "u8", 0, 1),
+        ("known", "u8", 0, 1),
+        ("newest_command", "u32", 0, 0xFFFFFFFF),
+        ("owner", "bytes", 8),
+    )),
+    (0x14, "detach", "query", "done", "any", ()),
+    (0x15, "elevate", "query", "elevated", "table observer dealer floor service lab", (
+        ("role", "u8", 0, 255),
+        ("seconds", "u16", 1, 3600),
+        ("proof", "bytes", 16),
+    )),
+    (0x16, "elevated", "answer", "", "", (
+        ("role", "u8", 0, 255),
+        ("seconds", "u16", 0, 3600),
+    )),
+    (0x17, "component", "query", "component_is", "any", (("component", "u8", 1, 255),)),
+    (0x18, "component_is", "answer", "", "", (
+        ("component", "u8", 1, 255),
+        ("sha256", "bytes", 32),
+        ("version", "text", 1, 24),
+    )),
+    (0x19, "update_begin", "command", "update_progress", "service", (
+        ("component", "u8", 1, 255),
+        ("size", "u32", 1, 0xFFFFFFFF),
+        ("sha256", "bytes", 32),
+        ("version", "text", 1, 24),
+        ("signature", "blob", 0, 64),
+    )),
+    (0x1A, "update_data", "command", "update_progress", "service", (
+        ("offset", "u32", 0, 0xFFFFFFFF),
+        ("data", "blob", 1, 192),
+    )),
+    (0x1B, "update_finish", "command", "update_progress", "service", ()),
+    (0x1C, "update_progress", "answer", "", "", (("offset", "u32", 0, 0xFFFFFFFF),)),
+    (0x3F, "done", "answer", "", "", ()),
+    # The controller ---------------------------------------------------------------------------
+    (0x40, "set_clock", "command", "done", "table", (
+        ("utc_s", "u32", 1767225600, 0xFFFFFFFF),
+        ("utc_ms", "u16", 0, 999),
+    )),
+    (0x41, "set_key", "command", "done", "table service", (
+        ("slot", "enum", "KeySlot"),
+        ("wrapped", "bytes", 32),
+    )),
+    (0x42, "locate", "command", "done", "table floor service", (("seconds", "u8", 1, 60),)),
+    (0x43, "counters", "query", "counters_are", "any", ()),
+    (0x44, "counters_are", "answer", "", "", (
+        ("values", "array", "u32", 1, 32, 0, 0xFFFFFFFF),
+    )),
+    (0x45, "trace", "query", "trace_is", "table dealer floor service lab", (
+        ("skip", "u8", 0, 99),
+    )),
+    (0x46, "trace_is", "answer", "", "", (
+        ("kept", "u8", 0, 100),
+        ("headers", "blob", 0, 160),
+    )),
+    # Decks, rounds and stacks -----------------------------------------------------------------
+    (0x50, "register_deck", "command", "done", "floor", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("back", "enum", "Back"),
+        ("opened_utc_s", "u32", 1767225600, 0xFFFFFFFF),
+    )),
+    (0x51, "remove_deck", "command", "done", "floor", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("reason", "enum", "RemoveReason"),
+    )),
+    (0x52, "shuffle", "command", "shuffle_begun", "table", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x53, "shuffle_begun", "answer", "", "", (("shuffle_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x54, "open_round", "command", "done", "table", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("hands", "u8", 2, 17),
+    )),
+    (0x55, "dispense_stack", "command", "done", "table", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("stack", "u8", 1, 17),
+    )),
+    (0x56, "end_round", "command", "done", "table", (("round_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x57, "void_round", "command", "done", "floor", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("reason", "enum", "VoidReason"),
+    )),
+    (0x58, "clear_fault", "command", "done", "floor service", (("fault", "enum", "Fault"),)),
+    # Events -----------------------------------------------------------------------------------
+    (0x80, "booted", "event", "", "", (("reason", "enum", "BootReason"),)),
+    (0x81, "clock_changed", "event", "", "", (
+        ("step_s", "i32", -0x80000000, 0x7FFFFFFF),
+        ("quality", "enum", "ClockQuality"),
+    )),
+    (0x82, "owner_changed", "event", "", "", (("owner", "bytes", 8),)),
+    (0x83, "role_changed", "event", "", "", (
+        ("host_id", "bytes", 8),
+        ("role", "enum", "Role"),
+    )),
+    (0x84, "key_changed", "event", "", "", (("slot", "enum", "KeySlot"),)),
+    (0x85, "located", "event", "", "", (("seconds", "u8", 1, 60),)),
+    (0x86, "buttons", "event", "", "", (("pressed", "flags", "ButtonFlag"),)),
+    (0x90, "shuffler_changed", "event", "", "", (
+        ("state", "enum", "ShufflerState"),
+        ("deck_id", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x91, "shoe_changed", "event", "", "", (
+        ("state", "enum", "ShoeState"),
+        ("deck_id", "u32", 0, 0xFFFFFFFF),
+        ("round_id", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x92, "deck_counted", "event", "", "", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+        ("count", "u16", 0, 418),
+        ("expected", "u16", 1, 418),
+    )),
+    (0x93, "stack_dispensed", "event", "", "", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("stack", "u8", 1, 17),
+        ("cards", "u8", 0, 52),
+    )),
+    (0x94, "stack_taken", "event", "", "", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("stack", "u8", 1, 17),
+    )),
+    (0x95, "round_ended", "event", "", "", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("verdict", "enum", "Verdict"),
+        ("stub", "u8", 0, 52),
+        ("count", "u8", 0, 255),
+    )),
+    (0x96, "round_voided", "event", "", "", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("reason", "enum", "VoidReason"),
+    )),
+    (0x97, "fault_raised", "event", "", "", (
+        ("fault", "enum", "Fault"),
+        ("place", "enum", "Place"),
+        ("cards", "u16", 0, 418),
+        ("steps", "text", 0, 120),
+    )),
+    (0x98, "fault_cleared", "event", "", "", (("fault", "enum", "Fault"),)),
+)
+
+# Messages that came with a later minor than 0: (name, minor). A peer of an older minor is not
+# sent them.
+SINCE: tuple[tuple[str, int], ...] = ()
+
+# Why a request is refused: (code, name, details). Codes are frozen; new ones may be added.
+ERRORS = (
+    (1, "unknown_message", (("message", "u8", 0, 255),)),
+    (2, "bad_field", (("field", "u8", 0, 255),)),
+    (3, "wrong_role", (("role", "u8", 0, 255),)),
+    (4, "wrong_state", (("state", "u8", 0, 255), ("allowed", "u32", 0, 0xFFFFFFFF))),
+    (5, "not_owner", (("owner", "bytes", 8),)),
+    (6, "owner_held", (("owner", "bytes", 8),)),
+    (7, "version_mismatch", (("major", "u8", 0, 255), ("minor", "u8", 0, 255))),
+    (8, "stale", (("round_id", "u32", 0, 0xFFFFFFFF), ("stack", "u8", 0, 255))),
+    (9, "not_executed", ()),
+    (10, "interrupted", ()),
+    (11, "forgotten", ()),
+    (12, "bad_credential", (("left", "u8", 0, 255),)),
+    (13, "locked_out", (("seconds", "u16", 0, 0xFFFF),)),
+    (14, "no_such_key", (("slot", "u8", 0, 255),)),
+    (15, "not_provisioned", ()),
+    (16, "already_provisioned", ()),
+    (17, "bad_proof", ()),
+    (18, "not_supported", ()),
+    (19, "device_fault", (("fault", "u8", 0, 255),)),
+    (20, "memory_failed", ()),
+)
+
+# What each end counts, in the order of the ``counters_are`` message.
+COUNTERS = (
+    "frames_in", "frames_out", "bad_crc", "bad_length", "bad_overrun", "bad_encoding",
+    "malformed", "foreign", "reflected", "bad_mac", "replayed", "duplicates", "out_of_window",
+    "retransmitted", "timeouts", "bare_acks", "handshakes", "sessions", "bad_proofs", "late_answers",
+    "repeats", "busy",
+)

@@ -1,0 +1,3 @@
+"""Generated."""
+
+SCHEMA_HASH = b"12345678"

@@ -1,0 +1,136 @@
+"""Sealed packets: who said it, in which session, and never twice.
+
+A payload starts with one byte that says which way it goes and whether it is sealed. A sealed one is
+
+    way u8, session u16, counter u32, seq u8, ack u8, sack u16,
+    kind u8, message u8, mark u8, number u32, body, mac 8 bytes
+
+in little-endian order. The counter rises with every transmission, so a repeated, delayed or
+reflected packet is never taken for a new one; the MAC covers everything before it.
+"""
+
+import struct
+from hashlib import sha256
+
+from sabot_protocol.mac import Mac, hmac_sha256, same
+
+CLEAR_TO_DEVICE = 0x01
+CLEAR_TO_HOST = 0x02
+SEALED_TO_DEVICE = 0x03
+SEALED_TO_HOST = 0x04
+
+HEADER = "<BHIBBHBBBI"
+HEADER_SIZE = 18
+MAC_SIZE = 8
+OVERHEAD = HEADER_SIZE + MAC_SIZE
+
+KEY_SIZE = 32
+NONCE_SIZE = 16
+PROOF_SIZE = 16
+MAX_COUNTER = 0xFFFFFFFF
+
+# Why a packet was dropped; each is a counter of the same name.
+MALFORMED = "malformed"  # too short, or an unknown first byte
+REFLECTED = "reflected"  # one of our own, come back
+FOREIGN = "foreign"  # of another session
+BAD_MAC = "bad_mac"  # changed, or made without the key
+REPLAYED = "replayed"  # authentic, but not newer than the last one
+
+_pack = struct.pack
+_unpack_from = struct.unpack_from
+
+
+def transcript(hello: bytes, challenge: bytes) -> bytes:
+    """The 32 bytes that stand for one handshake.
+
+    ``hello`` and ``challenge`` are the two messages' fields as sent, the challenge without its
+    proof, so everything both sides said of themselves is bound into the keys.
+    """
+    return sha256(b"sabot session 1" + bytes((len(hello),)) + hello + challenge).digest()
+
+
+def device_proof(key: bytes, transcript_hash: bytes) -> bytes:
+    """What a device shows to prove that it has the key."""
+    return hmac_sha256(key, b"device proof" + transcript_hash)[:PROOF_SIZE]
+
+
+def host_proof(key: bytes, transcript_hash: bytes) -> bytes:
+    """What a host shows to prove that it has the key."""
+    return hmac_sha256(key, b"host proof" + transcript_hash)[:PROOF_SIZE]
+
+
+def role_proof(key: bytes, transcript_hash: bytes, request: int, role: int) -> bytes:
+    """What a person's credential shows for one elevation: good for one request of one session."""
+    return hmac_sha256(key, b"role proof" + transcript_hash + _pack("<IB", request, role))[:PROOF_SIZE]
+
+
+def provision_proof(key: bytes, nonce: bytes, serial: bytes) -> bytes:
+    """What a device shows to prove that it has taken a new key."""
+    return hmac_sha256(key, b"provisioned" + nonce + serial)[:PROOF_SIZE]
+
+
+def wrap_key(device_key: bytes, transcript_hash: bytes, request: int, slot: int, key: bytes) -> bytes:
+    """``key`` hidden for its way over the wire, or shown again: the same call undoes itself."""
+    pad = hmac_sha256(device_key, b"key wrap" + transcript_hash + _pack("<IB", request, slot))
+    return bytes([pad[index] ^ key[index] for index in range(KEY_SIZE)])
+
+
+class Session:
+    """One proved session's two keys and counters, at one end."""
+
+    def __init__(self, key: bytes, transcript_hash: bytes, is_host: bool) -> None:
+        self.transcript = transcript_hash
+        self.id = session_id(transcript_hash)
+        to_device = Mac(hmac_sha256(key, b"to device" + transcript_hash))
+        to_host = Mac(hmac_sha256(key, b"to host" + transcript_hash))
+        if is_host:
+            self._seal, self._open = to_device, to_host
+            self._sent_way, self._taken_way = SEALED_TO_DEVICE, SEALED_TO_HOST
+        else:
+            self._seal, self._open = to_host, to_device
+            self._sent_way, self._taken_way = SEALED_TO_HOST, SEALED_TO_DEVICE
+        self.sent = 0
+        self.taken = 0
+        self.dropped = ""
+
+    def seal(
+        self, seq: int, ack: int, sack: int, kind: int, message: int, mark: int, number: int, body: bytes
+    ) -> bytes:
+        """One transmission, with a counter of its own."""
+        self.sent += 1
+        packet = _pack(
+            HEADER, self._sent_way, self.id, self.sent, seq, ack, sack, kind, message, mark, number
+        )
+        packet += body
+        return packet + self._seal.digest(packet)[:MAC_SIZE]
+
+    def open(self, packet: bytes) -> tuple[int, int, int, int, int, int, int, bytes] | None:
+        """The packet's (seq, ack, sack, kind, message, mark, number, body).
+
+        None if it must not be used; ``dropped`` then says why.
+        """
+        size = len(packet)
+        if size < OVERHEAD:
+            self.dropped = MALFORMED
+            return None
+        way, session, counter, seq, ack, sack, kind, message, mark, number = _unpack_from(HEADER, packet)
+        if way != self._taken_way:
+            self.dropped = REFLECTED if way == self._sent_way else MALFORMED
+            return None
+        if session != self.id:
+            self.dropped = FOREIGN
+            return None
+        end = size - MAC_SIZE
+        if not same(self._open.digest(memoryview(packet)[:end])[:MAC_SIZE], packet[end:]):
+            self.dropped = BAD_MAC
+            return None
+        if counter <= self.taken:
+            self.dropped = REPLAYED
+            return None
+        self.taken = counter
+        return seq, ack, sack, kind, message, mark, number, packet[HEADER_SIZE:end]
+
+
+def session_id(transcript_hash: bytes) -> int:
+    """The short number that tells one session's packets from another's."""
+    return transcript_hash[0] | transcript_hash[1] << 8
