@@ -128,15 +128,15 @@ class DevicePort:
                 reason, size, from_boot, from_n, to_boot, to_n = gap
                 link.send(GAP, 0, reason, size, struct.pack("<IIII", from_boot, from_n, to_boot, to_n))
                 self._position = (to_boot, to_n - 1)
+            elif boot != events.boot_id:
+                self._position = (events.boot_id, 0)  # nothing was lost of the boots before
+                continue
+            elif n < events.last:
+                message, quality, body = events.get(n + 1)
+                link.send(EVENT, message, quality, n + 1, body)
+                self._position = (boot, n + 1)
             else:
-                if boot != events.boot_id:
-                    n = 0
-                if n >= events.last:
-                    return
-                n += 1
-                message, quality, body = events.get(n)
-                link.send(EVENT, message, quality, n, body)
-                self._position = (events.boot_id, n)
+                return
             room -= 1
 
     # -- handshake ------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class DevicePort:
     def _request(self, id: int, mark: int, number: int, body: bytes) -> None:
         message = self.device.codec.find(id)
         if message is None or message.kind not in ("query", "command"):
-            self._answer(number, id, self._details(Refusal("unknown_message", (id,))))
+            self._refuse_request(number, id, Refusal("unknown_message", (id,)))
         elif message.kind == "query":
             answer, outcome = self._decide(message, number, body)
             self._answer(number, answer, outcome)
@@ -299,32 +299,37 @@ class DevicePort:
     def _answer(self, number: int, message: int, outcome: "tuple[int, bytes]") -> None:
         self._answers.append((message, outcome[0], number, outcome[1]))
 
+    def _refuse_request(self, number: int, message: int, refusal: Refusal) -> None:
+        self._answer(number, message, self._details(refusal))
+
     def _command(self, message: Message, mark: int, number: int, body: bytes) -> None:
         """Execute a command once; whatever was decided of it is in the ledger before it is answered."""
         device = self.device
-        refusal = None
         if device.owner is not self:
-            refusal = Refusal("not_owner", (device.owner_id(),))
-        else:
-            found = device.ledger.look(self.host_id, number)
-            if found == ledger.EXECUTED:
-                self.record.repeats += 1
-                answer, status, details = device.ledger.answer(self.host_id, number)
-                self._answer(number, answer, (status, details))
-                return
-            if found == ledger.INTERRUPTED:
-                refusal = Refusal("interrupted")
-            elif found == ledger.FORGOTTEN:
-                refusal = Refusal("forgotten")
-            elif mark & RESOLVE:
-                known = device.ledger.knows(self.host_id)
-                refusal = Refusal("not_executed" if known else "forgotten")
-        if refusal is not None:
-            self._answer(number, message.id, self._details(refusal))
+            self._refuse_request(number, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
-        answer, outcome = self._decide(message, number, body)
+        book = device.ledger
+        found = book.look(self.host_id, number)
+        if found == ledger.EXECUTED:
+            self.record.repeats += 1
+            answer, status, details = book.answer(self.host_id, number)
+            self._answer(number, answer, (status, details))
+            return
+        if found == ledger.INTERRUPTED:
+            self._refuse_request(number, message.id, Refusal("interrupted"))
+            return
+        if found == ledger.FORGOTTEN or not book.knows(self.host_id):
+            self._refuse_request(number, message.id, Refusal("forgotten"))
+            return
+        if found == ledger.SKIPPED:
+            self._refuse_request(number, message.id, Refusal("not_executed"))
+            return
+        if mark & RESOLVE:  # from now on it is decided: it will never be executed
+            answer, outcome = message.id, self._details(Refusal("not_executed"))
+        else:
+            answer, outcome = self._decide(message, number, body)
         try:
-            device.ledger.finish(self.host_id, number, answer, outcome[0], outcome[1])
+            book.finish(self.host_id, number, answer, outcome[0], outcome[1])
         except MemoryFailed:
             answer, outcome = message.id, self._details(Refusal("memory_failed"))
         self._answer(number, answer, outcome)

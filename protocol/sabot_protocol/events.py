@@ -71,13 +71,13 @@ class EventStore:
     def gap_after(self, boot_id: int, n: int) -> "Gap | None":
         """What a reader that has everything up to (boot_id, n) has lost for good, if anything.
 
-        A reader without a position gives boot id 0 and is only told of this boot.
+        A reader without a position gives (0, 0): before the first boot.
         """
-        if boot_id == self.boot_id or boot_id == 0:
-            missing = self.first - 1 - (n if boot_id else 0)
+        if boot_id == self.boot_id:
+            missing = self.first - 1 - n
             if missing <= 0:
                 return None
-            return OVERFLOW, missing, boot_id or self.boot_id, n, self.boot_id, self.first
+            return OVERFLOW, missing, boot_id, n, boot_id, self.first
         size = self._made_since(boot_id, n)
         if size == 0:
             return None
@@ -85,7 +85,8 @@ class EventStore:
 
     def _made_since(self, boot_id: int, n: int) -> int | None:
         """Events of earlier boots after (boot_id, n); None if that is no longer known."""
-        if not self._boots or self._boots[0][0] > boot_id:
+        oldest = self._boots[0][0] if self._boots else self.boot_id
+        if oldest > max(boot_id, 1):
             return None
         size = 0
         for boot, made in self._boots:

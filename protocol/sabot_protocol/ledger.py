@@ -4,6 +4,9 @@ A command is known by (host id, command number), whatever session it comes in. B
 ledger writes BEGUN to critical memory, afterwards its answer. So of each of the last sixteen commands it
 can say, also after a power cut: executed (with the answer), not executed, or interrupted half-way.
 What is older is told from its host's newest number: decided, answer forgotten.
+
+A host's commands are decided in the order of their numbers and leave the ledger in that order, so a number
+that is missing between two that are there was never executed, and never will be.
 """
 
 import struct
@@ -15,6 +18,7 @@ NEW = 0  # never seen: it may be executed
 EXECUTED = 1  # decided; the answer is here
 INTERRUPTED = 2  # begun, then the power went: nobody knows how far it got
 FORGOTTEN = 3  # decided once, the answer is no longer kept
+SKIPPED = 4  # a later one was decided and this one never was: it may not be executed any more
 
 _BEGUN = 1
 _ENDED = 2
@@ -62,11 +66,18 @@ class Ledger:
                     self._next = order + 1
 
     def look(self, host_id: bytes, number: int) -> int:
-        """NEW, EXECUTED, INTERRUPTED or FORGOTTEN."""
+        """NEW, EXECUTED, INTERRUPTED, FORGOTTEN or SKIPPED."""
         entry = self._find(host_id, number)
         if entry is not None:
             return EXECUTED if entry.state == _ENDED else INTERRUPTED
-        return FORGOTTEN if number <= self.newest(host_id) else NEW
+        if number > self.newest(host_id):
+            return NEW
+        if self._next <= COMMAND_SLOTS:
+            return SKIPPED  # nothing has left the ledger yet
+        for entry in self._entries:
+            if entry is not None and entry.host_id == host_id and entry.number < number:
+                return SKIPPED
+        return FORGOTTEN
 
     def answer(self, host_id: bytes, number: int) -> tuple[int, int, bytes]:
         """The stored (message, status, body) of an EXECUTED command."""
