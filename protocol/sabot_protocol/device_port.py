@@ -361,7 +361,7 @@ class DevicePort:
         try:
             return message.unpack(body)
         except FieldError as error:
-            raise Refusal("bad_field", (error.index,)) from error
+            raise Refusal("bad_field", (error.index,)) from None
 
     # -- requests the wire itself answers -------------------------------------------------------
 
@@ -436,10 +436,9 @@ class DevicePort:
     def _set_key(self, slot: int, wrapped: bytes, request: int) -> None:
         """An empty role's key may be set by the owner; one that is set, by service only."""
         device_key = self.device.keys.get(DEVICE)
-        assert self.link is not None
         assert device_key is not None
         if self.role != SERVICE and (slot == DEVICE or self.device.keys.get(slot) is not None):
             raise Refusal("wrong_role", (self.role,))
-        key = wrap_key(device_key, self.link.session.transcript, request, slot, wrapped)
+        key = wrap_key(device_key, self.host_id, request, slot, wrapped)
         self.device.keys.set(slot, key)
         self.device.emit("key_changed", slot)

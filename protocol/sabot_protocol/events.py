@@ -8,6 +8,7 @@ owner acknowledged them are a gap as well.
 import struct
 
 from sabot_protocol.codec import enum_number
+from sabot_protocol.errors import MemoryFailed
 from sabot_protocol.memory import Memory
 
 OVERFLOW = enum_number("GapReason", "overflow")
@@ -31,13 +32,14 @@ class EventStore:
         self.boot_id = boot_id
         self.last = 0
         self.acknowledged = 0
-        self.lost = 0
+        self.lost = 0  # overwritten before the owner acknowledged them
+        self.unsaved = False  # critical memory failed: a later gap's size may be short
         self._boots: list[tuple[int, int]] = []  # earlier boots: (boot id, events made)
         saved = records.get("events", b"")
         for at in range(0, len(saved), 8):
             self._boots.append(struct.unpack_from("<II", saved, at))
         self._boots = self._boots[-(_BOOTS - 1) :]
-        self._save()
+        self._save(0)
 
     @property
     def first(self) -> int:
@@ -46,13 +48,16 @@ class EventStore:
 
     def add(self, message: int, quality: int, body: bytes) -> int:
         """Keep an event; return its number."""
-        self.last += 1
-        self._save()
+        try:
+            self._save(self.last + 1)
+        except MemoryFailed:
+            self.unsaved = True
         if len(self._kept) >= self._capacity:
             if self.first > self.acknowledged:
                 self.lost += 1
             self._kept.pop(0)
         self._kept.append((message, quality, body))
+        self.last += 1
         return self.last
 
     def get(self, n: int) -> "Stored":
@@ -96,6 +101,6 @@ class EventStore:
                 size += made
         return size
 
-    def _save(self) -> None:
-        rows = self._boots + [(self.boot_id, self.last)]
+    def _save(self, made: int) -> None:
+        rows = self._boots + [(self.boot_id, made)]
         self._memory.save("events", b"".join([struct.pack("<II", boot, made) for boot, made in rows]))

@@ -5,7 +5,7 @@ to try again belong to the caller.
 
 What becomes of a request that was under way when the session ended:
 
-  a query                          is asked again
+  a query                          is asked again, but for ``elevate``: its proof was for that session
   a command, the device still in
   the same boot                    is sent again with the same number: executed once, or already was
   a command, device rebooted       is sent again to be *resolved*: the device's ledger says executed (with
@@ -41,6 +41,7 @@ TIMED_OUT = "timed_out"  # no answer in the time given; resolve() tells what bec
 DEVICE_REBOOTED = "device_rebooted"  # it was never sent, and the device has rebooted: not executed
 FORGOTTEN = "forgotten"  # the device no longer knows this host's commands
 VERSION_MISMATCH = "version_mismatch"  # the device's version does not have this message: not executed
+SESSION_ENDED = "session_ended"  # it was meant for the session that ended
 TOO_LONG = "too_long"  # it does not fit the device's frames: not executed
 
 # Why a session ends, besides the names of link and handshake.
@@ -125,7 +126,7 @@ class HostEnd:
 
     @property
     def transcript(self) -> bytes:
-        """The running session's transcript hash, which role proofs and wrapped keys are bound to."""
+        """The running session's transcript hash, which role proofs are bound to."""
         if self._link is None:
             raise NotAllowed("there is no session: connect first")
         return self._link.session.transcript
@@ -293,7 +294,7 @@ class HostEnd:
         if not self._in_version(asked.message):
             return VERSION_MISMATCH
         if asked.message.kind != "command":
-            return None
+            return SESSION_ENDED if asked.memory_id and asked.message.name == "elevate" else None
         if asked.memory_id:  # it was sent before
             if asked.memory_id != self.memory_id or not self._known:
                 return FORGOTTEN

@@ -69,9 +69,13 @@ def provision_proof(key: bytes, nonce: bytes, serial: bytes) -> bytes:
     return hmac_sha256(key, b"provisioned" + nonce + serial)[:PROOF_SIZE]
 
 
-def wrap_key(device_key: bytes, transcript_hash: bytes, request: int, slot: int, key: bytes) -> bytes:
-    """``key`` hidden for its way over the wire, or shown again: the same call undoes itself."""
-    pad = hmac_sha256(device_key, b"key wrap" + transcript_hash + _pack("<IB", request, slot))
+def wrap_key(device_key: bytes, host_id: bytes, request: int, slot: int, key: bytes) -> bytes:
+    """``key`` hidden for its way over the wire, or shown again: the same call undoes itself.
+
+    The pad is used once, because a host never uses a request number twice. It is not bound to the session,
+    so that a command sent again after a reconnect still means the same key.
+    """
+    pad = hmac_sha256(device_key, b"key wrap" + host_id + _pack("<IB", request, slot))
     return bytes([pad[index] ^ key[index] for index in range(KEY_SIZE)])
 
 

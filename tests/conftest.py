@@ -1,0 +1,38 @@
+"""What every test may use."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(autouse=True)
+def _in_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests read the project's files by their names from the root, on MicroPython as well."""
+    monkeypatch.chdir(ROOT)
+
+
+def find_micropython() -> str | None:
+    """MicroPython: named by MICROPYTHON, beside this Python, or on PATH."""
+    named = os.environ.get("MICROPYTHON")
+    beside = Path(sys.executable).parent / "micropython"
+    return named or (str(beside) if beside.exists() else shutil.which("micropython"))
+
+
+@pytest.fixture(scope="session")
+def micropython() -> str:
+    """The MicroPython to run tests on; skips where there is none."""
+    found = find_micropython()
+    if found is None:
+        pytest.skip("micropython is not installed")
+    return found

@@ -1,0 +1,141 @@
+"""A device and a host joined by a perfect cable, for tests that look at one behaviour at a time."""
+
+from sabot_protocol import schema, ticks
+from sabot_protocol.codec import CODEC, Codec
+from sabot_protocol.device_end import DeviceEnd, Executor, Identity
+from sabot_protocol.device_port import DevicePort
+from sabot_protocol.errors import Refusal
+from sabot_protocol.frame import Decoder
+from sabot_protocol.happenings import Answered
+from sabot_protocol.host_end import OWNER, HostEnd
+from sabot_protocol.keys import DEVICE, Keys
+from sabot_protocol.memory import Memory
+from sabot_protocol.numbers import Numbers
+from world import HOST_ID, KEY, SERIAL, Rng
+
+SERVICE_KEY = b"service key of thirty-two bytes!"
+
+
+class Shoe(Executor):
+    """Counts what it is told to do."""
+
+    def __init__(self) -> None:
+        self.done: list = []  # type: ignore[type-arg]
+        self.refuse: Refusal | None = None
+
+    def execute(self, name: str, values: tuple, caller: object) -> tuple:  # type: ignore[type-arg]
+        if self.refuse is not None:
+            raise self.refuse
+        self.done.append((name, values))
+        if name == "update_begin" or name == "update_data":
+            return (0,)
+        return ()
+
+
+class Pair:
+    """Both ends; ``settle`` lets them talk until neither has anything to say."""
+
+    def __init__(
+        self, provisioned: bool = True, codec: Codec = CODEC, host_codec: Codec | None = None,
+        schema_hash: bytes = b"schema01", host_schema_hash: bytes = b"schema01", window: int = 16,
+        capacity: int = 64, memory: Memory | None = None, key: bytes = KEY,
+    ) -> None:
+        self.rng = Rng(1)
+        self.now = 1000
+        self.memory = memory or Memory()
+        if provisioned:
+            Keys(self.memory).set(DEVICE, KEY)
+        self.shoe = Shoe()
+        self.codec = codec
+        self.schema_hash = schema_hash
+        self.window = window
+        self.capacity = capacity
+        self.boot()
+        self.host = HostEnd(
+            key, Numbers(HOST_ID), self.rng.bytes, SERIAL, codec=host_codec or codec,
+            schema_hash=host_schema_hash,
+        )
+        self.heard: list = []  # type: ignore[type-arg]
+        self.sent: list[bytes] = []  # every frame the host sent
+        self.back: list[bytes] = []  # every frame the device sent
+
+    def boot(self) -> None:
+        self.device = DeviceEnd(
+            Identity(SERIAL, "Sabot test", "0.0", 2), self.memory, self.shoe, self.rng.bytes, self.now,
+            window=self.window, event_capacity=self.capacity, codec=self.codec,
+            schema_hash=self.schema_hash,
+        )
+        self.port = DevicePort(self.device)
+
+    def connect(self, mode: int = OWNER) -> "Pair":
+        self.host.connect(self.now, mode)
+        self.settle()
+        return self
+
+    def settle(self) -> None:
+        for _ in range(100):
+            out = self.host.poll(self.now)
+            self.sent += frames(out)
+            if out:
+                self.port.receive(out, self.now)
+            back = self.port.poll(self.now)
+            self.back += frames(back)
+            if back:
+                self.host.receive(back, self.now)
+            if not out and not back:
+                break
+        else:
+            raise AssertionError("the ends never stop talking")
+        self.heard += self.host.take()
+
+    def wait(self, ms: int, step: int = 50) -> None:
+        for _ in range(0, ms, step):
+            self.now = ticks.add(self.now, step)
+            self.settle()
+
+    def ask(self, name: str, *values: object) -> "tuple[str, tuple]":  # type: ignore[type-arg]
+        """A request and what came back: ("ok", values) or (the error's name, details)."""
+        message = CODEC.named(name)
+        return self.ask_packed(message.id, message.pack(values))
+
+    def ask_packed(self, id: int, body: bytes) -> "tuple[str, tuple]":  # type: ignore[type-arg]
+        number = self.host.request(id, body, self.now)
+        self.settle()
+        return self.answer(number)
+
+    def answer(self, number: int) -> "tuple[str, tuple]":  # type: ignore[type-arg]
+        for each in self.heard:
+            if isinstance(each, Answered) and each.number == number:
+                self.heard.remove(each)
+                if each.status:
+                    error = CODEC.error(each.status)
+                    assert error is not None
+                    return error.name, error.unpack(each.body)
+                answer = CODEC.find(each.message)
+                assert answer is not None
+                return "ok", answer.unpack(each.body)
+        raise AssertionError("request %d was not answered" % number)
+
+    def happened(self, kind: type) -> list:  # type: ignore[type-arg]
+        """Happenings of one kind so far."""
+        return [each for each in self.heard if isinstance(each, kind)]
+
+
+def frames(data: bytes) -> "list[bytes]":
+    """Bytes cut after each delimiter."""
+    return [each + b"\x00" for each in bytes(data).split(b"\x00") if each]
+
+
+def payload(frame: bytes) -> bytes:
+    """What is in a good frame."""
+    found = Decoder().feed(frame)
+    assert len(found) == 1
+    inside, why = found[0]
+    assert inside is not None, why
+    return inside
+
+
+def newer_codec() -> Codec:
+    """The schema of a later minor, with one more query."""
+    row = (0x7E, "polish_roller", "query", "done", "any", ())
+    return Codec(schema.MESSAGES + (row,), (("polish_roller", 1),), (schema.MAJOR, schema.MINOR + 1))

@@ -1,0 +1,450 @@
+"""Commands exactly once, whatever is lost; events exactly once, or named in a gap."""
+
+from pair import Pair
+from sabot_protocol import ledger, ticks
+from sabot_protocol.codec import CODEC
+from sabot_protocol.device_port import DevicePort
+from sabot_protocol.errors import MemoryDamaged, MemoryFailed, Refusal
+from sabot_protocol.events import EventStore
+from sabot_protocol.happenings import Answered, Down, EventArrived, Failed, Gap, Up
+from sabot_protocol.host_end import OBSERVER, HostEnd
+from sabot_protocol.ledger import Ledger
+from sabot_protocol.memory import COMMAND_SIZE, COMMAND_SLOTS, RECORDS, Memory
+from sabot_protocol.numbers import Numbers
+from world import HOST_ID, KEY
+
+DISPENSE = CODEC.named("dispense_stack")
+
+
+def dispense(pair, round_id=5, stack=1):
+    return pair.host.request(DISPENSE.id, DISPENSE.pack((round_id, stack)), pair.now)
+
+
+def lose_answer(pair):
+    """Let the device hear and execute what the host says, and lose its answer with the cable."""
+    pair.port.receive(pair.host.poll(pair.now), pair.now)
+    pair.port.poll(pair.now)
+
+
+def test_a_lost_answer_never_dispenses_a_second_stack():
+    pair = Pair().connect()
+    number = dispense(pair)
+    lose_answer(pair)
+    assert len(pair.shoe.done) == 1
+    pair.connect()
+    assert pair.answer(number)[0] == "ok"
+    assert len(pair.shoe.done) == 1
+    assert pair.port.record.repeats == 1
+
+
+def test_a_refusal_is_an_answer_and_is_repeated_too():
+    pair = Pair().connect()
+    pair.shoe.refuse = Refusal("stale", (4, 2))
+    number = dispense(pair)
+    lose_answer(pair)
+    pair.shoe.refuse = None
+    pair.connect()
+    assert pair.answer(number) == ("stale", (4, 2))
+    assert pair.shoe.done == []
+
+
+def test_bad_values_are_refused_before_the_core_sees_them():
+    pair = Pair().connect()
+    assert pair.ask_packed(DISPENSE.id, bytes(5)) == ("bad_field", (0,))
+    assert pair.ask_packed(DISPENSE.id, b"\x01\x00\x00\x00\x12") == ("bad_field", (1,))
+    assert pair.ask_packed(DISPENSE.id, bytes(4)) == ("bad_field", (255,))
+    assert pair.shoe.done == []
+
+
+def test_after_a_reboot_the_ledger_says_executed():
+    pair = Pair().connect()
+    number = dispense(pair)
+    lose_answer(pair)
+    pair.boot()
+    pair.connect()
+    assert pair.answer(number)[0] == "ok"
+    assert len(pair.shoe.done) == 1
+
+
+def test_after_a_reboot_the_ledger_says_not_executed_and_keeps_its_word():
+    pair = Pair().connect()
+    number = dispense(pair)
+    pair.host.poll(pair.now)  # lost
+    pair.boot()
+    pair.connect()
+    assert pair.answer(number) == ("not_executed", ())
+    assert pair.shoe.done == []
+    assert pair.device.ledger.look(HOST_ID, number) == ledger.EXECUTED  # decided: never later
+
+
+def test_after_a_reboot_the_ledger_says_interrupted():
+    pair = Pair().connect()
+    number = dispense(pair)
+    pair.device.ledger.finish = no_power
+    try:
+        pair.port.receive(pair.host.poll(pair.now), pair.now)
+    except KeyboardInterrupt:
+        pass
+    pair.boot()
+    pair.connect()
+    assert pair.answer(number) == ("interrupted", ())
+    assert len(pair.shoe.done) == 1
+
+
+def no_power(*_):
+    raise KeyboardInterrupt
+
+
+def test_a_command_that_was_never_sent_is_not_executed_after_a_reboot():
+    pair = Pair(window=1).connect()
+    first = dispense(pair, 5, 1)
+    second = dispense(pair, 5, 2)
+    lose_answer(pair)
+    pair.boot()
+    pair.connect()
+    assert pair.answer(first)[0] == "ok"
+    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(second, "device_rebooted")]
+    assert len(pair.shoe.done) == 1
+
+
+def test_a_device_that_lost_its_memory_says_so_and_nobody_guesses():
+    pair = Pair().connect()
+    number = dispense(pair)
+    lose_answer(pair)
+    keys = pair.memory.load("keys")
+    pair.memory = Memory()
+    pair.memory.save("keys", keys)
+    pair.boot()
+    pair.connect()
+    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(number, "forgotten")]
+    gaps = pair.happened(Gap)
+    assert [(gap.reason, gap.size) for gap in gaps] == [(3, None)]
+    assert len(pair.shoe.done) == 1
+
+
+def test_damaged_memory_is_new_memory():
+    class Damaged(Memory):
+        damaged = False
+
+        def load(self, name):
+            if self.damaged and name == "command.0":
+                raise MemoryDamaged(name)
+            return super().load(name)
+
+    pair = Pair(memory=Damaged()).connect()
+    assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
+    before = pair.device.memory_id
+    pair.memory.damaged = True
+    pair.boot()
+    assert pair.device.memory_id != before
+    assert pair.device.ledger.newest(HOST_ID) == 0
+    pair.memory.damaged = False
+    pair.boot()
+    assert pair.device.ledger.newest(HOST_ID) == 0
+
+
+def test_memory_that_cannot_be_written_stops_commands():
+    class Full(Memory):
+        full = False
+
+        def save(self, name, data):
+            if self.full:
+                raise MemoryFailed(name)
+            super().save(name, data)
+
+    pair = Pair(memory=Full()).connect()
+    pair.memory.full = True
+    assert pair.ask("dispense_stack", 5, 1) == ("memory_failed", ())
+    assert pair.shoe.done == []
+    assert pair.ask("status")[0] == "ok"
+    pair.device.emit("located", 1)
+    pair.settle()
+    assert pair.happened(EventArrived)[-1].n == pair.device.events.last
+    assert pair.device.events.unsaved
+
+
+def test_a_command_given_up_can_be_resolved_by_its_number():
+    pair = Pair().connect()
+    number = dispense(pair)
+    lose_answer(pair)
+    pair.host.abandon(number)
+    unsent = 500
+    pair.connect()
+    pair.host.resolve(number, DISPENSE.id, pair.host.memory_id, pair.now)
+    pair.settle()
+    assert pair.answer(number)[0] == "ok"
+    pair.host.resolve(unsent, DISPENSE.id, pair.host.memory_id, pair.now)
+    pair.settle()
+    assert pair.answer(unsent) == ("not_executed", ())
+    pair.host.resolve(unsent, DISPENSE.id, b"othr", pair.now)
+    pair.settle()
+    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(unsent, "forgotten")]
+
+
+def test_the_ledger_of_many_hosts():
+    memory = Memory()
+    book = Ledger(memory, {})
+    hosts = [b"HOST%04d" % n for n in range(12)]
+    for n in range(7):
+        book.begin(hosts[n], 10)
+        book.finish(hosts[n], 10, 63, 0, b"")
+    for number in range(1, 40):
+        book.begin(HOST_ID, number)
+        book.finish(HOST_ID, number, 63, 0, b"%d" % number)
+    for again in (book, reloaded(memory)):
+        for n in range(7):  # all gone from the ledger, none forgotten
+            assert again.look(hosts[n], 10) == ledger.FORGOTTEN
+            assert again.look(hosts[n], 11) == ledger.NEW
+        assert again.knows(b"NEWCOMER")
+        assert again.look(HOST_ID, 23) == ledger.FORGOTTEN
+        assert again.look(HOST_ID, 24) == ledger.EXECUTED
+        assert again.answer(HOST_ID, 39) == (63, 0, b"39")
+        assert again.look(HOST_ID, 40) == ledger.NEW
+    for n in range(7, 12):
+        for number in range(10, 30):
+            book.begin(hosts[n], number)
+            book.finish(hosts[n], number, 63, 0, b"")
+    for again in (book, reloaded(memory)):
+        assert not again.knows(hosts[0])  # forgotten, and known to be
+        assert again.knows(HOST_ID)
+        assert not again.knows(b"NEWCOMER")
+
+
+def reloaded(memory):
+    records = {}
+    for name, size in RECORDS:
+        record = memory.load(name)
+        if record:
+            assert len(record) <= size, name
+            records[name] = record
+    return Ledger(memory, records)
+
+
+def test_a_host_the_device_may_have_forgotten_is_not_obeyed_blindly():
+    pair = Pair().connect()
+    number = dispense(pair)
+    lose_answer(pair)
+    book = pair.device.ledger
+    for n in range(12):
+        for other in range(1, 20):
+            book.begin(b"HOST%04d" % n, other)
+            book.finish(b"HOST%04d" % n, other, 63, 0, b"")
+    pair.connect()
+    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(number, "forgotten")]
+    assert len(pair.shoe.done) == 1
+
+
+def test_a_number_passed_over_is_told_from_one_forgotten():
+    book = Ledger(Memory(), {})
+    for number in range(2, 60, 2):
+        book.begin(HOST_ID, number)
+        book.finish(HOST_ID, number, 63, 0, b"")
+    assert book.look(HOST_ID, 57) == ledger.SKIPPED
+    assert book.look(HOST_ID, 58) == ledger.EXECUTED
+    assert book.look(HOST_ID, 3) == ledger.FORGOTTEN
+    assert book.look(HOST_ID, 59) == ledger.NEW
+
+
+def test_every_answer_to_a_command_fits_the_ledger():
+    from sabot_protocol import schema
+
+    for _, name, kind, answer, _, _ in schema.MESSAGES:
+        if kind == "command":
+            assert greatest(CODEC.named(answer)) <= ledger.MAX_ANSWER, name
+    for _, name, details in schema.ERRORS:
+        assert greatest(CODEC.error_named(name)) <= ledger.MAX_ANSWER, name
+        assert details is not None
+    assert COMMAND_SIZE * COMMAND_SLOTS < 4096
+
+
+def greatest(message):
+    """The most bytes a message's fields can take."""
+    size = 0
+    for field in message.fields:
+        kind = field[1]
+        if kind == "bytes":
+            size += field[2]
+        elif kind in ("blob", "text"):
+            size += 1 + field[3]
+        elif kind == "array":
+            size += 1 + field[4] * 4
+        else:
+            size += {"u8": 1, "i8": 1, "enum": 1, "u16": 2, "i16": 2, "flags": 2, "u32": 4, "i32": 4}[kind]
+    return size
+
+
+def test_answers_and_events_fit_the_smallest_frame_a_host_may_advertise():
+    from sabot_protocol import schema
+    from sabot_protocol.session import OVERHEAD
+
+    for _, name, kind, _, _, _ in schema.MESSAGES:
+        if kind == "answer":
+            assert greatest(CODEC.named(name)) <= 192 - OVERHEAD, name
+        elif kind == "event":
+            assert greatest(CODEC.named(name)) + 14 <= 192 - OVERHEAD, name
+        elif kind == "clear":
+            assert greatest(CODEC.named(name)) + 2 <= 192, name
+
+
+# -- events -------------------------------------------------------------------------------------
+
+
+def events(pair):
+    return [(each.boot_id, each.n) for each in pair.happened(EventArrived)]
+
+
+def test_events_are_told_once_across_reconnects():
+    pair = Pair().connect()
+    pair.device.emit("located", 1)
+    pair.port.poll(pair.now)  # lost
+    pair.device.emit("located", 2)
+    pair.connect()
+    pair.device.emit("located", 3)
+    pair.settle()
+    last = pair.device.events.last
+    assert events(pair) == [(1, n) for n in range(1, last + 1)]
+    assert pair.happened(Gap) == []
+
+
+def test_an_event_is_acknowledged_only_by_its_owner_and_again_after_a_reconnect():
+    pair = Pair().connect()
+    pair.host.acknowledge(1, 1)
+    pair.host.poll(pair.now)  # lost
+    assert pair.device.events.acknowledged == 0
+    pair.connect()
+    assert pair.device.events.acknowledged == 1
+    pair.host.acknowledge(1, 99)  # more than there is: ignored
+    pair.settle()
+    assert pair.device.events.acknowledged == 1
+    pair.connect(OBSERVER)
+    pair.host.acknowledge(1, 2)
+    pair.settle()
+    assert pair.device.events.acknowledged == 1
+
+
+def test_overflow_is_a_gap_with_its_size():
+    pair = Pair(capacity=5).connect()
+    before = pair.device.events.last
+    pair.host.acknowledge(1, before)
+    pair.settle()
+    pair.host.disconnect()
+    for n in range(12):
+        pair.device.emit("located", n + 1)
+    pair.connect()
+    gap = pair.happened(Gap)[0]
+    assert (gap.reason, gap.after) == (1, (1, before))
+    assert gap.size == gap.before[1] - before - 1
+    assert gap.size + len(events(pair)) == pair.device.events.last
+    assert pair.device.events.lost == gap.size
+
+
+def test_a_reboot_is_a_gap_with_its_size():
+    pair = Pair().connect()
+    pair.host.disconnect()
+    had = pair.device.events.last
+    for n in range(7):
+        pair.device.emit("located", n + 1)
+    pair.boot()
+    pair.boot()
+    pair.connect()
+    gap = pair.happened(Gap)[0]
+    assert (gap.reason, gap.size, gap.after, gap.before) == (2, 7 + 1, (1, had), (3, 1))
+
+
+def test_a_reboot_that_lost_nothing_is_no_gap():
+    pair = Pair().connect()
+    pair.boot()
+    pair.host.disconnect()
+    pair.connect()
+    assert pair.happened(Gap) == []
+    assert (2, 1) in events(pair)
+
+
+def test_a_gap_over_more_boots_than_are_on_record_has_no_size():
+    pair = Pair().connect()
+    for _ in range(9):
+        pair.boot()
+    pair.host.disconnect()
+    pair.connect()
+    assert [(gap.reason, gap.size) for gap in pair.happened(Gap)] == [(2, None)]
+
+
+def test_replay_from_any_number():
+    pair = Pair().connect()
+    for n in range(10):
+        pair.device.emit("located", n + 1)
+    pair.settle()
+    last = pair.device.events.last
+    for start in range(last + 1):
+        reader = HostEnd(KEY, Numbers(HOST_ID, 1000 * (start + 1)), pair.rng.bytes, schema_hash=b"schema01")
+        reader.start_from(pair.device.memory_id, 1, start)
+        pair.host = reader
+        pair.heard = []
+        pair.connect()
+        assert events(pair) == [(1, n) for n in range(start + 1, last + 1)]
+        assert not pair.happened(Up)[0].rebooted
+
+
+def test_an_event_skipped_without_a_word_ends_the_session():
+    pair = Pair().connect()
+    pair.host.position = (1, 0)
+    pair.device.emit("located", 1)
+    pair.settle()
+    assert [each.reason for each in pair.happened(Down)] == ["events_out_of_step"]
+
+
+def test_events_carry_boot_ticks_utc_and_the_clocks_quality():
+    pair = Pair().connect()
+    first = pair.happened(EventArrived)[0]
+    assert (first.utc_s, first.utc_ms, first.quality) == (0, 0, 0)
+    assert pair.ask("set_clock", 1800000000, 250)[0] == "ok"
+    pair.wait(2000, 1000)
+    pair.device.emit("located", 1)
+    pair.settle()
+    last = pair.happened(EventArrived)[-1]
+    assert (last.utc_s, last.utc_ms, last.quality) == (1800000002, 250, 1)
+    assert last.ticks_ms == pair.now
+    for _ in range(25):
+        pair.now = ticks.add(pair.now, 3600 * 1000)
+        pair.device.tick(pair.now)
+    pair.connect()
+    pair.device.emit("located", 1)
+    pair.settle()
+    assert pair.happened(EventArrived)[-1].quality == 2
+
+
+def test_the_store_alone():
+    store = EventStore(Memory(), {}, 1, 3)
+    assert store.first == 1
+    for n in range(5):
+        assert store.add(1, 0, b"%d" % n) == n + 1
+    assert (store.first, store.last, store.lost) == (3, 5, 2)
+    assert store.get(3) == (1, 0, b"2")
+    assert store.unacknowledged() == 5
+    store.acknowledge(1, 5)
+    assert store.unacknowledged() == 0
+    store.add(1, 0, b"")
+    assert store.lost == 2
+
+
+def test_a_host_that_takes_no_answers_cannot_fill_the_device():
+    pair = Pair().connect()
+    status = CODEC.named("status").id
+    for _ in range(100):
+        pair.host._unanswered = 0
+        pair.host.request(status, b"", pair.now)
+        pair.port.receive(pair.host.poll(pair.now), pair.now)
+        pair.host._link._under_way = []
+    assert len(pair.port._answers) <= 2 * pair.device.window
+    assert pair.port.record.busy > 0
+
+
+def test_a_second_cable_of_the_same_host_takes_over():
+    pair = Pair().connect()
+    old = pair.port
+    pair.port = DevicePort(pair.device)
+    pair.host.disconnect()
+    pair.connect()
+    assert pair.device.owner is pair.port
+    assert old.role == 0
+    assert [type(each) for each in pair.heard if isinstance(each, Answered)] == []

@@ -1,0 +1,363 @@
+"""Sessions: what is replayed, reflected, cut, foreign or changed is dropped and counted, never used."""
+
+from pair import SERVICE_KEY, Pair, frames, payload
+from sabot_protocol import frame
+from sabot_protocol.codec import CODEC, enum_number
+from sabot_protocol.handshake import Question
+from sabot_protocol.happenings import AttachRefused, Down, Failed, Up
+from sabot_protocol.host_end import OBSERVER, OWNER, HostEnd
+from sabot_protocol.mac import hmac_sha256, same_in_constant_time
+from sabot_protocol.numbers import Numbers
+from sabot_protocol.session import OVERHEAD, Session, provision_proof, role_proof, wrap_key
+from world import HOST_ID, KEY, SERIAL
+
+OTHER_KEY = b"x" * 32
+SERVICE = enum_number("Role", "service")
+TABLE = enum_number("Role", "table")
+
+
+def test_hmac_against_rfc_4231():
+    assert hmac_sha256(b"\x0b" * 20, b"Hi There") == bytes.fromhex(
+        "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"
+    )
+    assert hmac_sha256(b"Jefe", b"what do ya want for nothing?") == bytes.fromhex(
+        "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+    )
+    assert hmac_sha256(b"\xaa" * 131, b"Test Using Larger Than Block-Size Key - Hash Key First") == bytes.fromhex(
+        "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
+    )
+
+
+def test_constant_time_comparison_tells_equal_from_different():
+    assert same_in_constant_time(b"abc", b"abc")
+    assert not same_in_constant_time(b"abc", b"abd")
+    assert not same_in_constant_time(b"abc", b"ab")
+    assert same_in_constant_time(b"", b"")
+
+
+def sessions():
+    hash = bytes(range(32))
+    return Session(KEY, hash, True), Session(KEY, hash, False)
+
+
+def test_sealed_packets_open_once_at_the_other_end():
+    host, device = sessions()
+    packet = host.seal(1, 2, 3, 4, 5, 6, 7, b"body")
+    assert len(packet) == OVERHEAD + 4
+    assert device.open(packet) == (1, 2, 3, 4, 5, 6, 7, b"body")
+    assert device.open(packet) is None
+    assert device.dropped == "replayed"
+    assert host.open(packet) is None
+    assert host.dropped == "reflected"
+
+
+def test_a_packet_older_than_the_last_is_dropped():
+    host, device = sessions()
+    first = host.seal(0, 0, 0, 1, 0, 0, 0, b"1")
+    second = host.seal(1, 0, 0, 1, 0, 0, 0, b"2")
+    assert device.open(second) is not None
+    assert device.open(first) is None
+    assert device.dropped == "replayed"
+
+
+def test_every_changed_or_missing_byte_is_noticed():
+    host, device = sessions()
+    packet = host.seal(1, 2, 3, 4, 5, 6, 7, b"body")
+    for at in range(len(packet)):
+        for bit in (1, 128):
+            changed = bytearray(packet)
+            changed[at] ^= bit
+            assert device.open(bytes(changed)) is None
+            assert device.dropped in ("bad_mac", "foreign", "malformed", "reflected")
+    for size in range(len(packet)):
+        assert device.open(packet[:size]) is None
+    assert device.taken == 0
+    assert device.open(packet) is not None
+
+
+def test_another_key_or_another_session_opens_nothing():
+    host, _ = sessions()
+    packet = host.seal(1, 2, 3, 4, 5, 6, 7, b"body")
+    stranger = Session(OTHER_KEY, bytes(range(32)), False)
+    assert stranger.open(packet) is None
+    assert stranger.dropped == "bad_mac"
+    later = Session(KEY, bytes(range(1, 33)), False)
+    assert later.open(packet) is None
+    assert later.dropped == "foreign"
+
+
+def test_a_retransmission_has_a_counter_of_its_own():
+    pair = Pair().connect()
+    pair.sent = []
+    number = pair.host.request(CODEC.named("status").id, b"", pair.now)
+    lost = pair.host.poll(pair.now)  # never arrives
+    pair.now += 400
+    pair.settle()
+    assert pair.answer(number)[0] == "ok"
+    first = payload(frames(lost)[-1])
+    again = [payload(each) for each in pair.sent if len(each) == len(frames(lost)[-1])]
+    repeats = [each for each in again if each[18:-8] == first[18:-8] and each[7] == first[7]]
+    assert repeats
+    assert repeats[0][3:7] != first[3:7]
+    assert pair.host.record.retransmitted == 1
+    pair.port.receive(bytes(frames(lost)[-1]), pair.now)  # now it comes, late
+    assert pair.port.record.replayed == 1
+
+
+def test_replays_of_a_whole_session_change_nothing():
+    pair = Pair().connect()
+    assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
+    recorded = list(pair.sent)
+    state = (pair.device.ledger.newest(HOST_ID), len(pair.shoe.done), pair.device.events.last)
+    for each in recorded:
+        pair.port.receive(each, pair.now)
+    assert (pair.device.ledger.newest(HOST_ID), len(pair.shoe.done), pair.device.events.last) == state
+    assert pair.ask("status")[0] == "ok"
+    # and after a reboot, with no session at all
+    pair.boot()
+    for each in recorded:
+        pair.port.receive(each, pair.now)
+    assert pair.port.link is None
+    assert len(pair.shoe.done) == 1
+
+
+def test_reflected_frames_are_dropped_at_both_ends():
+    pair = Pair().connect()
+    for each in list(pair.sent):
+        pair.host.receive(each, pair.now)
+    for each in list(pair.back):
+        pair.port.receive(each, pair.now)
+    assert pair.host.record.reflected == len(pair.sent)
+    assert pair.port.record.reflected == len(pair.back)
+    assert pair.ask("status")[0] == "ok"
+
+
+def test_a_new_handshake_replaces_the_session_only_once_proved():
+    pair = Pair().connect()
+    stranger = HostEnd(OTHER_KEY, Numbers(b"STRANGER"), pair.rng.bytes)
+    stranger.connect(pair.now)
+    for _ in range(5):
+        pair.port.receive(stranger.poll(pair.now), pair.now)
+        stranger.receive(pair.port.poll(pair.now), pair.now)
+    assert [each.reason for each in stranger.take()] == ["device_not_proved"]
+    assert pair.ask("status")[0] == "ok"
+    # the same with a prove that does not prove
+    hello = CODEC.pack("hello", bytes(16), b"STRANGER", 1, 1, 0, b"schema01", 16, 249)
+    pair.port.receive(bytes(frame.encode(b"\x01\x05" + hello)), pair.now)
+    challenge = payload(frames(pair.port.poll(pair.now))[-1])
+    assert challenge[:2] == b"\x02\x06"
+    hash = pair.port._pending[2]
+    prove = CODEC.pack("prove", hash[0] | hash[1] << 8, bytes(16))
+    pair.port.receive(bytes(frame.encode(b"\x01\x07" + prove)), pair.now)
+    assert pair.port.record.bad_proofs == 1
+    assert pair.ask("status")[0] == "ok"
+    # and a proved one does
+    second = HostEnd(KEY, Numbers(b"OTHER-PC"), pair.rng.bytes, schema_hash=b"schema01")
+    second.connect(pair.now)
+    for _ in range(5):
+        pair.port.receive(second.poll(pair.now), pair.now)
+        second.receive(pair.port.poll(pair.now), pair.now)
+    assert [type(each) for each in second.take()][0] is Up
+    assert pair.port.host_id == b"OTHER-PC"
+    assert pair.device.owner_id() == b"OTHER-PC"
+
+
+def test_a_lost_first_packet_of_the_session_is_asked_for_again():
+    pair = Pair()
+    pair.host.connect(pair.now)
+    pair.port.receive(pair.host.poll(pair.now), pair.now)
+    pair.host.receive(pair.port.poll(pair.now), pair.now)
+    pair.port.receive(pair.host.poll(pair.now), pair.now)
+    pair.port.poll(pair.now)  # the device's first sealed packet is lost
+    pair.wait(500)
+    assert pair.host.up
+    assert pair.port.record.sessions == 1
+
+
+def test_there_is_no_default_key():
+    pair = Pair(provisioned=False)
+    pair.host.connect(pair.now)
+    pair.settle()
+    assert [each.reason for each in pair.happened(Down)] == ["not_provisioned"]
+    for id in range(256):
+        for head in (b"\x01", b"\x03"):
+            pair.port.receive(bytes(frame.encode(head + bytes((id,)) + bytes(60))), pair.now)
+    assert pair.shoe.done == []
+    assert pair.port.link is None
+
+
+def ask_clear(pair, name, *values):
+    question = Question(CODEC, name, values, pair.now)
+    pair.port.receive(question.poll(pair.now), pair.now)
+    question.receive(pair.port.poll(pair.now))
+    return question
+
+
+def test_provisioning_once_and_then_no_other_key():
+    pair = Pair(provisioned=False)
+    flags = ask_clear(pair, "identify").answer[3]
+    assert flags & 1 == 0
+    nonce = b"n" * 16
+    for _ in range(2):  # a lost answer may be asked for again
+        proof = ask_clear(pair, "provision", nonce, KEY).answer[0]
+        assert proof == provision_proof(KEY, nonce, SERIAL)
+    assert ask_clear(pair, "provision", nonce, OTHER_KEY).failure == "already_provisioned"
+    assert ask_clear(pair, "identify").answer[3] & 1 == 1
+    pair.connect()
+    assert pair.host.up
+
+
+def test_an_all_zero_key_is_refused():
+    pair = Pair(provisioned=False)
+    assert ask_clear(pair, "provision", b"n" * 16, bytes(32)).failure == "bad_proof"
+
+
+def test_a_question_nobody_answers_ends():
+    question = Question(CODEC, "identify", (), 0)
+    now = 0
+    sends = 0
+    while question.failure is None:
+        sends += 1 if question.poll(now) else 0
+        now += 50
+        assert now < 60000
+    assert question.failure == "no_answer"
+    assert sends == 10
+
+
+def test_the_wrong_key_and_the_wrong_device_have_names():
+    assert [each.reason for each in Pair(key=OTHER_KEY).connect().happened(Down)] == ["device_not_proved"]
+    pair = Pair()
+    pair.host = HostEnd(KEY, Numbers(HOST_ID), pair.rng.bytes, b"ANOTHER1")
+    pair.connect()
+    assert [each.reason for each in pair.happened(Down)] == ["wrong_device"]
+
+
+def elevate(pair, role, key, seconds=60):
+    number = pair.host._numbers._next
+    proof = role_proof(key, pair.host.transcript, number, role)
+    return pair.ask("elevate", role, seconds, proof)
+
+
+def set_key(pair, slot, key, device_key=KEY):
+    number = pair.host._numbers._next
+    return pair.ask("set_key", slot, wrap_key(device_key, HOST_ID, number, slot, key))
+
+
+def test_roles_are_short_elevations_by_their_own_credentials():
+    pair = Pair().connect()
+    refused = pair.ask("clear_fault", 1)
+    assert refused == ("wrong_role", (TABLE,))
+    assert elevate(pair, SERVICE, SERVICE_KEY) == ("no_such_key", (SERVICE,))
+    assert set_key(pair, SERVICE, SERVICE_KEY)[0] == "ok"
+    assert elevate(pair, SERVICE, OTHER_KEY) == ("bad_credential", (4,))
+    assert pair.ask("clear_fault", 1)[0] == "wrong_role"
+    assert elevate(pair, SERVICE, SERVICE_KEY, 30) == ("ok", (SERVICE, 30))
+    assert pair.ask("clear_fault", 1)[0] == "ok"
+    pair.wait(29000, 1000)
+    assert pair.ask("clear_fault", 2)[0] == "ok"
+    pair.wait(2000, 1000)
+    assert pair.ask("clear_fault", 3)[0] == "wrong_role"
+    assert elevate(pair, SERVICE, SERVICE_KEY)[0] == "ok"
+    assert pair.ask("elevate", TABLE, 1, bytes(16)) == ("ok", (TABLE, 0))
+    assert pair.ask("clear_fault", 3)[0] == "wrong_role"
+    assert [values for _, values in pair.shoe.done] == [(1,), (2,)]
+
+
+def test_a_role_proof_is_good_for_one_request_of_one_session():
+    pair = Pair().connect()
+    set_key(pair, SERVICE, SERVICE_KEY)
+    number = pair.host._numbers._next
+    proof = role_proof(SERVICE_KEY, pair.host.transcript, number, SERVICE)
+    assert pair.ask("elevate", SERVICE, 60, proof)[0] == "ok"
+    assert pair.ask("elevate", SERVICE, 60, proof)[0] == "bad_credential"
+
+
+def test_guessing_credentials_is_stopped_also_across_sessions():
+    pair = Pair().connect()
+    set_key(pair, SERVICE, SERVICE_KEY)
+    for left in (4, 3, 2):
+        assert elevate(pair, SERVICE, OTHER_KEY) == ("bad_credential", (left,))
+    pair.connect()
+    assert elevate(pair, SERVICE, OTHER_KEY) == ("bad_credential", (1,))
+    assert elevate(pair, SERVICE, OTHER_KEY)[0] == "locked_out"
+    assert elevate(pair, SERVICE, SERVICE_KEY)[0] == "locked_out"
+    pair.wait(61000, 1000)
+    assert elevate(pair, SERVICE, SERVICE_KEY)[0] == "ok"
+
+
+def test_a_set_key_is_replaced_by_service_only_and_never_shown():
+    pair = Pair().connect()
+    assert set_key(pair, SERVICE, SERVICE_KEY)[0] == "ok"
+    assert set_key(pair, SERVICE, OTHER_KEY)[0] == "wrong_role"
+    assert set_key(pair, 0, OTHER_KEY)[0] == "wrong_role"
+    assert elevate(pair, SERVICE, SERVICE_KEY)[0] == "ok"
+    assert set_key(pair, 0, OTHER_KEY)[0] == "ok"
+    for each in pair.sent:
+        assert payload(each).find(SERVICE_KEY[:8]) < 0
+        assert payload(each).find(OTHER_KEY[:8]) < 0
+    pair.host = HostEnd(OTHER_KEY, Numbers(HOST_ID, 1000), pair.rng.bytes, schema_hash=b"schema01")
+    pair.connect()
+    assert pair.host.up
+
+
+def test_one_owner_and_any_number_of_observers():
+    pair = Pair().connect()
+    watcher = HostEnd(KEY, Numbers(b"WATCHER1"), pair.rng.bytes, schema_hash=b"schema01")
+    port = type(pair.port)(pair.device)
+
+    def talk():
+        for _ in range(10):
+            port.receive(watcher.poll(pair.now), pair.now)
+            watcher.receive(port.poll(pair.now), pair.now)
+        return watcher.take()
+
+    watcher.connect(pair.now, OWNER)
+    refused = [each for each in talk() if isinstance(each, AttachRefused)]
+    error = CODEC.error(refused[0].status)
+    assert error.name == "owner_held"
+    assert error.unpack(refused[0].body) == (HOST_ID,)
+    watcher.attach(OBSERVER)
+    talk()
+    assert watcher.up
+    number = watcher.request(CODEC.named("dispense_stack").id, CODEC.pack("dispense_stack", 1, 1), pair.now)
+    answers = [each for each in talk() if getattr(each, "number", 0) == number]
+    assert CODEC.error(answers[0].status).name == "not_owner"
+    assert pair.shoe.done == []
+    # the observer sees what the owner sees, and its acknowledgements count for nothing
+    pair.device.emit("located", 3)
+    seen = [each.n for each in talk() if hasattr(each, "n")]
+    assert seen == [pair.device.events.last]
+    watcher.acknowledge(pair.device.boot_id, pair.device.events.last)
+    talk()
+    assert pair.device.events.acknowledged == 0
+    # once the owner is gone the device may be taken over
+    pair.port.close()
+    watcher.attach(OWNER)
+    talk()
+    assert pair.device.owner_id() == b"WATCHER1"
+
+
+def test_a_key_command_sent_again_in_a_new_session_sets_the_same_key():
+    pair = Pair().connect()
+    number = pair.host._numbers._next
+    body = CODEC.pack("set_key", SERVICE, wrap_key(KEY, HOST_ID, number, SERVICE, SERVICE_KEY))
+    pair.host.request(CODEC.named("set_key").id, body, pair.now)
+    pair.host.poll(pair.now)  # lost with the cable
+    pair.connect()
+    assert pair.answer(number)[0] == "ok"
+    assert pair.device.keys.get(SERVICE) == SERVICE_KEY
+
+
+def test_an_elevation_does_not_outlive_its_session():
+    pair = Pair().connect()
+    set_key(pair, SERVICE, SERVICE_KEY)
+    number = pair.host._numbers._next
+    proof = role_proof(SERVICE_KEY, pair.host.transcript, number, SERVICE)
+    pair.host.request(CODEC.named("elevate").id, CODEC.pack("elevate", SERVICE, 60, proof), pair.now)
+    pair.host.poll(pair.now)  # lost with the cable
+    pair.connect()
+    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(number, "session_ended")]
+    assert pair.device.bad_credentials == 0
+    assert elevate(pair, SERVICE, SERVICE_KEY)[0] == "ok"
+    pair.connect()
+    assert pair.ask("clear_fault", 1)[0] == "wrong_role"

@@ -1,0 +1,100 @@
+"""The bad channel, at length: at least 2,000 seeded runs; and what happens beyond what the link can bear."""
+
+import pytest
+import world
+
+from sabot_protocol import handshake, link
+from sabot_protocol.happenings import Answered, Down, Failed
+
+RUNS = 2400
+BATCH = 100
+
+
+@pytest.mark.parametrize("first", range(0, RUNS, BATCH))
+def test_commands_once_and_events_once_or_named(first: int) -> None:
+    for seed in range(first, first + BATCH):
+        try:
+            world.scenario(seed)
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            raise
+
+
+def test_the_campaign_meets_every_kind_of_trouble() -> None:
+    """The model is worth what it exercises: repeats, interruptions, gaps and reconnects all happen."""
+    worlds = [world.scenario(seed) for seed in range(300)]
+    ends = [outcome for each in worlds for outcome in each.outcomes.values()]
+    assert ends.count("interrupted") > 20
+    assert ends.count("done") > 1000
+    assert sum(each.reboots for each in worlds) > 100
+    assert sum(len(each.downs) for each in worlds) > 20
+    assert sum(each.port.record.repeats for each in worlds if each.port) > 10
+    assert sum(each.host.record.retransmitted for each in worlds) > 500
+    sizes = {gap.size is None for each in worlds for gap in each.gaps}
+    assert sizes == {False}
+    assert {gap.reason for each in worlds for gap in each.gaps} == {1, 2}
+
+
+NAMED_ENDS = {link.RETRIES_EXHAUSTED, link.PEER_SILENT, handshake.NO_ANSWER}
+TIMEOUT_MS = 8000
+# From connect: a whole handshake of two repeated messages, then the link's own silence.
+BOUND_MS = 2 * 20_000 + link.SILENCE_MS + link.MAX_SENDS * link.MAX_RTO_MS
+
+
+@pytest.mark.parametrize("loss", [300_000, 500_000, 800_000, 1_000_000])
+def test_beyond_its_losses_at_most_once_and_a_named_end(loss: int) -> None:
+    ended_by_name = 0
+    for seed in range(60):
+        broken = world.World(seed, loss=loss, repeat=100_000, bit_error=100, delay_ms=5)
+        broken.reconnects = False
+        now = broken.now
+        body = [world.DISPENSE.pack((task, 1)) for task in range(1, 9)]
+        asked = {broken.host.request(world.DISPENSE.id, each, now, TIMEOUT_MS): 0 for each in body}
+        happened = []
+        original = broken.host.take
+
+        def watched(take=original, into=happened) -> list:  # type: ignore[no-untyped-def, type-arg]
+            taken = take()
+            into += taken
+            return []
+
+        broken.host.take = watched  # type: ignore[method-assign]
+        broken.run(TIMEOUT_MS + 1000)
+        for each in happened:
+            if isinstance(each, Answered | Failed):
+                asked[each.number] += 1
+        assert set(asked.values()) == {1}, "every request ends, once, within its time"
+        answered = [each for each in happened if isinstance(each, Answered)]
+        assert all(times == 1 for times in broken.executed.values()), "at most once"
+        assert len(broken.executed) >= len([each for each in answered if each.status == 0])
+        broken.run(BOUND_MS)
+        downs = [each.reason for each in happened if isinstance(each, Down)]
+        assert set(downs) <= NAMED_ENDS
+        ended_by_name += bool(downs)
+        if loss == 1_000_000:
+            assert downs == [handshake.NO_ANSWER]
+    if loss >= 800_000:
+        assert ended_by_name == 60
+
+
+def test_the_model_would_notice_a_ledger_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sabot_protocol import ledger
+
+    monkeypatch.setattr(ledger.Ledger, "look", lambda *_: ledger.NEW)
+    with pytest.raises(AssertionError, match="done 2 times|executed 2 times"):
+        for seed in range(300):
+            world.scenario(seed)
+
+
+def test_the_model_would_notice_a_lost_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sabot_protocol import events
+
+    def silent(self: events.EventStore, boot_id: int, n: int) -> None:
+        self.last = max(self.last, n) if boot_id == self.boot_id else self.last
+
+    monkeypatch.setattr(events.EventStore, "gap_after", silent)
+    with pytest.raises((AssertionError, IndexError)):
+        for seed in range(300):
+            world.scenario(seed)
+
+
