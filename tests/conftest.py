@@ -10,6 +10,18 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With SABOT_NO_SKIPS set, a skipped test is a failure: there every tool must be installed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not os.environ.get("SABOT_NO_SKIPS"):
+        return
+    skipped = reporter.stats.get("skipped", [])
+    if skipped:
+        for report in skipped:
+            reporter.write_line(f"SABOT_NO_SKIPS: {report.nodeid} was skipped: {report.longrepr}", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""

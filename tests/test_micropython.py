@@ -15,7 +15,8 @@ HEAP = "512k"  # source is compiled into it, and a 64-bit object is twice the si
 def names_of(path: Path) -> list[str]:
     """The names of a module's test functions."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [each.name for each in tree.body if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")]
+    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
+    return [each.name for each in functions if each.name.startswith("test_")]
 
 
 ALL = [(path.stem, name) for path in sorted(PORTABLE.glob("test_*.py")) for name in names_of(path)]

@@ -131,6 +131,11 @@ class HostEnd:
             raise NotAllowed("there is no session: connect first")
         return self._link.session.transcript
 
+    @property
+    def next_number(self) -> int:
+        """The number the next request will have, which role proofs and wrapped keys are made for."""
+        return self._numbers.next
+
     def start_from(self, memory_id: bytes, boot_id: int, n: int) -> None:
         """Before the first connect: the last event that is on disk, and whose memory it came from."""
         self.memory_id = memory_id
@@ -202,7 +207,7 @@ class HostEnd:
         major, minor = said.version
         self._limited = major != own_major or (minor == own_minor and said.schema_hash != self._schema_hash)
         self._unanswered = 0
-        self._say_acknowledged = self._acknowledged is not None
+        self._say_acknowledged = self._acknowledged is not None and self._acknowledged[0] == self.boot_id
         self._ask_to_attach(link)
 
     def _ask_to_attach(self, link: Link) -> None:

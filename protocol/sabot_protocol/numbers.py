@@ -10,10 +10,10 @@ class Numbers:
 
     def __init__(self, host_id: bytes, first: int = 1) -> None:
         self.host_id = host_id
-        self._next = first
+        self.next = first
 
     def take(self) -> int:
         """The next number."""
-        number = self._next
-        self._next = number + 1
+        number = self.next
+        self.next = number + 1
         return number

@@ -251,7 +251,8 @@ def test_a_late_answer_matches_no_newer_request():
     pair.now += 60
     pair.host.poll(pair.now)
     pair.heard += pair.host.take()
-    assert [(each.number, each.reason) for each in pair.heard if hasattr(each, "reason")] == [(old, "timed_out")]
+    ended = [(each.number, each.reason) for each in pair.heard if hasattr(each, "reason")]
+    assert ended == [(old, "timed_out")]
     new = pair.host.request(status, b"", pair.now)
     pair.host.receive(late, pair.now)
     assert [each for each in pair.host.take() if isinstance(each, Answered)] == []

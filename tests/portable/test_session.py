@@ -23,7 +23,8 @@ def test_hmac_against_rfc_4231():
     assert hmac_sha256(b"Jefe", b"what do ya want for nothing?") == bytes.fromhex(
         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
     )
-    assert hmac_sha256(b"\xaa" * 131, b"Test Using Larger Than Block-Size Key - Hash Key First") == bytes.fromhex(
+    long_key = b"\xaa" * 131
+    assert hmac_sha256(long_key, b"Test Using Larger Than Block-Size Key - Hash Key First") == bytes.fromhex(
         "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
     )
 
@@ -233,13 +234,13 @@ def test_the_wrong_key_and_the_wrong_device_have_names():
 
 
 def elevate(pair, role, key, seconds=60):
-    number = pair.host._numbers._next
+    number = pair.host.next_number
     proof = role_proof(key, pair.host.transcript, number, role)
     return pair.ask("elevate", role, seconds, proof)
 
 
 def set_key(pair, slot, key, device_key=KEY):
-    number = pair.host._numbers._next
+    number = pair.host.next_number
     return pair.ask("set_key", slot, wrap_key(device_key, HOST_ID, number, slot, key))
 
 
@@ -253,6 +254,7 @@ def test_roles_are_short_elevations_by_their_own_credentials():
     assert pair.ask("clear_fault", 1)[0] == "wrong_role"
     assert elevate(pair, SERVICE, SERVICE_KEY, 30) == ("ok", (SERVICE, 30))
     assert pair.ask("clear_fault", 1)[0] == "ok"
+    assert pair.ask("dispense_stack", 5, 1)[0] == "ok"  # an elevation takes nothing away
     pair.wait(29000, 1000)
     assert pair.ask("clear_fault", 2)[0] == "ok"
     pair.wait(2000, 1000)
@@ -260,13 +262,13 @@ def test_roles_are_short_elevations_by_their_own_credentials():
     assert elevate(pair, SERVICE, SERVICE_KEY)[0] == "ok"
     assert pair.ask("elevate", TABLE, 1, bytes(16)) == ("ok", (TABLE, 0))
     assert pair.ask("clear_fault", 3)[0] == "wrong_role"
-    assert [values for _, values in pair.shoe.done] == [(1,), (2,)]
+    assert [values for _, values in pair.shoe.done] == [(1,), (5, 1), (2,)]
 
 
 def test_a_role_proof_is_good_for_one_request_of_one_session():
     pair = Pair().connect()
     set_key(pair, SERVICE, SERVICE_KEY)
-    number = pair.host._numbers._next
+    number = pair.host.next_number
     proof = role_proof(SERVICE_KEY, pair.host.transcript, number, SERVICE)
     assert pair.ask("elevate", SERVICE, 60, proof)[0] == "ok"
     assert pair.ask("elevate", SERVICE, 60, proof)[0] == "bad_credential"
@@ -339,7 +341,7 @@ def test_one_owner_and_any_number_of_observers():
 
 def test_a_key_command_sent_again_in_a_new_session_sets_the_same_key():
     pair = Pair().connect()
-    number = pair.host._numbers._next
+    number = pair.host.next_number
     body = CODEC.pack("set_key", SERVICE, wrap_key(KEY, HOST_ID, number, SERVICE, SERVICE_KEY))
     pair.host.request(CODEC.named("set_key").id, body, pair.now)
     pair.host.poll(pair.now)  # lost with the cable
@@ -351,7 +353,7 @@ def test_a_key_command_sent_again_in_a_new_session_sets_the_same_key():
 def test_an_elevation_does_not_outlive_its_session():
     pair = Pair().connect()
     set_key(pair, SERVICE, SERVICE_KEY)
-    number = pair.host._numbers._next
+    number = pair.host.next_number
     proof = role_proof(SERVICE_KEY, pair.host.transcript, number, SERVICE)
     pair.host.request(CODEC.named("elevate").id, CODEC.pack("elevate", SERVICE, 60, proof), pair.now)
     pair.host.poll(pair.now)  # lost with the cable

@@ -69,7 +69,7 @@ def test_a_mismatch_leaves_identification_status_and_update():
         assert pair.ask("dispense_stack", 1, 1) == ("version_mismatch", (schema.MAJOR, schema.MINOR))
         assert pair.shoe.done == []
         pair.device.keys.set(SERVICE, SERVICE_KEY)
-        proof = role_proof(SERVICE_KEY, pair.host.transcript, pair.host._numbers._next, SERVICE)
+        proof = role_proof(SERVICE_KEY, pair.host.transcript, pair.host.next_number, SERVICE)
         assert pair.ask("elevate", SERVICE, 60, proof)[0] == "ok"
         assert pair.ask("update_begin", 1, 4, bytes(32), "2.0.0", b"")[0] == "ok"
         assert pair.ask("update_data", 0, b"abcd")[0] == "ok"

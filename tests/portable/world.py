@@ -380,9 +380,9 @@ class World:
             inside = [gap for gap in self.gaps if gap.after < name < gap.before]
             assert inside, "event %r lost without a word" % (name,)
         for gap in self.gaps:
-            inside = [name for name in missing if gap.after < name < gap.before]
+            lost = [name for name in missing if gap.after < name < gap.before]
             if gap.size is not None:
-                assert gap.size == len(inside), "gap says %d, lost %d" % (gap.size, len(inside))
+                assert gap.size == len(lost), "gap says %d, lost %d" % (gap.size, len(lost))
 
 
 def scenario(seed: int) -> World:

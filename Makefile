@@ -1,0 +1,50 @@
+# make play and make test do everything a fresh machine needs; the second time they are quick.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+SECONDS ?= 60
+FRAMES ?= 10000000
+
+.DEFAULT_GOAL := help
+.PHONY: help play test lint generate bench fuzz fuzz-campaign clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+play: $(VENV)/.play ## two ends of the wire talk over a pseudo-terminal, the device on MicroPython
+	@$(BIN)/python -m sabot_simulators.wire_demo
+
+test: lint ## everything: ruff, mypy, the tests on CPython and the portable ones on MicroPython
+	$(PYTEST)
+
+lint: $(VENV)/.test ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+generate: $(VENV)/.test ## write the files that come out of the schema
+	$(BIN)/python -m sabot_protocol.generate
+
+bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
+	$(BIN)/python -m tests.bench
+
+fuzz: $(VENV)/.fuzz ## fuzz decoder, codec and session with atheris for SECONDS=60
+	$(BIN)/python tests/fuzz/fuzz_wire.py --seconds $(SECONDS)
+
+fuzz-campaign: $(VENV)/.test ## FRAMES=10000000 random and mutated frames against both ends
+	$(BIN)/python tests/fuzz/campaign.py --frames $(FRAMES) --processes 2
+
+clean: ## remove what make made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sabot needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.play: EXTRAS := micropython
+$(VENV)/.test: EXTRAS := test
+$(VENV)/.bench: EXTRAS := test,bench
+$(VENV)/.fuzz: EXTRAS := test,fuzz
+$(VENV)/.play $(VENV)/.test $(VENV)/.bench $(VENV)/.fuzz: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@touch $@

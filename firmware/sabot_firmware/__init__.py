@@ -1,0 +1,1 @@
+"""The device: everything that runs on a shoe's controller board. MicroPython."""

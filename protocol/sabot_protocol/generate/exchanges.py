@@ -1,0 +1,391 @@
+"""Worked examples for the protocol page: both ends talk, and every byte they say is taken apart."""
+
+import struct
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from sabot_protocol import session
+from sabot_protocol.codec import CODEC, Message, enum_name, enum_number
+from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
+from sabot_protocol.device_port import RESOLVE, DevicePort
+from sabot_protocol.errors import Refusal
+from sabot_protocol.frame import Decoder
+from sabot_protocol.handshake import Question
+from sabot_protocol.host_end import CABLE_LOST, EVENT_HEADER_SIZE, HostEnd
+from sabot_protocol.link import ANSWER, BARE, EVENT, EVENT_ACK, GAP, REQUEST
+from sabot_protocol.mac import hmac_sha256
+from sabot_protocol.memory import Memory
+from sabot_protocol.numbers import Numbers
+
+if TYPE_CHECKING:
+    from sabot_protocol.codec import Value, Values
+
+DEVICE_KEY = bytes(range(0x20))
+SERVICE_KEY = bytes(range(0x40, 0x60))
+SERIAL = b"SBT00042"
+HOST_ID = b"BAC07-PC"
+SERVICE = enum_number("Role", "service")
+KINDS = {
+    BARE: "BARE", REQUEST: "REQUEST", ANSWER: "ANSWER", EVENT: "EVENT", EVENT_ACK: "EVENT_ACK", GAP: "GAP",
+}
+WAYS = {1: "clear, to device", 2: "clear, to host", 3: "sealed, to device", 4: "sealed, to host"}
+
+NUMBERS = {
+    REQUEST: "request number", ANSWER: "request number", EVENT: "event number n",
+    EVENT_ACK: "event number n", GAP: "events lost, 0 if unknown",
+}
+
+Row = tuple[bytes, str, str]  # bytes as sent, name, value in words
+
+
+class Dice:
+    """Stands for an end's random source, so that the examples are the same every time."""
+
+    def __init__(self, name: bytes) -> None:
+        self._name = name
+        self._draws = 0
+
+    def __call__(self, size: int) -> bytes:
+        """The next draw."""
+        self._draws += 1
+        return sha256(b"sabot example %s %d" % (self._name, self._draws)).digest()[:size]
+
+
+class ExampleShoe(Executor):
+    """Dispenses the stacks of round 7 in order."""
+
+    def __init__(self) -> None:
+        self.device: DeviceEnd | None = None
+        self.stack = 0
+
+    def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
+        """Take the next stack; refuse any other."""
+        assert self.device is not None
+        if name == "dispense_stack":
+            if values != (7, self.stack + 1):
+                raise Refusal("stale", (7, self.stack))
+            self.stack += 1
+            self.device.emit("stack_dispensed", 7, self.stack, 3)
+        return ()
+
+
+class Talk:
+    """Two ends and the frames between them, oldest first, as (to device?, frame)."""
+
+    def __init__(self) -> None:
+        self.now = 1000
+        self.memory = Memory()
+        self.shoe = ExampleShoe()
+        self.boot()
+        self.host = HostEnd(DEVICE_KEY, Numbers(HOST_ID, 100), Dice(b"host"), SERIAL)
+        self.said: list[tuple[bool, bytes]] = []
+
+    def boot(self) -> None:
+        """Power on."""
+        identity = Identity(SERIAL, "Sabot", "1.0.0")
+        self.device = DeviceEnd(identity, self.memory, self.shoe, Dice(b"device"), self.now, event_capacity=6)
+        self.shoe.device = self.device
+        self.port = DevicePort(self.device)
+
+    def host_says(self) -> bytes:
+        """What the host has to say now; noted, and not yet delivered."""
+        return self._note(True, self.host.poll(self.now))
+
+    def device_says(self) -> bytes:
+        """What the device has to say now; noted, and not yet delivered."""
+        return self._note(False, self.port.poll(self.now))
+
+    def _note(self, to_device: bool, data: bytes) -> bytes:
+        for one in bytes(data).split(b"\x00")[:-1]:
+            self.said.append((to_device, one + b"\x00"))
+        return bytes(data)
+
+    def settle(self) -> None:
+        """Let both talk until neither has anything to say."""
+        for _ in range(20):
+            out = self.host_says()
+            self.port.receive(out, self.now)
+            back = self.device_says()
+            self.host.receive(back, self.now)
+            if not out and not back:
+                return
+
+    def heard(self) -> list[tuple[bool, bytes]]:
+        """What was said since the last call."""
+        said, self.said = self.said, []
+        return said
+
+    def ask(self, name: str, *values: "Value") -> list[tuple[bool, bytes]]:
+        """One request and everything that follows from it."""
+        self.host.request(CODEC.named(name).id, CODEC.pack(name, *values), self.now)
+        self.settle()
+        return self.heard()
+
+    def question(self, name: str, *values: "Value") -> list[tuple[bool, bytes]]:
+        """One clear question and its answer."""
+        question = Question(CODEC, name, values, self.now)
+        self.port.receive(self._note(True, question.poll(self.now)), self.now)
+        self.device_says()
+        return self.heard()
+
+
+# -- taking frames apart ------------------------------------------------------------------------
+
+
+def payload_of(frame: bytes) -> bytes:
+    """What a good frame holds."""
+    ((payload, _),) = Decoder().feed(frame)
+    assert payload is not None
+    return payload
+
+
+def dissect(frame: bytes) -> tuple[str, list[Row]]:
+    """A frame's title and its payload's bytes, part by part."""
+    payload = payload_of(frame)
+    way = payload[0]
+    rows: list[Row] = [(payload[:1], "way", WAYS[way])]
+    if way <= session.CLEAR_TO_HOST:
+        message = CODEC.find(payload[1])
+        assert message is not None
+        rows.append((payload[1:2], "message", message.name))
+        rows += _fields(message.fields, message.unpack(payload[2:]))
+        return message.name, rows
+    head = struct.unpack_from(session.HEADER, payload)
+    _, sid, counter, seq, ack, sack, kind, message_id, mark, number = head
+    body = payload[session.HEADER_SIZE : -session.MAC_SIZE]
+    found = CODEC.find(message_id)
+    name = found.name if found is not None else "-"
+    spans = (
+        ("session", 2, f"{sid:#06x}"),
+        ("counter", 4, str(counter)),
+        ("seq", 1, str(seq)),
+        ("ack", 1, str(ack)),
+        ("sack", 2, f"{sack:#06x}"),
+        ("kind", 1, KINDS[kind]),
+        ("message", 1, name),
+        ("mark", 1, _mark(kind, mark)),
+        ("number", 4, f"{number}  {NUMBERS.get(kind, '')}".strip()),
+    )
+    at = 1
+    for label, size, words in spans:
+        rows.append((payload[at : at + size], label, words))
+        at += size
+    rows += _body(kind, found, mark, body)
+    rows.append((payload[-session.MAC_SIZE :], "mac", "HMAC-SHA-256 of all above, first 8 bytes"))
+    return f"{KINDS[kind]} {name}" if kind not in (BARE, EVENT_ACK, GAP) else KINDS[kind], rows
+
+
+def _mark(kind: int, mark: int) -> str:
+    if kind == ANSWER:
+        error = CODEC.error(mark)
+        return "status: ok" if error is None else f"status: {error.name}"
+    if kind == EVENT:
+        return f"clock quality: {enum_name('ClockQuality', mark)}"
+    if kind == GAP:
+        return f"reason: {enum_name('GapReason', mark)}"
+    return "RESOLVE" if kind == REQUEST and mark == RESOLVE else str(mark)
+
+
+def _body(kind: int, message: Message | None, mark: int, body: bytes) -> list[Row]:
+    if kind == EVENT_ACK:
+        return [(body, "boot_id", str(struct.unpack("<I", body)[0]))]
+    if kind == GAP:
+        return _numbers(("after_boot", "after_n", "before_boot", "before_n"), (4, 4, 4, 4), body)
+    rows: list[Row] = []
+    if kind == EVENT:
+        rows = _numbers(("boot_id", "ticks_ms", "utc_s", "utc_ms"), (4, 4, 4, 2), body)
+        body = body[EVENT_HEADER_SIZE:]
+    if kind == ANSWER and mark:
+        message = CODEC.error(mark)
+    if message is None or (kind == REQUEST and mark == RESOLVE):
+        return rows
+    return [*rows, *_fields(message.fields, message.unpack(body))]
+
+
+def _numbers(names: tuple[str, ...], sizes: tuple[int, ...], data: bytes) -> list[Row]:
+    rows: list[Row] = []
+    at = 0
+    for name, size in zip(names, sizes, strict=True):
+        part = data[at : at + size]
+        rows.append((part, name, str(int.from_bytes(part, "little"))))
+        at += size
+    return rows
+
+
+def _fields(fields: tuple[tuple[object, ...], ...], values: "Values") -> Iterator[Row]:
+    for field, value in zip(fields, values, strict=True):
+        one = Message(CODEC, (0, "", "", "", "", (field,)))
+        yield one.pack((value,)), str(field[0]), _words(field, value)
+
+
+def _words(field: tuple[object, ...], value: "Value") -> str:
+    if field[1] == "enum":
+        return enum_name(str(field[2]), value)
+    if isinstance(value, str):
+        return repr(value)
+    return "" if isinstance(value, bytes) else str(value)
+
+
+def shown(said: list[tuple[bool, bytes]]) -> str:
+    """Frames as a block of text, taken apart."""
+    lines = ["```text"]
+    for to_device, frame in said:
+        title, rows = dissect(frame)
+        lines.append(f"{'host -> device' if to_device else 'device -> host'}   {title}")
+        lines.append(f"  frame  {frame.hex()}")
+        for data, name, words in rows:
+            lines.append(f"    {name:<13} {data.hex():<34} {words}".rstrip())
+        lines.append("")
+    return "\n".join(lines[:-1] + ["```"])
+
+
+# -- the examples -------------------------------------------------------------------------------
+
+
+def examples() -> str:
+    """All worked exchanges, as sections of the page."""
+    talk = Talk()
+    parts: list[str] = []
+
+    def section(title: str, text: str, said: list[tuple[bool, bytes]]) -> None:
+        parts.append(f"### {title}\n\n{text}\n\n{shown(said)}")
+
+    section(
+        "Identification",
+        "A new device: it has no key, so `flags` does not say `provisioned`.",
+        talk.question("identify"),
+    )
+    nonce = Dice(b"factory")(16)
+    proof = session.provision_proof(DEVICE_KEY, nonce, SERIAL)
+    section(
+        "Provisioning",
+        f'`proof` = HMAC(device key, `"provisioned"` + nonce + serial)[:16] = `{proof.hex()}`.',
+        talk.question("provision", nonce, DEVICE_KEY),
+    )
+    section(
+        "Provisioning again, with another key",
+        "`refused` echoes the nonce; error 16.",
+        talk.question("provision", nonce, bytes(31) + b"\x01"),
+    )
+    talk.host.connect(talk.now)
+    talk.settle()
+    said = talk.heard()
+    section("Handshake and attach", _keys_of(talk, said), said)
+    section("A query", "Asked by anyone in a session.", talk.ask("status"))
+    section(
+        "A command and its event",
+        "The answer says that the command was accepted and begun; the event tells what came of it.",
+        talk.ask("dispense_stack", 7, 1),
+    )
+    talk.host.acknowledge(talk.device.boot_id, talk.device.events.last)
+    talk.settle()
+    section(
+        "Acknowledging events",
+        "Everything up to event n of that boot is on the host's disk.",
+        talk.heard(),
+    )
+    section(
+        "A command refused",
+        "Stack 9 is not the next one: error 8 with its details.",
+        talk.ask("dispense_stack", 7, 9),
+    )
+    section(
+        "A bare packet",
+        "Nothing else was due within 20 ms, so the acknowledgement goes alone. `seq` is the next one to be used "
+        "and means nothing here.",
+        _later(talk, 20),
+    )
+    section(
+        "A lost answer",
+        "The device's answer (and the event after it) do not arrive. The request is sent again when its timer runs "
+        "out: the same `seq` and number, a new counter and so a new MAC. The device knows the `seq`, executes "
+        "nothing and acknowledges; its own messages are sent again when their timer runs out.",
+        _lost_answer(talk),
+    )
+    number = talk.host.next_number
+    wrapped = session.wrap_key(DEVICE_KEY, HOST_ID, number, SERVICE, SERVICE_KEY)
+    section(
+        "Setting a role's key",
+        f"The service key `{SERVICE_KEY.hex()}` is hidden by the pad "
+        f'HMAC(device key, `"key wrap"` + host id + request number {number} as u32 + slot {SERVICE} as u8).',
+        talk.ask("set_key", SERVICE, wrapped),
+    )
+    number = talk.host.next_number
+    proof = session.role_proof(SERVICE_KEY, talk.host.transcript, number, SERVICE)
+    section(
+        "Elevation",
+        f'`proof` = HMAC(service key, `"role proof"` + transcript + request number {number} as u32 + '
+        f"role {SERVICE} as u8)[:16].",
+        talk.ask("elevate", SERVICE, 600, proof),
+    )
+    _reboot_with_command_under_way(talk)
+    section(
+        "A reboot with a command under way",
+        "The device executed the command and lost its power before it could answer. The host's next packet meets "
+        "a device without a session; `no_session` makes it begin a new handshake at once. The new boot's ledger "
+        "still has the answer, and the events lost with the power are a gap of known size. The command is sent "
+        "again marked RESOLVE, which never executes it.",
+        talk.heard(),
+    )
+    talk.host.disconnect(CABLE_LOST)
+    for seconds in range(1, 10):
+        talk.device.emit("located", seconds)
+    talk.host.connect(talk.now)
+    talk.settle()
+    section(
+        "Overflow",
+        "Nine events were made while no host was there, and this device keeps six: what was overwritten is a gap.",
+        _since_last_bare(talk.heard()),
+    )
+    return "\n\n".join(parts)
+
+
+def _since_last_bare(said: list[tuple[bool, bytes]]) -> list[tuple[bool, bytes]]:
+    bare = max(index for index, (_, frame) in enumerate(said) if dissect(frame)[0] == "BARE")
+    return said[bare + 1 :]
+
+
+def _keys_of(talk: Talk, said: list[tuple[bool, bytes]]) -> str:
+    hello = payload_of(said[0][1])[2:]
+    challenge = payload_of(said[1][1])[2:]
+    transcript = session.transcript(hello, challenge[session.PROOF_SIZE :])
+    rows = (
+        ("device key", DEVICE_KEY),
+        ("transcript", transcript),
+        ("device proof", session.device_proof(DEVICE_KEY, transcript)),
+        ("host proof", session.host_proof(DEVICE_KEY, transcript)),
+        ("key to device", hmac_sha256(DEVICE_KEY, b"to device" + transcript)),
+        ("key to host", hmac_sha256(DEVICE_KEY, b"to host" + transcript)),
+    )
+    assert transcript == talk.host.transcript
+    lines = "\n".join(f"{name:<14} {value.hex()}" for name, value in rows)
+    return f"The keys of this and the following examples:\n\n```text\n{lines}\n```"
+
+
+def _later(talk: Talk, ms: int) -> list[tuple[bool, bytes]]:
+    talk.now += ms
+    talk.settle()
+    return talk.heard()
+
+
+def _lost_answer(talk: Talk) -> list[tuple[bool, bytes]]:
+    talk.host.request(CODEC.named("dispense_stack").id, CODEC.pack("dispense_stack", 7, 2), talk.now)
+    talk.port.receive(talk.host_says(), talk.now)
+    talk.device_says()  # lost
+    talk.now += 120
+    talk.settle()
+    said = talk.heard()
+    _later(talk, 20)
+    return said
+
+
+def _reboot_with_command_under_way(talk: Talk) -> None:
+    talk.host.request(CODEC.named("dispense_stack").id, CODEC.pack("dispense_stack", 7, 3), talk.now)
+    talk.port.receive(talk.host_says(), talk.now)
+    talk.now += 50
+    talk.boot()
+    talk.now += 400
+    talk.settle()
+
+

@@ -1,0 +1,177 @@
+"""The protocol page: prose with its figures taken from the code, tables from the schema, worked examples."""
+
+from pathlib import Path
+
+from sabot_protocol import (
+    device_end,
+    device_port,
+    frame,
+    host_end,
+    ledger,
+    link,
+    meanings,
+    memory,
+    record,
+    schema,
+    session,
+)
+from sabot_protocol.codec import CODEC
+from sabot_protocol.generate.exchanges import examples
+
+_TEMPLATE = Path(__file__).with_name("protocol_page.md")
+
+_WIDTHS = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "u32": 4, "i32": 4}
+
+
+def render() -> str:
+    """The whole page."""
+    text = _TEMPLATE.read_text(encoding="utf-8")
+    for name, value in _figures().items():
+        text = text.replace("{" + name + "}", str(value))
+    return text
+
+
+def _figures() -> dict[str, object]:
+    return {
+        "MAX_PAYLOAD": frame.MAX_PAYLOAD,
+        "MAX_RAW": frame.MAX_PAYLOAD + frame.CRC_SIZE,
+        "MAX_BLOCK": frame.MAX_BLOCK,
+        "MAX_BODY": frame.MAX_PAYLOAD - session.OVERHEAD,
+        "OVERHEAD": session.OVERHEAD,
+        "MAX_WINDOW": link.MAX_WINDOW,
+        "MAX_SENDS": link.MAX_SENDS,
+        "FIRST_RTO_MS": link.FIRST_RTO_MS,
+        "MIN_RTO_MS": link.MIN_RTO_MS,
+        "MAX_RTO_MS": link.MAX_RTO_MS,
+        "GRANULARITY_MS": link.GRANULARITY_MS,
+        "ACK_DELAY_MS": link.ACK_DELAY_MS,
+        "KEEP_ALIVE_MS": link.KEEP_ALIVE_MS,
+        "SILENCE_MS": link.SILENCE_MS,
+        "HINT_EVERY_MS": device_port.HINT_EVERY_MS,
+        "HANDSHAKE_BOUND_MS": _handshake_bound_ms(),
+        "STALE_AFTER_S": device_end.STALE_AFTER_S,
+        "MAX_BAD_CREDENTIALS": device_end.MAX_BAD_CREDENTIALS,
+        "LOCK_OUT_S": device_end.LOCK_OUT_S,
+        "MAX_REQUESTS": host_end.MAX_REQUESTS,
+        "LEDGER_SLOTS": memory.COMMAND_SLOTS,
+        "MAX_ANSWER": ledger.MAX_ANSWER,
+        "TRACE_LENGTH": record.TRACE_LENGTH,
+        "TRACE_PAGE": device_port.TRACE_PAGE,
+        "VERSION": f"{schema.MAJOR}.{schema.MINOR}",
+        "MESSAGES": _messages(),
+        "ENUMS": _enums(),
+        "ERRORS": _errors(),
+        "COUNTERS": _counters(),
+        "EXAMPLES": examples(),
+    }
+
+
+def _handshake_bound_ms() -> int:
+    """How long a message outside a session is repeated before it counts as unanswered."""
+    total, pause = 0, link.FIRST_RTO_MS
+    for _ in range(link.MAX_SENDS):
+        total += pause
+        pause = min(pause * 2, link.MAX_RTO_MS)
+    return total
+
+
+def _messages() -> str:
+    parts = []
+    title = ""
+    for row in schema.MESSAGES:
+        group = _group(row[0], row[2])
+        if group != title:
+            title = group
+            parts.append(f"### {title}")
+        parts.append(_message(row))
+    return "\n\n".join(parts)
+
+
+def _group(id: int, kind: str) -> str:
+    if kind == "clear":
+        return "Outside a session (frozen)"
+    if kind == "event":
+        return "Events"
+    return "In a session (frozen)" if id < schema.FROZEN_BELOW else "Requests and answers"
+
+
+def _message(row: tuple) -> str:  # type: ignore[type-arg]
+    id, name, kind, answer, roles, fields = row
+    facts = [f"{kind}"]
+    if kind in ("query", "command"):
+        facts.append("asked by " + ("anyone" if roles == "any" else ", ".join(roles.split())))
+    if answer:
+        facts.append(f"answered by `{answer}`")
+    lines = [f"#### `0x{id:02x}` {name}", "", f"{meanings.MESSAGES[name]} *{'; '.join(facts)}.*"]
+    if fields:
+        lines += ["", "| field | type | bytes | allowed | meaning |", "| --- | --- | --- | --- | --- |"]
+        lines += [_field(f"{name}.{field[0]}", field, meanings.FIELDS) for field in fields]
+    else:
+        lines += ["", "No fields."]
+    return "\n".join(lines)
+
+
+def _field(key: str, field: tuple, words: dict[str, str]) -> str:  # type: ignore[type-arg]
+    kind, size, allowed = field[1], "", ""
+    if kind in _WIDTHS:
+        size, allowed = str(_WIDTHS[kind]), _span(field[2], field[3])
+    elif kind == "enum":
+        kind, size, allowed = f"enum {field[2]}", "1", "its numbers"
+    elif kind == "flags":
+        kind, size, allowed = f"flags {field[2]}", "2", "its bits"
+    elif kind == "bytes":
+        size = str(field[2])
+    elif kind == "array":
+        width = _WIDTHS[field[2]]
+        kind, size = f"array of {field[2]}", f"1 + {width} each"
+        allowed = f"{field[3]} to {field[4]} items, each {_span(field[5], field[6])}"
+    else:
+        size, allowed = "1 + length", f"{field[2]} to {field[3]} bytes"
+    unit = meanings.UNITS.get(key)
+    meaning = words[key] + (f" ({unit})" if unit else "")
+    return f"| {field[0]} | {kind} | {size} | {allowed} | {meaning} |"
+
+
+def _span(low: int, high: int) -> str:
+    return f"{low} to {high}"
+
+
+def _enums() -> str:
+    parts = []
+    for name, members in schema.ENUMS:
+        rows = [
+            f"| {number} | {member} | {meanings.MEMBERS[f'{name}.{member}']} |" for member, number in members
+        ]
+        parts.append(_named_table(name, meanings.ENUMS[name], "number", rows))
+    for name, bits in schema.FLAGS:
+        rows = [
+            f"| 0x{bit:04x} | {member} | {meanings.FLAG_MEMBERS[f'{name}.{member}']} |"
+            for member, bit in bits
+        ]
+        parts.append(_named_table(f"{name} (flags)", meanings.FLAGS[name], "bit", rows))
+    return "\n\n".join(parts)
+
+
+def _named_table(title: str, meaning: str, first: str, rows: list[str]) -> str:
+    head = [f"#### {title}", "", meaning, "", f"| {first} | name | meaning |", "| --- | --- | --- |"]
+    return "\n".join(head + rows)
+
+
+def _errors() -> str:
+    lines = ["| code | name | details | meaning | what to do |", "| --- | --- | --- | --- | --- |"]
+    for code, name, fields in schema.ERRORS:
+        assert CODEC.error(code) is not None
+        details = "; ".join(
+            f"`{field[0]}` {field[1]}{f'[{field[2]}]' if field[1] == 'bytes' else ''}: "
+            f"{meanings.DETAILS[f'{name}.{field[0]}']}"
+            for field in fields
+        )
+        lines.append(f"| {code} | {name} | {details} | {meanings.ERRORS[name]} | {meanings.REMEDIES[name]} |")
+    return "\n".join(lines)
+
+
+def _counters() -> str:
+    lines = ["| index | name | counts |", "| --- | --- | --- |"]
+    for index, name in enumerate(schema.COUNTERS):
+        lines.append(f"| {index} | {name} | {meanings.COUNTERS[name]} |")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Emulated devices and the ends they are reached by."""

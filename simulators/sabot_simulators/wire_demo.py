@@ -1,0 +1,249 @@
+"""``make play`` until the machine exists: two ends of the wire over a pseudo-terminal.
+
+The device is a rehearsal shoe on MicroPython (or on this Python where there is none), the host talks to it
+with pyserial, and the cable between them loses answers, is pulled, and the device loses its power.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sabot_firmware
+import sabot_protocol
+import serial
+from rich.console import Console
+from sabot_protocol import ticks
+from sabot_protocol.codec import CODEC, enum_name
+from sabot_protocol.handshake import Question
+from sabot_protocol.happenings import Answered, Down, EventArrived, Failed, Gap, Happening, Up
+from sabot_protocol.host import messages
+from sabot_protocol.host.message import Message, Request
+from sabot_protocol.host_end import CABLE_LOST, HostEnd
+from sabot_protocol.numbers import Numbers
+from sabot_protocol.session import provision_proof
+
+import sabot_simulators
+from sabot_simulators.cable import Cable
+
+ROUND = 1
+HANDS = 7
+WAIT_S = 20.0
+
+H = TypeVar("H", bound=Happening)
+
+
+class DemoError(Exception):
+    """The demonstration did not go as it must."""
+
+
+def now_ms() -> int:
+    """This computer's time as ticks."""
+    return time.monotonic_ns() // 1_000_000 & ticks.MASK
+
+
+def find_micropython() -> str | None:
+    """MicroPython: named by MICROPYTHON, beside this Python, or on PATH."""
+    beside = Path(sys.executable).parent / "micropython"
+    return os.environ.get("MICROPYTHON") or (str(beside) if beside.exists() else shutil.which("micropython"))
+
+
+@contextmanager
+def rehearsal(tty: str, memory: Path) -> Iterator[str]:
+    """A rehearsal shoe in a process of its own; gives the name of the Python it runs on."""
+    micropython = find_micropython()
+    packages = (sabot_protocol, sabot_firmware, sabot_simulators)
+    folders = [Path(package.__path__[0]).parent for package in packages]
+    env = {**os.environ, "MICROPYPATH": os.pathsep.join([*map(str, folders), ".frozen"])}
+    command = [micropython or sys.executable, "-m", "sabot_simulators.rehearsal", tty, str(memory)]
+    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL)
+    try:
+        yield "MicroPython" if micropython else "CPython"
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Host:
+    """The host's end on a serial port, in one thread: it talks until what it waits for has happened."""
+
+    def __init__(self, tty: str) -> None:
+        self.port = serial.Serial(tty, timeout=0)
+        self.end: HostEnd | None = None
+        self.happened: list[Happening] = []
+
+    def talk(self, until: Callable[[], bool]) -> None:
+        """Carry bytes between port and end until ``until`` is true."""
+        assert self.end is not None
+        give_up = time.monotonic() + WAIT_S
+        while not until():
+            if time.monotonic() > give_up:
+                raise DemoError(f"nothing came within {WAIT_S:.0f} s")
+            out = self.end.poll(now_ms())
+            if out:
+                self.port.write(out)
+            self.port.timeout = 0.01
+            data = self.port.read(max(self.port.in_waiting, 1))
+            if data:
+                self.end.receive(data, now_ms())
+            self.happened += self.end.take()
+
+    def ask_clear(self, name: str, *values: bytes) -> Message:
+        """A question outside a session."""
+        question = Question(CODEC, name, values, now_ms())
+        self.port.timeout = 0.01
+        while question.answer is None:
+            if question.failure is not None:
+                raise DemoError(f"{name}: {question.failure}")
+            self.port.write(question.poll(now_ms()))
+            question.receive(self.port.read(max(self.port.in_waiting, 1)))
+        answer = CODEC.named(CODEC.named(name).answer)
+        return messages.BY_ID[answer.id].unpack(answer.pack(question.answer))
+
+    def ask(self, request: Request[Any]) -> int:
+        """Send a request; its number."""
+        assert self.end is not None
+        return self.end.request(request.ID, request.pack(), now_ms())
+
+    def outcome(self, number: int) -> str:
+        """Wait for a request's end and put it in words."""
+
+        def ended() -> bool:
+            ends = [each for each in self.happened if isinstance(each, Answered | Failed)]
+            return any(each.number == number for each in ends)
+
+        self.talk(ended)
+        for each in self.happened:
+            if isinstance(each, Answered) and each.number == number:
+                if each.status:
+                    error = messages.ERRORS_BY_CODE[each.status]
+                    return f"refused: {error.NAME}"
+                return messages.BY_ID[each.message].NAME
+            if isinstance(each, Failed) and each.number == number:
+                return f"failed: {each.reason}"
+        raise DemoError("unreachable")
+
+    def wait_for(self, kind: type[H]) -> H:
+        """The next happening of one kind."""
+        self.talk(lambda: any(isinstance(each, kind) for each in self.happened))
+        for each in self.happened:
+            if isinstance(each, kind):
+                self.happened.remove(each)
+                return each
+        raise DemoError("unreachable")
+
+
+def stacks(host: Host) -> list[int]:
+    """The stacks that the device reported as dispensed, in the order of their events."""
+    return [
+        messages.StackDispensed.unpack(each.body).stack
+        for each in host.happened
+        if isinstance(each, EventArrived) and each.message == messages.StackDispensed.ID
+    ]
+
+
+def play(console: Console) -> None:
+    """Show, step by step, that nothing is lost and nothing is done twice."""
+    with tempfile.TemporaryDirectory() as folder, Cable() as cable:
+        memory = Path(folder) / "critical-memory"
+        host = Host(cable.host_tty)
+        step = Steps(console)
+        with rehearsal(cable.device_tty, memory) as python:
+            identity = host.ask_clear("identify")
+            assert isinstance(identity, messages.Identity)
+            kind = "SIMULATOR" if identity.flags & messages.IdentityFlag.SIMULATOR else "device"
+            step(f"identify: {identity.model} {identity.version} on {python}", kind)
+            key, nonce = os.urandom(32), os.urandom(16)
+            proof = host.ask_clear("provision", nonce, key)
+            assert isinstance(proof, messages.Provisioned)
+            if proof.proof != provision_proof(key, nonce, identity.serial):
+                raise DemoError("the device has not taken the key")
+            step("provision: a key of its own, proved by HMAC", "no default key")
+            host.end = HostEnd(key, Numbers(os.urandom(8)), os.urandom, identity.serial)
+            host.end.connect(now_ms())
+            up = host.wait_for(Up)
+            step(f"session: proved both ways, protocol {up.version[0]}.{up.version[1]}", f"boot {up.boot_id}")
+            host.outcome(host.ask(messages.OpenRound(round_id=ROUND, deck_id=1, hands=HANDS)))
+            for stack in (1, 2):
+                said = host.outcome(host.ask(messages.DispenseStack(round_id=ROUND, stack=stack)))
+                step(f"dispense stack {stack} of {HANDS}", said)
+            cable.device_muted = True
+            number = host.ask(messages.DispenseStack(round_id=ROUND, stack=3))
+            host.talk(lambda: cable.frames_lost > 0)
+            cable.device_muted = False
+            step("dispense stack 3: the answer is lost on the way", f"{cable.frames_lost} frames lost")
+            said = host.outcome(number)
+            step("  the wire says it again until it is heard", said)
+            host.talk(lambda: len(stacks(host)) >= 3)
+            step("  stacks reported", str(stacks(host)))
+            cable.pulled = True
+            lost = cable.frames_lost
+            number = host.ask(messages.DispenseStack(round_id=ROUND, stack=4))
+            host.talk(lambda: cable.frames_lost > lost)
+            host.end.disconnect(CABLE_LOST)
+            host.wait_for(Down)
+            step("the cable is pulled with stack 4 asked for", "session over, request kept")
+            cable.pulled = False
+            host.end.connect(now_ms())
+            host.wait_for(Up)
+            step("  the cable is back: stack 4", host.outcome(number))
+            host.outcome(host.ask(messages.DispenseStack(round_id=ROUND, stack=5)))
+            cable.device_muted = True
+            silent_from = cable.frames_lost
+            number = host.ask(messages.DispenseStack(round_id=ROUND, stack=6))
+            host.talk(lambda: cable.frames_lost > silent_from)
+        step("the device loses its power right after stack 6", "its answer and event are lost")
+        cable.device_muted = False
+        with rehearsal(cable.device_tty, memory):
+            up = host.wait_for(Up)
+            step(f"  it is back: boot {up.boot_id}", "noticed" if up.rebooted else "not noticed")
+            step("  what became of stack 6? Its ledger says", host.outcome(number))
+            gap = host.wait_for(Gap)
+            size = "unknown" if gap.size is None else str(gap.size)
+            step(f"  events lost with the power ({enum_name('GapReason', gap.reason)})", f"a gap of {size}")
+            said = host.outcome(host.ask(messages.DispenseStack(round_id=ROUND, stack=7)))
+            step("  stack 7 of the old round, in a shoe that restarted", said)
+            counters = host.end.record
+        seen = stacks(host)
+        if sorted(set(seen)) != seen or set(seen) - set(range(1, 7)):
+            raise DemoError(f"stacks reported {seen}")
+        console.print(
+            f"\nSix stacks dispensed, each once: {seen} reported, 6 told by the ledger after the reboot.\n"
+            f"{counters.frames_out} frames sent, {counters.retransmitted} again, "
+            f"{cable.frames_lost} lost on purpose, {counters.handshakes} handshakes.",
+            soft_wrap=True,
+        )
+        host.port.close()
+
+
+class Steps:
+    """Prints one line a step: what happens, and what came of it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def __call__(self, what: str, outcome: str) -> None:
+        """One step."""
+        self._console.print(f"{what:<58} [bold]{outcome}[/bold]", soft_wrap=True)
+
+
+def main() -> int:
+    """Run the demonstration; 1 if it did not go as it must."""
+    console = Console(highlight=False)
+    console.print("[bold]Sabot[/bold]: two ends of the wire, over a pseudo-terminal that loses things\n")
+    try:
+        play(console)
+    except DemoError as error:
+        console.print(f"[red]It went wrong:[/red] {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
