@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("sabot", deadline=None)  # no test depends on how fast the machine is
+settings.load_profile("sabot")
 
 ROOT = Path(__file__).parent.parent
 
