@@ -1,0 +1,911 @@
+-- Sabot's wire for Wireshark: one frame a packet on link type USER0 (147), as sent, with its delimiter.
+--
+-- Generated from the schema by sabot_protocol.generate.wireshark: do not edit.
+-- It shows frames and says what is wrong with them; it cannot check a MAC, because it has no key.
+
+local sabot = Proto("sabot", "Sabot shuffler and dealing shoe")
+local NAMES, FLAGS = {}, {}
+
+-- Constants
+local BAD_CRC = "crc"
+local BAD_LENGTH = "length"
+local BAD_OVERRUN = "overrun"
+local BAD_ENCODING = "encoding"
+local MAX_BLOCK = 254
+local CRC_SIZE = 4
+local HEADER_SIZE = 18
+local MAC_SIZE = 8
+local FROZEN_BELOW = 64
+local RESOLVE = 1
+local SEALED_TO_DEVICE = 3
+local SEALED_TO_HOST = 4
+local CLEAR_TO_DEVICE = 1
+local CLEAR_TO_HOST = 2
+local BARE = 0
+local REQUEST = 1
+local ANSWER = 2
+local EVENT = 3
+local EVENT_ACK = 4
+local GAP = 5
+
+-- Names of numbers
+NAMES.way = {
+  [1] = "clear to device", [2] = "clear to host", [3] = "sealed to device", [4] = "sealed to host",
+}
+NAMES.kind = {
+  [0] = "bare", [1] = "request", [2] = "answer", [3] = "event", [4] = "event_ack", [5] = "gap",
+}
+NAMES.message = {
+  [0] = "none", [1] = "identify", [2] = "identity", [3] = "provision", [4] = "provisioned",
+  [5] = "hello", [6] = "challenge", [7] = "prove", [8] = "refused", [9] = "no_session",
+  [16] = "status", [17] = "status_report", [18] = "attach", [19] = "attached", [20] = "detach",
+  [21] = "elevate", [22] = "elevated", [23] = "component", [24] = "component_is",
+  [25] = "update_begin", [26] = "update_data", [27] = "update_finish", [28] = "update_progress",
+  [63] = "done", [64] = "set_clock", [65] = "set_key", [66] = "locate", [67] = "counters",
+  [68] = "counters_are", [69] = "trace", [70] = "trace_is", [80] = "register_deck",
+  [81] = "remove_deck", [82] = "shuffle", [83] = "shuffle_begun", [84] = "open_round",
+  [85] = "dispense_stack", [86] = "end_round", [87] = "void_round", [88] = "clear_fault",
+  [128] = "booted", [129] = "clock_changed", [130] = "owner_changed", [131] = "role_changed",
+  [132] = "key_changed", [133] = "located", [134] = "buttons", [144] = "shuffler_changed",
+  [145] = "shoe_changed", [146] = "deck_counted", [147] = "stack_dispensed", [148] = "stack_taken",
+  [149] = "round_ended", [150] = "round_voided", [151] = "fault_raised", [152] = "fault_cleared",
+}
+NAMES.error = {
+  [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
+  [5] = "not_owner", [6] = "owner_held", [7] = "version_mismatch", [8] = "stale",
+  [9] = "not_executed", [10] = "interrupted", [11] = "forgotten", [12] = "bad_credential",
+  [13] = "locked_out", [14] = "no_such_key", [15] = "not_provisioned", [16] = "already_provisioned",
+  [17] = "bad_proof", [18] = "not_supported", [19] = "device_fault", [20] = "memory_failed",
+}
+NAMES.counter = {
+  [1] = "frames_in", [2] = "frames_out", [3] = "bad_crc", [4] = "bad_length", [5] = "bad_overrun",
+  [6] = "bad_encoding", [7] = "malformed", [8] = "foreign", [9] = "reflected", [10] = "bad_mac",
+  [11] = "replayed", [12] = "duplicates", [13] = "out_of_window", [14] = "retransmitted",
+  [15] = "timeouts", [16] = "bare_acks", [17] = "handshakes", [18] = "sessions", [19] = "bad_proofs",
+  [20] = "late_answers", [21] = "repeats", [22] = "busy",
+}
+NAMES.Role = {
+  [0] = "observer", [1] = "table", [2] = "dealer", [3] = "floor", [4] = "service", [5] = "lab",
+}
+NAMES.AttachMode = {
+  [0] = "observer", [1] = "owner",
+}
+NAMES.ClockQuality = {
+  [0] = "unknown", [1] = "set", [2] = "stale",
+}
+NAMES.KeySlot = {
+  [0] = "device", [2] = "dealer", [3] = "floor", [4] = "service", [5] = "lab",
+}
+NAMES.GapReason = {
+  [1] = "overflow", [2] = "reboot", [3] = "memory_lost",
+}
+NAMES.BootReason = {
+  [1] = "power", [2] = "watchdog", [3] = "requested", [4] = "brown_out", [5] = "unknown",
+}
+NAMES.Component = {
+  [1] = "controller", [2] = "card_recognition", [3] = "rng",
+}
+NAMES.Back = {
+  [1] = "red", [2] = "blue",
+}
+NAMES.ShufflerState = {
+  [0] = "starting", [1] = "idle", [2] = "feeding", [3] = "storing", [4] = "stored", [5] = "jammed",
+  [6] = "door_open", [7] = "service", [8] = "out_of_order",
+}
+NAMES.ShoeState = {
+  [0] = "starting", [1] = "empty", [2] = "loading", [3] = "ready", [4] = "round_open",
+  [5] = "dispensing", [6] = "stack_waiting", [7] = "ejecting_stub", [8] = "round_void",
+  [9] = "jammed", [10] = "door_open", [11] = "service", [12] = "out_of_order",
+}
+NAMES.Place = {
+  [1] = "tray", [2] = "feed", [3] = "entry", [4] = "insertion", [5] = "chamber", [6] = "store",
+  [7] = "pusher", [8] = "shoe", [9] = "deal", [10] = "exit", [11] = "exit_tray", [12] = "controller",
+}
+NAMES.Verdict = {
+  [1] = "correct", [2] = "misdealt", [3] = "card_missing", [4] = "card_extra",
+}
+NAMES.RemoveReason = {
+  [1] = "hours", [2] = "wrong_count", [3] = "damaged", [4] = "floor_order", [5] = "table_closed",
+}
+NAMES.VoidReason = {
+  [1] = "floor_order", [2] = "face_up_card", [3] = "wrong_number", [4] = "shoe_failed",
+  [5] = "stack_disturbed", [6] = "power_cut",
+}
+NAMES.Fault = {
+  [1] = "misfeed", [2] = "double_feed", [3] = "card_stuck", [4] = "insertion_failed",
+  [5] = "height_mismatch", [6] = "grip_mismatch", [7] = "axis_lost", [8] = "switch_missed",
+  [9] = "motor_stall", [10] = "sensor_disagrees", [11] = "count_wrong", [12] = "wrong_deck",
+  [13] = "foreign_card", [14] = "face_up_card", [15] = "door_opened", [16] = "stack_disturbed",
+  [17] = "over_temperature", [18] = "supply_low", [19] = "memory_damaged", [20] = "rng_failed",
+  [21] = "clock_unknown", [22] = "watchdog_reset",
+}
+
+-- Flags, lowest bit first
+FLAGS.IdentityFlag = {
+  { "provisioned", 0x0001, about = "it has a key" },
+  { "simulator", 0x0002, about = "it is a simulator, not a machine" },
+  { "test_rng", 0x0004, about = "its shuffles can be foretold; not for play" },
+}
+FLAGS.StatusFlag = {
+  { "owned", 0x0001, about = "a host owns it" },
+  { "clock_known", 0x0002, about = "it knows the time" },
+  { "round_open", 0x0004, about = "a round is open" },
+  { "fault_latched", 0x0008, about = "a fault waits to be cleared" },
+}
+FLAGS.ButtonFlag = {
+  { "left", 0x0001, about = "the left button" },
+  { "right", 0x0002, about = "the right button" },
+}
+
+-- Declaring fields to Wireshark
+local INTEGERS = {
+  u8 = { 1, ProtoField.uint8 }, u16 = { 2, ProtoField.uint16 }, u32 = { 4, ProtoField.uint32 },
+  i8 = { 1, ProtoField.int8 }, i16 = { 2, ProtoField.int16 }, i32 = { 4, ProtoField.int32 },
+  enum = { 1, ProtoField.uint8 }, flags = { 2, ProtoField.uint16 },
+}
+local SIGNED = { i8 = true, i16 = true, i32 = true }
+local MESSAGES, ERRORS, declared = {}, {}, {}
+
+local function declare(field)
+  declared[#declared + 1] = field
+  return field
+end
+
+local function integer(type, abbreviation, field)
+  local names = type ~= "array" and field.names or nil
+  return declare(INTEGERS[type][2](
+    abbreviation, field.name, field.bits and base.HEX or base.DEC, names, nil, field.about))
+end
+
+-- One field: { name, type, limits, names or bits of an integer, about }.
+local function prepare(prefix, row)
+  local field = { name = row[1], type = row[2], names = row.names, bits = row.bits, about = row.about }
+  local abbreviation = "sabot." .. prefix .. field.name
+  if field.type == "array" then
+    field.item, field.least, field.most, field.low, field.high = row[3], row[4], row[5], row[6], row[7]
+    field.item_size = INTEGERS[field.item][1]
+    field.shown = integer(field.item, abbreviation, { name = field.name, about = field.about })
+  elseif field.type == "text" then
+    field.item_size, field.least, field.most = 1, row[3], row[4]
+    field.shown = declare(ProtoField.string(abbreviation, field.name, base.UNICODE, field.about))
+  elseif field.type == "blob" then
+    field.item_size, field.least, field.most = 1, row[3], row[4]
+    field.shown = declare(ProtoField.bytes(abbreviation, field.name, base.COLON, field.about))
+  elseif field.type == "bytes" then
+    field.size = row[3]
+    field.shown = declare(ProtoField.bytes(abbreviation, field.name, base.COLON, field.about))
+  else
+    field.size, field.low, field.high = INTEGERS[field.type][1], row[3], row[4]
+    field.shown = integer(field.type, abbreviation, field)
+    for index, bit in ipairs(field.bits or {}) do
+      field[index] = declare(ProtoField.bool(
+        abbreviation .. "." .. bit[1], bit[1], 16, nil, bit[2], bit.about))
+    end
+  end
+  return field
+end
+
+-- The fields sabot.<prefix>.<name> of one record, in wire order and by name. "at" is where a field of a
+-- header begins.
+local function record(prefix, rows)
+  local fields, at = {}, 0
+  for index, row in ipairs(rows) do
+    local field = prepare(prefix == "" and "" or prefix .. ".", row)
+    field.at, at = at, at + (field.size or 0)
+    fields[index], fields[field.name] = field, field
+  end
+  return fields
+end
+
+local function message(id, name, kind, about, rows)
+  MESSAGES[id] = {
+    name = name, kind = kind, about = about, frozen = id < FROZEN_BELOW, fields = record(name, rows),
+  }
+end
+
+local function error_details(code, name, about, rows)
+  ERRORS[code] = { name = name, about = about, frozen = false, fields = record("error." .. name, rows) }
+end
+
+-- Every record of the wire: a field is { name, type, limits }
+local HEADER = record("", {
+  { "way", "u8", 0, 255, names = NAMES.way },
+  { "session", "u16", 0, 65535 },
+  { "counter", "u32", 0, 4294967295 },
+  { "seq", "u8", 0, 255 },
+  { "ack", "u8", 0, 255 },
+  { "sack", "u16", 0, 65535 },
+  { "kind", "u8", 0, 255, names = NAMES.kind },
+  { "message", "u8", 0, 255, names = NAMES.message },
+  { "mark", "u8", 0, 255 },
+  { "number", "u32", 0, 4294967295 },
+})
+local EVENT_HEADER = record("event", {
+  { "boot_id", "u32", 0, 4294967295 },
+  { "ticks_ms", "u32", 0, 4294967295 },
+  { "utc_s", "u32", 0, 4294967295 },
+  { "utc_ms", "u16", 0, 65535 },
+})
+local EVENT_ACK_FIELDS = record("event_ack", {
+  { "boot_id", "u32", 0, 4294967295 },
+})
+local GAP_FIELDS = record("gap", {
+  { "from_boot", "u32", 0, 4294967295 },
+  { "from_n", "u32", 0, 4294967295 },
+  { "to_boot", "u32", 0, 4294967295 },
+  { "to_n", "u32", 0, 4294967295 },
+})
+
+message(0x01, "identify", "clear", "Asks who is on the cable. Anybody may ask, at any time.", {})
+message(0x02, "identity", "clear", "What a device says of itself to anybody; nothing in it is proved.", {
+  { "major", "u8", 0, 255, about = "major version of the protocol; another major understands frozen messages only" },
+  { "minor", "u8", 0, 255, about = "minor version of the protocol; a higher one only adds messages" },
+  { "schema", "bytes", 8, about = "hash of the schema the device was built with" },
+  { "flags", "u16", 0, 65535, bits = FLAGS.IdentityFlag, about = "bits of IdentityFlag; unknown ones are to be ignored" },
+  { "boot_id", "u32", 0, 4294967295, about = "how often the device has started with this memory" },
+  { "memory_id", "bytes", 4, about = "drawn when critical memory was new; another one means all was forgotten" },
+  { "window", "u8", 1, 16, about = "messages the device takes before it must have acknowledged one (messages)" },
+  { "max_payload", "u8", 192, 249, about = "longest payload of a frame the device takes (bytes)" },
+  { "serial", "bytes", 8, about = "the device's serial number" },
+  { "model", "text", 1, 24, about = "the device's model" },
+  { "version", "text", 1, 24, about = "version of the device's software" },
+})
+message(0x03, "provision", "clear", "Gives a new device its key, over a cable that is trusted for this once.", {
+  { "nonce", "bytes", 16, about = "random, to bind the answer to this request" },
+  { "device_key", "bytes", 32, about = "the key that sessions with this device are proved with" },
+})
+message(0x04, "provisioned", "clear", "The device has the key, and proves it.", {
+  { "proof", "bytes", 16, about = "made from the new key, the request's nonce and the serial number" },
+})
+message(0x05, "hello", "clear", "A host asks for a session and says what it is.", {
+  { "nonce", "bytes", 16, about = "random, to bind the device's proof to this handshake" },
+  { "host_id", "bytes", 8, about = "the host's id, kept on its disk" },
+  { "run", "u32", 0, 4294967295, about = "random number of this run of the host's program" },
+  { "major", "u8", 0, 255, about = "major version of the host's protocol" },
+  { "minor", "u8", 0, 255, about = "minor version of the host's protocol" },
+  { "schema", "bytes", 8, about = "hash of the schema the host was built with" },
+  { "window", "u8", 1, 16, about = "messages the host takes before it must have acknowledged one (messages)" },
+  { "max_payload", "u8", 192, 249, about = "longest payload of a frame the host takes (bytes)" },
+})
+message(0x06, "challenge", "clear", "The device proves that it has the key and asks the host to do the same.", {
+  { "proof", "bytes", 16, about = "made from the device key and everything both sides said" },
+  { "host_nonce", "bytes", 16, about = "the nonce of the hello that is answered" },
+  { "nonce", "bytes", 16, about = "random, to bind the host's proof to this handshake" },
+  { "handshake", "u32", 0, 4294967295, about = "how many handshakes this boot has begun" },
+  { "boot_id", "u32", 0, 4294967295, about = "how often the device has started with this memory" },
+  { "memory_id", "bytes", 4, about = "drawn when critical memory was new; another one means all was forgotten" },
+  { "serial", "bytes", 8, about = "the device's serial number" },
+  { "major", "u8", 0, 255, about = "major version of the device's protocol" },
+  { "minor", "u8", 0, 255, about = "minor version of the device's protocol" },
+  { "schema", "bytes", 8, about = "hash of the schema the device was built with" },
+  { "window", "u8", 1, 16, about = "messages the device takes before it must have acknowledged one (messages)" },
+  { "max_payload", "u8", 192, 249, about = "longest payload of a frame the device takes (bytes)" },
+})
+message(0x07, "prove", "clear", "The host proves that it has the key; the session replaces the old one.", {
+  { "session", "u16", 0, 65535, about = "short number of the session, taken from the handshake's hash" },
+  { "proof", "bytes", 16, about = "made from the device key and everything both sides said" },
+})
+message(0x08, "refused", "clear", "The device does not go on with a clear request.", {
+  { "nonce", "bytes", 16, about = "the nonce of the request that is refused" },
+  { "error", "u8", 1, 255, names = NAMES.error, about = "code of the error; see the table of errors" },
+})
+message(0x09, "no_session", "clear", "The device got a sealed packet of a session it does not have; a hint, not proved.", {
+  { "boot_id", "u32", 0, 4294967295, about = "how often the device has started with this memory" },
+  { "session", "u16", 0, 65535, about = "short number of the session the device does not have" },
+})
+message(0x10, "status", "query", "Asks how the device is.", {})
+message(0x11, "status_report", "answer", "How the device is at this moment.", {
+  { "uptime_s", "u32", 0, 4294967295, about = "time since the device started (s)" },
+  { "utc_s", "u32", 0, 4294967295, about = "the device's UTC, since 1970; 0 while unknown (s)" },
+  { "clock", "u8", 0, 255, names = NAMES.ClockQuality, about = "number of a ClockQuality" },
+  { "shuffler", "u8", 0, 255, names = NAMES.ShufflerState, about = "number of a ShufflerState" },
+  { "shoe", "u8", 0, 255, names = NAMES.ShoeState, about = "number of a ShoeState" },
+  { "fault", "u8", 0, 255, names = NAMES.Fault, about = "number of the Fault that holds the machine; 0 for none" },
+  { "flags", "u16", 0, 65535, bits = FLAGS.StatusFlag, about = "bits of StatusFlag; unknown ones are to be ignored" },
+  { "round_id", "u32", 0, 4294967295, about = "the round that is open; 0 for none" },
+  { "stack", "u8", 0, 255, about = "the last stack dispensed in it; 0 for none" },
+})
+message(0x12, "attach", "query", "Asks for events from a position on, as the owner or as an observer.", {
+  { "mode", "u8", 0, 1, names = NAMES.AttachMode, about = "number of an AttachMode" },
+  { "from_boot", "u32", 0, 4294967295, about = "boot of the last event the host has on disk; 0 if it has none" },
+  { "from_n", "u32", 0, 4294967295, about = "number of that event in its boot" },
+})
+message(0x13, "attached", "answer", "Events now come; says who owns the device and what it remembers of this host.", {
+  { "mode", "u8", 0, 1, names = NAMES.AttachMode, about = "number of the AttachMode that was granted" },
+  { "known", "u8", 0, 1, about = "1 if newest_command is the truth for this host, 0 if the device may have forgotten it" },
+  { "newest_command", "u32", 0, 4294967295, about = "highest command number of this host on record; 0 for none" },
+  { "owner", "bytes", 8, about = "id of the host that owns the device; zeros for none" },
+})
+message(0x14, "detach", "query", "Ends the stream of events and gives up ownership and role.", {})
+message(0x15, "elevate", "query", "Raises this session to a person's role for a short time, or ends that.", {
+  { "role", "u8", 0, 255, names = NAMES.Role, about = "number of the Role wanted; the session's own role ends an elevation" },
+  { "seconds", "u16", 1, 3600, about = "for how long (s)" },
+  { "proof", "bytes", 16, about = "made from the role's key, this session and this request's number" },
+})
+message(0x16, "elevated", "answer", "The role this session now has.", {
+  { "role", "u8", 0, 255, names = NAMES.Role, about = "number of the Role the session has now" },
+  { "seconds", "u16", 0, 3600, about = "for how long; 0 for as long as the session lasts (s)" },
+})
+message(0x17, "component", "query", "Asks what one part of the software is.", {
+  { "component", "u8", 1, 255, names = NAMES.Component, about = "number of a Component" },
+})
+message(0x18, "component_is", "answer", "Which software a part runs, by its hash.", {
+  { "component", "u8", 1, 255, names = NAMES.Component, about = "number of a Component" },
+  { "sha256", "bytes", 32, about = "SHA-256 of its software" },
+  { "version", "text", 1, 24, about = "version of its software" },
+})
+message(0x19, "update_begin", "command", "Begins to replace the software of a part.", {
+  { "component", "u8", 1, 255, names = NAMES.Component, about = "number of the Component to replace" },
+  { "size", "u32", 1, 4294967295, about = "size of the whole update (bytes)" },
+  { "sha256", "bytes", 32, about = "SHA-256 of the whole update" },
+  { "version", "text", 1, 24, about = "version of the new software" },
+  { "signature", "blob", 0, 64, about = "the maker's signature over the update; empty where none is asked for" },
+})
+message(0x1a, "update_data", "command", "The next piece of an update.", {
+  { "offset", "u32", 0, 4294967295, about = "where in the update this piece belongs (bytes)" },
+  { "data", "blob", 1, 192, about = "the piece" },
+})
+message(0x1b, "update_finish", "command", "All pieces are there: check the update and use it from the next start on.", {})
+message(0x1c, "update_progress", "answer", "How far the update has come.", {
+  { "offset", "u32", 0, 4294967295, about = "how much is safely stored; the next piece starts here (bytes)" },
+})
+message(0x3f, "done", "answer", "The request was accepted; there is nothing more to say.", {})
+message(0x40, "set_clock", "command", "Tells the device the time.", {
+  { "utc_s", "u32", 1767225600, 4294967295, about = "UTC, since 1970 (s)" },
+  { "utc_ms", "u16", 0, 999, about = "thousandths of the second (ms)" },
+})
+message(0x41, "set_key", "command", "Puts a key into a slot, hidden for its way over the wire.", {
+  { "slot", "enum", names = NAMES.KeySlot, about = "which key" },
+  { "wrapped", "bytes", 32, about = "the key, hidden under the device key, this session and this request's number" },
+})
+message(0x42, "locate", "command", "Makes the device show itself by lamp and display.", {
+  { "seconds", "u8", 1, 60, about = "for how long (s)" },
+})
+message(0x43, "counters", "query", "Asks for the counters of this cable.", {})
+message(0x44, "counters_are", "answer", "The counters of this cable since the device started.", {
+  { "values", "array", "u32", 1, 32, 0, 4294967295, names = NAMES.counter, about = "one number for each counter, in the order of the table of counters" },
+})
+message(0x45, "trace", "query", "Asks for headers of the last messages on this cable.", {
+  { "skip", "u8", 0, 99, about = "how many of the newest headers to leave out" },
+})
+message(0x46, "trace_is", "answer", "Headers of the last messages on this cable, newest first.", {
+  { "kept", "u8", 0, 100, about = "how many headers the device keeps in all" },
+  { "headers", "blob", 0, 160, about = "up to ten headers of 16 bytes: time, counter, number, kind, seq, ack, message" },
+})
+message(0x50, "register_deck", "command", "Makes a new deck known to the device.", {
+  { "deck_id", "u32", 1, 4294967295, about = "number the host gives this deck, never used before" },
+  { "back", "enum", names = NAMES.Back, about = "colour of its backs" },
+  { "opened_utc_s", "u32", 1767225600, 4294967295, about = "when its box was opened, UTC since 1970; its hours count from here (s)" },
+})
+message(0x51, "remove_deck", "command", "Takes a deck out of play for good.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck to take out" },
+  { "reason", "enum", names = NAMES.RemoveReason, about = "why" },
+})
+message(0x52, "shuffle", "command", "Shuffles the deck that lies in the tray.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck that lies in the tray" },
+})
+message(0x53, "shuffle_begun", "answer", "The shuffle has begun; events tell how it goes.", {
+  { "shuffle_id", "u32", 1, 4294967295, about = "number of this shuffle, rising" },
+})
+message(0x54, "open_round", "command", "Opens a round on the deck in the shoe.", {
+  { "round_id", "u32", 1, 4294967295, about = "number the host gives this round, higher than any before" },
+  { "deck_id", "u32", 1, 4294967295, about = "the deck the host expects in the shoe" },
+  { "hands", "u8", 2, 17, about = "how many stacks the round has, the dealer's included" },
+})
+message(0x55, "dispense_stack", "command", "Deals the next stack of the round into the exit tray.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
+  { "stack", "u8", 1, 17, about = "which stack of the round, from 1; always the next one" },
+})
+message(0x56, "end_round", "command", "Ends the round: the stub is ejected and all cards are counted.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
+})
+message(0x57, "void_round", "command", "Declares the round void.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
+  { "reason", "enum", names = NAMES.VoidReason, about = "why" },
+})
+message(0x58, "clear_fault", "command", "Says that a fault's cause is gone; the device checks with its sensors.", {
+  { "fault", "enum", names = NAMES.Fault, about = "the fault that was dealt with" },
+})
+message(0x80, "booted", "event", "The device has started; always the first event of a boot.", {
+  { "reason", "enum", names = NAMES.BootReason, about = "why the device started" },
+})
+message(0x81, "clock_changed", "event", "The device's time was set.", {
+  { "step_s", "i32", -2147483648, 2147483647, about = "how far the time moved; 0 when it was unknown before (s)" },
+  { "quality", "enum", names = NAMES.ClockQuality, about = "how good the time is now" },
+})
+message(0x82, "owner_changed", "event", "Another host owns the device now, or none.", {
+  { "owner", "bytes", 8, about = "id of the host that owns the device now; zeros for none" },
+})
+message(0x83, "role_changed", "event", "A session's role has changed.", {
+  { "host_id", "bytes", 8, about = "id of the host whose session changed" },
+  { "role", "enum", names = NAMES.Role, about = "the role it has now" },
+})
+message(0x84, "key_changed", "event", "A key slot was written.", {
+  { "slot", "enum", names = NAMES.KeySlot, about = "which key" },
+})
+message(0x85, "located", "event", "The device shows itself.", {
+  { "seconds", "u8", 1, 60, about = "for how long (s)" },
+})
+message(0x86, "buttons", "event", "A button was pressed.", {
+  { "pressed", "flags", bits = FLAGS.ButtonFlag, about = "the buttons that went down" },
+})
+message(0x90, "shuffler_changed", "event", "The shuffler half is in another state.", {
+  { "state", "enum", names = NAMES.ShufflerState, about = "the state it is in now" },
+  { "deck_id", "u32", 0, 4294967295, about = "the deck in this half; 0 for none" },
+})
+message(0x91, "shoe_changed", "event", "The shoe half is in another state.", {
+  { "state", "enum", names = NAMES.ShoeState, about = "the state it is in now" },
+  { "deck_id", "u32", 0, 4294967295, about = "the deck in this half; 0 for none" },
+  { "round_id", "u32", 0, 4294967295, about = "the round that is open; 0 for none" },
+})
+message(0x92, "deck_counted", "event", "A deck was fed to its end and counted.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck that was fed" },
+  { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle it was fed for" },
+  { "count", "u16", 0, 418, about = "cards counted (cards)" },
+  { "expected", "u16", 1, 418, about = "cards the deck should have (cards)" },
+})
+message(0x93, "stack_dispensed", "event", "A stack lies in the exit tray.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
+  { "stack", "u8", 1, 17, about = "which stack of the round, from 1" },
+  { "cards", "u8", 0, 52, about = "cards counted into it (cards)" },
+})
+message(0x94, "stack_taken", "event", "The stack was taken from the exit tray.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
+  { "stack", "u8", 1, 17, about = "which stack of the round, from 1" },
+})
+message(0x95, "round_ended", "event", "A round was ended and its deck counted.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that was ended" },
+  { "verdict", "enum", names = NAMES.Verdict, about = "whether every card was accounted for" },
+  { "stub", "u8", 0, 52, about = "cards ejected that no stack had used (cards)" },
+  { "count", "u8", 0, 255, about = "cards counted in all, stacks and stub (cards)" },
+})
+message(0x96, "round_voided", "event", "A round is void.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that is void" },
+  { "reason", "enum", names = NAMES.VoidReason, about = "why" },
+})
+message(0x97, "fault_raised", "event", "Something is wrong and the half concerned has stopped.", {
+  { "fault", "enum", names = NAMES.Fault, about = "what is wrong" },
+  { "place", "enum", names = NAMES.Place, about = "where" },
+  { "cards", "u16", 0, 418, about = "how many cards are concerned (cards)" },
+  { "steps", "text", 0, 120, about = "what to do, at most three steps, as the display shows it" },
+})
+message(0x98, "fault_cleared", "event", "Sensors have shown that a fault is gone.", {
+  { "fault", "enum", names = NAMES.Fault, about = "the fault that is gone" },
+})
+
+error_details(1, "unknown_message", "The device has no request with this id. Update the device, or the host, to the same version.", {
+  { "message", "u8", 0, 255, names = NAMES.message, about = "id of the message" },
+})
+error_details(2, "bad_field", "A value is not allowed, or the message's length is wrong. Correct the field that is named; the host's own check should have caught it.", {
+  { "field", "u8", 0, 255, about = "index of the first field that is wrong, from 0; 255 for the message's length" },
+})
+error_details(3, "wrong_role", "The session's role may not ask for this. Elevate to a role that may, and ask again.", {
+  { "role", "u8", 0, 255, names = NAMES.Role, about = "number of the Role the session has" },
+})
+error_details(4, "wrong_state", "The machine cannot do this in the state it is in. Wait for one of the allowed states, or bring the machine into it.", {
+  { "state", "u8", 0, 255, about = "number of the state of the half concerned" },
+  { "allowed", "u32", 0, 4294967295, about = "bit n is set for each state n in which it would be allowed" },
+})
+error_details(5, "not_owner", "Only the owner gives commands, and this host is not the owner. Attach as owner, and ask again.", {
+  { "owner", "bytes", 8, about = "id of the host that owns the device; zeros for none" },
+})
+error_details(6, "owner_held", "Another host owns the device. Let the owner detach, or attach as observer.", {
+  { "owner", "bytes", 8, about = "id of the host that owns the device" },
+})
+error_details(7, "version_mismatch", "The versions differ: only frozen messages are understood. Update the side with the lower version; updates work between any two versions.", {
+  { "major", "u8", 0, 255, about = "major version of the device's protocol" },
+  { "minor", "u8", 0, 255, about = "minor version of the device's protocol" },
+})
+error_details(8, "stale", "The command speaks of another round or stack than the machine is at. Read the status and go on from the round and stack it tells.", {
+  { "round_id", "u32", 0, 4294967295, about = "the round the machine is at; 0 for none" },
+  { "stack", "u8", 0, 255, about = "the last stack dispensed in it; 0 for none" },
+})
+error_details(9, "not_executed", "The command asked about was never executed and will not be. Give the command again, as a new one, if it is still wanted.", {})
+error_details(10, "interrupted", "The command was begun, then the power went; nobody knows how far it got. Look at the machine and its status before anything else; a round that was open is void.", {})
+error_details(11, "forgotten", "The device no longer knows what became of the command. Look at the machine and its status; do not repeat the command blindly.", {})
+error_details(12, "bad_credential", "The proof does not fit the role's key. Enter the credential again, with care: a few bad ones lock the role out.", {
+  { "left", "u8", 0, 255, about = "tries left before the role is locked out" },
+})
+error_details(13, "locked_out", "Too many bad credentials were shown. Wait for the time told, then try again.", {
+  { "seconds", "u16", 0, 65535, about = "how long until the next try (s)" },
+})
+error_details(14, "no_such_key", "No key is set for this role. Set the role's key first.", {
+  { "slot", "u8", 0, 255, names = NAMES.KeySlot, about = "number of the KeySlot" },
+})
+error_details(15, "not_provisioned", "The device has no key yet. Provision the device over a cable you trust.", {})
+error_details(16, "already_provisioned", "The device has a key, and it is another one. Use the key the device was provisioned with, or have service set a new one.", {})
+error_details(17, "bad_proof", "The proof does not fit the device key, or the key offered is no secret. Check that the key file belongs to this device.", {})
+error_details(18, "not_supported", "This device cannot do that. Use a device, or a version, that can.", {})
+error_details(19, "device_fault", "A fault stops the machine from doing this. Follow the fault's steps and clear it.", {
+  { "fault", "u8", 0, 255, names = NAMES.Fault, about = "number of the Fault" },
+})
+error_details(20, "memory_failed", "Critical memory could not be written, so nothing was done. Take the device out of play and call service.", {})
+
+-- What is not in the schema's tables
+local bad = declare(ProtoField.string("sabot.bad", "Damaged frame"))
+local malformed = declare(ProtoField.string("sabot.malformed", "Malformed"))
+local crc_shown = declare(ProtoField.uint32("sabot.crc", "CRC-32", base.HEX))
+local payload_shown = declare(ProtoField.bytes("sabot.payload", "Payload that cannot be read", base.COLON))
+local extra_shown = declare(ProtoField.bytes("sabot.extra", "Bytes after the known fields", base.COLON))
+local mac_shown = declare(ProtoField.bytes("sabot.mac", "MAC (not checked)", base.COLON))
+local resolve_shown = declare(ProtoField.bool("sabot.resolve", "Only resolve, not execute", 8, nil, RESOLVE))
+local status_shown = declare(ProtoField.uint8("sabot.status", "Status", base.DEC, NAMES.error))
+local clock_shown = declare(ProtoField.uint8("sabot.event.clock", "clock", base.DEC, NAMES.ClockQuality))
+local reason_shown = declare(ProtoField.uint8("sabot.gap.reason", "reason", base.DEC, NAMES.GapReason))
+local size_shown = declare(ProtoField.uint32("sabot.gap.size", "events lost, 0 if not known"))
+sabot.fields = declared
+
+local bad_expert = ProtoExpert.new(
+  "sabot.expert.bad", "Damaged frame", expert.group.CHECKSUM, expert.severity.ERROR)
+local malformed_expert = ProtoExpert.new(
+  "sabot.expert.malformed", "The schema does not allow this", expert.group.MALFORMED, expert.severity.ERROR)
+local refused_expert = ProtoExpert.new(
+  "sabot.expert.refused", "The device refused", expert.group.RESPONSE_CODE, expert.severity.NOTE)
+local gap_expert = ProtoExpert.new(
+  "sabot.expert.gap", "Events were lost", expert.group.SEQUENCE, expert.severity.WARN)
+sabot.experts = { bad_expert, malformed_expert, refused_expert, gap_expert }
+
+-- CRC-32 as binascii.crc32 has it. Wireshark brings the bit library with every version of Lua; its results
+-- are signed, so each is brought back to 0..2^32-1.
+local xor, floor = bit.bxor, math.floor
+local CRC = {}
+for byte = 0, 255 do
+  local value = byte
+  for _ = 1, 8 do
+    local half = floor(value / 2)
+    value = value % 2 == 1 and xor(half, 0xEDB88320) % 0x100000000 or half
+  end
+  CRC[byte] = value
+end
+
+local function crc32(data)
+  local crc = 0xFFFFFFFF
+  for at = 1, #data do
+    crc = xor(floor(crc / 256), CRC[xor(crc, data:byte(at)) % 256]) % 0x100000000
+  end
+  return 0xFFFFFFFF - crc
+end
+
+-- A COBS block (without its delimiter) decoded; nil if a code points past its end.
+local function decode(block)
+  local parts, at = {}, 1
+  while at <= #block do
+    local code = block:byte(at)
+    parts[#parts + 1] = block:sub(at + 1, at + code - 1)
+    at = at + code
+  end
+  return at == #block + 1 and table.concat(parts, "\0") or nil
+end
+
+local function is_utf8(text)
+  local at = 1
+  while at <= #text do
+    local first, second = text:byte(at, at + 1)
+    local more, low, high
+    if first <= 0x7F then more = 0
+    elseif first >= 0xC2 and first <= 0xDF then more, low, high = 1, 0x80, 0xBF
+    elseif first >= 0xE0 and first <= 0xEF then
+      more, low, high = 2, first == 0xE0 and 0xA0 or 0x80, first == 0xED and 0x9F or 0xBF
+    elseif first >= 0xF0 and first <= 0xF4 then
+      more, low, high = 3, first == 0xF0 and 0x90 or 0x80, first == 0xF4 and 0x8F or 0xBF
+    else return false end
+    if more > 0 and not (second and second >= low and second <= high) then return false end
+    for next = at + 2, at + more do
+      local byte = text:byte(next)
+      if not (byte and byte >= 0x80 and byte <= 0xBF) then return false end
+    end
+    at = at + more + 1
+  end
+  return true
+end
+
+local function hex(text)
+  return (text:gsub(".", function(byte) return string.format("%02x", byte:byte()) end))
+end
+
+-- The beginning of a UTF-8 text: Wireshark itself would cut a long label in the middle of a letter.
+local function shortened(text, most)
+  if #text <= most then return text end
+  while text:byte(most + 1) >= 0x80 and text:byte(most + 1) <= 0xBF do most = most - 1 end
+  return text:sub(1, most) .. ".."
+end
+
+local function outside(value, low, high)
+  if low and (value < low or value > high) then
+    return string.format("%d is outside %d..%d", value, low, high)
+  end
+end
+
+-- One integer: how Info says it, and why the schema does not allow it (nil if it does).
+local function read_integer(field, value)
+  if field.bits then
+    local names, rest = {}, value
+    for _, bit in ipairs(field.bits) do
+      if floor(value / bit[2]) % 2 == 1 then
+        names[#names + 1] = bit[1]
+        rest = rest - bit[2]
+      end
+    end
+    local wrong = field.type == "flags" and rest > 0 and string.format("unknown flag in 0x%x", value) or nil
+    if rest > 0 or #names == 0 then names[#names + 1] = string.format("0x%x", rest) end
+    return table.concat(names, "|"), wrong or outside(value, field.low, field.high)
+  end
+  local name = field.names and field.names[value]
+  if field.type == "enum" and not name then
+    return string.format("%d", value), string.format("%d is no %s", value, field.name)
+  end
+  return name or string.format("%d", value), outside(value, field.low, field.high)
+end
+
+local function show_integer(tree, field, type, range)
+  local value = SIGNED[type] and range:le_int() or range:le_uint()
+  local item = tree:add_le(field.shown, range)
+  for index in ipairs(field.type ~= "array" and field.bits or {}) do item:add_le(field[index], range) end
+  if field.name:find("utc_s$") and value > 0 then
+    item:append_text(os.date("! (%Y-%m-%d %H:%M:%S UTC)", value))
+  end
+  return value, item
+end
+
+local function show_array(tree, field, range, count)
+  local values, wrong = {}, nil
+  for index = 1, count do
+    local value, item = show_integer(
+      tree, field, field.item, range:range((index - 1) * field.item_size, field.item_size))
+    if field.names and field.names[index] then item:append_text(" (" .. field.names[index] .. ")") end
+    wrong = wrong or outside(value, field.low, field.high)
+    values[index] = string.format("%d", value)
+  end
+  return "[" .. table.concat(values, " ") .. "]", wrong
+end
+
+local function show_bytes(tree, field, range)
+  local data = range:len() > 0 and range:raw() or ""
+  if field.type == "text" then
+    tree:add_packet_field(field.shown, range, ENC_UTF_8)
+    if is_utf8(data) then return '"' .. data .. '"', nil end
+    return hex(data), "not UTF-8"
+  end
+  tree:add(field.shown, range)
+  return #data > 8 and hex(data:sub(1, 4)) .. ".." or hex(data), nil
+end
+
+-- Shows a record's fields from tvb[at..stop). Returns where they end, their words for Info, their
+-- integers by name, and the first thing the schema does not allow (nil if it allows all).
+local function show(tree, tvb, at, stop, fields)
+  local words, values, wrong = {}, {}, nil
+  for _, field in ipairs(fields) do
+    local size, count = field.size, nil
+    if not size then
+      if at >= stop then return at, words, values, wrong or field.name .. ": its length byte is missing" end
+      count = tvb:range(at, 1):uint()
+      size, at = count * field.item_size, at + 1
+    end
+    if at + size > stop then
+      wrong = wrong or string.format("%s: too short by %d bytes", field.name, at + size - stop)
+      return at, words, values, wrong
+    end
+    local range, word, why = tvb:range(at, size), nil, nil
+    if field.type == "array" then
+      word, why = show_array(tree, field, range, count)
+    elseif INTEGERS[field.type] then
+      values[field.name] = show_integer(tree, field, field.type, range)
+      word, why = read_integer(field, values[field.name])
+    else
+      word, why = show_bytes(tree, field, range)
+    end
+    if count and (count < field.least or count > field.most) then
+      why = why or string.format("length %d is outside %d..%d", count, field.least, field.most)
+    end
+    wrong = wrong or why and field.name .. ": " .. why
+    words[#words + 1] = field.name .. "=" .. word
+    at = at + size
+  end
+  return at, words, values, wrong
+end
+
+local function complain(tree, range, why)
+  tree:add(malformed, range, why):set_generated()
+  tree:add_proto_expert_info(malformed_expert, why)
+  return " [malformed: " .. why .. "]"
+end
+
+-- A body that is one record from beginning to end; returns its words for Info and its integers.
+local function show_body(tree, tvb, at, stop, body)
+  local range = tvb:range(at, stop - at)
+  local branch = tree:add(range, body.name .. ": " .. body.about)
+  local ended, words, values, wrong = show(branch, tvb, at, stop, body.fields)
+  if not wrong and ended < stop then
+    branch:add(extra_shown, tvb:range(ended, stop - ended))
+    if not body.frozen then wrong = string.format("%d bytes too many", stop - ended) end
+  end
+  local said = #words > 0 and " " .. table.concat(words, " ") or ""
+  if wrong then said = said .. complain(tree, range, body.name .. "." .. wrong) end
+  return said, values
+end
+
+local function show_message(tree, tvb, at, stop, id, kinds)
+  local found = MESSAGES[id]
+  if not found then
+    return string.format("0x%02x", id)
+      .. complain(tree, tvb:range(at, stop - at), string.format("no message has the id 0x%02x", id))
+  end
+  if not kinds[found.kind] then
+    return found.name .. complain(tree, tvb:range(at, stop - at), found.name .. " may not be sent so")
+  end
+  return found.name .. show_body(tree, tvb, at, stop, found)
+end
+
+-- Bodies that are not messages; their ends take longer ones of a later version.
+local EVENT_ACK_BODY = {
+  name = "event_ack", about = "Everything up to this event is on disk.", frozen = true,
+  fields = EVENT_ACK_FIELDS,
+}
+local GAP_BODY = {
+  name = "gap", about = "Events that are lost for good.", frozen = true, fields = GAP_FIELDS,
+}
+local REQUESTS = { query = true, command = true }
+local SEALED = {}
+
+SEALED[BARE] = function(tree, tvb, at, stop, header)
+  return string.format("ACK %d sack=0x%04x", header.ack, header.sack)
+end
+
+SEALED[REQUEST] = function(tree, tvb, at, stop, header)
+  local resolve = header.mark % (2 * RESOLVE) >= RESOLVE
+  tree:add(resolve_shown, tvb:range(HEADER.mark.at, 1))
+  local said = string.format("REQUEST #%d%s ", header.number, resolve and " (resolve only)" or "")
+  local found = MESSAGES[header.message]
+  if resolve and at == stop and found then return said .. found.name end
+  return said .. show_message(tree, tvb, at, stop, header.message, REQUESTS)
+end
+
+SEALED[ANSWER] = function(tree, tvb, at, stop, header)
+  tree:add(status_shown, tvb:range(HEADER.mark.at, 1))
+  local said = string.format("ANSWER #%d ", header.number)
+  if header.mark == 0 then
+    return said .. show_message(tree, tvb, at, stop, header.message, { answer = true })
+  end
+  local asked = MESSAGES[header.message]
+  said = said .. (asked and asked.name or string.format("0x%02x", header.message)) .. " refused: "
+  local found = ERRORS[header.mark]
+  if not found then
+    if stop > at then tree:add(extra_shown, tvb:range(at, stop - at)) end
+    tree:add_proto_expert_info(refused_expert, string.format("error %d of a later version", header.mark))
+    return said .. string.format("error %d", header.mark)
+  end
+  tree:add_proto_expert_info(refused_expert, found.name .. ": " .. found.about)
+  return said .. found.name .. show_body(tree, tvb, at, stop, found)
+end
+
+SEALED[EVENT] = function(tree, tvb, at, stop, header)
+  tree:add(clock_shown, tvb:range(HEADER.mark.at, 1))
+  local branch = tree:add(tvb:range(at, stop - at), "event")
+  local body, _, head, wrong = show(branch, tvb, at, stop, EVENT_HEADER)
+  if wrong then return "EVENT" .. complain(tree, tvb:range(at, stop - at), "event." .. wrong) end
+  return string.format("EVENT %d:%d ", head.boot_id, header.number)
+    .. show_message(tree, tvb, body, stop, header.message, { event = true })
+end
+
+SEALED[EVENT_ACK] = function(tree, tvb, at, stop, header)
+  local said, values = show_body(tree, tvb, at, stop, EVENT_ACK_BODY)
+  if not values.boot_id then return "EVENT_ACK" .. said end
+  return string.format("EVENT_ACK up to %d:%d", values.boot_id, header.number)
+end
+
+SEALED[GAP] = function(tree, tvb, at, stop, header)
+  tree:add(reason_shown, tvb:range(HEADER.mark.at, 1))
+  tree:add_le(size_shown, tvb:range(HEADER.number.at, 4))
+  local said, values = show_body(tree, tvb, at, stop, GAP_BODY)
+  if not values.to_n then return "GAP" .. said end
+  local text = string.format(
+    "%s: %s events lost between %d:%d and %d:%d",
+    NAMES.GapReason[header.mark] or string.format("reason %d", header.mark),
+    header.number > 0 and string.format("%d", header.number) or "unknown",
+    values.from_boot, values.from_n, values.to_boot, values.to_n)
+  tree:add_proto_expert_info(gap_expert, text)
+  return "GAP " .. text
+end
+
+local function show_sealed(tree, tvb, stop)
+  if stop < HEADER_SIZE + MAC_SIZE then
+    return "SEALED" .. complain(tree, tvb:range(0, stop), "too short for a sealed packet")
+  end
+  local body_end = stop - MAC_SIZE
+  local at, _, header = show(tree, tvb, 0, HEADER_SIZE, HEADER)
+  local shown = SEALED[header.kind]
+  local said
+  if shown then
+    said = shown(tree, tvb, at, body_end, header)
+  else
+    said = string.format("kind %d", header.kind)
+      .. complain(tree, tvb:range(HEADER.kind.at, 1), string.format("no kind of packet is %d", header.kind))
+  end
+  tree:add(mac_shown, tvb:range(body_end, MAC_SIZE))
+  return said
+end
+
+local function show_clear(tree, tvb, stop)
+  tree:add(HEADER.way.shown, tvb:range(0, 1))
+  if stop < 2 then return "CLEAR" .. complain(tree, tvb:range(0, stop), "too short for a message") end
+  tree:add(HEADER.message.shown, tvb:range(1, 1))
+  return "CLEAR " .. show_message(tree, tvb, 2, stop, tvb:range(1, 1):uint(), { clear = true })
+end
+
+local function show_damage(tree, range, reason, detail)
+  tree:add(bad, range, reason):set_generated()
+  tree:add_proto_expert_info(bad_expert, reason .. ": " .. detail)
+  return "BAD FRAME " .. reason
+end
+
+local function show_frame(tree, block, pinfo)
+  local size = block:len()
+  if size > MAX_BLOCK then
+    return show_damage(tree, block, BAD_OVERRUN, string.format("%d bytes, at most %d", size, MAX_BLOCK))
+  end
+  local data = decode(block:raw())
+  if not data then return show_damage(tree, block, BAD_ENCODING, "a COBS code points past the end") end
+  if #data < CRC_SIZE + 1 then
+    return show_damage(tree, block, BAD_LENGTH, string.format("%d bytes hold no payload", #data))
+  end
+  local tvb = ByteArray.new(data, true):tvb("Sabot payload")
+  local stop = #data - CRC_SIZE
+  local said = tvb:range(stop, CRC_SIZE):le_uint()
+  local counted = crc32(data:sub(1, stop))
+  if said ~= counted then
+    tree:add(payload_shown, tvb:range(0, stop))
+    tree:add_le(crc_shown, tvb:range(stop, CRC_SIZE))
+    return show_damage(
+      tree, block, BAD_CRC, string.format("the frame says 0x%08x, its bytes give 0x%08x", said, counted))
+  end
+  local way = tvb:range(0, 1):uint()
+  local to_device = way == CLEAR_TO_DEVICE or way == SEALED_TO_DEVICE
+  if NAMES.way[way] then -- where the carrier has addresses, Wireshark shows those
+    pinfo.cols.src = to_device and "host" or "device"
+    pinfo.cols.dst = to_device and "device" or "host"
+  end
+  local text
+  if way == CLEAR_TO_DEVICE or way == CLEAR_TO_HOST then
+    text = show_clear(tree, tvb, stop)
+  elseif way == SEALED_TO_DEVICE or way == SEALED_TO_HOST then
+    text = show_sealed(tree, tvb, stop)
+  else
+    tree:add(HEADER.way.shown, tvb:range(0, 1))
+    text = string.format("0x%02x", way)
+      .. complain(tree, tvb:range(0, stop), string.format("no payload begins with 0x%02x", way))
+  end
+  tree:add_le(crc_shown, tvb:range(stop, CRC_SIZE))
+  return text
+end
+
+-- Every frame of the packet: one on USER0; on a stream (Decode As) as many as have their delimiter here.
+function sabot.dissector(tvb, pinfo, tree)
+  local raw, at, texts = tvb:raw(), 0, {}
+  pinfo.cols.protocol = "Sabot"
+  pinfo.cols.info = ""
+  while at < #raw do
+    local delimiter = raw:find("\0", at + 1, true)
+    if not delimiter and pinfo.can_desegment > 0 and #raw - at <= MAX_BLOCK then
+      pinfo.desegment_offset, pinfo.desegment_len = at, DESEGMENT_ONE_MORE_SEGMENT
+      break
+    end
+    local stop = delimiter or #raw + 1
+    if stop - 1 > at then
+      local item = tree:add(sabot, tvb:range(at, math.min(stop, #raw) - at))
+      local block = tvb:range(at, stop - 1 - at)
+      local text
+      if delimiter or block:len() > MAX_BLOCK then
+        text = show_frame(item, block, pinfo)
+      else
+        text = show_damage(item, block, "unfinished", "no delimiter in this packet")
+      end
+      item:append_text(", " .. shortened(text, 160))
+      texts[#texts + 1] = text
+    end
+    at = stop
+  end
+  pinfo.cols.info = table.concat(texts, " | ")
+end
+
+DissectorTable.get("wtap_encap"):add(wtap_encaps.USER0, sabot)
+DissectorTable.get("tcp.port"):add_for_decode_as(sabot)
