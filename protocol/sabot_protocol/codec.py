@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     Row = tuple[Any, ...]  # a row of the schema
 
 _INTEGERS = {"u8": "B", "u16": "H", "u32": "I", "i8": "b", "i16": "h", "i32": "i"}
+_NO_NUMBER = "not a whole number"
+_BYTES = (bytes, bytearray)
+_LISTS = (tuple, list)
 _SIZES = {"B": 1, "H": 2, "I": 4, "b": 1, "h": 2, "i": 4}
 
 
@@ -34,7 +37,8 @@ class Message:
         self.fields = row[5]
         self.frozen = self.id < schema.FROZEN_BELOW and row[2] != "error"
         self.minor = 0
-        self._steps = _plan(codec, row[5])
+        self._checks = [_check(codec, field) for field in row[5]]
+        self._steps = _plan(self._checks)
 
     def pack(self, values: "Sequence[Value]") -> bytes:
         """The message's fields as bytes; FieldError names the first value not allowed."""
@@ -42,17 +46,14 @@ class Message:
             raise FieldError(
                 self.name, None, 255, "%d values for %d fields" % (len(values), len(self.fields))
             )
+        checks = self._checks
+        for index in range(len(checks)):
+            why = checks[index].refuse(values[index])
+            if why:
+                raise FieldError(self.name, checks[index].name, index, why)
         out = b""
-        index = 0
         for step in self._steps:
-            count = len(step.checks)
-            part = values[index : index + count]
-            for check in step.checks:
-                why = check.refuse(values[index])
-                if why:
-                    raise FieldError(self.name, check.name, index, why)
-                index += 1
-            out += step.pack(part)
+            out += step.pack(values)
         return out
 
     def unpack(self, data: bytes) -> "Values":
@@ -61,151 +62,190 @@ class Message:
         at = 0
         index = 0
         for step in self._steps:
-            part, at = step.unpack(self, data, at, index)
-            for check in step.checks:
-                why = check.refuse(part[index - len(values)])
+            end = step.end(self, data, at)
+            part = step.unpack(self, data, at, end)
+            for value in part:
+                check = self._checks[index]
+                why = check.refuse(value)
                 if why:
                     raise FieldError(self.name, check.name, index, why)
                 index += 1
-            values += part
+            values = values + part if values else part
+            at = end
         if at != len(data) and not self.frozen:
             raise FieldError(self.name, None, 255, "%d bytes too many" % (len(data) - at))
         return values
 
 
 class _Check:
-    """What one field allows."""
+    """What one field allows; ``code`` is its ``struct`` code, empty if a length byte goes before it."""
 
-    def __init__(self, codec: "Codec", field: "Row") -> None:
-        self.name: str = field[0]
-        self.type: str = field[1]
-        self.low = 0
-        self.high = 0
-        self.choices: tuple[int, ...] | None = None
-        self.item: _Check | None = None
-        if self.type in _INTEGERS:
-            self.code = _INTEGERS[self.type]
-            self.low, self.high = field[2], field[3]
-        elif self.type == "enum":
-            self.code = "B"
-            self.choices = codec.enum_values(field[2])
-        elif self.type == "flags":
-            self.code = "H"
-            self.high = codec.flag_mask(field[2])
-        elif self.type == "bytes":
-            self.code = "%ds" % field[2]
-            self.low = self.high = field[2]
-        elif self.type == "array":
-            self.code = ""
-            self.item = _Check(codec, (field[0], field[2], field[5], field[6]))
-            self.low, self.high = field[3], field[4]
-        else:  # blob, text
-            self.code = ""
-            self.low, self.high = field[2], field[3]
+    def __init__(self, name: str, code: str, low: int, high: int) -> None:
+        self.name = name
+        self.code = code
+        self.low = low
+        self.high = high
 
     def refuse(self, value: "Value") -> str | None:
         """Why ``value`` is not allowed here, or None if it is."""
-        kind = self.type
-        if kind in _INTEGERS or kind == "enum" or kind == "flags":
-            if not isinstance(value, int) or value is True or value is False:
-                return "not a whole number"
-            if self.choices is not None:
-                return None if value in self.choices else "%d is no %s" % (value, self.name)
-            if kind == "flags":
-                return "unknown flag in 0x%x" % value if value < 0 or value & ~self.high else None
-            if value < self.low or value > self.high:
-                return "%d is outside %d..%d" % (value, self.low, self.high)
-            return None
-        if self.item is not None:
-            if not isinstance(value, (tuple, list)):
-                return "not a list of numbers"
-            for item in value:
-                why = self.item.refuse(item)
-                if why:
-                    return why
-            size = len(value)
-        elif kind == "text":
-            if not isinstance(value, str):
-                return "not text"
-            size = len(value.encode())
-        else:
-            if not isinstance(value, (bytes, bytearray)):
-                return "not bytes"
-            size = len(value)
+        raise NotImplementedError
+
+    def refuse_size(self, size: int) -> str | None:
+        """Why a value must not have this size."""
         if size < self.low or size > self.high:
             return "length %d is outside %d..%d" % (size, self.low, self.high)
         return None
 
 
+class _Number(_Check):
+    def refuse(self, value: "Value") -> str | None:
+        if not isinstance(value, int) or value is True or value is False:
+            return _NO_NUMBER
+        if value < self.low or value > self.high:
+            return "%d is outside %d..%d" % (value, self.low, self.high)
+        return None
+
+
+class _Enum(_Check):
+    def __init__(self, name: str, choices: tuple[int, ...]) -> None:
+        super().__init__(name, "B", 0, 255)
+        self.choices = choices
+
+    def refuse(self, value: "Value") -> str | None:
+        if not isinstance(value, int) or value is True or value is False:
+            return _NO_NUMBER
+        return None if value in self.choices else "%d is no %s" % (value, self.name)
+
+
+class _Flags(_Check):
+    def refuse(self, value: "Value") -> str | None:
+        if not isinstance(value, int) or value is True or value is False:
+            return _NO_NUMBER
+        return "unknown flag in 0x%x" % value if value < 0 or value & ~self.high else None
+
+
+class _Array(_Check):
+    def __init__(self, item: _Number, low: int, high: int) -> None:
+        super().__init__(item.name, "", low, high)
+        self.item = item
+
+    def refuse(self, value: "Value") -> str | None:
+        if not isinstance(value, _LISTS):
+            return "not a list of numbers"
+        for item in value:
+            why = self.item.refuse(item)
+            if why:
+                return why
+        return self.refuse_size(len(value))
+
+
+class _Text(_Check):
+    def refuse(self, value: "Value") -> str | None:
+        if not isinstance(value, str):
+            return "not text"
+        return self.refuse_size(len(value.encode()))
+
+
+class _Bytes(_Check):
+    def refuse(self, value: "Value") -> str | None:
+        if not isinstance(value, _BYTES):
+            return "not bytes"
+        return self.refuse_size(len(value))
+
+
+def _check(codec: "Codec", field: "Row") -> _Check:
+    """What a field of the schema allows."""
+    name, kind = field[0], field[1]
+    if kind in _INTEGERS:
+        return _Number(name, _INTEGERS[kind], field[2], field[3])
+    if kind == "enum":
+        return _Enum(name, codec.enum_values(field[2]))
+    if kind == "flags":
+        return _Flags(name, "H", 0, codec.flag_mask(field[2]))
+    if kind == "bytes":
+        return _Bytes(name, "%ds" % field[2], field[2], field[2])
+    if kind == "array":
+        return _Array(_Number(name, _INTEGERS[field[2]], field[5], field[6]), field[3], field[4])
+    if kind == "text":
+        return _Text(name, "", field[2], field[3])
+    return _Bytes(name, "", field[2], field[3])
+
+
 class _Fixed:
     """A run of fields of fixed size: one ``struct`` call."""
 
-    def __init__(self, checks: "list[_Check]") -> None:
-        self.checks = checks
+    def __init__(self, checks: "list[_Check]", index: int) -> None:
         self.format = "<" + "".join([check.code for check in checks])
         self.size = struct.calcsize(self.format)
+        self.index = index
+        self.count = len(checks)
 
     def pack(self, values: "Sequence[Value]") -> bytes:
+        if self.count < len(values):
+            values = values[self.index : self.index + self.count]
         return struct.pack(self.format, *values)
 
-    def unpack(self, message: Message, data: bytes, at: int, index: int) -> "tuple[Values, int]":
+    def end(self, message: Message, data: bytes, at: int) -> int:
         end = at + self.size
         if end > len(data):
             raise FieldError(message.name, None, 255, "too short by %d bytes" % (end - len(data)))
-        return struct.unpack_from(self.format, data, at), end
+        return end
+
+    def unpack(self, message: Message, data: bytes, at: int, end: int) -> "Values":
+        return struct.unpack_from(self.format, data, at)
 
 
 class _Variable:
     """One field with a length byte in front of it."""
 
-    def __init__(self, check: _Check) -> None:
-        self.checks = [check]
-        self.type = check.type
-        self.item_code = check.item.code if check.item else "B"
-        self.item_size = _SIZES[self.item_code]
+    def __init__(self, check: _Check, index: int) -> None:
+        self.name = check.name
+        self.index = index
+        self.is_text = isinstance(check, _Text)
+        self.item_code = check.item.code if isinstance(check, _Array) else ""
+        self.item_size = _SIZES[self.item_code] if self.item_code else 1
 
     def pack(self, values: "Sequence[Value]") -> bytes:
-        value = values[0]
-        if self.type == "array":
-            return bytes((len(value),)) + struct.pack("<%d%s" % (len(value), self.item_code), *value)
-        data = value.encode() if isinstance(value, str) else bytes(value)
+        value = values[self.index]
+        if self.item_code:
+            return struct.pack("<B%d%s" % (len(value), self.item_code), len(value), *value)
+        data = value.encode() if self.is_text else bytes(value)
         return bytes((len(data),)) + data
 
-    def unpack(self, message: Message, data: bytes, at: int, index: int) -> "tuple[Values, int]":
-        name = self.checks[0].name
+    def end(self, message: Message, data: bytes, at: int) -> int:
         if at >= len(data):
-            raise FieldError(message.name, name, index, "its length byte is missing")
-        count = data[at]
-        start = at + 1
-        end = start + count * self.item_size
+            raise FieldError(message.name, self.name, self.index, "its length byte is missing")
+        end = at + 1 + data[at] * self.item_size
         if end > len(data):
-            raise FieldError(message.name, name, index, "too short by %d bytes" % (end - len(data)))
-        if self.type == "array":
-            format = "<%d%s" % (count, self.item_code)
-            return (struct.unpack_from(format, data, start),), end
-        raw = bytes(data[start:end])
-        if self.type == "text":
-            try:
-                return (raw.decode(),), end
-            except UnicodeError:
-                raise FieldError(message.name, name, index, "not UTF-8") from None
-        return (raw,), end
+            raise FieldError(
+                message.name, self.name, self.index, "too short by %d bytes" % (end - len(data))
+            )
+        return end
+
+    def unpack(self, message: Message, data: bytes, at: int, end: int) -> "Values":
+        if self.item_code:
+            return (struct.unpack_from("<%d%s" % (data[at], self.item_code), data, at + 1),)
+        raw = data[at + 1 : end]
+        if not self.is_text:
+            return (raw,)
+        try:
+            return (raw.decode(),)
+        except UnicodeError:
+            raise FieldError(message.name, self.name, self.index, "not UTF-8") from None
 
 
-def _plan(codec: "Codec", fields: "Row") -> "list[_Fixed | _Variable]":
+def _plan(checks: "list[_Check]") -> "list[_Fixed | _Variable]":
+    """The steps that take all fields in order: runs of fixed size, and each other field by itself."""
     steps: list[_Fixed | _Variable] = []
-    run: list[_Check] = []
-    for field in fields:
-        check = _Check(codec, field)
-        if check.code:
-            run.append(check)
+    start = 0
+    for index in range(len(checks) + 1):
+        if index < len(checks) and checks[index].code:
             continue
-        if run:
-            steps.append(_Fixed(run))
-            run = []
-        steps.append(_Variable(check))
-    if run:
-        steps.append(_Fixed(run))
+        if index > start:
+            steps.append(_Fixed(checks[start:index], start))
+        if index < len(checks):
+            steps.append(_Variable(checks[index], index))
+        start = index + 1
     return steps
 
 
@@ -222,6 +262,7 @@ class Codec:
         self._rows = messages
         self._since = since
         self._ready: dict[int, Message] = {}
+        self._named: dict[str, Message] = {}
         self._errors: dict[int, Message] = {}
 
     def find(self, id: int) -> Message | None:
@@ -236,10 +277,12 @@ class Codec:
 
     def named(self, name: str) -> Message:
         """The message with this name; UnknownMessage if there is none."""
+        ready = self._named.get(name)
+        if ready is not None:
+            return ready
         for row in self._rows:
             if row[1] == name:
-                ready = self._ready.get(row[0])
-                return ready if ready is not None else self._prepare(row)
+                return self._prepare(row)
         raise UnknownMessage("no message is called '%s'" % name)
 
     def pack(self, name: str, *values: "Value") -> bytes:
@@ -298,6 +341,7 @@ class Codec:
             if name == message.name:
                 message.minor = minor
         self._ready[message.id] = message
+        self._named[message.name] = message
         return message
 
 

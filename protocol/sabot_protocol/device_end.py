@@ -24,6 +24,7 @@ UNKNOWN_TIME = enum_number("ClockQuality", "unknown")
 TIME_SET = enum_number("ClockQuality", "set")
 TIME_STALE = enum_number("ClockQuality", "stale")
 
+LAST_SECOND = 0xFFFFFFFF  # what a u32 of UTC seconds can say
 STALE_AFTER_S = 24 * 3600  # since the host last set the clock
 MAX_BAD_CREDENTIALS = 5
 LOCK_OUT_S = 60
@@ -176,7 +177,7 @@ class DeviceEnd:
         elif ms >= 1000:
             seconds, ms = seconds + 1, ms - 1000
         stale = self._uptime_s - self._utc_set_s > STALE_AFTER_S
-        return seconds, ms, TIME_STALE if stale else TIME_SET
+        return min(seconds, LAST_SECOND), ms, TIME_STALE if stale else TIME_SET
 
     def set_clock(self, utc_s: int, utc_ms: int) -> None:
         """Take the host's time."""

@@ -72,16 +72,19 @@ class DevicePort:
         """Take bytes from the cable."""
         self.device.tick(now)
         record = self.record
-        for payload, why in self._decoder.feed(data):
-            if payload is None:
-                record.count("bad_" + str(why))
+        decoder = self._decoder
+        decoder.put(data)
+        while decoder.next():
+            if decoder.bad is not None:
+                record.count("bad_" + decoder.bad)
                 continue
             record.frames_in += 1
+            payload = decoder.payload
             way = payload[0]
             if way == SEALED_TO_DEVICE:
                 self._sealed(payload, now)
             elif way == CLEAR_TO_DEVICE:
-                self._clear(payload, now)
+                self._clear(bytes(payload), now)
             elif way in (SEALED_TO_HOST, CLEAR_TO_HOST):
                 record.reflected += 1
             else:
@@ -205,6 +208,9 @@ class DevicePort:
         if key is None:
             self._refuse(said[0], "not_provisioned")
             return
+        if said[1] == NOBODY:
+            self._refuse(said[0], "bad_field")
+            return
         if self._pending is None or self._pending[0] != fields:
             self.record.handshakes += 1
             device.handshakes += 1
@@ -266,7 +272,7 @@ class DevicePort:
 
     # -- sealed packets -------------------------------------------------------------------------
 
-    def _sealed(self, payload: bytes, now: int) -> None:
+    def _sealed(self, payload: memoryview, now: int) -> None:
         link = self.link
         if link is None or (len(payload) > 2 and payload[1] | payload[2] << 8 != link.session.id):
             self.record.foreign += 1
@@ -275,10 +281,8 @@ class DevicePort:
                 self._hinted_at = now
                 self._say("no_session", (self.device.boot_id, payload[1] | payload[2] << 8))
             return
-        if len(self._answers) >= 2 * self.device.window:
-            self.record.busy += 1  # the host does not take its answers; it will send this again
-            return
-        for kind, message, mark, number, body in link.receive(payload, now):
+        busy = len(self._answers) >= 2 * self.device.window  # the host does not take its answers
+        for kind, message, mark, number, body in link.receive(payload, now, busy):
             if kind == REQUEST:
                 self._request(message, mark, number, body)
             elif kind == EVENT_ACK and self.device.owner is self and len(body) >= 4:

@@ -7,6 +7,7 @@ encoding and decoding only replace zeros by the distance to the next one, and ba
 
 import binascii
 import struct
+import sys
 
 from sabot_protocol.errors import FrameTooLong
 
@@ -22,15 +23,32 @@ BAD_OVERRUN = "overrun"  # no delimiter within the longest allowed block
 BAD_ENCODING = "encoding"  # a COBS code points past the end of the block
 
 _crc32 = binascii.crc32
+_pack = struct.pack
 _pack_into = struct.pack_into
+_ONE = b"\x01"
 _GOOD_RESIDUE = 0x2144DF1C  # CRC-32 of any data followed by its own CRC-32
 
 
-def encode(payload: bytes | bytearray) -> bytearray:
-    """The frame for ``payload`` with its delimiter; FrameTooLong if it does not fit."""
+def encode_by_parts(payload: bytes | bytearray) -> bytearray:
+    """``encode`` where memory is plenty: up to three times as quick, with an object for each zero."""
+    if len(payload) > MAX_PAYLOAD:
+        raise _too_long(payload)
+    data = payload + _pack("<I", _crc32(payload))
+    frame = bytearray(_ONE + data.replace(DELIMITER, _ONE) + DELIMITER)  # right where zeros follow each other
+    code = 0
+    for part in data.split(DELIMITER):
+        if part:
+            frame[code] = len(part) + 1
+            code += len(part)
+        code += 1
+    return frame
+
+
+def encode_in_place(payload: bytes | bytearray) -> bytearray:
+    """``encode`` for a board: nothing is allocated but the frame."""
     size = len(payload)
     if size > MAX_PAYLOAD:
-        raise FrameTooLong("payload of %d bytes; a frame holds %d" % (size, MAX_PAYLOAD))
+        raise _too_long(payload)
     frame = bytearray(size + 6)
     end = size + 5
     frame[1 : size + 1] = payload
@@ -45,11 +63,22 @@ def encode(payload: bytes | bytearray) -> bytearray:
     return frame
 
 
+def _too_long(payload: bytes | bytearray) -> FrameTooLong:
+    return FrameTooLong("payload of %d bytes; a frame holds %d" % (len(payload), MAX_PAYLOAD))
+
+
+# The frame for a payload with its delimiter; FrameTooLong if it does not fit.
+encode = encode_in_place if sys.implementation.name == "micropython" else encode_by_parts
+
+
 class Decoder:
     """Turns chunks of bytes into payloads, in bounded memory.
 
     After any garbage it is in step again at the next delimiter. Empty blocks (two delimiters
     in a row) mean nothing, so a sender may flush a line with a delimiter of its own.
+
+    ``put`` and ``next`` copy nothing: a payload lies in the decoder's own memory and is good until
+    the next one is asked for. ``feed`` is for whoever wants to keep payloads.
     """
 
     def __init__(self) -> None:
@@ -57,50 +86,72 @@ class Decoder:
         self._view = memoryview(self._block)
         self._used = 0
         self._overrun = False
+        self._chunk: bytes | bytearray = b""
+        self._chunk_view = memoryview(b"")
+        self._at = 0
+        self.payload = self._view[:0]
+        self.bad: str | None = None
 
-    def feed(self, chunk: bytes) -> list[tuple[bytes | None, str | None]]:
+    def feed(self, chunk: bytes | bytearray) -> list[tuple[bytes | None, str | None]]:
         """Take the next bytes; return what they complete, in order.
 
         Each item is ``(payload, None)`` for a good frame and ``(None, reason)`` for a bad one.
         """
         found: list[tuple[bytes | None, str | None]] = []
-        start = 0
-        while True:
-            end = chunk.find(DELIMITER, start)
-            if end < 0:
-                self._keep(chunk, start, len(chunk))
-                return found
-            self._keep(chunk, start, end)
-            start = end + 1
-            if self._used:
-                found.append(self._finish())
+        self.put(chunk)
+        while self.next():
+            found.append((None, self.bad) if self.bad else (bytes(self.payload), None))
+        return found
 
-    def _keep(self, chunk: bytes, start: int, end: int) -> None:
+    def put(self, chunk: bytes | bytearray) -> None:
+        """Take the next bytes, for ``next`` to look at."""
+        self._chunk = chunk
+        self._chunk_view = memoryview(chunk)
+        self._at = 0
+
+    def next(self) -> bool:
+        """Whether the bytes complete one more frame: ``bad`` says why it is, or ``payload`` holds it."""
+        while True:
+            start = self._at
+            end = self._chunk.find(DELIMITER, start)
+            if end < 0:
+                end = self._at = len(self._chunk)
+                self._keep(start, end)
+                return False
+            self._at = end + 1
+            self._keep(start, end)
+            if self._used:
+                self.bad = self._finish()
+                return True
+
+    def _keep(self, start: int, end: int) -> None:
         used = self._used
         total = used + end - start
         if self._overrun or total > MAX_BLOCK:
             self._overrun = True
             self._used = MAX_BLOCK
         elif total > used:
-            self._block[used:total] = chunk[start:end]
+            self._block[used:total] = self._chunk_view[start:end]
             self._used = total
 
-    def _finish(self) -> tuple[bytes | None, str | None]:
+    def _finish(self) -> str | None:
+        """Decode the block where it lies; say what is wrong with it, if anything is."""
         block = self._block
         size = self._used
         self._used = 0
         if self._overrun:
             self._overrun = False
-            return None, BAD_OVERRUN
+            return BAD_OVERRUN
         at = 0
         while at < size:
             code = block[at]
             block[at] = 0
             at += code
         if at != size:
-            return None, BAD_ENCODING
+            return BAD_ENCODING
         if size < CRC_SIZE + 2:
-            return None, BAD_LENGTH
+            return BAD_LENGTH
         if _crc32(self._view[1:size]) != _GOOD_RESIDUE:
-            return None, BAD_CRC
-        return bytes(self._view[1 : size - CRC_SIZE]), None
+            return BAD_CRC
+        self.payload = self._view[1 : size - CRC_SIZE]
+        return None

@@ -17,8 +17,9 @@ import struct
 
 from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, Codec, Message, enum_number
+from sabot_protocol.device_end import NOBODY
 from sabot_protocol.device_port import RESOLVE
-from sabot_protocol.errors import FrameTooLong, NotAllowed, UnknownMessage
+from sabot_protocol.errors import FieldError, FrameTooLong, NotAllowed, UnknownMessage
 from sabot_protocol.handshake import Handshake, read_clear
 from sabot_protocol.happenings import (
     Answered,
@@ -47,6 +48,7 @@ TOO_LONG = "too_long"  # it does not fit the device's frames: not executed
 # Why a session ends, besides the names of link and handshake.
 CLOSED = "closed"  # by this end
 CABLE_LOST = "cable_lost"
+BAD_ANSWER = "bad_answer"  # the device's answer to attach makes no sense
 OUT_OF_STEP = "events_out_of_step"  # the device skipped an event without saying so
 
 MEMORY_LOST = enum_number("GapReason", "memory_lost")
@@ -87,6 +89,8 @@ class HostEnd:
         codec: Codec = CODEC,
         schema_hash: bytes = SCHEMA_HASH,
     ) -> None:
+        if numbers.host_id == NOBODY:
+            raise NotAllowed("a host id of eight zeros is nobody's: make one at random and keep it")
         self.record = Record()
         self.boot_id = 0
         self.memory_id = b""
@@ -107,7 +111,7 @@ class HostEnd:
         self._limited = False
         self._rebooted = False
         self._known = False  # the device's ledger holds the truth of this host
-        self._attaching = 0  # the attach request's number while it is not answered
+        self._attaching: int | None = None  # the attach request's number while it is not answered
         self._up = False
         self._asked: dict[int, _Asked] = {}
         self._unsent: list[int] = []
@@ -167,7 +171,7 @@ class HostEnd:
         self._link = None
         self._candidate = None
         self._handshake = None
-        self._attaching = 0
+        self._attaching = None
         self._up = False
 
     def _shake(self, now: int) -> None:
@@ -216,11 +220,15 @@ class HostEnd:
         link.send(REQUEST, attach.id, 0, self._attaching, attach.pack((self._mode,) + self.position))
 
     def _attached(self, status: int, body: bytes) -> None:
-        self._attaching = 0
+        self._attaching = None
         if status:
             self._happened.append(AttachRefused(status, body))
             return
-        mode, known, _, _ = self._codec.named("attached").unpack(body)
+        try:
+            mode, known, _, _ = self._codec.named("attached").unpack(body)
+        except FieldError:
+            self._link_failed(BAD_ANSWER)
+            return
         said = self._said
         self._known = known == 1
         self._up = True
@@ -354,16 +362,19 @@ class HostEnd:
     def receive(self, data: bytes, now: int) -> None:
         """Take bytes from the cable."""
         record = self.record
-        for payload, why in self._decoder.feed(data):
-            if payload is None:
-                record.count("bad_" + str(why))
+        decoder = self._decoder
+        decoder.put(data)
+        while decoder.next():
+            if decoder.bad is not None:
+                record.count("bad_" + decoder.bad)
                 continue
             record.frames_in += 1
+            payload = decoder.payload
             way = payload[0]
             if way == SEALED_TO_HOST:
                 self._sealed(payload, now)
             elif way == CLEAR_TO_HOST:
-                self._clear(payload, now)
+                self._clear(bytes(payload), now)
             elif way in (SEALED_TO_DEVICE, CLEAR_TO_DEVICE):
                 record.reflected += 1
             else:
@@ -402,7 +413,7 @@ class HostEnd:
     def _link_failed(self, reason: str) -> None:
         """The session is over; a handshake that was begun already goes on."""
         self._link = None
-        self._attaching = 0
+        self._attaching = None
         self._up = False
         self._happened.append(Down(reason))
 
@@ -426,7 +437,7 @@ class HostEnd:
                 )
             self._check_handshake()
 
-    def _sealed(self, payload: bytes, now: int) -> None:
+    def _sealed(self, payload: memoryview, now: int) -> None:
         link = self._link
         session = payload[1] | payload[2] << 8 if len(payload) > 2 else -1
         candidate = self._candidate
@@ -440,15 +451,16 @@ class HostEnd:
         else:
             self.record.foreign += 1
             return
+        link = self._link
         for kind, message, mark, number, body in delivered:
+            if self._link is not link:
+                return  # it failed on the way
             if kind == ANSWER:
                 self._answered(message, mark, number, body)
             elif kind == EVENT and len(body) >= EVENT_HEADER_SIZE:
                 self._event(message, mark, number, body)
             elif kind == GAP and len(body) >= 16:
-                from_boot, from_n, to_boot, to_n = struct.unpack_from("<IIII", body)
-                self._happened.append(Gap(mark, number or None, (from_boot, from_n), (to_boot, to_n)))
-                self.position = (to_boot, to_n - 1)
+                self._gap(mark, number, body)
             else:
                 self.record.malformed += 1
 
@@ -456,11 +468,22 @@ class HostEnd:
         if number == self._attaching:
             self._attached(status, body)
             return
-        self._unanswered -= 1
+        self._unanswered = max(self._unanswered - 1, 0)
         if self._asked.pop(number, None) is None:
             self.record.late_answers += 1
         else:
             self._happened.append(Answered(number, message, status, body))
+
+    def _gap(self, reason: int, size: int, body: bytes) -> None:
+        from_boot, from_n, to_boot, to_n = struct.unpack_from("<IIII", body)
+        after, before = (from_boot, from_n), (to_boot, to_n)
+        # It begins where we are, or at a later boot of which we have nothing, and it leads on.
+        joins = after == self.position or (from_boot > self.position[0] and from_n == 0)
+        if not joins or to_n < 1 or before <= after:
+            self._link_failed(OUT_OF_STEP)
+            return
+        self._happened.append(Gap(reason, size or None, after, before))
+        self.position = (to_boot, to_n - 1)
 
     def _event(self, message: int, quality: int, n: int, body: bytes) -> None:
         boot_id, ticks_ms, utc_s, utc_ms = struct.unpack_from(EVENT_HEADER, body)

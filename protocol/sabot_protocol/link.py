@@ -177,35 +177,38 @@ class Link:
             self._record.retransmitted += 1
         sent.sends += 1
         sent.at = now
-        self._put(sent.seq, sent.kind, sent.message, sent.mark, sent.number, sent.body, now, frames)
+        self._put(sent, now, frames)
         sent.counter = self.session.sent
         if self._timer_at is None:
             self._timer_at = ticks.add(now, self.rto_ms)
 
     def _bare(self, now: int, frames: list[bytearray]) -> None:
         self._record.bare_acks += 1
-        self._put(self._next_seq, BARE, 0, 0, 0, b"", now, frames)
+        self._put(_Sent(self._next_seq, BARE, 0, 0, 0, b""), now, frames)
 
-    def _put(
-        self, seq: int, kind: int, message: int, mark: int, number: int, body: bytes, now: int,
-        frames: list[bytearray],
-    ) -> None:
+    def _put(self, sent: _Sent, now: int, frames: list[bytearray]) -> None:
+        expected = self._expected
         sack = 0
         for early in self._early:
-            sack |= 1 << (early - self._expected - 1 & 255)
-        packet = self.session.seal(seq, self._expected, sack, kind, message, mark, number, body)
+            sack |= 1 << (early - expected - 1 & 255)
+        session = self.session
+        kind = sent.kind
+        packet = session.seal(sent.seq, expected, sack, kind, sent.message, sent.mark, sent.number, sent.body)
         frames.append(frame.encode(packet))
         self._unacknowledged = 0
         self._ack_at = None
         self._spoke_at = now
         self._record.frames_out += 1
         if kind != BARE:
-            self._record.note(now, self.session.sent, number, SENT | kind, seq, self._expected, message)
+            self._record.note(now, session.sent, sent.number, SENT | kind, sent.seq, expected, sent.message)
 
     # -- receiving ------------------------------------------------------------------------------
 
-    def receive(self, packet: bytes, now: int) -> "list[Delivered]":
-        """Take one payload; return the messages it completes, in order."""
+    def receive(self, packet: bytes | memoryview, now: int, busy: bool = False) -> "list[Delivered]":
+        """Take one payload; return the messages it completes, in order.
+
+        A busy end takes only the acknowledgement; the peer will send the message again.
+        """
         delivered: list[Delivered] = []
         opened = self.session.open(packet)
         if opened is None:
@@ -217,6 +220,9 @@ class Link:
         self._heard_at = now
         self._acknowledged(ack, sack, now)
         if kind == BARE:
+            return delivered
+        if busy:
+            self._record.busy += 1
             return delivered
         self._record.note(now, self.session.taken, number, kind, seq, ack, message)
         ahead = seq - self._expected & 255
@@ -250,17 +256,20 @@ class Link:
             return
         left: list[_Sent] = []
         newest = 0
+        timed: _Sent | None = None
         for sent in under_way:
             ahead = sent.seq - ack & 255
             if ahead >= 128 or (ahead and sack >> (ahead - 1) & 1):
                 if sent.counter > newest:
                     newest = sent.counter
                 if sent.sends == 1:  # Karn: a repeated message tells nothing of the round trip
-                    self._measure(ticks.diff(now, sent.at))
+                    timed = sent
             else:
                 left.append(sent)
         if not newest:
             return
+        if timed is not None:  # one sample an acknowledgement: RFC 6298's gains are for one a round trip
+            self._measure(ticks.diff(now, timed.at))
         self._under_way = left
         self._timer_at = ticks.add(now, self.rto_ms) if left else None
         self._newest_acked = newest

@@ -17,11 +17,26 @@ def same_in_constant_time(a: bytes, b: bytes) -> bool:
     return differing == 0
 
 
+def ends_in_constant_time(packet: bytes | memoryview, end: int, code: bytes) -> bool:
+    """Whether ``packet`` from ``end`` on is the beginning of ``code``; allocates nothing."""
+    differing = 0
+    for index in range(len(packet) - end):
+        differing |= packet[end + index] ^ code[index]
+    return differing == 0
+
+
+def ends_by_compare_digest(packet: bytes | memoryview, end: int, code: bytes) -> bool:
+    """The same where ``hmac`` has a comparison of its own."""
+    return compare_digest(packet[end:], code[: len(packet) - end])
+
+
 same: "Callable[[bytes, bytes], bool]" = same_in_constant_time
+ends: "Callable[[bytes | memoryview, int, bytes], bool]" = ends_in_constant_time
 try:
     from hmac import compare_digest
 
     same = compare_digest
+    ends = ends_by_compare_digest
 except ImportError:  # MicroPython has no hmac module
     pass
 

@@ -12,7 +12,7 @@ reflected packet is never taken for a new one; the MAC covers everything before 
 import struct
 from hashlib import sha256
 
-from sabot_protocol.mac import Mac, hmac_sha256, same
+from sabot_protocol.mac import Mac, ends, hmac_sha256
 
 CLEAR_TO_DEVICE = 0x01
 CLEAR_TO_HOST = 0x02
@@ -108,7 +108,7 @@ class Session:
         packet += body
         return packet + self._seal.digest(packet)[:MAC_SIZE]
 
-    def open(self, packet: bytes) -> tuple[int, int, int, int, int, int, int, bytes] | None:
+    def open(self, packet: bytes | memoryview) -> tuple[int, int, int, int, int, int, int, bytes] | None:
         """The packet's (seq, ack, sack, kind, message, mark, number, body).
 
         None if it must not be used; ``dropped`` then says why.
@@ -125,14 +125,14 @@ class Session:
             self.dropped = FOREIGN
             return None
         end = size - MAC_SIZE
-        if not same(self._open.digest(memoryview(packet)[:end])[:MAC_SIZE], packet[end:]):
+        if not ends(packet, end, self._open.digest(packet[:end])):
             self.dropped = BAD_MAC
             return None
         if counter <= self.taken:
             self.dropped = REPLAYED
             return None
         self.taken = counter
-        return seq, ack, sack, kind, message, mark, number, packet[HEADER_SIZE:end]
+        return seq, ack, sack, kind, message, mark, number, bytes(packet[HEADER_SIZE:end])
 
 
 def session_id(transcript_hash: bytes) -> int:

@@ -1,0 +1,21 @@
+"""Everything that is generated, and where it goes."""
+
+from pathlib import Path
+
+from sabot_protocol.generate import messages, protocol_page, schema_hash, vectors, wireshark
+from sabot_protocol.generate.checkout import Artefact
+
+# To add one: a module with ``render() -> str``, and a line here.
+ARTEFACTS = (
+    schema_hash.ARTEFACT,
+    Artefact("protocol/sabot_protocol/host/messages.py", messages.render),
+    Artefact("protocol/vectors/messages.json", vectors.render_messages),
+    Artefact("protocol/vectors/frames.json", vectors.render_frames),
+    Artefact("protocol/wireshark/sabot.lua", wireshark.render),
+    Artefact("docs/protocol.md", protocol_page.render),
+)
+
+
+def stale(root: Path) -> list[Artefact]:
+    """The artefacts whose files are not what the schema gives now."""
+    return [artefact for artefact in ARTEFACTS if artefact.is_stale(root)]
