@@ -1,11 +1,26 @@
-"""A cable between two pseudo-terminals that can be cut, or lose what the device says. POSIX only."""
+"""A cable between two pseudo-terminals that can be cut, lose what the device says, and be listened to.
+
+POSIX only.
+"""
 
 import os
 import pty
 import select
 import threading
+import time
 import tty
+from dataclasses import dataclass
 from types import TracebackType
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A frame that was on the cable, with its delimiter."""
+
+    at_us: int
+    to_device: bool
+    frame: bytes
+    lost: bool
 
 
 class Cable:
@@ -20,7 +35,8 @@ class Cable:
         self.device_tty = os.ttyname(self._device_slave)
         self.device_muted = False
         self.pulled = False
-        self.frames_lost = 0
+        self.seen: list[Seen] = []
+        self._partial = {self._host: b"", self._device: b""}
         self._stop_read, self._stop_write = os.pipe()
         self._thread = threading.Thread(target=self._carry, name="cable", daemon=True)
 
@@ -47,7 +63,18 @@ class Cable:
                 if end not in ready:
                     continue
                 data = os.read(end, 4096)
-                if self.pulled or (end == self._device and self.device_muted):
-                    self.frames_lost += data.count(0)
-                else:
+                lost = self.pulled or (end == self._device and self.device_muted)
+                if not lost:
                     os.write(other, data)
+                self._listen(end, data, lost)
+
+    def _listen(self, end: int, data: bytes, lost: bool) -> None:
+        *whole, rest = (self._partial[end] + data).split(b"\x00")
+        self._partial[end] = rest
+        at_us = time.time_ns() // 1000
+        self.seen += [Seen(at_us, end == self._host, each + b"\x00", lost) for each in whole if each]
+
+    @property
+    def frames_lost(self) -> int:
+        """How many frames were lost on purpose."""
+        return sum(each.lost for each in self.seen)

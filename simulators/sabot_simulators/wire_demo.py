@@ -24,6 +24,8 @@ from sabot_protocol.codec import CODEC, enum_name
 from sabot_protocol.handshake import Question
 from sabot_protocol.happenings import Answered, Down, EventArrived, Failed, Gap, Happening, Up
 from sabot_protocol.host import messages
+from sabot_protocol.host.capture import CaptureWriter
+from sabot_protocol.host.constructs import parse_frame, parse_payload
 from sabot_protocol.host.message import Message, Request
 from sabot_protocol.host_end import CABLE_LOST, HostEnd
 from sabot_protocol.numbers import Numbers
@@ -35,6 +37,7 @@ from sabot_simulators.cable import Cable
 ROUND = 1
 HANDS = 7
 WAIT_S = 20.0
+CAPTURE = Path("build/play.pcapng")
 
 H = TypeVar("H", bound=Happening)
 
@@ -182,6 +185,7 @@ def play(console: Console) -> None:
             step("  the wire says it again until it is heard", said)
             host.talk(lambda: len(stacks(host)) >= 3)
             step("  stacks reported", str(stacks(host)))
+            show_frames(console, cable, number)
             cable.pulled = True
             lost = cable.frames_lost
             number = host.ask(messages.DispenseStack(round_id=ROUND, stack=4))
@@ -220,6 +224,30 @@ def play(console: Console) -> None:
             soft_wrap=True,
         )
         host.port.close()
+        write_capture(cable, CAPTURE)
+        console.print(f"Every frame is in {CAPTURE}; docs/wireshark.md says how to look at it.")
+
+
+def show_frames(console: Console, cable: Cable, number: int) -> None:
+    """One request and its answers, as they were on the wire."""
+    for each in list(cable.seen):
+        parsed = parse_payload(parse_frame(each.frame))
+        if parsed.header.get("number") != number or parsed.kind not in ("request", "answer"):
+            continue
+        way = "host → device" if each.to_device else "device → host"
+        head = f"{parsed.kind} #{number} seq {parsed.header['seq']} packet {parsed.header['counter']}"
+        fields = "".join(f" {name}={value!r}" for name, value in parsed.fields.items())
+        lost = "  LOST" if each.lost else ""
+        console.print(f"    {way}  {head}: {parsed.name}{fields}{lost}", style="dim", soft_wrap=True)
+
+
+def write_capture(cable: Cable, path: Path) -> None:
+    """Everything that was on the cable, for Wireshark."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as stream:
+        writer = CaptureWriter(stream)
+        for each in cable.seen:
+            writer.add(each.frame, each.at_us, each.to_device)
 
 
 class Steps:
