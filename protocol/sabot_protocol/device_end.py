@@ -101,6 +101,7 @@ class DeviceEnd:
         self.bad_credentials = 0
         self.locked_until: int | None = None
         self.handshakes = 0
+        self._run = (NOBODY, 0)  # the last owner, and which run of its program
         self._now = now
         self._uptime_s = 0
         self._uptime_ms = 0
@@ -143,6 +144,12 @@ class DeviceEnd:
         self.owner = port
         if self.owner_id() != before:
             self.emit("owner_changed", self.owner_id())
+
+    def note_run(self, host_id: bytes, run: int) -> None:
+        """Report an owner whose program is not the one that was here before."""
+        if (host_id, run) != self._run:
+            self._run = (host_id, run)
+            self.emit("host_started", host_id, run)
 
     # -- time -----------------------------------------------------------------------------------
 

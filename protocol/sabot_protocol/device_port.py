@@ -405,6 +405,7 @@ class DevicePort:
             if holder is not None and holder is not self and holder.host_id != self.host_id:
                 raise Refusal("owner_held", (holder.host_id,))
             device.set_owner(self)
+            device.note_run(self.host_id, self.host_run)
             if self.role == OBSERVER:
                 self.role = TABLE
         elif device.owner is self:

@@ -258,6 +258,10 @@ MESSAGES = (
     (0x84, "key_changed", "event", "", "", (("slot", "enum", "KeySlot"),)),
     (0x85, "located", "event", "", "", (("seconds", "u8", 1, 60),)),
     (0x86, "buttons", "event", "", "", (("pressed", "flags", "ButtonFlag"),)),
+    (0x87, "host_started", "event", "", "", (
+        ("host_id", "bytes", 8),
+        ("run", "u32", 0, 0xFFFFFFFF),
+    )),
     (0x90, "shuffler_changed", "event", "", "", (
         ("state", "enum", "ShufflerState"),
         ("deck_id", "u32", 0, 0xFFFFFFFF),

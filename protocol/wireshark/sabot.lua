@@ -46,9 +46,10 @@ NAMES.message = {
   [81] = "remove_deck", [82] = "shuffle", [83] = "shuffle_begun", [84] = "open_round",
   [85] = "dispense_stack", [86] = "end_round", [87] = "void_round", [88] = "clear_fault",
   [128] = "booted", [129] = "clock_changed", [130] = "owner_changed", [131] = "role_changed",
-  [132] = "key_changed", [133] = "located", [134] = "buttons", [144] = "shuffler_changed",
-  [145] = "shoe_changed", [146] = "deck_counted", [147] = "stack_dispensed", [148] = "stack_taken",
-  [149] = "round_ended", [150] = "round_voided", [151] = "fault_raised", [152] = "fault_cleared",
+  [132] = "key_changed", [133] = "located", [134] = "buttons", [135] = "host_started",
+  [144] = "shuffler_changed", [145] = "shoe_changed", [146] = "deck_counted",
+  [147] = "stack_dispensed", [148] = "stack_taken", [149] = "round_ended", [150] = "round_voided",
+  [151] = "fault_raised", [152] = "fault_cleared",
 }
 NAMES.error = {
   [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
@@ -428,6 +429,10 @@ message(0x85, "located", "event", "The device shows itself.", {
 })
 message(0x86, "buttons", "event", "A button was pressed.", {
   { "pressed", "flags", bits = FLAGS.ButtonFlag, about = "the buttons that went down" },
+})
+message(0x87, "host_started", "event", "The owner is another run of its program than before: it was started, or started again.", {
+  { "host_id", "bytes", 8, about = "id of the owner" },
+  { "run", "u32", 0, 4294967295, about = "random number of this run of its program, as in hello" },
 })
 message(0x90, "shuffler_changed", "event", "The shuffler half is in another state.", {
   { "state", "enum", names = NAMES.ShufflerState, about = "the state it is in now" },

@@ -381,8 +381,22 @@ def test_replay_from_any_number():
         pair.host = reader
         pair.heard = []
         pair.connect()
-        assert events(pair) == [(1, n) for n in range(start + 1, last + 1)]
+        assert events(pair) == [(1, n) for n in range(start + 1, pair.device.events.last + 1)]
         assert not pair.happened(Up)[0].rebooted
+
+
+def test_a_host_program_started_again_is_noticed_and_a_reconnect_is_not_taken_for_one():
+    pair = Pair().connect()
+    pair.connect()
+    pair.host = HostEnd(KEY, Numbers(HOST_ID, 1000), pair.rng.bytes, schema_hash=b"schema01")
+    pair.connect()
+    started = CODEC.named("host_started")
+    runs = {}
+    for each in pair.happened(EventArrived):
+        if each.message == started.id:
+            runs[(each.boot_id, each.n)] = started.unpack(each.body)
+    assert len(runs) == 2
+    assert pair.port.host_run in [run for _, run in runs.values()]
 
 
 def test_an_event_skipped_without_a_word_ends_the_session():

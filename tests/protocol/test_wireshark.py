@@ -406,7 +406,7 @@ def test_the_info_column_reads_like_a_log(tmp_path: Path) -> None:
         "ANSWER #7 void_round refused: wrong_role role=table",
         "REQUEST #4 (resolve only) dispense_stack",
         "EVENT 1:1 booted reason=power",
-        "EVENT 1:6 buttons pressed=left|right",
+        "EVENT 1:7 buttons pressed=left|right",
     ):
         assert line in lines
     assert any(re.fullmatch(r"EVENT_ACK up to 1:\d+", line) for line in lines)

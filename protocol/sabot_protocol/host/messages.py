@@ -2623,6 +2623,50 @@ class Buttons(Event):
 (_set_buttons_0,) = setters(Buttons)
 
 
+_pack_host_started = Struct("<8sI").pack
+_unpack_host_started = Struct("<8sI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class HostStarted(Event):
+    """The owner is another run of its program than before: it was started, or started again."""
+
+    ID = 0x87
+    NAME = "host_started"
+    FROZEN = False
+
+    host_id: bytes
+    """Id of the owner (8 bytes)."""
+    run: int
+    """Random number of this run of its program, as in hello."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        host_id = self.host_id
+        run = self.run
+        try:
+            if type(host_id) is bytes and len(host_id) == 8 and type(run) is int:
+                return _pack_host_started(host_id, run)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (host_id, run) = _unpack_host_started(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_host_started_0(self, host_id)
+        _set_host_started_1(self, run)
+        return self
+
+
+(_set_host_started_0, _set_host_started_1) = setters(HostStarted)
+
+
 _pack_shuffler_changed = Struct("<BI").pack
 _unpack_shuffler_changed = Struct("<BI").unpack
 
@@ -3817,6 +3861,7 @@ BY_ID: dict[int, type[Message]] = {
     0x84: KeyChanged,
     0x85: Located,
     0x86: Buttons,
+    0x87: HostStarted,
     0x90: ShufflerChanged,
     0x91: ShoeChanged,
     0x92: DeckCounted,
