@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _INTEGERS = {"u8": "B", "u16": "H", "u32": "I", "i8": "b", "i16": "h", "i32": "i"}
 _NO_NUMBER = "not a whole number"
+_NOT_UTF8 = "not UTF-8"
 _BYTES = (bytes, bytearray)
 _LISTS = (tuple, list)
 _SIZES = {"B": 1, "H": 2, "I": 4, "b": 1, "h": 2, "i": 4}
@@ -35,10 +36,12 @@ class Message:
         self.answer: str = row[3]
         self.roles = codec.role_mask(row[4])
         self.fields = row[5]
-        self.frozen = self.id < schema.FROZEN_BELOW and row[2] != "error"
+        self.frozen = self.id < schema.FROZEN_BELOW or row[2] == "error"
         self.minor = 0
         self._checks = [_check(codec, field) for field in row[5]]
         self._steps = _plan(self._checks)
+        # Most messages are one run of fields of fixed size, or empty.
+        self._format = _format(self._checks) if all(check.code for check in self._checks) else None
 
     def pack(self, values: "Sequence[Value]") -> bytes:
         """The message's fields as bytes; FieldError names the first value not allowed."""
@@ -51,12 +54,14 @@ class Message:
             why = checks[index].refuse(values[index])
             if why:
                 raise FieldError(self.name, checks[index].name, index, why)
-        out = b""
+        if self._format is not None:
+            return struct.pack(self._format, *values)
+        out = bytearray()
         for step in self._steps:
-            out += step.pack(values)
-        return out
+            step.pack(self, values, out)
+        return bytes(out)
 
-    def unpack(self, data: bytes) -> "Values":
+    def unpack(self, data: bytes | memoryview) -> "Values":
         """The values in ``data``; FieldError if it is not exactly this message's fields."""
         values: Values = ()
         at = 0
@@ -143,7 +148,11 @@ class _Text(_Check):
     def refuse(self, value: "Value") -> str | None:
         if not isinstance(value, str):
             return "not text"
-        return self.refuse_size(len(value.encode()))
+        size = len(value)
+        if size >= self.low and 4 * size <= self.high:
+            return None  # it fits, however its letters are written
+        data = utf8_of(value)
+        return _NOT_UTF8 if data is None else self.refuse_size(len(data))
 
 
 class _Bytes(_Check):
@@ -175,23 +184,21 @@ class _Fixed:
     """A run of fields of fixed size: one ``struct`` call."""
 
     def __init__(self, checks: "list[_Check]", index: int) -> None:
-        self.format = "<" + "".join([check.code for check in checks])
+        self.format = _format(checks)
         self.size = struct.calcsize(self.format)
         self.index = index
         self.count = len(checks)
 
-    def pack(self, values: "Sequence[Value]") -> bytes:
-        if self.count < len(values):
-            values = values[self.index : self.index + self.count]
-        return struct.pack(self.format, *values)
+    def pack(self, message: Message, values: "Sequence[Value]", out: bytearray) -> None:
+        out.extend(struct.pack(self.format, *values[self.index : self.index + self.count]))
 
-    def end(self, message: Message, data: bytes, at: int) -> int:
+    def end(self, message: Message, data: bytes | memoryview, at: int) -> int:
         end = at + self.size
         if end > len(data):
             raise FieldError(message.name, None, 255, "too short by %d bytes" % (end - len(data)))
         return end
 
-    def unpack(self, message: Message, data: bytes, at: int, end: int) -> "Values":
+    def unpack(self, message: Message, data: bytes | memoryview, at: int, end: int) -> "Values":
         return struct.unpack_from(self.format, data, at)
 
 
@@ -205,14 +212,18 @@ class _Variable:
         self.item_code = check.item.code if isinstance(check, _Array) else ""
         self.item_size = _SIZES[self.item_code] if self.item_code else 1
 
-    def pack(self, values: "Sequence[Value]") -> bytes:
+    def pack(self, message: Message, values: "Sequence[Value]", out: bytearray) -> None:
         value = values[self.index]
         if self.item_code:
-            return struct.pack("<B%d%s" % (len(value), self.item_code), len(value), *value)
-        data = value.encode() if self.is_text else bytes(value)
-        return bytes((len(data),)) + data
+            out.extend(struct.pack("<B%d%s" % (len(value), self.item_code), len(value), *value))
+            return
+        data = utf8_of(value) if self.is_text else value
+        if data is None:
+            raise FieldError(message.name, self.name, self.index, _NOT_UTF8)
+        out.append(len(data))
+        out.extend(data)
 
-    def end(self, message: Message, data: bytes, at: int) -> int:
+    def end(self, message: Message, data: bytes | memoryview, at: int) -> int:
         if at >= len(data):
             raise FieldError(message.name, self.name, self.index, "its length byte is missing")
         end = at + 1 + data[at] * self.item_size
@@ -222,16 +233,63 @@ class _Variable:
             )
         return end
 
-    def unpack(self, message: Message, data: bytes, at: int, end: int) -> "Values":
+    def unpack(self, message: Message, data: bytes | memoryview, at: int, end: int) -> "Values":
         if self.item_code:
             return (struct.unpack_from("<%d%s" % (data[at], self.item_code), data, at + 1),)
         raw = data[at + 1 : end]
         if not self.is_text:
-            return (raw,)
+            return (bytes(raw),)
         try:
-            return (raw.decode(),)
+            if _STRICT_UTF8 or is_utf8(raw):
+                return (str(raw, "utf-8"),)
         except UnicodeError:
-            raise FieldError(message.name, self.name, self.index, "not UTF-8") from None
+            pass
+        raise FieldError(message.name, self.name, self.index, _NOT_UTF8)
+
+
+def _format(checks: "list[_Check]") -> str:
+    return "<" + "".join([check.code for check in checks])
+
+
+def is_utf8(data: bytes | memoryview) -> bool:
+    """Whether bytes are UTF-8 as RFC 3629 has it; MicroPython itself takes a good deal more."""
+    left = 0
+    low, high = 0x80, 0xBF  # what the next byte of a letter may be
+    for byte in data:
+        if left:
+            if byte < low or byte > high:
+                return False
+            left -= 1
+            low, high = 0x80, 0xBF
+        elif byte >= 0x80:
+            if byte < 0xC2 or byte > 0xF4:
+                return False
+            left = 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
+            if byte == 0xE0 or byte == 0xF0:
+                low = 0xA0 if byte == 0xE0 else 0x90  # or it could be written shorter
+            elif byte == 0xED or byte == 0xF4:
+                high = 0x9F if byte == 0xED else 0x8F  # surrogates; past the last code point
+    return left == 0
+
+
+def utf8_of(text: str) -> bytes | None:
+    """Text as UTF-8; None if it holds half of a surrogate pair, which has no UTF-8."""
+    try:
+        data = text.encode()
+    except UnicodeError:
+        return None
+    return data if _STRICT_UTF8 or is_utf8(data) else None
+
+
+def _decoder_is_strict() -> bool:
+    try:
+        bytes((0xC0, 0x80)).decode()
+    except UnicodeError:
+        return True
+    return False
+
+
+_STRICT_UTF8 = _decoder_is_strict()
 
 
 def _plan(checks: "list[_Check]") -> "list[_Fixed | _Variable]":

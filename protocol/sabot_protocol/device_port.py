@@ -9,7 +9,7 @@ import struct
 
 from sabot_protocol import frame, ledger, ticks
 from sabot_protocol.codec import Message, enum_number
-from sabot_protocol.device_end import NOBODY, OBSERVER, Caller, DeviceEnd
+from sabot_protocol.device_end import NOBODY, OBSERVER, UNKNOWN_TIME, Caller, DeviceEnd
 from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
 from sabot_protocol.keys import DEVICE
 from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, REQUEST, Link
@@ -18,6 +18,7 @@ from sabot_protocol.record import Record
 from sabot_protocol.session import (
     CLEAR_TO_DEVICE,
     CLEAR_TO_HOST,
+    KEY_SIZE,
     NONCE_SIZE,
     PROOF_SIZE,
     SEALED_TO_DEVICE,
@@ -37,6 +38,8 @@ TABLE = enum_number("Role", "table")
 SERVICE = enum_number("Role", "service")
 OWNER_MODE = enum_number("AttachMode", "owner")
 PROVISIONED_FLAG = 0x0001
+OWNED_FLAG = 0x0001
+CLOCK_KNOWN_FLAG = 0x0002
 HINT_EVERY_MS = 200  # at most one "no session" in this time
 TRACE_PAGE = 10
 
@@ -290,7 +293,7 @@ class DevicePort:
             else:
                 self.record.malformed += 1
 
-    def _request(self, id: int, mark: int, number: int, body: bytes) -> None:
+    def _request(self, id: int, mark: int, number: int, body: bytes | memoryview) -> None:
         message = self.device.codec.find(id)
         if message is None or message.kind not in ("query", "command"):
             self._refuse_request(number, id, Refusal("unknown_message", (id,)))
@@ -306,7 +309,7 @@ class DevicePort:
     def _refuse_request(self, number: int, message: int, refusal: Refusal) -> None:
         self._answer(number, message, self._details(refusal))
 
-    def _command(self, message: Message, mark: int, number: int, body: bytes) -> None:
+    def _command(self, message: Message, mark: int, number: int, body: bytes | memoryview) -> None:
         """Execute a command once; whatever was decided of it is in the ledger before it is answered."""
         device = self.device
         if device.owner is not self:
@@ -338,7 +341,9 @@ class DevicePort:
             answer, outcome = message.id, self._details(Refusal("memory_failed"))
         self._answer(number, answer, outcome)
 
-    def _decide(self, message: Message, number: int, body: bytes) -> "tuple[int, tuple[int, bytes]]":
+    def _decide(
+        self, message: Message, number: int, body: bytes | memoryview
+    ) -> "tuple[int, tuple[int, bytes]]":
         """Check a request and carry it out: the answer's id, status and body."""
         device = self.device
         try:
@@ -356,7 +361,7 @@ class DevicePort:
         error = self.device.codec.error_named(refusal.error)
         return error.id, error.pack(refusal.values)
 
-    def _check(self, message: Message, body: bytes) -> "Values":
+    def _check(self, message: Message, body: bytes | memoryview) -> "Values":
         """The request's values, if version, role and schema allow it."""
         if self._limited and not message.frozen:
             raise Refusal("version_mismatch", self.device.codec.version)
@@ -377,6 +382,8 @@ class DevicePort:
         if name == "status":
             shuffler, shoe, fault, flags, round_id, stack = device.executor.status()
             seconds, _, quality = device.utc()
+            flags |= OWNED_FLAG if device.owner is not None else 0
+            flags |= CLOCK_KNOWN_FLAG if quality != UNKNOWN_TIME else 0
             return device.uptime_s(), seconds, quality, shuffler, shoe, fault, flags, round_id, stack
         if name == "attach":
             return self._attach(values[0], (values[1], values[2]))
@@ -400,6 +407,11 @@ class DevicePort:
 
     def _attach(self, mode: int, position: "tuple[int, int]") -> "Values":
         device = self.device
+        boot_id, n = position
+        if boot_id > device.boot_id:
+            raise Refusal("bad_field", (1,))  # a boot that has not been
+        if boot_id == device.boot_id and n > device.events.last:
+            raise Refusal("bad_field", (2,))  # an event that has not been
         if mode == OWNER_MODE:
             holder = device.owner
             if holder is not None and holder is not self and holder.host_id != self.host_id:
@@ -448,5 +460,7 @@ class DevicePort:
         if self.role != SERVICE and (slot == DEVICE or self.device.keys.get(slot) is not None):
             raise Refusal("wrong_role", (self.role,))
         key = wrap_key(device_key, self.host_id, request, slot, wrapped)
+        if same(key, bytes(KEY_SIZE)):
+            raise Refusal("bad_field", (1,))  # nobody's secret
         self.device.keys.set(slot, key)
         self.device.emit("key_changed", slot)

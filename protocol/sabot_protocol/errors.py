@@ -5,7 +5,7 @@ class ProtocolError(Exception):
     """The base of every error this package raises."""
 
 
-class FrameTooLong(ProtocolError):
+class FrameSize(ProtocolError):
     """A payload does not fit one frame, or the frame size the peer advertised."""
 
 

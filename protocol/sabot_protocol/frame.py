@@ -9,7 +9,7 @@ import binascii
 import struct
 import sys
 
-from sabot_protocol.errors import FrameTooLong
+from sabot_protocol.errors import FrameSize
 
 DELIMITER = b"\x00"
 CRC_SIZE = 4
@@ -31,8 +31,8 @@ _GOOD_RESIDUE = 0x2144DF1C  # CRC-32 of any data followed by its own CRC-32
 
 def encode_by_parts(payload: bytes | bytearray) -> bytearray:
     """``encode`` where memory is plenty: up to three times as quick, with an object for each zero."""
-    if len(payload) > MAX_PAYLOAD:
-        raise _too_long(payload)
+    if not 0 < len(payload) <= MAX_PAYLOAD:
+        raise _wrong_size(payload)
     data = payload + _pack("<I", _crc32(payload))
     frame = bytearray(_ONE + data.replace(DELIMITER, _ONE) + DELIMITER)  # right where zeros follow each other
     code = 0
@@ -47,8 +47,8 @@ def encode_by_parts(payload: bytes | bytearray) -> bytearray:
 def encode_in_place(payload: bytes | bytearray) -> bytearray:
     """``encode`` for a board: nothing is allocated but the frame."""
     size = len(payload)
-    if size > MAX_PAYLOAD:
-        raise _too_long(payload)
+    if not 0 < size <= MAX_PAYLOAD:
+        raise _wrong_size(payload)
     frame = bytearray(size + 6)
     end = size + 5
     frame[1 : size + 1] = payload
@@ -63,11 +63,11 @@ def encode_in_place(payload: bytes | bytearray) -> bytearray:
     return frame
 
 
-def _too_long(payload: bytes | bytearray) -> FrameTooLong:
-    return FrameTooLong("payload of %d bytes; a frame holds %d" % (len(payload), MAX_PAYLOAD))
+def _wrong_size(payload: bytes | bytearray) -> FrameSize:
+    return FrameSize("payload of %d bytes; a frame holds 1 to %d" % (len(payload), MAX_PAYLOAD))
 
 
-# The frame for a payload with its delimiter; FrameTooLong if it does not fit.
+# The frame for a payload with its delimiter; FrameSize if it does not fit.
 encode = encode_in_place if sys.implementation.name == "micropython" else encode_by_parts
 
 

@@ -19,7 +19,7 @@ from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, Codec, Message, enum_number
 from sabot_protocol.device_end import NOBODY
 from sabot_protocol.device_port import RESOLVE
-from sabot_protocol.errors import FieldError, FrameTooLong, NotAllowed, UnknownMessage
+from sabot_protocol.errors import FieldError, FrameSize, NotAllowed, UnknownMessage
 from sabot_protocol.handshake import Handshake, read_clear
 from sabot_protocol.happenings import (
     Answered,
@@ -325,8 +325,9 @@ class HostEnd:
             why = self._unfit(asked)
             if why is None:
                 try:
-                    link.send(REQUEST, asked.message.id, asked.mark, asked.number, asked.body)
-                except FrameTooLong:
+                    body = b"" if asked.mark else asked.body  # a question what became of it needs none
+                    link.send(REQUEST, asked.message.id, asked.mark, asked.number, body)
+                except FrameSize:
                     why = TOO_LONG
             if why is not None:
                 self._fail(asked.number, why)
@@ -456,11 +457,11 @@ class HostEnd:
             if self._link is not link:
                 return  # it failed on the way
             if kind == ANSWER:
-                self._answered(message, mark, number, body)
+                self._answered(message, mark, number, bytes(body))
             elif kind == EVENT and len(body) >= EVENT_HEADER_SIZE:
-                self._event(message, mark, number, body)
+                self._event(message, mark, number, bytes(body))
             elif kind == GAP and len(body) >= 16:
-                self._gap(mark, number, body)
+                self._gap(mark, number, bytes(body))
             else:
                 self.record.malformed += 1
 
@@ -479,7 +480,7 @@ class HostEnd:
         after, before = (from_boot, from_n), (to_boot, to_n)
         # It begins where we are, or at a later boot of which we have nothing, and it leads on.
         joins = after == self.position or (from_boot > self.position[0] and from_n == 0)
-        if not joins or to_n < 1 or before <= after:
+        if not joins or to_boot != self.boot_id or to_n < 1 or before <= after:
             self._link_failed(OUT_OF_STEP)
             return
         self._happened.append(Gap(reason, size or None, after, before))
@@ -488,7 +489,7 @@ class HostEnd:
     def _event(self, message: int, quality: int, n: int, body: bytes) -> None:
         boot_id, ticks_ms, utc_s, utc_ms = struct.unpack_from(EVENT_HEADER, body)
         boot, last = self.position
-        if n != (last + 1 if boot_id == boot else 1) and boot:
+        if boot_id != self.boot_id or n != (last + 1 if boot_id == boot else 1):
             self._link_failed(OUT_OF_STEP)
             return
         self.position = (boot_id, n)

@@ -15,7 +15,7 @@ Ends         after MAX_SENDS transmissions of one message, after SILENCE_MS with
 """
 
 from sabot_protocol import frame, ticks
-from sabot_protocol.errors import FrameTooLong
+from sabot_protocol.errors import FrameSize
 from sabot_protocol.record import SENT, Record
 from sabot_protocol.session import MAX_COUNTER, OVERHEAD, Session
 
@@ -46,7 +46,8 @@ COUNTER_SPENT = "counter_spent"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    Delivered = tuple[int, int, int, int, bytes]  # kind, message, mark, number, body
+    # kind, message, mark, number, body; a body is good until the next packet is received
+    Delivered = tuple[int, int, int, int, bytes | memoryview]
 
 
 class _Sent:
@@ -105,17 +106,27 @@ class Link:
     # -- sending --------------------------------------------------------------------------------
 
     def room(self) -> int:
-        """How many more messages the peer's window takes now."""
-        return self.window - len(self._under_way) - len(self._waiting)
+        """How many more messages the peer's window takes now.
+
+        The window reaches from the oldest message not acknowledged: what lies behind it, acknowledged out
+        of order, still takes its place at the peer.
+        """
+        return self.window - (self._next_seq - self._oldest() & 255)
 
     def idle(self) -> bool:
         """Whether everything sent has been acknowledged."""
         return not self._under_way and not self._waiting
 
+    def _oldest(self) -> int:
+        """The sequence number of the oldest message not acknowledged."""
+        if self._under_way:
+            return self._under_way[0].seq
+        return self._waiting[0].seq if self._waiting else self._next_seq
+
     def send(self, kind: int, message: int, mark: int, number: int, body: bytes) -> None:
         """Put a message in line; ``poll`` gives its frames."""
         if len(body) > self.max_body:
-            raise FrameTooLong("message of %d bytes; the peer takes %d" % (len(body), self.max_body))
+            raise FrameSize("message of %d bytes; the peer takes %d" % (len(body), self.max_body))
         self._waiting.append(_Sent(self._next_seq, kind, message, mark, number, body))
         self._next_seq = (self._next_seq + 1) & 255
 
@@ -142,7 +153,7 @@ class Link:
             for sent in list(under_way):
                 if sent.counter < newest:
                     self._transmit(sent, now, frames)
-        while self._waiting and len(under_way) < self.window:
+        while self._waiting and (self._waiting[0].seq - self._oldest() & 255) < self.window:
             sent = self._waiting.pop(0)
             under_way.append(sent)
             self._transmit(sent, now, frames)
@@ -210,13 +221,13 @@ class Link:
         A busy end takes only the acknowledgement; the peer will send the message again.
         """
         delivered: list[Delivered] = []
-        opened = self.session.open(packet)
-        if opened is None:
-            self._record.count(self.session.dropped)
+        session = self.session
+        if not session.open(packet):
+            self._record.count(session.dropped)
             return delivered
         if self.failure is not None:
             return delivered
-        seq, ack, sack, kind, message, mark, number, body = opened
+        _, _, _, seq, ack, sack, kind, message, mark, number = session.head
         self._heard_at = now
         self._acknowledged(ack, sack, now)
         if kind == BARE:
@@ -227,7 +238,7 @@ class Link:
         self._record.note(now, self.session.taken, number, kind, seq, ack, message)
         ahead = seq - self._expected & 255
         if ahead == 0:
-            delivered.append((kind, message, mark, number, body))
+            delivered.append((kind, message, mark, number, session.body))
             self._expected = seq + 1 & 255
             while self._expected in self._early:
                 delivered.append(self._early.pop(self._expected))
@@ -243,7 +254,7 @@ class Link:
                 if seq in self._early:
                     self._record.duplicates += 1
                 else:
-                    self._early[seq] = (kind, message, mark, number, body)
+                    self._early[seq] = (kind, message, mark, number, bytes(session.body))
             elif ahead >= 128:
                 self._record.duplicates += 1
             else:

@@ -37,6 +37,7 @@ BAD_MAC = "bad_mac"  # changed, or made without the key
 REPLAYED = "replayed"  # authentic, but not newer than the last one
 
 _pack = struct.pack
+_pack_into = struct.pack_into
 _unpack_from = struct.unpack_from
 
 
@@ -95,44 +96,53 @@ class Session:
             self._sent_way, self._taken_way = SEALED_TO_HOST, SEALED_TO_DEVICE
         self.sent = 0
         self.taken = 0
+        self.head: tuple[int, ...] = ()  # of the packet opened last: way, session, counter, seq, ...
+        self.body: bytes | memoryview = b""
         self.dropped = ""
 
     def seal(
         self, seq: int, ack: int, sack: int, kind: int, message: int, mark: int, number: int, body: bytes
-    ) -> bytes:
+    ) -> bytearray:
         """One transmission, with a counter of its own."""
         self.sent += 1
-        packet = _pack(
-            HEADER, self._sent_way, self.id, self.sent, seq, ack, sack, kind, message, mark, number
+        end = HEADER_SIZE + len(body)
+        packet = bytearray(end + MAC_SIZE)
+        _pack_into(
+            HEADER, packet, 0, self._sent_way, self.id, self.sent, seq, ack, sack, kind, message, mark, number
         )
-        packet += body
-        return packet + self._seal.digest(packet)[:MAC_SIZE]
+        packet[HEADER_SIZE:end] = body
+        _pack_into("8s", packet, end, self._seal.digest(memoryview(packet)[:end]))  # its first 8 bytes
+        return packet
 
-    def open(self, packet: bytes | memoryview) -> tuple[int, int, int, int, int, int, int, bytes] | None:
-        """The packet's (seq, ack, sack, kind, message, mark, number, body).
+    def open(self, packet: bytes | memoryview) -> bool:
+        """Whether the packet may be used; if so ``head`` and ``body`` hold it, if not ``dropped`` says why.
 
-        None if it must not be used; ``dropped`` then says why.
+        The body is a part of the packet, and only good as long as that is.
         """
         size = len(packet)
         if size < OVERHEAD:
             self.dropped = MALFORMED
-            return None
-        way, session, counter, seq, ack, sack, kind, message, mark, number = _unpack_from(HEADER, packet)
+            return False
+        head = _unpack_from(HEADER, packet)
+        way = head[0]
         if way != self._taken_way:
             self.dropped = REFLECTED if way == self._sent_way else MALFORMED
-            return None
-        if session != self.id:
+            return False
+        if head[1] != self.id:
             self.dropped = FOREIGN
-            return None
+            return False
         end = size - MAC_SIZE
         if not ends(packet, end, self._open.digest(packet[:end])):
             self.dropped = BAD_MAC
-            return None
+            return False
+        counter = head[2]
         if counter <= self.taken:
             self.dropped = REPLAYED
-            return None
+            return False
         self.taken = counter
-        return seq, ack, sack, kind, message, mark, number, bytes(packet[HEADER_SIZE:end])
+        self.head = head
+        self.body = packet[HEADER_SIZE:end]
+        return True
 
 
 def session_id(transcript_hash: bytes) -> int:

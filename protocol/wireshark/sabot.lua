@@ -205,7 +205,7 @@ local function message(id, name, kind, about, rows)
 end
 
 local function error_details(code, name, about, rows)
-  ERRORS[code] = { name = name, about = about, frozen = false, fields = record("error." .. name, rows) }
+  ERRORS[code] = { name = name, about = about, frozen = true, fields = record("error." .. name, rows) }
 end
 
 -- Every record of the wire: a field is { name, type, limits }
@@ -357,7 +357,7 @@ message(0x40, "set_clock", "command", "Tells the device the time.", {
 })
 message(0x41, "set_key", "command", "Puts a key into a slot, hidden for its way over the wire.", {
   { "slot", "enum", names = NAMES.KeySlot, about = "which key" },
-  { "wrapped", "bytes", 32, about = "the key, hidden under the device key, this session and this request's number" },
+  { "wrapped", "bytes", 32, about = "the key, hidden under the device key, this host's id and this request's number" },
 })
 message(0x42, "locate", "command", "Makes the device show itself by lamp and display.", {
   { "seconds", "u8", 1, 60, about = "for how long (s)" },

@@ -87,8 +87,13 @@ def record(op: int, data: bytes) -> bytes:
     return bytes((op, min(len(data), 255))) + data[:255]
 
 
+EMPTY_FRAME = b"\x01\x01\x01\x01\x01\x00"  # no payload and its CRC; no sender makes it
+
+
 def framed(payload: bytes | bytearray) -> bytes:
     """The frame around a payload."""
+    if not payload:
+        return EMPTY_FRAME
     return bytes(frame.encode(payload))
 
 
@@ -720,9 +725,9 @@ class Owner:
         except Exception as error:
             raise Broken(EXCEPTION, "device, after %s: %r" % (what, error)) from error
         for payload, _ in self._decoder.feed(said):
-            opened = self.session.open(payload) if payload is not None else None
-            if opened is not None:
-                self._said(opened[3], opened[4], opened[5], opened[6], opened[7])
+            if payload is not None and self.session.open(payload):
+                kind, message, mark, number = self.session.head[6:]
+                self._said(kind, message, mark, number, bytes(self.session.body))
         if wire.executor.wrong:
             raise Broken(ACCEPTED_COMMAND, "%s: %s" % (what, wire.executor.wrong))
         begun = wire.memory.begun

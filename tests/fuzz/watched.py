@@ -16,7 +16,7 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.errors import FieldError, Refusal
 from sabot_protocol.handshake import Question
 from sabot_protocol.happenings import Answered, EventArrived, Happening
-from sabot_protocol.host_end import HostEnd
+from sabot_protocol.host_end import OWNER, HostEnd
 from sabot_protocol.ledger import Ledger
 from sabot_protocol.link import Link
 from sabot_protocol.memory import Memory
@@ -169,6 +169,10 @@ class Wire:
         self.now += 10
         self.host.connect(self.now)
         self.pump()
+        if not self.host.up and self.host.position > (self.device.boot_id, self.device.events.last):
+            self.host.position = (0, 0)  # a device gone mad told of events that the real one never made
+            self.host.attach(OWNER)
+            self.pump()
         if not self.host.up:
             raise Broken(UNANSWERED, "no session could be made")
 

@@ -385,6 +385,14 @@ def test_replay_from_any_number():
         assert not pair.happened(Up)[0].rebooted
 
 
+def test_a_position_that_has_not_been_is_refused():
+    pair = Pair().connect()
+    last = pair.device.events.last
+    assert pair.ask("attach", 1, 1, last + 1) == ("bad_field", (2,))
+    assert pair.ask("attach", 1, 2, 0) == ("bad_field", (1,))
+    assert pair.ask("attach", 1, 1, last)[0] == "ok"
+
+
 def test_a_host_program_started_again_is_noticed_and_a_reconnect_is_not_taken_for_one():
     pair = Pair().connect()
     pair.connect()

@@ -1,6 +1,6 @@
 """Frames: any chunks in, good frames out, and a reason for every bad one."""
 
-from sabot_protocol.errors import FrameTooLong
+from sabot_protocol.errors import FrameSize
 from sabot_protocol.frame import MAX_BLOCK, MAX_PAYLOAD, Decoder, encode
 from world import Rng
 
@@ -43,7 +43,7 @@ def test_chunks_of_any_size():
 def test_too_long_a_payload_is_refused():
     try:
         encode(bytes(MAX_PAYLOAD + 1))
-    except FrameTooLong as error:
+    except FrameSize as error:
         assert "250" in str(error)
     else:
         raise AssertionError("accepted")

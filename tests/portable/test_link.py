@@ -4,7 +4,7 @@ from pair import Pair, frames
 from sabot_protocol import link as link_module
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC
-from sabot_protocol.errors import FrameTooLong
+from sabot_protocol.errors import FrameSize
 from sabot_protocol.frame import Decoder
 from sabot_protocol.happenings import Answered, Down
 from sabot_protocol.link import (
@@ -77,6 +77,19 @@ def test_in_order_though_the_first_is_lost():
     assert give(b, again, 3) == [0, 1, 2, 3]
     assert a._record.retransmitted == 1
     assert a._record.timeouts == 0
+
+
+def test_the_window_reaches_from_the_oldest_message_not_acknowledged():
+    a, b = ends(4)
+    send(a, 8)
+    out = a.poll(0)
+    give(b, out[1:], 1)  # the first is lost
+    give(a, b.poll(1), 2)
+    assert a.room() < 0
+    again = a.poll(2)
+    assert len(again) == 1  # only the first: the peer has no place for a fifth
+    assert give(b, again, 3) == [0, 1, 2, 3]
+    assert b._record.out_of_window == 0
 
 
 def test_a_repeat_is_counted_and_acknowledged_again():
@@ -223,7 +236,7 @@ def test_a_body_the_peer_cannot_take_is_refused():
     a.send(REQUEST, 1, 0, 1, bytes(166))
     try:
         a.send(REQUEST, 1, 0, 1, bytes(167))
-    except FrameTooLong as error:
+    except FrameSize as error:
         assert "166" in str(error)
     else:
         raise AssertionError("taken")

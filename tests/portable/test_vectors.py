@@ -3,7 +3,7 @@
 import json
 
 from sabot_protocol.codec import CODEC
-from sabot_protocol.errors import FieldError, FrameTooLong
+from sabot_protocol.errors import FieldError, FrameSize
 from sabot_protocol.frame import Decoder, encode, encode_by_parts, encode_in_place
 
 TYPE_CHECKING = False
@@ -112,7 +112,7 @@ def test_a_payload_too_long_is_refused() -> None:
     for vector in frames("too_long"):
         try:
             encode(bytes.fromhex(vector["payload"]))
-        except FrameTooLong:
+        except FrameSize:
             continue
         raise AssertionError("a payload of %d bytes was framed" % (len(vector["payload"]) // 2))
 

@@ -24,7 +24,7 @@ STUCK = messages.FaultRaised(messages.Fault.CARD_STUCK, messages.Place.ENTRY, 2,
 def sealed(kind: int, message: int, mark: int, number: int, body: bytes) -> bytes:
     """A packet as the device's end of a session makes it."""
     device = session.Session(bytes(32), bytes(range(32)), False)
-    return device.seal(7, 8, 5, kind, message, mark, number, body)
+    return bytes(device.seal(7, 8, 5, kind, message, mark, number, body))
 
 
 def test_a_sealed_packet_has_the_header_the_session_gave_it() -> None:

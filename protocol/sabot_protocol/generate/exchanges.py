@@ -199,7 +199,7 @@ def _body(kind: int, message: Message | None, mark: int, body: bytes) -> list[Ro
     if kind == ANSWER and mark:
         message = CODEC.error(mark)
     if message is None or (kind == REQUEST and mark == RESOLVE):
-        return rows
+        return rows  # (a question what became of it has no fields)
     return [*rows, *_fields(message.fields, message.unpack(body))]
 
 
@@ -336,14 +336,14 @@ def examples() -> str:
     section(
         "Overflow",
         "Nine events were made while no host was there, and this device keeps six: what was overwritten is a gap.",
-        _since_last_bare(talk.heard()),
+        _since_proved(talk.heard()),
     )
     return "\n\n".join(parts)
 
 
-def _since_last_bare(said: list[tuple[bool, bytes]]) -> list[tuple[bool, bytes]]:
-    bare = max(index for index, (_, frame) in enumerate(said) if dissect(frame)[0] == "BARE")
-    return said[bare + 1 :]
+def _since_proved(said: list[tuple[bool, bytes]]) -> list[tuple[bool, bytes]]:
+    proved = max(index for index, (_, frame) in enumerate(said) if dissect(frame)[0] == "prove")
+    return said[proved + 1 :]
 
 
 def _keys_of(talk: Talk, said: list[tuple[bool, bytes]]) -> str:

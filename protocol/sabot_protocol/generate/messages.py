@@ -509,7 +509,7 @@ def _messages() -> Iterator[str]:
 def _errors() -> Iterator[str]:
     names = error_class_names()
     for code, name, fields in schema.ERRORS:
-        made = _Class(name, names[name], fields, False)
+        made = _Class(name, names[name], fields, True)
         yield from ("", "")
         yield from made.before()
         if fields:

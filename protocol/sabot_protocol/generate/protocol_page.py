@@ -17,6 +17,7 @@ from sabot_protocol import (
 )
 from sabot_protocol.codec import CODEC
 from sabot_protocol.generate.exchanges import examples
+from sabot_protocol.schema_hash import SCHEMA_HASH
 
 _TEMPLATE = Path(__file__).with_name("protocol_page.md")
 
@@ -57,6 +58,7 @@ def _figures() -> dict[str, object]:
         "MAX_ANSWER": ledger.MAX_ANSWER,
         "TRACE_LENGTH": record.TRACE_LENGTH,
         "TRACE_PAGE": device_port.TRACE_PAGE,
+        "SCHEMA_HASH": SCHEMA_HASH.hex(),
         "VERSION": f"{schema.MAJOR}.{schema.MINOR}",
         "MESSAGES": _messages(),
         "ENUMS": _enums(),

@@ -249,7 +249,7 @@ local function message(id, name, kind, about, rows)
 end
 
 local function error_details(code, name, about, rows)
-  ERRORS[code] = { name = name, about = about, frozen = false, fields = record("error." .. name, rows) }
+  ERRORS[code] = { name = name, about = about, frozen = true, fields = record("error." .. name, rows) }
 end
 """
 

@@ -159,7 +159,7 @@ def _fields(rows: tuple[Any, ...], frozen: bool) -> Any:
 MESSAGES: dict[str, Any] = {
     name: _fields(rows, id < schema.FROZEN_BELOW) for id, name, _, _, _, rows in schema.MESSAGES
 }
-DETAILS: dict[str, Any] = {name: _fields(rows, False) for _, name, rows in schema.ERRORS}
+DETAILS: dict[str, Any] = {name: _fields(rows, True) for _, name, rows in schema.ERRORS}
 
 _MESSAGE_NAMES = {row[0]: row[1] for row in schema.MESSAGES}
 _ERROR_NAMES = {row[0]: row[1] for row in schema.ERRORS}

@@ -1657,7 +1657,7 @@ class SetKey(Command[Done]):
     slot: KeySlot
     """Which key."""
     wrapped: bytes
-    """The key, hidden under the device key, this session and this request's number (32 bytes)."""
+    """The key, hidden under the device key, this host's id and this request's number (32 bytes)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
@@ -3143,7 +3143,7 @@ class FaultCleared(Event):
 
 
 _pack_unknown_message = Struct("<B").pack
-_unpack_unknown_message = Struct("<B").unpack
+_unpack_unknown_message = Struct("<B").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3170,7 +3170,7 @@ class UnknownMessage(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (message,) = _unpack_unknown_message(data)
         except StructError:
@@ -3184,7 +3184,7 @@ class UnknownMessage(ErrorDetail):
 
 
 _pack_bad_field = Struct("<B").pack
-_unpack_bad_field = Struct("<B").unpack
+_unpack_bad_field = Struct("<B").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3211,7 +3211,7 @@ class BadField(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (field,) = _unpack_bad_field(data)
         except StructError:
@@ -3225,7 +3225,7 @@ class BadField(ErrorDetail):
 
 
 _pack_wrong_role = Struct("<B").pack
-_unpack_wrong_role = Struct("<B").unpack
+_unpack_wrong_role = Struct("<B").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3252,7 +3252,7 @@ class WrongRole(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (role,) = _unpack_wrong_role(data)
         except StructError:
@@ -3266,7 +3266,7 @@ class WrongRole(ErrorDetail):
 
 
 _pack_wrong_state = Struct("<BI").pack
-_unpack_wrong_state = Struct("<BI").unpack
+_unpack_wrong_state = Struct("<BI").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3296,7 +3296,7 @@ class WrongState(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (state, allowed) = _unpack_wrong_state(data)
         except StructError:
@@ -3311,7 +3311,7 @@ class WrongState(ErrorDetail):
 
 
 _pack_not_owner = Struct("<8s").pack
-_unpack_not_owner = Struct("<8s").unpack
+_unpack_not_owner = Struct("<8s").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3338,7 +3338,7 @@ class NotOwner(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (owner,) = _unpack_not_owner(data)
         except StructError:
@@ -3352,7 +3352,7 @@ class NotOwner(ErrorDetail):
 
 
 _pack_owner_held = Struct("<8s").pack
-_unpack_owner_held = Struct("<8s").unpack
+_unpack_owner_held = Struct("<8s").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3379,7 +3379,7 @@ class OwnerHeld(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (owner,) = _unpack_owner_held(data)
         except StructError:
@@ -3393,7 +3393,7 @@ class OwnerHeld(ErrorDetail):
 
 
 _pack_version_mismatch = Struct("<BB").pack
-_unpack_version_mismatch = Struct("<BB").unpack
+_unpack_version_mismatch = Struct("<BB").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3423,7 +3423,7 @@ class VersionMismatch(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (major, minor) = _unpack_version_mismatch(data)
         except StructError:
@@ -3438,7 +3438,7 @@ class VersionMismatch(ErrorDetail):
 
 
 _pack_stale = Struct("<IB").pack
-_unpack_stale = Struct("<IB").unpack
+_unpack_stale = Struct("<IB").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3468,7 +3468,7 @@ class Stale(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (round_id, stack) = _unpack_stale(data)
         except StructError:
@@ -3497,9 +3497,7 @@ class NotExecuted(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
-        if data:
-            raise cls._refused(data)
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         return cls()
 
 
@@ -3518,9 +3516,7 @@ class Interrupted(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
-        if data:
-            raise cls._refused(data)
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         return cls()
 
 
@@ -3539,14 +3535,12 @@ class Forgotten(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
-        if data:
-            raise cls._refused(data)
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         return cls()
 
 
 _pack_bad_credential = Struct("<B").pack
-_unpack_bad_credential = Struct("<B").unpack
+_unpack_bad_credential = Struct("<B").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3573,7 +3567,7 @@ class BadCredential(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (left,) = _unpack_bad_credential(data)
         except StructError:
@@ -3587,7 +3581,7 @@ class BadCredential(ErrorDetail):
 
 
 _pack_locked_out = Struct("<H").pack
-_unpack_locked_out = Struct("<H").unpack
+_unpack_locked_out = Struct("<H").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3614,7 +3608,7 @@ class LockedOut(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (seconds,) = _unpack_locked_out(data)
         except StructError:
@@ -3628,7 +3622,7 @@ class LockedOut(ErrorDetail):
 
 
 _pack_no_such_key = Struct("<B").pack
-_unpack_no_such_key = Struct("<B").unpack
+_unpack_no_such_key = Struct("<B").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3655,7 +3649,7 @@ class NoSuchKey(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (slot,) = _unpack_no_such_key(data)
         except StructError:
@@ -3683,9 +3677,7 @@ class NotProvisioned(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
-        if data:
-            raise cls._refused(data)
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         return cls()
 
 
@@ -3704,9 +3696,7 @@ class AlreadyProvisioned(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
-        if data:
-            raise cls._refused(data)
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         return cls()
 
 
@@ -3725,9 +3715,7 @@ class BadProof(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
-        if data:
-            raise cls._refused(data)
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         return cls()
 
 
@@ -3746,14 +3734,12 @@ class NotSupported(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
-        if data:
-            raise cls._refused(data)
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         return cls()
 
 
 _pack_device_fault = Struct("<B").pack
-_unpack_device_fault = Struct("<B").unpack
+_unpack_device_fault = Struct("<B").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3780,7 +3766,7 @@ class DeviceFault(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
             (fault,) = _unpack_device_fault(data)
         except StructError:
@@ -3808,9 +3794,7 @@ class MemoryFailed(ErrorDetail):
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
-        if data:
-            raise cls._refused(data)
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         return cls()
 
 
