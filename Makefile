@@ -43,7 +43,7 @@ $(BIN)/python:
 
 $(VENV)/.play: EXTRAS := micropython
 $(VENV)/.test: EXTRAS := test
-$(VENV)/.bench: EXTRAS := test,bench
+$(VENV)/.bench: EXTRAS := bench,micropython
 $(VENV)/.fuzz: EXTRAS := test,fuzz
 $(VENV)/.play $(VENV)/.test $(VENV)/.bench $(VENV)/.fuzz: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'

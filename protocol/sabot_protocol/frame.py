@@ -33,7 +33,7 @@ def encode_by_parts(payload: bytes | bytearray) -> bytearray:
     """``encode`` where memory is plenty: up to three times as quick, with an object for each zero."""
     if not 0 < len(payload) <= MAX_PAYLOAD:
         raise _wrong_size(payload)
-    data = payload + _pack("<I", _crc32(payload))
+    data = bytes(payload) + _pack("<I", _crc32(payload))
     frame = bytearray(_ONE + data.replace(DELIMITER, _ONE) + DELIMITER)  # right where zeros follow each other
     code = 0
     for part in data.split(DELIMITER):

@@ -1,0 +1,87 @@
+"""``python -m tests.bench``: prints the wire's rates, what they are compared with, and which goals are met.
+
+It judges nothing: the goals are shown, and the exit status is 0 whether they are met or not.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench import codec, on_micropython, over_pty
+from tests.bench.measure import Figure
+
+WIDTH = 118  # columns the table needs
+
+
+def stay_on_one_core() -> int | None:
+    """Keep this process and those it starts on the last core it may use; None where that cannot be said."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    core = max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {core})
+    return core
+
+
+def figures(quick: bool) -> Iterator[Figure]:
+    """Everything measured, in about a minute; or at once and good for nothing but to see that it runs."""
+    count, rounds = (10, 1) if quick else (1500, 15)
+    yield from codec.typed(count, rounds)
+    yield from codec.frames(count, rounds)
+    yield from over_pty.figures(40 if quick else 640, 1 if quick else 25)
+    yield from on_micropython.figures(64 if quick else 20000)
+
+
+def table(rows: list[Figure]) -> Table:
+    """The figures for a person."""
+    shown = Table(title="Sabot's wire", caption="ratio: median over rounds; bytes: allocated for a frame")
+    for heading in ("measured", "a second", "against", "a second", "ratio", "bytes", "goal", "met"):
+        shown.add_column(heading, justify="left" if heading in ("measured", "against") else "right")
+    section = ""
+    for row in rows:
+        if row.section != section:
+            section = row.section
+            shown.add_section()
+            shown.add_row(f"[bold]{section}[/bold]")
+        goal = f"≥ {row.goal:g}" if row.goal is not None else f"≤ {row.allowed:g} B" if row.allowed else ""
+        met = {None: "", True: "[green]yes[/green]", False: "[red]no[/red]"}[row.met]
+        shown.add_row(
+            row.name,
+            f"{row.rate:,.0f}",
+            row.reference,
+            "" if row.reference_rate is None else f"{row.reference_rate:,.0f}",
+            "" if row.ratio is None else f"{row.ratio:.2f}",
+            "" if row.allocated is None else f"{row.allocated:,.0f}",
+            goal,
+            met,
+        )
+    return shown
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Rates of Sabot's wire.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    parser.add_argument("--quick", action="store_true", help="only see that everything runs")
+    arguments = parser.parse_args()
+    core = stay_on_one_core()
+    console = Console()
+    console.width = max(console.width, WIDTH)
+    if arguments.json:
+        for row in figures(arguments.quick):
+            console.out(json.dumps({**asdict(row), "met": row.met}), highlight=False)
+        return
+    with console.status("measuring, about a minute"):
+        rows = list(figures(arguments.quick))
+    console.print(table(rows))
+    console.print("everything ran on " + ("any core" if core is None else f"core {core} alone"))
+    if not any(row.section == "on MicroPython" for row in rows):
+        console.print("MicroPython is not installed here: its figures are missing")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Every benchmark runs and gives figures that can be true; how fast it is, is nobody's business here."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sabot_protocol import frame, mac
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def figures() -> list[dict[str, Any]]:
+    """What ``python -m tests.bench --quick --json`` prints."""
+    for peer in ("cobs", "pymodbus", "smp"):
+        pytest.importorskip(peer)
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.bench", "--quick", "--json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+@pytest.mark.xdist_group("bench")
+def test_every_rate_and_ratio_is_positive(figures: list[dict[str, Any]]) -> None:
+    for figure in figures:
+        assert figure["rate"] > 0, figure
+        if figure["reference"]:
+            assert figure["reference_rate"] > 0, figure
+            assert figure["ratio"] > 0, figure
+
+
+@pytest.mark.xdist_group("bench")
+def test_every_goal_of_the_wire_is_judged(figures: list[dict[str, Any]]) -> None:
+    judged = {(each["name"], each["reference"]) for each in figures if each["met"] is not None}
+    for name in ("FaultRaised", "CountersAre"):
+        assert {(name, "pymodbus RTU"), (name, "smp")} <= judged
+    assert ("Sabot, window 16", "Sabot, window 1") in judged
+    assert ("Sabot, window 16", "bare frames, 16 outstanding") in judged
+
+
+@pytest.mark.xdist_group("bench")
+def test_real_messages_are_held_to_the_allowance_too(
+    figures: list[dict[str, Any]], micropython: str
+) -> None:
+    limited = {each["name"]: each["allocated"] for each in figures if each["allowed"] is not None}
+    for message in ("probe_32", "status_report", "set_key", "update_data", "fault_raised"):
+        assert any(name.startswith(message) for name in limited), limited
+    assert all(allocated > 0 for allocated in limited.values()), limited
+
+
+zeros_and_others = st.lists(st.sampled_from([0, 1, 255]), min_size=1).map(bytes)
+
+
+@given(st.binary(min_size=1, max_size=frame.MAX_PAYLOAD) | zeros_and_others)
+def test_both_ways_to_encode_agree(payload: bytes) -> None:
+    """The board's way and the host's; ``frame.encode`` is one of them."""
+    payload = payload[: frame.MAX_PAYLOAD]
+    assert frame.encode_in_place(payload) == frame.encode_by_parts(payload)
+
+
+@given(st.binary(min_size=8, max_size=40), st.binary(min_size=32, max_size=32), st.booleans())
+def test_both_ways_to_compare_a_mac_agree(packet: bytes, code: bytes, right: bool) -> None:
+    if right:
+        packet = packet[:-8] + code[:8]
+    end = len(packet) - 8
+    expected = packet[end:] == code[:8]
+    assert mac.ends_in_constant_time(packet, end, code) is expected
+    assert mac.ends_by_compare_digest(memoryview(packet), end, code) is expected
