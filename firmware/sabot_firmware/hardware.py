@@ -1,0 +1,88 @@
+"""What the core asks of a board: movers to order, sensors that report edges, a few values to read.
+
+A board fills in ``Hardware``. Everything that happens reaches the core as an edge: a sensor or switch, its
+new level, and the time it was stamped. Orders return at once; that they are done is an edge again.
+"""
+
+# Rollers
+FEED = 0  # tray to insertion
+INSERT = 1  # into the chamber
+DEAL = 2  # shoe to exit tray
+
+# Sensors and switches, the source of edges. Level 1: covered, closed, pressed, arrived.
+ENTRY = 0
+INSERTION = 1
+EXIT = 2
+TRAY = 3
+CHAMBER = 4
+STORE = 5
+SHOE = 6
+EXIT_TRAY = 7
+ELEVATOR = 8  # 1: it stands where it was sent
+ELEVATOR_HOME = 9
+GRIPPER = 10  # 1: closed, 0: open
+SHELF = 11  # 1: down at the store, 0: back up
+PUSHER_HOME = 12
+PUSHER_END = 13
+HEIGHT = 14  # 1: a height was read
+SHUFFLER_DOOR = 15  # 1: closed
+SHOE_DOOR = 16
+LEFT_BUTTON = 17
+RIGHT_BUTTON = 18
+SENSORS = 19
+
+# Directions
+BACK = -1
+STOP = 0
+FORWARD = 1
+
+# What a colour reader sees
+NOTHING = 0
+RED = 1
+BLUE = 2
+FACE = 3
+COVER = 4
+
+
+class Hardware:
+    """The movers and readers of one machine."""
+
+    def run(self, roller: int, direction: int) -> None:
+        """Turn a roller FORWARD or BACK, or STOP it."""
+        raise NotImplementedError
+
+    def travelled_um(self, roller: int) -> int:
+        """How far a roller's encoder has gone since power-up, forward less back."""
+        raise NotImplementedError
+
+    def elevate(self, position_um: int) -> None:
+        """Send the platform to a height above its lowest place; ELEVATOR 1 when it is there."""
+        raise NotImplementedError
+
+    def grip(self, closed: bool) -> None:
+        """Close or open the gripper; GRIPPER tells when."""
+        raise NotImplementedError
+
+    def shelve(self, down: bool) -> None:
+        """Carry the finished stack down to the store shelf, or come back up; SHELF tells when."""
+        raise NotImplementedError
+
+    def push(self, forward: bool) -> None:
+        """Push the store's stack into the shoe, or draw the pusher back; its switches tell when."""
+        raise NotImplementedError
+
+    def measure(self) -> None:
+        """Read the height of what lies on the platform; HEIGHT 1 when ``height_um`` holds it."""
+        raise NotImplementedError
+
+    def height_um(self) -> int:
+        """The height read last, in steps of the sensor."""
+        raise NotImplementedError
+
+    def colour(self, sensor: int) -> int:
+        """What the colour reader at ENTRY or EXIT sees at this moment."""
+        raise NotImplementedError
+
+    def level(self, sensor: int) -> int:
+        """A sensor's level at this moment."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""The simulated mechanism: it knows where every card really is."""

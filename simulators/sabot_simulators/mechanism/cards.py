@@ -1,0 +1,46 @@
+"""Cards as things: which one it is, what its back looks like, how thick it is, which way up it lies."""
+
+from dataclasses import dataclass
+from random import Random
+
+from sabot_firmware import figures, hardware
+
+RANKS = "A23456789TJQK"
+SUITS = "SHDC"
+
+
+@dataclass(eq=False, slots=True)
+class Card:
+    """One physical card. Two cards may look alike and are still two."""
+
+    number: int
+    """0 to 51 in the order of a new deck; -1 for a cover card."""
+    back: int
+    """What a colour reader sees of it face down: RED, BLUE or COVER."""
+    thickness_um: int
+    face_up: bool = False
+    bent: bool = False
+
+    @property
+    def name(self) -> str:
+        """Rank and suit, as ``KS``; ``cover`` for a cover card."""
+        return "cover" if self.number < 0 else RANKS[self.number % 13] + SUITS[self.number // 13]
+
+    @property
+    def colour(self) -> int:
+        """What a colour reader sees of it as it lies."""
+        return hardware.FACE if self.face_up else self.back
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {('?', 'red', 'blue', '?', 'cover')[self.back]}>"
+
+
+def new_deck(back: int, random: Random, cards: int = figures.DECK_CARDS) -> list[Card]:
+    """A deck in factory order: its mean thickness strays by up to 2 %, each card by a little."""
+    mean = figures.CARD_THICKNESS_UM * (1 + random.uniform(-0.02, 0.02))
+    return [Card(number % 52, back, round(random.gauss(mean, 2))) for number in range(cards)]
+
+
+def cover_card(random: Random) -> Card:
+    """A cover card: thicker plastic of one colour."""
+    return Card(-1, hardware.COVER, round(random.gauss(figures.CARD_THICKNESS_UM, 5)))

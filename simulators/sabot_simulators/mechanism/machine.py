@@ -1,0 +1,264 @@
+"""The reference machine, moved by orders and reporting edges, in virtual time.
+
+It implements the firmware's ``Hardware`` and knows the truth: ``truth()`` says where every card is, and in
+which order. People act on it through the methods of their names: load, take, open a door.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from sabot_firmware import figures, hardware
+from sabot_firmware.hardware import Hardware
+
+from sabot_simulators.mechanism.cards import Card
+from sabot_simulators.mechanism.events import Agenda
+from sabot_simulators.mechanism.track import Body, Roller, Track
+
+
+class Machine(Hardware):
+    """Tray, feed, chamber, store, pusher, shoe and exit tray, with everything that moves in between."""
+
+    def __init__(self, random: Random, agenda: Agenda | None = None) -> None:
+        self.agenda = agenda or Agenda()
+        self.random = random
+        self.on_edge: Callable[[int, int, int], None] = lambda sensor, level, at_us: None
+        spread = figures.ROLLER_TOLERANCE_PERCENT / 100
+        self._rollers = [
+            Roller(round(figures.ROLLER_UM_PER_MS * (1 + random.uniform(-spread, spread)))) for _ in range(3)
+        ]
+        self.tray: list[Card] = []
+        self.chamber: list[Card] = []  # the top card first, as in all stacks
+        self.store: list[Card] = []
+        self.shoe: list[Card] = []
+        self.exit_tray: list[Card] = []
+        self.handed_out: list[Card] = []
+        self.removed: list[Card] = []
+        self._levels = [0] * hardware.SENSORS
+        closed = (hardware.SHUFFLER_DOOR, hardware.SHOE_DOOR, hardware.PUSHER_HOME, hardware.ELEVATOR_HOME)
+        for switch in closed:
+            self._levels[switch] = 1
+        self._levels[hardware.ELEVATOR] = 1
+        feed, insert, deal = self._rollers
+        self.feed_track = Track(
+            self.agenda,
+            ((feed, 0), (insert, figures.INSERT_NIP_UM)),
+            ((hardware.ENTRY, figures.ENTRY_UM), (hardware.INSERTION, figures.INSERTION_UM)),
+            figures.INSERTED_UM,
+            self._from_tray,
+            self._into_chamber,
+            self._set,
+        )
+        self.deal_track = Track(
+            self.agenda,
+            ((deal, 0),),
+            ((hardware.EXIT, figures.EXIT_UM),),
+            figures.DEALT_UM,
+            self._from_shoe,
+            self._into_exit_tray,
+            self._set,
+        )
+        self._platform_um = 0
+        self._target_um = 0
+        self._gripped: list[Card] | None = None  # the upper packet while the gripper is closed
+        self._height_um = 0
+        self._moves = [0] * 4  # the newest order to elevator, gripper, shelf, pusher
+        self.crashed: list[Card] = []  # cards that met no opening: they lie across the chamber's mouth
+
+    # -- the truth ------------------------------------------------------------------------------
+
+    def truth(self) -> dict[str, list[Card]]:
+        """Where every card really is, in order, top or foremost first."""
+        return {
+            "tray": list(self.tray),
+            "path": self.feed_track.cards() + list(self.crashed),
+            "chamber": list(self._gripped or []) + list(self.chamber),
+            "store": list(self.store),
+            "shoe": self.deal_track.cards() + list(self.shoe),
+            "exit_tray": list(self.exit_tray),
+            "handed_out": list(self.handed_out),
+            "removed": list(self.removed),
+        }
+
+    def stack(self) -> list[Card]:
+        """The chamber's stack as one, from the top."""
+        return list(self._gripped or []) + self.chamber
+
+    # -- orders ---------------------------------------------------------------------------------
+
+    def run(self, roller: int, direction: int) -> None:
+        """Turn a roller, or stop it."""
+        self._rollers[roller].turn(direction, self.agenda.now_us)
+        (self.deal_track if roller == hardware.DEAL else self.feed_track).rollers_changed()
+
+    def travelled_um(self, roller: int) -> int:
+        """What a roller's encoder says."""
+        return self._rollers[roller].now_um(self.agenda.now_us)
+
+    def elevate(self, position_um: int) -> None:
+        """Send the platform somewhere; it takes whole steps."""
+        step = figures.ELEVATOR_STEP_UM
+        self._target_um = (position_um + step // 2) // step * step
+        self._set(hardware.ELEVATOR, 0)
+        self._set(hardware.ELEVATOR_HOME, 0)
+        self._order(0, figures.travel_us(self._target_um - self._platform_um), self._elevated)
+
+    def grip(self, closed: bool) -> None:
+        """Close or open the gripper."""
+        self._order(1, figures.GRIP_US, self._grip_closed if closed else self._grip_opened)
+
+    def shelve(self, down: bool) -> None:
+        """Carry the stack down to the shelf, or come back."""
+        self._order(2, figures.SHELF_US, self._shelved if down else self._shelf_back)
+
+    def push(self, forward: bool) -> None:
+        """Push the store's stack into the shoe, or draw back."""
+        self._set(hardware.PUSHER_HOME, 0)
+        self._set(hardware.PUSHER_END, 0)
+        self._order(3, figures.PUSHER_US, self._pushed if forward else self._drawn_back)
+
+    def measure(self) -> None:
+        """Read the height."""
+        self._set(hardware.HEIGHT, 0)
+        self.agenda.at(self.agenda.now_us + figures.HEIGHT_US, self._measured)
+
+    def height_um(self) -> int:
+        """The height read last."""
+        return self._height_um
+
+    def colour(self, sensor: int) -> int:
+        """What a colour reader sees: the uppermost card of what lies there."""
+        track = self.deal_track if sensor == hardware.EXIT else self.feed_track
+        body = track.at(sensor)
+        return hardware.NOTHING if body is None else body.cards[0].colour
+
+    def level(self, sensor: int) -> int:
+        """A sensor's level at this moment."""
+        return self._levels[sensor]
+
+    # -- people ---------------------------------------------------------------------------------
+
+    def load(self, cards: list[Card]) -> None:
+        """Somebody puts a stack into the tray; its first card is fed first."""
+        self.tray += cards
+        self._presence()
+
+    def take_exit(self) -> list[Card]:
+        """Somebody takes what lies in the exit tray."""
+        taken, self.exit_tray = self.exit_tray, []
+        self.handed_out += taken
+        self._presence()
+        return taken
+
+    # -- what moves -----------------------------------------------------------------------------
+
+    def _order(self, mover: int, us: int, done: Callable[[int], None]) -> None:
+        """An order to a mover replaces the one before."""
+        self._moves[mover] += 1
+        self.agenda.at(self.agenda.now_us + us, done, self._moves[mover])
+
+    def _elevated(self, order: int) -> None:
+        if order == self._moves[0]:
+            self._platform_um = self._target_um
+            self._set(hardware.ELEVATOR, 1)
+            self._set(hardware.ELEVATOR_HOME, 1 if self._platform_um == 0 else 0)
+
+    def _grip_closed(self, order: int) -> None:
+        """The blades enter the gap nearest to them; what lies above is held."""
+        if order != self._moves[1] or self._gripped is not None:
+            return
+        reach_um = figures.BLADE_UM - self._platform_um
+        height_um = below = 0
+        for card in reversed(self.chamber):
+            if height_um + card.thickness_um // 2 > reach_um:
+                break
+            height_um += card.thickness_um
+            below += 1
+        above = len(self.chamber) - below
+        self._gripped, self.chamber = self.chamber[:above], self.chamber[above:]
+        self._set(hardware.GRIPPER, 1)
+
+    def _grip_opened(self, order: int) -> None:
+        if order == self._moves[1]:
+            self.chamber = (self._gripped or []) + self.chamber
+            self._gripped = None
+            self._set(hardware.GRIPPER, 0)
+
+    def _shelved(self, order: int) -> None:
+        if order == self._moves[2]:
+            self.store = self.chamber + self.store
+            self.chamber = []
+            self._presence()
+            self._set(hardware.SHELF, 1)
+
+    def _shelf_back(self, order: int) -> None:
+        if order == self._moves[2]:
+            self._set(hardware.SHELF, 0)
+
+    def _pushed(self, order: int) -> None:
+        if order == self._moves[3]:
+            self.shoe, self.store = self.shoe + self.store, []
+            self._presence()
+            self._set(hardware.PUSHER_END, 1)
+
+    def _drawn_back(self, order: int) -> None:
+        if order == self._moves[3]:
+            self._set(hardware.PUSHER_HOME, 1)
+
+    def _measured(self, _: int) -> None:
+        """The sensor sees what lies on the platform; while a packet is held up, only the lower one."""
+        on_platform = self.chamber
+        if self._gripped is not None and not self._open():
+            on_platform = self._gripped + self.chamber
+        height = sum(card.thickness_um for card in on_platform) + self.random.gauss(0, 8)
+        step = figures.HEIGHT_STEP_UM
+        self._height_um = round(height / step) * step
+        self._set(hardware.HEIGHT, 1)
+
+    def _open(self) -> bool:
+        """Whether there is a gap between the packets wide enough for a card."""
+        lower_um = sum(card.thickness_um for card in self.chamber)
+        return self._platform_um + lower_um <= figures.BLADE_UM - figures.OPENING_UM // 2
+
+    # -- cards ----------------------------------------------------------------------------------
+
+    def _from_tray(self) -> Body | None:
+        if not self.tray:
+            return None
+        card = self.tray.pop(0)
+        self._presence()
+        return Body([card], figures.CARD_LENGTH_UM, 0, 0)
+
+    def _into_chamber(self, body: Body) -> None:
+        if self._open():
+            self.chamber = body.cards + self.chamber
+        else:
+            self.crashed += body.cards
+        self._presence()
+
+    def _from_shoe(self) -> Body | None:
+        if not self.shoe:
+            return None
+        card = self.shoe.pop(0)
+        self._presence()
+        return Body([card], figures.CARD_LENGTH_UM, 0, 0)
+
+    def _into_exit_tray(self, body: Body) -> None:
+        self.exit_tray += body.cards
+        self._presence()
+
+    # -- sensors --------------------------------------------------------------------------------
+
+    def _presence(self) -> None:
+        for sensor, cards in (
+            (hardware.TRAY, self.tray),
+            (hardware.CHAMBER, self.chamber or self._gripped),
+            (hardware.STORE, self.store),
+            (hardware.SHOE, self.shoe),
+            (hardware.EXIT_TRAY, self.exit_tray),
+        ):
+            self._set(sensor, 1 if cards else 0)
+
+    def _set(self, sensor: int, level: int) -> None:
+        if self._levels[sensor] != level:
+            self._levels[sensor] = level
+            self.on_edge(sensor, level, self.agenda.now_us)
