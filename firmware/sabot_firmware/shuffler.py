@@ -20,6 +20,7 @@ from sabot_firmware.hardware import (
     TRAY,
     Hardware,
 )
+from sabot_firmware.jam import LENGTH_TOLERANCE_UM, MARGIN_US, SWITCH_MARGIN_US, Jam, roller_window_us
 from sabot_firmware.motion import Scheduler, Wait
 
 TYPE_CHECKING = False
@@ -35,26 +36,9 @@ STORING = 2
 STORED = 3
 JAMMED = 4
 
-MARGIN_US = 3000
-SWITCH_MARGIN_US = 10000
-LENGTH_TOLERANCE_UM = 6000  # a longer or shorter shadow is not one card
 HEIGHT_TOLERANCE_UM = 150  # half a card
 LONGEST_TRAVEL_US = figures.travel_us(figures.ELEVATOR_TRAVEL_DECK_UM) + SWITCH_MARGIN_US
 OPENING_US = figures.travel_us(figures.OPENING_UM) + SWITCH_MARGIN_US
-
-
-def roller_window_us(distance_um: int) -> int:
-    """The longest a card may take for a distance at the slowest allowed speed."""
-    return distance_um * 100 // (100 - figures.ROLLER_TOLERANCE_PERCENT) + MARGIN_US
-
-
-class Jam:
-    """Why the half stopped: where, what the sensors said, and how many cards are concerned."""
-
-    def __init__(self, place: str, cause: str, cards: int) -> None:
-        self.place = place
-        self.cause = cause
-        self.cards = cards
 
 
 class Shuffler:

@@ -25,7 +25,7 @@ class Bench:
 
     def shuffle(self) -> "Bench":
         self.machine.load(list(self.deck))
-        self.device.shuffle()
+        self.device.shuffler.shuffle(self.device.now_us)
         self.device.run_until(lambda: self.device.shuffler.state in (shuffler.STORED, shuffler.JAMMED))
         return self
 
