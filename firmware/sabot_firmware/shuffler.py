@@ -7,6 +7,7 @@ counted where it enters, where it is inserted, and by the height it adds; the th
 
 from sabot_firmware import figures
 from sabot_firmware.hardware import (
+    BACK,
     ELEVATOR,
     ENTRY,
     FEED,
@@ -37,6 +38,8 @@ STORED = 3
 JAMMED = 4
 
 HEIGHT_TOLERANCE_UM = 150  # half a card
+MAX_RETRIES = 3
+BACK_UP_US = 20000
 LONGEST_TRAVEL_US = figures.travel_us(figures.ELEVATOR_TRAVEL_DECK_UM) + SWITCH_MARGIN_US
 OPENING_US = figures.travel_us(figures.OPENING_UM) + SWITCH_MARGIN_US
 
@@ -58,6 +61,7 @@ class Shuffler:
         self.entered = 0  # counted by the entry sensor
         self.inserted = 0  # counted by the insertion sensor
         self.raised = 0  # counted by the growing height
+        self.retries = 0  # cards drawn again after a misfeed
         self._height_um = 0
         self._staged = False  # a card waits at the insertion roller
         self._tray_done = False
@@ -99,6 +103,14 @@ class Shuffler:
                     break
             elif not hardware.level(ENTRY):
                 late = yield wait.edge(ENTRY, 1, roller_window_us(figures.ENTRY_UM + figures.PITCH_UM))
+                for _ in range(MAX_RETRIES):
+                    if not late:
+                        break
+                    self.retries += 1  # back up and draw again: which card comes next does not change
+                    hardware.run(FEED, BACK)
+                    yield wait.time(BACK_UP_US)
+                    hardware.run(FEED, FORWARD)
+                    late = yield wait.edge(ENTRY, 1, roller_window_us(figures.ENTRY_UM + figures.PITCH_UM))
                 if late:
                     return self._stop("feed", "misfeed", 1)
             self.entered += 1

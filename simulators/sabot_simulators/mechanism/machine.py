@@ -12,15 +12,24 @@ from sabot_firmware.hardware import Hardware
 
 from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.events import Agenda
+from sabot_simulators.mechanism.faults import MISFED_TURNS, OVERHANG_UM, STUCK_AT_UM, Fault, Plan
 from sabot_simulators.mechanism.track import Body, Roller, Track
+
+ROLLER_NAMES = {hardware.FEED: "feed", hardware.INSERT: "insert", hardware.DEAL: "deal"}
+SENSOR_NAMES = {hardware.ENTRY: "entry", hardware.INSERTION: "insertion", hardware.EXIT: "exit"}
 
 
 class Machine(Hardware):
     """Tray, feed, chamber, store, pusher, shoe and exit tray, with everything that moves in between."""
 
-    def __init__(self, random: Random, agenda: Agenda | None = None) -> None:
-        self.agenda = agenda or Agenda()
+    def __init__(self, random: Random, faults: tuple[Fault, ...] = ()) -> None:
+        self.agenda = Agenda()
         self.random = random
+        self.faults = Plan(faults, random)
+        self._drawn = {"tray": 0, "shoe": 0}  # how many cards were taken from there
+        self._vain = {"tray": 0, "shoe": 0}  # how often the roller must still be started to draw a card
+        self._lost_um = 0  # how far the elevator is below where its steps say
+        self._dead: set[int] = set()  # sensors that say the same for ever
         self.on_edge: Callable[[int, int, int], None] = lambda sensor, level, at_us: None
         spread = figures.ROLLER_TOLERANCE_PERCENT / 100
         self._rollers = [
@@ -87,6 +96,11 @@ class Machine(Hardware):
 
     def run(self, roller: int, direction: int) -> None:
         """Turn a roller, or stop it."""
+        source = "shoe" if roller == hardware.DEAL else "tray"
+        if direction and self.faults.strikes("stall", ROLLER_NAMES[roller], self._drawn[source] + 1):
+            self._rollers[roller].speed_um_ms = 0
+        if direction > 0 and self._vain[source]:
+            self._vain[source] -= 1
         self._rollers[roller].turn(direction, self.agenda.now_us)
         (self.deal_track if roller == hardware.DEAL else self.feed_track).rollers_changed()
 
@@ -158,7 +172,9 @@ class Machine(Hardware):
 
     def _elevated(self, order: int) -> None:
         if order == self._moves[0]:
-            self._platform_um = self._target_um
+            if self.faults.strikes("lost_steps", "chamber", len(self.stack()) + 1):
+                self._lost_um += figures.CARD_THICKNESS_UM
+            self._platform_um = self._target_um - self._lost_um
             self._set(hardware.ELEVATOR, 1)
             self._set(hardware.ELEVATOR_HOME, 1 if self._platform_um == 0 else 0)
 
@@ -174,6 +190,8 @@ class Machine(Hardware):
             height_um += card.thickness_um
             below += 1
         above = len(self.chamber) - below
+        if below and self.faults.strikes("grip_slip", "chamber", len(self.chamber) + 1):
+            above += 1
         self._gripped, self.chamber = self.chamber[:above], self.chamber[above:]
         self._set(hardware.GRIPPER, 1)
 
@@ -222,11 +240,35 @@ class Machine(Hardware):
     # -- cards ----------------------------------------------------------------------------------
 
     def _from_tray(self) -> Body | None:
-        if not self.tray:
+        return self._draw_from("tray", self.tray)
+
+    def _from_shoe(self) -> Body | None:
+        return self._draw_from("shoe", self.shoe)
+
+    def _draw_from(self, source: str, cards: list[Card]) -> Body | None:
+        """The roller draws the next card, if nothing goes wrong."""
+        if not cards:
             return None
-        card = self.tray.pop(0)
+        number = self._drawn[source] + 1
+        faults = self.faults
+        if faults.strikes("misfeed", source, number):
+            self._vain[source] = MISFED_TURNS
+        if self._vain[source]:
+            return None
+        body = Body([cards.pop(0)], figures.CARD_LENGTH_UM, 0, 0)
+        if cards and faults.strikes("double_feed", source, number):
+            body.cards.append(cards.pop(0))
+            body.length_um += self.random.randrange(*OVERHANG_UM)
+        elif cards and faults.strikes("aligned_double", source, number):
+            body.cards.append(cards.pop(0))
+        if faults.strikes("slip", source, number):
+            body.drag_percent = 50
+        place = faults.stuck_place(source, number)
+        if place is not None:
+            body.stuck_at_um = STUCK_AT_UM[place]
+        self._drawn[source] += len(body.cards)
         self._presence()
-        return Body([card], figures.CARD_LENGTH_UM, 0, 0)
+        return body
 
     def _into_chamber(self, body: Body) -> None:
         if self._open():
@@ -234,13 +276,6 @@ class Machine(Hardware):
         else:
             self.crashed += body.cards
         self._presence()
-
-    def _from_shoe(self) -> Body | None:
-        if not self.shoe:
-            return None
-        card = self.shoe.pop(0)
-        self._presence()
-        return Body([card], figures.CARD_LENGTH_UM, 0, 0)
 
     def _into_exit_tray(self, body: Body) -> None:
         self.exit_tray += body.cards
@@ -259,6 +294,10 @@ class Machine(Hardware):
             self._set(sensor, 1 if cards else 0)
 
     def _set(self, sensor: int, level: int) -> None:
-        if self._levels[sensor] != level:
+        if sensor in SENSOR_NAMES and level:
+            source = "shoe" if sensor == hardware.EXIT else "tray"
+            if self.faults.strikes("dead_sensor", SENSOR_NAMES[sensor], self._drawn[source]):
+                self._dead.add(sensor)
+        if self._levels[sensor] != level and sensor not in self._dead:
             self._levels[sensor] = level
             self.on_edge(sensor, level, self.agenda.now_us)
