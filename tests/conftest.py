@@ -1,12 +1,11 @@
 """What every test may use."""
 
 import os
-import shutil
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from sabot_simulators.micropython import find_micropython
 
 settings.register_profile("sabot", deadline=None)  # no test depends on how fast the machine is
 settings.load_profile("sabot")
@@ -36,13 +35,6 @@ def root() -> Path:
 def _in_root(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests read the project's files by their names from the root, on MicroPython as well."""
     monkeypatch.chdir(ROOT)
-
-
-def find_micropython() -> str | None:
-    """MicroPython: named by MICROPYTHON, beside this Python, or on PATH."""
-    named = os.environ.get("MICROPYTHON")
-    beside = Path(sys.executable).parent / "micropython"
-    return named or (str(beside) if beside.exists() else shutil.which("micropython"))
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from sabot_protocol.device_port import DevicePort
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     class Stream(Protocol):
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
 MAX_WAIT_MS = 1000
 
-if hasattr(time, "ticks_ms"):
-    ticks_ms = time.ticks_ms
-else:  # CPython
+_board_ticks_ms: "Callable[[], int] | None" = getattr(time, "ticks_ms", None)
 
-    def ticks_ms() -> int:
-        """Milliseconds that wrap as a board's do."""
-        return time.monotonic_ns() // 1000000 & ticks.MASK
+
+def ticks_ms() -> int:
+    """Milliseconds of 30 bits, on a board, a computer's MicroPython (which counts further) and CPython."""
+    if _board_ticks_ms is not None:
+        return _board_ticks_ms() & ticks.MASK
+    return time.monotonic_ns() // 1000000 & ticks.MASK
 
 
 def wait_ms(port: DevicePort, now: int) -> int:

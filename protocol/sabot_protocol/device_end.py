@@ -139,9 +139,9 @@ class DeviceEnd:
     def set_owner(self, port: "DevicePort | None") -> None:
         """Change who owns the device, and report it if the host is another one."""
         before = self.owner_id()
-        if self.owner is not None and self.owner is not port:
-            self.owner.role = OBSERVER
-        self.owner = port
+        lost, self.owner = self.owner, port
+        if lost is not None and lost is not port:
+            lost.demote()
         if self.owner_id() != before:
             self.emit("owner_changed", self.owner_id())
 

@@ -8,21 +8,18 @@ sees it, and commands go through the ledger, so that a repeated one is answered 
 import struct
 
 from sabot_protocol import frame, ledger, ticks
-from sabot_protocol.codec import Message, enum_number
+from sabot_protocol.codec import CODEC, Message, enum_number
 from sabot_protocol.device_end import NOBODY, OBSERVER, UNKNOWN_TIME, Caller, DeviceEnd
 from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
 from sabot_protocol.keys import DEVICE
 from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, REQUEST, Link
 from sabot_protocol.mac import same
-from sabot_protocol.record import Record
 from sabot_protocol.session import (
-    CLEAR_TO_DEVICE,
     CLEAR_TO_HOST,
     KEY_SIZE,
     NONCE_SIZE,
+    OVERHEAD,
     PROOF_SIZE,
-    SEALED_TO_DEVICE,
-    SEALED_TO_HOST,
     Session,
     device_proof,
     host_proof,
@@ -31,6 +28,7 @@ from sabot_protocol.session import (
     transcript,
     wrap_key,
 )
+from sabot_protocol.wire_end import WireEnd
 
 RESOLVE = 0x01  # a request's mark: tell what became of it, never execute it
 
@@ -42,18 +40,19 @@ OWNED_FLAG = 0x0001
 CLOCK_KNOWN_FLAG = 0x0002
 HINT_EVERY_MS = 200  # at most one "no session" in this time
 TRACE_PAGE = 10
+SLOTS = CODEC.enum_values("KeySlot")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_protocol.codec import Values
 
 
-class DevicePort:
+class DevicePort(WireEnd):
     """One cable of the device, with the session that runs over it."""
 
     def __init__(self, device: DeviceEnd) -> None:
+        super().__init__(is_host=False)
         self.device = device
-        self.record = Record()
         self.link: Link | None = None
         self.host_id = NOBODY
         self.host_run = 0
@@ -62,40 +61,24 @@ class DevicePort:
         self._attached = False
         self._limited = False  # versions do not match: only frozen messages
         self._position: tuple[int, int] = (0, 0)  # the last event sent: (boot id, n)
-        self._decoder = frame.Decoder()
         self._clear_out: list[bytearray] = []
         self._answers: list[tuple[int, int, int, bytes]] = []  # message, status, number, body
         self._pending: tuple[bytes, bytes, bytes, Values] | None = None  # hello, challenge, hash, said
         self._proved = b""
-        self._hinted_at: int | None = None
+        self._hinted_at: int | None = None  # when a "no session" was sent, for a while
 
     # -- bytes in and out -----------------------------------------------------------------------
 
     def receive(self, data: bytes, now: int) -> None:
         """Take bytes from the cable."""
         self.device.tick(now)
-        record = self.record
-        decoder = self._decoder
-        decoder.put(data)
-        while decoder.next():
-            if decoder.bad is not None:
-                record.count("bad_" + decoder.bad)
-                continue
-            record.frames_in += 1
-            payload = decoder.payload
-            way = payload[0]
-            if way == SEALED_TO_DEVICE:
-                self._sealed(payload, now)
-            elif way == CLEAR_TO_DEVICE:
-                self._clear(bytes(payload), now)
-            elif way in (SEALED_TO_HOST, CLEAR_TO_HOST):
-                record.reflected += 1
-            else:
-                record.malformed += 1
+        super().receive(data, now)
 
     def poll(self, now: int) -> bytes:
         """The bytes to put on the cable now. Call it after ``receive``, after ``emit`` and when due."""
         self.device.tick(now)
+        if self._hinted_at is not None and ticks.diff(now, self._hinted_at) >= HINT_EVERY_MS:
+            self._hinted_at = None
         frames = self._clear_out
         self._clear_out = []
         link = self.link
@@ -252,10 +235,9 @@ class DevicePort:
         self.link = Link(session, device.window, window, max_payload, self.record, now)
         self.link.speak()
         self.record.sessions += 1
+        self._set_role(OBSERVER, None)
         self.host_id = host_id
         self.host_run = run
-        self.role = OBSERVER
-        self._role_until = None
         self._attached = False
         self._answers = []
         self._proved = proof
@@ -269,31 +251,35 @@ class DevicePort:
         self._proved = b""
         if self.device.owner is self:
             self.device.set_owner(None)
-        self.role = OBSERVER
-        self._role_until = None
+        self._set_role(OBSERVER, None)
         self.host_id = NOBODY
 
     # -- sealed packets -------------------------------------------------------------------------
 
     def _sealed(self, payload: memoryview, now: int) -> None:
+        if len(payload) < OVERHEAD:
+            self.record.malformed += 1
+            return
         link = self.link
-        if link is None or (len(payload) > 2 and payload[1] | payload[2] << 8 != link.session.id):
+        session = payload[1] | payload[2] << 8
+        if link is None or session != link.session.id:
             self.record.foreign += 1
-            due = self._hinted_at is None or ticks.diff(now, self._hinted_at) >= HINT_EVERY_MS
-            if due and len(payload) > 2:
+            if self._hinted_at is None or ticks.diff(now, self._hinted_at) >= HINT_EVERY_MS:
                 self._hinted_at = now
-                self._say("no_session", (self.device.boot_id, payload[1] | payload[2] << 8))
+                self._say("no_session", (self.device.boot_id, session))
             return
         busy = len(self._answers) >= 2 * self.device.window  # the host does not take its answers
         for kind, message, mark, number, body in link.receive(payload, now, busy):
             if kind == REQUEST:
                 self._request(message, mark, number, body)
-            elif kind == EVENT_ACK and self.device.owner is self and len(body) >= 4:
-                self.device.events.acknowledge(struct.unpack_from("<I", body)[0], number)
+            elif kind == EVENT_ACK and len(body) >= 4:
+                if self.device.owner is self:
+                    self.device.events.acknowledge(struct.unpack_from("<I", body)[0], number)
             else:
                 self.record.malformed += 1
 
     def _request(self, id: int, mark: int, number: int, body: bytes | memoryview) -> None:
+        self._expire_role()
         message = self.device.codec.find(id)
         if message is None or message.kind not in ("query", "command"):
             self._refuse_request(number, id, Refusal("unknown_message", (id,)))
@@ -312,9 +298,6 @@ class DevicePort:
     def _command(self, message: Message, mark: int, number: int, body: bytes | memoryview) -> None:
         """Execute a command once; whatever was decided of it is in the ledger before it is answered."""
         device = self.device
-        if device.owner is not self:
-            self._refuse_request(number, message.id, Refusal("not_owner", (device.owner_id(),)))
-            return
         book = device.ledger
         found = book.look(self.host_id, number)
         if found == ledger.EXECUTED:
@@ -325,11 +308,14 @@ class DevicePort:
         if found == ledger.INTERRUPTED:
             self._refuse_request(number, message.id, Refusal("interrupted"))
             return
-        if found == ledger.FORGOTTEN or not book.knows(self.host_id):
+        if found == ledger.FORGOTTEN or (mark & RESOLVE and not book.knows(self.host_id)):
             self._refuse_request(number, message.id, Refusal("forgotten"))
             return
         if found == ledger.SKIPPED:
             self._refuse_request(number, message.id, Refusal("not_executed"))
+            return
+        if not mark & RESOLVE and device.owner is not self:
+            self._refuse_request(number, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
         if mark & RESOLVE:  # from now on it is decided: it will never be executed
             answer, outcome = message.id, self._details(Refusal("not_executed"))
@@ -338,7 +324,9 @@ class DevicePort:
         try:
             book.finish(self.host_id, number, answer, outcome[0], outcome[1])
         except MemoryFailed:
-            answer, outcome = message.id, self._details(Refusal("memory_failed"))
+            begun = book.look(self.host_id, number) == ledger.INTERRUPTED
+            answer = message.id
+            outcome = self._details(Refusal("interrupted" if begun else "memory_failed"))
         self._answer(number, answer, outcome)
 
     def _decide(
@@ -386,7 +374,7 @@ class DevicePort:
             flags |= CLOCK_KNOWN_FLAG if quality != UNKNOWN_TIME else 0
             return device.uptime_s(), seconds, quality, shuffler, shoe, fault, flags, round_id, stack
         if name == "attach":
-            return self._attach(values[0], (values[1], values[2]))
+            return self._attach(values[0], (values[1], values[2]), number)
         if name == "detach":
             self._detach()
             return ()
@@ -405,7 +393,7 @@ class DevicePort:
         caller = Caller(self.host_id, self.role, device.owner is self)
         return device.executor.execute(name, values, caller)
 
-    def _attach(self, mode: int, position: "tuple[int, int]") -> "Values":
+    def _attach(self, mode: int, position: "tuple[int, int]", request: int) -> "Values":
         device = self.device
         boot_id, n = position
         if boot_id > device.boot_id:
@@ -425,7 +413,14 @@ class DevicePort:
         self._attached = True
         self._position = position
         book = device.ledger
-        return mode, 1 if book.knows(self.host_id) else 0, book.newest(self.host_id), device.owner_id()
+        known, newest = book.knows(self.host_id), book.newest(self.host_id)
+        if mode == OWNER_MODE and not known:
+            book.admit(self.host_id, request)
+        return mode, 1 if known else 0, newest, device.owner_id()
+
+    def demote(self) -> None:
+        """Another cable owns the device now."""
+        self._set_role(OBSERVER, None)
 
     def _detach(self) -> None:
         self._attached = False
@@ -444,7 +439,7 @@ class DevicePort:
         return role, seconds
 
     def _set_role(self, role: int, until: int | None) -> None:
-        if role != self.role:
+        if role != self.role and (role > TABLE or self.role > TABLE):
             self.device.emit("role_changed", self.host_id, role)
         self.role = role
         self._role_until = until
@@ -457,6 +452,8 @@ class DevicePort:
         """An empty role's key may be set by the owner; one that is set, by service only."""
         device_key = self.device.keys.get(DEVICE)
         assert device_key is not None
+        if slot not in SLOTS:
+            raise Refusal("no_such_key", (slot,))
         if self.role != SERVICE and (slot == DEVICE or self.device.keys.get(slot) is not None):
             raise Refusal("wrong_role", (self.role,))
         key = wrap_key(device_key, self.host_id, request, slot, wrapped)

@@ -5,7 +5,8 @@ to try again belong to the caller.
 
 What becomes of a request that was under way when the session ended:
 
-  a query                          is asked again, but for ``elevate``: its proof was for that session
+  a query                          is asked again, but for ``elevate`` and ``detach``, which were for that
+                                   session
   a command, the device still in
   the same boot                    is sent again with the same number: executed once, or already was
   a command, device rebooted       is sent again to be *resolved*: the device's ledger says executed (with
@@ -33,9 +34,8 @@ from sabot_protocol.happenings import (
 )
 from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, REQUEST, Link
 from sabot_protocol.numbers import Numbers
-from sabot_protocol.record import Record
 from sabot_protocol.schema_hash import SCHEMA_HASH
-from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST, SEALED_TO_DEVICE, SEALED_TO_HOST
+from sabot_protocol.wire_end import WireEnd
 
 # Why a request fails without the device's answer.
 TIMED_OUT = "timed_out"  # no answer in the time given; resolve() tells what became of a command
@@ -54,6 +54,7 @@ OUT_OF_STEP = "events_out_of_step"  # the device skipped an event without saying
 MEMORY_LOST = enum_number("GapReason", "memory_lost")
 OWNER = enum_number("AttachMode", "owner")
 OBSERVER = enum_number("AttachMode", "observer")
+OF_ONE_SESSION = ("elevate", "detach")
 MAX_REQUESTS = 1024
 EVENT_HEADER = "<IIIH"  # boot id, ticks, UTC seconds and milliseconds
 EVENT_HEADER_SIZE = 14
@@ -66,17 +67,18 @@ if TYPE_CHECKING:
 class _Asked:
     """A request until it ends."""
 
-    def __init__(self, number: int, message: Message, body: bytes, boot_id: int) -> None:
+    def __init__(self, number: int, message: Message, body: bytes) -> None:
         self.number = number
         self.message = message
         self.body = body
-        self.boot_id = boot_id  # of the device when it was asked; 0 if not known then
-        self.memory_id = b""  # of the device it was first sent to; empty until then
+        self.asked_of: tuple[bytes, int] | None = None  # the device's memory and boot id then, if known
+        self.memory_id = b""  # of the device it was sent to; empty until then
+        self.boot_id = 0  # of the device it was sent to last
         self.mark = 0
         self.expires: int | None = None
 
 
-class HostEnd:
+class HostEnd(WireEnd):
     """One host's end of one device's wire."""
 
     def __init__(
@@ -91,7 +93,7 @@ class HostEnd:
     ) -> None:
         if numbers.host_id == NOBODY:
             raise NotAllowed("a host id of eight zeros is nobody's: make one at random and keep it")
-        self.record = Record()
+        super().__init__(is_host=True)
         self.boot_id = 0
         self.memory_id = b""
         self.position = (0, 0)  # the last event or gap passed on: (boot id, n)
@@ -104,8 +106,8 @@ class HostEnd:
         self._schema_hash = schema_hash
         self._run = struct.unpack("<I", random(4))[0]
         self._mode = OWNER
-        self._decoder = frame.Decoder()
         self._handshake: Handshake | None = None
+        self._said: Handshake | None = None  # the one that made the running session
         self._candidate: Link | None = None  # proved by the device, not yet by a packet of it
         self._link: Link | None = None
         self._limited = False
@@ -164,6 +166,8 @@ class HostEnd:
         """After ``AttachRefused``: ask again, in this mode."""
         if self._link is None:
             raise NotAllowed("there is no session: connect first")
+        if self._up:
+            raise NotAllowed("this host is attached: connect again to change its mode")
         self._mode = mode
         self._ask_to_attach(self._link)
 
@@ -230,6 +234,7 @@ class HostEnd:
             self._link_failed(BAD_ANSWER)
             return
         said = self._said
+        assert said is not None
         self._known = known == 1
         self._up = True
         self._unsent = sorted(self._asked)
@@ -251,13 +256,13 @@ class HostEnd:
         if found is None or found.kind not in ("query", "command"):
             raise UnknownMessage("message 0x%02x is not a request" % message)
         if self._up and not self._in_version(found):
-            raise NotAllowed(
-                "the device speaks version %d.%d, which does not have '%s' as %d.%d does: update it"
-                % (self._said.version + (found.name,) + self._codec.version)
-            )
+            raise NotAllowed(self._mismatch(found))
         if len(self._asked) >= MAX_REQUESTS:
             raise NotAllowed("%d requests are waiting already: take their answers first" % MAX_REQUESTS)
-        return self._ask(_Asked(self._numbers.take(), found, body, self.boot_id), now, timeout_ms)
+        asked = _Asked(self._numbers.take(), found, body)
+        if self.boot_id:
+            asked.asked_of = (self.memory_id, self.boot_id)
+        return self._ask(asked, now, timeout_ms)
 
     def resolve(
         self, number: int, message: int, memory_id: bytes, now: int, timeout_ms: int | None = None
@@ -266,7 +271,7 @@ class HostEnd:
         found = self._codec.find(message)
         if found is None or found.kind != "command":
             raise UnknownMessage("message 0x%02x is not a command" % message)
-        asked = _Asked(number, found, b"", 0)
+        asked = _Asked(number, found, b"")
         asked.mark = RESOLVE
         asked.memory_id = memory_id
         self._ask(asked, now, timeout_ms)
@@ -300,20 +305,32 @@ class HostEnd:
         return asked.number
 
     def _in_version(self, message: Message) -> bool:
+        assert self._said is not None
         return message.frozen or (not self._limited and message.minor <= self._said.version[1])
+
+    def _mismatch(self, message: Message) -> str:
+        assert self._said is not None
+        theirs, ours = self._said.version, self._codec.version
+        if theirs == ours:
+            words = "'%s' may differ: the device's %d.%d has another schema than ours; update one of them"
+            return words % ((message.name,) + ours)
+        words = "the device speaks version %d.%d, which may not have '%s' as %d.%d does: update one of them"
+        return words % (theirs + (message.name,) + ours)
 
     def _unfit(self, asked: _Asked) -> str | None:
         """Why a request must not be sent in this session, or None. A command may become a question."""
-        if not self._in_version(asked.message):
-            return VERSION_MISMATCH
-        if asked.message.kind != "command":
-            return SESSION_ENDED if asked.memory_id and asked.message.name == "elevate" else None
-        if asked.memory_id:  # it was sent before
+        sent_before = bool(asked.memory_id)
+        if asked.message.kind == "command" and sent_before:
             if asked.memory_id != self.memory_id or not self._known:
                 return FORGOTTEN
             if asked.boot_id != self.boot_id:
                 asked.mark = RESOLVE
-        elif asked.boot_id and asked.boot_id != self.boot_id:
+            return None
+        if not self._in_version(asked.message):
+            return VERSION_MISMATCH
+        if asked.message.kind == "query":
+            return SESSION_ENDED if sent_before and asked.message.name in OF_ONE_SESSION else None
+        if asked.asked_of and asked.asked_of != (self.memory_id, self.boot_id):
             return DEVICE_REBOOTED
         return None
 
@@ -359,27 +376,6 @@ class HostEnd:
                 self._soonest = expires
 
     # -- bytes in and out -----------------------------------------------------------------------
-
-    def receive(self, data: bytes, now: int) -> None:
-        """Take bytes from the cable."""
-        record = self.record
-        decoder = self._decoder
-        decoder.put(data)
-        while decoder.next():
-            if decoder.bad is not None:
-                record.count("bad_" + decoder.bad)
-                continue
-            record.frames_in += 1
-            payload = decoder.payload
-            way = payload[0]
-            if way == SEALED_TO_HOST:
-                self._sealed(payload, now)
-            elif way == CLEAR_TO_HOST:
-                self._clear(bytes(payload), now)
-            elif way in (SEALED_TO_DEVICE, CLEAR_TO_DEVICE):
-                record.reflected += 1
-            else:
-                record.malformed += 1
 
     def poll(self, now: int) -> bytes:
         """The bytes to put on the cable now. Call it after ``receive``, after a request and when due."""

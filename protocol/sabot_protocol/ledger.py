@@ -100,9 +100,14 @@ class Ledger:
                 newest = entry.number
         return newest
 
+    def admit(self, host_id: bytes, number: int) -> None:
+        """Know a host that may have been forgotten; what it asked up to this number stays so."""
+        self._keep_host(host_id, number)
+
     def begin(self, host_id: bytes, number: int) -> None:
         """Write that the command is about to be executed."""
-        self._save(_Entry(host_id, number))
+        self._save(_Entry(host_id, number), self._next)
+        self._next += 1
 
     def finish(self, host_id: bytes, number: int, message: int, status: int, answer: bytes) -> None:
         """Write the answer of a command: the one begun last, or one refused before it began."""
@@ -111,16 +116,19 @@ class Ledger:
         entry.message = message
         entry.status = status
         entry.answer = answer
-        self._save(entry)
-        self._next += 1
+        if self._find(host_id, number) is not None:
+            self._save(entry, self._next - 1)
+        else:
+            self._save(entry, self._next)
+            self._next += 1
 
-    def _save(self, entry: _Entry) -> None:
-        slot = self._next % COMMAND_SLOTS
+    def _save(self, entry: _Entry, order: int) -> None:
+        slot = order % COMMAND_SLOTS
         leaving = self._entries[slot]
         if leaving is not None and leaving.host_id != entry.host_id:
-            self._keep_host(leaving.host_id)
+            self._keep_host(leaving.host_id, self.newest(leaving.host_id))
         head = struct.pack(_HEAD, entry.host_id, entry.number, entry.state, entry.status, entry.message)
-        self._memory.save("command.%d" % slot, head + entry.answer + struct.pack("<I", self._next))
+        self._memory.save("command.%d" % slot, head + entry.answer + struct.pack("<I", order))
         self._entries[slot] = entry
 
     def _find(self, host_id: bytes, number: int) -> _Entry | None:
@@ -129,14 +137,15 @@ class Ledger:
                 return entry
         return None
 
-    def _keep_host(self, host_id: bytes) -> None:
-        """Remember a host's newest number before its last record may be overwritten."""
-        newest = self.newest(host_id)
+    def _keep_host(self, host_id: bytes, newest: int) -> None:
+        """Remember a host's newest number, whatever becomes of its records."""
         if (host_id, newest) in self._hosts:
             return
-        hosts = [known for known in self._hosts if known[0] != host_id]
+        somebody = [known for known in self._hosts if known[0] == _SOMEBODY]
+        hosts = [known for known in self._hosts if known[0] not in (host_id, _SOMEBODY)]
         hosts.append((host_id, newest))
         if len(hosts) > _HOSTS:
-            hosts = [(_SOMEBODY, 1)] + hosts[-(_HOSTS - 1) :]
+            somebody = [(_SOMEBODY, 1)]
+        hosts = somebody + hosts[-_HOSTS:]
         self._memory.save("hosts", b"".join([struct.pack("<8sI", known, number) for known, number in hosts]))
         self._hosts = hosts

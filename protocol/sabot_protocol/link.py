@@ -283,7 +283,7 @@ class Link:
             self._measure(ticks.diff(now, timed.at))
         self._under_way = left
         self._timer_at = ticks.add(now, self.rto_ms) if left else None
-        self._newest_acked = newest
+        self._newest_acked = max(newest, self._newest_acked)
         for sent in left:
             if sent.counter < newest:
                 self._resend = True

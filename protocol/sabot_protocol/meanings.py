@@ -141,7 +141,7 @@ FIELDS = {
     "update_progress.offset": "how much is safely stored; the next piece starts here",
     "set_clock.utc_s": "UTC, since 1970",
     "set_clock.utc_ms": "thousandths of the second",
-    "set_key.slot": "which key",
+    "set_key.slot": "which key: a number of KeySlot",
     "set_key.wrapped": "the key, hidden under the device key, this host's id and this request's number",
     "locate.seconds": "for how long",
     "counters_are.values": "one number for each counter, in the order of the table of counters",

@@ -13,7 +13,7 @@ RECORDS = (
     ("boot", 8),
     ("keys", 5 * 33),
     ("events", 8 * 8),
-    ("hosts", 8 * 12),
+    ("hosts", 9 * 12),
 ) + tuple([("command.%d" % slot, COMMAND_SIZE) for slot in range(COMMAND_SLOTS)])
 
 

@@ -1,5 +1,7 @@
 """A host's id and its request numbers."""
 
+from sabot_protocol.errors import NotAllowed
+
 
 class Numbers:
     """Gives each request a number, rising and never twice for the same host id.
@@ -15,5 +17,7 @@ class Numbers:
     def take(self) -> int:
         """The next number."""
         number = self.next
+        if number > 0xFFFFFFFF:
+            raise NotAllowed("this host id has used up its numbers: make a new host id")
         self.next = number + 1
         return number

@@ -195,15 +195,15 @@ MESSAGES = (
     )),
     (0x1B, "update_finish", "command", "update_progress", "service", ()),
     (0x1C, "update_progress", "answer", "", "", (("offset", "u32", 0, 0xFFFFFFFF),)),
+    (0x1D, "set_key", "command", "done", "table service", (
+        ("slot", "u8", 0, 255),
+        ("wrapped", "bytes", 32),
+    )),
     (0x3F, "done", "answer", "", "", ()),
     # The controller ---------------------------------------------------------------------------
     (0x40, "set_clock", "command", "done", "table", (
         ("utc_s", "u32", 1767225600, 0xFFFFFFFF),
         ("utc_ms", "u16", 0, 999),
-    )),
-    (0x41, "set_key", "command", "done", "table service", (
-        ("slot", "enum", "KeySlot"),
-        ("wrapped", "bytes", 32),
     )),
     (0x42, "locate", "command", "done", "table floor service", (("seconds", "u8", 1, 60),)),
     (0x43, "counters", "query", "counters_are", "any", ()),

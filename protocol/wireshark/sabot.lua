@@ -41,7 +41,7 @@ NAMES.message = {
   [16] = "status", [17] = "status_report", [18] = "attach", [19] = "attached", [20] = "detach",
   [21] = "elevate", [22] = "elevated", [23] = "component", [24] = "component_is",
   [25] = "update_begin", [26] = "update_data", [27] = "update_finish", [28] = "update_progress",
-  [63] = "done", [64] = "set_clock", [65] = "set_key", [66] = "locate", [67] = "counters",
+  [29] = "set_key", [63] = "done", [64] = "set_clock", [66] = "locate", [67] = "counters",
   [68] = "counters_are", [69] = "trace", [70] = "trace_is", [80] = "register_deck",
   [81] = "remove_deck", [82] = "shuffle", [83] = "shuffle_begun", [84] = "open_round",
   [85] = "dispense_stack", [86] = "end_round", [87] = "void_round", [88] = "clear_fault",
@@ -350,14 +350,14 @@ message(0x1b, "update_finish", "command", "All pieces are there: check the updat
 message(0x1c, "update_progress", "answer", "How far the update has come.", {
   { "offset", "u32", 0, 4294967295, about = "how much is safely stored; the next piece starts here (bytes)" },
 })
+message(0x1d, "set_key", "command", "Puts a key into a slot, hidden for its way over the wire.", {
+  { "slot", "u8", 0, 255, names = NAMES.KeySlot, about = "which key: a number of KeySlot" },
+  { "wrapped", "bytes", 32, about = "the key, hidden under the device key, this host's id and this request's number" },
+})
 message(0x3f, "done", "answer", "The request was accepted; there is nothing more to say.", {})
 message(0x40, "set_clock", "command", "Tells the device the time.", {
   { "utc_s", "u32", 1767225600, 4294967295, about = "UTC, since 1970 (s)" },
   { "utc_ms", "u16", 0, 999, about = "thousandths of the second (ms)" },
-})
-message(0x41, "set_key", "command", "Puts a key into a slot, hidden for its way over the wire.", {
-  { "slot", "enum", names = NAMES.KeySlot, about = "which key" },
-  { "wrapped", "bytes", 32, about = "the key, hidden under the device key, this host's id and this request's number" },
 })
 message(0x42, "locate", "command", "Makes the device show itself by lamp and display.", {
   { "seconds", "u8", 1, 60, about = "for how long (s)" },

@@ -5,7 +5,6 @@ with pyserial, and the cable between them loses answers, is pulled, and the devi
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,6 +32,7 @@ from sabot_protocol.session import provision_proof
 
 import sabot_simulators
 from sabot_simulators.cable import Cable
+from sabot_simulators.micropython import find_micropython
 
 ROUND = 1
 HANDS = 7
@@ -51,12 +51,6 @@ def now_ms() -> int:
     return time.monotonic_ns() // 1_000_000 & ticks.MASK
 
 
-def find_micropython() -> str | None:
-    """MicroPython: named by MICROPYTHON, beside this Python, or on PATH."""
-    beside = Path(sys.executable).parent / "micropython"
-    return os.environ.get("MICROPYTHON") or (str(beside) if beside.exists() else shutil.which("micropython"))
-
-
 @contextmanager
 def rehearsal(tty: str, memory: Path) -> Iterator[str]:
     """A rehearsal shoe in a process of its own; gives the name of the Python it runs on."""
@@ -65,9 +59,12 @@ def rehearsal(tty: str, memory: Path) -> Iterator[str]:
     folders = [Path(package.__path__[0]).parent for package in packages]
     env = {**os.environ, "MICROPYPATH": os.pathsep.join([*map(str, folders), ".frozen"])}
     command = [micropython or sys.executable, "-m", "sabot_simulators.rehearsal", tty, str(memory)]
-    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL)
     try:
-        yield "MicroPython" if micropython else "CPython"
+        process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise DemoError(f"{command[0]} cannot be started ({error.strerror}): look at MICROPYTHON") from error
+    try:
+        yield "MicroPython" if micropython else "CPython, for want of MicroPython"
     finally:
         process.kill()
         process.wait()

@@ -4,7 +4,7 @@ from pair import Pair
 from sabot_protocol import ledger, ticks
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.errors import MemoryDamaged, MemoryFailed, Refusal
+from sabot_protocol.errors import MemoryDamaged, MemoryFailed, NotAllowed, Refusal
 from sabot_protocol.events import EventStore
 from sabot_protocol.happenings import Answered, Down, EventArrived, Failed, Gap, Up
 from sabot_protocol.host_end import OBSERVER, HostEnd
@@ -206,6 +206,8 @@ def test_the_ledger_of_many_hosts():
             book.finish(hosts[n], number, 63, 0, b"")
     for again in (book, reloaded(memory)):
         assert not again.knows(hosts[0])  # forgotten, and known to be
+        kept = [host for host in hosts + [HOST_ID] if again.newest(host)]
+        assert len(kept) >= 8
         assert again.knows(HOST_ID)
         assert not again.knows(b"NEWCOMER")
 
@@ -232,6 +234,107 @@ def test_a_host_the_device_may_have_forgotten_is_not_obeyed_blindly():
     pair.connect()
     assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(number, "forgotten")]
     assert len(pair.shoe.done) == 1
+
+
+def forget_everybody(book):
+    for n in range(12):
+        for other in range(1, 20):
+            book.begin(b"HOST%04d" % n, other)
+            book.finish(b"HOST%04d" % n, other, 63, 0, b"")
+
+
+def test_a_new_host_may_give_commands_though_others_were_forgotten():
+    pair = Pair()
+    forget_everybody(pair.device.ledger)
+    pair.connect()
+    assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
+    pair.boot()
+    pair.connect()
+    assert pair.ask("dispense_stack", 5, 2)[0] == "ok"
+    assert len(pair.shoe.done) == 2
+    assert len(pair.device.ledger._hosts) <= 9
+
+
+def test_a_forgotten_command_is_not_resolved_as_not_executed():
+    pair = Pair().connect()
+    memory_id = pair.host.memory_id
+    forget_everybody(pair.device.ledger)
+    pair.host = HostEnd(KEY, Numbers(b"LATECOME", 50), pair.rng.bytes, schema_hash=b"schema01")
+    pair.connect(OBSERVER)
+    pair.host._known = True  # a host that asks all the same
+    pair.host.resolve(3, DISPENSE.id, memory_id, pair.now)
+    pair.settle()
+    assert pair.answer(3) == ("forgotten", ())
+
+
+def test_an_executed_command_is_told_also_to_a_host_that_owns_no_more():
+    pair = Pair().connect()
+    number = dispense(pair)
+    lose_answer(pair)
+    first, pair.host = pair.host, HostEnd(KEY, Numbers(b"OTHER-PC"), pair.rng.bytes, schema_hash=b"schema01")
+    pair.connect()
+    other_port, pair.port = pair.port, DevicePort(pair.device)
+    pair.host = first
+    pair.connect(OBSERVER)
+    assert pair.answer(number)[0] == "ok"
+    later = dispense(pair)
+    pair.settle()
+    assert pair.answer(later) == ("not_owner", (b"OTHER-PC",))
+    assert other_port.host_id == b"OTHER-PC"
+    assert len(pair.shoe.done) == 1
+
+
+def test_a_ledger_that_cannot_be_written_after_the_deed_never_says_not_executed():
+    class Failing(Memory):
+        after = -1
+
+        def save(self, name, data):
+            if name.startswith("command") and self.after >= 0:
+                self.after -= 1
+                if self.after < 0:
+                    raise MemoryFailed(name)
+            super().save(name, data)
+
+    pair = Pair(memory=Failing()).connect()
+    pair.memory.after = 1  # begun is written, the answer is not
+    number = dispense(pair)
+    pair.settle()
+    assert pair.answer(number) == ("interrupted", ())
+    assert len(pair.shoe.done) == 1
+    pair.memory.after = -1
+    assert pair.ask("dispense_stack", 5, 2)[0] == "ok"
+    pair.boot()
+    pair.connect()
+    pair.host.resolve(number, DISPENSE.id, pair.host.memory_id, pair.now)
+    pair.settle()
+    assert pair.answer(number) == ("interrupted", ())
+
+
+def test_an_unsent_command_does_not_run_on_a_device_with_another_memory():
+    pair = Pair(window=1).connect()
+    first = dispense(pair, 5, 1)
+    second = dispense(pair, 5, 2)
+    lose_answer(pair)
+    keys = pair.memory.load("keys")
+    pair.memory = Memory()
+    pair.memory.save("keys", keys)
+    pair.boot()
+    assert pair.device.boot_id == 1
+    pair.connect()
+    ends = sorted([(each.number, each.reason) for each in pair.happened(Failed)])
+    assert ends == [(first, "forgotten"), (second, "device_rebooted")]
+    assert len(pair.shoe.done) == 1
+
+
+def test_a_command_sent_before_an_update_is_resolved_after_it():
+    pair = Pair().connect()
+    number = dispense(pair)
+    lose_answer(pair)
+    pair.schema_hash = b"newer001"
+    pair.boot()
+    pair.connect()
+    assert pair.happened(Up)[-1].limited
+    assert pair.answer(number)[0] == "ok"
 
 
 def test_a_number_passed_over_is_told_from_one_forgotten():
@@ -284,6 +387,17 @@ def test_answers_and_events_fit_the_smallest_frame_a_host_may_advertise():
             assert greatest(CODEC.named(name)) + 14 <= 192 - OVERHEAD, name
         elif kind == "clear":
             assert greatest(CODEC.named(name)) + 2 <= 192, name
+
+
+def test_numbers_end():
+    numbers = Numbers(HOST_ID, 0xFFFFFFFF)
+    assert numbers.take() == 0xFFFFFFFF
+    try:
+        numbers.take()
+    except NotAllowed as error:
+        assert "new host id" in str(error)
+    else:
+        raise AssertionError("a number that does not fit")
 
 
 # -- events -------------------------------------------------------------------------------------

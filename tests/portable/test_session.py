@@ -3,6 +3,7 @@
 from pair import SERVICE_KEY, Pair, frames, payload
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC, enum_number
+from sabot_protocol.errors import NotAllowed
 from sabot_protocol.handshake import Question
 from sabot_protocol.happenings import AttachRefused, Down, Failed, Up
 from sabot_protocol.host_end import OBSERVER, OWNER, HostEnd
@@ -337,7 +338,13 @@ def test_one_owner_and_any_number_of_observers():
     assert pair.device.events.acknowledged == 0
     # once the owner is gone the device may be taken over
     pair.port.close()
-    watcher.attach(OWNER)
+    try:
+        watcher.attach(OWNER)
+    except NotAllowed as error:
+        assert "connect again" in str(error)
+    else:
+        raise AssertionError("asked twice in one session")
+    watcher.connect(pair.now, OWNER)
     talk()
     assert pair.device.owner_id() == b"WATCHER1"
 
@@ -366,3 +373,87 @@ def test_an_elevation_does_not_outlive_its_session():
     assert elevate(pair, SERVICE, SERVICE_KEY)[0] == "ok"
     pair.connect()
     assert pair.ask("clear_fault", 1)[0] == "wrong_role"
+
+
+def test_an_elevation_ends_on_time_though_nothing_was_sent_meanwhile():
+    pair = Pair().connect()
+    set_key(pair, SERVICE, SERVICE_KEY)
+    assert elevate(pair, SERVICE, SERVICE_KEY, 1)[0] == "ok"
+    pair.now += 2500
+    number = pair.host.request(CODEC.named("clear_fault").id, CODEC.pack("clear_fault", 1), pair.now)
+    pair.port.receive(pair.host.poll(pair.now), pair.now)  # before the device has polled again
+    pair.settle()
+    assert pair.answer(number)[0] == "wrong_role"
+
+
+def test_the_end_of_an_elevation_is_reported_however_it_ends():
+    changed = CODEC.named("role_changed")
+    for ending in ("session", "cable", "detach"):
+        pair = Pair().connect()
+        set_key(pair, SERVICE, SERVICE_KEY)
+        assert elevate(pair, SERVICE, SERVICE_KEY, 60)[0] == "ok"
+        if ending == "session":
+            pair.connect()
+        elif ending == "cable":
+            pair.port.close()
+        else:
+            pair.ask("detach")
+        roles = []
+        for n in range(1, pair.device.events.last + 1):
+            message, _, body = pair.device.events.get(n)
+            if message == changed.id:
+                roles.append(changed.unpack(body[14:])[1])
+        assert roles == [SERVICE, 0], ending
+
+
+def test_no_session_is_said_at_most_once_in_a_while_and_only_to_its_session():
+    pair = Pair().connect()
+    stale = list(pair.sent)[-1]
+    pair.boot()
+    for _ in range(5):
+        pair.port.receive(stale, pair.now)
+    assert len(frames(pair.port.poll(pair.now))) == 1
+    pair.now += 250
+    pair.port.poll(pair.now)
+    pair.port.receive(stale, pair.now)
+    hint = pair.port.poll(pair.now)
+    assert len(frames(hint)) == 1
+    session = pair.host._link.session
+    pair.port._say("no_session", (2, session.id ^ 1))
+    pair.host.receive(pair.port.poll(pair.now), pair.now)
+    assert pair.host._handshake is None
+    pair.host.receive(hint, pair.now)
+    assert pair.host._handshake is not None
+    pair.port.receive(bytes(frame.encode(b"\x03" + bytes(10))), pair.now)
+    assert pair.port.record.malformed == 1
+
+
+def test_answers_find_a_place_among_many_events():
+    pair = Pair().connect()
+    for n in range(60):
+        pair.device.emit("located", 1 + n)
+    pair.port.poll(pair.now)  # as many events as may be under way, all lost
+    assert pair.port.link.room() == pair.port.link.window // 4
+
+
+def test_a_detach_belongs_to_its_session():
+    pair = Pair().connect()
+    number = pair.host.request(CODEC.named("detach").id, b"", pair.now)
+    pair.host.poll(pair.now)  # lost with the cable
+    pair.connect()
+    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(number, "session_ended")]
+    assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
+
+
+def test_an_observers_acknowledgement_is_ignored_and_not_counted_as_damage():
+    pair = Pair().connect(OBSERVER)
+    pair.host.acknowledge(1, 1)
+    pair.settle()
+    assert pair.device.events.acknowledged == 0
+    assert pair.port.record.malformed == 0
+
+
+def test_a_slot_that_is_none_is_refused():
+    pair = Pair().connect()
+    assert set_key(pair, 1, SERVICE_KEY) == ("no_such_key", (1,))
+    assert set_key(pair, 99, SERVICE_KEY) == ("no_such_key", (99,))

@@ -5,7 +5,8 @@ from sabot_protocol import schema
 from sabot_protocol.codec import CODEC, Codec, enum_number
 from sabot_protocol.errors import NotAllowed, UnknownMessage
 from sabot_protocol.happenings import Failed, Up
-from sabot_protocol.session import role_proof
+from sabot_protocol.session import role_proof, wrap_key
+from world import HOST_ID, KEY
 
 SERVICE = enum_number("Role", "service")
 
@@ -68,7 +69,8 @@ def test_a_mismatch_leaves_identification_status_and_update():
         pair.host._limited = False  # a host that asks all the same
         assert pair.ask("dispense_stack", 1, 1) == ("version_mismatch", (schema.MAJOR, schema.MINOR))
         assert pair.shoe.done == []
-        pair.device.keys.set(SERVICE, SERVICE_KEY)
+        wrapped = wrap_key(KEY, HOST_ID, pair.host.next_number, SERVICE, SERVICE_KEY)
+        assert pair.ask("set_key", SERVICE, wrapped)[0] == "ok"  # a mismatch must not lock the service out
         proof = role_proof(SERVICE_KEY, pair.host.transcript, pair.host.next_number, SERVICE)
         assert pair.ask("elevate", SERVICE, 60, proof)[0] == "ok"
         assert pair.ask("update_begin", 1, 4, bytes(32), "2.0.0", b"")[0] == "ok"

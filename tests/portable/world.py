@@ -10,6 +10,7 @@ from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_end import DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
+from sabot_protocol.errors import MemoryFailed
 from sabot_protocol.happenings import Answered, Down, EventArrived, Failed, Gap, Up
 from sabot_protocol.host_end import CABLE_LOST, DEVICE_REBOOTED, HostEnd
 from sabot_protocol.keys import DEVICE, Keys
@@ -61,10 +62,12 @@ class CutMemory(Memory):
         super().__init__()
         self.cut_in: int | None = None  # writes until the cut
         self.cut_after = False
-        self.writes = 0
+        self.failing = 0  # writes of commands that will fail, power or not
 
     def save(self, name: str, data: bytes) -> None:
-        self.writes += 1
+        if self.failing and name.startswith("command"):
+            self.failing -= 1
+            raise MemoryFailed(name)
         if self.cut_in is not None:
             self.cut_in -= 1
             if self.cut_in <= 0:
@@ -291,7 +294,7 @@ class World:
 
     def _ended(self, number: int, outcome: str) -> None:
         task = self.outstanding.pop(number)
-        if outcome == "not_executed":
+        if outcome in ("not_executed", "memory_failed"):
             self.ask(task)  # proved: it may be asked anew
         else:
             assert task not in self.outcomes, "task %d ended twice" % task
@@ -417,7 +420,7 @@ def scenario(seed: int) -> World:
                     world.reboot()
         elif trouble:
             trouble -= 1
-            kind = rng.below(5)
+            kind = rng.below(6)
             if kind == 0:
                 world.cut_cable()
             elif kind == 1:
@@ -426,12 +429,15 @@ def scenario(seed: int) -> World:
                 world.crash_host()
             elif kind == 3:
                 world.cut_in_execute = True
+            elif kind == 4:
+                world.memory.failing = 1 + rng.below(3)
             else:
                 world.memory.cut_in = 1 + rng.below(6)
                 world.memory.cut_after = rng.below(2) == 1
         world.run(rng.below(400))
     world.cut_in_execute = False
     world.memory.cut_in = None
+    world.memory.failing = 0
     world.settle()
     world.check(tasks)
     return world

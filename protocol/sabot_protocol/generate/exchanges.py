@@ -6,11 +6,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from sabot_protocol import session
-from sabot_protocol.codec import CODEC, Message, enum_name, enum_number
+from sabot_protocol.codec import CODEC, Codec, Message, enum_name, enum_number
 from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import RESOLVE, DevicePort
 from sabot_protocol.errors import Refusal
-from sabot_protocol.frame import Decoder
+from sabot_protocol.frame import Decoder, encode
 from sabot_protocol.handshake import Question
 from sabot_protocol.host_end import CABLE_LOST, EVENT_HEADER_SIZE, HostEnd
 from sabot_protocol.link import ANSWER, BARE, EVENT, EVENT_ACK, GAP, REQUEST
@@ -58,6 +58,7 @@ class ExampleShoe(Executor):
     def __init__(self) -> None:
         self.device: DeviceEnd | None = None
         self.stack = 0
+        self.received = 0
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Take the next stack; refuse any other."""
@@ -67,19 +68,26 @@ class ExampleShoe(Executor):
                 raise Refusal("stale", (7, self.stack))
             self.stack += 1
             self.device.emit("stack_dispensed", 7, self.stack, 3)
-        return ()
+        if name == "update_data":
+            self.received = values[0] + len(values[1])
+        return (self.received,) if name.startswith("update") else ()
 
 
 class Talk:
     """Two ends and the frames between them, oldest first, as (to device?, frame)."""
 
-    def __init__(self) -> None:
+    def __init__(self, beside: "Talk | None" = None, host: HostEnd | None = None) -> None:
+        self.said: list[tuple[bool, bytes]] = []
+        self.host = host or HostEnd(DEVICE_KEY, Numbers(HOST_ID, 100), Dice(b"host"), SERIAL)
+        if beside is not None:  # another cable of the same device
+            self.now: int = beside.now
+            self.device: DeviceEnd = beside.device
+            self.port = DevicePort(self.device)
+            return
         self.now = 1000
         self.memory = Memory()
         self.shoe = ExampleShoe()
         self.boot()
-        self.host = HostEnd(DEVICE_KEY, Numbers(HOST_ID, 100), Dice(b"host"), SERIAL)
-        self.said: list[tuple[bool, bytes]] = []
 
     def boot(self) -> None:
         """Power on."""
@@ -121,6 +129,11 @@ class Talk:
         self.host.request(CODEC.named(name).id, CODEC.pack(name, *values), self.now)
         self.settle()
         return self.heard()
+
+    def tell(self, payload: bytes) -> None:
+        """One payload to the device, whoever it is from, and what that says to it."""
+        self.port.receive(self._note(True, bytes(encode(payload))), self.now)
+        self.device_says()
 
     def question(self, name: str, *values: "Value") -> list[tuple[bool, bytes]]:
         """One clear question and its answer."""
@@ -329,6 +342,8 @@ def examples() -> str:
         talk.heard(),
     )
     talk.host.disconnect(CABLE_LOST)
+    talk.port.close()
+    talk.port = DevicePort(talk.device)
     for seconds in range(1, 10):
         talk.device.emit("located", seconds)
     talk.host.connect(talk.now)
@@ -336,14 +351,98 @@ def examples() -> str:
     section(
         "Overflow",
         "Nine events were made while no host was there, and this device keeps six: what was overwritten is a gap.",
-        _since_proved(talk.heard()),
+        _since_hello(talk.heard()),
     )
+    parts += [_owner_held(talk), _not_provisioned(), _wrong_proof(), _version_mismatch(), _update()]
     return "\n\n".join(parts)
 
 
-def _since_proved(said: list[tuple[bool, bytes]]) -> list[tuple[bool, bytes]]:
-    proved = max(index for index, (_, frame) in enumerate(said) if dissect(frame)[0] == "prove")
-    return said[proved + 1 :]
+def _since_hello(said: list[tuple[bool, bytes]]) -> list[tuple[bool, bytes]]:
+    hello = max(index for index, (_, frame) in enumerate(said) if dissect(frame)[0] == "hello")
+    return said[hello:]
+
+
+def _titled(title: str, text: str, said: list[tuple[bool, bytes]]) -> str:
+    return f"### {title}\n\n{text}\n\n{shown(said)}"
+
+
+def _owner_held(talk: Talk) -> str:
+    second = Talk(talk, HostEnd(DEVICE_KEY, Numbers(b"BAC08-PC", 1), Dice(b"second host"), SERIAL))
+    second.host.connect(second.now)
+    second.settle()
+    second.host.take()
+    second.host.attach(enum_number("AttachMode", "observer"))
+    second.settle()
+    return _titled(
+        "A second host",
+        "On another cable of the same device. It may not own what another host owns (error 6, with the holder's id); "
+        "as an observer it sees the same events.",
+        second.heard()[:10],
+    )
+
+
+def _not_provisioned() -> str:
+    talk = Talk()
+    talk.host.connect(talk.now)
+    talk.settle()
+    return _titled("A device without a key", "Error 15 to whoever says hello.", talk.heard())
+
+
+def _provisioned() -> Talk:
+    talk = Talk()
+    talk.question("provision", Dice(b"factory")(16), DEVICE_KEY)
+    return talk
+
+
+def _wrong_proof() -> str:
+    talk = _provisioned()
+    talk.host.connect(talk.now)
+    talk.port.receive(talk.host_says(), talk.now)
+    talk.device_says()
+    said = talk.heard()
+    hash = session.transcript(payload_of(said[0][1])[2:], payload_of(said[1][1])[2 + session.PROOF_SIZE :])
+    prove = CODEC.pack("prove", session.session_id(hash), bytes(session.PROOF_SIZE))
+    talk.tell(bytes((session.CLEAR_TO_DEVICE, CODEC.named("prove").id)) + prove)
+    return _titled(
+        "A proof that proves nothing",
+        "The right session and 16 zeros for a proof: error 17, with the nonce of the hello.",
+        said + talk.heard(),
+    )
+
+
+def _version_mismatch() -> str:
+    talk = _provisioned()
+    host = HostEnd(DEVICE_KEY, Numbers(HOST_ID, 100), Dice(b"host"), SERIAL, codec=Codec(version=(2, 0)))
+    talk.host = host
+    host.connect(talk.now)
+    talk.settle()
+    said = talk.heard()
+    host._limited = False  # as one would that takes no notice
+    return _titled(
+        "Versions that differ",
+        "A host of version 2.0 has a session, and may use frozen messages. A command that is not frozen is "
+        "refused: error 7, with the device's version.",
+        said + talk.ask("dispense_stack", 7, 1) + talk.ask("status"),
+    )
+
+
+def _update() -> str:
+    talk = _provisioned()
+    talk.device.keys.set(SERVICE, SERVICE_KEY)
+    talk.host.connect(talk.now)
+    talk.settle()
+    said = talk.heard()
+    proof = session.role_proof(SERVICE_KEY, talk.host.transcript, talk.host.next_number, SERVICE)
+    said += talk.ask("elevate", SERVICE, 600, proof)
+    image = b"new software"
+    said += talk.ask("update_begin", 1, len(image), sha256(image).digest(), "1.0.1", b"")
+    said += talk.ask("update_data", 0, image) + talk.ask("update_finish")
+    return _titled(
+        "An update",
+        "In role `service`: the image is announced with its size and hash, sent piece by piece, and finished. Each "
+        "answer says how far it has come.",
+        said,
+    )
 
 
 def _keys_of(talk: Talk, said: list[tuple[bool, bytes]]) -> str:
@@ -375,9 +474,7 @@ def _lost_answer(talk: Talk) -> list[tuple[bool, bytes]]:
     talk.device_says()  # lost
     talk.now += 120
     talk.settle()
-    said = talk.heard()
-    _later(talk, 20)
-    return said
+    return talk.heard() + _later(talk, 20)
 
 
 def _reboot_with_command_under_way(talk: Talk) -> None:

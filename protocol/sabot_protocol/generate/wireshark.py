@@ -28,6 +28,7 @@ READ_AS = {
     ("attached", "mode"): "AttachMode",
     ("elevate", "role"): "Role",
     ("elevated", "role"): "Role",
+    ("set_key", "slot"): "KeySlot",
     ("component", "component"): "Component",
     ("component_is", "component"): "Component",
     ("update_begin", "component"): "Component",

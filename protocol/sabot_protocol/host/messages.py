@@ -1592,6 +1592,52 @@ class UpdateFinish(Command[UpdateProgress]):
         return cls()
 
 
+_pack_set_key = Struct("<B32s").pack
+_unpack_set_key = Struct("<B32s").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class SetKey(Command[Done]):
+    """Puts a key into a slot, hidden for its way over the wire."""
+
+    ID = 0x1D
+    NAME = "set_key"
+    FROZEN = True
+    ANSWER = Done
+    ROLES = _BY_TABLE_SERVICE
+
+    slot: int
+    """Which key: a number of KeySlot."""
+    wrapped: bytes
+    """The key, hidden under the device key, this host's id and this request's number (32 bytes)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        slot = self.slot
+        wrapped = self.wrapped
+        try:
+            if type(slot) is int and type(wrapped) is bytes and len(wrapped) == 32:
+                return _pack_set_key(slot, wrapped)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
+        try:
+            (slot, wrapped) = _unpack_set_key(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_set_key_0(self, slot)
+        _set_set_key_1(self, wrapped)
+        return self
+
+
+(_set_set_key_0, _set_set_key_1) = setters(SetKey)
+
+
 _pack_set_clock = Struct("<IH").pack
 _unpack_set_clock = Struct("<IH").unpack
 
@@ -1638,53 +1684,6 @@ class SetClock(Command[Done]):
 
 
 (_set_set_clock_0, _set_set_clock_1) = setters(SetClock)
-
-
-_pack_set_key = Struct("<B32s").pack
-_unpack_set_key = Struct("<B32s").unpack
-
-
-@dataclass(frozen=True, slots=True)
-class SetKey(Command[Done]):
-    """Puts a key into a slot, hidden for its way over the wire."""
-
-    ID = 0x41
-    NAME = "set_key"
-    FROZEN = False
-    ANSWER = Done
-    ROLES = _BY_TABLE_SERVICE
-
-    slot: KeySlot
-    """Which key."""
-    wrapped: bytes
-    """The key, hidden under the device key, this host's id and this request's number (32 bytes)."""
-
-    def pack(self) -> bytes:
-        """The fields as bytes; FieldError names the first value not allowed."""
-        slot = self.slot
-        wrapped = self.wrapped
-        try:
-            if type(slot) is KeySlot and type(wrapped) is bytes and len(wrapped) == 32:
-                return _pack_set_key(slot, wrapped)
-        except StructError:
-            pass
-        return self._pack_by_codec()
-
-    @classmethod
-    def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
-        try:
-            (slot, wrapped) = _unpack_set_key(data)
-            slot_member = _KEYSLOT[slot]
-        except (StructError, KeyError):
-            raise cls._refused(data) from None
-        self = _new(cls)
-        _set_set_key_0(self, slot_member)
-        _set_set_key_1(self, wrapped)
-        return self
-
-
-(_set_set_key_0, _set_set_key_1) = setters(SetKey)
 
 
 _pack_locate = Struct("<B").pack
@@ -3821,9 +3820,9 @@ BY_ID: dict[int, type[Message]] = {
     0x1A: UpdateData,
     0x1B: UpdateFinish,
     0x1C: UpdateProgress,
+    0x1D: SetKey,
     0x3F: Done,
     0x40: SetClock,
-    0x41: SetKey,
     0x42: Locate,
     0x43: Counters,
     0x44: CountersAre,
