@@ -350,7 +350,7 @@ def examples() -> str:
     talk.settle()
     section(
         "Overflow",
-        "Nine events were made while no host was there, and this device keeps six: what was overwritten is a gap.",
+        "While no host was there more events were made than the six this device keeps: what was overwritten is a gap.",
         _since_hello(talk.heard()),
     )
     parts += [_owner_held(talk), _not_provisioned(), _wrong_proof(), _version_mismatch(), _update()]
@@ -376,8 +376,8 @@ def _owner_held(talk: Talk) -> str:
     return _titled(
         "A second host",
         "On another cable of the same device. It may not own what another host owns (error 6, with the holder's id); "
-        "as an observer it sees the same events.",
-        second.heard()[:10],
+        "as an observer it sees the same events, from what the device still has on.",
+        second.heard()[:12],
     )
 
 
@@ -385,7 +385,7 @@ def _not_provisioned() -> str:
     talk = Talk()
     talk.host.connect(talk.now)
     talk.settle()
-    return _titled("A device without a key", "Error 15 to whoever says hello.", talk.heard())
+    return _titled("A device without a key", "Another device, fresh from the factory: error 15 to whoever says hello.", talk.heard())
 
 
 def _provisioned() -> Talk:
@@ -405,7 +405,8 @@ def _wrong_proof() -> str:
     talk.tell(bytes((session.CLEAR_TO_DEVICE, CODEC.named("prove").id)) + prove)
     return _titled(
         "A proof that proves nothing",
-        "The right session and 16 zeros for a proof: error 17, with the nonce of the hello.",
+        "A device just provisioned with the same key. The right session and 16 zeros for a proof: error 17, with the "
+        "nonce of the hello.",
         said + talk.heard(),
     )
 
@@ -420,7 +421,7 @@ def _version_mismatch() -> str:
     host._limited = False  # as one would that takes no notice
     return _titled(
         "Versions that differ",
-        "A host of version 2.0 has a session, and may use frozen messages. A command that is not frozen is "
+        "A device just provisioned with the same key. A host of version 2.0 has a session, and may use frozen messages. A command that is not frozen is "
         "refused: error 7, with the device's version.",
         said + talk.ask("dispense_stack", 7, 1) + talk.ask("status"),
     )
@@ -439,7 +440,7 @@ def _update() -> str:
     said += talk.ask("update_data", 0, image) + talk.ask("update_finish")
     return _titled(
         "An update",
-        "In role `service`: the image is announced with its size and hash, sent piece by piece, and finished. Each "
+        "A device that has both keys already. In role `service`: the image is announced with its size and hash, sent piece by piece, and finished. Each "
         "answer says how far it has come.",
         said,
     )
@@ -459,7 +460,7 @@ def _keys_of(talk: Talk, said: list[tuple[bool, bytes]]) -> str:
     )
     assert transcript == talk.host.transcript
     lines = "\n".join(f"{name:<14} {value.hex()}" for name, value in rows)
-    return f"The keys of this and the following examples:\n\n```text\n{lines}\n```"
+    return f"The keys of this and the following examples, up to the reboot:\n\n```text\n{lines}\n```"
 
 
 def _later(talk: Talk, ms: int) -> list[tuple[bool, bytes]]:
