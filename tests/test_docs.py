@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ELSEWHERE = {".venv", ".hypothesis", "build"}
-PAGES = sorted(each for each in ROOT.rglob("*.md") if not ELSEWHERE & set(each.parts))
+FOLDERS = ("protocol", "firmware", "host_driver", "simulators", "tests", "docs")
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -18,7 +18,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
 
 
-@pytest.mark.parametrize("folder", ["protocol", "firmware", "host_driver", "simulators", "tests", "docs"])
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_every_folder_says_what_lives_there(folder: str) -> None:
     assert (ROOT / folder / "README.md").is_file()
 

@@ -11,6 +11,10 @@ SWITCH_MARGIN_US = 10000
 LENGTH_TOLERANCE_UM = 6000  # a longer or shorter shadow is not one card
 
 
+# Why a card does not belong, by what the colour reader sees: nothing, red, blue, a face, a cover card
+WRONG_BACKS = ("sensor_disagrees", "wrong_deck", "wrong_deck", "face_up_card", "foreign_card")
+
+
 def roller_window_us(distance_um: int) -> int:
     """The longest a card may take for a distance at the slowest allowed speed."""
     return distance_um * 100 // (100 - figures.ROLLER_TOLERANCE_PERCENT) + MARGIN_US

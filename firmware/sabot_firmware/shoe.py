@@ -7,11 +7,9 @@ stops it, and the round is void (`MD3 13.D`).
 
 from sabot_firmware import figures
 from sabot_firmware.hardware import (
-    COVER,
     DEAL,
     EXIT,
     EXIT_TRAY,
-    FACE,
     FORWARD,
     NOTHING,
     PUSHER_END,
@@ -21,7 +19,7 @@ from sabot_firmware.hardware import (
     STORE,
     Hardware,
 )
-from sabot_firmware.jam import LENGTH_TOLERANCE_UM, SWITCH_MARGIN_US, Jam, roller_window_us
+from sabot_firmware.jam import LENGTH_TOLERANCE_UM, SWITCH_MARGIN_US, WRONG_BACKS, Jam, roller_window_us
 from sabot_firmware.motion import Scheduler, Wait
 
 TYPE_CHECKING = False
@@ -160,12 +158,7 @@ class Shoe:
         seen = self._hardware.colour(EXIT)
         if seen == self.back:
             return True
-        if seen == FACE:
-            self._stop("exit", "face_up_card", 1)  # MD3 13.A
-        elif seen == COVER:
-            self._stop("exit", "foreign_card", 1)
-        else:
-            self._stop("exit", "wrong_deck", 1)
+        self._stop("exit", WRONG_BACKS[seen], 1)  # a face: MD3 13.A
         return False
 
     def _is_a_card(self, start_um: int) -> bool:

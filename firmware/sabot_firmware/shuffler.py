@@ -16,12 +16,20 @@ from sabot_firmware.hardware import (
     HEIGHT,
     INSERT,
     INSERTION,
+    NOTHING,
     SHELF,
     STOP,
     TRAY,
     Hardware,
 )
-from sabot_firmware.jam import LENGTH_TOLERANCE_UM, MARGIN_US, SWITCH_MARGIN_US, Jam, roller_window_us
+from sabot_firmware.jam import (
+    LENGTH_TOLERANCE_UM,
+    MARGIN_US,
+    SWITCH_MARGIN_US,
+    WRONG_BACKS,
+    Jam,
+    roller_window_us,
+)
 from sabot_firmware.motion import Scheduler, Wait
 
 TYPE_CHECKING = False
@@ -63,14 +71,16 @@ class Shuffler:
         self.raised = 0  # counted by the growing height
         self.retries = 0  # cards drawn again after a misfeed
         self._height_um = 0
+        self._back = NOTHING
         self._staged = False  # a card waits at the insertion roller
         self._tray_done = False
 
     # -- what the core calls --------------------------------------------------------------------
 
-    def shuffle(self, now_us: int) -> None:
-        """Begin with what lies in the tray."""
+    def shuffle(self, back: int, now_us: int) -> None:
+        """Begin with what lies in the tray, every card of which must show this back."""
         self._reset()
+        self._back = back
         self.jam = None
         self.state = SHUFFLING
         self._scheduler.start(self._insert_cards(), self._insert_wait, now_us)
@@ -114,6 +124,9 @@ class Shuffler:
                 if late:
                     return self._stop("feed", "misfeed", 1)
             self.entered += 1
+            seen = hardware.colour(ENTRY)
+            if seen != self._back:
+                return self._stop("entry", WRONG_BACKS[seen], 1)
             if hardware.level(INSERTION):  # the card before is still going in
                 late = yield wait.edge(INSERTION, 0, roller_window_us(figures.CARD_LENGTH_UM))
                 if late:

@@ -21,7 +21,7 @@ class Table:
         self.shoe = self.device.shoe
         self.deck = new_deck(hardware.RED, self.random)
         self.machine.load(list(self.deck))
-        self.device.shuffler.shuffle(self.device.now_us)
+        self.device.shuffler.shuffle(hardware.RED, self.device.now_us)
         self.device.run_until(lambda: self.device.shuffler.state == shuffler.STORED)
         if meddle is not None:
             meddle(self.machine.store, self.random)
@@ -176,7 +176,7 @@ def test_a_new_deck_is_shuffled_while_the_other_is_dealt() -> None:
     table = Table(10)
     blue = new_deck(hardware.BLUE, table.random)
     table.machine.load(list(blue))
-    table.device.shuffler.shuffle(table.device.now_us)
+    table.device.shuffler.shuffle(hardware.BLUE, table.device.now_us)
     for stack in range(7):
         assert table.stack() == table.order[3 * stack : 3 * stack + 3]
         table.take()

@@ -30,7 +30,7 @@ class Cycle:
 
     def run(self) -> None:
         device = self.device
-        device.shuffler.shuffle(device.now_us)
+        device.shuffler.shuffle(hardware.RED, device.now_us)
         device.run_until(lambda: device.shuffler.state in (shuffler.STORED, shuffler.JAMMED))
         if device.shuffler.jam is not None:
             self.found = f"{device.shuffler.jam.place}: {device.shuffler.jam.cause}"

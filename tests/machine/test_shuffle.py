@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from sabot_firmware import figures, hardware, shuffler
 from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.cards import Card, new_deck
+from sabot_simulators.mechanism.cards import Card, cover_card, new_deck
 from sabot_simulators.mechanism.machine import Machine
 
 
@@ -25,7 +25,7 @@ class Bench:
 
     def shuffle(self) -> "Bench":
         self.machine.load(list(self.deck))
-        self.device.shuffler.shuffle(self.device.now_us)
+        self.device.shuffler.shuffle(hardware.RED, self.device.now_us)
         self.device.run_until(lambda: self.device.shuffler.state in (shuffler.STORED, shuffler.JAMMED))
         return self
 
@@ -139,3 +139,21 @@ def test_two_cards_together_are_not_one(monkeypatch: pytest.MonkeyPatch) -> None
         bench.shuffle()
         assert bench.device.shuffler.jam is not None, offset_um
         assert bench.device.shuffler.verified() is None
+
+
+@pytest.mark.rule("MD3 3.B")
+@pytest.mark.parametrize("wrong", ["other deck", "face up", "cover"])
+def test_a_card_that_does_not_belong_is_found_at_the_entry(wrong: str) -> None:
+    bench = Bench(11)
+    if wrong == "face up":
+        bench.deck[20].face_up = True
+    elif wrong == "cover":
+        bench.deck[20] = cover_card(bench.random)
+    else:
+        bench.deck[20] = new_deck(hardware.BLUE, bench.random)[20]
+    bench.shuffle()
+    jam = bench.device.shuffler.jam
+    assert jam is not None
+    causes = {"other deck": "wrong_deck", "face up": "face_up_card", "cover": "foreign_card"}
+    assert (jam.place, jam.cause) == ("entry", causes[wrong])
+    assert bench.device.shuffler.entered == 21
