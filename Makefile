@@ -12,8 +12,9 @@ FRAMES ?= 10000000
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-play: $(VENV)/.play ## two ends of the wire talk over a pseudo-terminal, the device on MicroPython
+play: $(VENV)/.play ## the wire over a cable that loses things, then two decks through the simulated machine
 	@$(BIN)/python -m sabot_simulators.wire_demo
+	@$(BIN)/python -m sabot_simulators.machine_demo
 
 test: lint ## everything: ruff, mypy, the tests on CPython and the portable ones on MicroPython
 	$(PYTEST)

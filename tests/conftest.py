@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
 from sabot_simulators.micropython import find_micropython
 
 settings.register_profile("sabot", deadline=None)  # no test depends on how fast the machine is

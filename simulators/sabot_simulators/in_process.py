@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from sabot_firmware.shoe import Shoe
-from sabot_firmware.shuffler import Shuffler
+from sabot_firmware.core import Core
 from sabot_protocol import ticks
-
 from sabot_simulators.mechanism.machine import Machine
+
+OPENING_UTC_S = 1_800_000_000  # what the clock says when the machine is switched on
 
 
 class Stuck(Exception):
@@ -14,12 +14,15 @@ class Stuck(Exception):
 
 
 class InProcess:
-    """A machine and the two halves of the firmware that run it, at the same time."""
+    """A machine and the firmware's core that runs it; reports are kept."""
 
     def __init__(self, machine: Machine, draw: Callable[[int], int]) -> None:
         self.machine = machine
-        self.shuffler = Shuffler(machine, draw)
-        self.shoe = Shoe(machine)
+        self.reports: list[tuple[str, tuple[int | str, ...]]] = []
+        self.clock_known = True
+        self.core = Core(machine, draw, self._report, self._utc_s)
+        self.shuffler = self.core.shuffler
+        self.shoe = self.core.shoe
         self._edges: list[tuple[int, int, int]] = []
         machine.on_edge = self._note
         self.each_step: Callable[[], None] = lambda: None
@@ -27,6 +30,12 @@ class InProcess:
 
     def _note(self, sensor: int, level: int, at_us: int) -> None:
         self._edges.append((sensor, level, at_us & ticks.MASK))
+
+    def _report(self, name: str, *values: int | str) -> None:
+        self.reports.append((name, values))
+
+    def _utc_s(self) -> int | None:
+        return OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000 if self.clock_known else None
 
     @property
     def now_us(self) -> int:
@@ -40,17 +49,15 @@ class InProcess:
         edges = self._edges
         while True:
             for sensor, level, at_us in edges:
-                self.shuffler.edge(sensor, level, at_us, self.now_us)
-                self.shoe.edge(sensor, level, at_us, self.now_us)
+                self.core.edge(sensor, level, at_us, self.now_us)
             edges.clear()
-            dues = [half.step(self.now_us) for half in (self.shuffler, self.shoe)]
+            due = self.core.step(self.now_us)
             self.each_step()
             if done():
                 return agenda.now_us - began
             next_us = agenda.next_us()
-            for due in dues:
-                if due is not None and (next_us is None or agenda.now_us + due < next_us):
-                    next_us = agenda.now_us + due
+            if due is not None and (next_us is None or agenda.now_us + due < next_us):
+                next_us = agenda.now_us + due
             if next_us is None:
                 raise Stuck(f"nothing is due at {agenda.now_us} us")
             agenda.advance(next_us)

@@ -14,10 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import sabot_firmware
-import sabot_protocol
 import serial
 from rich.console import Console
+
+import sabot_firmware
+import sabot_protocol
+import sabot_simulators
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC, enum_name
 from sabot_protocol.handshake import Question
@@ -29,8 +31,6 @@ from sabot_protocol.host.message import Message, Request
 from sabot_protocol.host_end import CABLE_LOST, HostEnd
 from sabot_protocol.numbers import Numbers
 from sabot_protocol.session import provision_proof
-
-import sabot_simulators
 from sabot_simulators.cable import Cable
 from sabot_simulators.micropython import find_micropython
 

@@ -11,7 +11,6 @@ from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
-
 from tests.bench import codec, on_micropython, over_pty
 from tests.bench.measure import Figure
 

@@ -7,15 +7,15 @@ from cobs import cobs  # type: ignore[import-untyped]
 from pymodbus.framer import FramerRTU
 from pymodbus.pdu import DecodePDU
 from pymodbus.pdu.register_message import ReadHoldingRegistersResponse
+from smp.os_management import EchoWriteRequest
+from tests.bench import ends
+from tests.bench.measure import Figure, repeated, take_turns
+
 from sabot_protocol import frame
 from sabot_protocol.host.message import Message
 from sabot_protocol.host.messages import CountersAre, Fault, FaultRaised, Place
 from sabot_protocol.link import EVENT
 from sabot_protocol.session import CLEAR_TO_HOST, Session
-from smp.os_management import EchoWriteRequest
-
-from tests.bench import ends
-from tests.bench.measure import Figure, repeated, take_turns
 
 SIZE = 37  # of every frame compared, in bytes
 TEXT = "Open the shuffler door. "  # 24 characters

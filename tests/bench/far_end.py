@@ -11,11 +11,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import serial
+from tests.bench import ends
+
 from sabot_protocol import frame, link, ticks
 from sabot_protocol.host.messages import Status, StatusReport
 from sabot_protocol.session import Session
-
-from tests.bench import ends
 
 _SESSION = Session(ends.KEY, bytes(range(100, 132)), is_host=True)
 REQUEST = _SESSION.seal(1, 2, 0, link.REQUEST, Status.ID, 0, 1000, Status().pack())

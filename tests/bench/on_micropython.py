@@ -5,9 +5,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from sabot_simulators.micropython import find_micropython
-
 from tests.bench.measure import Figure
+
+from sabot_simulators.micropython import find_micropython
 
 ROOT = Path(__file__).parent.parent.parent
 HEAP = "1m"

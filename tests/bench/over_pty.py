@@ -10,14 +10,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import serial
+from tests.bench import ends
+from tests.bench.far_end import ANSWER, REQUEST, now_ms, open_port, read
+from tests.bench.measure import Figure, Run, take_turns
+
 from sabot_protocol import frame
 from sabot_protocol.happenings import Answered
 from sabot_protocol.host.messages import Status, StatusReport
 from sabot_protocol.host_end import HostEnd
-
-from tests.bench import ends
-from tests.bench.far_end import ANSWER, REQUEST, now_ms, open_port, read
-from tests.bench.measure import Figure, Run, take_turns
 
 ROOT = Path(__file__).parent.parent.parent
 SECTION = "request and answer over a pty"

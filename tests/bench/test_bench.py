@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sabot_protocol import frame, mac
 
 ROOT = Path(__file__).parent.parent.parent

@@ -19,10 +19,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # so that it can be run by its file name
 
-from sabot_protocol.schema import COUNTERS
-
 from tests.fuzz.targets import ATTACKS, FORGERIES, Attack, UnprovisionedAttack
 from tests.fuzz.watched import ACCEPTED_COMMAND, ACCEPTED_PACKET, EXCEPTION, Broken
+
+from sabot_protocol.schema import COUNTERS
 
 FRAMES = 10_000_000
 BATCH = 256  # forged frames between two genuine requests

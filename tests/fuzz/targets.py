@@ -23,6 +23,24 @@ import struct
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from tests.fuzz.watched import (
+    ACCEPTED_COMMAND,
+    ACCEPTED_PACKET,
+    ALL_ERRORS,
+    ALL_MESSAGES,
+    CHANGED,
+    EXCEPTION,
+    REQUESTS,
+    SERIAL,
+    UNANSWERED,
+    WRONG,
+    Broken,
+    WatchedExecutor,
+    WatchedMemory,
+    Wire,
+    allowed,
+)
+
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_end import DeviceEnd, Identity
@@ -44,24 +62,6 @@ from sabot_protocol.session import (
     SEALED_TO_HOST,
     Session,
     role_proof,
-)
-
-from tests.fuzz.watched import (
-    ACCEPTED_COMMAND,
-    ACCEPTED_PACKET,
-    ALL_ERRORS,
-    ALL_MESSAGES,
-    CHANGED,
-    EXCEPTION,
-    REQUESTS,
-    SERIAL,
-    UNANSWERED,
-    WRONG,
-    Broken,
-    WatchedExecutor,
-    WatchedMemory,
-    Wire,
-    allowed,
 )
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 
 import pytest
+from tests.fuzz import targets, watched
+
 from sabot_protocol.codec import CODEC
 from sabot_protocol.errors import NotAllowed
 from sabot_protocol.happenings import Down
 from sabot_protocol.host_end import HostEnd
 from sabot_protocol.link import ANSWER, BARE, EVENT, GAP, REQUEST, Link
 from sabot_protocol.numbers import Numbers
-
-from tests.fuzz import targets, watched
 
 STATUS = CODEC.named("status").id
 

@@ -8,10 +8,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.fuzz import campaign, corpus, targets, watched
+
 from sabot_protocol import codec, device_port, frame, keys, ledger, session
 from sabot_protocol.ledger import Ledger
-
-from tests.fuzz import campaign, corpus, targets, watched
 
 ATTACKED = ("device", "host", "unprovisioned")
 

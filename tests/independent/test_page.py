@@ -12,7 +12,6 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-
 from tests.independent import peer, wire
 from tests.independent.driver import KEY
 from tests.independent.page import (

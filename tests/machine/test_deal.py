@@ -4,6 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
+
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.cards import Card, cover_card, new_deck

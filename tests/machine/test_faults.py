@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.cards import new_deck

@@ -1,5 +1,7 @@
 """A device and a host joined by a perfect cable, for tests that look at one behaviour at a time."""
 
+from world import HOST_ID, KEY, SERIAL, Rng
+
 from sabot_protocol import schema, ticks
 from sabot_protocol.codec import CODEC, Codec
 from sabot_protocol.device_end import DeviceEnd, Executor, Identity
@@ -11,7 +13,6 @@ from sabot_protocol.host_end import OWNER, HostEnd
 from sabot_protocol.keys import DEVICE, Keys
 from sabot_protocol.memory import Memory
 from sabot_protocol.numbers import Numbers
-from world import HOST_ID, KEY, SERIAL, Rng
 
 SERVICE_KEY = b"service key of thirty-two bytes!"
 

@@ -1,6 +1,8 @@
 """Commands exactly once, whatever is lost; events exactly once, or named in a gap."""
 
 from pair import Pair
+from world import HOST_ID, KEY
+
 from sabot_protocol import ledger, ticks
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
@@ -11,7 +13,6 @@ from sabot_protocol.host_end import OBSERVER, HostEnd
 from sabot_protocol.ledger import Ledger
 from sabot_protocol.memory import COMMAND_SIZE, COMMAND_SLOTS, RECORDS, Memory
 from sabot_protocol.numbers import Numbers
-from world import HOST_ID, KEY
 
 DISPENSE = CODEC.named("dispense_stack")
 

@@ -1,8 +1,9 @@
 """Frames: any chunks in, good frames out, and a reason for every bad one."""
 
+from world import Rng
+
 from sabot_protocol.errors import FrameSize
 from sabot_protocol.frame import MAX_BLOCK, MAX_PAYLOAD, Decoder, encode
-from world import Rng
 
 
 def decoded(data, sizes=(1000,)):

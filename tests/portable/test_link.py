@@ -1,6 +1,8 @@
 """The link: once and in order through a window, with RFC 6298's timer and a named end."""
 
 from pair import Pair, frames
+from world import KEY
+
 from sabot_protocol import link as link_module
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC
@@ -21,7 +23,6 @@ from sabot_protocol.link import (
 from sabot_protocol.record import Record, read_header
 from sabot_protocol.schema import COUNTERS
 from sabot_protocol.session import Session
-from world import KEY
 
 HASH = bytes(range(32))
 

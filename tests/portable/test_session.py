@@ -1,6 +1,8 @@
 """Sessions: what is replayed, reflected, cut, foreign or changed is dropped and counted, never used."""
 
 from pair import SERVICE_KEY, Pair, frames, payload
+from world import HOST_ID, KEY, SERIAL
+
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import NotAllowed
@@ -10,7 +12,6 @@ from sabot_protocol.host_end import OBSERVER, OWNER, HostEnd
 from sabot_protocol.mac import hmac_sha256, same_in_constant_time
 from sabot_protocol.numbers import Numbers
 from sabot_protocol.session import OVERHEAD, Session, provision_proof, role_proof, wrap_key
-from world import HOST_ID, KEY, SERIAL
 
 OTHER_KEY = b"x" * 32
 SERVICE = enum_number("Role", "service")

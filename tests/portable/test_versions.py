@@ -1,12 +1,13 @@
 """Versions: a newer minor is refused by name, a mismatch never blocks identification, status or update."""
 
 from pair import SERVICE_KEY, Pair, newer_codec
+from world import HOST_ID, KEY
+
 from sabot_protocol import schema
 from sabot_protocol.codec import CODEC, Codec, enum_number
 from sabot_protocol.errors import NotAllowed, UnknownMessage
 from sabot_protocol.happenings import Failed, Up
 from sabot_protocol.session import role_proof, wrap_key
-from world import HOST_ID, KEY
 
 SERVICE = enum_number("Role", "service")
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from sabot_protocol import schema
 from sabot_protocol.codec import CODEC, Message
 from sabot_protocol.errors import FieldError

@@ -4,6 +4,7 @@ import hmac
 import struct
 
 import pytest
+
 from sabot_protocol import frame, link, session
 from sabot_protocol.device_port import RESOLVE
 from sabot_protocol.host import messages

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from sabot_protocol import meanings, schema
 from sabot_protocol.generate import __main__ as command
 from sabot_protocol.generate import artefacts, checkout, messages, schema_hash

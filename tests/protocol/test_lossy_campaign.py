@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import world
+
 from sabot_protocol import events, handshake, host_end, ledger, link
 from sabot_protocol.happenings import Answered, Down, Failed, Happening
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from construct import ConstructError
+
 from sabot_protocol import schema
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host import constructs

@@ -4,6 +4,7 @@ import itertools
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from sabot_protocol.frame import MAX_BLOCK, MAX_PAYLOAD, Decoder, encode
 from sabot_protocol.link import ACK_DELAY_MS, REQUEST, Link
 from sabot_protocol.record import Record

@@ -15,6 +15,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+
 from sabot_protocol import frame, link, meanings, schema, session
 from sabot_protocol.codec import CODEC, Message, enum_number
 from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from sabot_protocol.host.capture import read_capture
 from sabot_protocol.host.constructs import parse_frame, parse_payload
 

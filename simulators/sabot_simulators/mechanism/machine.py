@@ -9,7 +9,6 @@ from random import Random
 
 from sabot_firmware import figures, hardware
 from sabot_firmware.hardware import Hardware
-
 from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.events import Agenda
 from sabot_simulators.mechanism.faults import MISFED_TURNS, OVERHANG_UM, STUCK_AT_UM, Fault, Plan

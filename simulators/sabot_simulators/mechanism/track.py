@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sabot_firmware import figures
-
 from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.events import Agenda
 

@@ -1,0 +1,48 @@
+"""``make play``, second part: what a newcomer sees of the machine."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def demo(*arguments: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "sabot_simulators.machine_demo", *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert "Traceback" not in ran.stderr, ran.stderr
+    return ran.returncode, ran.stdout
+
+
+def test_two_decks_alternate_and_every_count_is_proved() -> None:
+    code, printed = demo("--rounds", "4")
+    assert code == 0
+    assert "SIMULATOR" in printed
+    rounds = [line for line in printed.splitlines() if line.startswith("round ")]
+    assert [line.split()[2] for line in rounds] == ["RED", "BLUE", "RED", "BLUE"]
+    assert all(line.endswith("21 + stub 31 = 52") for line in rounds)
+    assert "4 rounds, 6 shuffles, 6 of them proved to be 52" in printed
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("stuck@exit:30", "round 1 is void"),
+        ("double_feed@tray:7", "stopped at insertion: double_feed"),
+        ("stuck@insertion:110", "stopped at insertion: card_stuck"),
+    ],
+)
+def test_a_fault_is_shown_and_the_exit_code_tells(fault: str, words: str) -> None:
+    code, printed = demo("--fault", fault)
+    assert code == 1
+    assert words in printed
+
+
+def test_the_same_seed_shows_the_same_cards() -> None:
+    first, second = (demo("--seed", "9", "--rounds", "2")[1].splitlines()[:-1] for _ in range(2))
+    assert first == second
+
+
+def test_a_fault_nobody_knows_says_which_there_are() -> None:
+    code, printed = demo("--fault", "gremlin")
+    assert code == 2
+    assert "double_feed" in printed
