@@ -42,8 +42,8 @@ class Core(Executor):
         utc_s: "Callable[[], int | None]",
     ) -> None:
         self._hardware = hardware
-        self._report = report
-        self._utc_s = utc_s
+        self._report = report  # a message's name and its values, as DeviceEnd.emit takes them
+        self._utc_s = utc_s  # None while nobody knows the time
         self._now_us = 0
         self.decks = Decks()
         self.shuffler = Shuffler(hardware, draw)

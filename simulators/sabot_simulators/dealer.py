@@ -4,12 +4,9 @@ from collections.abc import Callable
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.core import Core
-from sabot_protocol.codec import enum_number
-from sabot_protocol.device_end import Caller
 from sabot_simulators.in_process import OPENING_UTC_S, InProcess
 from sabot_simulators.mechanism.cards import Card, new_deck
 
-TABLE = Caller(b"TABLE-PC", enum_number("Role", "table"), True)
 BACKS = {1: hardware.RED, 2: hardware.BLUE}
 
 
@@ -24,14 +21,10 @@ class Dealer:
         self.round_id = 0
         self.hands_dealt: list[list[Card]] = []
 
-    def command(self, name: str, *values: int) -> tuple[int, ...]:
-        """Give a command as the table PC would."""
-        return self.core.execute(name, values, TABLE)
-
     def open_table(self) -> bool:
         """Register both decks, shuffle one into the shoe and one onto the shelf; whether it went well."""
         for deck_id, back in BACKS.items():
-            self.command("register_deck", deck_id, back, OPENING_UTC_S)
+            self.device.command("register_deck", deck_id, back, OPENING_UTC_S)
             self.feed(deck_id)
             self._wait(lambda: self.core.shuffler.state in (shuffler.IDLE, shuffler.STORED, shuffler.JAMMED))
             if self.core.shuffler.state == shuffler.JAMMED:
@@ -42,23 +35,23 @@ class Dealer:
     def feed(self, deck_id: int) -> None:
         """Put a deck into the tray and have it shuffled."""
         self.device.machine.load(list(self.decks[deck_id]))
-        self.command("shuffle", deck_id)
+        self.device.command("shuffle", deck_id)
 
     def play_round(self) -> bool:
         """One round from the deck in the shoe, which is then fed again; whether it was not void."""
         machine, core = self.device.machine, self.core
         deck_id = core.dealing_deck
         self.round_id += 1
-        self.command("open_round", self.round_id, deck_id, self.hands)
+        self.device.command("open_round", self.round_id, deck_id, self.hands)
         self.hands_dealt = []
         for stack in range(1, self.hands + 1):
-            self.command("dispense_stack", self.round_id, stack)
+            self.device.command("dispense_stack", self.round_id, stack)
             self._wait(lambda: core.shoe.state in (shoe.STACK_WAITING, shoe.JAMMED))
             if core.shoe.state == shoe.JAMMED:
                 return False
             self.hands_dealt.append(machine.take_exit())
             self._wait(lambda: core.shoe.state in (shoe.READY, shoe.JAMMED))
-        self.command("end_round", self.round_id)
+        self.device.command("end_round", self.round_id)
         self._wait(lambda: core.shoe.state in (shoe.EJECTED, shoe.JAMMED))
         if core.shoe.state == shoe.JAMMED:
             return False

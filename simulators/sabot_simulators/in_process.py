@@ -4,9 +4,12 @@ from collections.abc import Callable
 
 from sabot_firmware.core import Core
 from sabot_protocol import ticks
+from sabot_protocol.codec import enum_number
+from sabot_protocol.device_end import Caller
 from sabot_simulators.mechanism.machine import Machine
 
 OPENING_UTC_S = 1_800_000_000  # what the clock says when the machine is switched on
+TABLE = Caller(b"TABLE-PC", enum_number("Role", "table"), True)
 
 
 class Stuck(Exception):
@@ -37,10 +40,18 @@ class InProcess:
     def _utc_s(self) -> int | None:
         return OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000 if self.clock_known else None
 
+    def command(self, name: str, *values: int) -> tuple[int, ...]:
+        """Give the core a command, as the wire would; Refusal if it is refused."""
+        return self.core.execute(name, values, TABLE)
+
     @property
     def now_us(self) -> int:
         """The time as the firmware has it."""
         return self.machine.agenda.now_us & ticks.MASK
+
+    def _step(self) -> int | None:
+        """Let the firmware do what is due; microseconds until it is due again, or None."""
+        return self.core.step(self.now_us)
 
     def run_until(self, done: Callable[[], bool]) -> int:
         """Let time pass until something has happened; how many microseconds that took."""
@@ -51,7 +62,7 @@ class InProcess:
             for sensor, level, at_us in edges:
                 self.core.edge(sensor, level, at_us, self.now_us)
             edges.clear()
-            due = self.core.step(self.now_us)
+            due = self._step()
             self.each_step()
             if done():
                 return agenda.now_us - began

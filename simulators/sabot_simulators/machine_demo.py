@@ -1,4 +1,8 @@
-"""``make play``, second part: two decks alternate through the simulated machine, in virtual time."""
+"""``make play``, second part: two decks alternate through a simulated machine, driven over the wire.
+
+Everything runs in one process and virtual time; what is shown of counts and faults is what the device told
+its host. The cards are shown by the simulator, which knows them.
+"""
 
 import argparse
 import sys
@@ -10,9 +14,9 @@ from rich.console import Console
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import enum_name
 from sabot_simulators.dealer import BACKS, Dealer
-from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.faults import KINDS, Fault, UnknownFault
 from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.wired import Wired
 
 ROUNDS = 6
 HANDS = 7  # six players and the dealer
@@ -23,7 +27,7 @@ def play(console: Console, seed: int, rounds: int, faults: tuple[Fault, ...]) ->
     """Deal rounds and show each with its counts; False if the machine stopped for a fault."""
     random = Random(seed)
     machine = Machine(random, faults)
-    device = InProcess(machine, random.randrange)
+    device = Wired(machine, random.randrange)
     dealer = Dealer(device, HANDS)
     began = time.perf_counter()
     console.print(f"[bold]SIMULATOR[/bold], seed {seed}: {len(BACKS)} decks are registered and shuffled\n")
@@ -32,7 +36,7 @@ def play(console: Console, seed: int, rounds: int, faults: tuple[Fault, ...]) ->
     while going_on and played < rounds:
         deck = DECK_NAMES[dealer.core.dealing_deck]
         going_on = dealer.play_round()
-        ended = [values for name, values in device.reports if name == "round_ended"]
+        ended = [values for name, values in device.events() if name == "round_ended"]
         if len(ended) == played:
             break  # the shoe stopped in the middle
         played += 1
@@ -42,13 +46,13 @@ def play(console: Console, seed: int, rounds: int, faults: tuple[Fault, ...]) ->
         if verdict != CORRECT:
             proved += f" [red]{enum_name('Verdict', int(verdict))}[/red]"
         console.print(f"round {played} {deck:<4}  {hands}  {proved}", soft_wrap=True)
-    for name, values in device.reports:
+    for name, values in device.events():
         if name == "fault_raised":
             fault, place = enum_name("Fault", int(values[0])), enum_name("Place", int(values[1]))
             console.print(f"[red]stopped[/red] at {place}: {fault}")
         elif name == "round_voided":
             console.print(f"[red]round {values[0]} is void[/red]: {enum_name('VoidReason', int(values[1]))}")
-    counted = [values for name, values in device.reports if name == "deck_counted"]
+    counted = [values for name, values in device.events() if name == "deck_counted"]
     right = sum(values[2] == values[3] for values in counted)
     took, machine_s = time.perf_counter() - began, machine.agenda.now_us / 1e6
     console.print(
@@ -61,7 +65,9 @@ def play(console: Console, seed: int, rounds: int, faults: tuple[Fault, ...]) ->
 
 def main() -> int:
     """Run the demonstration; 1 if the machine stopped, 2 for a fault that nobody knows."""
-    parser = argparse.ArgumentParser(prog="python -m sabot_simulators.machine_demo", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m sabot_simulators.machine_demo", description="Two decks through a simulated machine."
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     names = ", ".join(KINDS)

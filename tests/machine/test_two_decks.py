@@ -53,23 +53,23 @@ def test_the_wrong_deck_and_stale_commands_are_refused() -> None:
         ("remove_deck", (9,), "wrong_state"),
     ):
         with pytest.raises(Refusal) as refused:
-            dealer.command(name, *values)
+            dealer.device.command(name, *values)
         assert refused.value.error == error, name
     assert dealer.play_round()
     for name, values in (("open_round", (1, 2, 7)), ("dispense_stack", (1, 1))):
         with pytest.raises(Refusal) as refused:
-            dealer.command(name, *values)
+            dealer.device.command(name, *values)
         assert refused.value.error == "stale"
 
 
 def test_a_stack_is_not_dealt_twice_nor_out_of_turn() -> None:
     dealer = table(3)
     dealer.open_table()
-    dealer.command("open_round", 1, 1, 7)
-    dealer.command("dispense_stack", 1, 1)
+    dealer.device.command("open_round", 1, 1, 7)
+    dealer.device.command("dispense_stack", 1, 1)
     for stack in (1, 2, 3):
         with pytest.raises(Refusal):
-            dealer.command("dispense_stack", 1, stack)
+            dealer.device.command("dispense_stack", 1, stack)
     assert len(named(dealer, "stack_dispensed")) <= 1
 
 

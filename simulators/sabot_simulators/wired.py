@@ -1,0 +1,127 @@
+"""A whole device and its host in one process: mechanism, core and both ends of the wire, in virtual time."""
+
+from collections.abc import Callable
+
+from sabot_protocol import ticks
+from sabot_protocol.codec import CODEC, enum_number
+from sabot_protocol.device_end import DeviceEnd, Identity
+from sabot_protocol.device_port import DevicePort
+from sabot_protocol.errors import Refusal
+from sabot_protocol.happenings import Answered, EventArrived, Failed, Happening
+from sabot_protocol.host_end import HostEnd
+from sabot_protocol.keys import DEVICE, Keys
+from sabot_protocol.memory import Memory
+from sabot_protocol.numbers import Numbers
+from sabot_protocol.session import role_proof
+from sabot_simulators.in_process import OPENING_UTC_S, InProcess
+from sabot_simulators.mechanism.machine import Machine
+
+SIMULATOR = 0x0002
+SERIAL = b"VIRTUAL1"
+HOST_ID = b"TABLE-PC"
+FLOOR = enum_number("Role", "floor")
+ELEVATED_S = 3600
+
+
+class CommandFailed(Exception):
+    """The wire gave up on a command; the text is its name for why."""
+
+
+class Wired(InProcess):
+    """An emulated device whose commands come over the wire from a host that owns it."""
+
+    def __init__(self, machine: Machine, draw: Callable[[int], int]) -> None:
+        super().__init__(machine, draw)
+        random = machine.random
+        self._key, self._floor_key = random.randbytes(32), random.randbytes(32)
+        memory = Memory()
+        keys = Keys(memory)
+        keys.set(DEVICE, self._key)
+        keys.set(FLOOR, self._floor_key)
+        identity = Identity(SERIAL, "Sabot simulator", "0.1.0", SIMULATOR)
+        self.end = DeviceEnd(identity, memory, self.core, random.randbytes, self._now_ms())
+        self.port = DevicePort(self.end)
+        self.host = HostEnd(self._key, Numbers(HOST_ID), random.randbytes, SERIAL)
+        self.happened: list[Happening] = []
+        self.host.connect(self._now_ms())
+        self.run_until(lambda: self.host.up)
+        self.command("set_clock", OPENING_UTC_S, 0)
+        self._elevate()
+
+    def _report(self, name: str, *values: int | str) -> None:
+        super()._report(name, *values)
+        self.end.emit(name, *values)
+
+    def _utc_s(self) -> int | None:
+        seconds, _, quality = self.end.utc()
+        return seconds if quality else None
+
+    def _now_ms(self) -> int:
+        return self.machine.agenda.now_us // 1000 & ticks.MASK
+
+    def _step(self) -> int | None:
+        """Core and wire: bytes go both ways until neither has more to say."""
+        due = super()._step()
+        now = self._now_ms()
+        while True:
+            out = self.host.poll(now)
+            if out:
+                self.port.receive(out, now)
+            back = self.port.poll(now)
+            if back:
+                self.host.receive(back, now)
+            if not out and not back:
+                break
+        for each in self.host.take():
+            self.happened.append(each)
+            if isinstance(each, EventArrived):
+                self.host.acknowledge(each.boot_id, each.n)
+        for deadline in (self.host.deadline(), self.port.deadline()):
+            if deadline is not None:
+                wait = max(ticks.diff(deadline, now), 1) * 1000
+                due = wait if due is None or wait < due else due
+        return due
+
+    def command(self, name: str, *values: int) -> tuple[int, ...]:
+        """Ask over the wire and wait for the answer; Refusal if the device refuses."""
+        return self.ask(name, *values)
+
+    def ask(self, name: str, *values: int | bytes) -> tuple[int, ...]:
+        """Any request of the schema: the answer's values."""
+        message = CODEC.named(name)
+        number = self.host.request(message.id, message.pack(values), self._now_ms())
+        found: list[Answered | Failed] = []
+
+        def answered() -> bool:
+            for each in self.happened:
+                if isinstance(each, Answered | Failed) and each.number == number:
+                    found.append(each)
+            return bool(found)
+
+        self.run_until(answered)
+        answer = found[0]
+        self.happened.remove(answer)
+        if isinstance(answer, Failed):
+            raise CommandFailed(answer.reason)
+        if answer.status:
+            error = CODEC.error(answer.status)
+            assert error is not None
+            raise Refusal(error.name, error.unpack(answer.body))
+        said = CODEC.find(answer.message)
+        assert said is not None
+        return said.unpack(answer.body)
+
+    def _elevate(self) -> None:
+        """The floor stands at the table: decks may be registered."""
+        proof = role_proof(self._floor_key, self.host.transcript, self.host.next_number, FLOOR)
+        self.ask("elevate", FLOOR, ELEVATED_S, proof)
+
+    def events(self) -> list[tuple[str, tuple[int, ...]]]:
+        """The events that reached the host, by name."""
+        told = []
+        for each in self.happened:
+            if isinstance(each, EventArrived):
+                message = CODEC.find(each.message)
+                assert message is not None
+                told.append((message.name, message.unpack(each.body)))
+        return told
