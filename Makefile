@@ -23,8 +23,9 @@ lint: $(VENV)/.test ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-generate: $(VENV)/.test ## write the files that come out of the schema
+generate: $(VENV)/.test ## write the files that come out of the schema and the rules
 	$(BIN)/python -m sabot_protocol.generate
+	$(BIN)/python -m tests.rules.clauses
 
 bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
 	$(BIN)/python -m tests.bench

@@ -4,6 +4,13 @@ from sabot_firmware import decks
 from sabot_firmware.decks import HAND_METHOD, Decks
 from sabot_firmware.hardware import BLUE, COVER, RED
 
+RULES = {
+    "test_two_decks_have_different_backs_and_there_is_no_third": ("MD3 3.B",),
+    "test_decks_alternate_round_by_round_void_or_not": ("MD3 3.B",),
+    "test_one_deck_may_be_played_alone": ("MD3 3.A",),
+    "test_hours_are_wall_time_from_the_opening": ("MD3 3.C",),
+}
+
 NOON = 1800000000
 HOUR = 3600
 
