@@ -7,7 +7,7 @@ A fault of the shuffler half never touches the round in play; a fault of the sho
 
 from sabot_firmware import figures, shoe, shuffler
 from sabot_firmware.decks import Decks
-from sabot_firmware.hardware import EXIT_TRAY, TRAY, Hardware
+from sabot_firmware.hardware import EXIT_TRAY, SHOE_DOOR, SHUFFLER_DOOR, TRAY, Hardware
 from sabot_firmware.jam import Jam
 from sabot_firmware.rounds import CORRECT, Round
 from sabot_firmware.shoe import Shoe
@@ -53,6 +53,7 @@ class Core(Executor):
         self.shuffle_id = 0
         self.feeding_deck = 0  # the deck the shuffler half works on or has stored
         self.dealing_deck = 0  # the deck in the shoe
+        self._door_was_open = [False, False]  # since the half's last jam: shuffler, shoe
         self._said_shuffler = -1
         self._said_shoe = -1
 
@@ -61,9 +62,20 @@ class Core(Executor):
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
         """A sensor has changed."""
         self._now_us = now_us
-        self.shuffler.edge(sensor, level, at_us, now_us)
-        self.shoe.edge(sensor, level, at_us, now_us)
+        if sensor == SHUFFLER_DOOR:
+            self._door(self.shuffler, level, 0)
+        elif sensor == SHOE_DOOR:
+            self._door(self.shoe, level, 1)
+        else:
+            self.shuffler.edge(sensor, level, at_us, now_us)
+            self.shoe.edge(sensor, level, at_us, now_us)
         self._follow()
+
+    def _door(self, half: "Shuffler | Shoe", level: int, which: int) -> None:
+        """An open door ends what its half was doing; the other half goes on."""
+        if level == 0:
+            self._door_was_open[which] = True
+            half.door_opened()
 
     def step(self, now_us: int) -> int | None:
         """Let time pass; how long until something is due, in microseconds, or None."""
@@ -106,6 +118,7 @@ class Core(Executor):
         state = SHUFFLER_STATES[self.shuffler.state]
         self._report("shuffler_changed", enum_number("ShufflerState", state), self.feeding_deck)
         if self.shuffler.jam is not None and self.shuffler.state == shuffler.JAMMED:
+            self._door_was_open[0] = self.shuffler.jam.cause == "door_opened"
             self._report_jam(self.shuffler.jam)
         elif self.shuffler.state == shuffler.STORED:
             count = self.shuffler.verified()
@@ -118,6 +131,7 @@ class Core(Executor):
             state = "round_open"
         self._report("shoe_changed", enum_number("ShoeState", state), self.dealing_deck, round_id)
         if self.shoe.state == shoe.JAMMED and self.shoe.jam is not None:
+            self._door_was_open[1] = self.shoe.jam.cause == "door_opened"
             self._report_jam(self.shoe.jam)
             self._void("shoe_failed")
         elif self.shoe.state == shoe.STACK_WAITING and self.round is not None:
@@ -180,7 +194,26 @@ class Core(Executor):
             return self._dispense_stack(*values)
         if name == "end_round":
             return self._eject(values[0])
+        if name == "clear_fault":
+            return self._clear_fault(values[0])
         raise Refusal("not_supported")
+
+    def _clear_fault(self, fault: int) -> "Values":
+        """Believe that a half is empty again only if its door was opened and its sensors say so."""
+        for which, half in ((1, self.shoe), (0, self.shuffler)):
+            if half.jam is None or enum_number("Fault", half.jam.cause) != fault:
+                continue
+            if not self._door_was_open[which] or half.refuse_clearing() is not None:
+                raise self._wrong_state()
+            half.clear()
+            if which:
+                self.dealing_deck = 0
+            else:
+                self.feeding_deck = 0
+            self._report("fault_cleared", fault)
+            self._follow()
+            return ()
+        raise self._wrong_state()
 
     def _register_deck(self, deck_id: int, back: int, opened_s: int) -> "Values":
         if self.decks.refuse_registering(deck_id, back) is not None:
@@ -197,7 +230,7 @@ class Core(Executor):
     def _shuffle(self, deck_id: int) -> "Values":
         deck = self.decks.find(deck_id)
         why = self.decks.refuse_shuffling(deck_id, self._utc_s())
-        idle = self.shuffler.state in (shuffler.IDLE, shuffler.JAMMED) and self._hardware.level(TRAY)
+        idle = self.shuffler.state == shuffler.IDLE and self._hardware.level(TRAY)
         if deck is None or why is not None or not idle or deck_id == self.dealing_deck:
             raise self._wrong_state()
         self.shuffle_id += 1

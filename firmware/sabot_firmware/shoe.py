@@ -15,6 +15,7 @@ from sabot_firmware.hardware import (
     PUSHER_END,
     PUSHER_HOME,
     SHOE,
+    SHOE_DOOR,
     STOP,
     STORE,
     Hardware,
@@ -38,6 +39,16 @@ JAMMED = 7
 
 STACK_CARDS = 3
 LANDING_US = roller_window_us(figures.DEALT_UM - figures.EXIT_UM - figures.CARD_LENGTH_UM)
+
+
+# What the sensors must say before this half is believed to be empty
+CLEAR_LEVELS = (
+    (SHOE_DOOR, 1, "shoe_door"),
+    (EXIT, 0, "exit"),
+    (SHOE, 0, "shoe"),
+    (EXIT_TRAY, 0, "exit_tray"),
+    (PUSHER_HOME, 1, "pusher"),
+)
 
 
 class Shoe:
@@ -86,6 +97,23 @@ class Shoe:
     def step(self, now_us: int) -> int | None:
         """Let time pass; how long until something is due."""
         return self._scheduler.step(now_us)
+
+    def door_opened(self) -> None:
+        """Hands may be inside: what was being done is over, and nothing of it is proved any more."""
+        if self.state not in (EMPTY, JAMMED):
+            self._stop("shoe", "door_opened", 0)
+
+    def refuse_clearing(self) -> str | None:
+        """Which sensor does not agree that this half is empty and closed; None if all do."""
+        for sensor, level, name in CLEAR_LEVELS:
+            if self._hardware.level(sensor) != level:
+                return name
+        return None
+
+    def clear(self) -> None:
+        """The half is empty again."""
+        self.jam = None
+        self.state = EMPTY
 
     # -- motions --------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ counted where it enters, where it is inserted, and by the height it adds; the th
 from sabot_firmware import figures
 from sabot_firmware.hardware import (
     BACK,
+    CHAMBER,
     ELEVATOR,
     ENTRY,
     FEED,
@@ -18,7 +19,9 @@ from sabot_firmware.hardware import (
     INSERTION,
     NOTHING,
     SHELF,
+    SHUFFLER_DOOR,
     STOP,
+    STORE,
     TRAY,
     Hardware,
 )
@@ -50,6 +53,16 @@ MAX_RETRIES = 3
 BACK_UP_US = 20000
 LONGEST_TRAVEL_US = figures.travel_us(figures.ELEVATOR_TRAVEL_DECK_UM) + SWITCH_MARGIN_US
 OPENING_US = figures.travel_us(figures.OPENING_UM) + SWITCH_MARGIN_US
+
+
+# What the sensors must say before this half is believed to be empty
+CLEAR_LEVELS = (
+    (SHUFFLER_DOOR, 1, "shuffler_door"),
+    (ENTRY, 0, "entry"),
+    (INSERTION, 0, "insertion"),
+    (CHAMBER, 0, "chamber"),
+    (STORE, 0, "store"),
+)
 
 
 class Shuffler:
@@ -93,6 +106,24 @@ class Shuffler:
     def step(self, now_us: int) -> int | None:
         """Let time pass; how long until something is due."""
         return self._scheduler.step(now_us)
+
+    def door_opened(self) -> None:
+        """Hands may be inside: what was being done is over, and nothing of it is proved any more."""
+        if self.state not in (IDLE, JAMMED):
+            self._stop("chamber", "door_opened", self.entered)
+
+    def refuse_clearing(self) -> str | None:
+        """Which sensor does not agree that this half is empty and closed; None if all do."""
+        for sensor, level, name in CLEAR_LEVELS:
+            if self._hardware.level(sensor) != level:
+                return name
+        return None
+
+    def clear(self) -> None:
+        """The half is empty again."""
+        self._reset()
+        self.jam = None
+        self.state = IDLE
 
     def verified(self) -> int | None:
         """How many cards are stored, if every way of counting says the same; None if not proved."""

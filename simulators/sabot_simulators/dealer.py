@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.core import Core
+from sabot_protocol.codec import enum_number
 from sabot_simulators.in_process import OPENING_UTC_S, InProcess
 from sabot_simulators.mechanism.cards import Card, new_deck
 
@@ -63,6 +64,32 @@ class Dealer:
         self.feed(deck_id)
         self._wait(lambda: core.shuffler.state in (shuffler.STORED, shuffler.JAMMED))
         return core.shoe.state == shoe.READY and core.shuffler.state == shuffler.STORED
+
+    def recover(self) -> None:
+        """Clear whatever half has stopped: open its door, take every card out, close it, say so."""
+        machine, core = self.device.machine, self.core
+        for half, door in ((core.shoe, hardware.SHOE_DOOR), (core.shuffler, hardware.SHUFFLER_DOOR)):
+            if half.jam is None:
+                continue
+            fault = enum_number("Fault", half.jam.cause)
+            deck_id = core.dealing_deck if half is core.shoe else core.feeding_deck
+            machine.open_door(door)
+            machine.empty_by_hand(door)
+            machine.close_door(door)
+            if half is core.shuffler:
+                machine.handed_out += machine.tray
+                machine.tray.clear()
+                machine.load([])
+            self.device.run_until(lambda: True)
+            self.device.command("clear_fault", fault)
+            back = BACKS[deck_id]
+            self.decks[deck_id] = [card for card in machine.handed_out if card.back == back]
+            machine.handed_out = [card for card in machine.handed_out if card.back != back]
+            self._wait(lambda: core.shuffler.state in (shuffler.IDLE, shuffler.STORED))
+            self._wait(lambda: core.shoe.state in (shoe.READY, shoe.EMPTY))
+            self.feed(deck_id)
+        self._wait(lambda: core.shuffler.state in (shuffler.IDLE, shuffler.STORED, shuffler.JAMMED))
+        self._wait(lambda: core.shoe.state in (shoe.READY, shoe.JAMMED))
 
     def _wait(self, until: Callable[[], bool]) -> None:
         self.device.run_until(until)

@@ -14,6 +14,7 @@ from sabot_simulators.mechanism.events import Agenda
 from sabot_simulators.mechanism.faults import MISFED_TURNS, OVERHANG_UM, STUCK_AT_UM, Fault, Plan
 from sabot_simulators.mechanism.track import Body, Roller, Track
 
+DOORS = {"tray": hardware.SHUFFLER_DOOR, "shoe": hardware.SHOE_DOOR}
 ROLLER_NAMES = {hardware.FEED: "feed", hardware.INSERT: "insert", hardware.DEAL: "deal"}
 SENSOR_NAMES = {hardware.ENTRY: "entry", hardware.INSERTION: "insertion", hardware.EXIT: "exit"}
 
@@ -100,6 +101,8 @@ class Machine(Hardware):
             self._rollers[roller].speed_um_ms = 0
         if direction > 0 and self._vain[source]:
             self._vain[source] -= 1
+        if not self._levels[DOORS[source]]:
+            direction = hardware.STOP  # the door's switch cuts the motors of its half
         self._rollers[roller].turn(direction, self.agenda.now_us)
         (self.deal_track if roller == hardware.DEAL else self.feed_track).rollers_changed()
 
@@ -158,6 +161,33 @@ class Machine(Hardware):
     def take_exit(self) -> list[Card]:
         """Somebody takes what lies in the exit tray."""
         taken, self.exit_tray = self.exit_tray, []
+        self.handed_out += taken
+        self._presence()
+        return taken
+
+    def open_door(self, door: int) -> None:
+        """Somebody opens a door: its half's rollers stop at once."""
+        self._set(door, 0)
+        rollers = (hardware.DEAL,) if door == hardware.SHOE_DOOR else (hardware.FEED, hardware.INSERT)
+        for roller in rollers:
+            self.run(roller, hardware.STOP)
+
+    def close_door(self, door: int) -> None:
+        """Somebody closes a door again."""
+        self._set(door, 1)
+
+    def empty_by_hand(self, door: int) -> list[Card]:
+        """Somebody takes every card out of a half, through its open door."""
+        assert not self._levels[door], "the door is closed"
+        self._vain["shoe" if door == hardware.SHOE_DOOR else "tray"] = 0
+        if door == hardware.SHOE_DOOR:
+            taken = self.exit_tray + self.deal_track.clear() + self.shoe
+            self.exit_tray, self.shoe = [], []
+        else:
+            taken = self.stack() + self.crashed + self.feed_track.clear() + self.store
+            self.chamber, self._gripped, self.crashed, self.store = [], None, [], []
+            self._moves[1] += 1  # the gripper is opened by hand, whatever it was about to do
+            self._set(hardware.GRIPPER, 0)
         self.handed_out += taken
         self._presence()
         return taken
