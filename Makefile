@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 SECONDS ?= 60
 FRAMES ?= 10000000
+TABLES ?= 2000
 
 .DEFAULT_GOAL := help
-.PHONY: help play test lint generate bench fuzz fuzz-campaign clean
+.PHONY: help play test lint generate bench soak fuzz fuzz-campaign clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +30,9 @@ generate: $(VENV)/.test ## write the files that come out of the schema and the r
 
 bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
 	$(BIN)/python -m tests.bench
+
+soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever claimed that was not so?
+	$(BIN)/python -m sabot_simulators.soak --tables $(TABLES)
 
 fuzz: $(VENV)/.fuzz ## fuzz decoder, codec and session with atheris for SECONDS=60
 	$(BIN)/python tests/fuzz/fuzz_wire.py --seconds $(SECONDS)

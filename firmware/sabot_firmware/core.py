@@ -123,6 +123,9 @@ class Core(Executor):
         elif self.shuffler.state == shuffler.STORED:
             count = self.shuffler.verified()
             self._report("deck_counted", self.feeding_deck, self.shuffle_id, count or 0, figures.DECK_CARDS)
+            if count != figures.DECK_CARDS:  # MD3 5.B: that deck leaves the table
+                self.decks.remove(self.feeding_deck)
+                self.shuffler.reject()
 
     def _shoe_changed(self, before: int) -> None:
         round_id = self.round.round_id if self.round is not None else 0

@@ -112,6 +112,10 @@ class Shuffler:
         if self.state not in (IDLE, JAMMED):
             self._stop("chamber", "door_opened", self.entered)
 
+    def reject(self) -> None:
+        """What was stored is not what it must be: it comes out by hand."""
+        self._stop("store", "count_wrong", self.entered)
+
     def refuse_clearing(self) -> str | None:
         """Which sensor does not agree that this half is empty and closed; None if all do."""
         for sensor, level, name in CLEAR_LEVELS:

@@ -48,7 +48,9 @@ def test_the_physical_order_is_the_drawn_one_and_52_are_verified(seed: int) -> N
 @pytest.mark.parametrize("cards", [1, 2, 51, 53])
 def test_another_number_of_cards_is_counted_as_what_it_is(cards: int) -> None:
     bench = Bench(3, cards).shuffle()
-    assert bench.device.shuffler.verified() == cards == len(bench.machine.store)
+    counted = [values[2] for name, values in bench.device.reports if name == "deck_counted"]
+    assert counted == [cards] == [len(bench.machine.store)]
+    assert bench.device.shuffler.jam is not None  # a deck that is not 52 is stopped (MD3 5.B)
 
 
 def test_every_card_is_in_one_place_at_every_moment() -> None:

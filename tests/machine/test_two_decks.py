@@ -6,9 +6,11 @@ import pytest
 
 from sabot_firmware import hardware
 from sabot_firmware.rounds import CARD_EXTRA, CARD_MISSING, CORRECT, MISDEALT, Round
+from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import InProcess
+from sabot_simulators.mechanism.cards import new_deck
 from sabot_simulators.mechanism.faults import Fault
 from sabot_simulators.mechanism.machine import Machine
 
@@ -71,6 +73,20 @@ def test_a_stack_is_not_dealt_twice_nor_out_of_turn() -> None:
         with pytest.raises(Refusal):
             dealer.device.command("dispense_stack", 1, stack)
     assert len(named(dealer, "stack_dispensed")) <= 1
+
+
+@pytest.mark.rule("MD3 5.B")
+@pytest.mark.parametrize("cards", [51, 53])
+def test_a_deck_with_a_wrong_count_leaves_the_table(cards: int) -> None:
+    dealer = table(7)
+    dealer.decks[1] = (dealer.decks[1] + new_deck(hardware.RED, Random(0)))[:cards]
+    assert not dealer.open_table()
+    assert named(dealer, "deck_counted") == [(1, 1, cards, 52)]
+    assert [values[0] for values in named(dealer, "fault_raised")] == [enum_number("Fault", "count_wrong")]
+    assert dealer.core.decks.find(1) is None
+    assert dealer.core.shuffler.verified() is None
+    with pytest.raises(Refusal):
+        dealer.device.command("shuffle", 1)
 
 
 @pytest.mark.rule("MD3 13.D")
