@@ -62,20 +62,16 @@ class Core(Executor):
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
         """A sensor has changed."""
         self._now_us = now_us
-        if sensor == SHUFFLER_DOOR:
-            self._door(self.shuffler, level, 0)
-        elif sensor == SHOE_DOOR:
-            self._door(self.shoe, level, 1)
+        if sensor == SHUFFLER_DOOR and not level:
+            self._door_was_open[0] = True
+            self.shuffler.door_opened("chamber", self.shuffler.entered)
+        elif sensor == SHOE_DOOR and not level:
+            self._door_was_open[1] = True
+            self.shoe.door_opened("shoe", 0)
         else:
             self.shuffler.edge(sensor, level, at_us, now_us)
             self.shoe.edge(sensor, level, at_us, now_us)
         self._follow()
-
-    def _door(self, half: "Shuffler | Shoe", level: int, which: int) -> None:
-        """An open door ends what its half was doing; the other half goes on."""
-        if level == 0:
-            self._door_was_open[which] = True
-            half.door_opened()
 
     def step(self, now_us: int) -> int | None:
         """Let time pass; how long until something is due, in microseconds, or None."""

@@ -6,6 +6,7 @@ stops it, and the round is void (`MD3 13.D`).
 """
 
 from sabot_firmware import figures
+from sabot_firmware.half import Half
 from sabot_firmware.hardware import (
     DEAL,
     EXIT,
@@ -20,8 +21,8 @@ from sabot_firmware.hardware import (
     STORE,
     Hardware,
 )
-from sabot_firmware.jam import LENGTH_TOLERANCE_UM, SWITCH_MARGIN_US, WRONG_BACKS, Jam, roller_window_us
-from sabot_firmware.motion import Scheduler, Wait
+from sabot_firmware.jam import LENGTH_TOLERANCE_UM, SWITCH_MARGIN_US, WRONG_BACKS, roller_window_us
+from sabot_firmware.motion import Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,15 +52,12 @@ CLEAR_LEVELS = (
 )
 
 
-class Shoe:
+class Shoe(Half):
     """Deals what the pusher brought."""
 
     def __init__(self, hardware: Hardware) -> None:
-        self._hardware = hardware
-        self._scheduler = Scheduler()
+        super().__init__(hardware, (DEAL,), CLEAR_LEVELS, EMPTY, JAMMED)
         self._wait = Wait()
-        self.state = EMPTY
-        self.jam: Jam | None = None
         self.back = NOTHING  # the colour that the deck in the shoe must show
         self.stacks = 0
         self.dealt = 0  # cards counted at the exit since the deck was loaded
@@ -93,27 +91,6 @@ class Shoe:
             self._stop("exit_tray", "stack_disturbed", STACK_CARDS)  # taken before it was complete
             return
         self._scheduler.edge(sensor, level, at_us, now_us)
-
-    def step(self, now_us: int) -> int | None:
-        """Let time pass; how long until something is due."""
-        return self._scheduler.step(now_us)
-
-    def door_opened(self) -> None:
-        """Hands may be inside: what was being done is over, and nothing of it is proved any more."""
-        if self.state not in (EMPTY, JAMMED):
-            self._stop("shoe", "door_opened", 0)
-
-    def refuse_clearing(self) -> str | None:
-        """Which sensor does not agree that this half is empty and closed; None if all do."""
-        for sensor, level, name in CLEAR_LEVELS:
-            if self._hardware.level(sensor) != level:
-                return name
-        return None
-
-    def clear(self) -> None:
-        """The half is empty again."""
-        self.jam = None
-        self.state = EMPTY
 
     # -- motions --------------------------------------------------------------------------------
 
@@ -193,10 +170,3 @@ class Shoe:
         """Whether the shadow that just ended was one card long."""
         length_um = self._hardware.travelled_um(DEAL) - start_um
         return abs(length_um - figures.CARD_LENGTH_UM) <= LENGTH_TOLERANCE_UM
-
-    def _stop(self, place: str, cause: str, cards: int) -> None:
-        """Stop everything of this half where it is."""
-        self._hardware.run(DEAL, STOP)
-        self.jam = Jam(place, cause, cards)
-        self.state = JAMMED
-        self._scheduler.stop_all()

@@ -6,6 +6,7 @@ counted where it enters, where it is inserted, and by the height it adds; the th
 """
 
 from sabot_firmware import figures
+from sabot_firmware.half import Half
 from sabot_firmware.hardware import (
     BACK,
     CHAMBER,
@@ -30,10 +31,9 @@ from sabot_firmware.jam import (
     MARGIN_US,
     SWITCH_MARGIN_US,
     WRONG_BACKS,
-    Jam,
     roller_window_us,
 )
-from sabot_firmware.motion import Scheduler, Wait
+from sabot_firmware.motion import Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,17 +65,14 @@ CLEAR_LEVELS = (
 )
 
 
-class Shuffler:
+class Shuffler(Half):
     """Shuffles what lies in the tray and stores it."""
 
     def __init__(self, hardware: Hardware, draw: "Callable[[int], int]") -> None:
-        self._hardware = hardware
+        super().__init__(hardware, (FEED, INSERT), CLEAR_LEVELS, IDLE, JAMMED)
         self._draw = draw
-        self._scheduler = Scheduler()
         self._feed_wait = Wait()
         self._insert_wait = Wait()
-        self.state = IDLE
-        self.jam: Jam | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -103,31 +100,9 @@ class Shuffler:
         """A sensor of this half has changed."""
         self._scheduler.edge(sensor, level, at_us, now_us)
 
-    def step(self, now_us: int) -> int | None:
-        """Let time pass; how long until something is due."""
-        return self._scheduler.step(now_us)
-
-    def door_opened(self) -> None:
-        """Hands may be inside: what was being done is over, and nothing of it is proved any more."""
-        if self.state not in (IDLE, JAMMED):
-            self._stop("chamber", "door_opened", self.entered)
-
     def reject(self) -> None:
         """What was stored is not what it must be: it comes out by hand."""
         self._stop("store", "count_wrong", self.entered)
-
-    def refuse_clearing(self) -> str | None:
-        """Which sensor does not agree that this half is empty and closed; None if all do."""
-        for sensor, level, name in CLEAR_LEVELS:
-            if self._hardware.level(sensor) != level:
-                return name
-        return None
-
-    def clear(self) -> None:
-        """The half is empty again."""
-        self._reset()
-        self.jam = None
-        self.state = IDLE
 
     def verified(self) -> int | None:
         """How many cards are stored, if every way of counting says the same; None if not proved."""
@@ -256,11 +231,3 @@ class Shuffler:
         if late:
             return self._stop("store", "switch_missed", self.inserted)
         self.state = STORED
-
-    def _stop(self, place: str, cause: str, cards: int) -> None:
-        """Stop everything of this half where it is."""
-        self._hardware.run(FEED, STOP)
-        self._hardware.run(INSERT, STOP)
-        self.jam = Jam(place, cause, cards)
-        self.state = JAMMED
-        self._scheduler.stop_all()
