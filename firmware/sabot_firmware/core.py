@@ -118,7 +118,8 @@ class Core(Executor):
             self._report_jam(self.shuffler.jam)
         elif self.shuffler.state == shuffler.STORED:
             count = self.shuffler.verified()
-            self._report("deck_counted", self.feeding_deck, self.shuffle_id, count or 0, figures.DECK_CARDS)
+            if count is not None:  # what the counts do not agree on is no number
+                self._report("deck_counted", self.feeding_deck, self.shuffle_id, count, figures.DECK_CARDS)
             if count != figures.DECK_CARDS:  # MD3 5.B: that deck leaves the table
                 self.decks.remove(self.feeding_deck)
                 self.shuffler.reject()

@@ -32,12 +32,12 @@ class Wait:
         """Until a sensor has this level, at most this long."""
         self._sensor = sensor
         self._level = level
-        return self._set(within_us, False)
+        return self._for(within_us)
 
     def time(self, us: int) -> "Wait":
         """For a time."""
         self._sensor = ANY
-        return self._set(us, False)
+        return self._for(us)
 
     def signal(self) -> "Wait":
         """Until another motion signals; as long as it takes."""
@@ -46,10 +46,10 @@ class Wait:
         self._signal = True
         return self
 
-    def _set(self, within_us: int, signal: bool) -> "Wait":
-        self._until_us = ticks.add(self.now_us, within_us)
+    def _for(self, us: int) -> "Wait":
+        self._until_us = ticks.add(self.now_us, us)
         self._timed = True
-        self._signal = signal
+        self._signal = False
         return self
 
     def wants(self, sensor: int, level: int) -> bool:

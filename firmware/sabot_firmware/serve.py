@@ -12,13 +12,7 @@ from sabot_protocol.device_port import DevicePort
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
-
-    class Stream(Protocol):
-        """A byte stream that ``select.poll`` can wait for."""
-
-        def read(self, __n: int) -> bytes | None: ...  # noqa: D102
-        def write(self, __data: bytes) -> int | None: ...  # noqa: D102
+    from io import FileIO as Stream  # a byte stream that ``select.poll`` can wait for
 
 
 MAX_WAIT_MS = 1000

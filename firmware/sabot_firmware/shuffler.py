@@ -222,6 +222,10 @@ class Shuffler(Half):
         """Lower the finished stack onto the store shelf."""
         hardware, wait = self._hardware, self._insert_wait
         self.state = STORING
+        if hardware.level(STORE):  # the pusher may still be taking the other deck away
+            late = yield wait.edge(STORE, 0, figures.PUSHER_US + SWITCH_MARGIN_US)
+            if late:
+                return self._stop("store", "sensor_disagrees", self.inserted)
         hardware.shelve(True)
         late = yield wait.edge(SHELF, 1, figures.SHELF_US + SWITCH_MARGIN_US)
         if late:

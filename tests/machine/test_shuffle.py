@@ -160,3 +160,26 @@ def test_a_card_that_does_not_belong_is_found_at_the_entry(wrong: str) -> None:
     causes = {"other deck": "wrong_deck", "face up": "face_up_card", "cover": "foreign_card"}
     assert (jam.place, jam.cause) == ("entry", causes[wrong])
     assert bench.device.shuffler.entered == 21
+
+
+def test_a_stack_is_never_lowered_onto_another_deck() -> None:
+    bench = Bench(12)
+    other = new_deck(hardware.BLUE, bench.random)
+    bench.machine.store = list(other)  # the pusher has not taken it
+    bench.machine.load([])
+    bench.shuffle()
+    jam = bench.device.shuffler.jam
+    assert jam is not None
+    assert (jam.place, jam.cause) == ("store", "sensor_disagrees")
+    assert bench.machine.store == other
+    assert bench.machine.stack() == bench.intended()
+    assert bench.device.shuffler.verified() is None
+    assert [name for name, _ in bench.device.reports if name == "deck_counted"] == []
+
+
+def test_counts_that_disagree_are_not_reported_as_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shuffler.Shuffler, "verified", lambda self: None)
+    bench = Bench(13).shuffle()
+    names = [name for name, _ in bench.device.reports]
+    assert "deck_counted" not in names
+    assert "fault_raised" in names

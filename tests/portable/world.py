@@ -22,7 +22,6 @@ SERIAL = b"SABOT001"
 HOST_ID = b"TABLE-PC"
 
 DISPENSE = CODEC.named("dispense_stack")
-LOCATED = CODEC.named("located")
 
 
 class Rng:
@@ -180,7 +179,6 @@ class World:
         self.gaps: list[Gap] = []
         self.disk_position: tuple[bytes, int, int] | None = None
         self.outstanding: dict[int, int] = {}  # number -> task
-        self.sent_memory: dict[int, bytes] = {}
         self.outcomes: dict[int, str] = {}
         self.downs: list[str] = []
         self.reconnect_at: int | None = self.now
