@@ -44,6 +44,7 @@ FORGOTTEN = "forgotten"  # the device no longer knows this host's commands
 VERSION_MISMATCH = "version_mismatch"  # the device's version does not have this message: not executed
 SESSION_ENDED = "session_ended"  # it was meant for the session that ended
 TOO_LONG = "too_long"  # it does not fit the device's frames: not executed
+NUMBER_USED = "number_used"  # the device knows its number from before: this host's disk is an old one
 
 # Why a session ends, besides the names of link and handshake.
 CLOSED = "closed"  # by this end
@@ -113,6 +114,7 @@ class HostEnd(WireEnd):
         self._limited = False
         self._rebooted = False
         self._known = False  # the device's ledger holds the truth of this host
+        self._newest = 0  # the newest command of this host that the device knows from before this session
         self._attaching: int | None = None  # the attach request's number while it is not answered
         self._up = False
         self._asked: dict[int, _Asked] = {}
@@ -229,13 +231,15 @@ class HostEnd(WireEnd):
             self._happened.append(AttachRefused(status, body))
             return
         try:
-            mode, known, _, _ = self._codec.named("attached").unpack(body)
+            mode, known, newest, _ = self._codec.named("attached").unpack(body)
         except FieldError:
             self._link_failed(BAD_ANSWER)
             return
         said = self._said
         assert said is not None
         self._known = known == 1
+        self._newest = newest
+        self._numbers.pass_over(newest)
         self._up = True
         self._unsent = sorted(self._asked)
         self._happened.append(
@@ -332,7 +336,7 @@ class HostEnd(WireEnd):
             return SESSION_ENDED if sent_before and asked.message.name in OF_ONE_SESSION else None
         if asked.asked_of and asked.asked_of != (self.memory_id, self.boot_id):
             return DEVICE_REBOOTED
-        return None
+        return NUMBER_USED if not asked.mark and asked.number <= self._newest else None
 
     def _send_requests(self, link: Link) -> None:
         while self._unsent and self._unanswered < link.window and link.room() > 0:

@@ -9,7 +9,7 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed, NotAllowed, Refusal
 from sabot_protocol.events import EventStore
 from sabot_protocol.happenings import Answered, Down, EventArrived, Failed, Gap, Up
-from sabot_protocol.host_end import OBSERVER, HostEnd
+from sabot_protocol.host_end import NUMBER_USED, OBSERVER, HostEnd
 from sabot_protocol.ledger import Ledger
 from sabot_protocol.memory import COMMAND_SIZE, COMMAND_SLOTS, RECORDS, Memory
 from sabot_protocol.numbers import Numbers
@@ -388,6 +388,23 @@ def test_answers_and_events_fit_the_smallest_frame_a_host_may_advertise():
             assert greatest(CODEC.named(name)) + 14 <= 192 - OVERHEAD, name
         elif kind == "clear":
             assert greatest(CODEC.named(name)) + 2 <= 192, name
+
+
+def test_a_host_with_an_old_disk_goes_on_above_the_numbers_the_device_knows():
+    """A journal restored from a backup: a used number would get an old command's answer, unexecuted."""
+    pair = Pair().connect()
+    for stack in (1, 2, 3):
+        assert pair.ask("dispense_stack", 5, stack)[0] == "ok"
+    done = len(pair.shoe.done)
+    pair.host = HostEnd(KEY, Numbers(HOST_ID), pair.rng.bytes, schema_hash=b"schema01")
+    pair.heard = []
+    early = dispense(pair, 5, 4)  # asked before anybody could know
+    pair.connect()
+    failed = [each for each in pair.heard if isinstance(each, Failed) and each.number == early]
+    assert [each.reason for each in failed] == [NUMBER_USED]
+    assert len(pair.shoe.done) == done
+    assert pair.ask("dispense_stack", 5, 5)[0] == "ok"
+    assert pair.shoe.done[done:] == [("dispense_stack", (5, 5))]
 
 
 def test_numbers_end():
