@@ -1,0 +1,108 @@
+"""Questions in clear, outside a session: who is there, and giving a new device its key."""
+
+import os
+import threading
+import time
+from types import TracebackType
+from typing import Any
+
+from sabot_driver.clock import Clock
+from sabot_driver.errors import NoAnswer, NotSabot, SabotError, WrongDevice
+from sabot_driver.transports import Transport
+from sabot_protocol.codec import CODEC
+from sabot_protocol.handshake import NO_ANSWER, Question
+from sabot_protocol.host.message import from_values
+from sabot_protocol.host.messages import Identity
+from sabot_protocol.session import NONCE_SIZE, provision_proof
+
+STOP_S = 10.0
+
+Values = tuple[Any, ...]
+
+
+class Asking:
+    """A cable held open for questions; all of them together end within the time-out."""
+
+    def __init__(self, way: Transport, url: str, clock: Clock, timeout: float) -> None:
+        self._way = way
+        self._url = url
+        self._clock = clock
+        self._timeout = timeout
+        self._ends_at = time.monotonic() + timeout
+        self._stopped = False
+        self._changed = threading.Condition()
+        self._data = b""
+        self._error: SabotError | None = None
+        self._thread = threading.Thread(target=self._read, name="sabot-asking", daemon=True)
+
+    def __enter__(self) -> "Asking":
+        self._way.open()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopped = True
+        self._way.wake()
+        self._thread.join(STOP_S)
+        self._way.close()
+
+    def identify(self) -> Identity:
+        """Who is on the cable; nothing of it is proved. NoAnswer if nobody says anything in time."""
+        return from_values(Identity, self._ask("identify", ()))
+
+    def provision(self, serial: bytes, key: bytes) -> None:
+        """Give a new device its key, over a cable that is trusted for this once."""
+        nonce = os.urandom(NONCE_SIZE)
+        (proof,) = self._ask("provision", (nonce, key))
+        if proof != provision_proof(key, nonce, serial):
+            raise WrongDevice(f"{self._url}: the device does not prove that it has taken the key")
+
+    def _ask(self, name: str, values: Values) -> Values:
+        clock = self._clock
+        question = Question(CODEC, name, values, clock.now_ms())
+        heard = 0
+        while time.monotonic() < self._ends_at:
+            out = question.poll(clock.now_ms())
+            if out:
+                self._way.write(out)
+            if question.failure is not None:
+                break
+            due = question.deadline()
+            wait = self._ends_at - time.monotonic()
+            if due is not None:
+                wait = min(wait, clock.seconds_until(due))
+            data = self._get(max(wait, 0.0))
+            heard += len(data)
+            question.receive(data)
+            if question.answer is not None:
+                return question.answer
+        if question.failure is not None and question.failure != NO_ANSWER:
+            why = question.failure.replace("_", " ")
+            raise SabotError(f"{self._url}: the device refuses '{name}': {why}", "See 'sabot doctor'.")
+        if heard:
+            raise NotSabot(f"{self._url}: what comes from there ({heard} bytes) is not from a Sabot device")
+        raise NoAnswer(f"{self._url}: nothing answers in {self._timeout:g} s")
+
+    def _read(self) -> None:
+        """Read in a thread, because a transport's read may wait longer than a question can."""
+        while not self._stopped:
+            try:
+                data = self._way.read()
+            except SabotError as error:
+                with self._changed:
+                    self._error = error
+                    self._changed.notify_all()
+                return
+            with self._changed:
+                self._data += data
+                self._changed.notify_all()
+
+    def _get(self, seconds: float) -> bytes:
+        with self._changed:
+            self._changed.wait_for(lambda: self._data or self._error, seconds)
+            if not self._data and self._error is not None:
+                raise self._error
+            data, self._data = self._data, b""
+            return data

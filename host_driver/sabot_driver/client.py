@@ -1,0 +1,327 @@
+"""The blocking client: safe to share between threads; every wait ends."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from sabot_driver.asking import Asking
+from sabot_driver.clock import Clock
+from sabot_driver.core import Core, Link, Notice, Peer
+from sabot_driver.errors import (
+    Closed,
+    DeviceTimeout,
+    JournalDamaged,
+    KeyMissing,
+    LinkLost,
+    NotProvisioned,
+    OutcomeUnknown,
+    Refused,
+    SabotError,
+    WrongDevice,
+)
+from sabot_driver.events import Event, LostEvents, read_entry
+from sabot_driver.journal import Journal
+from sabot_driver.keyring import Keyring
+from sabot_driver.line import Line, Listener
+from sabot_driver.transports import People, Transport, transport
+from sabot_protocol.host import messages
+from sabot_protocol.host.message import AnswerT, Request
+from sabot_protocol.host.messages import Elevated, Identity, IdentityFlag, KeySlot, Role, StatusReport
+from sabot_protocol.session import KEY_SIZE
+
+TIMEOUT_S = 5.0
+CONNECT_S = 10.0
+GRACE_S = 5.0  # the longest the keeper may be late
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What became of a command of an earlier run of this program."""
+
+    number: int
+    request: str
+    outcome: str
+    """``done``, ``not_executed`` or ``unknown``."""
+
+
+class Client:
+    """One device, from a program that may use threads.
+
+    Made by ``connect``. It keeps the link by itself, with pauses that grow, and says so to listeners. Every
+    call ends within its time-out. Ctrl-C in a call leaves the link usable.
+    """
+
+    def __init__(self, line: Line, identity: Identity, owner: bool) -> None:
+        self._line = line
+        self.identity = identity
+        """What the device said of itself before the session; its serial number has been proved since."""
+        self.owner = owner
+        self.resolved: list[Resolved] = []
+        """Commands that an earlier run left open, as the device's ledger has them."""
+        self._subscribers: list[threading.Thread] = []
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the device. What was told and is not on disk stays with the device."""
+        self._line.close()
+        for thread in self._subscribers:
+            if thread is not threading.current_thread():
+                thread.join(GRACE_S)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        """Where the device is."""
+        return self._line.core.url
+
+    @property
+    def simulator(self) -> bool:
+        """Whether the device says that it is emulated."""
+        return bool(self.identity.flags & IdentityFlag.SIMULATOR)
+
+    @property
+    def link(self) -> Link:
+        """How things stand now."""
+        return self._line.look(lambda: self._line.core.link)
+
+    @property
+    def peer(self) -> Peer | None:
+        """The device as it proved itself."""
+        return self._line.look(lambda: self._line.core.peer)
+
+    @property
+    def journal(self) -> Journal:
+        """What the device has told."""
+        return self._line.journal
+
+    @property
+    def people(self) -> People | None:
+        """Those at an emulated table who see cards that no wire tells; None at a real one."""
+        return getattr(self._line.transport, "people", None)
+
+    @property
+    def line(self) -> Line:
+        """The line below, for other shells and for tests."""
+        return self._line
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Have a function called with every ``Notice``; the function returned ends that.
+
+        It is called from the driver's threads and must not wait for the device.
+        """
+        self._line.listeners.append(listener)
+        return lambda: self._line.listeners.remove(listener)
+
+    def wait_up(self, timeout: float = CONNECT_S) -> None:
+        """Wait until the device takes requests; the reason why not, if it does not in that time."""
+        line = self._line
+        if not line.wait_link(lambda core: core.link is Link.UP, timeout) or line.core.link is not Link.UP:
+            raise line.look(lambda: line.core.problem) or LinkLost(f"{self.url}: no session in {timeout} s")
+
+    # -- requests -------------------------------------------------------------------------------
+
+    def ask(self, message: Request[AnswerT], timeout: float = TIMEOUT_S) -> AnswerT:
+        """Send a request and return its typed answer.
+
+        Refused (with its kinds) if the device refuses; DeviceTimeout, LinkLost, DeviceRebooted and others as
+        they are named. A command that ends in DeviceTimeout may be executed all the same: ``resolve`` tells.
+        """
+        number, future = self.begin(message, timeout)
+        return self._result(future, timeout, number)
+
+    def begin(self, message: Request[AnswerT], timeout: float = TIMEOUT_S) -> "tuple[int, Future[AnswerT]]":
+        """Send a request without waiting: its number, and a future that ends within the time-out."""
+        line = self._line
+        return line.ask(lambda now: line.core.request(message, now, line.clock.to_ms(timeout)))
+
+    def abandon(self, number: int) -> None:
+        """Nobody waits for that answer any more."""
+        self._line.ask(lambda now: self._line.core.abandon(number))
+
+    def _result(self, future: "Future[T]", timeout: float, number: int | None = None) -> T:
+        try:
+            return future.result(timeout + GRACE_S)
+        except FutureTimeout as error:
+            if isinstance(error, SabotError):
+                raise
+            raise DeviceTimeout("the driver itself did not answer in time", number) from error
+        except CancelledError as error:
+            raise Closed("the request was cancelled") from error
+        except BaseException:
+            if number is not None and not future.done():  # Ctrl-C: the link goes on without this question
+                future.cancel()
+                self.abandon(number)
+            raise
+
+    def status(self, timeout: float = TIMEOUT_S) -> StatusReport:
+        """How the device is."""
+        return self.ask(messages.Status(), timeout)
+
+    def elevate(self, role: Role, key: bytes, seconds: int = 600, timeout: float = TIMEOUT_S) -> Elevated:
+        """Raise this session to a person's role for a time; it ends with the session."""
+        line = self._line
+        to_ms = line.clock.to_ms
+        return self._result(
+            line.ask(lambda now: line.core.elevate(role, seconds, key, now, to_ms(timeout))), timeout
+        )
+
+    def set_key(self, slot: KeySlot, key: bytes, timeout: float = TIMEOUT_S) -> None:
+        """Give the device the key of a role; an empty slot by its owner, a full one by service."""
+        line = self._line
+        to_ms = line.clock.to_ms
+        self._result(line.ask(lambda now: line.core.set_key(slot, key, now, to_ms(timeout))), timeout)
+
+    def resolve(self, number: int, timeout: float = TIMEOUT_S) -> Resolved:
+        """What became of a command that was given up, by asking the device's ledger; never a guess."""
+        for command in self.journal.commands():
+            if command.number == number:
+                break
+        else:
+            raise SabotError(f"this journal knows no command {number}", "Give a number of this device.")
+        kind = messages.BY_ID[command.message]
+        assert issubclass(kind, Request)
+        line = self._line
+        to_ms = line.clock.to_ms
+        memory_id = command.memory_id or (self.peer.memory_id if self.peer is not None else b"")
+        future = line.ask(lambda now: line.core.resolve(number, kind, memory_id, now, to_ms(timeout)))
+        try:
+            self._result(future, timeout)
+        except OutcomeUnknown:
+            return Resolved(number, kind.NAME, "unknown")
+        except Refused:
+            return Resolved(number, kind.NAME, "not_executed")
+        return Resolved(number, kind.NAME, "done")
+
+    def resolve_open(self, timeout: float = TIMEOUT_S) -> list[Resolved]:
+        """What became of every command whose end this journal does not know, oldest first."""
+        return [self.resolve(each.number, timeout) for each in self.journal.commands(open_only=True)]
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def events(
+        self, after: int | None = None, reader: str | None = None, timeout: float | None = None
+    ) -> "Iterator[Event | LostEvents]":
+        """Events in order, from the journal: first those that are there, then as they come.
+
+        ``after`` is the id of the last event dealt with (0: from the beginning; None: from now on). A
+        ``reader`` has its place kept in the journal: an event counts as dealt with when the next is asked
+        for. It ends when nothing has come for ``timeout`` seconds, or when the client is closed.
+        """
+        line = self._line
+        at = line.rows if after is None else after
+        if reader is not None:
+            at = self.journal.read_up_to(reader)
+        while True:
+            try:
+                rows = line.rows_after(at, timeout)
+            except Closed:
+                return
+            if not rows:
+                return
+            for row in rows:
+                yield read_entry(row)
+                at = row.id
+                if reader is not None:
+                    self.journal.has_read(reader, at)
+
+    def on_event(
+        self,
+        callback: "Callable[[Event | LostEvents], None]",
+        after: int | None = None,
+        reader: str | None = None,
+    ) -> None:
+        """Have a function called with every event, in order, in a thread of its own, until closed."""
+        at = self._line.rows if after is None and reader is None else after
+
+        def call() -> None:
+            for event in self.events(at, reader):
+                callback(event)
+
+        thread = threading.Thread(target=call, name="sabot-events", daemon=True)
+        self._subscribers.append(thread)
+        thread.start()
+
+
+def connect(
+    url: str,
+    *,
+    key: bytes | None = None,
+    serial: bytes | None = None,
+    owner: bool = True,
+    journal: Path | Journal | None = None,
+    keyring: Keyring | None = None,
+    timeout: float = CONNECT_S,
+    clock: Clock | None = None,
+    way: Transport | None = None,
+) -> Client:
+    """Open a device and prove each other; a client whose link is up.
+
+    ``key`` is the device's key; without it the keyring has it by serial number. ``journal`` is where events
+    go: a file, or None for one in memory, which forgets with the program. An emulated device that
+    is new is given a key; a real one says NotProvisioned. Whatever is wrong is raised within ``timeout`` by
+    its name.
+    """
+    clock = clock or Clock()
+    way = way or transport(url)
+    began = clock.now_ms()
+    with Asking(way, url, clock, timeout) as asking:
+        identity = asking.identify()
+        if serial is not None and identity.serial != serial:
+            raise WrongDevice(f"{url}: this is {_text(identity.serial)}, not {_text(serial)}")
+        key = key or _find_key(asking, url, identity, keyring)
+    book = journal if isinstance(journal, Journal) else Journal(journal, identity.serial)
+    core = Core(
+        url, key, identity.serial, book, began, owner=owner, utc_us=clock.utc_us, random=os.urandom
+    )
+    line = Line(core, way, book, clock)
+    line.start()
+    client = Client(line, identity, owner)
+    try:
+        done = line.wait_link(lambda core: core.link is Link.UP or core.gave_up(), timeout)
+        if line.look(lambda: core.link) is not Link.UP:
+            raise line.look(lambda: core.problem) or LinkLost(
+                f"{url}: no session in {timeout} s" if not done else f"{url}: no session"
+            )
+        if owner:
+            client.resolved = client.resolve_open(timeout)
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def _find_key(asking: Asking, url: str, identity: Identity, keyring: Keyring | None) -> bytes:
+    if not identity.flags & IdentityFlag.PROVISIONED:
+        if not identity.flags & IdentityFlag.SIMULATOR:
+            raise NotProvisioned(f"{url}: {_text(identity.serial)} has no key yet")
+        key = os.urandom(KEY_SIZE)
+        asking.provision(identity.serial, key)
+        if keyring is not None:
+            keyring.keep(identity.serial, key)
+        return key
+    found = None if keyring is None else keyring.find(identity.serial)
+    if found is None:
+        raise KeyMissing(f"{url}: no key for {_text(identity.serial)} here")
+    return found
+
+
+def _text(serial: bytes) -> str:
+    return serial.decode("ascii", "backslashreplace")
+
+
+__all__ = ["Client", "JournalDamaged", "Notice", "Resolved", "connect"]

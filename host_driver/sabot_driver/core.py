@@ -1,0 +1,517 @@
+"""The client without its cable: requests, answers, events, reconnects. Bytes and ticks in and out.
+
+It never sleeps, reads a clock, starts a thread or touches a port; the blocking and the asyncio client are two
+thin shells over it. It decides when a cable should be opened again and what every failure is called.
+
+    shell: want_cable → open → cable_opened / cable_failed
+    shell: bytes → receive;  poll → bytes;  deadline → when to poll again;  cable_lost when reading fails
+    shell: take_ends → settle the futures;  take_told → put on disk, then told_is_on_disk
+"""
+
+import enum
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from sabot_driver.errors import (
+    Closed,
+    DeviceFaulted,
+    DeviceRebooted,
+    DeviceTimeout,
+    JournalError,
+    JournalFull,
+    KeyMissing,
+    LinkLost,
+    NoAnswer,
+    NotProvisioned,
+    NotSabot,
+    OutcomeUnknown,
+    OwnerHeld,
+    PortBusy,
+    PortDenied,
+    SabotError,
+    SessionEnded,
+    VersionMismatch,
+    WrongDevice,
+    refusal,
+)
+from sabot_driver.follower import Follower
+from sabot_driver.journal import Journal, Told
+from sabot_protocol import ticks
+from sabot_protocol.errors import NotAllowed
+from sabot_protocol.handshake import DEVICE_NOT_PROVED, NO_ANSWER, WRONG_DEVICE
+from sabot_protocol.happenings import Answered, AttachRefused, Down, EventArrived, Failed, Gap, Up
+from sabot_protocol.host import messages
+from sabot_protocol.host.message import AnswerT, Message, Request
+from sabot_protocol.host.messages import Elevate, Elevated, GapReason, KeySlot, Role, SetClock, SetKey
+from sabot_protocol.host_end import (
+    DEVICE_REBOOTED,
+    FORGOTTEN,
+    NUMBER_USED,
+    OBSERVER,
+    OWNER,
+    SESSION_ENDED,
+    TIMED_OUT,
+    TOO_LONG,
+    VERSION_MISMATCH,
+    HostEnd,
+)
+from sabot_protocol.session import role_proof, wrap_key
+
+FIRST_PAUSE_MS = 100
+LONGEST_PAUSE_MS = 5000
+MAX_TOLD = 4096  # events in memory that are not on disk; then the cable is let go of
+CLOCK_TIMEOUT_MS = 10_000
+UNRECORDED = frozenset({"set_clock", "locate"})  # commands whose repetition harms nobody
+NEEDS_DISK = frozenset({"open_round"})
+
+
+class Link(enum.Enum):
+    """How things stand between this client and its device."""
+
+    DOWN = "down"
+    """No cable; it is tried again by itself."""
+    PROVING = "proving"
+    """A cable is there, the device has not yet proved itself."""
+    UP = "up"
+    """The device takes requests."""
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the driver says of itself: link up or down, a reboot, a journal that cannot be written."""
+
+    kind: str
+    """``up``, ``down``, ``rebooted``, ``journal_failed``, ``journal_works``, ``step_not_allowed``."""
+    text: str
+    error: SabotError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The device as it proved itself in the running session."""
+
+    serial: bytes
+    boot_id: int
+    memory_id: bytes
+    version: tuple[int, int]
+    limited: bool
+    owner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a request ended: settle its future with one of the two, outside of any lock."""
+
+    future: "Future[Any]"
+    answer: Any = None
+    error: SabotError | None = None
+
+
+@dataclass(slots=True)
+class _Open:
+    """A request until it ends."""
+
+    future: "Future[Any]"
+    name: str
+    answer: type[Message]
+    is_command: bool
+    recorded: bool
+    resolving: bool = False
+
+
+class Core:
+    """One client's side of one device."""
+
+    def __init__(
+        self,
+        url: str,
+        key: bytes,
+        serial: bytes | None,
+        journal: Journal,
+        now: int,
+        *,
+        owner: bool,
+        utc_us: Callable[[], int],
+        random: Callable[[int], bytes],
+    ) -> None:
+        self.url = url
+        self.link = Link.DOWN
+        self.problem: SabotError | None = None
+        """Why the link is down; None before the first attempt and while it is up."""
+        self.peer: Peer | None = None
+        self.follower = Follower()
+        self.journal_error: JournalError | None = None
+        self._key = key
+        self._journal = journal
+        self._utc_us = utc_us
+        self._mode = OWNER if owner else OBSERVER
+        self._numbers = journal.numbers()
+        self._end = HostEnd(key, self._numbers, random, serial)
+        self._jitter = Random(random(8))
+        position = journal.position()
+        if position is not None:
+            self._end.start_from(*position)
+        self._memory_id = b"" if position is None else position[0]
+        self._open: dict[int, _Open] = {}
+        self._ends: list[End] = []
+        self._notices: list[Notice] = []
+        self._told: list[Told] = []
+        self._pause_ms = FIRST_PAUSE_MS
+        self._retry_at: int | None = now
+        self._drop_cable = False
+        self._good_frames = 0  # of this cable, to tell a silent device from another kind of one
+        self._bytes_in = 0
+        self._fault: messages.FaultRaised | None = None
+
+    @property
+    def record(self) -> "HostEnd":
+        """The end of the wire, for its counters."""
+        return self._end
+
+    # -- the cable ------------------------------------------------------------------------------
+
+    def want_cable(self, now: int) -> bool:
+        """Whether the shell should open the cable now."""
+        return self.link is Link.DOWN and self._retry_at is not None and ticks.diff(now, self._retry_at) >= 0
+
+    def want_drop(self) -> bool:
+        """Whether the shell should close the cable, which is of no use any more; asked once."""
+        drop, self._drop_cable = self._drop_cable, False
+        return drop
+
+    def gave_up(self) -> bool:
+        """Whether the first attempt has failed for a reason that trying again will not cure by itself."""
+        lasting = WrongDevice | NotProvisioned | OwnerHeld | PortDenied | PortBusy | JournalError
+        return self.peer is None and isinstance(self.problem, lasting)
+
+    def wants_attention(self, now: int) -> bool:
+        """Whether a cable is to be opened or closed at this moment."""
+        return self._drop_cable or self.want_cable(now)
+
+    def has_dropped(self) -> bool:
+        """Whether the cable is of no use any more and not yet closed."""
+        return self._drop_cable
+
+    def has_told(self) -> bool:
+        """Whether events wait to be put on disk."""
+        return bool(self._told)
+
+    def cable_opened(self, now: int) -> None:
+        """The cable is there: prove each other."""
+        self.link = Link.PROVING
+        self._retry_at = None
+        self._drop_cable = False
+        self._bytes_in = 0
+        self._good_frames = self._end.record.frames_in
+        self._end.connect(now, self._mode)
+
+    def cable_failed(self, error: SabotError, now: int) -> None:
+        """The cable could not be opened."""
+        self._went_down(error, now)
+
+    def cable_lost(self, error: SabotError, now: int) -> None:
+        """The cable is gone."""
+        if self.link in (Link.PROVING, Link.UP):
+            self._end.disconnect()
+            self.link = Link.DOWN
+            self._take(now)
+            self._went_down(error, now)
+
+    def receive(self, data: bytes, now: int) -> None:
+        """Bytes from the cable."""
+        if self.link in (Link.PROVING, Link.UP):
+            self._bytes_in += len(data)
+            self._end.receive(data, now)
+            self._take(now)
+
+    def poll(self, now: int) -> bytes:
+        """Bytes for the cable."""
+        out = self._end.poll(now)
+        self._take(now)
+        return out if self.link in (Link.PROVING, Link.UP) else b""
+
+    def deadline(self) -> int | None:
+        """When ``poll`` or ``want_cable`` is due by itself."""
+        due = self._end.deadline()
+        retry = self._retry_at if self.link is Link.DOWN else None
+        if due is None or (retry is not None and ticks.diff(retry, due) < 0):
+            return retry
+        return due
+
+    def close(self) -> None:
+        """Nobody wants the device any more; what is open ends as closed."""
+        self._end.disconnect()
+        self._end.take()
+        self.link = Link.CLOSED
+        self._retry_at = None
+        for number in list(self._open):
+            self._finish(number, error=Closed("the client was closed"))
+
+    # -- requests -------------------------------------------------------------------------------
+
+    def request(self, message: Request[AnswerT], now: int, timeout_ms: int) -> "tuple[int, Future[AnswerT]]":
+        """Ask; the future ends with the answer or one of our errors, at the latest when the time is up."""
+        body = message.pack()
+        name, is_command = message.NAME, message.KIND == "command"
+        self._check(name)
+        try:
+            number = self._end.request(message.ID, body, now, timeout_ms)
+        except NotAllowed as error:
+            if self.peer is not None and self.peer.limited:
+                raise VersionMismatch(str(error)) from error
+            raise SabotError(str(error), "Take the answers that wait, then ask again.") from error
+        recorded = is_command and name not in UNRECORDED and self._record(number, message, body)
+        future: Future[AnswerT] = Future()
+        self._open[number] = _Open(future, name, message.ANSWER, is_command, recorded)
+        return number, future
+
+    def _record(self, number: int, message: Request[AnswerT], body: bytes) -> bool:
+        """Put a command on disk before it can be sent; a round that is open goes on even if that fails."""
+        try:
+            self._journal.command_given(number, message.ID, body, self._end.memory_id, self._utc_us())
+        except JournalError as error:
+            self.not_on_disk(error)
+            if message.NAME in NEEDS_DISK:
+                self._end.abandon(number)
+                raise
+            return False
+        return True
+
+    def elevate(self, role: Role, seconds: int, key: bytes, now: int, timeout_ms: int) -> "Future[Elevated]":
+        """Raise the session to a person's role, proved by the person's key."""
+        self._check("elevate")
+        if self.link is not Link.UP:
+            raise self.problem or LinkLost("there is no session")
+        proof = role_proof(key, self._end.transcript, self._numbers.next, role)
+        return self.request(Elevate(role, seconds, proof), now, timeout_ms)[1]
+
+    def set_key(self, slot: KeySlot, key: bytes, now: int, timeout_ms: int) -> "Future[messages.Done]":
+        """Put a key into a slot, hidden for its way over the wire."""
+        wrapped = wrap_key(self._key, self._numbers.host_id, self._numbers.next, slot, key)
+        return self.request(SetKey(slot, wrapped), now, timeout_ms)[1]
+
+    def resolve(
+        self, number: int, message: type[Request[AnswerT]], memory_id: bytes, now: int, timeout_ms: int
+    ) -> "Future[AnswerT]":
+        """Ask what became of an earlier command; the future ends as the command would have."""
+        self._check("resolve")
+        future: Future[AnswerT] = Future()
+        self._open[number] = _Open(future, message.NAME, message.ANSWER, True, True, resolving=True)
+        self._end.resolve(number, message.ID, memory_id, now, timeout_ms)
+        return future
+
+    def abandon(self, number: int) -> None:
+        """Nobody waits for this answer any more. A command sent may still be executed."""
+        self._end.abandon(number)
+        self._open.pop(number, None)
+
+    def _check(self, name: str) -> None:
+        if self.link is Link.CLOSED:
+            raise Closed("the client was closed")
+        if name in NEEDS_DISK and self.journal_error is not None:
+            raise JournalFull(f"{name}: {self.journal_error}")
+
+    def take_ends(self) -> list[End]:
+        """Requests that have ended since the last call."""
+        ends, self._ends = self._ends, []
+        return ends
+
+    def take_notices(self) -> list[Notice]:
+        """What the driver has to say of itself since the last call."""
+        notices, self._notices = self._notices, []
+        return notices
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def take_told(self) -> list[Told]:
+        """Events and gaps that must go to disk, with the memory id they are of."""
+        told, self._told = self._told, []
+        return told
+
+    def untake_told(self, told: list[Told]) -> None:
+        """They could not be put on disk; they wait, and nothing is acknowledged."""
+        self._told[:0] = told
+
+    def on_disk(self, last: EventArrived | Gap) -> None:
+        """Everything up to and including this is on disk: the device may forget it."""
+        if self.journal_error is not None:
+            self.journal_error = None
+            self._notices.append(Notice("journal_works", "the journal can be written again"))
+        if self._mode == OWNER:
+            boot_id, n = (last.boot_id, last.n) if isinstance(last, EventArrived) else last.before
+            if isinstance(last, Gap):
+                n -= 1
+            if n:
+                self._end.acknowledge(boot_id, n)
+
+    def not_on_disk(self, error: JournalError) -> None:
+        """The journal could not be written."""
+        if self.journal_error is None:
+            self._notices.append(Notice("journal_failed", str(error), error))
+        self.journal_error = error
+
+    # -- what comes of it -----------------------------------------------------------------------
+
+    def _take(self, now: int) -> None:
+        for each in self._end.take():
+            if isinstance(each, Answered):
+                self._answered(each)
+            elif isinstance(each, Failed):
+                self._failed(each)
+            elif isinstance(each, EventArrived):
+                self._event(each)
+            elif isinstance(each, Gap):
+                if each.reason == GapReason.MEMORY_LOST:
+                    self._memory_id = self._end.memory_id
+                self.follower.lost_sight()
+                self._told.append((self._memory_id, each))
+            elif isinstance(each, Up):
+                self._went_up(each, now)
+            elif isinstance(each, AttachRefused):
+                self._end.disconnect()
+                self._went_down(self._not_attached(each), now)
+            elif isinstance(each, Down) and self.link in (Link.PROVING, Link.UP):
+                self._went_down(self._why_down(each.reason), now)
+        if len(self._told) > MAX_TOLD and self.link in (Link.PROVING, Link.UP):
+            self._end.disconnect()
+            self._end.take()
+            error = self.journal_error or JournalFull("the journal does not keep up with the device's events")
+            self._went_down(error, now)
+
+    def _went_up(self, up: Up, now: int) -> None:
+        self.peer = Peer(up.serial, up.boot_id, up.memory_id, up.version, up.limited, up.owner)
+        self._memory_id = up.memory_id
+        self.link = Link.UP
+        self.problem = None
+        self._pause_ms = FIRST_PAUSE_MS
+        if up.rebooted:
+            self.follower.lost_sight()
+            self._fault = None
+            self._notices.append(Notice("rebooted", f"the device has restarted: boot {up.boot_id}"))
+        self._notices.append(Notice("up", f"{self.url}: session with {_text(up.serial)}, boot {up.boot_id}"))
+        if up.owner and not up.limited:
+            seconds, us = divmod(self._utc_us(), 1_000_000)
+            try:
+                self.request(SetClock(seconds, us // 1000), now, CLOCK_TIMEOUT_MS)
+            except SabotError as error:
+                self._notices.append(Notice("clock_not_set", str(error), error))
+
+    def _went_down(self, error: SabotError, now: int) -> None:
+        if self.link is Link.CLOSED:
+            return
+        self.link = Link.DOWN
+        self.problem = error
+        self._drop_cable = True
+        pause = self._jitter.randint(self._pause_ms // 2, self._pause_ms)
+        self._retry_at = ticks.add(now, pause)
+        self._pause_ms = min(self._pause_ms * 2, LONGEST_PAUSE_MS)
+        self._notices.append(Notice("down", f"{error}; trying again in {pause / 1000:.1f} s", error))
+
+    def _why_down(self, reason: str) -> SabotError:
+        if reason == NO_ANSWER:
+            if self._bytes_in and self._end.record.frames_in == self._good_frames:
+                return NotSabot(f"{self.url}: what comes from there is not from a Sabot device")
+            return NoAnswer(f"{self.url}: nothing answers")
+        if reason == DEVICE_NOT_PROVED or reason == "bad_proof":
+            return WrongDevice(f"{self.url}: the device does not have the key this table knows it by")
+        if reason == WRONG_DEVICE:
+            return WrongDevice(f"{self.url}: another device answers than the one expected")
+        if reason == "not_provisioned":
+            return NotProvisioned(f"{self.url}: the device has no key yet")
+        if reason == "bad_field":
+            return KeyMissing(f"{self.url}: the device does not take this host's id")
+        return LinkLost(f"{self.url}: the session is over ({reason.replace('_', ' ')})")
+
+    def _not_attached(self, refused: AttachRefused) -> SabotError:
+        error = refusal("attach", refused.status, refused.body)
+        if getattr(error, "code", 0) == messages.BadField.CODE:
+            return WrongDevice(
+                f"{self.url}: the device has not come as far as this journal says; it was reset, or the "
+                "journal is of another one",
+                "Put the journal aside and start with a new one: docs/driver.md says what that means.",
+            )
+        return error
+
+    def _event(self, event: EventArrived) -> None:
+        self._told.append((self._memory_id, event))
+        kind = messages.BY_ID.get(event.message)
+        if kind is None:
+            return
+        if kind is messages.FaultRaised:
+            self._fault = messages.FaultRaised.unpack(event.body)
+        for words in self.follower.saw(kind.NAME, event.body):
+            self._notices.append(Notice("step_not_allowed", words))
+
+    def _answered(self, answered: Answered) -> None:
+        found = self._open.get(answered.number)
+        if found is None:
+            return
+        if answered.status:
+            error: SabotError = refusal(found.name, answered.status, answered.body)
+            fault = self._fault
+            if isinstance(error, DeviceFaulted) and fault is not None and fault.fault == error.fault:
+                error = error.located(fault.place, fault.steps)
+            self._finish(answered.number, error=error)
+            return
+        self._finish(answered.number, answer=found.answer.unpack(answered.body))
+
+    def _failed(self, failed: Failed) -> None:
+        found = self._open.get(failed.number)
+        if found is None:
+            return
+        self._finish(failed.number, error=self._why_failed(found, failed))
+
+    def _why_failed(self, found: _Open, failed: Failed) -> SabotError:
+        name, reason = found.name, failed.reason
+        if reason == TIMED_OUT:
+            number = failed.number if found.is_command else None
+            if self.link is not Link.UP and self.problem is not None and not found.is_command:
+                lost = LinkLost(f"{name}: {self.problem}", self.problem.advice)
+                lost.__cause__ = self.problem
+                return lost
+            why = f" The link is down: {self.problem}" if self.problem is not None else ""
+            return DeviceTimeout(f"{name}: no answer in the time given.{why}", number, name)
+        if reason == DEVICE_REBOOTED:
+            return DeviceRebooted(f"{name}: the device restarted before this was sent; it was not executed")
+        if reason == FORGOTTEN:
+            return refusal(name, messages.Forgotten.CODE, b"")
+        if reason == VERSION_MISMATCH:
+            return VersionMismatch(f"{name}: the device's version does not have this message; not executed")
+        if reason == SESSION_ENDED:
+            return SessionEnded(f"{name}: the session it was meant for has ended")
+        if reason == NUMBER_USED:
+            return SessionEnded(
+                f"{name}: not executed; this host's journal is older than what the device remembers of it"
+            )
+        assert reason == TOO_LONG, reason
+        return SabotError(f"{name}: longer than the device's frames; not executed", "Send less at once.")
+
+    def _finish(self, number: int, answer: Any = None, error: SabotError | None = None) -> None:
+        found = self._open.pop(number)
+        if found.recorded:
+            outcome = _outcome(error)
+            if outcome is not None:
+                try:
+                    self._journal.command_ended(number, outcome)
+                except JournalError as failed:
+                    self.not_on_disk(failed)
+        self._ends.append(End(found.future, answer, error))
+
+
+def _outcome(error: SabotError | None) -> str | None:
+    """What the journal keeps of a command's end; None while nobody knows and it can still be asked."""
+    if error is None:
+        return "done"
+    if isinstance(error, OutcomeUnknown):
+        return "unknown"
+    if isinstance(error, DeviceTimeout | Closed):
+        return None
+    return "not_executed"
+
+
+def _text(serial: bytes) -> str:
+    return serial.decode("ascii", "backslashreplace")

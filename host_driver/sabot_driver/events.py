@@ -1,0 +1,77 @@
+"""Events as a program gets them."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sabot_driver.journal import Entry
+from sabot_protocol.errors import FieldError
+from sabot_protocol.host import messages
+from sabot_protocol.host.message import Message
+from sabot_protocol.host.messages import ClockQuality, GapReason
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something a device told, exactly once."""
+
+    id: int
+    """Its place in the journal; keep it with what you make of the event to go on after it."""
+    message: Message | None
+    """What was told; None if this version has no such event."""
+    boot_id: int
+    n: int
+    """Its number in that boot, from 1."""
+    ticks_ms: int
+    """The device's own clock."""
+    at: datetime | None
+    """UTC as the device has it; None while it does not know."""
+    quality: ClockQuality
+    """How good the device's time is."""
+    received: datetime
+    """UTC when the driver had it."""
+    raw: tuple[int, bytes]
+    """The message's number and its bytes."""
+
+    @property
+    def name(self) -> str:
+        """The name the schema gives it, or its number."""
+        return f"event_0x{self.raw[0]:02x}" if self.message is None else self.message.NAME
+
+
+@dataclass(frozen=True, slots=True)
+class LostEvents:
+    """Here events are missing, and nobody can bring them back."""
+
+    id: int
+    reason: GapReason
+    size: int | None
+    """How many; None where nobody knows."""
+    after: tuple[int, int]
+    """The last event before: (boot id, n)."""
+    before: tuple[int, int]
+    """The first event after."""
+    received: datetime
+
+    name = "lost_events"
+
+
+def read_entry(entry: Entry) -> Event | LostEvents:
+    """A row of the journal, with its types."""
+    received = _EPOCH + timedelta(microseconds=entry.at_us)
+    if entry.is_gap:
+        return LostEvents(
+            entry.id, GapReason(entry.message), entry.gap_size, entry.gap_from or (0, 0),
+            (entry.boot_id, entry.n), received,
+        )  # fmt: skip
+    kind = messages.BY_ID.get(entry.message)
+    try:
+        message = None if kind is None else kind.unpack(entry.body)
+    except FieldError:
+        message = None
+    at = None if entry.utc_ms is None else _EPOCH + timedelta(milliseconds=entry.utc_ms)
+    return Event(
+        entry.id, message, entry.boot_id, entry.n, entry.ticks_ms, at, ClockQuality(entry.quality), received,
+        (entry.message, entry.body),
+    )  # fmt: skip

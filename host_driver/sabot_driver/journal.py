@@ -1,0 +1,374 @@
+"""The journal: what a device has told this host, on disk before the device is told so.
+
+One SQLite file a device, in WAL mode with ``synchronous=FULL``. It is the outbox of the device's events: an
+event is acknowledged only once it is here, and every program that wants events reads them from here. The
+host's id and its command numbers live in the same file, so they are lost or restored together.
+
+A second file beside it, ``….lock``, is held in an exclusive transaction while a program uses the journal; the
+system lets go of it when the program dies, however it dies.
+"""
+
+import contextlib
+import os
+import sqlite3
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sabot_driver.errors import JournalDamaged, JournalError, JournalFull, PortBusy
+from sabot_protocol.happenings import EventArrived, Gap
+from sabot_protocol.numbers import Numbers
+
+VERSION = 1
+NUMBERS_AT_ONCE = 1024  # reserved on disk in one go; at most so many are lost by a crash
+PAGE = 256
+
+Told = tuple[bytes, EventArrived | Gap]
+"""What a device has told: the id of its memory then, and the event or gap."""
+
+_TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory_id BLOB NOT NULL,
+    boot_id INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    is_gap INTEGER NOT NULL,
+    ticks_ms INTEGER NOT NULL,
+    utc_ms INTEGER,
+    quality INTEGER NOT NULL,
+    message INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    gap_size INTEGER,
+    from_boot INTEGER,
+    from_n INTEGER,
+    at_us INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX once ON events (memory_id, boot_id, n) WHERE NOT is_gap;
+CREATE TABLE commands (
+    number INTEGER PRIMARY KEY,
+    message INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    memory_id BLOB NOT NULL,
+    at_us INTEGER NOT NULL,
+    outcome TEXT
+);
+CREATE TABLE readers (name TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID;
+"""
+_COLUMNS = (
+    "memory_id, boot_id, n, is_gap, ticks_ms, utc_ms, quality, message, body, gap_size, "
+    "from_boot, from_n, at_us"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row: an event as it came, or a gap where events are lost."""
+
+    id: int
+    """Rises with every row of this journal; what a reader remembers to go on from."""
+    memory_id: bytes
+    boot_id: int
+    n: int
+    """The event's number in its boot; for a gap, the number of the first event after it."""
+    is_gap: bool
+    ticks_ms: int
+    utc_ms: int | None
+    """UTC in milliseconds as the device has it, None while it does not know."""
+    quality: int
+    message: int
+    """The event's message; for a gap, its reason."""
+    body: bytes
+    gap_size: int | None
+    """Events lost in a gap; None where nobody knows."""
+    gap_from: tuple[int, int] | None
+    """The last event before a gap: (boot id, n)."""
+    at_us: int
+    """When the driver had it, UTC in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that was given, and what became of it as far as this host knows."""
+
+    number: int
+    message: int
+    body: bytes
+    memory_id: bytes
+    at_us: int
+    outcome: str | None
+
+
+class Journal:
+    """One device's journal, safe to use from several threads; one program at a time writes it."""
+
+    def __init__(self, path: Path | None = None, serial: bytes | None = None) -> None:
+        """Open or begin a journal; None keeps it in memory, for those who only watch.
+
+        PortBusy if another program has it, JournalDamaged if it is of another device or cannot be read.
+        """
+        self.path = path
+        self._lock = threading.RLock()
+        self._held: sqlite3.Connection | None = None
+        if path is not None:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise JournalError(f"{path.parent}: {error}") from error
+            self._held = _hold(path)
+        try:
+            self._db = sqlite3.connect(
+                ":memory:" if path is None else path, isolation_level=None, check_same_thread=False
+            )
+            self._prepare()
+            self._bind(serial)
+        except sqlite3.Error as error:
+            self._let_go()
+            raise _named(error, path) from error
+        except JournalError:
+            self._db.close()
+            self._let_go()
+            raise
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _prepare(self) -> None:
+        db = self._db
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;")
+        elif version != VERSION:
+            raise JournalDamaged(
+                f"{self.path}: a journal of version {version}; this driver writes version {VERSION}",
+                "Update the driver, or begin a new journal.",
+            )
+
+    def _bind(self, serial: bytes | None) -> None:
+        bound = self._get("serial")
+        if serial is not None and bound is not None and bound != serial:
+            raise JournalDamaged(f"{self.path}: this is the journal of {bound!r}, not of {serial!r}")
+        if serial is not None and bound is None:
+            self._put("serial", serial)
+        if self._get("host_id") is None:
+            self._put("host_id", os.urandom(8))
+
+    def close(self) -> None:
+        """Let go of the files."""
+        with self._lock:
+            self._db.close()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    # -- what this host is ----------------------------------------------------------------------
+
+    @property
+    def host_id(self) -> bytes:
+        """Who this host is to the device, as long as this journal lives."""
+        found = self._get("host_id")
+        assert found is not None
+        return found
+
+    def numbers(self) -> "StoredNumbers":
+        """Command numbers, none ever given twice."""
+        return StoredNumbers(self)
+
+    def position(self) -> tuple[bytes, int, int] | None:
+        """The last event or gap on disk: (memory id, boot id, n); None if there is none."""
+        row = self._one("SELECT memory_id, boot_id, n, is_gap FROM events ORDER BY id DESC LIMIT 1")
+        if row is None:
+            return None
+        memory_id, boot_id, n, is_gap = row
+        return memory_id, boot_id, n - 1 if is_gap else n
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def append(self, told: Sequence[Told], at_us: int) -> int:
+        """Put events and gaps on disk, all or none; the id of the last. JournalFull if that fails."""
+        rows = [_row(memory_id, each, at_us) for memory_id, each in told]
+        with self._lock:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    self._db.executemany(
+                        f"INSERT INTO events ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", rows
+                    )
+                    self._db.execute("COMMIT")
+                except sqlite3.Error:
+                    if self._db.in_transaction:
+                        self._db.execute("ROLLBACK")
+                    raise
+                (last,) = self._db.execute("SELECT MAX(id) FROM events").fetchone()
+                return int(last)
+            except sqlite3.Error as error:
+                raise _named(error, self.path) from error
+
+    def after(self, id: int, limit: int = PAGE) -> list[Entry]:
+        """The rows after one, in order."""
+        rows = self._all(
+            f"SELECT id, {_COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?", (id, limit)
+        )
+        return [_entry(*row) for row in rows]
+
+    def last_id(self) -> int:
+        """The newest row's id; 0 if there is none."""
+        row = self._one("SELECT MAX(id) FROM events")
+        return 0 if row is None or row[0] is None else int(row[0])
+
+    def entries(self) -> Iterator[Entry]:
+        """Everything, from the first row on."""
+        at = 0
+        while page := self.after(at):
+            yield from page
+            at = page[-1].id
+
+    def read_up_to(self, reader: str) -> int:
+        """How far a named reader has come; 0 for a new one."""
+        row = self._one("SELECT id FROM readers WHERE name = ?", (reader,))
+        return 0 if row is None else int(row[0])
+
+    def has_read(self, reader: str, id: int) -> None:
+        """A named reader has dealt with everything up to a row."""
+        self._do("INSERT OR REPLACE INTO readers (name, id) VALUES (?, ?)", (reader, id))
+
+    # -- commands -------------------------------------------------------------------------------
+
+    def command_given(self, number: int, message: int, body: bytes, memory_id: bytes, at_us: int) -> None:
+        """A command is about to be sent; it is on disk when this returns."""
+        self._do(
+            "INSERT INTO commands (number, message, body, memory_id, at_us) VALUES (?,?,?,?,?)",
+            (number, message, body, memory_id, at_us),
+        )
+
+    def command_ended(self, number: int, outcome: str) -> None:
+        """What became of a command."""
+        self._do("UPDATE commands SET outcome = ? WHERE number = ?", (outcome, number))
+
+    def commands(self, open_only: bool = False) -> list[Command]:
+        """Commands in the order they were given; or those whose end is not known here."""
+        where = "WHERE outcome IS NULL " if open_only else ""
+        rows = self._all(
+            "SELECT number, message, body, memory_id, at_us, outcome FROM commands "
+            f"{where}ORDER BY number",
+            (),
+        )
+        return [Command(*row) for row in rows]
+
+    # -- SQL ------------------------------------------------------------------------------------
+
+    def reserve(self, upto: int) -> None:
+        """Numbers below this one may be given; it is on disk when this returns."""
+        self._put("next_number", str(upto).encode())
+
+    def reserved(self) -> int:
+        """The first number that was never reserved."""
+        return int(self._get("next_number") or b"1")
+
+    def _get(self, name: str) -> bytes | None:
+        row = self._one("SELECT value FROM meta WHERE name = ?", (name,))
+        return None if row is None else bytes(row[0])
+
+    def _put(self, name: str, value: bytes) -> None:
+        self._do("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (name, value))
+
+    def _do(self, sql: str, values: tuple[object, ...]) -> None:
+        with self._lock:
+            try:
+                self._db.execute(sql, values)
+            except sqlite3.Error as error:
+                raise _named(error, self.path) from error
+
+    def _one(self, sql: str, values: tuple[object, ...] = ()) -> tuple[Any, ...] | None:
+        rows = self._all(sql, values)
+        return rows[0] if rows else None
+
+    def _all(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        with self._lock:
+            try:
+                return self._db.execute(sql, values).fetchall()
+            except sqlite3.Error as error:
+                raise _named(error, self.path) from error
+
+
+class StoredNumbers(Numbers):
+    """Numbers whose upper end is on disk before one of them is given."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(journal.host_id, journal.reserved())
+        self._journal = journal
+        self._reserved = self.next
+
+    def take(self) -> int:
+        """The next number; JournalFull if none is left of those on disk and no more can be put there."""
+        if self._reserved - self.next < NUMBERS_AT_ONCE // 2:
+            upto = self.next + NUMBERS_AT_ONCE
+            try:
+                self._journal.reserve(upto)
+                self._reserved = upto
+            except JournalError:
+                if self.next >= self._reserved:
+                    raise
+        return super().take()
+
+
+def _row(memory_id: bytes, each: EventArrived | Gap, at_us: int) -> tuple[object, ...]:
+    if isinstance(each, Gap):
+        boot_id, n = each.before
+        return (memory_id, boot_id, n, 1, 0, None, 0, each.reason, b"", each.size, *each.after, at_us)
+    utc = each.utc_s * 1000 + each.utc_ms if each.quality else None
+    return (
+        memory_id, each.boot_id, each.n, 0, each.ticks_ms, utc, each.quality, each.message, each.body, None,
+        None, None, at_us,
+    )  # fmt: skip
+
+
+def _entry(id: int, *row: Any) -> Entry:
+    gap_from = None if row[10] is None else (row[10], row[11])
+    return Entry(*(id, *row[:3], bool(row[3]), *row[4:10], gap_from, row[12]))
+
+
+def _hold(path: Path) -> sqlite3.Connection:
+    """Hold the lock beside a journal; PortBusy says who has it."""
+    lock = path.with_name(path.name + ".lock")
+    holder = path.with_name(path.name + ".holder")
+    held = sqlite3.connect(lock, isolation_level=None, timeout=0, check_same_thread=False)
+    try:
+        held.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        held.close()
+        if "locked" not in str(error):
+            raise _named(error, path) from error
+        try:
+            who = holder.read_text(encoding="utf-8").strip()
+        except OSError:
+            who = "another program"
+        raise PortBusy(f"{path.name} is in use by {who}") from error
+    program = Path(sys.argv[0] or "python").name
+    with contextlib.suppress(OSError):  # only the name would be missing from the next program's error
+        holder.write_text(f"process {os.getpid()} ({program})\n", encoding="utf-8")
+    return held
+
+
+def _named(error: sqlite3.Error, path: Path | None) -> JournalError:
+    text = f"{path or 'journal'}: {error}"
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
+        return JournalFull(text)
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT):
+        return JournalDamaged(text)
+    return JournalError(text)

@@ -1,0 +1,295 @@
+"""A core with its cable: the threads that read, keep time and write the journal.
+
+Both clients are shells over this. Whoever asks writes to the port itself, so that a round trip costs one
+change of threads; a reader thread takes what comes; a keeper opens the cable, and does what is due by time;
+a scribe puts events on disk and only then has them acknowledged.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from typing import TypeVar
+
+from sabot_driver.clock import Clock
+from sabot_driver.core import Core, End, Notice
+from sabot_driver.errors import Closed, JournalError, SabotError
+from sabot_driver.journal import Entry, Journal, Told
+from sabot_driver.transports import Transport
+from sabot_protocol import ticks
+
+log = logging.getLogger("sabot")
+
+JOIN_S = 10.0
+RETRY_DISK_S = 1.0
+LONGEST_SLEEP_S = 60.0
+
+T = TypeVar("T")
+Listener = Callable[[Notice], None]
+
+
+class Line:
+    """One device's cable, kept open as long as it is wanted."""
+
+    def __init__(self, core: Core, transport: Transport, journal: Journal, clock: Clock) -> None:
+        self.core = core
+        self.transport = transport
+        self.journal = journal
+        self.clock = clock
+        self.listeners: list[Listener] = []
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)  # the link, or closing
+        self._due = threading.Condition(self._lock)  # the keeper has something to do
+        self._told = threading.Condition(self._lock)  # the scribe has
+        self._keeper_until: int | None = 0  # the tick the keeper sleeps until; None for long
+        self._new_rows = threading.Condition()
+        self._rows = journal.last_id()
+        self._cable = 0  # counts cables, so that a reader knows when its own is gone
+        self._readers: list[threading.Thread] = []
+        self._closing = False
+        self._keeper = self._thread("keeper", self._keep)
+        self._scribe = self._thread("scribe", self._write)
+        self.failure: BaseException | None = None
+
+    def start(self) -> None:
+        """Begin to keep the line."""
+        self._keeper.start()
+        self._scribe.start()
+
+    # -- for the shells -------------------------------------------------------------------------
+
+    def ask(self, what: Callable[[int], T]) -> T:
+        """Do something with the core at this moment, and send what comes of it."""
+        with self._lock:
+            if self._closing:
+                raise Closed("the client was closed")
+            result = what(self.clock.now_ms())
+            self._speak()
+            self._hasten()
+        self._settle()
+        return result
+
+    def look(self, what: Callable[[], T]) -> T:
+        """Read something of the core."""
+        with self._lock:
+            return what()
+
+    def wait_link(self, done: Callable[[Core], bool], timeout_s: float) -> bool:
+        """Wait until the link is as wanted, or time is up; whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._closing or done(self.core), timeout_s)
+
+    def rows_after(self, id: int, timeout_s: float | None) -> list[Entry]:
+        """Rows of the journal after one; waits for the first, none when time is up. Closed when it is."""
+        with self._new_rows:
+            self._new_rows.wait_for(lambda: self._rows > id or self._closing, timeout_s)
+            if self._rows <= id:
+                if self._closing:
+                    raise Closed("the client was closed")
+                return []
+        return self.journal.after(id)
+
+    @property
+    def rows(self) -> int:
+        """The newest row's id."""
+        with self._new_rows:
+            return self._rows
+
+    def close(self) -> None:
+        """Let go of the device: threads end, files are closed. A second time does nothing."""
+        with self._changed:
+            if self._closing:
+                return
+            self._closing = True
+            self.core.close()
+            self._cable += 1
+            self.transport.wake()
+            self._wake_all()
+        me = threading.current_thread()
+        for thread in (self._keeper, self._scribe, *self._readers):
+            if thread is not me and thread.ident is not None:
+                thread.join(JOIN_S)
+        self.transport.close()
+        self._settle()
+        self.journal.close()
+
+    # -- threads --------------------------------------------------------------------------------
+
+    def _thread(self, name: str, work: Callable[[], None]) -> threading.Thread:
+        return threading.Thread(target=self._guard, args=(work,), name=f"sabot-{name}", daemon=True)
+
+    def _guard(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # a thread that dies must not leave others waiting
+            log.exception("the driver's %s failed", threading.current_thread().name)
+            self.failure = error
+            with self._lock:
+                self._closing = True
+                self.core.close()
+                self._wake_all()
+            self._settle()
+
+    def _wake_all(self) -> None:
+        for condition in (self._changed, self._due, self._told):
+            condition.notify_all()
+        with self._new_rows:
+            self._new_rows.notify_all()
+
+    def _hasten(self) -> None:
+        """Wake whoever has work now. The lock is held."""
+        core = self.core
+        if core.has_told():
+            self._told.notify()
+        due = core.deadline()
+        until = self._keeper_until
+        sooner = due is not None and (until is None or ticks.diff(due, until) < 0)
+        if sooner or core.has_dropped():
+            self._due.notify()
+
+    def _keep(self) -> None:
+        """Open the cable when it is wanted, and poll when something is due."""
+        while True:
+            with self._lock:
+                if self._closing:
+                    return
+                now = self.clock.now_ms()
+                drop = self.core.want_drop()
+                wanted = self.core.want_cable(now)
+            if drop:
+                self._hang_up()
+            if wanted:
+                self._pick_up()
+            with self._lock:
+                self._speak()
+            self._settle()
+            with self._due:
+                if not self._closing and not self.core.wants_attention(self.clock.now_ms()):
+                    self._keeper_until = self.core.deadline()
+                    until = self._keeper_until
+                    self._due.wait(LONGEST_SLEEP_S if until is None else self.clock.seconds_until(until))
+
+    def _hang_up(self) -> None:
+        with self._lock:
+            self._cable += 1
+            self.transport.wake()
+        self._join_readers()
+        self.transport.close()
+
+    def _join_readers(self) -> None:
+        for thread in self._readers:
+            thread.join(JOIN_S)
+        self._readers = [each for each in self._readers if each.is_alive()]
+
+    def _pick_up(self) -> None:
+        try:
+            self.transport.open()
+        except SabotError as error:
+            with self._changed:
+                self.core.cable_failed(error, self.clock.now_ms())
+            self._settle()
+            return
+        with self._changed:
+            if self._closing:
+                return
+            self.core.cable_opened(self.clock.now_ms())
+            cable = self._cable
+            reader = self._thread("reader", lambda: self._read(cable))
+            self._readers.append(reader)
+            reader.start()
+
+    def _read(self, cable: int) -> None:
+        """Take what comes over one cable until it is gone."""
+        while cable == self._cable:
+            try:
+                data = self.transport.read()
+            except SabotError as error:
+                with self._changed:
+                    if cable == self._cable and not self._closing:
+                        self.core.cable_lost(error, self.clock.now_ms())
+                        self._hasten()
+                self._settle()
+                return
+            if not data:
+                continue
+            with self._lock:
+                if cable != self._cable or self._closing:
+                    return
+                self.core.receive(data, self.clock.now_ms())
+                self._speak()
+                self._hasten()
+            self._settle()
+
+    def _speak(self) -> None:
+        """Put on the cable what the core has to say. The lock is held."""
+        core = self.core
+        now = self.clock.now_ms()
+        out = core.poll(now)
+        if not out:
+            return
+        try:
+            self.transport.write(out)
+        except SabotError as error:
+            core.cable_lost(error, now)
+            self._due.notify()
+
+    def _settle(self) -> None:
+        """End futures and tell listeners, with no lock held."""
+        with self._lock:
+            ends = self.core.take_ends()
+            notices = self.core.take_notices()
+        for end in ends:
+            settle(end)
+        for notice in notices:
+            grave = notice.error is not None or notice.kind == "step_not_allowed"
+            log.log(logging.WARNING if grave else logging.INFO, "%s", notice.text)
+            for listener in list(self.listeners):
+                listener(notice)
+        if notices:
+            with self._changed:
+                self._changed.notify_all()
+
+    def _write(self) -> None:
+        """Put events on disk, many at a time, and have them acknowledged."""
+        while True:
+            with self._told:
+                self._told.wait_for(lambda: self.core.has_told() or self._closing)
+                told = self.core.take_told()
+                if not told:
+                    return
+            if not self._write_down(told):
+                with self._told:
+                    if self._told.wait_for(lambda: self._closing, RETRY_DISK_S):
+                        return
+
+    def _write_down(self, told: list[Told]) -> bool:
+        at_us = self.clock.utc_us()
+        try:
+            last_id = self.journal.append(told, at_us)
+        except JournalError as error:
+            with self._lock:
+                self.core.untake_told(told)
+                self.core.not_on_disk(error)
+            self._settle()
+            return False
+        with self._lock:
+            self.core.on_disk(told[-1][1])
+            self._speak()
+            self._hasten()
+        self._settle()
+        with self._new_rows:
+            self._rows = last_id
+            self._new_rows.notify_all()
+        return True
+
+
+def settle(end: End) -> None:
+    """Give a future its end; one that was cancelled meanwhile stays so."""
+    future: Future[object] = end.future
+    try:
+        if end.error is not None:
+            future.set_exception(end.error)
+        else:
+            future.set_result(end.answer)
+    except InvalidStateError:
+        pass

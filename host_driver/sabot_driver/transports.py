@@ -1,0 +1,291 @@
+"""Ways to a device: anything pyserial opens by name or URL, and USB.
+
+A transport is opened, read by one thread, written by another, woken and closed. It raises LinkLost when the
+other end is gone, PortBusy, PortDenied and NoDevice when it cannot be opened; nothing else.
+"""
+
+import contextlib
+import errno
+import selectors
+import socket
+import threading
+from importlib.metadata import entry_points
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import serial
+
+from sabot_driver.errors import BadUrl, LinkLost, NoDevice, PortBusy, PortDenied, SabotError
+
+BAUD = 115200  # a USB serial port ignores it
+CONNECT_S = 5.0
+WRITE_S = 2.0  # a port that takes nothing for so long is gone
+BLOCK_S = 0.2  # how long a read may wait where nothing can wake it
+WAKEABLE_S = 5.0
+CHUNK = 65536
+SERIAL_HANDLERS = "sabot.serial_handlers"
+
+
+class Transport(Protocol):
+    """One way to one device. ``open`` and ``close`` may follow each other many times."""
+
+    url: str
+
+    def open(self) -> None:
+        """Open it; PortBusy, PortDenied or NoDevice say why not."""
+
+    def read(self) -> bytes:
+        """What has come, as soon as something has; nothing after a while, or when woken."""
+
+    def write(self, data: bytes) -> None:
+        """Send all of it, or LinkLost."""
+
+    def wake(self) -> None:
+        """End a read that waits."""
+
+    def close(self) -> None:
+        """Let go; a second time does nothing."""
+
+
+class People(Protocol):
+    """Those at an emulated table, where the port has any: they see cards that no wire tells."""
+
+    hands: dict[int, list[list[str]]]
+
+
+class SerialTransport:
+    """A serial port, or any URL that pyserial knows."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        _add_handlers()
+        try:
+            self._port: Any = serial.serial_for_url(
+                url, baudrate=BAUD, timeout=BLOCK_S, write_timeout=WRITE_S, do_not_open=True
+            )
+        except ValueError as error:
+            raise BadUrl(f"{url}: {error}") from error
+        self._waits: _Waits | None = None
+        self._open = False
+
+    @property
+    def people(self) -> People | None:
+        """Those at the table, if the port is an emulated one and has any."""
+        return getattr(self._port, "people", None)
+
+    @property
+    def port(self) -> Any:
+        """The object of pyserial, for tests."""
+        return self._port
+
+    def open(self) -> None:
+        """Open the port for this process alone, where the system can."""
+        with contextlib.suppress(AttributeError, ValueError, NotImplementedError):
+            self._port.exclusive = True
+        try:
+            self._port.open()
+        except (serial.SerialException, OSError) as error:
+            raise opening_error(self.url, error) from error
+        try:
+            self._waits = _Waits(self._port.fileno())
+            self._port.timeout = 0
+        except (OSError, AttributeError, ValueError):  # io.UnsupportedOperation is both
+            self._waits = None
+            self._port.timeout = WAKEABLE_S if hasattr(self._port, "cancel_read") else BLOCK_S
+        self._open = True
+
+    def read(self) -> bytes:
+        """What has come."""
+        try:
+            waits = self._waits
+            if waits is not None:
+                return self._port.read(CHUNK) if waits.wait(WAKEABLE_S) else b""
+            data = self._port.read(1)
+            if data:
+                more = self._port.in_waiting
+                if more:
+                    data += self._port.read(more)
+            return bytes(data)
+        except (serial.SerialException, OSError, TypeError, AttributeError) as error:
+            # pyserial fails with TypeError or AttributeError when a port is closed under a read
+            raise LinkLost(f"{self.url}: {error}") from error
+
+    def write(self, data: bytes) -> None:
+        """Send all of it."""
+        try:
+            self._port.write(data)
+        except (serial.SerialException, OSError, TypeError, AttributeError) as error:
+            raise LinkLost(f"{self.url}: {error}") from error
+
+    def wake(self) -> None:
+        """End a read that waits."""
+        waits = self._waits
+        if waits is not None:
+            waits.wake()
+        else:
+            cancel = getattr(self._port, "cancel_read", None)
+            if cancel is not None:
+                with contextlib.suppress(serial.SerialException, OSError, AttributeError):
+                    cancel()
+
+    def close(self) -> None:
+        """Close the port."""
+        if not self._open:
+            return
+        self._open = False
+        waits, self._waits = self._waits, None
+        if waits is not None:
+            waits.close()
+        with contextlib.suppress(serial.SerialException, OSError):
+            self._port.close()
+
+
+class SocketTransport:
+    """``socket://HOST:PORT``, by a socket of our own.
+
+    Pyserial's sleeps 0.3 s at every close and leaves the socket open when the other end has reset it.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        parts = urlsplit(url)
+        try:
+            port = parts.port
+        except ValueError:
+            port = None
+        if not parts.hostname or port is None:
+            raise BadUrl(f"{url}: a TCP port is socket://HOST:PORT")
+        self._address = (parts.hostname, port)
+        self._socket: socket.socket | None = None
+        self._waits: _Waits | None = None
+
+    def open(self) -> None:
+        """Connect."""
+        try:
+            made = socket.create_connection(self._address, CONNECT_S)
+        except OSError as error:
+            raise NoDevice(f"{self.url}: {error}") from error
+        made.settimeout(WRITE_S)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = made
+        self._waits = _Waits(made.fileno())
+
+    def read(self) -> bytes:
+        """What has come."""
+        made, waits = self._socket, self._waits
+        if made is None or waits is None:
+            raise LinkLost(f"{self.url}: closed")
+        try:
+            if not waits.wait(WAKEABLE_S):
+                return b""
+            data = made.recv(CHUNK)
+        except (OSError, ValueError) as error:
+            raise LinkLost(f"{self.url}: {error}") from error
+        if not data:
+            raise LinkLost(f"{self.url}: the other end has closed the connection")
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Send all of it."""
+        made = self._socket
+        if made is None:
+            raise LinkLost(f"{self.url}: closed")
+        try:
+            made.sendall(data)
+        except OSError as error:
+            raise LinkLost(f"{self.url}: {error}") from error
+
+    def wake(self) -> None:
+        """End a read that waits."""
+        waits = self._waits
+        if waits is not None:
+            waits.wake()
+
+    def close(self) -> None:
+        """Close the connection."""
+        made, self._socket = self._socket, None
+        waits, self._waits = self._waits, None
+        if waits is not None:
+            waits.close()
+        if made is not None:
+            made.close()
+
+
+class _Waits:
+    """Waits for a file descriptor or for being woken; where ports have descriptors."""
+
+    def __init__(self, fileno: int) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._fileno = fileno
+        self._read, self._write = socket.socketpair()
+        self._read.setblocking(False)
+        self._lock = threading.Lock()
+        self._closed = False
+        try:
+            self._selector.register(fileno, selectors.EVENT_READ)
+        except (OSError, ValueError):
+            self.close()
+            raise
+        self._selector.register(self._read, selectors.EVENT_READ)
+
+    def wait(self, seconds: float) -> bool:
+        """Whether there is something to read."""
+        ready = self._selector.select(seconds)
+        woken = False
+        for key, _ in ready:
+            if key.fd != self._fileno:
+                woken = True
+                with contextlib.suppress(BlockingIOError):
+                    self._read.recv(64)
+        return len(ready) > woken
+
+    def wake(self) -> None:
+        """End a wait."""
+        with self._lock:
+            if not self._closed:
+                self._write.send(b"x")
+
+    def close(self) -> None:
+        """Let go."""
+        with self._lock:
+            self._closed = True
+            self._selector.close()
+            self._read.close()
+            self._write.close()
+
+
+def opening_error(url: str, error: BaseException) -> SabotError:
+    """Why a port could not be opened, as one of our errors."""
+    number = getattr(error, "errno", None)
+    text = str(error)
+    if number in (errno.EACCES, errno.EPERM) or isinstance(error, PermissionError):
+        # Windows says "access is denied" for a port that another program has open
+        busy = "PermissionError" in text and "COM" in url.upper()
+        return PortBusy(f"{url}: {text}") if busy else PortDenied(f"{url}: {text}")
+    if number in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "exclusively lock" in text:
+        return PortBusy(f"{url}: another program has it open")
+    if "Permission denied" in text:
+        return PortDenied(f"{url}: {text}")
+    if "PermissionError(13" in text:
+        return PortBusy(f"{url}: {text}")
+    return NoDevice(f"{url}: {text}")
+
+
+def _add_handlers() -> None:
+    """Let pyserial look for URL handlers in the packages that installed ones name."""
+    for entry in entry_points(group=SERIAL_HANDLERS):
+        if entry.value not in serial.protocol_handler_packages:
+            serial.protocol_handler_packages.append(entry.value)
+
+
+def transport(url: str) -> Transport:
+    """The transport for a URL or a port's name; BadUrl if there is none."""
+    if not url.strip():
+        raise BadUrl("an empty URL")
+    if urlsplit(url).scheme == "usb":
+        from sabot_driver.usb import UsbTransport
+
+        return UsbTransport.from_url(url)
+    if urlsplit(url).scheme == "socket":
+        return SocketTransport(url)
+    return SerialTransport(url)

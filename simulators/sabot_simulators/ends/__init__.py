@@ -1,0 +1,1 @@
+"""Ends of emulated devices that a host can plug into: in process, pseudo-terminal, TCP, USB."""

@@ -1,0 +1,321 @@
+"""A thread that lets an emulated device live: time passes, bytes come and go over its cables."""
+
+import contextlib
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Protocol, TypeVar
+
+from sabot_protocol import ticks
+from sabot_protocol.device_port import DevicePort
+from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.settings import AS_FAST_AS_IT_GOES
+
+STEPS_AT_ONCE = 200  # of the mechanism, before cables are looked at again
+MAX_WAIT_S = 1.0
+JOIN_S = 10.0
+
+T = TypeVar("T")
+
+
+def wire_ms(rate: float = 1.0) -> int:
+    """The clock of every wire of this process; ``rate`` makes it run faster."""
+    return int(time.monotonic() * 1000 * rate) & ticks.MASK
+
+
+class Unplugged(Exception):
+    """The other end of a cable is gone."""
+
+
+class Cable(Protocol):
+    """One cable as its device's thread sees it."""
+
+    def fileno(self) -> int | None:
+        """What to wait for; None for a cable that wakes the thread itself."""
+
+    def take(self) -> bytes:
+        """What has come from the host, without waiting; Unplugged when it is gone."""
+
+    def give(self, data: bytes) -> None:
+        """Bytes for the host; what it does not take in time is lost."""
+
+    def close(self) -> None:
+        """The device's side lets go."""
+
+
+class Listener(Protocol):
+    """Something that hosts come to."""
+
+    def fileno(self) -> int:
+        """What to wait for."""
+
+    def accept(self) -> Cable | None:
+        """The cable of who has come, if anybody has."""
+
+    def close(self) -> None:
+        """Nobody can come any more."""
+
+
+class Served:
+    """An emulated device with a thread of its own.
+
+    Everything that touches the device runs on that thread; ``call`` puts something there. Speed 0 lets
+    machine time pass as fast as it can be computed. ``clock_rate`` makes the wire's timers run faster,
+    for tests in which both ends do so.
+    """
+
+    def __init__(self, device: EmulatedDevice, clock_rate: float = 1.0) -> None:
+        self.device = device
+        self._rate = clock_rate
+        self._began = time.monotonic()  # for the mechanism
+        self._began_us = device.now_us
+        self._cables: dict[Cable, DevicePort] = {}
+        self._listeners: list[Listener] = []
+        self._calls: list[tuple[Future[object], Callable[[], object]]] = []
+        self._lock = threading.Lock()
+        self._wake_read, self._wake_write = socket.socketpair()
+        self._wake_read.setblocking(False)
+        self._wake_write.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._wake_read, selectors.EVENT_READ, None)
+        self._stopping = False
+        self.failure: BaseException | None = None
+        """What ended the thread before its time, if anything did."""
+        self._thread = threading.Thread(target=self._live, name="emulated-device", daemon=True)
+        self._thread.start()
+
+    # -- for other threads ----------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the thread; every cable is unplugged. The device itself stays as it is."""
+        self._stopping = True
+        self.wake()
+        self._thread.join(JOIN_S)
+        with self._lock:
+            left, self._calls = self._calls, []
+        for future, _ in left:
+            future.cancel()
+
+    def wake(self) -> None:
+        """Let the thread look around now."""
+        with contextlib.suppress(BlockingIOError, OSError):  # a full pipe wakes as well
+            self._wake_write.send(b"x")
+
+    def call(self, what: Callable[[], T]) -> T:
+        """Run something on the device's thread and wait for what it returns."""
+        future: Future[object] = Future()
+        with self._lock:
+            self._calls.append((future, what))
+        self.wake()
+        return future.result(JOIN_S)  # type: ignore[return-value]
+
+    def plug(self, cable: Cable) -> None:
+        """Plug a cable in."""
+        self.call(lambda: self._plug(cable))
+
+    def unplug(self, cable: Cable) -> None:
+        """Pull a cable out."""
+        self.call(lambda: self._unplug(cable))
+
+    def listen(self, listener: Listener) -> None:
+        """Let hosts come by themselves."""
+        self.call(lambda: self._listen(listener))
+
+    def pull_all(self) -> int:
+        """Pull every cable; how many there were."""
+        return self.call(self._pull_all)
+
+    def reboot(self) -> None:
+        """Cut the power and give it back; cables stay plugged in."""
+        self.call(self._reboot)
+
+    def now_ms(self) -> int:
+        """The wire's clock."""
+        return wire_ms(self._rate)
+
+    # -- on the device's thread -----------------------------------------------------------------
+
+    def _plug(self, cable: Cable) -> None:
+        self._cables[cable] = self.device.plug()
+        fileno = cable.fileno()
+        if fileno is not None:
+            self._selector.register(fileno, selectors.EVENT_READ, cable)
+
+    def _unplug(self, cable: Cable) -> None:
+        port = self._cables.pop(cable, None)
+        if port is None:
+            return
+        fileno = cable.fileno()
+        if fileno is not None:
+            self._selector.unregister(fileno)
+        self.device.unplug(port)
+        cable.close()
+
+    def _pull_all(self) -> int:
+        cables = list(self._cables)
+        for cable in cables:
+            self._unplug(cable)
+        return len(cables)
+
+    def _listen(self, listener: Listener) -> None:
+        self._listeners.append(listener)
+        self._selector.register(listener.fileno(), selectors.EVENT_READ, listener)
+
+    def _reboot(self) -> None:
+        self.device.reboot(self.now_ms())
+        for cable in self._cables:
+            self._cables[cable] = self.device.plug()
+
+    def _live(self) -> None:
+        try:
+            while not self._stopping:
+                wait = self._once()
+                self._selector.select(wait)
+        except Exception as error:  # noqa: BLE001 - kept for whoever asks why the device is silent
+            self.failure = error
+        finally:
+            self._pull_all()
+            for listener in self._listeners:
+                self._selector.unregister(listener.fileno())
+                listener.close()
+            self._selector.close()
+            self._wake_read.close()
+            self._wake_write.close()
+
+    def _once(self) -> float:
+        """Do what is due; how long nothing will be, in seconds."""
+        self._drain_wakes()
+        self._do_calls()
+        for listener in self._listeners:
+            cable = listener.accept()
+            while cable is not None:
+                self._plug(cable)
+                cable = listener.accept()
+        now = self.now_ms()
+        for cable, port in list(self._cables.items()):
+            try:
+                data = cable.take()
+            except Unplugged:
+                self._unplug(cable)
+                continue
+            if data:
+                port.receive(data, now)
+        self.device.end.tick(now)
+        busy, wait = self._pass_time()
+        for cable, port in self._cables.items():
+            out = port.poll(now)
+            if out:
+                cable.give(out)
+            due = port.deadline()
+            if due is not None:
+                wait = min(wait, max(ticks.diff(due, now), 0) / 1000 / self._rate)
+        return 0.0 if busy else wait
+
+    def _pass_time(self) -> tuple[bool, float]:
+        """Let the mechanism move: whether there is more to do at once, and how long it can wait."""
+        device = self.device
+        speed = device.settings.speed
+        if speed == AS_FAST_AS_IT_GOES:
+            return device.run(STEPS_AT_ONCE), MAX_WAIT_S
+        to_us = self._began_us + int((time.monotonic() - self._began) * 1e6 * speed)
+        if not device.advance(max(to_us, device.now_us), STEPS_AT_ONCE):
+            return True, 0.0
+        next_us = device.settle()
+        if next_us is None:
+            return False, MAX_WAIT_S
+        return False, min(max(next_us - to_us, 0) / 1e6 / speed, MAX_WAIT_S)
+
+    def _drain_wakes(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._wake_read.recv(4096):
+                pass
+
+    def _do_calls(self) -> None:
+        with self._lock:
+            calls, self._calls = self._calls, []
+        for future, what in calls:
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(what())
+            except Exception as error:  # noqa: BLE001 - it belongs to who asked
+                future.set_exception(error)
+
+
+class InProcessCable:
+    """A cable whose host is in this process; both sides are safe to use from any thread."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._changed = threading.Condition()
+        self._to_device = bytearray()
+        self._to_host = bytearray()
+        self._gone = False
+        self._interrupted = False
+
+    # -- the host's side ------------------------------------------------------------------------
+
+    def write(self, data: bytes) -> None:
+        """Bytes for the device; Unplugged when the cable is gone."""
+        with self._changed:
+            if self._gone:
+                raise Unplugged("the cable is unplugged")
+            self._to_device += data
+        self._served.wake()
+
+    def read(self, size: int, timeout_s: float | None) -> bytes:
+        """Up to ``size`` bytes, as soon as there are any; none when time is up or somebody interrupts."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._to_host or self._gone or self._interrupted, timeout_s)
+            self._interrupted = False
+            if self._to_host:
+                data = bytes(self._to_host[:size])
+                del self._to_host[:size]
+                return data
+            if self._gone:
+                raise Unplugged("the cable is unplugged")
+            return b""
+
+    def waiting(self) -> int:
+        """Bytes that can be read at once."""
+        with self._changed:
+            return len(self._to_host)
+
+    def interrupt(self) -> None:
+        """End a read that waits."""
+        with self._changed:
+            self._interrupted = True
+            self._changed.notify_all()
+
+    def clear(self) -> None:
+        """Forget what has come and was not read."""
+        with self._changed:
+            self._to_host.clear()
+
+    # -- the device's side ----------------------------------------------------------------------
+
+    def fileno(self) -> int | None:
+        """It wakes the thread by itself."""
+        return None
+
+    def take(self) -> bytes:
+        """What the host wrote."""
+        with self._changed:
+            data = bytes(self._to_device)
+            self._to_device.clear()
+            return data
+
+    def give(self, data: bytes) -> None:
+        """Bytes for the host."""
+        with self._changed:
+            self._to_host += data
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """It is pulled."""
+        with self._changed:
+            self._gone = True
+            self._changed.notify_all()

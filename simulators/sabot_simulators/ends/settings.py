@@ -1,0 +1,101 @@
+"""How an emulated device is set up: the query of ``sim://``, the options of ``sabot simulate``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+from sabot_simulators.mechanism.faults import Fault, UnknownFault
+
+SERIAL_SIZE = 8
+AS_FAST_AS_IT_GOES = 0.0
+
+
+class BadSetting(ValueError):
+    """A setting that no emulated device has, or a value it cannot take; the text says what there is."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an emulated device is made with."""
+
+    seed: int | None = None
+    """Makes a run repeatable, its shuffles included: the device then says that it can be foretold."""
+    speed: float = AS_FAST_AS_IT_GOES
+    """Machine seconds a second; 0 is as fast as the computer can."""
+    faults: tuple[Fault, ...] = ()
+    """What goes wrong in the mechanism, each once."""
+    dealer: bool = True
+    """Whether somebody stands there who takes the stacks, feeds the tray and clears jams."""
+    dealer_ms: int = 400
+    """How long that person takes for each thing, in machine time."""
+    serial: bytes = b"SIM00001"
+    events_kept: int = 64
+    """How many events the device keeps."""
+    drop: float = 0.0
+    """Share of the pieces on the cable that are lost."""
+    corrupt: float = 0.0
+    """Share of the pieces on the cable in which a bit is turned."""
+
+    @classmethod
+    def from_url(cls, url: str) -> "tuple[str, Settings]":
+        """The name and the settings in ``sim://NAME?seed=1&speed=max&fault=stuck@exit:30``."""
+        parts = urlsplit(url)
+        query = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        return parts.netloc, cls.from_query(query)
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, Sequence[str]]) -> "Settings":
+        """Settings by name; BadSetting for what there is not."""
+        values: dict[str, object] = {}
+        for name, given in query.items():
+            reader = _READERS.get(name)
+            if reader is None:
+                raise BadSetting(f"an emulated device has no setting '{name}'; it has {', '.join(_READERS)}")
+            try:
+                field, value = reader(given)
+            except UnknownFault as error:
+                raise BadSetting(str(error)) from None
+            except ValueError:
+                raise BadSetting(f"'{given[-1]}' is no value for '{name}'") from None
+            values[field] = value
+        return cls(**values)  # type: ignore[arg-type]
+
+
+def _speed(given: Sequence[str]) -> tuple[str, object]:
+    speed = AS_FAST_AS_IT_GOES if given[-1] == "max" else float(given[-1])
+    if not 0 <= speed < 1e9:
+        raise ValueError
+    return "speed", speed
+
+
+def _dealer(given: Sequence[str]) -> tuple[str, object]:
+    if given[-1] not in ("auto", "none"):
+        raise ValueError
+    return "dealer", given[-1] == "auto"
+
+
+def _serial(given: Sequence[str]) -> tuple[str, object]:
+    serial = given[-1].encode("ascii")
+    if len(serial) != SERIAL_SIZE:
+        raise ValueError
+    return "serial", serial
+
+
+def _share(name: str, given: Sequence[str]) -> tuple[str, object]:
+    share = float(given[-1])
+    if not 0 <= share <= 1:
+        raise ValueError
+    return name, share
+
+
+_READERS: "dict[str, Callable[[Sequence[str]], tuple[str, object]]]" = {
+    "seed": lambda given: ("seed", int(given[-1])),
+    "speed": _speed,
+    "fault": lambda given: ("faults", tuple(Fault.parse(each) for each in given)),
+    "dealer": _dealer,
+    "dealer_ms": lambda given: ("dealer_ms", int(given[-1])),
+    "serial": _serial,
+    "events": lambda given: ("events_kept", int(given[-1])),
+    "drop": lambda given: _share("drop", given),
+    "corrupt": lambda given: _share("corrupt", given),
+}

@@ -1,0 +1,64 @@
+"""A pseudo-terminal that leads to an emulated device, as a serial port does. POSIX only."""
+
+import contextlib
+import os
+import pty
+import select
+import tty
+from pathlib import Path
+
+from sabot_simulators.ends.serving import Unplugged
+
+GIVE_S = 2.0
+
+
+class Terminal:
+    """A cable that ends in a tty. With a link, the name stays the same when it is plugged in again."""
+
+    def __init__(self, link: Path | None = None) -> None:
+        self._master, self._slave = pty.openpty()
+        tty.setraw(self._slave)  # kept open, so that hosts may come and go
+        os.set_blocking(self._master, False)
+        self.path = os.ttyname(self._slave)
+        self._link = link
+        self._closed = False
+        if link is not None:
+            with contextlib.suppress(FileNotFoundError):
+                link.unlink()
+            link.symlink_to(self.path)
+            self.path = str(link)
+
+    def fileno(self) -> int | None:
+        """The device's side."""
+        return self._master
+
+    def take(self) -> bytes:
+        """What has come."""
+        try:
+            return os.read(self._master, 65536)
+        except BlockingIOError:
+            return b""
+        except OSError as error:
+            raise Unplugged(str(error)) from error
+
+    def give(self, data: bytes) -> None:
+        """Write; what nobody reads for a while is lost, as on a real port."""
+        while data:
+            try:
+                data = data[os.write(self._master, data) :]
+            except BlockingIOError:
+                if not select.select([], [self._master], [], GIVE_S)[1]:
+                    return
+            except OSError:  # the next take says so
+                return
+
+    def close(self) -> None:
+        """The port disappears, as when its cable is pulled."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._link is not None:
+            with contextlib.suppress(FileNotFoundError):
+                self._link.unlink()
+        os.close(self._slave)
+        os.close(self._master)

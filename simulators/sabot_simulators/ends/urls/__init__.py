@@ -1,0 +1,1 @@
+"""URL handlers for pyserial; ``serial.protocol_handler_packages`` names this package."""

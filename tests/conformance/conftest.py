@@ -1,0 +1,59 @@
+"""Targets of the conformance suite: all emulated ones, or what ``--target`` names."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conformance.table import Table
+from tests.conformance.targets import EMULATED, NAMES, AtUrl, MicroPython, Target
+
+from sabot_driver import Client
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--target",
+        action="append",
+        help=f"run the conformance suite against: {', '.join(NAMES)}, or any URL of a device (repeatable)",
+    )
+
+
+def _fits(name: str, needs: set[str]) -> bool:
+    """Whether a target has what a behaviour needs; it is not asked of one that has not."""
+    kind: type[Target] = {MicroPython.name: MicroPython, **EMULATED}.get(name, AtUrl)  # type: ignore[assignment]
+    return all(getattr(kind, need) for need in needs)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "target" in metafunc.fixturenames:
+        asked = metafunc.config.getoption("--target", None) or list(NAMES)
+        needs = {each for mark in metafunc.definition.iter_markers("needs") for each in mark.args}
+        metafunc.parametrize("target", [name for name in asked if _fits(name, needs)], indirect=True)
+
+
+@pytest.fixture
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
+    """A new device."""
+    name = request.param
+    made: Target
+    if name == MicroPython.name:
+        made = MicroPython(tmp_path, request.getfixturevalue("micropython"))
+    elif name in EMULATED:
+        marks = request.node.get_closest_marker("settings")
+        made = EMULATED[name](tmp_path) if marks is None else EMULATED[name](tmp_path, marks.args[0])  # type: ignore[call-arg]
+    else:
+        made = AtUrl(tmp_path, name)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def client(target: Target, tmp_path: Path) -> Client:
+    """Its owner, with a journal on disk."""
+    return target.connect(journal=tmp_path / "journal.db")
+
+
+@pytest.fixture
+def table(target: Target, client: Client) -> Table:
+    """A table with the floor at hand."""
+    return Table(client, target.machine)

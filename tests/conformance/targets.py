@@ -1,0 +1,292 @@
+"""What the conformance suite runs against: devices that can be reached, pulled and rebooted."""
+
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from sabot_driver import Client, Keyring, connect
+from sabot_driver.transports import SerialTransport, SocketTransport, Transport, transport
+from sabot_driver.usb import UsbTransport
+from sabot_simulators.cable import Cable
+from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.serving import Served, wire_ms
+from sabot_simulators.ends.settings import Settings
+from sabot_simulators.ends.tcp import TcpListener
+from sabot_simulators.ends.terminal import Terminal
+from sabot_simulators.ends.urls import protocol_sim
+from sabot_simulators.ends.usb import Backend
+
+ROOT = Path(__file__).parent.parent.parent
+_names = itertools.count()
+
+
+class Target:
+    """One device under test, with hands at its cable and its power."""
+
+    name: str
+    machine = True
+    """Whether it has a mechanism: decks, shuffles, counts."""
+    hands = True
+    """Whether the suite can pull its cable and cut its power."""
+    cables = True
+    """Whether a second host can be connected at the same time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.keyring = Keyring(folder / "keys")
+        self._clients: list[Client] = []
+
+    def way(self) -> Transport:
+        """A new way to the device."""
+        raise NotImplementedError
+
+    def connect(self, **named: Any) -> Client:
+        """A client of the device; closed with the target."""
+        way = named.pop("way", None) or self.way()
+        client = connect(way.url, keyring=self.keyring, way=way, **named)
+        self._clients.append(client)
+        return client
+
+    def pull(self) -> None:
+        """Pull the cable."""
+        raise NotImplementedError
+
+    def plug(self) -> None:
+        """Plug it in again."""
+        raise NotImplementedError
+
+    def reboot(self) -> None:
+        """Cut the power and give it back."""
+        raise NotImplementedError
+
+    def dispensed(self) -> list[tuple[int, int]] | None:
+        """The truth about stacks, where somebody knows it."""
+        return None
+
+    def close(self) -> None:
+        """Clean up."""
+        for client in self._clients:
+            client.close()
+
+
+class Emulated(Target):
+    """Targets whose device lives in this process."""
+
+    device: EmulatedDevice
+
+    def dispensed(self) -> list[tuple[int, int]] | None:
+        return self.device.stacks_dispensed
+
+
+class InProcess(Emulated):
+    """``sim://``: pyserial's URL handler."""
+
+    name = "in-process"
+
+    def __init__(self, folder: Path, settings: str = "seed=1") -> None:
+        super().__init__(folder)
+        self._url = f"sim://test{os.getpid()}x{next(_names)}?{settings}"
+        self._bench = protocol_sim.bench(*Settings.from_url(self._url))
+        self.device = self._bench.device
+
+    def way(self) -> Transport:
+        return SerialTransport(self._url)
+
+    def pull(self) -> None:
+        self._bench.unplugged = True
+        if self._bench.served is not None:
+            self._bench.served.pull_all()
+
+    def plug(self) -> None:
+        self._bench.unplugged = False
+
+    def reboot(self) -> None:
+        assert self._bench.served is not None
+        self._bench.served.reboot()
+
+
+class OnServed(Emulated):
+    """Targets with a server thread."""
+
+    def __init__(self, folder: Path, settings: str = "seed=1") -> None:
+        super().__init__(folder)
+        _, parsed = Settings.from_url("sim://?" + settings)
+        self.device = EmulatedDevice(parsed, wire_ms())
+        self.served = Served(self.device)
+
+    def pull(self) -> None:
+        self.served.pull_all()
+
+    def reboot(self) -> None:
+        self.served.reboot()
+
+    def close(self) -> None:
+        super().close()
+        self.served.close()
+        assert self.served.failure is None, self.served.failure
+
+
+class Pty(OnServed):
+    """A pseudo-terminal, as a serial port."""
+
+    name = "pty"
+    cables = False
+
+    def __init__(self, folder: Path, settings: str = "seed=1") -> None:
+        super().__init__(folder, settings)
+        self.link = folder / "ttyACM0"
+        self.plug()
+
+    def way(self) -> Transport:
+        return SerialTransport(str(self.link))
+
+    def plug(self) -> None:
+        self.served.plug(Terminal(self.link))
+
+
+class Tcp(OnServed):
+    """A TCP port."""
+
+    name = "tcp"
+
+    def __init__(self, folder: Path, settings: str = "seed=1") -> None:
+        super().__init__(folder, settings)
+        self.listener = TcpListener()
+        self.served.listen(self.listener)
+
+    def way(self) -> Transport:
+        return SocketTransport(self.listener.url)
+
+    def pull(self) -> None:
+        self.listener.unplugged = True
+        super().pull()
+
+    def plug(self) -> None:
+        self.listener.unplugged = False
+
+
+class Usb(Emulated):
+    """Pyusb on an emulated bus."""
+
+    name = "usb"
+    cables = False
+
+    def __init__(self, folder: Path, settings: str = "seed=1") -> None:
+        super().__init__(folder)
+        self.backend = Backend(Settings.from_url("sim://?" + settings)[1])
+        self.device = self.backend.shoe.device
+
+    def way(self) -> Transport:
+        return UsbTransport("usb://SIM00001", "SIM00001", self.backend)
+
+    def pull(self) -> None:
+        self.backend.unplug()
+
+    def plug(self) -> None:
+        self.backend.plug()
+
+    def reboot(self) -> None:
+        assert self.backend.shoe.served is not None
+        self.backend.shoe.served.reboot()
+
+    def close(self) -> None:
+        super().close()
+        self.backend.close()
+
+
+class MicroPython(Target):
+    """The rehearsal shoe on a real MicroPython, behind two pseudo-terminals. It has no mechanism."""
+
+    name = "micropython"
+    machine = False
+    cables = False
+
+    def __init__(self, folder: Path, micropython: str) -> None:
+        super().__init__(folder)
+        self._stack = ExitStack()
+        self._cable = self._stack.enter_context(Cable())
+        self._micropython = micropython
+        self._process = self._start()
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        folders = [str(ROOT / each) for each in ("protocol", "firmware", "simulators")]
+        path = os.pathsep.join([*folders, ".frozen"])
+        return subprocess.Popen(
+            [
+                self._micropython, "-X", "heapsize=512k", "-m", "sabot_simulators.rehearsal",
+                self._cable.device_tty, str(self.folder / "critical-memory"),
+            ],
+            env={**os.environ, "MICROPYPATH": path},
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def way(self) -> Transport:
+        return SerialTransport(self._cable.host_tty)
+
+    def pull(self) -> None:
+        self._cable.pulled = True
+
+    def plug(self) -> None:
+        self._cable.pulled = False
+
+    def reboot(self) -> None:
+        self._stop()
+        self._process = self._start()
+
+    def _stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        super().close()
+        self._stop()
+        self._stack.close()
+
+
+class AtUrl(Target):
+    """Whatever is behind a URL, a real board included. Nobody pulls its cable."""
+
+    hands = False
+    cables = False
+
+    def __init__(self, folder: Path, url: str) -> None:
+        super().__init__(folder)
+        self.name = url
+        self._url = url
+        self.keyring = Keyring(Path(os.environ.get("SABOT_KEYS", str(folder / "keys"))))
+
+    def way(self) -> Transport:
+        return transport(self._url)
+
+
+EMULATED: dict[str, Callable[[Path], Target]] = {
+    "in-process": InProcess, "pty": Pty, "tcp": Tcp, "usb": Usb,
+}  # fmt: skip
+NAMES = (*EMULATED, MicroPython.name)
+
+
+def eventually(what: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Wait until something is so; the time is a limit for a test that fails, not a measure."""
+    ends = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > ends:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+@contextmanager
+def closing(target: Target) -> Iterator[Target]:
+    """A target that is cleaned up."""
+    try:
+        yield target
+    finally:
+        with contextlib.suppress(AssertionError) if sys.exc_info()[0] else contextlib.nullcontext():
+            target.close()

@@ -1,0 +1,170 @@
+"""The journal: on disk or refused, once, in order, for one program at a time."""
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pytest_mock import MockerFixture
+
+from sabot_driver.errors import JournalDamaged, JournalError, JournalFull, PortBusy
+from sabot_driver.journal import NUMBERS_AT_ONCE, Journal
+from sabot_protocol.happenings import EventArrived, Gap
+
+MEMORY = b"\x01\x02\x03\x04"
+
+
+def event(n: int, boot_id: int = 1, body: bytes = b"\x01") -> tuple[bytes, EventArrived]:
+    return MEMORY, EventArrived(boot_id, n, 1000 + n, 1_800_000_000, 5, 1, 0x80, body)
+
+
+def test_what_was_appended_is_read_in_order(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j.db") as journal:
+        journal.append([event(1), event(2)], 7)
+        journal.append([event(3)], 8)
+        assert [(each.id, each.n) for each in journal.entries()] == [(1, 1), (2, 2), (3, 3)]
+        assert [each.n for each in journal.after(1)] == [2, 3]
+        assert journal.position() == (MEMORY, 1, 3)
+
+
+def test_it_is_durable_and_write_ahead(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j.db") as journal:
+        assert journal._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert journal._db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+
+
+def test_an_event_cannot_be_there_twice(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j.db") as journal:
+        journal.append([event(1)], 0)
+        with pytest.raises(JournalDamaged):
+            journal.append([event(2), event(1)], 0)
+        assert [each.n for each in journal.entries()] == [1], "all or none"
+
+
+def test_a_gap_is_a_row_and_a_position(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j.db") as journal:
+        journal.append([event(1), (MEMORY, Gap(2, 4, (1, 1), (3, 1)))], 0)
+        assert journal.position() == (MEMORY, 3, 0)
+        gap = list(journal.entries())[-1]
+        assert (gap.is_gap, gap.gap_size, gap.gap_from, gap.boot_id, gap.n) == (True, 4, (1, 1), 3, 1)
+        journal.append([(MEMORY, Gap(2, None, (0, 0), (3, 1)))], 0)
+        assert list(journal.entries())[-1].gap_size is None
+
+
+def test_it_survives_being_opened_again(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j.db", b"SERIAL01") as journal:
+        journal.append([event(1)], 0)
+        host_id = journal.host_id
+    with Journal(tmp_path / "j.db", b"SERIAL01") as journal:
+        assert journal.host_id == host_id
+        assert journal.last_id() == 1
+
+
+def test_it_belongs_to_one_device(tmp_path: Path) -> None:
+    Journal(tmp_path / "j.db", b"SERIAL01").close()
+    with pytest.raises(JournalDamaged, match="SERIAL01"):
+        Journal(tmp_path / "j.db", b"SERIAL02")
+
+
+def test_two_programs_cannot_have_it(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    program = f"""
+import sys
+from pathlib import Path
+from sabot_driver.journal import Journal
+journal = Journal(Path({str(path)!r}))
+print("held", flush=True)
+sys.stdin.read()
+"""
+    other = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline() == "held\n"
+    with pytest.raises(PortBusy, match=f"process {other.pid}"):
+        Journal(path)
+    other.kill()  # however it dies, the system lets go of its lock
+    other.wait()
+    other.stdout.close()
+    assert other.stdin is not None
+    other.stdin.close()
+    Journal(path).close()
+
+
+def test_numbers_are_never_given_twice(tmp_path: Path) -> None:
+    given: list[int] = []
+    for _ in range(3):
+        with Journal(tmp_path / "j.db") as journal:
+            numbers = journal.numbers()
+            given += [numbers.take() for _ in range(NUMBERS_AT_ONCE + 7)]
+    assert len(set(given)) == len(given)
+    assert given == sorted(given)
+
+
+def test_a_full_disk_is_named_and_nothing_half_written(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j.db") as journal:
+        journal.append([event(1)], 0)
+        pages = journal._db.execute("PRAGMA page_count").fetchone()[0]
+        journal._db.execute(f"PRAGMA max_page_count={pages}")
+        with pytest.raises(JournalFull) as full:
+            journal.append([event(n, body=bytes(2000)) for n in range(2, 40)], 0)
+        assert isinstance(full.value, OSError)
+        assert full.value.advice
+        assert journal.last_id() == 1
+        journal._db.execute("PRAGMA max_page_count=100000")
+        journal.append([event(2)], 0)
+        assert journal.last_id() == 2
+
+
+def test_numbers_last_for_a_while_on_a_full_disk(tmp_path: Path, mocker: MockerFixture) -> None:
+    with Journal(tmp_path / "j.db") as journal:
+        numbers = journal.numbers()
+        numbers.take()
+        mocker.patch.object(journal, "reserve", side_effect=JournalFull("full"))
+        given = []
+        with pytest.raises(JournalFull):
+            for _ in range(2 * NUMBERS_AT_ONCE):
+                given.append(numbers.take())
+        assert len(given) >= NUMBERS_AT_ONCE // 2
+
+
+def test_a_file_that_is_no_journal_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    path.write_bytes(b"this is no database at all, only text" * 100)
+    with pytest.raises(JournalDamaged):
+        Journal(path)
+
+
+def test_a_journal_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    Journal(path).close()
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version=99")
+    db.close()
+    with pytest.raises(JournalDamaged, match="version 99"):
+        Journal(path)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(JournalError):
+        Journal(tmp_path / "file" / "j.db")
+
+
+def test_readers_keep_their_place(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j.db") as journal:
+        assert journal.read_up_to("till") == 0
+        journal.has_read("till", 5)
+        journal.has_read("till", 6)
+        assert journal.read_up_to("till") == 6
+        assert journal.read_up_to("other") == 0
+
+
+def test_commands_and_their_ends(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j.db") as journal:
+        journal.command_given(4, 0x55, b"x", MEMORY, 1)
+        journal.command_given(5, 0x55, b"y", MEMORY, 2)
+        journal.command_ended(4, "done")
+        assert [each.outcome for each in journal.commands()] == ["done", None]
+        assert [each.number for each in journal.commands(open_only=True)] == [5]
