@@ -1,0 +1,118 @@
+"""A program that plays on whatever happens, and what must be true afterwards."""
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from sabot_driver import Client, Event, LostEvents
+from sabot_driver.errors import Refused, SabotError, Stale, WrongState
+from sabot_protocol.host.message import AnswerT, Request
+from sabot_protocol.host.messages import (
+    Back,
+    DispenseStack,
+    EndRound,
+    KeySlot,
+    OpenRound,
+    RegisterDeck,
+    Role,
+    ShoeChanged,
+    ShoeState,
+    Shuffle,
+    ShufflerState,
+)
+from sabot_simulators.ends.emulated import EmulatedDevice
+
+FLOOR_KEY = bytes(range(1, 33))
+PATIENCE_S = 60.0
+TRIES = 50
+HANDS = 2
+
+
+def set_up(client: Client) -> None:
+    """Both decks are registered; on a bad line the floor may have to show its key again."""
+    with suppress(Refused):  # it is set already
+        client.set_key(KeySlot.FLOOR, FLOOR_KEY, PATIENCE_S)
+    for deck_id, back in ((1, Back.RED), (2, Back.BLUE)):
+        for _ in range(TRIES):
+            try:
+                client.elevate(Role.FLOOR, FLOOR_KEY, 3600, PATIENCE_S)
+                client.ask(RegisterDeck(deck_id, back, int(time.time())), PATIENCE_S)
+                break
+            except WrongState:
+                break  # it is registered already
+            except SabotError:
+                client.wait_up(PATIENCE_S)
+        else:
+            raise AssertionError("the decks could not be registered")
+
+
+class Player:
+    """Plays rounds from what status and journal say, so that it can be stopped and started anywhere."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.read = 0
+        self.in_shoe = 0
+        self.refused: list[Refused] = []
+
+    def follow(self) -> None:
+        """Read what has been told since the last time: which deck is in the shoe."""
+        for event in self.client.events(self.read, timeout=0):
+            self.read = event.id
+            if isinstance(event, Event) and isinstance(event.message, ShoeChanged):
+                self.in_shoe = event.message.deck_id
+
+    def ask(self, message: Request[AnswerT]) -> None:
+        """Ask; a refusal because things have moved on is no harm."""
+        try:
+            self.client.ask(message, PATIENCE_S)
+        except (Stale, WrongState) as refused:
+            self.refused.append(refused)
+
+    def step(self, last_round: int) -> bool:
+        """Do the next thing, if there is one to do; whether the last round is over and dealt again."""
+        status = self.client.status(PATIENCE_S)
+        self.follow()
+        resting = status.shoe in (ShoeState.READY, ShoeState.ROUND_OPEN)
+        if status.round_id:
+            if resting and status.stack < HANDS:
+                self.ask(DispenseStack(status.round_id, status.stack + 1))
+            elif resting:
+                self.ask(EndRound(status.round_id))
+        elif status.shuffler == ShufflerState.IDLE and status.shoe in (ShoeState.READY, ShoeState.EMPTY):
+            self.ask(Shuffle(2 if self.in_shoe == 1 else 1))
+        elif status.shuffler == ShufflerState.STORED and status.shoe == ShoeState.READY:
+            opened = [each for each in self.client.journal.commands() if each.message == OpenRound.ID]
+            done = [OpenRound.unpack(each.body).round_id for each in opened if each.outcome == "done"]
+            next_round = max(done, default=0) + 1
+            if next_round > last_round:
+                return True
+            self.ask(OpenRound(next_round, self.in_shoe, HANDS))
+        return False
+
+
+def check(client: Client, device: EmulatedDevice, rounds: int) -> None:
+    """Every stack was dispensed once, and every event is in the journal once and in order."""
+    expected = [(each, stack) for each in range(1, rounds + 1) for stack in range(1, HANDS + 1)]
+    assert device.stacks_dispensed == expected
+    ends = time.monotonic() + PATIENCE_S
+    while client.journal.position() != (device.end.memory_id, device.end.boot_id, device.end.events.last):
+        assert time.monotonic() < ends, "events are missing from the journal"
+        time.sleep(0.01)
+    told = list(client.events(0, timeout=0))
+    assert [each for each in told if isinstance(each, LostEvents)] == []
+    numbers = [each.n for each in told if isinstance(each, Event)]
+    assert numbers == list(range(1, device.end.events.last + 1))
+    assert all(after.id > before.id for before, after in itertools.pairwise(told))
+
+
+@contextmanager
+def nothing_left_behind() -> Iterator[None]:
+    """No thread and no open file more than before."""
+    threads, files = set(threading.enumerate()), len(os.listdir("/proc/self/fd"))
+    yield
+    assert set(threading.enumerate()) - threads == set()
+    assert len(os.listdir("/proc/self/fd")) == files

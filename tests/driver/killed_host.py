@@ -1,0 +1,15 @@
+"""A table's program that plays until it is killed: URL, key folder and journal on its command line."""
+
+import sys
+from pathlib import Path
+
+from tests.driver.chaos import Player
+
+from sabot_driver import Keyring, connect
+
+with connect(sys.argv[1], keyring=Keyring(Path(sys.argv[2])), journal=Path(sys.argv[3])) as client:
+    sys.stdout.write("up\n")
+    sys.stdout.flush()
+    player = Player(client)
+    while not player.step(10**9):
+        pass

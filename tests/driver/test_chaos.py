@@ -1,0 +1,99 @@
+"""Cables cut, corrupted and delayed at random, and programs killed, while rounds are played."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.driver.chaos import Player, check, nothing_left_behind, set_up
+
+from sabot_driver import Keyring, connect
+from sabot_driver.clock import Clock
+from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.mischief import Mischief
+from sabot_simulators.ends.proxy import FaultProxy, TcpDoor, TcpPlug, TerminalDoor, TerminalPlug
+from sabot_simulators.ends.serving import Served, wire_ms
+from sabot_simulators.ends.settings import Settings
+from sabot_simulators.ends.tcp import TcpListener
+from sabot_simulators.ends.terminal import Terminal
+
+ROUNDS = 125  # of each kind: 500 in all
+RATE = 20.0  # both ends' timers run so much faster, or the lost frames would take minutes
+KILLS = 10
+
+KINDS = {
+    "lossy": {"drop": 0.02},
+    "noisy": {"corrupt": 0.03},
+    "cut": {"cut": 0.004, "drop": 0.005},
+    "all": {"drop": 0.01, "corrupt": 0.01, "delay": 0.05, "delay_s": 0.004, "cut": 0.002},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path) -> None:
+    with nothing_left_behind():
+        device = EmulatedDevice(Settings(seed=3), wire_ms(RATE))
+        served = Served(device, RATE)
+        mischief = Mischief(Random(kind))
+        if kind == "noisy":
+            terminal = Terminal()
+            served.plug(terminal)
+            proxy = FaultProxy(TerminalDoor(), TerminalPlug(terminal.path), mischief)
+        else:
+            listener = TcpListener()
+            served.listen(listener)
+            proxy = FaultProxy(TcpDoor(), TcpPlug(listener.host, listener.port), mischief)
+        with proxy:
+            path = tmp_path / "journal.db"
+            client = connect(proxy.url, keyring=Keyring(tmp_path), journal=path, clock=Clock(RATE))
+            with client:
+                for name, share in KINDS[kind].items():
+                    setattr(mischief, name, share)
+                set_up(client)
+                player = Player(client)
+                while not player.step(ROUNDS):
+                    pass
+                mischief.drop = mischief.corrupt = mischief.cut = mischief.delay = 0
+                assert player.refused == [], "a repeated command was executed again, or an answer was mixed up"
+                check(client, device, ROUNDS)
+        served.close()
+        assert served.failure is None
+    assert mischief.dropped + mischief.corrupted + mischief.cuts + mischief.delayed > 20, "it was bad"
+
+
+def test_a_host_that_is_killed_again_and_again(tmp_path: Path) -> None:
+    """The journal is complete and has nothing twice, and no stack came twice."""
+    random = Random(7)
+    device = EmulatedDevice(Settings(seed=4), wire_ms())
+    served = Served(device)
+    listener = TcpListener()
+    served.listen(listener)
+    keyring, path = Keyring(tmp_path), tmp_path / "journal.db"
+    with connect(listener.url, keyring=keyring, journal=path) as client:
+        set_up(client)
+    program = Path(__file__).with_name("killed_host.py")
+    for _ in range(KILLS):
+        host = subprocess.Popen(
+            [sys.executable, str(program), listener.url, str(tmp_path), str(path)],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.getcwd()},
+        )
+        assert host.stdout is not None
+        assert host.stdout.readline() == b"up\n"
+        time.sleep(random.uniform(0.0, 0.15))
+        host.send_signal(signal.SIGKILL)
+        host.wait()
+        host.stdout.close()
+    with connect(listener.url, keyring=keyring, journal=path) as client:
+        player = Player(client)
+        while client.status().round_id:
+            player.step(10**9)
+        rounds = max(round_id for round_id, _ in device.stacks_dispensed)
+        check(client, device, rounds)
+        assert all(each.outcome in ("done", "not_executed") for each in client.journal.commands())
+    served.close()
+    assert rounds > 1
