@@ -33,7 +33,7 @@ SHOE_STEPS = {
     "round_open": ("dispensing", "ejecting_stub", "round_void", "ready"),
     "dispensing": ("stack_waiting", "round_void"),
     "stack_waiting": ("round_open", "ready", "dispensing", "round_void"),
-    "ejecting_stub": ("empty", "round_void"),
+    "ejecting_stub": ("empty", "loading", "round_void"),
     "round_void": ("ejecting_stub", "empty", "ready"),
     "jammed": ("empty", "ready", "round_void"),
     "door_open": ("empty", "ready", "round_void"),
