@@ -37,6 +37,8 @@ class Line:
         self.journal = journal
         self.clock = clock
         self.listeners: list[Listener] = []
+        self.row_listeners: list[Callable[[], None]] = []
+        """Called when the journal has new rows, or when the line is closed; they must not wait."""
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)  # the link, or closing
         self._due = threading.Condition(self._lock)  # the keeper has something to do
@@ -90,6 +92,11 @@ class Line:
         return self.journal.after(id)
 
     @property
+    def closed(self) -> bool:
+        """Whether it is over."""
+        return self._closing
+
+    @property
     def rows(self) -> int:
         """The newest row's id."""
         with self._new_rows:
@@ -111,6 +118,7 @@ class Line:
                 thread.join(JOIN_S)
         self.transport.close()
         self._settle()
+        self._call_row_listeners()
         self.journal.close()
 
     # -- threads --------------------------------------------------------------------------------
@@ -280,7 +288,12 @@ class Line:
         with self._new_rows:
             self._rows = last_id
             self._new_rows.notify_all()
+        self._call_row_listeners()
         return True
+
+    def _call_row_listeners(self) -> None:
+        for listener in list(self.row_listeners):
+            listener()
 
 
 def settle(end: End) -> None:

@@ -1,0 +1,184 @@
+"""The asyncio client: the same core and line, awaited. Nothing here blocks the loop.
+
+    async with await aio.connect("/dev/ttyACM0") as shoe:
+        print(await shoe.status())
+        async for event in shoe.events(after=0): ...
+
+Serial ports cannot be awaited on every system, so the line's own threads do the reading, as they do for the
+blocking client; this shell only turns their futures into awaitables.
+"""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, TypeVar
+
+from sabot_driver import client as blocking
+from sabot_driver.client import CONNECT_S, TIMEOUT_S, Client, Resolved
+from sabot_driver.core import Link, Notice, Peer
+from sabot_driver.events import Event, LostEvents, read_entry
+from sabot_protocol.host import messages
+from sabot_protocol.host.message import AnswerT, Request
+from sabot_protocol.host.messages import Elevated, Identity, KeySlot, Role, StatusReport
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """One device, from a program with an event loop. Made by ``connect``."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        # one thread, so that what is asked in order is sent in order
+        self._hand = ThreadPoolExecutor(1, "sabot-asyncio")
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the device."""
+        await asyncio.to_thread(self._client.close)
+        self._hand.shutdown()
+
+    @property
+    def identity(self) -> Identity:
+        """What the device said of itself."""
+        return self._client.identity
+
+    @property
+    def simulator(self) -> bool:
+        """Whether the device says that it is emulated."""
+        return self._client.simulator
+
+    @property
+    def link(self) -> Link:
+        """How things stand now."""
+        return self._client.link
+
+    @property
+    def peer(self) -> Peer | None:
+        """The device as it proved itself."""
+        return self._client.peer
+
+    @property
+    def resolved(self) -> list[Resolved]:
+        """Commands that an earlier run left open, as the device's ledger has them."""
+        return self._client.resolved
+
+    @property
+    def blocking(self) -> Client:
+        """The blocking client of the same line, for other threads."""
+        return self._client
+
+    async def _do(self, what: Callable[..., T], *values: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._hand, what, *values)
+
+    async def ask(self, message: Request[AnswerT], timeout: float = TIMEOUT_S) -> AnswerT:
+        """As ``Client.ask``. A task that is cancelled stops waiting; the link goes on.
+
+        A command cancelled while it is under way may be executed; its record in the journal stays open and
+        ``resolve`` tells its end.
+        """
+        asking = asyncio.ensure_future(self._do(self._client.begin, message, timeout))
+        try:
+            number, future = await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            asking.add_done_callback(self._drop)
+            raise
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            self._hand.submit(self._client.abandon, number)
+            raise
+
+    def _drop(self, asking: "asyncio.Future[Any]") -> None:
+        if not asking.cancelled() and asking.exception() is None:
+            self._hand.submit(self._client.abandon, asking.result()[0])
+
+    async def status(self, timeout: float = TIMEOUT_S) -> StatusReport:
+        """How the device is."""
+        return await self.ask(messages.Status(), timeout)
+
+    async def elevate(
+        self, role: Role, key: bytes, seconds: int = 600, timeout: float = TIMEOUT_S
+    ) -> Elevated:
+        """As ``Client.elevate``."""
+        return await asyncio.to_thread(self._client.elevate, role, key, seconds, timeout)
+
+    async def set_key(self, slot: KeySlot, key: bytes, timeout: float = TIMEOUT_S) -> None:
+        """As ``Client.set_key``."""
+        await asyncio.to_thread(self._client.set_key, slot, key, timeout)
+
+    async def resolve(self, number: int, timeout: float = TIMEOUT_S) -> Resolved:
+        """As ``Client.resolve``."""
+        return await asyncio.to_thread(self._client.resolve, number, timeout)
+
+    async def wait_up(self, timeout: float = CONNECT_S) -> None:
+        """As ``Client.wait_up``."""
+        await asyncio.to_thread(self._client.wait_up, timeout)
+
+    def listen(self, listener: Callable[[Notice], None]) -> Callable[[], None]:
+        """Have a function called in the loop with every ``Notice``; the function returned ends that."""
+        loop = asyncio.get_running_loop()
+        return self._client.listen(lambda notice: _in_loop(loop, listener, notice))
+
+    async def events(
+        self, after: int | None = None, reader: str | None = None, timeout: float | None = None
+    ) -> "AsyncIterator[Event | LostEvents]":
+        """As ``Client.events``, awaited."""
+        line = self._client.line
+        loop = asyncio.get_running_loop()
+        news = asyncio.Event()
+
+        def tell() -> None:
+            _in_loop(loop, news.set)
+
+        line.row_listeners.append(tell)
+        try:
+            at = line.rows if after is None else after
+            if reader is not None:
+                at = await self._do(line.journal.read_up_to, reader)
+            while True:
+                news.clear()
+                if line.rows > at:
+                    for row in await self._do(line.journal.after, at):
+                        yield read_entry(row)
+                        at = row.id
+                        if reader is not None:
+                            await self._do(line.journal.has_read, reader, at)
+                    continue
+                if line.closed:
+                    return
+                try:
+                    await asyncio.wait_for(news.wait(), timeout)
+                except TimeoutError:
+                    return
+        finally:
+            line.row_listeners.remove(tell)
+
+
+def _in_loop(loop: asyncio.AbstractEventLoop, what: Callable[..., object], *values: object) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(what, *values)
+
+
+async def connect(url: str, **named: Any) -> AsyncClient:
+    """As ``sabot_driver.connect``, awaited; cancelled, it closes what it has opened by then."""
+    connecting = asyncio.ensure_future(asyncio.to_thread(functools.partial(blocking.connect, url, **named)))
+    try:
+        return AsyncClient(await asyncio.shield(connecting))
+    except asyncio.CancelledError:
+        connecting.add_done_callback(_close)
+        raise
+
+
+def _close(connecting: "asyncio.Future[Client]") -> None:
+    if not connecting.cancelled() and connecting.exception() is None:
+        connecting.result().close()
