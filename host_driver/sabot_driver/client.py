@@ -263,7 +263,7 @@ def connect(
     key: bytes | None = None,
     serial: bytes | None = None,
     owner: bool = True,
-    journal: Path | Journal | None = None,
+    journal: Path | Journal | Callable[[bytes], Path] | None = None,
     keyring: Keyring | None = None,
     timeout: float = CONNECT_S,
     clock: Clock | None = None,
@@ -272,9 +272,9 @@ def connect(
     """Open a device and prove each other; a client whose link is up.
 
     ``key`` is the device's key; without it the keyring has it by serial number. ``journal`` is where events
-    go: a file, or None for one in memory, which forgets with the program. An emulated device that
-    is new is given a key; a real one says NotProvisioned. Whatever is wrong is raised within ``timeout`` by
-    its name.
+    go: a file, what gives one by serial number, or None for one in memory, which forgets with the program.
+    An emulated device that is new is given a key; a real one says NotProvisioned. Whatever is wrong is raised
+    within ``timeout`` by its name.
     """
     clock = clock or Clock()
     way = way or transport(url)
@@ -284,10 +284,10 @@ def connect(
         if serial is not None and identity.serial != serial:
             raise WrongDevice(f"{url}: this is {_text(identity.serial)}, not {_text(serial)}")
         key = key or _find_key(asking, url, identity, keyring)
-    book = journal if isinstance(journal, Journal) else Journal(journal, identity.serial)
-    core = Core(
-        url, key, identity.serial, book, began, owner=owner, utc_us=clock.utc_us, random=os.urandom
-    )
+    if not isinstance(journal, Journal):
+        journal = Journal(journal(identity.serial) if callable(journal) else journal, identity.serial)
+    book = journal
+    core = Core(url, key, identity.serial, book, began, owner=owner, utc_us=clock.utc_us, random=os.urandom)
     line = Line(core, way, book, clock)
     line.start()
     client = Client(line, identity, owner)

@@ -220,9 +220,7 @@ class Journal:
 
     def after(self, id: int, limit: int = PAGE) -> list[Entry]:
         """The rows after one, in order."""
-        rows = self._all(
-            f"SELECT id, {_COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?", (id, limit)
-        )
+        rows = self._all(f"SELECT id, {_COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?", (id, limit))
         return [_entry(*row) for row in rows]
 
     def last_id(self) -> int:
@@ -263,8 +261,7 @@ class Journal:
         """Commands in the order they were given; or those whose end is not known here."""
         where = "WHERE outcome IS NULL " if open_only else ""
         rows = self._all(
-            "SELECT number, message, body, memory_id, at_us, outcome FROM commands "
-            f"{where}ORDER BY number",
+            f"SELECT number, message, body, memory_id, at_us, outcome FROM commands {where}ORDER BY number",
             (),
         )
         return [Command(*row) for row in rows]

@@ -80,7 +80,8 @@ def test_a_tcp_port_nobody_listens_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "nonsense://x", "socket://nowhere", "socket://h:port", "usb://X?seed=1", "usb://X?backend=none"]
+    "url",
+    ["", "nonsense://x", "socket://nowhere", "socket://h:port", "usb://X?seed=1", "usb://X?backend=none"],
 )
 def test_a_url_nothing_can_open(url: str) -> None:
     with pytest.raises(BadUrl) as error:

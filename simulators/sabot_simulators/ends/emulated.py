@@ -7,7 +7,6 @@ Two clocks: the mechanism lives in virtual microseconds, which may run at any sp
 milliseconds of whoever serves it, because the host at its other end has timers too.
 """
 
-import os
 from random import Random, SystemRandom
 
 from sabot_firmware import hardware
@@ -44,7 +43,10 @@ class EmulatedDevice(Executor):
         """The truth about stacks: (round, stack) for each that was really dealt, over all boots."""
         self.reported = 0
         """Events made, over all boots."""
-        self._random: Random = SystemRandom() if settings.seed is None else Random(settings.seed)
+        # one each, so that a frame sent again or a height read once more does not change the next shuffle
+        self._random = _random(settings.seed, "mechanism")
+        self._draws = _random(settings.seed, "shuffles")
+        self._wire = _random(settings.seed, "wire")
         self.machine = Machine(self._random, settings.faults)
         self.machine.on_edge = self._note
         self._edges: list[tuple[int, int, int]] = []
@@ -56,10 +58,15 @@ class EmulatedDevice(Executor):
         settings = self.settings
         flags = SIMULATOR if settings.seed is None else SIMULATOR | TEST_RNG
         identity = Identity(settings.serial, "Sabot simulator", "0.1.0", flags)
-        draw = os.urandom if settings.seed is None else self._random.randbytes
-        self.core = Core(self.machine, self._random.randrange, self._report, self._utc_s)
+        self.core = Core(self.machine, self._draws.randrange, self._report, self._utc_s)
         self.end = DeviceEnd(
-            identity, self.memory, self, draw, now_ms, reason, event_capacity=settings.events_kept
+            identity,
+            self.memory,
+            self,
+            self._wire.randbytes,
+            now_ms,
+            reason,
+            event_capacity=settings.events_kept,
         )
         self.reported += 1
 
@@ -173,6 +180,11 @@ class EmulatedDevice(Executor):
                 return False
             self.machine.agenda.advance(max(next_us, self.now_us))
         return True
+
+
+def _random(seed: int | None, purpose: str) -> Random:
+    """A stream of its own for each purpose; the system's, where nothing has to be repeatable."""
+    return SystemRandom() if seed is None else Random(f"{seed} {purpose}")
 
 
 class People:

@@ -1,0 +1,1 @@
+"""The ``sabot`` command: a thin client of the driver."""

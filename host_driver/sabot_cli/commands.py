@@ -1,0 +1,339 @@
+"""The commands that ask, watch and set up."""
+
+import contextlib
+import dataclasses
+import os
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+import click
+from rich.table import Table as Shown
+
+from sabot_cli.device import Chosen, State, device_options, find, json_option, opened
+from sabot_cli.output import AMBIGUOUS, IN_PROGRESS, NO_DEVICE, OK, Output, exit_code, utc
+from sabot_driver import Client, Event, LostEvents, Notice
+from sabot_driver.asking import Asking
+from sabot_driver.clock import Clock
+from sabot_driver.discovery import find_devices
+from sabot_driver.errors import KeyMissing, SabotError
+from sabot_driver.keyring import read_key, write_key
+from sabot_driver.places import TableEntry
+from sabot_driver.transports import transport
+from sabot_protocol.host.message import astuple
+from sabot_protocol.host.messages import (
+    ClockQuality,
+    DeckCounted,
+    Fault,
+    FaultRaised,
+    IdentityFlag,
+    KeySlot,
+    Role,
+    ShoeState,
+    Shuffle,
+    ShufflerChanged,
+    ShufflerState,
+    StatusFlag,
+    StatusReport,
+)
+from sabot_protocol.session import KEY_SIZE
+
+ELEVATED_S = 3600
+SHUFFLE_S = 180.0
+
+pass_state = click.make_pass_decorator(State)
+
+
+@click.command()
+@json_option
+@click.option("--device", "urls", metavar="URL", multiple=True, help="ask here too (repeatable)")
+@pass_state
+def devices(state: State, urls: tuple[str, ...]) -> int:
+    """Find devices on this computer, and ask each who it is."""
+    output = state.output
+    found = find_devices() + find_devices(list(urls))
+    for entry in state.places.tables().values():
+        if entry.url not in [each.url for each in found]:
+            found += find_devices([entry.url])
+    for each in found:
+        about = each.identity
+        if about is None:
+            assert each.error is not None
+            output.tell(
+                "device",
+                f"{each.url}  [red]{each.error}[/red]",
+                url=each.url,
+                serial=None,
+                error=type(each.error).__name__,
+                message=str(each.error),
+                advice=each.error.advice,
+            )
+            continue
+        serial = about.serial.decode("ascii", "replace")
+        label = "[bold yellow]SIMULATOR[/bold yellow]  " if each.simulator else ""
+        new = "" if about.flags & IdentityFlag.PROVISIONED else ", new: it has no key yet"
+        output.tell(
+            "device",
+            f"{label}{each.url}  {serial}  {about.model} {about.version}{new}",
+            url=each.url,
+            serial=serial,
+            model=about.model,
+            version=about.version,
+            protocol=[about.major, about.minor],
+            provisioned=bool(about.flags & IdentityFlag.PROVISIONED),
+            simulator=each.simulator,
+        )
+    if not found:
+        output.tell("none", "No device was found. Check cable and power; 'sabot doctor' looks further.")
+        return NO_DEVICE
+    return OK
+
+
+def named(kind: type[Enum], number: int) -> str:
+    """An enum's member by its number, or the number."""
+    return {each.value: each.name.lower() for each in kind}.get(number, str(number))
+
+
+def status_fields(status: StatusReport) -> dict[str, Any]:
+    """A status as JSON has it."""
+    return {
+        "shuffler": named(ShufflerState, status.shuffler),
+        "shoe": named(ShoeState, status.shoe),
+        "fault": named(Fault, status.fault) if status.fault else None,
+        "round_id": status.round_id or None,
+        "stack": status.stack if status.round_id else None,
+        "round_open": bool(status.flags & StatusFlag.ROUND_OPEN),
+        "owned": bool(status.flags & StatusFlag.OWNED),
+        "clock": named(ClockQuality, status.clock),
+        "utc_s": status.utc_s or None,
+        "uptime_s": status.uptime_s,
+    }
+
+
+def tell_status(output: Output, client: Client, status: StatusReport) -> None:
+    """A status, for a person or a program."""
+    fields = status_fields(status)
+    shown = None
+    if not output.as_json:
+        shown = Shown(show_header=False, box=None, pad_edge=False)
+        for name, value in fields.items():
+            words = "-" if value is None else str(value).replace("_", " ")
+            shown.add_row(
+                name.replace("_", " "), f"[red]{words}[/red]" if name == "fault" and value else words
+            )
+        output.console.print(shown)
+    serial = client.identity.serial.decode("ascii", "replace")
+    output.tell("status", None, serial=serial, **fields)
+
+
+@click.command()
+@device_options
+@pass_state
+def status(state: State, /, **options: Any) -> int:
+    """How a device is at this moment, as an observer."""
+    with opened(state, Chosen(**options), owner=False) as client:
+        tell_status(state.output, client, client.status(options["timeout"]))
+    return OK
+
+
+def event_fields(event: Event | LostEvents) -> dict[str, Any]:
+    """An event as JSON has it."""
+    if isinstance(event, LostEvents):
+        return {
+            "name": event.name,
+            "reason": event.reason.name.lower(),
+            "size": event.size,
+            "after": list(event.after),
+            "before": list(event.before),
+        }
+    fields: dict[str, Any] = {}
+    if event.message is not None:
+        names = [each.name for each in dataclasses.fields(event.message)]  # type: ignore[arg-type]
+        fields = dict(zip(names, map(_plain, astuple(event.message)), strict=True))
+    return {
+        "name": event.name,
+        "boot": event.boot_id,
+        "n": event.n,
+        "ticks_ms": event.ticks_ms,
+        "device_utc": None if event.at is None else utc(event.at),
+        "clock": event.quality.name.lower(),
+        "fields": fields,
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return (value.name or str(value.value)).lower()
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def tell_event(output: Output, event: Event | LostEvents) -> None:
+    """One event, for a person or a program."""
+    fields = event_fields(event)
+    if isinstance(event, LostEvents):
+        size = "an unknown number of" if event.size is None else str(event.size)
+        output.tell("device_event", f"[red]{size} events are lost ({fields['reason']})[/red]", **fields)
+        return
+    moment = (event.at or event.received).astimezone().strftime("%H:%M:%S")
+    words = " ".join(f"{name}={value}" for name, value in fields["fields"].items())
+    style = "red" if isinstance(event.message, FaultRaised) else "bold"
+    output.tell(
+        "device_event",
+        f"{moment}  {event.boot_id}/{event.n:<5} [{style}]{event.name}[/{style}] {words}",
+        **fields,
+    )
+
+
+@click.command()
+@device_options
+@click.option("--seconds", type=float, default=None, help="stop after so long; without it, Ctrl-C does")
+@click.option("--all", "everything", is_flag=True, help="begin with what the device still has")
+@pass_state
+def watch(state: State, /, seconds: float | None, everything: bool, **options: Any) -> int:
+    """Show events as they come, as an observer."""
+    output = state.output
+    began = datetime.now().astimezone()
+    with opened(state, Chosen(**options), owner=False) as client:
+        client.listen(lambda notice: _tell_notice(output, notice))
+        tell_status(output, client, client.status(options["timeout"]))
+        after = 0 if everything else client.line.rows
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                left = None
+                if seconds is not None:
+                    left = seconds - (datetime.now().astimezone() - began).total_seconds()
+                    if left <= 0:
+                        break
+                for event in client.events(after, timeout=1.0 if left is None else min(left, 1.0)):
+                    after = event.id
+                    tell_event(output, event)
+    return OK
+
+
+def _tell_notice(output: Output, notice: Notice) -> None:
+    output.tell("link", f"[dim]{notice.text}[/dim]", kind=notice.kind, text=notice.text)
+
+
+def raise_floor(state: State, client: Client, timeout: float, floor_key: str | None) -> None:
+    """The floor stands at the table: by its key file, or by one of our own on an emulated device."""
+    serial = client.identity.serial
+    if floor_key is not None:
+        key = read_key(_path(floor_key))
+    elif client.simulator:
+        path = state.places.floor_key(serial)
+        key = read_key(path) if path.exists() else os.urandom(KEY_SIZE)
+        try:
+            client.set_key(KeySlot.FLOOR, key, timeout)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_key(path, key)
+        except SabotError:
+            if not path.exists():
+                raise
+    else:
+        raise KeyMissing("registering decks takes the floor", "Give the floor's key file: --floor-key FILE.")
+    client.elevate(Role.FLOOR, key, ELEVATED_S, timeout)
+
+
+def _path(text: str) -> Any:
+    from pathlib import Path
+
+    return Path(text)
+
+
+@click.command()
+@device_options
+@click.argument("deck_id", type=click.IntRange(1, 0xFFFFFFFF))
+@pass_state
+def shuffle(state: State, /, deck_id: int, **options: Any) -> int:
+    """Have the deck in the tray shuffled, and wait for its count."""
+    output = state.output
+    with opened(state, Chosen(**options), owner=True) as client:
+        now = client.status(options["timeout"])
+        if now.flags & StatusFlag.ROUND_OPEN and now.shuffler != ShufflerState.IDLE:
+            output.tell("busy", "A round is open and the shuffler half is busy.", **status_fields(now))
+            return IN_PROGRESS
+        here = client.line.rows
+        begun = client.ask(Shuffle(deck_id), options["timeout"])
+        output.tell(
+            "shuffle_begun", f"shuffle {begun.shuffle_id} begun", shuffle_id=begun.shuffle_id, deck_id=deck_id
+        )
+        with output.console.status("shuffling") if not output.as_json else contextlib.nullcontext():
+            for event in client.events(here, timeout=SHUFFLE_S):
+                told = event.message if isinstance(event, Event) else None
+                if isinstance(told, DeckCounted) and told.shuffle_id == begun.shuffle_id:
+                    right = told.count == told.expected
+                    colour = "green" if right else "red"
+                    output.tell(
+                        "shuffle",
+                        f"[{colour}]{told.count} of {told.expected} cards[/{colour}]",
+                        shuffle_id=told.shuffle_id,
+                        deck_id=deck_id,
+                        count=told.count,
+                        expected=told.expected,
+                    )
+                    return OK if right else 5
+                if isinstance(told, FaultRaised):
+                    tell_event(output, event)
+                    return 7
+                if isinstance(told, ShufflerChanged) and told.state is ShufflerState.IDLE:
+                    break
+    output.tell("shuffle", "[red]The count was not proved.[/red]", deck_id=deck_id, count=None, expected=52)
+    return 5
+
+
+@click.group()
+def table() -> None:
+    """Names for the tables of this computer."""
+
+
+@table.command("list")
+@json_option
+@pass_state
+def table_list(state: State) -> int:
+    """Every table that is set up."""
+    for entry in state.places.tables().values():
+        state.output.tell(
+            "table",
+            f"{entry.name}  {entry.url}  {entry.serial or ''}",
+            name=entry.name,
+            url=entry.url,
+            serial=entry.serial,
+        )
+    return OK
+
+
+@table.command("set")
+@device_options
+@click.argument("name")
+@pass_state
+def table_set(state: State, /, name: str, **options: Any) -> int:
+    """Give a device a name; from then on only that device is taken for it."""
+    entry = find(state, Chosen(**options))
+    with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
+        about = asking.identify()
+    serial = about.serial.decode("ascii", "replace")
+    state.places.set_table(TableEntry(name, entry.url, serial))
+    state.output.tell("table", f"{name} is {serial} at {entry.url}", name=name, url=entry.url, serial=serial)
+    return OK
+
+
+@click.command()
+@device_options
+@pass_state
+def provision(state: State, /, **options: Any) -> int:
+    """Give a new device its key, over a cable you trust, and keep it here."""
+    entry = find(state, Chosen(**options))
+    with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
+        about = asking.identify()
+        state.output.simulator = bool(about.flags & IdentityFlag.SIMULATOR)
+        key = state.places.keyring.find(about.serial) or os.urandom(KEY_SIZE)
+        path = state.places.keyring.keep(about.serial, key)  # kept first: a key only the device has is lost
+        asking.provision(about.serial, key)
+    serial = about.serial.decode("ascii", "replace")
+    state.output.tell(
+        "provisioned", f"{serial} has its key; it is kept in {path}", serial=serial, key_file=str(path)
+    )
+    return OK
+
+
+__all__ = ["AMBIGUOUS", "devices", "exit_code", "provision", "shuffle", "status", "table", "watch"]

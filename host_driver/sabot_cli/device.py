@@ -1,0 +1,146 @@
+"""Which device a command means, and opening it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+import click
+
+from sabot_cli.output import Output
+from sabot_driver import Client, connect
+from sabot_driver.clock import Clock
+from sabot_driver.discovery import find_devices, the_one
+from sabot_driver.errors import BadUrl
+from sabot_driver.places import Places, TableEntry
+from sabot_driver.tap import Tap
+from sabot_driver.transports import Transport, transport
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class State:
+    """What all commands share."""
+
+    output: Output
+    places: Places
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The options of one command that say which device, and how it is spoken to."""
+
+    device: str | None
+    table: str | None
+    capture: Path | None
+    timeout: float
+
+
+def device_options(command: F) -> F:
+    """``--device``, ``--table``, ``--capture``, ``--timeout`` and ``--json`` for a command."""
+    options = [
+        click.option("--device", "device", metavar="URL", help="port, socket://, usb://SERIAL or sim://"),
+        click.option("--table", metavar="NAME", help="a table of this computer: see 'sabot table list'"),
+        click.option("--capture", type=click.Path(path_type=Path), help="write every frame to a pcapng file"),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(0.1, 600),
+            default=10.0,
+            show_default=True,
+            metavar="S",
+            help="the longest wait for one answer",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return json_option(command)
+
+
+def json_option(command: F) -> F:
+    """``--json`` for a command."""
+
+    def chosen(context: click.Context, _: click.Parameter, value: bool) -> bool:
+        state: State = context.obj
+        state.output.as_json = value
+        return value
+
+    option = click.option(
+        "--json",
+        is_flag=True,
+        expose_value=False,
+        callback=chosen,
+        is_eager=True,
+        help="one JSON object a line",
+    )
+    return option(command)
+
+
+def find(state: State, chosen: Chosen) -> TableEntry:
+    """Where the device is: as told, by the table's name, or the only one there is."""
+    if chosen.device is not None and chosen.table is not None:
+        raise click.UsageError("--device and --table exclude each other")
+    if chosen.device is not None:
+        return TableEntry("", chosen.device)
+    if chosen.table is not None:
+        return state.places.table(chosen.table)
+    return TableEntry("", the_one(find_devices()).url)
+
+
+def is_emulator(url: str) -> bool:
+    """Whether a URL makes an emulated device, whose settings are in its query."""
+    parts = urlsplit(url)
+    return parts.scheme == "sim" or (parts.scheme == "usb" and "backend=sim" in parts.query)
+
+
+def with_settings(url: str, settings: list[tuple[str, str]]) -> str:
+    """A URL of an emulated device with more settings."""
+    if not settings:
+        return url
+    if not is_emulator(url):
+        raise click.UsageError("--seed and --fault are for an emulated device (--device sim://)")
+    return url + ("&" if urlsplit(url).query else "?") + urlencode(settings, safe="@:")
+
+
+@contextmanager
+def opened(
+    state: State, chosen: Chosen, *, owner: bool, settings: list[tuple[str, str]] | None = None
+) -> Iterator[Client]:
+    """The device, for as long as the command needs it; labelled SIMULATOR if it is one."""
+    entry = find(state, chosen)
+    url = with_settings(entry.url, settings or [])
+    serial = None if entry.serial is None else entry.serial.encode("ascii")
+    with ExitStack() as stack:
+        way: Transport = transport(url)
+        if chosen.capture is not None:
+            try:
+                stream = stack.enter_context(chosen.capture.open("wb"))
+            except OSError as error:
+                raise BadUrl(f"{chosen.capture}: {error}", "Name a file that can be written.") from error
+            way = Tap(way, stream, Clock.utc_us)
+        journal = _journal(state, url) if owner else None
+        client = stack.enter_context(
+            connect(
+                url,
+                serial=serial,
+                owner=owner,
+                keyring=state.places.keyring,
+                timeout=chosen.timeout,
+                way=way,
+                journal=journal,
+            )
+        )
+        state.output.simulator = client.simulator
+        if not state.output.as_json:
+            label = "[bold yellow]SIMULATOR[/bold yellow]  " if client.simulator else ""
+            about = client.identity
+            serial_text = about.serial.decode("ascii", "replace")
+            state.output.console.print(f"{label}{about.model} {about.version}, {serial_text}, at {url}")
+        yield client
+
+
+def _journal(state: State, url: str) -> "Callable[[bytes], Path] | None":
+    """The journal on disk, but for an emulated device that lives only in this process."""
+    return None if is_emulator(url) else state.places.journal

@@ -1,0 +1,86 @@
+"""What the command line says: for a person, or one JSON object a line."""
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from sabot_driver.errors import (
+    AmbiguousDevice,
+    DeviceFaulted,
+    DeviceTimeout,
+    JournalDamaged,
+    KeyExposed,
+    KeyMissing,
+    LinkLost,
+    NoDevice,
+    NotProvisioned,
+    OwnerHeld,
+    PortBusy,
+    PortDenied,
+    SabotError,
+    VersionMismatch,
+    WrongDevice,
+)
+
+SCHEMA = 1
+"""The version of the JSON objects; it rises when a field changes its meaning or goes away."""
+
+OK, FAILED, USAGE, NO_DEVICE, AMBIGUOUS, NOT_VERIFIED, IN_PROGRESS, FAULT = 0, 1, 2, 3, 4, 5, 6, 7
+
+_CODES: tuple[tuple[tuple[type[SabotError], ...], int], ...] = (
+    ((AmbiguousDevice,), AMBIGUOUS),
+    ((WrongDevice, NotProvisioned, KeyMissing, KeyExposed, VersionMismatch, JournalDamaged), NOT_VERIFIED),
+    ((OwnerHeld,), IN_PROGRESS),
+    ((DeviceFaulted,), FAULT),
+    ((NoDevice, PortBusy, PortDenied, LinkLost, DeviceTimeout), NO_DEVICE),
+)
+
+
+def exit_code(error: SabotError) -> int:
+    """The exit code that stands for an error."""
+    for kinds, code in _CODES:
+        if isinstance(error, kinds):
+            return code
+    return FAILED
+
+
+class Output:
+    """Where a command's words go. Colour only on a terminal."""
+
+    def __init__(self, as_json: bool = False) -> None:
+        self.as_json = as_json
+        self.simulator: bool | None = None
+        """Whether the device is emulated, once that is known; it is then said in every object."""
+        self.console = Console(highlight=False, soft_wrap=True)
+        self.errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def tell(self, event: str, text: str | None = None, /, **fields: Any) -> None:
+        """Say something: the object in JSON, or the words (rich markup) to a person."""
+        if self.as_json:
+            said: dict[str, Any] = {"v": SCHEMA, "event": event, "at": utc(datetime.now(UTC))}
+            if self.simulator is not None:
+                said["simulator"] = self.simulator
+            sys.stdout.write(json.dumps({**said, **fields}, ensure_ascii=False) + "\n")
+            sys.stdout.flush()
+        elif text is not None:
+            self.console.print(text)
+
+    def error(self, error: SabotError) -> int:
+        """Say what went wrong and what to do; the exit code."""
+        code = exit_code(error)
+        if self.as_json:
+            self.tell("error", error=type(error).__name__, message=str(error), advice=error.advice, exit=code)
+        else:
+            self.errors.print(f"[red]{escape(str(error))}[/red]")
+            if error.advice:
+                self.errors.print(escape(error.advice))
+        return code
+
+
+def utc(moment: datetime) -> str:
+    """A moment as JSON has it: ISO 8601, UTC, milliseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,388 @@
+"""``sabot play``: two decks registered, shuffled, rounds dealt, and what was proved of them."""
+
+import functools
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.markup import escape
+
+from sabot_cli.output import FAULT, OK, Output
+from sabot_driver import Client, Event, LostEvents
+from sabot_driver.errors import DeviceTimeout, SabotError, WrongState
+from sabot_protocol.host.messages import (
+    Back,
+    ClearFault,
+    DeckCounted,
+    DispenseStack,
+    EndRound,
+    Fault,
+    FaultCleared,
+    FaultRaised,
+    OpenRound,
+    RegisterDeck,
+    RemoveDeck,
+    RoundEnded,
+    RoundVoided,
+    ShoeChanged,
+    ShoeState,
+    Shuffle,
+    ShufflerChanged,
+    ShufflerState,
+    StackDispensed,
+    Verdict,
+)
+
+WAIT_S = 180.0  # the longest any motion of the machine may take before something is said
+CLEAR_S = 60.0  # how long people have to empty a half
+NAMES = {Back.RED: "RED", Back.BLUE: "BLUE"}
+CARDS_A_STACK = 3
+DECK = 52
+RESTING = (ShoeState.READY, ShoeState.ROUND_OPEN)
+
+
+class TableStopped(SabotError):
+    """The table cannot go on by itself."""
+
+    advice = "Look at the machine; 'sabot status' says how it is, 'sabot watch' what it reports."
+
+
+@dataclass
+class Deck:
+    """A deck at the table, as far as the events have told."""
+
+    deck_id: int
+    back: Back
+    shuffle_id: int | None = None
+    count: int | None = None
+    """How many cards the newest shuffle proved; None if it proved none."""
+    in_machine: bool = False
+
+
+@dataclass
+class Played:
+    """One round, as the device told it."""
+
+    round_id: int
+    deck: Deck
+    stacks: list[int] = field(default_factory=list)
+    ended: RoundEnded | None = None
+    void_reason: str | None = None
+    shuffle_id: int | None = None
+
+
+class Table:
+    """A game in progress: what the events have said so far, and the next thing to do."""
+
+    def __init__(self, client: Client, output: Output, timeout: float, patience_s: float = WAIT_S) -> None:
+        self.client = client
+        self.output = output
+        self.timeout = timeout
+        self.patience_s = patience_s
+        self.decks: dict[int, Deck] = {}
+        self.shoe = ShoeState.STARTING
+        self.shuffler = ShufflerState.STARTING
+        self.in_shoe: int = 0
+        self.in_shuffler: int = 0
+        self.faults: list[FaultRaised] = []
+        self.faults_seen: Counter[str] = Counter()
+        self.shuffles = 0
+        self.proved = 0
+        self.lost = 0
+        self.round: Played | None = None
+        self.last_round = 0
+        self.last_deck = 0
+        self._at = 0
+        self._boot = client.peer.boot_id if client.peer is not None else 0
+        self._read_past()
+
+    # -- what was told --------------------------------------------------------------------------
+
+    def _read_past(self) -> None:
+        """Decks and rounds of this device's boot that an earlier run of ours has on record."""
+        for event in self.client.events(0, timeout=0.2):
+            self._at = event.id
+            self._heard(event)
+        for command in self.client.journal.commands():
+            if command.outcome != "done":
+                continue
+            if command.message == RegisterDeck.ID:
+                made = RegisterDeck.unpack(command.body)
+                self.decks.setdefault(made.deck_id, Deck(made.deck_id, made.back))
+            elif command.message == RemoveDeck.ID:
+                self.decks.pop(RemoveDeck.unpack(command.body).deck_id, None)
+            elif command.message == OpenRound.ID:
+                self.last_round = max(self.last_round, OpenRound.unpack(command.body).round_id)
+
+    def wait(self, done: Callable[[], bool], what: str) -> None:
+        """Follow events until something is so; TableStopped if it is not in a good while."""
+        ends = time.monotonic() + self.patience_s
+        while not done():
+            heard = False
+            for event in self.client.events(self._at, timeout=min(1.0, max(ends - time.monotonic(), 0.01))):
+                heard = True
+                self._at = event.id
+                self._heard(event)
+                if done():
+                    return
+            if not heard and time.monotonic() > ends:
+                raise TableStopped(f"waited {self.patience_s:.0f} s for {what}; the shoe is {self.shoe.name}")
+
+    def _heard(self, event: Event | LostEvents) -> None:
+        if isinstance(event, LostEvents):
+            self.lost += event.size or 1
+            return
+        told = event.message
+        if isinstance(told, ShoeChanged):
+            self._shoe_changed(told)
+        elif isinstance(told, ShufflerChanged):
+            self.shuffler = told.state
+            self.in_shuffler = told.deck_id if told.state is not ShufflerState.IDLE else 0
+        elif isinstance(told, DeckCounted):
+            self.shuffles += 1
+            self.proved += told.count == told.expected
+            deck = self.decks.get(told.deck_id)
+            if deck is not None:
+                deck.count, deck.shuffle_id = told.count, told.shuffle_id
+        elif isinstance(told, StackDispensed) and self.round is not None:
+            self.round.stacks.append(told.cards)
+        elif isinstance(told, RoundEnded) and self.round is not None:
+            self.round.ended = told
+        elif isinstance(told, RoundVoided) and self.round is not None:
+            self.round.void_reason = told.reason.name.lower()
+        elif isinstance(told, FaultRaised):
+            self.faults.append(told)
+            self.faults_seen[told.fault.name.lower()] += 1
+            self._tell_fault(told)
+        elif isinstance(told, FaultCleared):
+            self.faults = [each for each in self.faults if each.fault is not told.fault]
+
+    def _shoe_changed(self, told: ShoeChanged) -> None:
+        self.shoe = told.state
+        self.in_shoe = 0 if told.state is ShoeState.EMPTY else told.deck_id
+
+    def _tell_fault(self, told: FaultRaised) -> None:
+        name, place = told.fault.name.lower(), told.place.name.lower()
+        words = f"[red]stopped[/red] at {place}: {name.replace('_', ' ')}"
+        self.output.tell(
+            "fault",
+            words + (f". {escape(told.steps)}" if told.steps else ""),
+            fault=name,
+            place=place,
+            cards=told.cards,
+            steps=told.steps,
+        )
+
+    # -- what is done ---------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Register what is missing, and have both decks shuffled."""
+        have = {deck.back for deck in self.decks.values()}
+        for back in (Back.RED, Back.BLUE):
+            if back not in have:
+                self._register(back)
+        self.feed()
+        self.wait(lambda: self._both_in() or bool(self.faults), "both decks to be shuffled")
+
+    def _register(self, back: Back) -> None:
+        deck_id = max(self.decks, default=self.last_deck_id()) + 1
+        self.client.ask(RegisterDeck(deck_id, back, int(time.time())), self.timeout)
+        self.decks[deck_id] = Deck(deck_id, back)
+        self.output.tell(
+            "deck", f"{NAMES[back]} is registered as deck {deck_id}", deck=NAMES[back], deck_id=deck_id
+        )
+
+    def last_deck_id(self) -> int:
+        """The highest deck number ever given here."""
+        given = [
+            RegisterDeck.unpack(each.body).deck_id
+            for each in self.client.journal.commands()
+            if each.message == RegisterDeck.ID and each.outcome == "done"
+        ]
+        return max(given, default=0)
+
+    def _both_in(self) -> bool:
+        """One deck in the shoe and the other on the shelf; what the tray could take is fed meanwhile."""
+        self.feed()
+        return self.shoe in RESTING and self.shuffler is ShufflerState.STORED
+
+    def feed(self) -> None:
+        """Have a deck shuffled that is not in the machine, if the shuffler half is free."""
+        if self.shuffler is not ShufflerState.IDLE or self.faults:
+            return
+        waiting = [
+            each for each in self.decks.values() if each.deck_id not in (self.in_shoe, self.in_shuffler)
+        ]
+        waiting.sort(key=lambda deck: deck.deck_id == self.last_deck)
+        if not waiting or (self.shoe is ShoeState.LOADING and len(waiting) > 1):
+            return
+        deck = waiting[0]
+        try:
+            self.client.ask(Shuffle(deck.deck_id), self.timeout)
+        except WrongState:
+            if deck.count in (None, DECK):
+                return  # not yet: the next event tells when
+            del self.decks[deck.deck_id]  # MD3 5.B: a deck with a wrong count leaves the table
+            self.output.tell(
+                "deck_removed", f"[red]{NAMES[deck.back]} leaves the table[/red]", deck_id=deck.deck_id
+            )
+            self._register(deck.back)
+            return
+        self.shuffler = ShufflerState.FEEDING
+        self.in_shuffler = deck.deck_id
+        deck.count = None
+
+    def play_round(self, hands: int) -> Played:
+        """One round from the deck in the shoe, void or not."""
+        deck = self.decks[self.in_shoe]
+        self.last_round += 1
+        played = self.round = Played(self.last_round, deck, shuffle_id=deck.shuffle_id)
+        self.client.ask(OpenRound(played.round_id, deck.deck_id, hands), self.timeout)
+        self.last_deck = deck.deck_id
+        for stack in range(1, hands + 1):
+            if self._over(played):
+                break
+            self.client.ask(DispenseStack(played.round_id, stack), self.timeout)
+            self.wait(functools.partial(self._dealt, played, stack), f"stack {stack}")
+        if not self._over(played):
+            self.client.ask(EndRound(played.round_id), self.timeout)
+            self.wait(lambda: self._over(played), "the stub")
+        ended = played.ended
+        if ended is not None and ended.verdict is not Verdict.CORRECT:
+            self.wait(lambda: played.void_reason is not None, "the verdict")
+        self.round = None
+        return played
+
+    def _dealt(self, played: Played, stack: int) -> bool:
+        return self._over(played) or (len(played.stacks) >= stack and self.shoe in RESTING)
+
+    @staticmethod
+    def _over(played: Played) -> bool:
+        return played.ended is not None or played.void_reason is not None
+
+    def next_deck(self) -> None:
+        """After a round: clear what stopped, wait for the other deck in the shoe and this one shuffled."""
+        for _ in range(10):
+            if self.faults:
+                self._clear()
+            self.wait(self._next_is_in, "the other deck")
+            if not self.faults:
+                return
+        raise TableStopped("the machine stops again and again")
+
+    def _next_is_in(self) -> bool:
+        return bool(self.faults) or (self._both_in() and self.in_shoe != self.last_deck)
+
+    def _clear(self) -> None:
+        """The floor says that a half was emptied; the machine believes it when its sensors agree."""
+        fault: Fault = self.faults[0].fault
+        ends = time.monotonic() + CLEAR_S
+        while True:
+            try:
+                self.client.ask(ClearFault(fault), self.timeout)
+                break
+            except WrongState:
+                if time.monotonic() > ends:
+                    raise
+                time.sleep(0.02)
+        self.wait(lambda: all(each.fault is not fault for each in self.faults), "the fault to be cleared")
+        self.output.tell(
+            "fault_cleared", f"cleared: {fault.name.lower().replace('_', ' ')}", fault=fault.name.lower()
+        )
+
+
+def tell_round(output: Output, table: Table, number: int, played: Played, players: int) -> None:
+    """One round, after its reveal."""
+    client = table.client
+    seats: list[int | str] = [*range(1, players + 1), "dealer"]
+    people = client.people
+    hands = None if people is None else people.hands.get(played.round_id)
+    ended = played.ended
+    void = played.void_reason is not None
+    proved = ended.count if ended is not None and not void else None
+    name = NAMES[played.deck.back]
+    text = f"round {number} {name:<4}"
+    if hands is not None:
+        text += "  " + "  ".join(" ".join(hand) for hand in hands)
+    if void:
+        text += f"  [red]void: {str(played.void_reason).replace('_', ' ')}[/red]"
+    elif ended is not None:
+        text += f"  {CARDS_A_STACK * (players + 1)} + stub {ended.stub} = [bold]{ended.count}[/bold]"
+    fields: dict[str, Any] = {
+        "round": number,
+        "round_id": played.round_id,
+        "deck": name,
+        "deck_id": played.deck.deck_id,
+        "shuffle_id": played.shuffle_id,
+        "seats": seats,
+        "hands": hands,
+        "stub": None if ended is None else ended.stub,
+        "count": proved,
+        "expected": DECK,
+        "card_source": None if hands is None else "typed",
+        "void": void,
+        "void_reason": played.void_reason,
+        "verdict": None if ended is None else ended.verdict.name.lower(),
+        "stacks": played.stacks,
+    }
+    output.tell("round", text, **fields)
+
+
+def play(
+    client: Client, output: Output, rounds: int, players: int, timeout: float, hello: dict[str, Any]
+) -> int:
+    """Play rounds and tell of them; the exit code."""
+    began = time.monotonic()
+    output.tell("hello", None, **hello)
+    table = Table(client, output, timeout)
+    played = void = 0
+    stopped: SabotError | None = None
+    by_deck: Counter[str] = Counter()
+    working = output.console.status("two decks are shuffled") if not output.as_json else None
+    if working is not None:
+        working.start()
+    try:
+        table.open()
+        if table.faults:
+            table.next_deck()
+        while played < rounds:
+            if working is not None:
+                working.update(f"round {played + 1} of {rounds}")
+            told = table.play_round(players + 1)
+            played += 1
+            void += told.void_reason is not None
+            by_deck[NAMES[told.deck.back]] += 1
+            tell_round(output, table, played, told, players)
+            if played < rounds or table.faults:
+                table.next_deck()
+    except (TableStopped, WrongState, DeviceTimeout) as error:
+        stopped = error
+    finally:
+        if working is not None:
+            working.stop()
+    code = OK if stopped is None else FAULT
+    took = time.monotonic() - began
+    turns = ", ".join(f"{name} {count}" for name, count in sorted(by_deck.items()))
+    text = (
+        f"\n{played} rounds, {void} of them void; {table.shuffles} shuffles, {table.proved} of them proved "
+        f"to be {DECK}. Decks: {turns}. {took:.1f} s."
+    )
+    if stopped is not None:
+        text += f"\n[red]{escape(str(stopped))}[/red]\n{escape(stopped.advice)}"
+    output.tell(
+        "summary",
+        text,
+        rounds=played,
+        void=void,
+        shuffles=table.shuffles,
+        shuffles_proved=table.proved,
+        decks=dict(by_deck),
+        faults=dict(table.faults_seen),
+        events_lost=table.lost,
+        seconds=round(took, 3),
+        ok=stopped is None,
+        stopped=None if stopped is None else str(stopped),
+    )
+    return code

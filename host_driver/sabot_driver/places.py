@@ -1,0 +1,118 @@
+"""Where this computer keeps what it knows of its tables: names, keys, journals."""
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from sabot_driver.errors import SabotError
+from sabot_driver.keyring import Keyring
+
+HOME_VARIABLE = "SABOT_HOME"
+
+
+class TableUnknown(SabotError, KeyError):
+    """No table of that name is set up here."""
+
+    advice = "See 'sabot table list'; set one up with 'sabot table set NAME --device URL'."
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class SettingsDamaged(SabotError, ValueError):
+    """The file with the tables' names cannot be read."""
+
+    advice = "Correct the file; docs/driver.md shows what it looks like."
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """One table: where its device is, and which one it is."""
+
+    name: str
+    url: str
+    serial: str | None = None
+    """The device that belongs there; another one is refused."""
+
+
+class Places:
+    """Files of one user of this computer; all of them in one folder if SABOT_HOME names it.
+
+    ``tables.toml`` has the names of tables, ``keys/SERIAL.key`` a device's key, which only its owner can
+    read, and ``journals/SERIAL.db`` what that device has told.
+    """
+
+    def __init__(self, home: Path | None = None) -> None:
+        named = os.environ.get(HOME_VARIABLE)
+        if home is None and named:
+            home = Path(named)
+        self.config = home or platformdirs.user_config_path("sabot", appauthor=False)
+        self.state = home or platformdirs.user_state_path("sabot", appauthor=False)
+
+    @property
+    def tables_file(self) -> Path:
+        """The names of tables."""
+        return self.config / "tables.toml"
+
+    @property
+    def keyring(self) -> Keyring:
+        """The devices' keys."""
+        return Keyring(self.config / "keys")
+
+    def floor_key(self, serial: bytes) -> Path:
+        """Where the key of the floor is kept for an emulated device; people keep those of real ones."""
+        return self.keyring.path(serial).with_suffix(".floor.key")
+
+    def journal(self, serial: bytes) -> Path:
+        """The journal of a device."""
+        return self.state / "journals" / f"{self.keyring.path(serial).stem}.db"
+
+    def tables(self) -> dict[str, TableEntry]:
+        """Every table by its name."""
+        path = self.tables_file
+        try:
+            with path.open("rb") as file:
+                read = tomllib.load(file).get("tables", {})
+        except FileNotFoundError:
+            return {}
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise SettingsDamaged(f"{path}: {error}") from error
+        found = {}
+        for name, entry in read.items():
+            if not isinstance(entry, dict) or not isinstance(entry.get("url"), str):
+                raise SettingsDamaged(f"{path}: table '{name}' has no url")
+            found[name] = TableEntry(name, entry["url"], entry.get("serial"))
+        return found
+
+    def table(self, name: str) -> TableEntry:
+        """One table; TableUnknown if it is not set up here."""
+        found = self.tables().get(name)
+        if found is None:
+            raise TableUnknown(f"no table '{name}' is set up on this computer")
+        return found
+
+    def set_table(self, entry: TableEntry) -> None:
+        """Set a table up, or anew; the other ones stay."""
+        tables = {**self.tables(), entry.name: entry}
+        lines = ["# Tables of this computer; written by 'sabot table set'.\n"]
+        for each in tables.values():
+            lines.append(f"\n[tables.{_quoted(each.name)}]\nurl = {_quoted(each.url)}\n")
+            if each.serial is not None:
+                lines.append(f"serial = {_quoted(each.serial)}\n")
+        path = self.tables_file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(path.name + ".new")
+        new.write_text("".join(lines), encoding="utf-8")
+        new.replace(path)
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML."""
+    escaped = "".join(
+        f"\\u{ord(each):04x}" if ord(each) < 32 or ord(each) == 127 else each
+        for each in text.replace("\\", "\\\\").replace('"', '\\"')
+    )
+    return f'"{escaped}"'

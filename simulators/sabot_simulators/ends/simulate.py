@@ -1,0 +1,83 @@
+"""``sabot simulate``: serves an emulated device and says where."""
+
+import contextlib
+import threading
+from pathlib import Path
+
+import click
+
+from sabot_cli.device import State, json_option
+from sabot_driver.errors import BadUrl
+from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.serving import Served, wire_ms
+from sabot_simulators.ends.settings import BadSetting, Settings
+from sabot_simulators.ends.tcp import TcpListener
+from sabot_simulators.mechanism.faults import KINDS
+
+
+@click.command()
+@json_option
+@click.option("--pty", "as_pty", is_flag=True, help="on a pseudo-terminal (the default where there is one)")
+@click.option("--tcp", "port", type=click.IntRange(0, 65535), help="on this TCP port; 0 takes a free one")
+@click.option("--link", type=click.Path(path_type=Path), help="a name for the pseudo-terminal")
+@click.option("--seed", type=int, help="make it repeatable")
+@click.option("--speed", default="1", show_default=True, help="machine seconds a second, or 'max'")
+@click.option("--serial", default="SIM00001", show_default=True, help="eight characters")
+@click.option(
+    "--fault", "faults", multiple=True, metavar="NAME[@PLACE][:CARD]", help=f"of {', '.join(KINDS)}"
+)
+@click.option("--no-dealer", is_flag=True, help="nobody takes stacks and feeds the tray")
+@click.option("--seconds", type=float, help="stop after so long; without it, Ctrl-C does")
+@click.pass_obj
+def simulate(
+    state: State,
+    as_pty: bool,
+    port: int | None,
+    link: Path | None,
+    seed: int | None,
+    speed: str,
+    serial: str,
+    faults: tuple[str, ...],
+    no_dealer: bool,
+    seconds: float | None,
+) -> int:
+    """Serve an emulated device on a pseudo-terminal or a TCP port, and print its URL."""
+    query = {"speed": [speed], "serial": [serial], "dealer": ["none" if no_dealer else "auto"]}
+    if seed is not None:
+        query["seed"] = [str(seed)]
+    if faults:
+        query["fault"] = list(faults)
+    try:
+        settings = Settings.from_query(query)
+    except BadSetting as error:
+        raise click.UsageError(str(error)) from error
+    served = Served(EmulatedDevice(settings, wire_ms()))
+    try:
+        urls = []
+        if port is not None:
+            listener = TcpListener(port=port)
+            served.listen(listener)
+            urls.append(listener.url)
+        if as_pty or port is None:
+            urls.append(_terminal(served, link))
+        output = state.output
+        output.simulator = True
+        for url in urls:
+            output.tell(
+                "serving", f"[bold yellow]SIMULATOR[/bold yellow]  {serial} at {url}", url=url, serial=serial
+            )
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait(seconds)
+    finally:
+        served.close()
+    return 0
+
+
+def _terminal(served: Served, link: Path | None) -> str:
+    try:
+        from sabot_simulators.ends.terminal import Terminal
+    except ImportError as error:
+        raise BadUrl("there are no pseudo-terminals on this system", "Use --tcp PORT.") from error
+    terminal = Terminal(link)
+    served.plug(terminal)
+    return terminal.path

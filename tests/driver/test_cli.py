@@ -1,0 +1,395 @@
+"""The ``sabot`` command as a user and as a program sees it."""
+
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_mock import MockerFixture
+from tests.conformance.targets import Tcp
+
+from sabot_cli import main
+from sabot_driver import discovery
+from sabot_driver.discovery import Found
+from sabot_protocol.host.capture import read_capture
+
+CARD = re.compile(r"[A23456789TJQK][SHDC]")
+SABOT = [sys.executable, "-c", "from sabot_cli.main import main; main()"]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files of our own, and no device of this computer."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("SABOT_HOME", str(folder))
+    monkeypatch.setattr(discovery, "candidates", lambda: [])
+    return folder
+
+
+class Ran:
+    """What a command said, and its exit code."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    def of(self, event: str) -> list[dict[str, Any]]:
+        return [each for each in self.lines if each["event"] == event]
+
+
+class Sabot:
+    """Runs a command in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: object) -> Ran:
+        self._capsys.readouterr()
+        code = main.run([str(each) for each in arguments])
+        return Ran(code, *self._capsys.readouterr())
+
+
+@pytest.fixture
+def sabot(capsys: pytest.CaptureFixture[str]) -> Sabot:
+    return Sabot(capsys)
+
+
+@contextmanager
+def simulated(*options: str) -> Iterator[str]:
+    """``sabot simulate`` in a process of its own; its URL."""
+    process = subprocess.Popen(
+        [*SABOT, "simulate", "--json", "--speed", "max", *options], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    said = json.loads(process.stdout.readline())
+    assert said["simulator"] is True
+    try:
+        yield said["url"]
+    finally:
+        process.send_signal(signal.SIGINT)
+        code = process.wait(30)
+        process.stdout.close()
+    assert code == 0
+
+
+# -- play ---------------------------------------------------------------------------------------
+
+
+def test_play_says_hello_first_and_sums_up_last(sabot: Sabot) -> None:
+    ran = sabot("play", "--device", "sim://", "--seed", 5, "--rounds", 4, "--players", 6, "--json")
+    assert ran.code == 0
+    assert ran.lines[0]["event"] == "hello"
+    assert ran.lines[-1]["event"] == "summary"
+    assert all(each["v"] == 1 and each["at"].endswith("Z") for each in ran.lines)
+    assert all(each["simulator"] is True for each in ran.lines)
+    assert ran.lines[-1]["rounds"] == 4
+
+
+def test_rounds_alternate_and_add_up(sabot: Sabot) -> None:
+    ran = sabot("play", "--device", "sim://", "--seed", 6, "--rounds", 5, "--players", 3, "--json")
+    rounds = ran.of("round")
+    assert [each["round"] for each in rounds] == [1, 2, 3, 4, 5]
+    assert [each["deck"] for each in rounds] == ["RED", "BLUE", "RED", "BLUE", "RED"]
+    for each in rounds:
+        assert each["seats"] == [1, 2, 3, "dealer"]
+        assert (each["count"], each["expected"], each["stub"]) == (52, 52, 40)
+        assert (each["void"], each["void_reason"], each["card_source"]) == (False, None, "typed")
+        cards = list(itertools.chain(*each["hands"]))
+        assert len(each["hands"]) == 4
+        assert all(CARD.fullmatch(card) for card in cards)
+        assert len(set(cards)) == 12
+    assert len({each["shuffle_id"] for each in rounds}) == 5
+    assert len({each["round_id"] for each in rounds}) == 5
+
+
+def test_a_seed_makes_it_repeatable(sabot: Sabot) -> None:
+    def hands(seed: int) -> list[Any]:
+        return [each["hands"] for each in sabot(
+            "play", "--device", "sim://", "--seed", seed, "--rounds", 3, "--json"
+        ).of("round")]  # fmt: skip
+
+    first = hands(11)
+    assert hands(11) == first
+    assert hands(12) != first
+
+
+def test_a_planned_fault_voids_a_round_and_play_goes_on(sabot: Sabot) -> None:
+    ran = sabot("play", "--device", "sim://", "--seed", 1, "--rounds", 3, "--fault", "stuck@exit:5", "--json")
+    assert ran.code == 0
+    first, *others = ran.of("round")
+    assert (first["void"], first["void_reason"], first["count"]) == (True, "shoe_failed", None)
+    assert [each["void"] for each in others] == [False, False]
+    assert ran.of("fault")[0]["place"] == "exit"
+    assert ran.of("fault_cleared")
+    assert (ran.lines[-1]["rounds"], ran.lines[-1]["void"]) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "fault", ["misfeed@tray:3", "double_feed@tray:17", "stuck@insertion:60", "stall@feed:9"]
+)
+def test_faults_of_the_shuffler_are_survived(sabot: Sabot, fault: str) -> None:
+    ran = sabot("play", "--device", "sim://", "--seed", 1, "--rounds", 2, "--fault", fault, "--json")
+    assert ran.lines[-1]["event"] == "summary"
+    assert ran.code in (0, 7)
+    assert all(each["count"] in (52, None) for each in ran.of("round"))
+
+
+def test_play_for_a_person_is_labelled_and_uncoloured(sabot: Sabot) -> None:
+    ran = sabot("play", "--device", "sim://", "--seed", 1, "--rounds", 1)
+    assert ran.code == 0
+    assert "SIMULATOR" in ran.out
+    assert "\x1b" not in ran.out
+    assert "21 + stub 31 = 52" in ran.out
+
+
+def test_play_over_emulated_usb(sabot: Sabot) -> None:
+    ran = sabot("play", "--device", "usb://?backend=sim", "--seed", 2, "--rounds", 2, "--json")
+    assert ran.code == 0
+    assert [each["count"] for each in ran.of("round")] == [52, 52]
+
+
+def test_a_seed_is_for_emulators(sabot: Sabot) -> None:
+    ran = sabot("play", "--device", "/dev/ttyACM0", "--seed", 1)
+    assert ran.code == 2
+    assert "emulated" in ran.err
+
+
+@pytest.mark.parametrize("fault", ["flood", "stuck@moon", "stuck@exit:none"])
+def test_a_fault_that_is_not_there_is_a_bad_url(sabot: Sabot, fault: str) -> None:
+    assert sabot("play", "--device", "sim://", "--fault", fault).code == 3
+
+
+# -- a simulator in another process --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", [["--pty"], ["--tcp", "0"]])
+def test_a_served_simulator_is_played_watched_and_asked(sabot: Sabot, tmp_path: Path, way: list[str]) -> None:
+    with simulated(*way, "--seed", "1") as url:
+        ran = sabot("devices", "--device", url, "--json")
+        assert ran.code == 0
+        assert ran.of("device")[0]["simulator"] is True
+        ran = sabot("play", "--device", url, "--rounds", 2, "--players", 2, "--json")
+        assert ran.code == 0, ran.out
+        assert [each["count"] for each in ran.of("round")] == [52, 52]
+        assert [each["hands"] for each in ran.of("round")] == [None, None], "no wire tells them"
+        ran = sabot("play", "--device", url, "--rounds", 1, "--players", 2, "--json")
+        assert ran.code == 0, ran.out
+        assert ran.of("round")[0]["deck"] == "RED", "it goes on where it was"
+        ran = sabot("status", "--device", url, "--json")
+        assert (ran.code, ran.of("status")[0]["shoe"]) == (0, "ready")
+        ran = sabot("watch", "--device", url, "--all", "--seconds", "0.5", "--json")
+        assert ran.code == 0
+        assert {"round_ended", "deck_counted"} <= {each["name"] for each in ran.of("device_event")}
+        ran = sabot("doctor", "--device", url, "--json")
+        assert next(each for each in ran.of("check") if each["check"] == url)["result"] == "ok"
+
+
+def test_status_for_a_person(sabot: Sabot) -> None:
+    ran = sabot("status", "--device", "sim://")
+    assert ran.code == 0
+    assert "SIMULATOR" in ran.out
+    assert re.search(r"shoe +empty", ran.out)
+
+
+# -- which device -------------------------------------------------------------------------------
+
+
+def test_no_device(sabot: Sabot) -> None:
+    ran = sabot("status", "--json")
+    assert ran.code == 3
+    assert ran.lines[-1]["error"] == "NoDevice"
+    assert ran.lines[-1]["advice"]
+    assert sabot("devices").code == 3
+    assert sabot("status", "--device", "/dev/ttyNOT-THERE").code == 3
+
+
+def test_two_devices_are_an_error_that_lists_them(sabot: Sabot, mocker: MockerFixture) -> None:
+    found = [Found("/dev/ttyACM0", None), Found("/dev/ttyACM1", None)]
+    mocker.patch("sabot_cli.device.find_devices", return_value=found)
+    ran = sabot("status", "--json")
+    assert ran.code == 4
+    assert "/dev/ttyACM0, /dev/ttyACM1" in ran.lines[-1]["message"]
+
+
+def test_a_table_has_a_name(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    target = Tcp(tmp_path, "seed=1&serial=SIM00042")
+    url = target.listener.url
+    assert sabot("table", "set", "BAC-07", "--device", url).code == 0
+    assert sabot("table", "list", "--json").lines[0]["serial"] == "SIM00042"
+    assert sabot("status", "--table", "BAC-07", "--json").of("status")[0]["serial"] == "SIM00042"
+    assert sabot("status", "--table", "BAC-08").code == 1
+    assert sabot("status", "--table", "BAC-07", "--device", url).code == 2
+    assert '[tables."BAC-07"]' in (home / "tables.toml").read_text()
+    (key,) = (home / "keys").glob("*.key")
+    assert key.stat().st_mode & 0o777 == 0o600
+    target.close()
+
+
+def test_a_table_takes_only_its_own_device(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    target = Tcp(tmp_path, "seed=1&serial=SIM00042")
+    sabot("table", "set", "BAC-07", "--device", target.listener.url)
+    text = (home / "tables.toml").read_text()
+    (home / "tables.toml").write_text(text.replace("SIM00042", "SIM00043"))
+    ran = sabot("status", "--table", "BAC-07", "--json")
+    assert (ran.code, ran.lines[-1]["error"]) == (5, "WrongDevice")
+    target.close()
+
+
+def test_a_device_another_host_owns_is_in_progress(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    target = Tcp(tmp_path)
+    target.keyring.folder.parent.mkdir(parents=True, exist_ok=True)
+    assert sabot("provision", "--device", target.listener.url).code == 0
+    (key_file,) = (home / "keys").glob("*.key")
+    target.connect(key=bytes.fromhex(key_file.read_text()))
+    ran = sabot("play", "--device", target.listener.url, "--json")
+    assert (ran.code, ran.lines[-1]["error"]) == (6, "OwnerHeld")
+    assert sabot("status", "--device", target.listener.url).code == 0, "watching is allowed"
+    target.close()
+
+
+def test_usage_errors_are_two(sabot: Sabot) -> None:
+    assert sabot("play", "--rounds", "none").code == 2
+    assert sabot("nothing").code == 2
+    ran = sabot("play", "--json", "--rounds", "0", "--device", "sim://")
+    assert (ran.code, ran.lines[-1]["error"]) == (2, "UsageError")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["devices", "status", "watch", "play", "shuffle", "simulate", "doctor", "capture", "replay", "bundle"],
+)
+def test_every_command_takes_json_and_explains_itself(sabot: Sabot, command: str) -> None:
+    ran = sabot(command, "--help")
+    assert ran.code == 0
+    assert "--json" in ran.out
+
+
+# -- shuffle, capture, bundle ---------------------------------------------------------------------
+
+
+def test_a_shuffle_refused_says_why(sabot: Sabot) -> None:
+    ran = sabot("shuffle", "1", "--device", "sim://", "--json")
+    assert ran.code == 1
+    assert ran.lines[-1]["error"] == "WrongState"
+
+
+def test_a_shuffle_is_counted(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    target = Tcp(tmp_path)
+    url = target.listener.url
+    assert sabot("play", "--device", url, "--rounds", 1, "--json").code == 0
+    ran = sabot("shuffle", "1", "--device", url, "--json")
+    assert ran.code == 0, ran.out
+    assert (ran.lines[-1]["count"], ran.lines[-1]["expected"]) == (52, 52)
+    target.close()
+
+
+def test_a_capture_is_replayed(sabot: Sabot, tmp_path: Path) -> None:
+    out = tmp_path / "wire.pcapng"
+    ran = sabot("capture", "--device", "sim://", "--out", out, "--seconds", "0.3", "--json")
+    assert ran.code == 0
+    with out.open("rb") as stream:
+        frames = list(read_capture(stream))
+    assert len(frames) == ran.lines[-1]["frames"] > 4
+    again = sabot("replay", out, "--json")
+    assert again.code == 0
+    assert again.of("frame")[0]["name"] == "identify"
+    assert len(again.of("frame")) == len(frames)
+    assert "identify" in sabot("replay", out).out
+
+
+def test_a_key_is_never_in_a_capture(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    out = tmp_path / "wire.pcapng"
+    assert sabot("play", "--device", "sim://", "--rounds", 1, "--capture", out).code == 0
+    keys = [bytes.fromhex(path.read_text()) for path in (home / "keys").glob("*.key")]
+    assert len(keys) == 2
+    data = out.read_bytes()
+    assert len(data) > 1000
+    for key in keys:
+        assert key[:8] not in data
+        assert key[8:24] not in data
+
+
+def test_a_damaged_capture_says_where(sabot: Sabot, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.pcapng"
+    bad.write_bytes(b"not a capture at all")
+    ran = sabot("replay", bad)
+    assert ran.code == 1
+    assert "byte 0" in ran.err
+
+
+def test_the_bundle_has_no_secrets(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    target = Tcp(tmp_path)
+    out = tmp_path / "support.zip"
+    assert sabot("play", "--device", target.listener.url, "--rounds", 1, "--json").code == 0
+    ran = sabot("bundle", "--device", target.listener.url, "--out", out, "--json")
+    assert ran.code == 0, ran.out
+    with zipfile.ZipFile(out) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert {"status.json", "events.json", "device-counters.json", "doctor.json"} <= set(parts)
+    everything = "".join(parts.values())
+    for path in (home / "keys").glob("*.key"):
+        assert path.read_text().strip() not in everything
+    people = target.device.people
+    assert people is not None
+    assert not CARD.search(parts["events.json"]), "no card is named"
+    hosts = [
+        each["fields"]["host_id"]
+        for each in json.loads(parts["events.json"])
+        if each["name"] == "host_started"
+    ]
+    assert set(hosts) == {"…"}
+    target.close()
+
+
+def test_doctor_finds_a_key_others_can_read(sabot: Sabot, home: Path) -> None:
+    (home / "keys").mkdir(parents=True)
+    (home / "keys" / "X.key").write_text("00" * 32)
+    (home / "keys" / "X.key").chmod(0o644)
+    ran = sabot("doctor", "--json")
+    assert ran.code == 5
+    (check,) = [each for each in ran.of("check") if each["check"] == "keys"]
+    assert (check["result"], "chmod 600" in check["advice"]) == ("problem", True)
+
+
+def test_doctor_says_who_has_a_port(sabot: Sabot, tmp_path: Path) -> None:
+    with simulated("--pty") as url:
+        held = subprocess.Popen(
+            [
+                sys.executable,
+                "-uc",
+                f"import serial; p = serial.Serial({url!r}, exclusive=True); print(1); input()",
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert held.stdout is not None
+        held.stdout.readline()
+        ran = sabot("doctor", "--device", url, "--json")
+        held.communicate(b"\n")
+    (check,) = [each for each in ran.of("check") if each["check"] == url]
+    assert check["result"] == "warning"
+    assert f"process {held.pid}" in check["text"]
+
+
+def test_it_runs_as_a_script() -> None:
+    script = Path(sys.executable).with_name("sabot")
+    ran = subprocess.run(
+        [str(script), "play", "--device", "sim://", "--seed", "1", "--rounds", "1", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ},
+    )
+    assert json.loads(ran.stdout.splitlines()[-1])["ok"] is True
