@@ -6,6 +6,7 @@ other end is gone, PortBusy, PortDenied and NoDevice when it cannot be opened; n
 
 import contextlib
 import errno
+import os
 import selectors
 import socket
 import threading
@@ -99,7 +100,12 @@ class SerialTransport:
         try:
             waits = self._waits
             if waits is not None:
-                return self._port.read(CHUNK) if waits.wait(WAKEABLE_S) else b""
+                if not waits.wait(WAKEABLE_S):
+                    return b""
+                data = os.read(self._port.fileno(), CHUNK)  # pyserial's read would ask twice more if it may
+                if not data:
+                    raise LinkLost(f"{self.url}: the port is gone")
+                return data
             data = self._port.read(1)
             if data:
                 more = self._port.in_waiting

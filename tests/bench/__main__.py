@@ -1,4 +1,4 @@
-"""``python -m tests.bench``: prints the wire's rates, what they are compared with, and which goals are met.
+"""``python -m tests.bench``: prints rates of wire and driver, what they are compared with, goals met.
 
 It judges nothing: the goals are shown, and the exit status is 0 whether they are met or not.
 """
@@ -11,10 +11,10 @@ from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench import codec, on_micropython, over_pty
+from tests.bench import codec, driver, on_micropython, over_pty
 from tests.bench.measure import Figure
 
-WIDTH = 118  # columns the table needs
+WIDTH = 130  # columns the table needs
 
 
 def stay_on_one_core() -> int | None:
@@ -32,13 +32,15 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from codec.typed(count, rounds)
     yield from codec.frames(count, rounds)
     yield from over_pty.figures(40 if quick else 640, 1 if quick else 25)
+    yield from driver.figures(20 if quick else 500, 1 if quick else 15)
     yield from on_micropython.figures(64 if quick else 20000)
 
 
 def table(rows: list[Figure]) -> Table:
     """The figures for a person."""
     shown = Table(title="Sabot's wire", caption="ratio: median over rounds; bytes: allocated for a frame")
-    for heading in ("measured", "a second", "against", "a second", "ratio", "bytes", "goal", "met"):
+    headings = ("measured", "a second", "p50/p99 µs", "against", "a second", "ratio", "bytes", "goal", "met")
+    for heading in headings:
         shown.add_column(heading, justify="left" if heading in ("measured", "against") else "right")
     section = ""
     for row in rows:
@@ -47,10 +49,13 @@ def table(rows: list[Figure]) -> Table:
             shown.add_section()
             shown.add_row(f"[bold]{section}[/bold]")
         goal = f"≥ {row.goal:g}" if row.goal is not None else f"≤ {row.allowed:g} B" if row.allowed else ""
+        if row.least is not None:
+            goal = f"≥ {row.least:,.0f}/s"
         met = {None: "", True: "[green]yes[/green]", False: "[red]no[/red]"}[row.met]
         shown.add_row(
             row.name,
             f"{row.rate:,.0f}",
+            "" if row.p50_us is None else f"{row.p50_us:.0f}/{row.p99_us:.0f}",
             row.reference,
             "" if row.reference_rate is None else f"{row.reference_rate:,.0f}",
             "" if row.ratio is None else f"{row.ratio:.2f}",

@@ -85,11 +85,28 @@ def sabot(port: serial.Serial, window: int) -> None:
             port.write(out)
 
 
+def modbus(port: serial.Serial, window: int) -> None:
+    """Every request of pymodbus is answered with the same sixteen registers, whose bytes were made once."""
+    from pymodbus.framer import FramerRTU
+    from pymodbus.pdu import DecodePDU
+    from pymodbus.pdu.register_message import ReadHoldingRegistersResponse
+
+    response = ReadHoldingRegistersResponse(registers=list(range(16)), dev_id=1)
+    answer = FramerRTU(DecodePDU(False)).buildFrame(response)
+    heard = 0
+    while True:
+        heard += len(read(port))
+        while heard >= 8:  # a request of eight bytes
+            heard -= 8
+            port.write(answer)
+
+
 KINDS: dict[str, Callable[[serial.Serial, int], None]] = {
     "echo": echo,
     "framed": framed,
     "framed, written at once": framed_at_once,
     "sabot": sabot,
+    "modbus": modbus,
 }
 
 

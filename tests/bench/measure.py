@@ -27,12 +27,19 @@ class Figure:
     """Bytes a frame, where somebody counts them."""
     allowed: float | None = None
     """The bytes a frame may allocate."""
+    p50_us: float | None = None
+    p99_us: float | None = None
+    """How long one takes, where somebody keeps the time of each."""
+    least: float | None = None
+    """The rate to reach."""
 
     @property
     def met(self) -> bool | None:
         """Whether the goal is met; None if there is none."""
         if self.goal is not None and self.ratio is not None:
             return self.ratio >= self.goal
+        if self.least is not None:
+            return self.rate >= self.least
         if self.allowed is not None and self.allocated is not None:
             return self.allocated <= self.allowed
         return None

@@ -1,0 +1,74 @@
+"""Who may import whom, and that a table PC without POSIX can import the driver."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+POSIX = ("fcntl", "termios", "tty", "pty", "grp", "pwd", "posix_ipc", "resource", "syslog", "readline")
+MODULES = (
+    "sabot_driver", "sabot_driver.aio", "sabot_driver.discovery", "sabot_driver.places", "sabot_driver.tap",
+    "sabot_driver.usb", "sabot_cli.main", "sabot_simulators.ends.tcp", "sabot_simulators.ends.usb",
+    "sabot_simulators.ends.urls.protocol_sim", "sabot_simulators.ends.simulate",
+)  # fmt: skip
+
+BLOCKED = """
+import importlib, sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name in {posix!r}:
+            raise ImportError(name + " is not there on Windows")
+
+import os, selectors, socket, subprocess, sqlite3, asyncio  # what Windows has of its own, by its own means
+import serial.serialutil
+sys.meta_path.insert(0, Blocked())
+for name in {posix!r}:
+    sys.modules.pop(name, None)
+
+for name in {modules!r}:
+    importlib.import_module(name)
+"""
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {each.name.split(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("folder", "forbidden"),
+    [
+        ("host_driver/sabot_driver", {"sabot_firmware", "sabot_simulators", "sabot_cli", "click", "rich"}),
+        ("host_driver/sabot_cli", {"sabot_firmware", "sabot_simulators"}),
+    ],
+)
+def test_arrows_point_one_way(root: Path, folder: str, forbidden: set[str]) -> None:
+    for path in (root / folder).rglob("*.py"):
+        assert imports(path) & forbidden == set(), f"{path.name} imports what it must not"
+
+
+def test_only_one_file_knows_the_core_and_the_mechanism(root: Path) -> None:
+    for path in (root / "simulators/sabot_simulators/ends").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        knows = "sabot_firmware" in text or "mechanism.machine" in text
+        assert knows == (path.name == "emulated.py"), path.name
+
+
+def test_nothing_on_the_import_path_needs_posix() -> None:
+    program = BLOCKED.format(posix=POSIX, modules=MODULES)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_block_is_a_block() -> None:
+    program = BLOCKED.format(posix=POSIX, modules=("sabot_simulators.ends.terminal",))
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "is not there on Windows" in ran.stderr
