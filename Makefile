@@ -8,12 +8,15 @@ FRAMES ?= 10000000
 TABLES ?= 2000
 
 .DEFAULT_GOAL := help
-.PHONY: help play test lint generate bench soak fuzz fuzz-campaign clean
+.PHONY: help play demo test lint generate bench soak fuzz fuzz-campaign clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-play: $(VENV)/.play ## the wire over a cable that loses things, then two decks through the simulated machine
+play: $(VENV)/.play ## two decks on an emulated machine: shuffled, dealt to six players, counted (sabot play)
+	@$(BIN)/sabot play --device sim:// --seed 1
+
+demo: $(VENV)/.play ## what the wire survives: lost answers, a pulled cable, a power cut; then the machine alone
 	@$(BIN)/python -m sabot_simulators.wire_demo
 	@$(BIN)/python -m sabot_simulators.machine_demo
 
@@ -24,9 +27,10 @@ lint: $(VENV)/.test ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-generate: $(VENV)/.test ## write the files that come out of the schema and the rules
+generate: $(VENV)/.test ## write the files that come out of the schema, the rules and the driver's tables
 	$(BIN)/python -m sabot_protocol.generate
 	$(BIN)/python -m tests.rules.clauses
+	$(BIN)/python -m sabot_driver.diagram docs/states.md
 
 bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
 	$(BIN)/python -m tests.bench

@@ -43,22 +43,28 @@ SHOE_STEPS = {
 STOPS = ("jammed", "door_open", "service", "out_of_order")
 
 
-def machine(steps: dict[str, tuple[str, ...]], kind: type[Machine] = Machine, **named: Any) -> Machine:
-    """A machine that may take these steps, and may be stopped from any state."""
+Steps = dict[str, tuple[str, ...]]
+
+
+def machine(steps: Steps, kind: type[Machine] = Machine, stops: bool = True, **named: Any) -> Machine:
+    """A machine that may take these steps; with ``stops``, it may also be stopped from any state."""
     rows = []
     for source, targets in steps.items():
-        for target in dict.fromkeys(targets + STOPS):
+        for target in dict.fromkeys(targets + STOPS if stops else targets):
             if target != source:
                 rows.append({"trigger": target, "source": source, "dest": target})
-    rows += [{"trigger": target, "source": UNKNOWN, "dest": target} for target in steps]
-    named = {"model": None, "initial": UNKNOWN, "auto_transitions": False, **named}
-    return kind(states=[UNKNOWN, *steps], transitions=rows, **named)
+    states = list(steps)
+    if stops:
+        states.insert(0, UNKNOWN)
+        rows += [{"trigger": target, "source": UNKNOWN, "dest": target} for target in steps]
+    named = {"model": None, "initial": states[0], "auto_transitions": False, **named}
+    return kind(states=states, transitions=rows, **named)
 
 
 class _Half:
     """One half's state."""
 
-    def __init__(self, name: str, steps: dict[str, tuple[str, ...]]) -> None:
+    def __init__(self, name: str, steps: Steps) -> None:
         self.name = name
         self.state = UNKNOWN
         self._machine = machine(steps)
