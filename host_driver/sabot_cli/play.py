@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rich.markup import escape
+from rich.progress import Progress
 
 from sabot_cli.output import FAULT, OK, Output
 from sabot_driver import Client, Event, LostEvents
@@ -340,16 +341,17 @@ def play(
     played = void = 0
     stopped: SabotError | None = None
     by_deck: Counter[str] = Counter()
-    working = output.console.status("two decks are shuffled") if not output.as_json else None
-    if working is not None:
-        working.start()
+    bar = Progress(
+        console=output.console, disable=output.as_json or not output.console.is_terminal, transient=True
+    )
+    task = bar.add_task("two decks are shuffled", total=rounds)
+    bar.start()
     try:
         table.open()
         if table.faults:
             table.next_deck()
         while played < rounds:
-            if working is not None:
-                working.update(f"round {played + 1} of {rounds}")
+            bar.update(task, description=f"round {played + 1} of {rounds}", completed=played)
             told = table.play_round(players + 1)
             played += 1
             void += told.void_reason is not None
@@ -360,8 +362,7 @@ def play(
     except (TableStopped, WrongState, DeviceTimeout) as error:
         stopped = error
     finally:
-        if working is not None:
-            working.stop()
+        bar.stop()
     code = OK if stopped is None else FAULT
     took = time.monotonic() - began
     turns = ", ".join(f"{name} {count}" for name, count in sorted(by_deck.items()))

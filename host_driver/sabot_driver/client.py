@@ -287,7 +287,13 @@ def connect(
     if not isinstance(journal, Journal):
         journal = Journal(journal(identity.serial) if callable(journal) else journal, identity.serial)
     book = journal
-    core = Core(url, key, identity.serial, book, began, owner=owner, utc_us=clock.utc_us, random=os.urandom)
+    try:
+        core = Core(
+            url, key, identity.serial, book, began, owner=owner, utc_us=clock.utc_us, random=os.urandom
+        )
+    except BaseException:
+        book.close()
+        raise
     line = Line(core, way, book, clock)
     line.start()
     client = Client(line, identity, owner)

@@ -299,6 +299,8 @@ class Core:
     ) -> "Future[AnswerT]":
         """Ask what became of an earlier command; the future ends as the command would have."""
         self._check("resolve")
+        if number in self._open:
+            raise SabotError(f"command {number} is still under way", "Wait for its own end.")
         future: Future[AnswerT] = Future()
         self._open[number] = _Open(future, message.NAME, message.ANSWER, True, True, resolving=True)
         self._end.resolve(number, message.ID, memory_id, now, timeout_ms)

@@ -27,6 +27,10 @@ CHUNK = 65536
 SERIAL_HANDLERS = "sabot.serial_handlers"
 
 
+# Pyserial fails with TypeError, AttributeError or ValueError when a port is closed under a read.
+_GONE = (serial.SerialException, OSError, TypeError, AttributeError, ValueError)
+
+
 class Transport(Protocol):
     """One way to one device. ``open`` and ``close`` may follow each other many times."""
 
@@ -99,28 +103,24 @@ class SerialTransport:
         """What has come."""
         try:
             waits = self._waits
-            if waits is not None:
-                if not waits.wait(WAKEABLE_S):
-                    return b""
-                data = os.read(self._port.fileno(), CHUNK)  # pyserial's read would ask twice more if it may
-                if not data:
-                    raise LinkLost(f"{self.url}: the port is gone")
-                return data
-            data = self._port.read(1)
-            if data:
-                more = self._port.in_waiting
-                if more:
-                    data += self._port.read(more)
-            return bytes(data)
-        except (serial.SerialException, OSError, TypeError, AttributeError) as error:
-            # pyserial fails with TypeError or AttributeError when a port is closed under a read
+            if waits is None:
+                data = bytes(self._port.read(1))
+                more = self._port.in_waiting if data else 0
+                return data + bytes(self._port.read(more)) if more else data
+            if not waits.wait(WAKEABLE_S):
+                return b""
+            data = os.read(self._port.fileno(), CHUNK)  # pyserial's read would ask twice more whether it may
+        except _GONE as error:
             raise LinkLost(f"{self.url}: {error}") from error
+        if not data:
+            raise LinkLost(f"{self.url}: the port is gone")
+        return data
 
     def write(self, data: bytes) -> None:
         """Send all of it."""
         try:
             self._port.write(data)
-        except (serial.SerialException, OSError, TypeError, AttributeError) as error:
+        except _GONE as error:
             raise LinkLost(f"{self.url}: {error}") from error
 
     def wake(self) -> None:

@@ -1,6 +1,6 @@
 """A shoe without a mechanism: it counts the stacks it is told to dispense. Runs on MicroPython.
 
-It is the device of ``make play`` until the real core exists, and always says that it is a simulator:
+It is the device of ``make demo`` and of tests on MicroPython, and always says that it is a simulator:
 
     micropython -m sabot_simulators.rehearsal TTY MEMORY
 """

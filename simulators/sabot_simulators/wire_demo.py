@@ -1,4 +1,4 @@
-"""``make play`` until the machine exists: two ends of the wire over a pseudo-terminal.
+"""``make demo``, first part: two ends of the wire over a pseudo-terminal.
 
 The device is a rehearsal shoe on MicroPython (or on this Python where there is none), the host talks to it
 with pyserial, and the cable between them loses answers, is pulled, and the device loses its power.

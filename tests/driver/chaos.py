@@ -1,5 +1,6 @@
 """A program that plays on whatever happens, and what must be true afterwards."""
 
+import gc
 import itertools
 import os
 import threading
@@ -112,7 +113,8 @@ def check(client: Client, device: EmulatedDevice, rounds: int) -> None:
 @contextmanager
 def nothing_left_behind() -> Iterator[None]:
     """No thread and no open file more than before."""
+    gc.collect()  # what earlier tests left to the collector is not ours
     threads, files = set(threading.enumerate()), len(os.listdir("/proc/self/fd"))
     yield
     assert set(threading.enumerate()) - threads == set()
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert len(os.listdir("/proc/self/fd")) <= files

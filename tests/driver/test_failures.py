@@ -357,7 +357,7 @@ def test_a_full_disk_stops_acknowledging_and_refuses_a_round(tmp_path: Path, moc
     with journal._lock:
         journal._db.execute("PRAGMA max_page_count=1000000")
     assert eventually(lambda: target.device.end.events.unacknowledged() == 0)
-    assert "journal_works" in notices
+    assert eventually(lambda: "journal_works" in notices)
     told = [each.n for each in client.events(0, timeout=0) if isinstance(each, Event)]
     assert told == list(range(1, len(told) + 1))
     client.ask(OpenRound(1, 1, 2))

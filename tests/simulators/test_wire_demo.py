@@ -1,4 +1,4 @@
-"""``make play``, as a newcomer sees it."""
+"""``make demo``, as a newcomer sees it."""
 
 import subprocess
 import sys

@@ -1,0 +1,154 @@
+"""Errors: each refusal of the schema has its type, says what it knows, and advises."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+from tests.conformance.targets import Tcp
+
+from sabot_driver import errors
+from sabot_driver.errors import (
+    DeviceFaulted,
+    OwnerHeld,
+    Refused,
+    SabotError,
+    Stale,
+    WrongRole,
+    WrongState,
+    refusal,
+)
+from sabot_driver.keyring import Keyring
+from sabot_driver.places import Places, SettingsDamaged, TableEntry, TableUnknown
+from sabot_protocol.host import messages
+from sabot_protocol.host.messages import Fault, Place, Role, ShoeState, ShufflerState
+
+KINDS = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, SabotError)]
+
+
+@pytest.mark.parametrize("code", messages.ERRORS_BY_CODE)
+def test_every_error_of_the_schema_has_words_and_advice(code: int) -> None:
+    kind = messages.ERRORS_BY_CODE[code]
+    body = bytes(16)
+    error = refusal("shuffle", code, body)
+    assert isinstance(error, SabotError)
+    assert str(error).startswith("shuffle: ")
+    assert error.advice
+    if isinstance(error, Refused):
+        assert error.detail is not None
+        assert error.detail.NAME == kind.NAME
+
+
+def test_an_error_of_a_later_version_is_told_by_its_number() -> None:
+    error = refusal("shuffle", 200, b"whatever")
+    assert type(error) is Refused
+    assert "error 200" in str(error)
+
+
+def test_a_wrong_state_tells_the_states_that_would_do() -> None:
+    allowed = 1 << ShoeState.READY | 1 << ShoeState.EMPTY
+    detail = messages.WrongState(ShoeState.JAMMED, allowed)
+    error = refusal("open_round", detail.CODE, detail.pack())
+    assert isinstance(error, WrongState)
+    assert error.state is ShoeState.JAMMED
+    assert error.allowed == [ShoeState.EMPTY, ShoeState.READY]
+    assert "It is JAMMED. It would be allowed when EMPTY or READY." in str(error)
+
+
+def test_a_wrong_state_of_the_shuffler_is_one_of_its_own() -> None:
+    detail = messages.WrongState(ShufflerState.FEEDING, 1 << ShufflerState.IDLE)
+    error = refusal("shuffle", detail.CODE, detail.pack())
+    assert isinstance(error, WrongState)
+    assert (error.state, error.allowed) == (ShufflerState.FEEDING, [ShufflerState.IDLE])
+
+
+def test_a_fault_has_code_place_and_steps() -> None:
+    detail = messages.DeviceFault(Fault.CARD_STUCK)
+    error = refusal("dispense_stack", detail.CODE, detail.pack())
+    assert isinstance(error, DeviceFaulted)
+    assert error.fault is Fault.CARD_STUCK
+    told = error.located(Place.EXIT, "Open the shoe door.")
+    assert (told.place, told.steps, told.advice) == (Place.EXIT, "Open the shoe door.", "Open the shoe door.")
+
+
+def test_who_holds_it_and_who_may_and_where_it_is() -> None:
+    held = refusal("attach", messages.OwnerHeld.CODE, messages.OwnerHeld(b"TABLE-PC").pack())
+    assert isinstance(held, OwnerHeld)
+    assert held.holder == b"TABLE-PC".hex()
+    role = refusal("register_deck", messages.WrongRole.CODE, messages.WrongRole(1).pack())
+    assert isinstance(role, WrongRole)
+    assert role.may == [Role.FLOOR]
+    stale = refusal("dispense_stack", messages.Stale.CODE, messages.Stale(7, 2).pack())
+    assert isinstance(stale, Stale)
+    assert (stale.round_id, stale.stack) == (7, 2)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.__name__))
+def test_every_error_has_a_docstring_that_says_when(kind: type[SabotError]) -> None:
+    assert kind.__doc__
+
+
+@pytest.mark.parametrize(
+    ("kind", "builtin"),
+    [
+        ("DeviceTimeout", TimeoutError), ("LinkLost", ConnectionError), ("NoDevice", FileNotFoundError),
+        ("PortDenied", PermissionError), ("PortBusy", BlockingIOError), ("BadUrl", ValueError),
+        ("JournalFull", OSError), ("WrongRole", PermissionError), ("DeviceRebooted", ConnectionResetError),
+        ("NotSupported", NotImplementedError),
+    ],
+)  # fmt: skip
+def test_relatives_among_the_built_in(kind: str, builtin: type[Exception]) -> None:
+    assert issubclass(getattr(errors, kind), builtin)
+
+
+def test_a_command_under_way_is_not_resolved_twice(tmp_path: Path) -> None:
+    target = Tcp(tmp_path)
+    client = target.connect()
+    target.pull()
+    number, future = client.begin(messages.Shuffle(1), 30)
+    with pytest.raises(SabotError, match="under way"):
+        client.resolve(number)
+    target.plug()
+    assert isinstance(future.exception(35), WrongState)
+    target.close()
+
+
+# -- places -------------------------------------------------------------------------------------
+
+
+def test_tables_are_written_and_read(tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    assert places.tables() == {}
+    odd = TableEntry('B"A\\C\n7', "socket://h:1", "SB000001")
+    plain = TableEntry("BAC-08", "COM3")
+    places.set_table(odd)
+    places.set_table(plain)
+    assert places.tables() == {odd.name: odd, plain.name: plain}
+    places.set_table(TableEntry("BAC-08", "COM4"))
+    assert places.table("BAC-08").url == "COM4"
+    with pytest.raises(TableUnknown, match="BAC-09"):
+        places.table("BAC-09")
+
+
+@pytest.mark.parametrize("text", ["[tables", "[tables.A]\nserial = 'x'", "[tables]\nA = 3"])
+def test_a_damaged_file_of_tables_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "tables.toml").write_text(text)
+    with pytest.raises(SettingsDamaged, match=r"tables\.toml"):
+        Places(tmp_path).tables()
+
+
+def test_a_serial_number_that_is_no_file_name(tmp_path: Path) -> None:
+    ring = Keyring(tmp_path / "keys")
+    serial = b"../../x\x00"
+    path = ring.keep(serial, bytes(range(32)))
+    assert path.parent == tmp_path / "keys"
+    assert ring.find(serial) == bytes(range(32))
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "zz", "00" * 31])
+def test_a_key_file_without_a_key(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "X.key"
+    path.write_text(text)
+    path.chmod(0o600)
+    with pytest.raises(errors.KeyMissing):
+        Keyring(tmp_path).find(b"X")
