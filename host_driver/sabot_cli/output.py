@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from sabot_driver.errors import (
     AmbiguousDevice,
+    BadUrl,
     DeviceFaulted,
     DeviceTimeout,
     JournalDamaged,
@@ -32,6 +33,7 @@ SCHEMA = 1
 OK, FAILED, USAGE, NO_DEVICE, AMBIGUOUS, NOT_VERIFIED, IN_PROGRESS, FAULT = 0, 1, 2, 3, 4, 5, 6, 7
 
 _CODES: tuple[tuple[tuple[type[SabotError], ...], int], ...] = (
+    ((BadUrl,), USAGE),
     ((AmbiguousDevice,), AMBIGUOUS),
     ((WrongDevice, NotProvisioned, KeyMissing, KeyExposed, VersionMismatch, JournalDamaged), NOT_VERIFIED),
     ((OwnerHeld,), IN_PROGRESS),

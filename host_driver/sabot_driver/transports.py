@@ -264,6 +264,8 @@ def opening_error(url: str, error: BaseException) -> SabotError:
     """Why a port could not be opened, as one of our errors."""
     number = getattr(error, "errno", None)
     text = str(error)
+    if number == errno.EINVAL and "://" in url:
+        return BadUrl(f"{url}: {getattr(error, 'strerror', None) or text}")
     if number in (errno.EACCES, errno.EPERM) or isinstance(error, PermissionError):
         # Windows says "access is denied" for a port that another program has open
         busy = "PermissionError" in text and "COM" in url.upper()

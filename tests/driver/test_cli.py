@@ -168,7 +168,7 @@ def test_a_seed_is_for_emulators(sabot: Sabot) -> None:
 
 @pytest.mark.parametrize("fault", ["flood", "stuck@moon", "stuck@exit:none"])
 def test_a_fault_that_is_not_there_is_a_bad_url(sabot: Sabot, fault: str) -> None:
-    assert sabot("play", "--device", "sim://", "--fault", fault).code == 3
+    assert sabot("play", "--device", "sim://", "--fault", fault).code == 2
 
 
 # -- a simulator in another process --------------------------------------------------------------

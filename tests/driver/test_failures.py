@@ -34,7 +34,6 @@ from sabot_driver.errors import (
     NotSabot,
     PortBusy,
     PortDenied,
-    SabotError,
     VersionMismatch,
     WrongDevice,
 )
@@ -91,9 +90,9 @@ def test_a_url_nothing_can_open(url: str) -> None:
 
 
 def test_a_setting_no_emulated_device_has() -> None:
-    with pytest.raises(SabotError, match="no setting 'sed'"):
+    with pytest.raises(BadUrl, match="no setting 'sed'"):
         connect("sim://?sed=1")
-    with pytest.raises(SabotError, match="no fault is called"):
+    with pytest.raises(BadUrl, match="no fault is called"):
         connect("sim://?fault=flood")
 
 

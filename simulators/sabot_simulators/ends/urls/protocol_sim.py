@@ -5,6 +5,7 @@ while the process lives. One without a name belongs to its port object, which ca
 A device runs while at least one port is open; no thread is left when the last one is closed.
 """
 
+import errno
 import threading
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -94,7 +95,7 @@ class Serial(SerialBase):
             try:
                 name, settings = Settings.from_url(self._port)
             except (BadSetting, ValueError) as error:
-                raise SerialException(f"{self._port}: {error}") from error
+                raise SerialException(errno.EINVAL, str(error)) from error
             self._bench = bench(name, settings) if name else Bench(settings)
             if settings.drop or settings.corrupt:
                 self._mischief = Mischief(Random(settings.seed), settings.drop, settings.corrupt)
