@@ -148,7 +148,7 @@ class AsyncClient:
             while True:
                 news.clear()
                 if line.rows > at:
-                    for row in await self._do(line.journal.after, at):
+                    for row in await self._do(line.rows_now, at):
                         yield read_entry(row)
                         at = row.id
                         if reader is not None:

@@ -89,7 +89,12 @@ class Line:
                 if self._closing:
                     raise Closed("the client was closed")
                 return []
-        return self.journal.after(id)
+        return self.rows_now(id)
+
+    def rows_now(self, after: int) -> list[Entry]:
+        """Rows after one that are there at this moment, up to the newest that listeners were told of."""
+        upto = self.rows
+        return [row for row in self.journal.after(after) if row.id <= upto]
 
     @property
     def closed(self) -> bool:

@@ -25,8 +25,8 @@ ANSWER = _SESSION.seal(2, 1, 0, link.ANSWER, StatusReport.ID, 0, 1000, _REPORT)
 
 
 def open_port(path: str) -> serial.Serial:
-    """A serial port in raw mode that waits for the first byte for at most ten seconds."""
-    return serial.Serial(path, 115200, timeout=10)
+    """A serial port in raw mode that waits at most a minute for a byte: a busy machine starts slowly."""
+    return serial.Serial(path, 115200, timeout=60)
 
 
 def open_master(fd: int, path: str) -> serial.Serial:

@@ -36,4 +36,5 @@ def test_its_capture_holds_every_frame(played: tuple[str, Path]) -> None:
     kinds = [parse_payload(parse_frame(each.frame)) for each in frames]
     stacks = [each for each in kinds if each.kind == "event" and each.name == "stack_dispensed"]
     assert {each.fields["stack"] for each in stacks} == {1, 2, 3, 4, 5, 6}
-    assert [each.name for each in kinds][:2] == ["identify", "identity"]
+    names = dict.fromkeys(each.name for each in kinds)  # on a busy machine a question is asked again
+    assert list(names)[:2] == ["identify", "identity"]
