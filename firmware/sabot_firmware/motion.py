@@ -98,9 +98,15 @@ class Scheduler:
     def __init__(self) -> None:
         self._motions: list[Motion] = []
         self._signalled = False
+        self.now_us = 0
+
+    def busy(self) -> bool:
+        """Whether any motion runs."""
+        return bool(self._motions)
 
     def start(self, steps: "Steps", wait: Wait, now_us: int) -> Motion:
         """Begin a motion; it runs up to its first wait at once."""
+        self.now_us = now_us
         motion = Motion(steps, wait)
         self._motions.append(motion)
         motion.begin(now_us)
@@ -118,6 +124,7 @@ class Scheduler:
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> bool:
         """Give an edge to the motions that wait for it; whether any did."""
         taken = False
+        self.now_us = now_us
         for motion in self._motions:
             if not motion.done and motion.wait.wants(sensor, level):
                 motion.resume(now_us, at_us, False)
@@ -128,6 +135,7 @@ class Scheduler:
     def step(self, now_us: int) -> int | None:
         """Wake what is overdue; return how long until the next window is over, or None."""
         soonest: int | None = None
+        self.now_us = now_us
         for motion in self._motions:
             due = motion.wait.due_in_us(now_us)
             if due is not None and due <= 0 and not motion.done:

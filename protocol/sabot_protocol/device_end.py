@@ -62,6 +62,14 @@ class Executor:
         raise Refusal("not_supported")
 
 
+class Log:
+    """Where every event is written down for good, if the device has such a place."""
+
+    def add(self, row: bytes) -> None:
+        """Write down one event: id, clock quality, head and body."""
+        raise NotImplementedError
+
+
 class Identity:
     """What a device says of itself before anybody has proved anything."""
 
@@ -88,9 +96,11 @@ class DeviceEnd:
         event_capacity: int = 64,
         codec: Codec = CODEC,
         schema_hash: bytes = SCHEMA_HASH,
+        log: "Log | None" = None,
     ) -> None:
         self.identity = identity
         self.executor = executor
+        self.log = log
         self.codec = codec
         self.schema_hash = schema_hash
         self.random = random
@@ -130,7 +140,10 @@ class DeviceEnd:
         message = self.codec.named(name)
         seconds, ms, quality = self.utc()
         head = struct.pack("<IIIH", self.boot_id, self._now, seconds, ms)
-        return self.events.add(message.id, quality, head + message.pack(values))
+        body = head + message.pack(values)
+        if self.log is not None:
+            self.log.add(bytes((message.id, quality)) + body)
+        return self.events.add(message.id, quality, body)
 
     def owner_id(self) -> bytes:
         """The host id of the owner, zeros if there is none."""

@@ -6,43 +6,67 @@ from sabot_firmware.core import Core
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_end import Caller
+from sabot_protocol.memory import Memory
 from sabot_simulators.mechanism.machine import Machine
 
 OPENING_UTC_S = 1_800_000_000  # what the clock says when the machine is switched on
-TABLE = Caller(b"TABLE-PC", enum_number("Role", "table"), True)
+LONGEST_WAIT_US = 600_000_000  # of machine time, before a wait is given up
+
+Report = tuple[str, tuple[int | str, ...]]
 
 
 class Stuck(Exception):
-    """Nothing is due any more, and what was waited for has not happened."""
+    """What was waited for has not happened: nothing is due any more, or ten minutes have gone."""
 
 
 class InProcess:
     """A machine and the firmware's core that runs it; reports are kept."""
 
-    def __init__(self, machine: Machine, draw: Callable[[int], int]) -> None:
+    def __init__(self, machine: Machine, draw: Callable[[int], int], memory: Memory | None = None) -> None:
         self.machine = machine
-        self.reports: list[tuple[str, tuple[int | str, ...]]] = []
+        self.memory = memory if memory is not None else Memory()
+        self.reports: list[Report] = []
         self.clock_known = True
-        self.core = Core(machine, draw, self._report, self._utc_s)
-        self.shuffler = self.core.shuffler
-        self.shoe = self.core.shoe
+        self.clock_wrong_by_s = 0
+        self._draw = draw
         self._edges: list[tuple[int, int, int]] = []
-        machine.on_edge = self._note
         self.each_step: Callable[[], None] = lambda: None
         """Called after every step of time, for whoever compares belief with truth."""
+        self.each_report: Callable[[str, tuple[int | str, ...]], None] = lambda name, values: None
+        machine.on_edge = self._note
+        self.core = self._new_core()
+        self._boot()
+
+    def _new_core(self) -> Core:
+        return Core(self.machine, self.memory, self._draw, self._report, self._utc_s)
+
+    def _boot(self) -> None:
+        """The power has come."""
+        self._edges.clear()
+        self.core.start(self.now_us)
+
+    def reboot(self) -> None:
+        """Power off and on: everything but critical memory and the mechanism is new."""
+        self.machine.power_off()
+        self.machine.power_on()
+        self.core = self._new_core()
+        self._boot()
 
     def _note(self, sensor: int, level: int, at_us: int) -> None:
         self._edges.append((sensor, level, at_us & ticks.MASK))
 
     def _report(self, name: str, *values: int | str) -> None:
         self.reports.append((name, values))
+        self.each_report(name, values)
 
     def _utc_s(self) -> int | None:
-        return OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000 if self.clock_known else None
+        now_s = OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000 + self.clock_wrong_by_s
+        return now_s if self.clock_known else None
 
-    def command(self, name: str, *values: int) -> tuple[int, ...]:
+    def command(self, name: str, *values: int | str, role: str = "table") -> tuple[int, ...]:
         """Give the core a command, as the wire would; Refusal if it is refused."""
-        return self.core.execute(name, values, TABLE)
+        caller = Caller(b"TABLE-PC", enum_number("Role", role), True)
+        return self.core.execute(name, values, caller)
 
     @property
     def now_us(self) -> int:
@@ -71,4 +95,18 @@ class InProcess:
                 next_us = agenda.now_us + due
             if next_us is None:
                 raise Stuck(f"nothing is due at {agenda.now_us} us")
+            if next_us - began > LONGEST_WAIT_US:
+                raise Stuck(f"ten minutes have gone at {agenda.now_us} us")
             agenda.advance(next_us)
+
+    def run_for(self, us: int) -> None:
+        """Let so much time pass."""
+        agenda = self.machine.agenda
+        end = agenda.now_us + us
+        passed: list[int] = []
+        agenda.at(end, passed.append, 0)
+        self.run_until(lambda: bool(passed))
+
+    def run_until_still(self) -> None:
+        """Let time pass until neither half moves."""
+        self.run_until(lambda: self.core.still() and not self._edges)

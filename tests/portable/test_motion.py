@@ -119,7 +119,8 @@ class Bench(hw.Hardware):
 def test_from_edge_to_order_nothing_is_allocated():
     bench = Bench()
     half = Shuffler(bench, lambda bound: 0)
-    half.shuffle(hw.RED, 1000)
+    half.state = shuffler.IDLE
+    half.shuffle(1, hw.RED, 52, 1000)
     assert bench.directions[hw.FEED] == 1
     script = (
         (hw.ENTRY, 1, 32000),
@@ -139,7 +140,7 @@ def test_from_edge_to_order_nothing_is_allocated():
         seen.append((bench.directions[hw.FEED], bench.directions[hw.INSERT], bench.closed, bench.measured))
         if sensor == hw.ELEVATOR:
             bench.levels[sensor] = 0
-    assert half.state == shuffler.SHUFFLING
+    assert half.state == shuffler.FEEDING
     assert half.jam is None
     assert seen == [(1, 0, 0, 0), (0, 0, 0, 0), (0, 0, True, 0), (1, 1, True, 0), (1, 1, True, 1)]
     assert half.entered == 1
