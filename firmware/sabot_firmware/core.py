@@ -152,7 +152,7 @@ class Core(Executor):
 
     def configure(self) -> None:
         """Fit the shuffler half to the game's capacity and to the calibrations."""
-        batch = self.kept.game.decks > 1
+        batch = self.hardware.capacity > figures.DECK_CAPACITY
         blade_um = figures.BLADE_BATCH_UM if batch else figures.BLADE_UM
         travel_um = figures.ELEVATOR_TRAVEL_BATCH_UM if batch else figures.ELEVATOR_TRAVEL_DECK_UM
         calibration = self.kept.calibration
@@ -507,6 +507,8 @@ class Core(Executor):
             raise forbidden("in_use")  # decks of another size are registered
         if decks > 1 and method in (AUTOMATED_SHOE, HAND):
             raise forbidden("other_method")  # stacks and the hand are dealt from one deck
+        if 52 * decks > self.hardware.capacity:
+            raise forbidden("too_many")
         if stack_cards * 2 > 52 * decks:
             raise Refusal("bad_field", (3,))
         game = self.kept.game
@@ -540,7 +542,7 @@ class Core(Executor):
         rows = self.log.rows(from_n, 1)
         if not rows:
             return 0, self.log.newest, b""
-        return rows[0][0], self.log.newest, rows[0][1][:192]
+        return rows[0][0], self.log.newest, rows[0][1][:150]
 
     def _locate(self, seconds: int) -> "Values":
         self._locating_until_us = self.after_us(seconds * 1000000)

@@ -4,6 +4,8 @@ A board fills in ``Hardware``. Everything that happens reaches the core as an ed
 new level, and the time it was stamped. Orders return at once; that they are done is an edge again.
 """
 
+from sabot_firmware.figures import DECK_CAPACITY
+
 # Rollers
 FEED = 0  # tray to insertion
 INSERT = 1  # into the chamber
@@ -58,6 +60,8 @@ RED_LIGHT = 3
 
 class Hardware:
     """The movers and readers of one machine."""
+
+    capacity = DECK_CAPACITY  # cards a zone can hold
 
     def run(self, roller: int, direction: int) -> None:
         """Turn a roller FORWARD or BACK, or STOP it."""

@@ -51,6 +51,8 @@ class Panel:
         """Say how things are."""
         first = _SHOE.get(shoe_half.state, "")
         second = _SHUFFLER.get(shuffler_half.state, "")
+        if shuffler_half.state in (shuffler.HOLDING, shuffler.STORED, shuffler.STORING):
+            second = self._counted + " " + second
         lamp = GREEN
         if shoe_half.state in _CALLING or shuffler_half.state == shuffler.UNPROVED:
             lamp = AMBER
@@ -64,8 +66,6 @@ class Panel:
             lamp = RED_LIGHT
         elif not first:
             first = self._counted
-        if shuffler_half.state in (shuffler.HOLDING, shuffler.STORED, shuffler.STORING):
-            second = self._counted + " " + second
         if locating:
             lamp = AMBER
             second = "I AM HERE"

@@ -108,7 +108,7 @@ class Service:
             self._jog_until_us = core.after_us(abs(amount) * 1000)
             hardware.run(self._jogging, FORWARD if amount > 0 else BACK)
         elif part == _ELEVATOR:
-            batch = self._kept.game.decks > 1
+            batch = hardware.capacity > figures.DECK_CAPACITY
             most = figures.ELEVATOR_TRAVEL_BATCH_UM if batch else figures.ELEVATOR_TRAVEL_DECK_UM
             if not 0 <= amount <= most:
                 raise Refusal("bad_field", (1,))

@@ -240,6 +240,7 @@ class Shuffler(Half):
                     late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
                 if late:
                     return self.stop("feed", "misfeed", 1)
+            began_us = wait.at_us
             self.entered += 1
             if self.entered > self._expected + 1:  # one more would not fit
                 return self.stop("entry", "count_wrong", self.entered)
@@ -254,7 +255,6 @@ class Shuffler(Half):
                     if late:
                         return self.stop("insertion", "card_stuck", 1)
                     self.run(FEED, FORWARD)
-            began_us = self._scheduler.now_us
             late = yield wait.edge(INSERTION, 1, STAGE_WINDOW_US)
             for _ in range(MAX_RETRIES):
                 if not late:

@@ -119,7 +119,8 @@ class DeviceEnd:
         self._utc_set_s = 0
         names = ["boot", "events", "hosts"] + ["command.%d" % slot for slot in range(COMMAND_SLOTS)]
         records = load_all(memory, names)
-        if records is None:  # damaged: a new memory id tells every host that all is forgotten
+        if records is None or (records and "boot" not in records):
+            # Damaged, or a cut while that was put right: a new memory id tells all hosts what is forgotten.
             records = {}
             for name in names:
                 memory.save(name, b"")

@@ -545,7 +545,7 @@ MEMBERS = {
     "Forbidden.not_revealed": "the round was not revealed",
     "Forbidden.not_delivered": "the batch was not delivered whole before",
     "Forbidden.out_of_order": "the machine is out of order",
-    "Forbidden.too_many": "more cards than the deck has for so many hands",
+    "Forbidden.too_many": "more cards than there are, or than fit into the machine",
     "Forbidden.already_burnt": "cards were burnt, or a round was opened",
 }
 

@@ -256,7 +256,7 @@ MESSAGES = (
     (0x4B, "log_is", "answer", "", "", (
         ("n", "u32", 0, 0xFFFFFFFF),
         ("newest", "u32", 0, 0xFFFFFFFF),
-        ("row", "blob", 0, 192),
+        ("row", "blob", 0, 150),
     )),
     # Decks, rounds and stacks -----------------------------------------------------------------
     (0x50, "register_deck", "command", "done", "floor", (

@@ -428,7 +428,7 @@ message(0x4a, "log", "query", "Asks for one row of the log of the last events.",
 message(0x4b, "log_is", "answer", "One row of the log, the first one from the number asked for on.", {
   { "n", "u32", 0, 4294967295, about = "number of this row; 0 if there is none" },
   { "newest", "u32", 0, 4294967295, about = "number of the newest row" },
-  { "row", "blob", 0, 192, about = "head of the event, its id, clock quality and body, as they were reported" },
+  { "row", "blob", 0, 150, about = "head of the event, its id, clock quality and body, as they were reported" },
 })
 message(0x50, "register_deck", "command", "Makes a new deck known to the device.", {
   { "deck_id", "u32", 1, 4294967295, about = "number the host gives this deck, never used before" },

@@ -1,6 +1,7 @@
 """Firmware and mechanism in one process, joined in lock step of virtual time."""
 
 from collections.abc import Callable
+from typing import Any
 
 from sabot_firmware.core import Core
 from sabot_protocol import ticks
@@ -63,7 +64,7 @@ class InProcess:
         now_s = OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000 + self.clock_wrong_by_s
         return now_s if self.clock_known else None
 
-    def command(self, name: str, *values: int | str, role: str = "table") -> tuple[int, ...]:
+    def command(self, name: str, *values: int | str, role: str = "table") -> tuple[Any, ...]:
         """Give the core a command, as the wire would; Refusal if it is refused."""
         caller = Caller(b"TABLE-PC", enum_number("Role", role), True)
         return self.core.execute(name, values, caller)

@@ -1,6 +1,7 @@
 """A whole device and its host in one process: mechanism, core and both ends of the wire, in virtual time."""
 
 from collections.abc import Callable
+from typing import Any
 
 from sabot_firmware.core import Core
 from sabot_firmware.event_log import EventLog
@@ -111,14 +112,14 @@ class Wired(InProcess):
                 due = wait if due is None or wait < due else due
         return due
 
-    def command(self, name: str, *values: int | str, role: str = "table") -> tuple[int, ...]:
+    def command(self, name: str, *values: int | str, role: str = "table") -> tuple[Any, ...]:
         """Ask over the wire, in somebody's role, and wait for the answer; Refusal if the device refuses."""
         wanted = enum_number("Role", role)
         if role != "table" and wanted != self._elevated:
             self._elevate(wanted)
         return self.ask(name, *values)
 
-    def ask(self, name: str, *values: int | bytes | str) -> tuple[int, ...]:
+    def ask(self, name: str, *values: int | bytes | str) -> tuple[Any, ...]:
         """Any request of the schema: the answer's values."""
         message = CODEC.named(name)
         number = self.host.request(message.id, message.pack(values), self._now_ms())

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from sabot_firmware import hardware
+from sabot_firmware.event_log import EventLog
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.memory import Memory
@@ -13,6 +14,7 @@ from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.faults import Fault
 from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.wired import Wired
 
 RED, BLUE = hardware.RED, hardware.BLUE
 
@@ -21,13 +23,22 @@ class Table(Dealer):
     """A dealer at a machine, with a note of what was drawn."""
 
     def __init__(
-        self, seed: int, *faults: str, hands: int = 7, capacity: str = "deck", memory: Memory | None = None
+        self,
+        seed: int,
+        *faults: str,
+        hands: int = 7,
+        capacity: str = "deck",
+        memory: Memory | None = None,
+        log: EventLog | None = None,
     ) -> None:
         self.random = Random(seed)
         self.draws: list[int] = []
         planned = tuple(Fault.parse(each) for each in faults)
         self.machine = Machine(self.random, planned, capacity=capacity)
-        super().__init__(InProcess(self.machine, self._draw, memory), hands)
+        device = InProcess(self.machine, self._draw, memory)
+        if log is not None:
+            device = Wired(self.machine, self._draw, memory, log)
+        super().__init__(device, hands)
 
     def _draw(self, bound: int) -> int:
         self.draws.append(self.random.randrange(bound))

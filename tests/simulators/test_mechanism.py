@@ -845,12 +845,30 @@ def test_an_unseen_hand_strikes_at_once_where_cards_are_and_else_when_they_come(
     assert rig.happened() == []
     deck = rig.in_shoe()
     assert len(rig.machine.shoe) == 4
-    rig.machine.strike("face_up_card@shoe:4")
-    assert rig.machine.shoe[3].face_up
-    rig.machine.strike("missing_card@shoe~1")
-    assert len(rig.machine.shoe) == 3
-    assert len(deck) == 5
-    rig.whole(5)
+    for place in (4, 2, 4, 2, 4):
+        rig.machine.strike(f"face_up_card@shoe:{place}")
+    assert [card.face_up for card in rig.machine.shoe] == [False, True, False, True]
+    rig.machine.strike("missing_card@shoe~1")  # with every stack that comes
+    assert set(deck) - set(rig.machine.shoe) == set(rig.machine.removed)
+    rig.in_shoe()
+    assert len(rig.machine.shoe) == 8
+    rig.whole(10)
+
+
+def test_a_change_while_a_sensor_still_bounces_is_not_lost() -> None:
+    for seed in range(20):
+        rig = Rig(seed=seed)
+        card = new_deck(RED, rig.random, 1)
+        rig.machine.strike("chattering_sensor@exit_tray")
+        for _ in range(5):
+            rig.machine.put_into_exit(card)
+            rig.wait(rig.random.randrange(MS))
+            rig.machine.take_exit()
+            rig.wait(rig.random.randrange(MS))
+        rig.machine.put_into_exit(card)
+        rig.wait(MS)
+        assert rig.machine.level(EXIT_TRAY) == 1
+        assert rig.seen(EXIT_TRAY)[-1] == 1
 
 
 def test_missing_and_extra_together_keep_the_number() -> None:
@@ -919,6 +937,24 @@ def test_a_face_is_read_while_its_card_is_at_the_exit() -> None:
     blind.machine.run(DEAL, FORWARD)
     assert blind.until(EXIT, 1)
     assert blind.machine.face() == NO_FACE
+
+
+def test_an_order_at_the_very_moment_of_an_edge_does_not_lose_it() -> None:
+    first = Rig()
+    first.in_shoe()
+    first.machine.run(DEAL, FORWARD)
+    first.until(EXIT, 1)
+
+    def stop_and_go(_: None) -> None:
+        rig.machine.run(DEAL, STOP)
+        rig.machine.run(DEAL, FORWARD)
+
+    rig = Rig()
+    rig.in_shoe()
+    rig.machine.agenda.at(first.now_us, stop_and_go, None)
+    rig.machine.run(DEAL, FORWARD)
+    assert rig.until(EXIT, 1, first.now_us + 2)
+    assert rig.until(EXIT, 0, 100 * MS)
 
 
 def test_display_lamp_and_buttons() -> None:
@@ -993,9 +1029,9 @@ def test_what_finds_no_room_crashes_and_is_not_lost(capacity: str, room: int) ->
         elif zone == "exit_tray":
             machine.put_into_exit(deck)
         elif zone == "store":
-            machine.load(deck[:2])
-            rig.shuffle(2)
-            machine.store = deck[2:]
+            machine.load(deck[:3])
+            rig.shuffle(3)
+            machine.store = deck[3:]
             assert rig.shelve()
             crashed = machine.crashed
         else:
@@ -1110,6 +1146,11 @@ def test_a_shelf_cut_in_its_move_leaves_the_stack_in_the_chamber() -> None:
     assert not rig.until(SHELF, 1)
     assert set(rig.machine.stack()) == set(deck)
     rig.machine.close_door(SHUFFLER_DOOR)
+    rig.machine.home()
+    rig.until(ELEVATOR_HOME, 1)
+    deck += rig.load(1)
+    rig.shuffle(1)
+    assert set(rig.machine.stack()) == set(deck)  # there it can still be added to
     rig.machine.shelve(True)
     assert rig.until(SHELF, 1)
     assert set(rig.machine.store) == set(deck)
@@ -1227,6 +1268,26 @@ def test_a_power_cut_stops_everything_and_loses_no_card() -> None:
     assert set(machine.stack()) == set(deck[:7])
     assert machine.stack()[3] is deck[6]
     rig.whole(10)
+
+
+def test_what_was_begun_before_a_power_cut_does_not_end_after_it() -> None:
+    rig = Rig()
+    rig.machine.elevate(10_000)
+    rig.until(ELEVATOR, 1)
+    rig.machine.measure()
+    rig.machine.grip(True)
+    rig.machine.push(True)
+    rig.machine.power_off()
+    rig.machine.open_door(SHOE_DOOR)
+    rig.machine.close_door(SHOE_DOOR)
+    rig.machine.run(DEAL, FORWARD)
+    assert rig.machine._rollers[DEAL].direction == 0
+    rig.machine.power_on()
+    rig.edges.clear()
+    rig.wait(SECOND)
+    assert rig.edges == []
+    assert not rig.machine.level(ELEVATOR)  # where it stands it was not sent
+    assert rig.machine.elevator.platform_um == 10_000
 
 
 def test_a_card_that_no_roller_holds_lands_without_power() -> None:

@@ -402,7 +402,7 @@ class Forbidden(IntEnum):
     OUT_OF_ORDER = 23
     """The machine is out of order."""
     TOO_MANY = 24
-    """More cards than the deck has for so many hands."""
+    """More cards than there are, or than fit into the machine."""
     ALREADY_BURNT = 25
     """Cards were burnt, or a round was opened."""
 
@@ -2213,7 +2213,7 @@ class LogIs(Answer):
     newest: int
     """Number of the newest row."""
     row: bytes
-    """Head of the event, its id, clock quality and body, as they were reported (0..192 bytes)."""
+    """Head of the event, its id, clock quality and body, as they were reported (0..150 bytes)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
@@ -2221,7 +2221,7 @@ class LogIs(Answer):
         newest = self.newest
         row = self.row
         try:
-            if type(n) is int and type(newest) is int and type(row) is bytes and len(row) <= 192:
+            if type(n) is int and type(newest) is int and type(row) is bytes and len(row) <= 150:
                 return _pack_log_is(n, newest, len(row)) + row
         except StructError:
             pass
@@ -2236,7 +2236,7 @@ class LogIs(Answer):
             row = bytes(data[9:end_of_row])
         except StructError:
             raise cls._refused(data) from None
-        if end_of_row != len(data) or size_of_row > 192:
+        if end_of_row != len(data) or size_of_row > 150:
             raise cls._refused(data)
         self = _new(cls)
         _set_log_is_0(self, n)

@@ -59,7 +59,7 @@ class Mishaps:
         """Let it happen now, or where it needs an occasion, at the next one."""
         if fault.kind in CARD_KINDS:
             cards: list[Card] = getattr(self._machine, fault.place)
-            if cards:
+            if cards and fault.probability is None:
                 self._tamper(fault, cards, None if fault.card is None else fault.card - 1)
                 self._machine.presence()
                 return

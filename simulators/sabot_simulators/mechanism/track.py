@@ -139,9 +139,9 @@ class Track:
         taken = self.cards()
         bodies, self.bodies = self.bodies, []
         for body in bodies:
-            self._settle(body, self._agenda.now_us)
             body.due_us = NEVER
-            for sensor in body.course.covers[body.stretch]:
+            stretch, _ = self._whereabouts(body, self._agenda.now_us)
+            for sensor in body.course.covers[stretch]:
                 self._cover(sensor, -1)
         return taken
 
@@ -159,30 +159,35 @@ class Track:
             body.since_us = now
             body.course = self._course(body)
             self.bodies.append(body)
-            self._go(body, now)
+            self._go_on(body)
 
     # -- moving ---------------------------------------------------------------------------------
 
     def _settle(self, body: Body, now_us: int) -> None:
-        """Note where a body is by now, and see how it goes on from there."""
-        if body.speed_um_ms:
-            points, stretch = body.course.points, body.stretch
-            lead = body.lead_now(now_us)
-            if body.speed_um_ms > 0:  # a point it is about to reach is reached in its turn
-                lead = min(lead, points[body.goal] - 1)
-                while points[stretch + 1] <= lead:
-                    stretch += 1
-            else:
-                lead = max(lead, points[body.goal])
-                while points[stretch] > lead:
-                    stretch -= 1
-            body.lead_um, body.stretch = lead, stretch
-        body.since_us = now_us
-        if body.snagged and body.stretch >= body.course.stuck and self._pull(body, body.stretch) < 0:
+        """A roller has changed: if that makes a difference to a body, let it go on anew from where it is."""
+        stretch, lead = self._whereabouts(body, now_us)
+        if body.snagged and stretch >= body.course.stuck and self._pull(body, stretch) < 0:
             body.snagged, body.stuck_at_um = False, None
             body.course = self._course(body)
-            body.stretch = bisect_right(body.course.points, body.lead_um) - 1
-        self._go(body, now_us)
+            stretch = bisect_right(body.course.points, lead) - 1
+        speed, goal = self._outlook(body, stretch, lead)
+        if speed and (speed, goal) == (body.speed_um_ms, body.goal):
+            return
+        body.stretch, body.lead_um, body.since_us = stretch, lead, now_us
+        self._go(body, speed, goal)
+
+    def _whereabouts(self, body: Body, now_us: int) -> tuple[int, int]:
+        """On which stretch a body is by now, and where; a point it is about to reach it has not reached."""
+        points, stretch, lead = body.course.points, body.stretch, body.lead_um
+        if body.speed_um_ms > 0:
+            lead = min(body.lead_now(now_us), points[body.goal] - 1)
+            while points[stretch + 1] <= lead:
+                stretch += 1
+        elif body.speed_um_ms:
+            lead = max(body.lead_now(now_us), points[body.goal])
+            while points[stretch] > lead:
+                stretch -= 1
+        return stretch, lead
 
     def _pull(self, body: Body, stretch: int) -> int:
         """How fast a body is moved along a stretch, if nothing keeps it."""
@@ -191,26 +196,36 @@ class Track:
                 return roller.velocity_um_ms * body.drag_percent // 100
         return self._last.speed_um_ms if stretch >= body.course.loose else 0  # nothing holds it: it flies on
 
-    def _go(self, body: Body, now_us: int) -> None:
-        """From where a body is: how fast it goes, and when something changes for it."""
-        course, stretch, lead = body.course, body.stretch, body.lead_um
+    def _outlook(self, body: Body, stretch: int, lead: int) -> tuple[int, int]:
+        """How fast a body goes from here, and the next point at which something changes for it."""
+        course = body.course
         speed = self._pull(body, stretch) if stretch < course.stuck else 0
         if speed > 0:
             goal, looks = stretch + 1, course.looks
             while not looks[goal] and self._pull(body, goal) == speed:
                 goal += 1
-            due = now_us - (lead - course.points[goal]) * 1000 // speed
-        elif speed < 0 and lead > 0:
-            goal = stretch
-            while goal and not course.edges[goal] and self._pull(body, goal - 1) == speed:
+            return speed, goal
+        if speed and lead > 0:
+            goal, edges = stretch, course.edges
+            while goal and not edges[goal] and self._pull(body, goal - 1) == speed:
                 goal -= 1
-            to_um = course.points[goal] - 1 if goal else 0  # just behind it: a sensor there is free
-            due = now_us - (to_um - lead) * 1000 // -speed
-        else:
-            body.speed_um_ms, body.due_us = 0, NEVER
+            return speed, goal
+        return 0, 0
+
+    def _go(self, body: Body, speed: int, goal: int) -> None:
+        """A body sets out for its next point, or stands."""
+        body.speed_um_ms, body.goal = speed, goal
+        if not speed:
+            body.due_us = NEVER
             return
-        body.speed_um_ms, body.goal, body.due_us = speed, goal, due
-        self._agenda.at(due, self._reached, body)
+        to_um = body.course.points[goal]
+        if speed < 0 and goal:
+            to_um -= 1  # just behind it: a sensor there is free
+        body.due_us = body.since_us - (-abs(to_um - body.lead_um) * 1000 // abs(speed))
+        self._agenda.at(body.due_us, self._reached, body)
+
+    def _go_on(self, body: Body) -> None:
+        self._go(body, *self._outlook(body, body.stretch, body.lead_um))
 
     def _reached(self, body: Body) -> None:
         now = self._agenda.now_us
@@ -221,7 +236,7 @@ class Track:
         body.since_us = now
         if not forward:
             body.stretch, body.lead_um = (goal - 1, course.points[goal] - 1) if goal else (0, 0)
-            self._go(body, now)
+            self._go_on(body)
             for sensor, change in course.edges[goal]:
                 self._cover(sensor, -change)
             return
@@ -234,7 +249,7 @@ class Track:
             self._deliver(body)
             self.draw()
             return
-        self._go(body, now)
+        self._go_on(body)
         for sensor, change in course.edges[goal]:
             self._cover(sensor, change)
         if goal == course.gap:
