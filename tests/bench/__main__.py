@@ -1,4 +1,4 @@
-"""``python -m tests.bench``: prints the wire's rates, what they are compared with, and which goals are met.
+"""``python -m tests.bench``: prints rates of the wire and the machine, what they are compared with, and which goals are met.
 
 It judges nothing: the goals are shown, and the exit status is 0 whether they are met or not.
 """
@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench import codec, on_micropython, over_pty
+from tests.bench import codec, machine, on_micropython, over_pty
 from tests.bench.measure import Figure
 
 WIDTH = 118  # columns the table needs
@@ -29,6 +29,7 @@ def stay_on_one_core() -> int | None:
 def figures(quick: bool) -> Iterator[Figure]:
     """Everything measured, in about a minute; or at once and good for nothing but to see that it runs."""
     count, rounds = (10, 1) if quick else (1500, 15)
+    yield from machine.machine_figures(quick)
     yield from codec.typed(count, rounds)
     yield from codec.frames(count, rounds)
     yield from over_pty.figures(40 if quick else 640, 1 if quick else 25)
@@ -37,8 +38,11 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 def table(rows: list[Figure]) -> Table:
     """The figures for a person."""
-    shown = Table(title="Sabot's wire", caption="ratio: median over rounds; bytes: allocated for a frame")
-    for heading in ("measured", "a second", "against", "a second", "ratio", "bytes", "goal", "met"):
+    shown = Table(
+        title="Sabot in numbers",
+        caption="a second, unless it says otherwise; ratio: median over rounds; bytes: allocated for a frame",
+    )
+    for heading in ("measured", "figure", "against", "figure", "ratio", "bytes", "goal", "met"):
         shown.add_column(heading, justify="left" if heading in ("measured", "against") else "right")
     section = ""
     for row in rows:
@@ -47,12 +51,13 @@ def table(rows: list[Figure]) -> Table:
             shown.add_section()
             shown.add_row(f"[bold]{section}[/bold]")
         goal = f"≥ {row.goal:g}" if row.goal is not None else f"≤ {row.allowed:g} B" if row.allowed else ""
+        goal = f"≤ {row.at_most:g}" if row.at_most is not None else goal
         met = {None: "", True: "[green]yes[/green]", False: "[red]no[/red]"}[row.met]
         shown.add_row(
             row.name,
-            f"{row.rate:,.0f}",
+            f"{row.rate:,.{0 if row.rate > 1000 else 2}f}",
             row.reference,
-            "" if row.reference_rate is None else f"{row.reference_rate:,.0f}",
+            "" if row.reference_rate is None else f"{row.reference_rate:,.{0 if row.reference_rate > 1000 else 2}f}",
             "" if row.ratio is None else f"{row.ratio:.2f}",
             "" if row.allocated is None else f"{row.allocated:,.0f}",
             goal,
@@ -63,7 +68,7 @@ def table(rows: list[Figure]) -> Table:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Rates of Sabot's wire.")
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Rates of Sabot's wire and machine.")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     parser.add_argument("--quick", action="store_true", help="only see that everything runs")
     arguments = parser.parse_args()

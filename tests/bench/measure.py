@@ -27,12 +27,16 @@ class Figure:
     """Bytes a frame, where somebody counts them."""
     allowed: float | None = None
     """The bytes a frame may allocate."""
+    at_most: float | None = None
+    """The ratio not to exceed."""
 
     @property
     def met(self) -> bool | None:
         """Whether the goal is met; None if there is none."""
         if self.goal is not None and self.ratio is not None:
             return self.ratio >= self.goal
+        if self.at_most is not None and self.ratio is not None:
+            return self.ratio <= self.at_most
         if self.allowed is not None and self.allocated is not None:
             return self.allocated <= self.allowed
         return None

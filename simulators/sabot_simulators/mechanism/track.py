@@ -156,10 +156,9 @@ class Track:
                 return
         body = self._take()
         if body is not None:
-            body.since_us = now
             body.course = self._course(body)
             self.bodies.append(body)
-            self._go_on(body)
+            self._go(body, 0, 0, now)
 
     # -- moving ---------------------------------------------------------------------------------
 
@@ -170,11 +169,7 @@ class Track:
             body.snagged, body.stuck_at_um = False, None
             body.course = self._course(body)
             stretch = bisect_right(body.course.points, lead) - 1
-        speed, goal = self._outlook(body, stretch, lead)
-        if speed and (speed, goal) == (body.speed_um_ms, body.goal):
-            return
-        body.stretch, body.lead_um, body.since_us = stretch, lead, now_us
-        self._go(body, speed, goal)
+        self._go(body, stretch, lead, now_us)
 
     def _whereabouts(self, body: Body, now_us: int) -> tuple[int, int]:
         """On which stretch a body is by now, and where; a point it is about to reach it has not reached."""
@@ -196,64 +191,55 @@ class Track:
                 return roller.velocity_um_ms * body.drag_percent // 100
         return self._last.speed_um_ms if stretch >= body.course.loose else 0  # nothing holds it: it flies on
 
-    def _outlook(self, body: Body, stretch: int, lead: int) -> tuple[int, int]:
-        """How fast a body goes from here, and the next point at which something changes for it."""
+    def _go(self, body: Body, stretch: int, lead: int, now_us: int) -> None:
+        """From where a body is: how fast it goes, and when something changes for it."""
         course = body.course
         speed = self._pull(body, stretch) if stretch < course.stuck else 0
         if speed > 0:
             goal, looks = stretch + 1, course.looks
             while not looks[goal] and self._pull(body, goal) == speed:
                 goal += 1
-            return speed, goal
-        if speed and lead > 0:
+            due_us = now_us - (lead - course.points[goal]) * 1000 // speed
+        elif speed and lead > 0:
             goal, edges = stretch, course.edges
             while goal and not edges[goal] and self._pull(body, goal - 1) == speed:
                 goal -= 1
-            return speed, goal
-        return 0, 0
-
-    def _go(self, body: Body, speed: int, goal: int) -> None:
-        """A body sets out for its next point, or stands."""
-        body.speed_um_ms, body.goal = speed, goal
-        if not speed:
-            body.due_us = NEVER
-            return
-        to_um = body.course.points[goal]
-        if speed < 0 and goal:
-            to_um -= 1  # just behind it: a sensor there is free
-        body.due_us = body.since_us - (-abs(to_um - body.lead_um) * 1000 // abs(speed))
-        self._agenda.at(body.due_us, self._reached, body)
-
-    def _go_on(self, body: Body) -> None:
-        self._go(body, *self._outlook(body, body.stretch, body.lead_um))
+            to_um = course.points[goal] - 1 if goal else 0  # just behind it: a sensor there is free
+            due_us = now_us - (to_um - lead) * 1000 // -speed
+        else:
+            goal, speed, due_us = 0, 0, NEVER
+        if speed and speed == body.speed_um_ms and goal == body.goal:
+            return  # it is on its way there already
+        body.stretch, body.lead_um, body.since_us = stretch, lead, now_us
+        body.speed_um_ms, body.goal, body.due_us = speed, goal, due_us
+        if speed:
+            self._agenda.at(due_us, self._reached, body)
 
     def _reached(self, body: Body) -> None:
         now = self._agenda.now_us
         if body.due_us != now:
             return  # something else has happened to it meanwhile
         course, goal = body.course, body.goal
-        forward = body.speed_um_ms > 0
-        body.since_us = now
-        if not forward:
-            body.stretch, body.lead_um = (goal - 1, course.points[goal] - 1) if goal else (0, 0)
-            self._go_on(body)
+        if body.speed_um_ms < 0:
+            if goal:
+                self._go(body, goal - 1, course.points[goal] - 1, now)
+            else:
+                self._go(body, 0, 0, now)
             for sensor, change in course.edges[goal]:
                 self._cover(sensor, -change)
-            return
-        body.stretch, body.lead_um = goal, course.points[goal]
-        if goal == len(course.points) - 1:
+        elif goal == len(course.points) - 1:
             body.due_us = NEVER
             self.bodies.remove(body)
             for sensor in course.covers[goal - 1]:
                 self._cover(sensor, -1)
             self._deliver(body)
             self.draw()
-            return
-        self._go_on(body)
-        for sensor, change in course.edges[goal]:
-            self._cover(sensor, change)
-        if goal == course.gap:
-            self.draw()
+        else:
+            self._go(body, goal, course.points[goal], now)
+            for sensor, change in course.edges[goal]:
+                self._cover(sensor, change)
+            if goal == course.gap:
+                self.draw()
 
     def _cover(self, sensor: int, change: int) -> None:
         """One body more or less covers a sensor."""
