@@ -14,7 +14,6 @@ from sabot_firmware.hardware import (
     HOT,
     LEFT_BUTTON,
     PUSHER_HOME,
-    RIGHT_BUTTON,
     SHOE,
     SHOE_DOOR,
     SHUFFLER_DOOR,
@@ -51,6 +50,11 @@ UNKNOWN_CARDS = 0xFFFF
 HOURS_EVERY_US = 1000000  # how often the decks' hours are looked at
 LOG_ROWS_AT_ONCE = 16
 LOOK_US = 30000000  # the decks' hours are looked at at least this often
+
+# Which half a sensor belongs to, bit by bit: 1 the shuffler, 2 the shoe; none for doors, buttons and supply
+WHOSE = bytes((
+    1, 1, 2, 1, 1, 3, 2, 2, 1, 1, 1, 1, 3, 2, 1, 0, 0, 0, 0, 1, 1, 2, 0, 0,
+))  # fmt: skip
 
 
 class Core(Executor):
@@ -161,8 +165,21 @@ class Core(Executor):
     # -- time and edges -------------------------------------------------------------------------
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
-        """A sensor has changed."""
+        """A sensor has changed. After the edges of a moment, ``step`` is called."""
         self.now_us = now_us
+        whose = WHOSE[sensor]
+        if whose & 1:
+            self.shuffler.edge(sensor, level, at_us, now_us)
+        if whose & 2:
+            self.shoe.edge(sensor, level, at_us, now_us)
+        if not whose:
+            self._from_outside(sensor, level)
+        elif self.shuffler.state == self._said_shuffler and self.shoe.state == self._said_shoe:
+            return  # what else may follow does so with the step
+        self._follow()
+
+    def _from_outside(self, sensor: int, level: int) -> None:
+        """Doors, buttons, supply and heat."""
         if sensor == SHUFFLER_DOOR:
             self._door(self.shuffler, level, "chamber", self.shuffler.entered)
         elif sensor == SHOE_DOOR:
@@ -173,13 +190,8 @@ class Core(Executor):
         elif sensor == HOT:
             if level and self.shuffler.state != shuffler.JAMMED:  # the round in play may be dealt out
                 self.shuffler.stop("controller", "over_temperature", 0)
-        elif sensor in (LEFT_BUTTON, RIGHT_BUTTON):
-            if level:
-                self.report("buttons", 1 if sensor == LEFT_BUTTON else 2)
-        else:
-            self.shuffler.edge(sensor, level, at_us, now_us)
-            self.shoe.edge(sensor, level, at_us, now_us)
-        self._follow()
+        elif level:
+            self.report("buttons", 1 if sensor == LEFT_BUTTON else 2)
 
     def _door(self, half: "Half", level: int, place: str, cards: int) -> None:
         if level:
@@ -198,16 +210,21 @@ class Core(Executor):
         """Let time pass; how long until something is due, in microseconds, or None."""
         self.now_us = now_us
         due = _sooner(self.shuffler.step(now_us), self.shoe.step(now_us))
-        due = _sooner(due, self.service.jog_due_us(now_us))
         self._follow()
         if self._locating_until_us is not None:
-            left = self.left_us(self._locating_until_us)
-            if left <= 0:
-                self._locating_until_us = None
-                self._show()
-            else:
-                due = _sooner(due, left)
+            due = _sooner(due, self._locate_on(self._locating_until_us))
+        if due is not None and due < HOURS_EVERY_US:
+            return due  # cards move: the rest can wait
+        due = _sooner(due, self.service.jog_due_us(now_us))
         return _sooner(due, self._hours_due())
+
+    def _locate_on(self, until_us: int) -> int | None:
+        left = self.left_us(until_us)
+        if left > 0:
+            return left
+        self._locating_until_us = None
+        self._show()
+        return None
 
     def after_us(self, us: int) -> int:
         """The time in so many microseconds."""

@@ -62,7 +62,9 @@ class Wait:
 
     def due_in_us(self, now_us: int) -> int | None:
         """How long until its window is over; None if it has none."""
-        return ticks.diff(self._until_us, now_us) if self._timed else None
+        if not self._timed:
+            return None
+        return ((self._until_us - now_us + ticks.HALF) & ticks.MASK) - ticks.HALF
 
 
 class Motion:
@@ -134,19 +136,23 @@ class Scheduler:
 
     def step(self, now_us: int) -> int | None:
         """Wake what is overdue; return how long until the next window is over, or None."""
-        soonest: int | None = None
         self.now_us = now_us
-        for motion in self._motions:
-            due = motion.wait.due_in_us(now_us)
-            if due is not None and due <= 0 and not motion.done:
-                motion.resume(now_us, now_us, True)
+        while self._motions:
+            soonest: int | None = None
+            woken = False
+            for motion in self._motions:
                 due = motion.wait.due_in_us(now_us)
-        self._after(now_us)
-        for motion in self._motions:
-            due = motion.wait.due_in_us(now_us)
-            if due is not None and not motion.done and (soonest is None or due < soonest):
-                soonest = due
-        return soonest
+                if due is None or motion.done:
+                    continue
+                if due <= 0:
+                    motion.resume(now_us, now_us, True)
+                    woken = True
+                elif soonest is None or due < soonest:
+                    soonest = due
+            if not woken:
+                return soonest
+            self._after(now_us)
+        return None
 
     def _after(self, now_us: int) -> None:
         while self._signalled:

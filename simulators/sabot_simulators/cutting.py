@@ -51,6 +51,15 @@ class Unhurried(InProcess):
         return super().command(name, *values, role=role)
 
 
+class UnhurriedDealer(Dealer):
+    """Somebody who lets each stack wait a little."""
+
+    def take_stack(self) -> None:
+        """Take the stack that waits, after a pause."""
+        self.device.run_for(PAUSE_US)
+        super().take_stack()
+
+
 @dataclass
 class Moment:
     """What there was when the power went."""
@@ -140,7 +149,7 @@ class Cycle:
         memory = CriticalMemory(self._chip, others=RECORDS)
         self.device = Unhurried(self.machine, random.randrange, memory)
         self.watch = Watch(self.device)
-        self.dealer = Dealer(self.device, hands)
+        self.dealer = UnhurriedDealer(self.device, hands)
         self.moments: list[Moment] = []
 
     def cut_at_writes(self) -> list[Moment]:
@@ -164,10 +173,23 @@ class Cycle:
         live[0] = False
         return self.moments
 
-    def length_us(self) -> int:
-        """How long the cycle takes."""
+    def stretches(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
+        """From when to when the two halves were in each pair of states that lasts."""
+        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        since = [0]
+        agenda, core = self.machine.agenda, self.device.core
+        states = [(core.shuffler.state, core.shoe.state)]
+
+        def look() -> None:
+            now = (core.shuffler.state, core.shoe.state)
+            if now != states[0]:
+                if agenda.now_us > since[0]:
+                    found.setdefault(states[0], []).append((since[0], agenda.now_us))
+                since[0], states[0] = agenda.now_us, now
+
+        self.device.each_step = look
         self._play()
-        return self.machine.agenda.now_us
+        return found
 
     def _take(self, address: int, writing: bytes) -> None:
         core, dealer, machine = self.device.core, self.dealer, self.machine

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.jam import SERVICE_FAULTS
-from sabot_protocol.codec import enum_number
+from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
-from sabot_simulators.in_process import OPENING_UTC_S, InProcess
+from sabot_simulators.in_process import OPENING_UTC_S, LockStep
 from sabot_simulators.mechanism.cards import Card, new_deck
 
 BACKS = (hardware.RED, hardware.BLUE)
@@ -27,7 +27,7 @@ class CannotGoOn(Exception):
 class Dealer:
     """Two decks, and rounds of so many hands, on one machine."""
 
-    def __init__(self, device: InProcess, hands: int = 7, deck_size: int = 52) -> None:
+    def __init__(self, device: LockStep, hands: int = 7, deck_size: int = 52) -> None:
         self.device = device
         self.hands = hands
         self._deck_size = deck_size
@@ -76,18 +76,18 @@ class Dealer:
     @property
     def shoe_state(self) -> int:
         """What the shoe half does."""
-        return self.device.core.shoe.state
+        return self.device.shoe_state
 
     @property
     def shuffler_state(self) -> int:
         """What the shuffler half does."""
-        return self.device.core.shuffler.state
+        return self.device.shuffler_state
 
     def deal_round(self) -> bool:
         """One round from the deck in the shoe, up to the stub in the exit tray; whether it came so far."""
         device = self.device
-        deck_id = device.core.shoe.deck
-        self.round_id = device.core.kept.round_id + 1
+        view = device.view()
+        deck_id, self.round_id = view.shoe_deck, view.last_round + 1
         device.command("open_round", self.round_id, deck_id, self.hands)
         device.command("close_bets", self.round_id)
         self.hands_dealt = []
@@ -123,14 +123,14 @@ class Dealer:
 
     def play_round(self) -> bool:
         """One round from the deck in the shoe, which is then fed again; whether nothing stopped."""
-        deck_id = self.device.core.shoe.deck
+        deck_id = self.device.view().shoe_deck
         if not self.deal_round():
             return False
         self._take()
         self.collect()
         if self.shoe_state == shoe.STUB_WAITING:
             return False
-        if self.device.core.kept.decks.find(deck_id) is None:
+        if not self.device.view().has_deck(deck_id):
             return False
         self.wait(lambda: self.shuffler_state in SHUFFLED)
         if self.shuffler_state == shuffler.JAMMED:
@@ -169,21 +169,21 @@ class Dealer:
     def _mend(self) -> bool:
         """One round of clearing; whether both halves are usable."""
         device, machine = self.device, self.device.machine
-        core = device.core
         if machine.exit_tray:
             machine.take_exit()
             device.run_until(lambda: True)
-        for door, half in ((hardware.SHOE_DOOR, core.shoe), (hardware.SHUFFLER_DOOR, core.shuffler)):
-            if door == hardware.SHOE_DOOR and half.state in (shoe.STUB_WAITING, shoe.STACK_WAITING):
+        for door in (hardware.SHOE_DOOR, hardware.SHUFFLER_DOOR):
+            if door == hardware.SHOE_DOOR and self.shoe_state in (shoe.STUB_WAITING, shoe.STACK_WAITING):
                 machine.open_door(door)  # the tray is empty and the machine does not see it
                 device.run_until(lambda: True)
             if not machine.level(door):
                 machine.close_door(door)
                 device.run_until(lambda: True)
-            if half.jam is None:
+            view = device.view()
+            fault = view.shoe_fault if door == hardware.SHOE_DOOR else view.shuffler_fault
+            if not fault:
                 continue
-            cause = half.jam.cause
-            service = cause in SERVICE_FAULTS
+            service = enum_name("Fault", fault) in SERVICE_FAULTS
             machine.repair()
             machine.open_door(door)
             device.run_until(lambda: True)
@@ -193,43 +193,43 @@ class Dealer:
             machine.close_door(door)
             device.run_until(lambda: True)
             try:
-                fault = enum_number("Fault", cause)
                 device.command("clear_fault", fault, role="service" if service else "floor")
             except Refusal:
                 device.run_for(COOLING_US)
                 return False
             device.run_until_still()
-        if core.shoe.state == shoe.OUT_OF_ORDER:
+        if self.shoe_state == shoe.OUT_OF_ORDER:
             device.command("return_to_service", role="service")
             device.run_until_still()
-        if core.shoe.state == shoe.UNPROVED or core.shuffler.state == shuffler.UNPROVED:
+        if self.shoe_state == shoe.UNPROVED or self.shuffler_state == shuffler.UNPROVED:
             device.command("empty_machine", role="floor")
             self.wait(self._emptied)
         self.collect()
-        return core.shoe.jam is None and core.shuffler.jam is None
+        view = device.view()
+        return not view.shoe_fault and not view.shuffler_fault
 
     def _emptied(self) -> bool:
         """Take whatever comes out; whether emptying has ended."""
         if self.shoe_state == shoe.STUB_WAITING and self.device.machine.exit_tray:
             self.device.machine.take_exit()
-        return not self.device.core.service.emptying
+        return not self.device.view().emptying
 
     def _refill(self) -> bool:
         """Register what is missing and feed until a deck is in the shoe and the other on the shelf."""
-        core = self.device.core
         for deck_id, cards in self.decks.items():
-            if any(card.bent for card in cards) and core.kept.decks.find(deck_id) is not None:
+            if any(card.bent for card in cards) and self.device.view().has_deck(deck_id):
                 self.device.command("remove_deck", deck_id, DAMAGED, role="floor")
         for back in BACKS:
-            if core.kept.decks.of_back(back) is None:
+            if not self.device.view().has_back(back):
                 self.device.machine.removed += self.device.machine.take_tray()
                 self.new_deck(back)
         for _ in range(3):
             if self.shuffler_state == shuffler.STORED and self.shoe_state == shoe.READY:
                 return self._turn_is_right()
-            inside = (core.shoe.deck, core.shuffler.stored_deck, core.shuffler.feeding_deck)
-            waiting = [deck.deck_id for deck in core.kept.decks.in_use if deck.deck_id not in inside]
-            waiting.sort(key=lambda deck_id: deck_id == core.kept.decks.last_played)
+            view = self.device.view()
+            inside = (view.shoe_deck, view.stored_deck, view.feeding_deck)
+            waiting = [deck.deck_id for deck in view.decks if deck.deck_id not in inside]
+            waiting.sort(key=lambda deck_id: deck_id == view.last_played)
             if not waiting:
                 return False
             try:
@@ -245,8 +245,8 @@ class Dealer:
 
     def _turn_is_right(self) -> bool:
         """Whether the deck in the shoe has the turn; if not, the machine is emptied."""
-        core = self.device.core
-        if core.kept.decks.last_played != core.shoe.deck:
+        view = self.device.view()
+        if view.last_played != view.shoe_deck:
             return True
         self.device.command("empty_machine", role="floor")
         self.wait(self._emptied)

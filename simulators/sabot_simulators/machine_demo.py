@@ -34,7 +34,7 @@ def play(console: Console, seed: int, rounds: int, faults: tuple[Fault, ...]) ->
     going_on = dealer.open_table()
     played = 0
     while going_on and played < rounds:
-        deck = DECK_NAMES[dealer.device.core.shoe.deck]
+        deck = DECK_NAMES[device.view().shoe_deck]
         going_on = dealer.play_round()
         ended = [values for name, values in device.events() if name == "round_ended"]
         if len(ended) == played:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sabot_firmware import shoe, shuffler
 from sabot_firmware.rounds import CORRECT
-from sabot_simulators.in_process import InProcess
+from sabot_simulators.in_process import LockStep
 
 UNSEEN = {
     "aligned_at_the_exit": (
@@ -38,9 +38,9 @@ class WrongClaim:
 
 
 class Watch:
-    """Looks at every report of a device in one process."""
+    """Looks at every report of a device."""
 
-    def __init__(self, device: InProcess) -> None:
+    def __init__(self, device: LockStep) -> None:
         self._device = device
         self._machine = device.machine
         self.claims = 0
@@ -76,14 +76,14 @@ class Watch:
 
     def _each_deck(self) -> None:
         """Wherever a deck is proved to be, it is."""
-        core, machine = self._device.core, self._machine
-        moving = core.shoe.state in (shoe.DISPENSING, shoe.EJECTING, shoe.LOADING)
-        if moving or core.shuffler.state == shuffler.STORING:
+        device, machine = self._device, self._machine
+        moving = device.shoe_state in (shoe.DISPENSING, shoe.EJECTING, shoe.LOADING)
+        if moving or device.shuffler_state == shuffler.STORING:
             return  # cards are between two places
-        for deck in core.kept.decks.in_use:
-            proved, cards = core.whereabouts(deck.deck_id)
-            if not proved:
+        for deck in device.view().decks:
+            if not deck.proved:
                 continue
+            cards = deck.cards
             self.claims += 1
             chamber, store = len(machine.stack()), len(machine.store)
             if cards[2] and cards[2] != chamber:

@@ -22,6 +22,8 @@ RED, BLUE = hardware.RED, hardware.BLUE
 class Table(Dealer):
     """A dealer at a machine, with a note of what was drawn."""
 
+    device: InProcess
+
     def __init__(
         self,
         seed: int,

@@ -957,6 +957,19 @@ def test_an_order_at_the_very_moment_of_an_edge_does_not_lose_it() -> None:
     assert rig.until(EXIT, 0, 100 * MS)
 
 
+def test_a_card_that_is_backed_up_goes_no_further_than_the_tray() -> None:
+    rig = Rig()
+    deck = rig.load(2)
+    assert rig.stage()
+    rig.machine.run(FEED, BACK)
+    rig.wait(SECOND)
+    (body,) = rig.machine.feed_track.bodies
+    assert (body.lead_now(rig.now_us), body.speed_um_ms) == (0, 0)
+    assert rig.seen(ENTRY) == rig.seen(INSERTION) == [1, 0]
+    assert rig.stage()
+    assert rig.machine.feed_track.cards() == deck[:1]
+
+
 def test_display_lamp_and_buttons() -> None:
     rig = Rig()
     rig.machine.show("one", "two")

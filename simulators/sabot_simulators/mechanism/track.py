@@ -188,7 +188,8 @@ class Track:
         """How fast a body is moved along a stretch, if nothing keeps it."""
         for roller in body.course.held[stretch]:
             if roller.direction:
-                return roller.velocity_um_ms * body.drag_percent // 100
+                speed = roller.velocity_um_ms
+                return speed if body.drag_percent == 100 else speed * body.drag_percent // 100
         return self._last.speed_um_ms if stretch >= body.course.loose else 0  # nothing holds it: it flies on
 
     def _go(self, body: Body, stretch: int, lead: int, now_us: int) -> None:
