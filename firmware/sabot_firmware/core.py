@@ -7,7 +7,7 @@ A fault of the shuffler half never touches the round in play; a fault of the sho
 
 from sabot_firmware import figures, shoe, shuffler
 from sabot_firmware.dealing import Dealing, forbidden
-from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD, HAND
+from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.hardware import (
     EXIT,
     EXIT_TRAY,
@@ -24,10 +24,12 @@ from sabot_firmware.hardware import (
 from sabot_firmware.jam import SERVICE_FAULTS, Jam, steps_for
 from sabot_firmware.kept import AT_REST, NOTHING_INSIDE, WORKING, Kept
 from sabot_firmware.panel import Panel
+from sabot_firmware.rack import Rack
 from sabot_firmware.service import Service
 from sabot_firmware.shoe import ANY_BACK, Shoe
 from sabot_firmware.shuffler import Shuffler
 from sabot_firmware.wear import Wear
+from sabot_firmware.whereabouts import whereabouts
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_end import Caller, Executor
@@ -46,10 +48,8 @@ if TYPE_CHECKING:
 ROUND_OPEN_FLAG = 0x0004
 FAULT_FLAG = 0x0008
 SERVICE_ROLE = enum_number("Role", "service")
-UNKNOWN_CARDS = 0xFFFF
-HOURS_EVERY_US = 1000000  # how often the decks' hours are looked at
+SOON_US = 1000000
 LOG_ROWS_AT_ONCE = 16
-LOOK_US = 30000000  # the decks' hours are looked at at least this often
 
 # Which half a sensor belongs to, bit by bit: 1 the shuffler, 2 the shoe; none for doors, buttons and supply
 WHOSE = bytes((
@@ -78,6 +78,7 @@ class Core(Executor):
         self.wear = Wear(memory)
         self.shuffler = Shuffler(hardware, draw)
         self.shoe = Shoe(hardware)
+        self.rack = Rack(self)
         self.dealing = Dealing(self)
         self.service = Service(self)
         self.panel = Panel(hardware)
@@ -85,17 +86,15 @@ class Core(Executor):
         self._memory_lost = False
         self._said_shuffler = -1
         self._said_shoe = -1
-        self._left_s: dict[int, int] = {}  # of each deck, when it was last looked at
-        self._hours_at_us = 0
         self._locating_until_us: int | None = None
-        dealing, service = self.dealing, self.service
+        rack, dealing, service = self.rack, self.dealing, self.service
         self._handlers: dict[str, Callable[..., Values]] = {
-            "register_deck": self._register_deck,
-            "remove_deck": self._remove_deck,
-            "play_one_deck": self._play_one_deck,
+            "register_deck": rack.register_deck,
+            "remove_deck": rack.remove_deck,
+            "play_one_deck": rack.play_one_deck,
             "set_game": self._set_game,
-            "game": self._game,
-            "decks": self._decks,
+            "game": rack.game,
+            "decks": rack.decks,
             "whereabouts": self._whereabouts,
             "last_round": self._last_round,
             "log": self._read_log,
@@ -213,10 +212,10 @@ class Core(Executor):
         self._follow()
         if self._locating_until_us is not None:
             due = _sooner(due, self._locate_on(self._locating_until_us))
-        if due is not None and due < HOURS_EVERY_US:
+        if due is not None and due < SOON_US:
             return due  # cards move: the rest can wait
         due = _sooner(due, self.service.jog_due_us(now_us))
-        return _sooner(due, self._hours_due())
+        return _sooner(due, self.rack.hours_due_us())
 
     def _locate_on(self, until_us: int) -> int | None:
         left = self.left_us(until_us)
@@ -348,7 +347,7 @@ class Core(Executor):
                 count = half.counted()
                 if count is not None:  # what the counts do not agree on is no number
                     self._counted(half.feeding_deck, count, expected)
-                self._deck_leaves(half.feeding_deck, "wrong_count")
+                self.rack.wrong_count(half.feeding_deck)
             self._report_jam(half.jam, "shuffler")
         self._tested(half, before, "shuffler")
 
@@ -394,33 +393,6 @@ class Core(Executor):
 
     def _show(self) -> None:
         self.panel.update(self.shuffler, self.shoe, self._locating_until_us is not None)
-
-    # -- hours ----------------------------------------------------------------------------------
-
-    def _hours_due(self) -> int | None:
-        """Report decks that come to the end of their hours; how long until it is looked at again."""
-        decks = self.kept.decks
-        if not decks.in_use:
-            return None
-        left_us = self.left_us(self._hours_at_us)
-        if 0 < left_us <= LOOK_US:
-            return left_us
-        now_s = self.utc_s()
-        soonest_s = LOOK_US // 1000000
-        if now_s is not None:
-            for deck in decks.in_use:
-                left = decks.left_s(deck.deck_id, now_s)
-                before = self._left_s.get(deck.deck_id)
-                if before is not None:
-                    warning = decks.warning(before, left)
-                    if warning is not None:
-                        self.report("deck_hours", deck.deck_id, max(left, 0))
-                self._left_s[deck.deck_id] = left
-                for each in (3600, 900, 300, 0):
-                    if each < left < each + soonest_s:
-                        soonest_s = left - each
-        self._hours_at_us = self.after_us(max(soonest_s * 1000000, HOURS_EVERY_US))
-        return self.left_us(self._hours_at_us)
 
     # -- commands -------------------------------------------------------------------------------
 
@@ -484,67 +456,21 @@ class Core(Executor):
             return ()
         raise forbidden("no_such_fault")
 
-    def _register_deck(self, deck_id: int, back: int, opened_s: int) -> "Values":
-        decks = self.kept.decks
-        why = decks.refuse_registering(deck_id, back)
-        if why is not None:
-            raise forbidden(why)
-        before = decks.highest_id, decks.one_deck
-        decks.register(deck_id, back, opened_s)
-        try:
-            self.kept.save()
-        except MemoryFailed:
-            decks.remove(deck_id)
-            decks.highest_id, decks.one_deck = before
-            raise Refusal("memory_failed") from None
-        return ()
+    def _set_game(self, name: str, method: int, decks: int, stack_cards: int) -> "Values":
+        answer = self.rack.set_game(name, method, decks, stack_cards)
+        self.configure()
+        return answer
 
-    def _remove_deck(self, deck_id: int, reason: int) -> "Values":
-        current = self.dealing.round
+    def _whereabouts(self, deck_id: int) -> "Values":
         if self.kept.decks.find(deck_id) is None:
             raise forbidden("no_such_deck")
-        if current is not None and current.deck_id == deck_id:
-            raise forbidden("in_use")
-        self.kept.decks.remove(deck_id)
-        self.keep()
-        self.report("deck_removed", deck_id, reason)
-        return ()
+        proved, cards = self.whereabouts(deck_id)
+        return deck_id, self.kept.game.cards(), 1 if proved else 0, cards
 
-    def _deck_leaves(self, deck_id: int, reason: str) -> None:
-        if self.kept.decks.find(deck_id) is not None:
-            self._remove_deck(deck_id, enum_number("RemoveReason", reason))
-
-    def _play_one_deck(self, on: int) -> "Values":
-        self.kept.decks.one_deck = bool(on)
-        self.keep()
-        return ()
-
-    def _set_game(self, name: str, method: int, decks: int, stack_cards: int) -> "Values":
-        if self.kept.decks.in_use and decks != self.kept.game.decks:
-            raise forbidden("in_use")  # decks of another size are registered
-        if decks > 1 and method in (AUTOMATED_SHOE, HAND):
-            raise forbidden("other_method")  # stacks and the hand are dealt from one deck
-        if 52 * decks > self.hardware.capacity:
-            raise forbidden("too_many")
-        if stack_cards * 2 > 52 * decks:
-            raise Refusal("bad_field", (3,))
-        game = self.kept.game
-        game.name, game.method, game.decks, game.stack_cards = name, method, decks, stack_cards
-        self.kept.decks.method = method  # MD3 3.C: another method's hours apply at once
-        self.keep()
-        self.configure()
-        return ()
-
-    def _game(self) -> "Values":
-        game = self.kept.game
-        one_deck = 1 if self.kept.decks.one_deck else 0
-        return game.name, game.method, game.decks, game.stack_cards, one_deck
-
-    def _decks(self) -> "Values":
-        decks, now_s = self.kept.decks, self.utc_s()
-        left = [decks.left_s(each.deck_id, now_s) if now_s is not None else 0 for each in decks.in_use]
-        ids = [each.deck_id for each in decks.in_use]
-        return ids, [each.back for each in decks.in_use], left, decks.last_played
+    def whereabouts(self, deck_id: int) -> "tuple[bool, list[int]]":
+        """Whether all cards of a deck are proved to be there, and how many are where."""
+        claimed = self.kept.game.method == CARD_BY_CARD and self.shoe.state != shoe.LOADING
+        return whereabouts(deck_id, self.shuffler, self.shoe, claimed)
 
     def _last_round(self) -> "Values":
         kept = self.kept
@@ -592,35 +518,6 @@ class Core(Executor):
         self.wear.add("shuffles")
         half.shuffle(deck_id, deck.back, kept.game.cards(), self.now_us)
         return (kept.shuffle_id,)
-
-    # -- whereabouts ----------------------------------------------------------------------------
-
-    def _whereabouts(self, deck_id: int) -> "Values":
-        if self.kept.decks.find(deck_id) is None:
-            raise forbidden("no_such_deck")
-        proved, cards = self.whereabouts(deck_id)
-        return deck_id, self.kept.game.cards(), 1 if proved else 0, cards
-
-    def whereabouts(self, deck_id: int) -> "tuple[bool, list[int]]":
-        """Whether all cards of a deck are proved to be there, and how many are where.
-
-        Tray, path, chamber, store, shoe, exit tray and hands; a place whose share is not known says so. What
-        lies in the tray is unknown until the tray has been seen empty; after a jam nothing is known.
-        """
-        half, other = self.shuffler, self.shoe
-        if half.feeding_deck == deck_id and half.state != shuffler.JAMMED:
-            if half.state == shuffler.FEEDING:
-                path = half.entered - half.inserted
-                return False, [UNKNOWN_CARDS, path, half.inserted, 0, 0, 0, 0]
-            return True, [0, 0, half.inserted, 0, 0, 0, 0]
-        if half.stored_deck == deck_id:
-            return True, [0, 0, 0, half.stored, 0, 0, 0]
-        if other.deck == deck_id and other.state not in (shoe.JAMMED, shoe.UNPROVED):
-            claimed = self.kept.game.method == CARD_BY_CARD and other.state != shoe.LOADING
-            left, taken = other.cards - other.dealt, other.dealt - other.in_tray
-            return not claimed and left >= 0, [0, 0, 0, 0, max(left, 0), other.in_tray, taken]
-        return False, [UNKNOWN_CARDS] * 7
-
 
 def _sooner(first: int | None, second: int | None) -> int | None:
     if first is None or (second is not None and second < first):
