@@ -29,6 +29,7 @@ lint: $(VENV)/.test ## ruff and mypy
 
 generate: $(VENV)/.test ## write the files that come out of the schema, the rules and the driver's tables
 	$(BIN)/python -m sabot_protocol.generate
+	$(BIN)/python -m tests.machine.fault_table
 	$(BIN)/python -m tests.rules.clauses
 	$(BIN)/python -m sabot_driver.diagram docs/states.md
 

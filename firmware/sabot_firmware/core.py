@@ -6,29 +6,55 @@ A fault of the shuffler half never touches the round in play; a fault of the sho
 """
 
 from sabot_firmware import figures, shoe, shuffler
-from sabot_firmware.decks import Decks
-from sabot_firmware.hardware import EXIT_TRAY, SHOE_DOOR, SHUFFLER_DOOR, TRAY, Hardware
-from sabot_firmware.jam import Jam
-from sabot_firmware.rounds import CORRECT, Round
-from sabot_firmware.shoe import Shoe
+from sabot_firmware.dealing import Dealing, forbidden
+from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
+from sabot_firmware.hardware import (
+    EXIT,
+    EXIT_TRAY,
+    HOT,
+    LEFT_BUTTON,
+    PUSHER_HOME,
+    SHOE,
+    SHOE_DOOR,
+    SHUFFLER_DOOR,
+    SUPPLY_LOW,
+    TRAY,
+    Hardware,
+)
+from sabot_firmware.jam import SERVICE_FAULTS, Jam, steps_for
+from sabot_firmware.kept import AT_REST, NOTHING_INSIDE, WORKING, Kept
+from sabot_firmware.panel import Panel
+from sabot_firmware.rack import Rack
+from sabot_firmware.service import Service
+from sabot_firmware.shoe import ANY_BACK, Shoe
 from sabot_firmware.shuffler import Shuffler
+from sabot_firmware.wear import Wear
+from sabot_firmware.whereabouts import whereabouts
+from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
-from sabot_protocol.device_end import Caller, Executor
-from sabot_protocol.errors import Refusal
+from sabot_protocol.errors import MemoryFailed, Refusal
+from sabot_protocol.executor import Caller, Executor
+from sabot_protocol.memory import Memory
+from sabot_protocol.modes import check_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sabot_firmware.event_log import EventLog
+    from sabot_firmware.half import Half
     from sabot_protocol.codec import Values
 
-# The halves' states as the wire names them
-SHUFFLER_STATES = ("idle", "feeding", "storing", "stored", "jammed")
-SHOE_STATES = (
-    "empty", "loading", "ready", "dispensing", "stack_waiting", "ejecting_stub", "ejecting_stub", "jammed",
-)
 ROUND_OPEN_FLAG = 0x0004
 FAULT_FLAG = 0x0008
+SERVICE_ROLE = enum_number("Role", "service")
+SOON_US = 1000000
+LOG_ROWS_AT_ONCE = 16
+
+# Which half a sensor belongs to, bit by bit: 1 the shuffler, 2 the shoe; none for doors, buttons and supply
+WHOSE = bytes((
+    1, 1, 2, 1, 1, 3, 2, 2, 1, 1, 1, 1, 3, 2, 1, 0, 0, 0, 0, 1, 1, 2, 0, 0,
+))  # fmt: skip
 
 
 class Core(Executor):
@@ -37,239 +63,462 @@ class Core(Executor):
     def __init__(
         self,
         hardware: Hardware,
+        memory: Memory,
         draw: "Callable[[int], int]",
         report: "Callable[..., object]",
         utc_s: "Callable[[], int | None]",
+        log: "EventLog | None" = None,
     ) -> None:
-        self._hardware = hardware
-        self._report = report  # a message's name and its values, as DeviceEnd.emit takes them
-        self._utc_s = utc_s  # None while nobody knows the time
-        self._now_us = 0
-        self.decks = Decks()
+        self.hardware = hardware
+        self.report = report  # a message's name and its values, as DeviceEnd.emit takes them
+        self.utc_s = utc_s  # None while nobody knows the time
+        self.log = log
+        self.now_us = 0
+        self.kept = Kept(memory)
+        self.wear = Wear(memory)
         self.shuffler = Shuffler(hardware, draw)
         self.shoe = Shoe(hardware)
-        self.round: Round | None = None
-        self.last_round_id = 0
-        self.shuffle_id = 0
-        self.feeding_deck = 0  # the deck the shuffler half works on or has stored
-        self.dealing_deck = 0  # the deck in the shoe
-        self._door_was_open = [False, False]  # since the half's last jam: shuffler, shoe
+        self.rack = Rack(self)
+        self.dealing = Dealing(self)
+        self.service = Service(self)
+        self.panel = Panel(hardware)
+        self._caller: Caller | None = None
         self._said_shuffler = -1
         self._said_shoe = -1
+        self._locating_until_us: int | None = None
+        rack, dealing, service = self.rack, self.dealing, self.service
+        self._handlers: dict[str, Callable[..., Values]] = {
+            "register_deck": rack.register_deck,
+            "remove_deck": rack.remove_deck,
+            "play_one_deck": rack.play_one_deck,
+            "set_game": self._set_game,
+            "game": rack.game,
+            "decks": rack.decks,
+            "whereabouts": self._whereabouts,
+            "last_round": self._last_round,
+            "log": self._read_log,
+            "wear": self._read_wear,
+            "locate": self._locate,
+            "shuffle": self._shuffle,
+            "clear_fault": self._clear_fault,
+            "open_round": dealing.open_round,
+            "simulate_round": dealing.simulate_round,
+            "close_bets": dealing.close_bets,
+            "dispense_stack": dealing.dispense_stack,
+            "draw_cards": dealing.draw_cards,
+            "burn_cards": dealing.burn_cards,
+            "end_round": dealing.end_round,
+            "void_round": dealing.void_round,
+            "deliver_deck": dealing.deliver_deck,
+            "load_shoe": dealing.load_shoe,
+            "end_shoe": dealing.end_shoe,
+            "reveal_round": dealing.reveal_round,
+            "faces": dealing.faces,
+            "mark_out_of_order": service.mark_out_of_order,
+            "return_to_service": service.return_to_service,
+            "service_mode": service.service_mode,
+            "self_test": service.self_test,
+            "jog": service.jog,
+            "calibrate": service.calibrate,
+            "calibration": service.calibration,
+            "sensors": service.sensors,
+            "empty_machine": service.empty_machine,
+        }
+        self.configure()
+
+    # -- power-up -------------------------------------------------------------------------------
+
+    def start(self, now_us: int) -> None:
+        """The power has come: void what it interrupted, and let both halves find out how things are."""
+        self.now_us = now_us
+        kept = self.kept
+        if kept.damaged:  # what was known is lost: nothing is claimed before service has looked
+            kept.out_of_order = True
+            kept.shuffler_inside = kept.shoe_inside = WORKING
+            self._report_jam(Jam("controller", "memory_damaged", 0), "shoe")
+        if kept.round_open:
+            kept.round_open = False
+            kept.void = enum_number("VoidReason", "power_cut")
+            self.report("round_voided", kept.round_id, kept.void)
+        self.keep()
+        self.shuffler.was_working = kept.shuffler_inside == WORKING
+        self.shoe.was_working = kept.shoe_inside == WORKING
+        self.start_halves()
+        self._follow()
+
+    def start_halves(self) -> None:
+        """Both halves test themselves and see what is inside."""
+        for half in (self.shuffler, self.shoe):
+            half.latched = self.kept.out_of_order
+            half.start(self.now_us)
+
+    def configure(self) -> None:
+        """Fit the shuffler half to the game's capacity and to the calibrations."""
+        batch = self.hardware.capacity > figures.DECK_CAPACITY
+        blade_um = figures.BLADE_BATCH_UM if batch else figures.BLADE_UM
+        travel_um = figures.ELEVATOR_TRAVEL_BATCH_UM if batch else figures.ELEVATOR_TRAVEL_DECK_UM
+        calibration = self.kept.calibration
+        self.shuffler.configure(blade_um + calibration[0][0], calibration[1][0], travel_um)
 
     # -- time and edges -------------------------------------------------------------------------
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
-        """A sensor has changed."""
-        self._now_us = now_us
-        if sensor == SHUFFLER_DOOR and not level:
-            self._door_was_open[0] = True
-            self.shuffler.door_opened("chamber", self.shuffler.entered)
-        elif sensor == SHOE_DOOR and not level:
-            self._door_was_open[1] = True
-            self.shoe.door_opened("shoe", 0)
-        else:
+        """A sensor has changed. After the edges of a moment, ``step`` is called."""
+        self.now_us = now_us
+        whose = WHOSE[sensor]
+        if whose & 1:
             self.shuffler.edge(sensor, level, at_us, now_us)
+        if whose & 2:
             self.shoe.edge(sensor, level, at_us, now_us)
+        if not whose:
+            self._from_outside(sensor, level)
+        elif not self.shuffler.news and not self.shoe.news:
+            return  # what else may follow does so with the step
         self._follow()
+
+    def _from_outside(self, sensor: int, level: int) -> None:
+        """Doors, buttons, supply and heat."""
+        if sensor == SHUFFLER_DOOR:
+            self._door(self.shuffler, level, "chamber", self.shuffler.entered)
+        elif sensor == SHOE_DOOR:
+            self._door(self.shoe, level, "shoe", 0)
+        elif sensor == SUPPLY_LOW:
+            if level:
+                self._stop_all("supply_low")
+        elif sensor == HOT:
+            if level and self.shuffler.state not in (shuffler.JAMMED, shuffler.OUT_OF_ORDER):
+                self.shuffler.stop("controller", "over_temperature", 0)  # the round may be dealt out
+        elif level:
+            self.report("buttons", 1 if sensor == LEFT_BUTTON else 2)
+
+    def _door(self, half: "Half", level: int, place: str, cards: int) -> None:
+        if level:
+            half.door_closed()
+        else:
+            half.door_opened(place, cards)
+            if half is self.shuffler:
+                self.shuffler.forget_shelf()
+            elif half.state == shoe.DOOR_OPEN:
+                self.shoe.forget()
+
+    def _stop_all(self, cause: str) -> None:
+        for half in (self.shoe, self.shuffler):
+            if half.state not in (half.states.jammed, half.states.starting, half.states.out_of_order):
+                half.stop("controller", cause, 0)
 
     def step(self, now_us: int) -> int | None:
         """Let time pass; how long until something is due, in microseconds, or None."""
-        self._now_us = now_us
-        due = self.shuffler.step(now_us)
-        other = self.shoe.step(now_us)
+        self.now_us = now_us
+        due = _sooner(self.shuffler.step(now_us), self.shoe.step(now_us))
         self._follow()
-        if due is None or (other is not None and other < due):
-            return other
-        return due
+        if self._locating_until_us is not None:
+            due = _sooner(due, self._locate_on(self._locating_until_us))
+        if due is not None and due < SOON_US:
+            return due  # cards move: the rest can wait
+        due = _sooner(due, self.service.jog_due_us(now_us))
+        return _sooner(due, self.rack.hours_due_us())
+
+    def _locate_on(self, until_us: int) -> int | None:
+        left = self.left_us(until_us)
+        if left > 0:
+            return left
+        self._locating_until_us = None
+        self._show()
+        return None
+
+    def after_us(self, us: int) -> int:
+        """The time in so many microseconds."""
+        return ticks.add(self.now_us, us)
+
+    def left_us(self, until_us: int) -> int:
+        """How long until a time."""
+        return ticks.diff(until_us, self.now_us)
+
+    def still(self) -> bool:
+        """Whether nothing moves or is about to: only then may flash be written."""
+        return self.shuffler.at_rest() and self.shoe.at_rest() and not self.service.jogging()
+
+    # -- what follows ---------------------------------------------------------------------------
 
     def _follow(self) -> None:
         """Notice what the halves have come to, report it, and do what follows by itself."""
-        if self.shuffler.state != self._said_shuffler:
-            self._said_shuffler = self.shuffler.state
-            self._shuffler_changed()
-        if self.shoe.state != self._said_shoe:
-            before, self._said_shoe = self._said_shoe, self.shoe.state
-            self._shoe_changed(before)
-        if self.shoe.state == shoe.EJECTED and not self._hardware.level(EXIT_TRAY):
-            self.shoe.state = shoe.EMPTY  # the stub was taken
-            self.dealing_deck = 0
-        if self._may_push():
-            deck = self.decks.find(self.feeding_deck)
-            assert deck is not None
-            self.dealing_deck, self.feeding_deck = self.feeding_deck, 0
-            self.shoe.load(deck.back, self._now_us)
-            self.shuffler.state = shuffler.IDLE
+        if not self.shuffler.news and not self.shoe.news and not self._proceed():
+            return
+        while True:
+            if self.shuffler.news:
+                before, self._said_shuffler = self._said_shuffler, self.shuffler.next_news()
+                self._keep_inside()
+                self._shuffler_changed(before, self._said_shuffler)
+            elif self.shoe.news:
+                before, self._said_shoe = self._said_shoe, self.shoe.next_news()
+                self._keep_inside()
+                self._shoe_changed(before, self._said_shoe)
+            elif not self._proceed():
+                break
+        self._show()
 
-    def _may_push(self) -> bool:
+    def _proceed(self) -> bool:
+        """Whatever can be begun now without anybody asking; whether anything was."""
+        if self.shuffler.retried:
+            place, self.shuffler.retried = self.shuffler.retried, ""
+            self.wear.add("retries")
+            fault = "misfeed" if place == "feed" else "card_stuck"
+            self.report("retried", enum_number("Fault", fault), enum_number("Place", place))
+        state = self.shoe.state
+        if state == shoe.STUB_WAITING and not self.hardware.level(EXIT_TRAY):
+            self.shoe.taken_out()
+            return True
+        if self.service.emptying:
+            return self.service.proceed()
+        if state == shoe.EMPTY and self.kept.game.method == AUTOMATED_SHOE and self.may_push():
+            self.push_stored()
+            return True
+        if self.log is not None and self.log.due() and self.still():
+            self.log.flush(LOG_ROWS_AT_ONCE)
+        return False
+
+    def may_push(self) -> bool:
         """The pusher works only between rounds, only into an empty shoe, only with a deck proved whole."""
+        half = self.shuffler
         return (
-            self.shoe.state == shoe.EMPTY
-            and self.round is None
-            and self.shuffler.verified() == figures.DECK_CARDS
-            and self.decks.find(self.feeding_deck) is not None
+            half.stored_deck != 0
+            and self.shoe.state == shoe.EMPTY
+            and half.stored == self.kept.game.cards()
+            and half.state != shuffler.STORING
+            and not self.kept.out_of_order
+            and self.kept.decks.find(half.stored_deck) is not None
         )
 
-    def _shuffler_changed(self) -> None:
-        state = SHUFFLER_STATES[self.shuffler.state]
-        self._report("shuffler_changed", enum_number("ShufflerState", state), self.feeding_deck)
-        if self.shuffler.jam is not None and self.shuffler.state == shuffler.JAMMED:
-            self._door_was_open[0] = self.shuffler.jam.cause == "door_opened"
-            self._report_jam(self.shuffler.jam)
-        elif self.shuffler.state == shuffler.STORED:
-            count = self.shuffler.verified()
-            if count is not None:  # what the counts do not agree on is no number
-                self._report("deck_counted", self.feeding_deck, self.shuffle_id, count, figures.DECK_CARDS)
-            if count != figures.DECK_CARDS:  # MD3 5.B: that deck leaves the table
-                self.decks.remove(self.feeding_deck)
-                self.shuffler.reject()
+    def push_stored(self) -> None:
+        """The proved deck goes from the shelf into the shoe."""
+        deck = self.kept.decks.find(self.shuffler.stored_deck)
+        assert deck is not None
+        cards = self.shuffler.stored
+        self.kept.shoe_inside = WORKING
+        if self.keep():
+            self.shuffler.take_from_shelf()
+            self.shoe.load(deck.deck_id, deck.back, cards, self.now_us)
 
-    def _shoe_changed(self, before: int) -> None:
-        round_id = self.round.round_id if self.round is not None else 0
-        state = SHOE_STATES[self.shoe.state]
-        if self.shoe.state == shoe.READY and self.round is not None:
-            state = "round_open"
-        self._report("shoe_changed", enum_number("ShoeState", state), self.dealing_deck, round_id)
-        if self.shoe.state == shoe.JAMMED and self.shoe.jam is not None:
-            self._door_was_open[1] = self.shoe.jam.cause == "door_opened"
-            self._report_jam(self.shoe.jam)
-            self._void("shoe_failed")
-        elif self.shoe.state == shoe.STACK_WAITING and self.round is not None:
-            cards = self.shoe.dealt - sum(self.round.stacks)
-            self.round.stacks.append(cards)
-            self._report("stack_dispensed", round_id, len(self.round.stacks), cards)
-        elif self.shoe.state == shoe.READY and before == shoe.STACK_WAITING and self.round is not None:
-            self._report("stack_taken", round_id, len(self.round.stacks))
-        elif self.shoe.state == shoe.EJECTED and self.round is not None:
-            self._end_round(self.round)
+    def push_unproved(self) -> None:
+        """Cards on their way out go from the shelf into the shoe."""
+        self.kept.shoe_inside = WORKING
+        if self.keep():
+            self.shoe.load(0, ANY_BACK, 0, self.now_us, shoe.UNPROVED)
 
-    def _end_round(self, ended: Round) -> None:
-        stub = self.shoe.stub or 0
-        verdict = ended.verdict(stub)
-        self._report("round_ended", ended.round_id, verdict, stub, sum(ended.stacks) + stub)
-        self.round = None
-        if verdict != CORRECT:
-            self._report("round_voided", ended.round_id, enum_number("VoidReason", "wrong_number"))
+    def shoe_loaded_by_hand(self) -> bool:
+        """Whether sensors agree that cards lie in the shoe and nowhere else."""
+        level = self.hardware.level
+        inside = level(SHOE) and level(SHOE_DOOR) and level(PUSHER_HOME)
+        return bool(inside and not level(EXIT) and not level(EXIT_TRAY))
 
-    def _void(self, reason: str) -> None:
-        if self.round is not None:
-            self.round.void = reason
-            self._report("round_voided", self.round.round_id, enum_number("VoidReason", reason))
-            self.round = None
+    def keep(self) -> bool:
+        """Write down what must outlive the power; if that cannot be, both halves stop: False."""
+        try:
+            self.kept.save()
+        except MemoryFailed:
+            self.kept.out_of_order = True
+            self._stop_all("memory_damaged")
+            return False
+        return True
 
-    def _report_jam(self, jam: Jam) -> None:
+    def _keep_inside(self) -> None:
+        state = self.shuffler.state
+        if state in (shuffler.IDLE, shuffler.SERVICE, shuffler.OUT_OF_ORDER):
+            self.kept.shuffler_inside = NOTHING_INSIDE
+        elif state in (shuffler.STORED, shuffler.UNPROVED):
+            self.kept.shuffler_inside = AT_REST
+        elif state in (shuffler.FEEDING, shuffler.STORING, shuffler.HOLDING, shuffler.JAMMED):
+            self.kept.shuffler_inside = WORKING
+        if self.shoe.state in (shoe.EMPTY, shoe.SERVICE, shoe.OUT_OF_ORDER):
+            self.kept.shoe_inside = NOTHING_INSIDE
+        elif self.shoe.state != shoe.STARTING and self.shoe.state != shoe.DOOR_OPEN:
+            self.kept.shoe_inside = WORKING
+        self.keep()
+
+    def _shuffler_changed(self, before: int, state: int) -> None:
+        half = self.shuffler
+        deck_id = half.feeding_deck or half.stored_deck
+        self.report("shuffler_changed", state, deck_id)
+        expected = self.kept.game.cards()
+        if before == shuffler.FEEDING and state in (shuffler.HOLDING, shuffler.STORING):
+            self._counted(half.feeding_deck, half.inserted, expected)
+        elif state == shuffler.JAMMED and half.jam is not None:
+            if half.jam.cause == "count_wrong":  # MD3 5.B: that deck leaves the table
+                count = half.counted()
+                if count is not None:  # what the counts do not agree on is no number
+                    self._counted(half.feeding_deck, count, expected)
+                self.rack.wrong_count(half.feeding_deck)
+            self._report_jam(half.jam, "shuffler")
+        self._tested(half, before, "shuffler")
+
+    def _counted(self, deck_id: int, count: int, expected: int) -> None:
+        self.panel.counted(count, expected)
+        self.report("deck_counted", deck_id, self.kept.shuffle_id, count, expected)
+        self.wear.add("cards_fed", count)
+        self.wear.put("feed_permille", self.shuffler.feed_permille)
+        self._save_wear()
+
+    def _shoe_changed(self, before: int, state: int) -> None:
+        half = self.shoe
+        current = self.dealing.round
+        self.report("shoe_changed", state, half.deck, current.round_id if current is not None else 0)
+        if state == shoe.JAMMED and half.jam is not None:
+            self._report_jam(half.jam, "shoe")
+        self.dealing.entered(state, before)
+        if state == shoe.STUB_WAITING:
+            self.wear.put("deal_permille", half.deal_permille)
+            self._save_wear()
+        self._tested(half, before, "shoe")
+
+    def _tested(self, half: "Half", before: int, name: str) -> None:
+        if before == half.states.starting:
+            sound = half.jam is None or half.jam.cause == "power_lost"
+            self.report("self_tested", enum_number("Half", name), 1 if sound else 0)
+
+    def _save_wear(self) -> None:
+        for roller, name in enumerate(("feed_ms", "insert_ms", "deal_ms")):
+            half: Half = self.shoe if roller == 2 else self.shuffler
+            turned, half.turned_ms[roller] = half.turned_ms[roller], 0
+            self.wear.add(name, turned)
+        try:
+            self.wear.save()
+        except MemoryFailed:
+            self.keep()  # statistics may be lost; what must be kept is tried on its own
+
+    def _report_jam(self, jam: Jam, half: str) -> None:
+        self.wear.add("faults")
+        self.wear.add("jams_" + jam.place)
         fault, place = enum_number("Fault", jam.cause), enum_number("Place", jam.place)
-        self._report("fault_raised", fault, place, jam.cards, "")
+        self.report("fault_raised", fault, place, jam.cards, steps_for(jam.cause, half))
+
+    def _show(self) -> None:
+        self.panel.update(self.shuffler, self.shoe, self._locating_until_us is not None)
 
     # -- commands -------------------------------------------------------------------------------
 
     def status(self) -> "tuple[int, int, int, int, int, int]":
         """(shuffler state, shoe state, fault, status flags, round id, stack)."""
-        flags = ROUND_OPEN_FLAG if self.round is not None else 0
+        current = self.dealing.round
+        flags = ROUND_OPEN_FLAG if current is not None else 0
         jam = self.shoe.jam or self.shuffler.jam
         fault = 0
         if jam is not None:
             flags |= FAULT_FLAG
             fault = enum_number("Fault", jam.cause)
         return (
-            enum_number("ShufflerState", SHUFFLER_STATES[self.shuffler.state]),
-            enum_number("ShoeState", SHOE_STATES[self.shoe.state]),
+            self.shuffler.state,
+            self.shoe.state,
             fault,
             flags,
-            self.round.round_id if self.round is not None else 0,
-            len(self.round.stacks) if self.round is not None else 0,
+            current.round_id if current is not None else 0,
+            len(current.stacks) if current is not None else 0,
         )
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
-        """Carry out a command of the wire."""
-        if name == "register_deck":
-            return self._register_deck(*values)
-        if name == "remove_deck":
-            return self._remove_deck(values[0])
-        if name == "shuffle":
-            return self._shuffle(values[0])
-        if name == "open_round":
-            return self._open_round(*values)
-        if name == "dispense_stack":
-            return self._dispense_stack(*values)
-        if name == "end_round":
-            return self._eject(values[0])
-        if name == "clear_fault":
-            return self._clear_fault(values[0])
-        raise Refusal("not_supported")
+        """Carry out a request of the wire."""
+        handler = self._handlers.get(name)
+        if handler is None:
+            raise Refusal("not_supported")
+        check_command(name, self.shuffler.state, self.shoe.state)
+        self._caller = caller
+        answer = handler(*values)
+        self._follow()
+        return answer
+
+    def refuse_if_unfit(self) -> None:
+        """Refusal if the machine must not begin anything new."""
+        if self.kept.out_of_order:
+            raise forbidden("out_of_order")
+        if self.hardware.level(HOT):
+            raise forbidden("too_hot")
+        if self.service.emptying:
+            raise forbidden("in_use")
 
     def _clear_fault(self, fault: int) -> "Values":
         """Believe that a half is empty again only if its door was opened and its sensors say so."""
-        for which, half in ((1, self.shoe), (0, self.shuffler)):
+        for half in (self.shoe, self.shuffler):
             if half.jam is None or enum_number("Fault", half.jam.cause) != fault:
                 continue
-            if not self._door_was_open[which] or half.refuse_clearing() is not None:
-                raise self._wrong_state()
-            half.clear()
-            if which:
-                self.dealing_deck = 0
+            if half.state != half.states.jammed:
+                continue  # in service, or out of order: that is not ended so
+            role = self._caller.role if self._caller is not None else 0
+            if half.jam.cause in SERVICE_FAULTS and role != SERVICE_ROLE:
+                raise forbidden("service_only")
+            if not half.door_was_open or half.occupied() is not None:
+                raise forbidden("not_cleared")
+            if half.jam.cause == "over_temperature" and self.hardware.level(HOT):
+                raise forbidden("too_hot")
+            if half is self.shoe:
+                self.shoe.forget()
             else:
-                self.feeding_deck = 0
-            self._report("fault_cleared", fault)
-            self._follow()
+                self.shuffler.feeding_deck = 0
+                self.shuffler.forget_shelf()
+            half.clear(self.now_us)
+            self.report("fault_cleared", fault)
             return ()
-        raise self._wrong_state()
+        raise forbidden("no_such_fault")
 
-    def _register_deck(self, deck_id: int, back: int, opened_s: int) -> "Values":
-        if self.decks.refuse_registering(deck_id, back) is not None:
-            raise self._wrong_state()
-        self.decks.register(deck_id, back, opened_s)
-        return ()
+    def _set_game(self, name: str, method: int, decks: int, stack_cards: int) -> "Values":
+        answer = self.rack.set_game(name, method, decks, stack_cards)
+        self.configure()
+        return answer
 
-    def _remove_deck(self, deck_id: int) -> "Values":
-        if self.decks.find(deck_id) is None or (self.round is not None and self.round.deck_id == deck_id):
-            raise self._wrong_state()
-        self.decks.remove(deck_id)
+    def _whereabouts(self, deck_id: int) -> "Values":
+        if self.kept.decks.find(deck_id) is None:
+            raise forbidden("no_such_deck")
+        proved, cards = self.whereabouts(deck_id)
+        return deck_id, self.kept.game.cards(), 1 if proved else 0, cards
+
+    def whereabouts(self, deck_id: int) -> "tuple[bool, list[int]]":
+        """Whether all cards of a deck are proved to be there, and how many are where."""
+        claimed = self.kept.game.method == CARD_BY_CARD and self.shoe.state != shoe.LOADING
+        return whereabouts(deck_id, self.shuffler, self.shoe, claimed)
+
+    def _last_round(self) -> "Values":
+        kept = self.kept
+        return kept.round_id, kept.round_deck, kept.verdict, kept.void, kept.count
+
+    def _read_wear(self) -> "Values":
+        return (list(self.wear.values),)
+
+    def _read_log(self, from_n: int) -> "Values":
+        if self.log is None:
+            return 0, 0, b""
+        rows = self.log.rows(from_n, 1)
+        if not rows:
+            return 0, self.log.newest, b""
+        return rows[0][0], self.log.newest, rows[0][1][:150]
+
+    def _locate(self, seconds: int) -> "Values":
+        self._locating_until_us = self.after_us(seconds * 1000000)
+        self.report("located", seconds)
+        self._show()
         return ()
 
     def _shuffle(self, deck_id: int) -> "Values":
-        deck = self.decks.find(deck_id)
-        why = self.decks.refuse_shuffling(deck_id, self._utc_s())
-        idle = self.shuffler.state == shuffler.IDLE and self._hardware.level(TRAY)
-        if deck is None or why is not None or not idle or deck_id == self.dealing_deck:
-            raise self._wrong_state()
-        self.shuffle_id += 1
-        self.feeding_deck = deck_id
-        self.shuffler.shuffle(deck.back, self._now_us)
-        return (self.shuffle_id,)
+        half, kept = self.shuffler, self.kept
+        why = kept.decks.refuse_using(deck_id, self.utc_s())
+        if why is not None:
+            raise forbidden(why)
+        if deck_id in (self.shoe.deck, half.stored_deck):
+            raise forbidden("in_use")
+        if not self.hardware.level(TRAY):
+            raise forbidden("tray_empty")
+        self.refuse_if_unfit()
+        deck = kept.decks.find(deck_id)
+        assert deck is not None
+        before = kept.pack()
+        kept.shuffle_id += 1
+        kept.shuffler_inside = WORKING
+        if kept.delivered == deck_id:
+            kept.delivered = 0
+        kept.save_or_undo(before)
+        self.wear.add("shuffles")
+        half.shuffle(deck_id, deck.back, kept.game.cards(), self.now_us)
+        return (kept.shuffle_id,)
 
-    def _open_round(self, round_id: int, deck_id: int, hands: int) -> "Values":
-        if round_id <= self.last_round_id:
-            raise Refusal("stale", (self.last_round_id, 0))
-        why = self.decks.refuse_round(deck_id, self._utc_s())
-        ready = self.shoe.state == shoe.READY and self.round is None
-        if why is not None or not ready or deck_id != self.dealing_deck:
-            raise self._wrong_state()
-        self.round = Round(round_id, deck_id, hands)
-        self.last_round_id = round_id
-        self.decks.started(deck_id)
-        return ()
+def _sooner(first: int | None, second: int | None) -> int | None:
+    if first is None or (second is not None and second < first):
+        return second
+    return first
 
-    def _dispense_stack(self, round_id: int, stack: int) -> "Values":
-        current = self._current(round_id, stack)
-        if current.next_stack() != stack:
-            raise Refusal("stale", (round_id, len(current.stacks)))
-        if self.shoe.state != shoe.READY:
-            raise self._wrong_state()
-        self.shoe.deal_stack(self._now_us)
-        return ()
-
-    def _eject(self, round_id: int) -> "Values":
-        current = self._current(round_id, 0)
-        if self.shoe.state != shoe.READY or current.next_stack() is not None:
-            raise self._wrong_state()
-        self.shoe.eject(self._now_us)
-        return ()
-
-    def _current(self, round_id: int, stack: int) -> Round:
-        if self.round is None or self.round.round_id != round_id:
-            raise Refusal("stale", (self.round.round_id if self.round is not None else 0, stack))
-        return self.round
-
-    def _wrong_state(self) -> Refusal:
-        return Refusal("wrong_state", (enum_number("ShoeState", SHOE_STATES[self.shoe.state]), 0))

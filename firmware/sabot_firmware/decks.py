@@ -1,16 +1,20 @@
 """The decks at the table: which there are, whose turn it is, and how long they may still be used.
 
-Pure decisions: each ``refuse_…`` says by name why something must not be, or gives None. Times are UTC
-seconds.
+Pure decisions: each ``refuse_…`` says by name (of ``Forbidden``) why something must not be, or gives None.
+Times are UTC seconds. A deck here is what alternates: 52 cards, or a batch of several times 52.
 """
 
 from sabot_firmware.hardware import BLUE, RED
 
-# How the cards are dealt decides how long a deck may be used (MD3 3.C), from its opening at the table on.
-SHOE_METHOD = 0  # manual or automated shoe
-HAND_METHOD = 1
-HOURS_S = (8 * 3600, 4 * 3600)
-WARN_BEFORE_S = (3600, 900, 300)
+# How the cards are dealt, numbered as on the wire
+AUTOMATED_SHOE = 0
+MANUAL_SHOE = 1
+HAND = 2
+CARD_BY_CARD = 3
+
+# How long cards may be used, from their opening at the table on (MD3 3.C, MDM 3.C)
+HOURS_S = (8 * 3600, 8 * 3600, 4 * 3600, 24 * 3600)
+WARN_BEFORE_S = (3600, 900, 300, 0)
 
 # Why not
 TWO_ALREADY = "two_decks_already"
@@ -25,34 +29,40 @@ PAST_ITS_HOURS = "past_its_hours"
 
 
 class Deck:
-    """One deck of 52, from its opening until it is removed."""
+    """One deck, from its opening until it is removed."""
 
-    def __init__(self, deck_id: int, back: int, opened_s: int) -> None:
+    def __init__(self, deck_id: int, back: int, opened_s: int, aged_s: int = 0) -> None:
         self.deck_id = deck_id
         self.back = back
         self.opened_s = opened_s
+        self.aged_s = aged_s  # the oldest it was ever seen: a clock set back makes no deck younger
+
+    def age_s(self, now_s: int) -> int:
+        """How long it has been open."""
+        self.aged_s = max(self.aged_s, now_s - self.opened_s)
+        return self.aged_s
 
 
 class Decks:
     """The one or two decks in use."""
 
-    def __init__(self, method: int = SHOE_METHOD) -> None:
+    def __init__(self, method: int = AUTOMATED_SHOE) -> None:
         self.method = method
         self.one_deck = False  # the floor's choice to go on with one (MD3 3.A)
-        self._decks: list[Deck] = []
-        self._highest_id = 0
+        self.in_use: list[Deck] = []
+        self.highest_id = 0
         self.last_played = 0  # the deck of the round started last, void or not
 
     def find(self, deck_id: int) -> Deck | None:
         """The deck with this id, if it is in use."""
-        for deck in self._decks:
+        for deck in self.in_use:
             if deck.deck_id == deck_id:
                 return deck
         return None
 
     def of_back(self, back: int) -> Deck | None:
         """The deck with this back, if there is one."""
-        for deck in self._decks:
+        for deck in self.in_use:
             if deck.back == back:
                 return deck
         return None
@@ -63,57 +73,53 @@ class Decks:
         """Why a new deck must not come to the table."""
         if back not in (RED, BLUE):
             return UNKNOWN_BACK
-        if deck_id <= self._highest_id:
+        if deck_id <= self.highest_id:
             return USED_BEFORE
         if self.of_back(back) is not None:
             return SAME_BACK
-        if len(self._decks) >= 2:
+        if len(self.in_use) >= 2:
             return TWO_ALREADY
         return None
 
     def register(self, deck_id: int, back: int, opened_s: int) -> None:
         """A new deck comes to the table."""
-        self._decks.append(Deck(deck_id, back, opened_s))
-        self._highest_id = deck_id
-        if len(self._decks) == 2:
+        self.in_use.append(Deck(deck_id, back, opened_s))
+        self.highest_id = deck_id
+        if len(self.in_use) == 2:
             self.one_deck = False
 
     def remove(self, deck_id: int) -> None:
         """A deck leaves the table for good."""
-        self._decks = [deck for deck in self._decks if deck.deck_id != deck_id]
+        self.in_use = [deck for deck in self.in_use if deck.deck_id != deck_id]
 
     # -- playing --------------------------------------------------------------------------------
 
-    def refuse_shuffling(self, deck_id: int, now_s: int | None) -> str | None:
-        """Why this deck must not be shuffled now; the time is None while nobody knows it."""
-        return self._refuse_using(deck_id, now_s)
+    def refuse_using(self, deck_id: int, now_s: int | None) -> str | None:
+        """Why this deck must not be used now; the time is None while nobody knows it."""
+        if self.find(deck_id) is None:
+            return NO_SUCH_DECK
+        if now_s is None:
+            return TIME_UNKNOWN
+        return PAST_ITS_HOURS if self.left_s(deck_id, now_s) <= 0 else None
 
-    def refuse_round(self, deck_id: int, now_s: int | None) -> str | None:
-        """Why a new round must not be dealt from this deck now."""
-        why = self._refuse_using(deck_id, now_s)
+    def refuse_turn(self, deck_id: int, now_s: int | None) -> str | None:
+        """Why a new round, or shoe, must not be dealt from this deck now."""
+        why = self.refuse_using(deck_id, now_s)
         if why is not None or self.last_played != deck_id or self.one_deck:
             return why
-        return NOT_ITS_TURN if len(self._decks) == 2 else OTHER_MISSING
+        return NOT_ITS_TURN if len(self.in_use) == 2 else OTHER_MISSING
 
     def started(self, deck_id: int) -> None:
-        """A round was started from this deck: it has used its turn, void or not."""
+        """This deck has used its turn, void or not."""
         self.last_played = deck_id
 
     def left_s(self, deck_id: int, now_s: int) -> int:
         """How long a deck may still be used by the method in use; negative when it is past that."""
         deck = self.find(deck_id)
         assert deck is not None
-        return deck.opened_s + HOURS_S[self.method] - now_s
+        return HOURS_S[self.method] - deck.age_s(now_s)
 
-    def warning(self, deck_id: int, before_s: int, now_s: int) -> int | None:
-        """The warning that fell due between two moments: seconds left, or None."""
-        left, left_before = self.left_s(deck_id, now_s), self.left_s(deck_id, before_s)
-        due = [each for each in WARN_BEFORE_S if left <= each < left_before]
+    def warning(self, left_before_s: int, left_s: int) -> int | None:
+        """The warning that fell due as a deck's time went from one to the other; None if none did."""
+        due = [each for each in WARN_BEFORE_S if left_s <= each < left_before_s]
         return min(due) if due else None
-
-    def _refuse_using(self, deck_id: int, now_s: int | None) -> str | None:
-        if self.find(deck_id) is None:
-            return NO_SUCH_DECK
-        if now_s is None:
-            return TIME_UNKNOWN
-        return PAST_ITS_HOURS if self.left_s(deck_id, now_s) <= 0 else None

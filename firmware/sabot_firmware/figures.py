@@ -31,6 +31,7 @@ ELEVATOR_SPEED_UM_S = 250000
 ELEVATOR_TRAVEL_DECK_UM = 25000
 ELEVATOR_TRAVEL_BATCH_UM = 140000
 BLADE_UM = 22000  # the gripper's blades above the lowest platform (deck setting)
+BLADE_BATCH_UM = 134000
 OPENING_UM = 6000  # how far the lower packet is lowered to let a card in
 GRIP_US = 15000
 HEIGHT_US = 2000

@@ -1,59 +1,178 @@
-"""What the two halves of the machine have in common: motions, a jam, and how one is cleared."""
+"""What the two halves of the machine have in common: a state, motions, a jam, and how one is cleared."""
 
 from sabot_firmware.hardware import STOP, Hardware
 from sabot_firmware.jam import Jam
-from sabot_firmware.motion import Scheduler
+from sabot_firmware.motion import Scheduler, Wait
+from sabot_protocol import ticks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sabot_firmware.motion import Steps
+
     ClearLevels = tuple[tuple[int, int, str], ...]
 
 
+class WrongStep(Exception):
+    """The firmware took a step that its own table does not have."""
+
+
+class States:
+    """The numbers of the states that every half has."""
+
+    def __init__(
+        self,
+        starting: int,
+        rest: int,
+        jammed: int,
+        door_open: int,
+        service: int,
+        out_of_order: int,
+        unproved: int,
+    ) -> None:
+        self.starting = starting
+        self.rest = rest
+        self.jammed = jammed
+        self.door_open = door_open
+        self.service = service
+        self.out_of_order = out_of_order
+        self.unproved = unproved
+
+
 class Half:
-    """One half: it works, or it has stopped for a jam and stands until that is cleared."""
+    """One half: it rests, works, or has stopped for a jam and stands until that is cleared."""
 
     def __init__(
         self,
         hardware: Hardware,
         rollers: "tuple[int, ...]",
+        stalls: "tuple[tuple[int, str], ...]",
+        door: int,
         clear_levels: "ClearLevels",
-        rest: int,
-        jammed: int,
+        states: States,
+        steps: "tuple[int, ...]",
     ) -> None:
         self._hardware = hardware
         self._rollers = rollers
+        self._stalls = stalls  # (sensor of a motor's driver, the place of its roller)
+        self._door = door
         self._clear_levels = clear_levels  # what the sensors must say before it is believed to be empty
-        self._rest = rest
-        self._jammed = jammed
+        self.states = states
+        self._steps = steps
         self._scheduler = Scheduler()
-        self.state = rest
+        self._wait = Wait()
+        self.state = states.starting
+        self._news = bytearray(8)  # the states entered since the core last looked; more than one look has
+        self._news[0] = states.starting
+        self.news = 1  # how many there are
         self.jam: Jam | None = None
+        self.latched = False  # out of order: it rests there
+        self.was_working = False  # the power went while cards were moving
+        self.door_was_open = False  # since the half last was known to be empty
+        self._turning_since = [-1, -1, -1]
+        self.turned_ms = [0, 0, 0]  # how long each roller has turned, for the wear counters
+
+    # -- states ---------------------------------------------------------------------------------
+
+    def enter(self, state: int) -> None:
+        """Take a step of the table."""
+        if state != self.state:
+            if not self._steps[self.state] >> state & 1:
+                raise WrongStep("from state %d to %d" % (self.state, state))
+            self.state = state
+            if self.news < len(self._news):
+                self._news[self.news] = state
+                self.news += 1
+
+    def next_news(self) -> int:
+        """The first state it entered that the core has not heard of yet."""
+        first = self._news[0]
+        self.news -= 1
+        for at in range(self.news):
+            self._news[at] = self._news[at + 1]
+        return first
 
     def step(self, now_us: int) -> int | None:
         """Let time pass; how long until something is due."""
         return self._scheduler.step(now_us)
 
-    def door_opened(self, place: str, cards: int) -> None:
-        """Hands may be inside: what was being done is over, and nothing of it is proved any more."""
-        if self.state not in (self._rest, self._jammed):
-            self._stop(place, "door_opened", cards)
+    def at_rest(self) -> bool:
+        """Whether nothing of this half moves or is about to."""
+        return not self._scheduler.busy()
 
-    def refuse_clearing(self) -> str | None:
+    def start(self, now_us: int) -> None:
+        """Find out how things are: at power-up, after service, on demand."""
+        self.jam = None
+        self.enter(self.states.starting)
+        self._scheduler.start(self._self_test(), self._wait, now_us)
+
+    def _self_test(self) -> "Steps":
+        raise NotImplementedError
+
+    def _by_sensors(self) -> None:
+        """The state that door and sensors leave, when nothing else is known."""
+        states = self.states
+        if self.latched:
+            self.enter(states.out_of_order)
+        elif not self._hardware.level(self._door):
+            self.enter(states.door_open)
+        elif self.occupied() is None and not self.was_working:
+            self.enter(states.rest)
+        else:
+            self.was_working = False
+            self.enter(states.unproved)
+
+    def occupied(self) -> str | None:
         """Which sensor does not agree that this half is empty and closed; None if all do."""
         for sensor, level, name in self._clear_levels:
             if self._hardware.level(sensor) != level:
                 return name
         return None
 
-    def clear(self) -> None:
-        """The half is empty again."""
-        self.jam = None
-        self.state = self._rest
+    # -- people ---------------------------------------------------------------------------------
 
-    def _stop(self, place: str, cause: str, cards: int) -> None:
+    def door_opened(self, place: str, cards: int) -> None:
+        """Hands may be inside: what was being done is over, and nothing of it is proved any more."""
+        self.door_was_open = True
+        states = self.states
+        if self.state in (states.rest, states.unproved):
+            self.enter(states.door_open)
+        elif self.state not in (states.jammed, states.door_open, states.service, states.out_of_order):
+            self.stop(place, "door_opened", cards)
+
+    def door_closed(self) -> None:
+        """The door is shut: what the sensors say decides."""
+        if self.state == self.states.door_open:
+            self._by_sensors()
+
+    def clear(self, now_us: int) -> None:
+        """The half is empty again: its axes go home, and it may work."""
+        self.door_was_open = self.was_working = False
+        self.start(now_us)
+
+    # -- stopping -------------------------------------------------------------------------------
+
+    def stop(self, place: str, cause: str, cards: int) -> None:
         """Stop everything of this half where it is."""
         for roller in self._rollers:
-            self._hardware.run(roller, STOP)
-        self.jam = Jam(place, cause, cards)
-        self.state = self._jammed
+            self.run(roller, STOP)
         self._scheduler.stop_all()
+        self.jam = Jam(place, cause, cards)
+        self.door_was_open = cause == "door_opened"
+        self.enter(self.states.jammed)
+
+    def stalled(self, sensor: int) -> bool:
+        """Whether a motor's driver of this half reports a stall; the half has stopped then."""
+        for stall, place in self._stalls:
+            if stall == sensor and self.state != self.states.jammed:
+                self.stop(place, "motor_stall", 1)
+                return True
+        return False
+
+    def run(self, roller: int, direction: int) -> None:
+        """Turn a roller or stop it, and count how long it turns."""
+        self._hardware.run(roller, direction)
+        since = self._turning_since[roller]
+        now = self._scheduler.now_us
+        if since >= 0:
+            self.turned_ms[roller] += ticks.diff(now, since) // 1000
+        self._turning_since[roller] = now if direction else -1

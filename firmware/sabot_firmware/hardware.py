@@ -4,6 +4,8 @@ A board fills in ``Hardware``. Everything that happens reaches the core as an ed
 new level, and the time it was stamped. Orders return at once; that they are done is an edge again.
 """
 
+from sabot_firmware.figures import DECK_CAPACITY
+
 # Rollers
 FEED = 0  # tray to insertion
 INSERT = 1  # into the chamber
@@ -29,7 +31,12 @@ SHUFFLER_DOOR = 15  # 1: closed
 SHOE_DOOR = 16
 LEFT_BUTTON = 17
 RIGHT_BUTTON = 18
-SENSORS = 19
+FEED_STALL = 19  # 1: the motor's driver reports that the roller stands although it is driven
+INSERT_STALL = 20
+DEAL_STALL = 21
+HOT = 22  # 1: a motor or the board is too warm
+SUPPLY_LOW = 23  # 1: the supply is failing; what is to be kept must be written now
+SENSORS = 24
 
 # Directions
 BACK = -1
@@ -43,9 +50,18 @@ BLUE = 2
 FACE = 3
 COVER = 4
 
+NO_FACE = 255  # what the card reader says where there is none, or nothing to read
+
+# What the lamp shows
+DARK = 0
+GREEN = 1
+AMBER = 2
+RED_LIGHT = 3
 
 class Hardware:
     """The movers and readers of one machine."""
+
+    capacity = DECK_CAPACITY  # cards a zone can hold
 
     def run(self, roller: int, direction: int) -> None:
         """Turn a roller FORWARD or BACK, or STOP it."""
@@ -57,6 +73,10 @@ class Hardware:
 
     def elevate(self, position_um: int) -> None:
         """Send the platform to a height above its lowest place; ELEVATOR 1 when it is there."""
+        raise NotImplementedError
+
+    def home(self) -> None:
+        """Drive the platform down to its switch; ELEVATOR_HOME 1 when it is there, and that is zero."""
         raise NotImplementedError
 
     def grip(self, closed: bool) -> None:
@@ -83,6 +103,16 @@ class Hardware:
         """What the colour reader at ENTRY or EXIT sees at this moment."""
         raise NotImplementedError
 
+    def face(self) -> int:
+        """The card whose face the reader at EXIT sees, 0 to 51; NO_FACE without a reader."""
+        return NO_FACE
+
     def level(self, sensor: int) -> int:
         """A sensor's level at this moment."""
         raise NotImplementedError
+
+    def show(self, first: str, second: str) -> None:
+        """Put two lines of at most 20 characters on the display."""
+
+    def light(self, colour: int) -> None:
+        """Light the lamp, or darken it."""

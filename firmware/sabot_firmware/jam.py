@@ -1,7 +1,7 @@
-"""Jams: what a half of the machine stops for, and the windows they are told by.
+"""Jams: what a half of the machine stops for, the windows they are told by, and what is done about them.
 
 A jam is found from physics: an edge that did not come in its window, a shadow longer than a card, a switch
-that was not reached, a height that grew by none or by two.
+that was not reached, a height that grew by none or by two. Clearing takes at most three steps.
 """
 
 from sabot_firmware import figures
@@ -10,9 +10,31 @@ MARGIN_US = 3000
 SWITCH_MARGIN_US = 10000
 LENGTH_TOLERANCE_UM = 6000  # a longer or shorter shadow is not one card
 
-
 # Why a card does not belong, by what the colour reader sees: nothing, red, blue, a face, a cover card
 WRONG_BACKS = ("sensor_disagrees", "wrong_deck", "wrong_deck", "face_up_card", "foreign_card")
+
+# What only service may clear: the machine itself is not sound
+SERVICE_FAULTS = ("axis_lost", "switch_missed", "motor_stall", "memory_damaged", "rng_failed")
+
+_BY_HAND = "1 open the %s door 2 take out every card 3 close it"
+_BY_SERVICE = "1 take out every card 2 mark out of order 3 call service"
+_STEPS = {
+    "count_wrong": "1 open the %s door 2 take out that deck: it leaves the table 3 close it",
+    "wrong_deck": "1 open the %s door 2 take out every card, sort the decks by their backs 3 close it",
+    "foreign_card": "1 open the %s door 2 take out every card and the foreign one 3 close it",
+    "face_up_card": "1 open the %s door 2 take out every card, turn the one face up 3 close it",
+    "over_temperature": "1 let it cool 2 open the %s door, take out every card 3 close it",
+    "supply_low": "1 check the supply 2 open the %s door, take out every card 3 close it",
+    "power_lost": "1 open the %s door 2 take out every card: nobody vouches for them 3 close it",
+}
+
+
+def steps_for(cause: str, half: str) -> str:
+    """What to do about a fault of a half: at most three steps, as the display shows them."""
+    if cause in SERVICE_FAULTS:
+        return _BY_SERVICE
+    text = _STEPS.get(cause, _BY_HAND)
+    return text % half
 
 
 def roller_window_us(distance_um: int) -> int:

@@ -62,7 +62,9 @@ class Wait:
 
     def due_in_us(self, now_us: int) -> int | None:
         """How long until its window is over; None if it has none."""
-        return ticks.diff(self._until_us, now_us) if self._timed else None
+        if not self._timed:
+            return None
+        return ((self._until_us - now_us + ticks.HALF) & ticks.MASK) - ticks.HALF
 
 
 class Motion:
@@ -98,9 +100,15 @@ class Scheduler:
     def __init__(self) -> None:
         self._motions: list[Motion] = []
         self._signalled = False
+        self.now_us = 0
+
+    def busy(self) -> bool:
+        """Whether any motion runs."""
+        return bool(self._motions)
 
     def start(self, steps: "Steps", wait: Wait, now_us: int) -> Motion:
         """Begin a motion; it runs up to its first wait at once."""
+        self.now_us = now_us
         motion = Motion(steps, wait)
         self._motions.append(motion)
         motion.begin(now_us)
@@ -118,6 +126,7 @@ class Scheduler:
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> bool:
         """Give an edge to the motions that wait for it; whether any did."""
         taken = False
+        self.now_us = now_us
         for motion in self._motions:
             if not motion.done and motion.wait.wants(sensor, level):
                 motion.resume(now_us, at_us, False)
@@ -127,18 +136,23 @@ class Scheduler:
 
     def step(self, now_us: int) -> int | None:
         """Wake what is overdue; return how long until the next window is over, or None."""
-        soonest: int | None = None
-        for motion in self._motions:
-            due = motion.wait.due_in_us(now_us)
-            if due is not None and due <= 0 and not motion.done:
-                motion.resume(now_us, now_us, True)
+        self.now_us = now_us
+        while self._motions:
+            soonest: int | None = None
+            woken = False
+            for motion in self._motions:
                 due = motion.wait.due_in_us(now_us)
-        self._after(now_us)
-        for motion in self._motions:
-            due = motion.wait.due_in_us(now_us)
-            if due is not None and not motion.done and (soonest is None or due < soonest):
-                soonest = due
-        return soonest
+                if due is None or motion.done:
+                    continue
+                if due <= 0:
+                    motion.resume(now_us, now_us, True)
+                    woken = True
+                elif soonest is None or due < soonest:
+                    soonest = due
+            if not woken:
+                return soonest
+            self._after(now_us)
+        return None
 
     def _after(self, now_us: int) -> None:
         while self._signalled:

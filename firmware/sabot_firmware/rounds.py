@@ -1,34 +1,35 @@
 """Rounds: which one is open, how far it is, and what its count says in the end. Pure decisions.
 
 A round is dealt in stacks, one to each betting hand and one to the dealer; then the stub comes out and all
-cards must be there again (`MD3 10.B`, `10.C`).
+cards must be there again (`MD3 10.B`, `10.C`). Dealt card by card, its parts are draws.
 """
 
-from sabot_firmware import figures
-from sabot_firmware.shoe import STACK_CARDS
-
 # What a round's count says
-CORRECT = 1  # 52 cards, three in every stack
-MISDEALT = 2  # 52 cards, but a stack had more or fewer than three
+CORRECT = 1  # all cards, as many as it must be in every stack
+MISDEALT = 2  # all cards, but a stack had more or fewer
 CARD_MISSING = 3
 CARD_EXTRA = 4
+UNPROVED = 5  # dealt card by card: nothing is proved before the shoe's end
 
 
 class Round:
     """One round on one deck."""
 
-    def __init__(self, round_id: int, deck_id: int, hands: int) -> None:
+    def __init__(self, round_id: int, deck_id: int, hands: int, stack_cards: int = 3) -> None:
         self.round_id = round_id
         self.deck_id = deck_id
         self.hands = hands
-        self.stacks: list[int] = []  # cards counted in each
-        self.void = ""  # why it is void, once it is
+        self.stack_cards = stack_cards
+        self.bets_closed = False  # MD3 10.A: nothing is dealt before
+        self.simulated = False  # a round without wagers
+        self.stacks: list[int] = []  # cards counted in each stack or draw
+        self.first_card = 0  # cards of the deck that were dealt before it
 
     def next_stack(self) -> int | None:
         """The number of the stack to deal next, from 1; None when every hand has one."""
         return len(self.stacks) + 1 if len(self.stacks) < self.hands else None
 
-    def verdict(self, stub: int, expected: int = figures.DECK_CARDS) -> int:
+    def verdict(self, stub: int, expected: int) -> int:
         """What stacks and stub together say."""
         count = sum(self.stacks) + stub
         if count < expected:
@@ -36,6 +37,6 @@ class Round:
         if count > expected:
             return CARD_EXTRA
         for cards in self.stacks:
-            if cards != STACK_CARDS:
+            if cards != self.stack_cards:
                 return MISDEALT
         return CORRECT

@@ -1,46 +1,60 @@
 """The shoe half: pusher to shoe to exit tray.
 
-It deals stacks of three, one at a time, and ejects the stub. Every card is counted at the exit by its own
-shadow: as long as a card, with a gap before and after it. The shoe never retries: what is not as it must be
-stops it, and the round is void (`MD3 13.D`).
+It deals stacks, one at a time, and ejects what is left. Every card is counted at the exit by its own shadow:
+as long as a card, with a gap before and after it. The shoe never retries: what is not as it must be stops it,
+and the round is void (`MD3 13.D`).
 """
 
 from sabot_firmware import figures
-from sabot_firmware.half import Half
+from sabot_firmware.half import Half, States
 from sabot_firmware.hardware import (
+    COVER,
     DEAL,
+    DEAL_STALL,
     EXIT,
     EXIT_TRAY,
+    FACE,
     FORWARD,
     NOTHING,
     PUSHER_END,
     PUSHER_HOME,
     SHOE,
     SHOE_DOOR,
+    SHUFFLER_DOOR,
     STOP,
     STORE,
     Hardware,
 )
 from sabot_firmware.jam import LENGTH_TOLERANCE_UM, SWITCH_MARGIN_US, WRONG_BACKS, roller_window_us
-from sabot_firmware.motion import Wait
+from sabot_protocol import ticks
+from sabot_protocol.codec import enum_number
+from sabot_protocol.modes import SHOE_STEPS, steps_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_firmware.motion import Steps
 
-# What the half is doing
-EMPTY = 0
-LOADING = 1
-READY = 2
-DEALING = 3
-STACK_WAITING = 4
-EJECTING = 5
-EJECTED = 6
-JAMMED = 7
+# What the half is doing, numbered as on the wire
+STARTING = enum_number("ShoeState", "starting")
+EMPTY = enum_number("ShoeState", "empty")
+LOADING = enum_number("ShoeState", "loading")
+READY = enum_number("ShoeState", "ready")
+ROUND_OPEN = enum_number("ShoeState", "round_open")
+DISPENSING = enum_number("ShoeState", "dispensing")
+STACK_WAITING = enum_number("ShoeState", "stack_waiting")
+EJECTING = enum_number("ShoeState", "ejecting")
+STUB_WAITING = enum_number("ShoeState", "stub_waiting")
+UNPROVED = enum_number("ShoeState", "unproved")
+JAMMED = enum_number("ShoeState", "jammed")
+DOOR_OPEN = enum_number("ShoeState", "door_open")
+SERVICE = enum_number("ShoeState", "service")
+OUT_OF_ORDER = enum_number("ShoeState", "out_of_order")
 
-STACK_CARDS = 3
+PUSHER_WINDOW_US = figures.PUSHER_US + SWITCH_MARGIN_US
+EXIT_WINDOW_US = roller_window_us(figures.EXIT_UM)
+LENGTH_WINDOW_US = roller_window_us(figures.CARD_LENGTH_UM + LENGTH_TOLERANCE_UM)
 LANDING_US = roller_window_us(figures.DEALT_UM - figures.EXIT_UM - figures.CARD_LENGTH_UM)
-
+LOOK_AGAIN_US = 800000  # how often the exit tray is looked at while a stack waits
 
 # What the sensors must say before this half is believed to be empty
 CLEAR_LEVELS = (
@@ -48,125 +62,221 @@ CLEAR_LEVELS = (
     (EXIT, 0, "exit"),
     (SHOE, 0, "shoe"),
     (EXIT_TRAY, 0, "exit_tray"),
-    (PUSHER_HOME, 1, "pusher"),
 )
+
+# Tuples made once: the way from an edge to an order allocates nothing
+TRAY_EMPTY = (READY, ROUND_OPEN)  # where nothing may lie in the exit tray
+EXIT_CLEAR = (READY, ROUND_OPEN, STACK_WAITING, STUB_WAITING)  # where no card may pass the exit
+RESTING_FULL = (READY, ROUND_OPEN, STACK_WAITING)  # where the shoe must see the cards it has left
+ANY_BACK = -1  # cards on their way out may be of any deck
 
 
 class Shoe(Half):
-    """Deals what the pusher brought."""
+    """Deals what the pusher brought, or what was laid in by hand."""
 
     def __init__(self, hardware: Hardware) -> None:
-        super().__init__(hardware, (DEAL,), CLEAR_LEVELS, EMPTY, JAMMED)
-        self._wait = Wait()
-        self.back = NOTHING  # the colour that the deck in the shoe must show
-        self.stacks = 0
-        self.dealt = 0  # cards counted at the exit since the deck was loaded
-        self.stub: int | None = None  # cards of the stub, once it is out
+        super().__init__(
+            hardware,
+            (DEAL,),
+            ((DEAL_STALL, "deal"),),
+            SHOE_DOOR,
+            CLEAR_LEVELS,
+            States(STARTING, EMPTY, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
+            steps_of("ShoeState", SHOE_STEPS),
+        )
+        self.deal_permille = 1000  # how long cards lately took past the exit
+        self.faces = bytearray(figures.BATCH_CAPACITY)  # what the reader saw, until the next deck
+        self._reset(0, NOTHING, 0)
+
+    def _reset(self, deck_id: int, back: int, cards: int) -> None:
+        self.deck = deck_id  # the deck in this half
+        self.back = back  # the colour it must show
+        self.cards = cards  # how many it has, as proved by the shuffler or claimed by who laid it in
+        self.dealt = 0  # cards counted at the exit since it was loaded
+        self.in_tray = 0  # how many of them lie in the exit tray
+        self.cover_seen = False
+        self.exposed = 0  # cards that came face up where that is no fault
+        self.ran_out = False  # dealing stopped because the shoe is empty
+        self._open_faces = False  # dealt card by card: a cover card or a face is no fault
+        self._after = READY
+        for at in range(len(self.faces)):
+            self.faces[at] = 255
 
     # -- what the core calls --------------------------------------------------------------------
 
-    def load(self, back: int, now_us: int) -> None:
-        """Push the stored deck into the empty shoe."""
-        self.back = back
-        self.stacks = 0
-        self.dealt = 0
-        self.stub = None
+    def load(self, deck_id: int, back: int, cards: int, now_us: int, after: int = READY) -> None:
+        """Push what is on the shelf into the empty shoe."""
+        self._reset(deck_id, back, cards)
         self.jam = None
-        self.state = LOADING
-        self._scheduler.start(self._push_deck(), self._wait, now_us)
+        self.enter(LOADING)
+        self._scheduler.start(self._push_deck(after), self._wait, now_us)
 
-    def deal_stack(self, now_us: int) -> None:
-        """Deal the next stack of three into the empty exit tray."""
-        self.state = DEALING
-        self._scheduler.start(self._deal_stack(), self._wait, now_us)
+    def loaded_by_hand(self, deck_id: int, back: int, cards: int) -> None:
+        """A batch was cut and laid in: its count is a claim until it has been dealt out."""
+        self._reset(deck_id, back, cards)
+        self._open_faces = True
+        self.door_was_open = False
+        self.enter(READY)
+
+    def deal(self, cards: int, after: int, now_us: int) -> None:
+        """Deal so many cards as one stack into the empty exit tray; it then waits to be taken."""
+        self._after = after
+        self.ran_out = False
+        self.enter(DISPENSING)
+        self._scheduler.start(self._deal_stack(cards), self._wait, now_us)
 
     def eject(self, now_us: int) -> None:
-        """Eject and count the stub."""
-        self.state = EJECTING
-        self._scheduler.start(self._eject_stub(), self._wait, now_us)
+        """Eject and count everything that is left."""
+        if self.state == UNPROVED:
+            self._reset(self.deck, ANY_BACK, 0)
+        self.enter(EJECTING)
+        self._scheduler.start(self._eject_rest(), self._wait, now_us)
+
+    def taken_out(self) -> None:
+        """What was ejected has been taken: the shoe is empty."""
+        self.forget()
+        self.enter(EMPTY)
+
+    def forget(self) -> None:
+        """No deck is in this half any more."""
+        self._reset(0, NOTHING, 0)
+
+    def void(self) -> None:
+        """The round is over before its end: what is inside belongs to no round any more."""
+        self._scheduler.stop_all()
+        self.enter(UNPROVED)
+
+    def at_rest(self) -> bool:
+        """Whether nothing of this half moves or is about to."""
+        return self.state == STACK_WAITING or not self._scheduler.busy()
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
         """A sensor of this half has changed."""
-        if sensor == EXIT_TRAY and level == 0 and self.state == DEALING:
-            self._stop("exit_tray", "stack_disturbed", STACK_CARDS)  # taken before it was complete
-            return
-        self._scheduler.edge(sensor, level, at_us, now_us)
+        state = self.state
+        if sensor == EXIT_TRAY:
+            if level == 0 and (state == DISPENSING or (state == EJECTING and self.back != ANY_BACK)):
+                return self.stop("exit_tray", "stack_disturbed", self.in_tray)  # before it was complete
+            if level == 1 and state in TRAY_EMPTY:
+                return self.stop("exit_tray", "stack_disturbed", 0)  # a hand is back in the exit
+        elif sensor == EXIT and level and state in EXIT_CLEAR:
+            return self.stop("exit", "stack_disturbed", 1)  # nobody asked for a card
+        elif sensor == SHOE and not level and self._cards_left() and state in RESTING_FULL:
+            return self.stop("shoe", "sensor_disagrees", self._cards_left())
+        if not self._scheduler.edge(sensor, level, at_us, now_us) and level:
+            self.stalled(sensor)
+
+    def _cards_left(self) -> int:
+        return max(self.cards - self.dealt, 0)
 
     # -- motions --------------------------------------------------------------------------------
 
-    def _push_deck(self) -> "Steps":
+    def _self_test(self) -> "Steps":
+        """The pusher goes home; then the sensors say what is inside."""
+        hardware, wait = self._hardware, self._wait
+        if hardware.level(SHOE_DOOR) and not hardware.level(PUSHER_HOME):
+            hardware.push(False)
+            late = yield wait.edge(PUSHER_HOME, 1, PUSHER_WINDOW_US)
+            if late:
+                return self.stop("pusher", "switch_missed", 0)
+        self._reset(0, NOTHING, 0)
+        self._by_sensors()
+
+    def _push_deck(self, after: int) -> "Steps":
         """The pusher moves the stack from the store into the shoe, and goes back."""
         hardware, wait = self._hardware, self._wait
         if hardware.level(SHOE) or not hardware.level(STORE):
-            return self._stop("pusher", "sensor_disagrees", 0)
+            return self.stop("pusher", "sensor_disagrees", 0)
         hardware.push(True)
-        late = yield wait.edge(PUSHER_END, 1, figures.PUSHER_US + SWITCH_MARGIN_US)
+        late = yield wait.edge(PUSHER_END, 1, PUSHER_WINDOW_US)
         if late:
-            return self._stop("pusher", "switch_missed", 0)
+            return self.stop("pusher", "switch_missed", 0)
+        if after == READY and not hardware.level(SHUFFLER_DOOR):
+            return self.stop("pusher", "door_opened", 0)  # hands could reach the deck on its way
         hardware.push(False)
-        late = yield wait.edge(PUSHER_HOME, 1, figures.PUSHER_US + SWITCH_MARGIN_US)
+        late = yield wait.edge(PUSHER_HOME, 1, PUSHER_WINDOW_US)
         if late:
-            return self._stop("pusher", "switch_missed", 0)
+            return self.stop("pusher", "switch_missed", 0)
         if hardware.level(STORE) or not hardware.level(SHOE):
-            return self._stop("pusher", "sensor_disagrees", 0)
-        self.state = READY
+            return self.stop("pusher", "sensor_disagrees", 0)
+        if hardware.level(EXIT_TRAY):
+            return self.stop("exit_tray", "stack_disturbed", 0)  # a hand was there meanwhile
+        self.enter(after)
 
-    def _deal_stack(self) -> "Steps":
-        """Three cards, and the roller stops before the fourth reaches the exit."""
+    def _deal_stack(self, cards: int) -> "Steps":
+        """So many cards, and the roller stops before the next one reaches the exit."""
         hardware, wait = self._hardware, self._wait
-        yield from self._deal_cards(STACK_CARDS)
+        yield from self._deal_cards(cards)
         if self.state == JAMMED:
             return
-        yield wait.time(LANDING_US)
-        if not hardware.level(EXIT_TRAY):
-            return self._stop("exit_tray", "sensor_disagrees", STACK_CARDS)
-        self.stacks += 1
-        self.state = STACK_WAITING
+        if self.in_tray:
+            yield wait.time(LANDING_US)
+            if not hardware.level(EXIT_TRAY):
+                return self.stop("exit_tray", "sensor_disagrees", self.in_tray)
+        if self.ran_out:
+            self.enter(STUB_WAITING)
+            return
+        self.enter(STACK_WAITING)
         while hardware.level(EXIT_TRAY):
-            yield wait.edge(EXIT_TRAY, 0, figures.SHELF_US)
-        self.state = READY
+            yield wait.edge(EXIT_TRAY, 0, LOOK_AGAIN_US)
+        self.in_tray = 0
+        self.enter(self._after)
 
-    def _eject_stub(self) -> "Steps":
+    def _eject_rest(self) -> "Steps":
         """Everything that is left, until no more comes."""
-        before = self.dealt
+        hardware, wait = self._hardware, self._wait
         yield from self._deal_cards(figures.BATCH_CAPACITY)
         if self.state == JAMMED:
             return
-        if self._hardware.level(SHOE):
-            return self._stop("deal", "misfeed", 1)
-        self.stub = self.dealt - before
-        self.state = EJECTED
+        if hardware.level(SHOE):
+            return self.stop("deal", "misfeed", 1)
+        if self.in_tray:
+            yield wait.time(LANDING_US)
+            if not hardware.level(EXIT_TRAY):
+                return self.stop("exit_tray", "sensor_disagrees", self.in_tray)
+        self.enter(STUB_WAITING)
 
     def _deal_cards(self, most: int) -> "Steps":
-        """Cards past the exit into the empty exit tray, each counted; a stub ends when no more comes."""
+        """Cards past the exit into the empty exit tray, each counted; ejecting ends when no more comes."""
         hardware, wait = self._hardware, self._wait
-        if hardware.level(EXIT_TRAY):
-            return self._stop("exit_tray", "sensor_disagrees", 0)
-        hardware.run(DEAL, FORWARD)
-        for _ in range(most):
-            late = yield wait.edge(EXIT, 1, roller_window_us(figures.EXIT_UM))
-            if late and self.state == EJECTING:
+        if hardware.level(EXIT_TRAY) or hardware.level(EXIT):
+            return self.stop("exit_tray", "sensor_disagrees", 0)
+        self.in_tray = 0
+        self.run(DEAL, FORWARD)
+        while self.in_tray < most:
+            late = yield wait.edge(EXIT, 1, EXIT_WINDOW_US)
+            if late and (self.state == EJECTING or (self._open_faces and not hardware.level(SHOE))):
+                self.ran_out = True
                 break
             if late:
-                return self._stop("deal", "misfeed", 1)
-            if not self._fits():
-                return
+                return self.stop("deal", "misfeed", 1)
+            seen = hardware.colour(EXIT)
+            if seen != self.back and not self._may_pass(seen):
+                return self.stop("exit", WRONG_BACKS[seen], 1)  # a face: MD3 13.A
+            face = hardware.face()
             start_um = hardware.travelled_um(DEAL)
-            late = yield wait.edge(EXIT, 0, roller_window_us(figures.CARD_LENGTH_UM + LENGTH_TOLERANCE_UM))
-            if late or not self._is_a_card(start_um):
-                return self._stop("exit", "double_feed", 2)
+            began_us = wait.at_us
+            late = yield wait.edge(EXIT, 0, LENGTH_WINDOW_US)
+            length_um = hardware.travelled_um(DEAL) - start_um
+            if late or abs(length_um - figures.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
+                return self.stop("exit", "double_feed", 2)
+            took_us = ticks.diff(wait.at_us, began_us)
+            self.deal_permille += (took_us * 1000 // figures.CARD_LENGTH_UM - self.deal_permille) // 16
+            if seen == COVER:
+                self.cover_seen = True  # counted apart
+                continue
+            if self.dealt < len(self.faces):
+                self.faces[self.dealt] = face
             self.dealt += 1
-        hardware.run(DEAL, STOP)
+            self.in_tray += 1
+        self.run(DEAL, STOP)
 
-    def _fits(self) -> bool:
-        """Whether the card at the exit shows the back it must; if not, the half has stopped."""
-        seen = self._hardware.colour(EXIT)
-        if seen == self.back:
+    def _may_pass(self, seen: int) -> bool:
+        """Whether a card that does not show the deck's back is no fault here."""
+        if self.back == ANY_BACK:
+            return seen != NOTHING
+        if not self._open_faces:
+            return False
+        if seen == FACE:
+            self.exposed += 1  # MDM 13.D: it opens a simulated round
             return True
-        self._stop("exit", WRONG_BACKS[seen], 1)  # a face: MD3 13.A
-        return False
-
-    def _is_a_card(self, start_um: int) -> bool:
-        """Whether the shadow that just ended was one card long."""
-        length_um = self._hardware.travelled_um(DEAL) - start_um
-        return abs(length_um - figures.CARD_LENGTH_UM) <= LENGTH_TOLERANCE_UM
+        return seen == COVER

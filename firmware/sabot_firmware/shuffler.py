@@ -2,23 +2,29 @@
 
 Card k goes under r cards, r drawn uniformly from 0 to k-1, so every order is equally likely. Two motions run
 at once: one brings cards to the insertion roller, the other opens the stack and lets them in. A card is
-counted where it enters, where it is inserted, and by the height it adds; the three must agree.
+counted where it enters, where it is inserted, and by the height it adds; the three must agree. A card that
+hesitates is backed up and tried again, into the same slot; what cannot be repeated stops the half, and all
+cards of the deck are fed again.
 """
 
 from sabot_firmware import figures
-from sabot_firmware.half import Half
+from sabot_firmware.half import Half, States
 from sabot_firmware.hardware import (
     BACK,
     CHAMBER,
     ELEVATOR,
+    ELEVATOR_HOME,
     ENTRY,
     FEED,
+    FEED_STALL,
     FORWARD,
     GRIPPER,
     HEIGHT,
     INSERT,
+    INSERT_STALL,
     INSERTION,
     NOTHING,
+    PUSHER_HOME,
     SHELF,
     SHUFFLER_DOOR,
     STOP,
@@ -34,6 +40,9 @@ from sabot_firmware.jam import (
     roller_window_us,
 )
 from sabot_firmware.motion import Wait
+from sabot_protocol import ticks
+from sabot_protocol.codec import enum_number
+from sabot_protocol.modes import SHUFFLER_STEPS, steps_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,19 +50,38 @@ if TYPE_CHECKING:
 
     from sabot_firmware.motion import Steps
 
-# What the half is doing
-IDLE = 0
-SHUFFLING = 1
-STORING = 2
-STORED = 3
-JAMMED = 4
+# What the half is doing, numbered as on the wire
+STARTING = enum_number("ShufflerState", "starting")
+IDLE = enum_number("ShufflerState", "idle")
+FEEDING = enum_number("ShufflerState", "feeding")
+HOLDING = enum_number("ShufflerState", "holding")
+STORING = enum_number("ShufflerState", "storing")
+STORED = enum_number("ShufflerState", "stored")
+JAMMED = enum_number("ShufflerState", "jammed")
+DOOR_OPEN = enum_number("ShufflerState", "door_open")
+SERVICE = enum_number("ShufflerState", "service")
+OUT_OF_ORDER = enum_number("ShufflerState", "out_of_order")
+UNPROVED = enum_number("ShufflerState", "unproved")
 
 HEIGHT_TOLERANCE_UM = 150  # half a card
 MAX_RETRIES = 3
 BACK_UP_US = 20000
-LONGEST_TRAVEL_US = figures.travel_us(figures.ELEVATOR_TRAVEL_DECK_UM) + SWITCH_MARGIN_US
+NUDGE_US = 10000  # less than the gap: the card behind is not touched
+SHELF_WINDOW_US = figures.SHELF_US + SWITCH_MARGIN_US
+GRIP_WINDOW_US = figures.GRIP_US + SWITCH_MARGIN_US
 OPENING_US = figures.travel_us(figures.OPENING_UM) + SWITCH_MARGIN_US
-
+ENTRY_WINDOW_US = roller_window_us(figures.ENTRY_UM)
+NEXT_WINDOW_US = roller_window_us(figures.ENTRY_UM + figures.PITCH_UM)
+LENGTH_WINDOW_US = roller_window_us(figures.CARD_LENGTH_UM)
+STAGE_WINDOW_US = roller_window_us(figures.INSERTION_UM - figures.ENTRY_UM)
+BEHIND_WINDOW_US = roller_window_us(  # from a card's entry until the one before has left the insertion
+    figures.INSERTION_UM - figures.ENTRY_UM - figures.GAP_UM
+)
+IN_WINDOW_US = LENGTH_WINDOW_US - figures.travel_us(figures.OPENING_UM) - figures.HEIGHT_US
+OVERHANG_WINDOW_US = roller_window_us(45000)  # two cards that stick together are not longer than this
+HELP_WINDOW_US = (MAX_RETRIES + 2) * (LENGTH_WINDOW_US + NUDGE_US)
+SEATED_US = roller_window_us(figures.INSERT_TRAVEL_UM - figures.CARD_LENGTH_UM)
+STAGE_US = figures.INSERTION_UM - figures.ENTRY_UM  # one micrometre a microsecond
 
 # What the sensors must say before this half is believed to be empty
 CLEAR_LEVELS = (
@@ -69,98 +97,199 @@ class Shuffler(Half):
     """Shuffles what lies in the tray and stores it."""
 
     def __init__(self, hardware: Hardware, draw: "Callable[[int], int]") -> None:
-        super().__init__(hardware, (FEED, INSERT), CLEAR_LEVELS, IDLE, JAMMED)
+        super().__init__(
+            hardware,
+            (FEED, INSERT),
+            ((FEED_STALL, "feed"), (INSERT_STALL, "insertion")),
+            SHUFFLER_DOOR,
+            CLEAR_LEVELS,
+            States(STARTING, IDLE, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
+            steps_of("ShufflerState", SHUFFLER_STEPS),
+        )
         self._draw = draw
         self._feed_wait = Wait()
-        self._insert_wait = Wait()
+        self.blade_um = figures.BLADE_UM
+        self.card_um = figures.CARD_THICKNESS_UM
+        self._travel_window_us = 0
+        self.configure(figures.BLADE_UM, figures.CARD_THICKNESS_UM, figures.ELEVATOR_TRAVEL_DECK_UM)
+        self.feeding_deck = 0  # the deck on its way from tray to shelf
+        self.stored_deck = 0  # the deck on the shelf
+        self.stored = 0  # its cards, as proved when it was shuffled
+        self.retried = ""  # where the half last helped itself, for the core to report
+        self.feed_permille = 1000  # how long cards lately took from entry to insertion
+        self.retries = 0  # times the half helped itself in this shuffle
         self._reset()
 
     def _reset(self) -> None:
         self.entered = 0  # counted by the entry sensor
         self.inserted = 0  # counted by the insertion sensor
         self.raised = 0  # counted by the growing height
-        self.retries = 0  # cards drawn again after a misfeed
+        self._expected = 0
         self._height_um = 0
         self._back = NOTHING
         self._staged = False  # a card waits at the insertion roller
+        self._backing = False  # the card that goes in is backed up
         self._tray_done = False
 
     # -- what the core calls --------------------------------------------------------------------
 
-    def shuffle(self, back: int, now_us: int) -> None:
+    def configure(self, blade_um: int, card_um: int, travel_um: int) -> None:
+        """Where the blades stand, how thick a card is, how far the platform can go."""
+        self.blade_um = blade_um
+        self.card_um = card_um
+        self._travel_window_us = figures.travel_us(travel_um) + SWITCH_MARGIN_US
+
+    def shuffle(self, deck_id: int, back: int, expected: int, now_us: int) -> None:
         """Begin with what lies in the tray, every card of which must show this back."""
         self._reset()
+        self.retries = 0
+        self.feeding_deck = deck_id
         self._back = back
+        self._expected = expected
         self.jam = None
-        self.state = SHUFFLING
-        self._scheduler.start(self._insert_cards(), self._insert_wait, now_us)
+        self.enter(FEEDING)
+        for sensor, place in ((ENTRY, "entry"), (INSERTION, "insertion"), (CHAMBER, "chamber")):
+            if self._hardware.level(sensor):
+                return self.stop(place, "sensor_disagrees", 0)
+        self._scheduler.start(self._insert_cards(), self._wait, now_us)
         self._scheduler.start(self._feed_cards(), self._feed_wait, now_us)
+
+    def unload(self, now_us: int) -> None:
+        """Bring what lies in the chamber onto the shelf, whatever it is: it is on its way out."""
+        self.enter(STORING)
+        self._scheduler.start(self._store_stack(UNPROVED), self._wait, now_us)
+
+    def at_rest(self) -> bool:
+        """Whether nothing of this half moves or is about to."""
+        return self.state == HOLDING or not self._scheduler.busy()
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
         """A sensor of this half has changed."""
-        self._scheduler.edge(sensor, level, at_us, now_us)
+        if self.state == HOLDING:  # the shelf may be free now
+            self._scheduler.signal()
+        if self._scheduler.edge(sensor, level, at_us, now_us):
+            return
+        if level and self.stalled(sensor):
+            return
+        if sensor == STORE and not level and self.stored_deck:
+            self.stop("store", "sensor_disagrees", self.stored)  # nobody has pushed it
+            self.forget_shelf()
+        elif sensor == PUSHER_HOME and level and self.state == IDLE and self._hardware.level(STORE):
+            self.enter(UNPROVED)  # it came back without them: nobody vouches for what lies on the shelf
 
-    def reject(self) -> None:
-        """What was stored is not what it must be: it comes out by hand."""
-        self._stop("store", "count_wrong", self.entered)
+    def counted(self) -> int | None:
+        """How many cards the chamber's stack has, if every way of counting says so; None if not proved."""
+        return self.inserted if self.entered == self.inserted == self.raised else None
 
-    def verified(self) -> int | None:
-        """How many cards are stored, if every way of counting says the same; None if not proved."""
-        agree = self.entered == self.inserted == self.raised
-        return self.entered if self.state == STORED and agree else None
+    def take_from_shelf(self) -> None:
+        """The pusher takes the deck."""
+        self.forget_shelf()
+        if self.state == STORED:
+            self.enter(IDLE)
+
+    def forget_shelf(self) -> None:
+        """What is on the shelf is no longer proved."""
+        self.stored_deck = self.stored = 0
 
     # -- motions --------------------------------------------------------------------------------
+
+    def _self_test(self) -> "Steps":
+        """Open the gripper, bring carriage and platform home; then the sensors say what is inside."""
+        hardware, wait = self._hardware, self._wait
+        if not hardware.level(SHUFFLER_DOOR):
+            return self._by_sensors()
+        if hardware.level(GRIPPER):
+            hardware.grip(False)
+            late = yield wait.edge(GRIPPER, 0, GRIP_WINDOW_US)
+            if late:
+                return self.stop("chamber", "switch_missed", 0)
+        if hardware.level(SHELF):
+            hardware.shelve(False)
+            late = yield wait.edge(SHELF, 0, SHELF_WINDOW_US)
+            if late:
+                return self.stop("store", "switch_missed", 0)
+        hardware.home()
+        if not hardware.level(ELEVATOR_HOME):
+            late = yield wait.edge(ELEVATOR_HOME, 1, self._travel_window_us)
+            if late:
+                return self.stop("chamber", "switch_missed", 0)
+        if self.was_working and not self.latched:
+            self.was_working = False
+            return self.stop("chamber", "power_lost", 0)  # a card may lie where no sensor sees it
+        self._by_sensors()
 
     def _feed_cards(self) -> "Steps":
         """Bring cards from the tray to the insertion roller, one ahead of the inserter."""
         hardware, wait = self._hardware, self._feed_wait
         while True:
-            hardware.run(FEED, FORWARD)
+            self.run(FEED, FORWARD)
             if not hardware.level(TRAY) and not hardware.level(ENTRY):
                 # The last card may just have been drawn: its edge must come, if there is one.
-                late = yield wait.edge(ENTRY, 1, roller_window_us(figures.ENTRY_UM))
+                began_us = self._scheduler.now_us
+                late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
+                while self._backing and not late:  # the card that is helped along, no other one
+                    late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
                 if late:
                     break
+                if ticks.diff(wait.at_us, began_us) > ENTRY_WINDOW_US:
+                    return self.stop("tray", "sensor_disagrees", 1)  # it was not empty
             elif not hardware.level(ENTRY):
-                late = yield wait.edge(ENTRY, 1, roller_window_us(figures.ENTRY_UM + figures.PITCH_UM))
+                late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
                 for _ in range(MAX_RETRIES):
                     if not late:
                         break
-                    self.retries += 1  # back up and draw again: which card comes next does not change
-                    hardware.run(FEED, BACK)
+                    self._help_itself("feed")  # which card comes next does not change
+                    self.run(FEED, BACK)
                     yield wait.time(BACK_UP_US)
-                    hardware.run(FEED, FORWARD)
-                    late = yield wait.edge(ENTRY, 1, roller_window_us(figures.ENTRY_UM + figures.PITCH_UM))
+                    self.run(FEED, FORWARD)
+                    late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
                 if late:
-                    return self._stop("feed", "misfeed", 1)
+                    return self.stop("feed", "misfeed", 1)
+            began_us = wait.at_us
             self.entered += 1
+            if self.entered > self._expected + 1:  # one more would not fit
+                return self.stop("entry", "count_wrong", self.entered)
             seen = hardware.colour(ENTRY)
             if seen != self._back:
-                return self._stop("entry", WRONG_BACKS[seen], 1)
+                return self.stop("entry", WRONG_BACKS[seen], 1)
             if hardware.level(INSERTION):  # the card before is still going in
-                late = yield wait.edge(INSERTION, 0, roller_window_us(figures.CARD_LENGTH_UM))
-                if late:
-                    return self._stop("insertion", "card_stuck", 1)
-            late = yield wait.edge(INSERTION, 1, roller_window_us(figures.INSERTION_UM - figures.ENTRY_UM))
+                late = yield wait.edge(INSERTION, 0, BEHIND_WINDOW_US)
+                if late:  # the inserter helps it; this one must not run into it
+                    self.run(FEED, STOP)
+                    late = yield wait.edge(INSERTION, 0, HELP_WINDOW_US)
+                    if late:
+                        return self.stop("insertion", "card_stuck", 1)
+                    self.run(FEED, FORWARD)
+            late = yield wait.edge(INSERTION, 1, STAGE_WINDOW_US)
+            for _ in range(MAX_RETRIES):
+                if not late:
+                    break
+                self._help_itself("entry")
+                self.run(FEED, BACK)
+                yield wait.time(NUDGE_US)
+                self.run(FEED, FORWARD)
+                late = yield wait.edge(INSERTION, 1, STAGE_WINDOW_US)
             if late:
-                return self._stop("entry", "card_stuck", 1)
-            hardware.run(FEED, STOP)
+                return self.stop("entry", "card_stuck", 1)
+            self.run(FEED, STOP)
+            self._note_drift(ticks.diff(wait.at_us, began_us))
             self._staged = True
             self._scheduler.signal()
             while self._staged:
                 yield wait.signal()
             # It is being drawn in; the feed roller helps it along and brings the next one behind it.
-            hardware.run(FEED, FORWARD)
-            late = yield wait.edge(ENTRY, 0, roller_window_us(figures.CARD_LENGTH_UM))
-            if late:
-                return self._stop("entry", "double_feed", 2)
-        hardware.run(FEED, STOP)
+            self.run(FEED, FORWARD)
+            if hardware.level(ENTRY):
+                late = yield wait.edge(ENTRY, 0, HELP_WINDOW_US)
+                if late:
+                    return self.stop("entry", "card_stuck", 1)
+        self.run(FEED, STOP)
         self._tray_done = True
         self._scheduler.signal()
 
     def _insert_cards(self) -> "Steps":
         """Open the stack at the drawn slot, let the card in, close it, and see that it grew by one."""
-        hardware, wait = self._hardware, self._insert_wait
+        hardware, wait = self._hardware, self._wait
         while True:
             while not self._staged and not self._tray_done:
                 yield wait.signal()
@@ -168,70 +297,111 @@ class Shuffler(Half):
                 break
             below = self.inserted - self._draw(self.inserted + 1)
             below_um = self._height_um * below // self.inserted if self.inserted else 0
-            seat_um = figures.BLADE_UM - below_um
+            seat_um = self.blade_um - below_um
             hardware.elevate(seat_um)
             if not hardware.level(ELEVATOR):
-                late = yield wait.edge(ELEVATOR, 1, LONGEST_TRAVEL_US)
+                late = yield wait.edge(ELEVATOR, 1, self._travel_window_us)
                 if late:
-                    return self._stop("chamber", "axis_lost", self.inserted)
+                    return self.stop("chamber", "axis_lost", self.inserted)
             hardware.grip(True)
-            late = yield wait.edge(GRIPPER, 1, figures.GRIP_US + SWITCH_MARGIN_US)
+            late = yield wait.edge(GRIPPER, 1, GRIP_WINDOW_US)
             if late:
-                return self._stop("chamber", "switch_missed", self.inserted)
+                return self.stop("chamber", "switch_missed", self.inserted)
             hardware.elevate(seat_um - figures.OPENING_UM)
-            hardware.run(INSERT, FORWARD)
+            self.run(INSERT, FORWARD)
             start_um = hardware.travelled_um(INSERT)
             self._staged = False
             self._scheduler.signal()
             late = yield wait.edge(ELEVATOR, 1, OPENING_US)
             if late:
-                return self._stop("chamber", "axis_lost", self.inserted)
+                return self.stop("chamber", "axis_lost", self.inserted)
             hardware.measure()
             late = yield wait.edge(HEIGHT, 1, figures.HEIGHT_US + MARGIN_US)
             if late or abs(hardware.height_um() - below_um) > HEIGHT_TOLERANCE_UM:
-                return self._stop("chamber", "grip_mismatch", self.inserted)
+                return self.stop("chamber", "grip_mismatch", self.inserted)
+            helped = late = False
             if hardware.level(INSERTION):
-                late = yield wait.edge(INSERTION, 0, roller_window_us(figures.CARD_LENGTH_UM))
+                late = yield wait.edge(INSERTION, 0, IN_WINDOW_US)
                 if late:
-                    return self._stop("insertion", "card_stuck", 1)
+                    late = yield wait.edge(INSERTION, 0, OVERHANG_WINDOW_US)
+                    if not late:  # it moves, and is longer than a card
+                        return self.stop("insertion", "double_feed", 2)
+            for _ in range(MAX_RETRIES):
+                if not late:
+                    break
+                helped = True
+                self._help_itself("insertion")  # the stack stays open at the same slot
+                self._backing = True
+                self.run(INSERT, BACK)
+                yield wait.time(NUDGE_US)
+                self.run(INSERT, FORWARD)
+                self._backing = False
+                if hardware.level(INSERTION):
+                    late = yield wait.edge(INSERTION, 0, LENGTH_WINDOW_US)
+            if late:
+                return self.stop("insertion", "card_stuck", 1)
             length_um = hardware.travelled_um(INSERT) - start_um
-            if abs(length_um - figures.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
-                return self._stop("insertion", "double_feed", 2)
-            rest_um = figures.INSERT_TRAVEL_UM - figures.CARD_LENGTH_UM
-            yield wait.time(roller_window_us(rest_um))
-            hardware.run(INSERT, STOP)
+            if not helped and abs(length_um - figures.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
+                return self.stop("insertion", "double_feed", 2)
+            yield wait.time(SEATED_US)
+            self.run(INSERT, STOP)
             hardware.elevate(seat_um)
             late = yield wait.edge(ELEVATOR, 1, OPENING_US)
             if late:
-                return self._stop("chamber", "axis_lost", self.inserted)
+                return self.stop("chamber", "axis_lost", self.inserted)
             hardware.grip(False)
-            late = yield wait.edge(GRIPPER, 0, figures.GRIP_US + SWITCH_MARGIN_US)
+            late = yield wait.edge(GRIPPER, 0, GRIP_WINDOW_US)
             if late:
-                return self._stop("chamber", "switch_missed", self.inserted)
+                return self.stop("chamber", "switch_missed", self.inserted)
             self.inserted += 1
             hardware.measure()
             late = yield wait.edge(HEIGHT, 1, figures.HEIGHT_US + MARGIN_US)
             grown_um = hardware.height_um() - self._height_um
-            if late or abs(grown_um - figures.CARD_THICKNESS_UM) > HEIGHT_TOLERANCE_UM:
-                return self._stop("chamber", "height_mismatch", self.inserted)
+            if late or abs(grown_um - self.card_um) > HEIGHT_TOLERANCE_UM:
+                return self.stop("chamber", "height_mismatch", self.inserted)
             self._height_um += grown_um
             self.raised += 1
-        yield from self._store_stack()
+        if self.counted() is None or not hardware.level(CHAMBER):
+            return self.stop("chamber", "sensor_disagrees", self.inserted)
+        if self.counted() != self._expected:
+            return self.stop("chamber", "count_wrong", self.inserted)  # MD3 5.B: that deck leaves
+        while hardware.level(STORE) or not hardware.level(PUSHER_HOME):
+            if hardware.level(PUSHER_HOME) and not self.stored_deck:
+                return self.stop("store", "sensor_disagrees", self.inserted)
+            self.enter(HOLDING)
+            yield wait.signal()
+        self.enter(STORING)
+        yield from self._store_stack(STORED)
 
-    def _store_stack(self) -> "Steps":
-        """Lower the finished stack onto the store shelf."""
-        hardware, wait = self._hardware, self._insert_wait
-        self.state = STORING
-        if hardware.level(STORE):  # the pusher may still be taking the other deck away
-            late = yield wait.edge(STORE, 0, figures.PUSHER_US + SWITCH_MARGIN_US)
-            if late:
-                return self._stop("store", "sensor_disagrees", self.inserted)
+    def _store_stack(self, after: int) -> "Steps":
+        """Lower the finished stack onto the store shelf, and bring the platform home meanwhile."""
+        hardware, wait = self._hardware, self._wait
         hardware.shelve(True)
-        late = yield wait.edge(SHELF, 1, figures.SHELF_US + SWITCH_MARGIN_US)
+        late = yield wait.edge(SHELF, 1, SHELF_WINDOW_US)
         if late:
-            return self._stop("store", "switch_missed", self.inserted)
+            return self.stop("store", "switch_missed", self.inserted)
+        if hardware.level(CHAMBER) or not hardware.level(STORE):
+            return self.stop("store", "sensor_disagrees", self.inserted)
         hardware.shelve(False)
-        late = yield wait.edge(SHELF, 0, figures.SHELF_US + SWITCH_MARGIN_US)
+        hardware.home()
+        late = yield wait.edge(SHELF, 0, SHELF_WINDOW_US)
         if late:
-            return self._stop("store", "switch_missed", self.inserted)
-        self.state = STORED
+            return self.stop("store", "switch_missed", self.inserted)
+        if not hardware.level(ELEVATOR_HOME):
+            late = yield wait.edge(ELEVATOR_HOME, 1, self._travel_window_us)
+            if late:
+                return self.stop("chamber", "switch_missed", self.inserted)
+        if after == STORED:
+            self.stored_deck, self.stored = self.feeding_deck, self.inserted
+        self.feeding_deck = 0
+        self.enter(after)
+
+    # -- small things ---------------------------------------------------------------------------
+
+    def _help_itself(self, place: str) -> None:
+        self.retries += 1
+        self.retried = place
+
+    def _note_drift(self, took_us: int) -> None:
+        """A slow average: a roller that wears turns slower or slips more."""
+        self.feed_permille += (took_us * 1000 // STAGE_US - self.feed_permille) // 16

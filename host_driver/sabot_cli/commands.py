@@ -3,8 +3,10 @@
 import contextlib
 import dataclasses
 import os
+from collections.abc import Callable
 from datetime import datetime
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,7 +18,7 @@ from sabot_driver import Client, Event, LostEvents, Notice
 from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
 from sabot_driver.discovery import find_devices
-from sabot_driver.errors import KeyMissing, SabotError
+from sabot_driver.errors import KeyMissing, Refused
 from sabot_driver.keyring import read_key, write_key
 from sabot_driver.places import TableEntry
 from sabot_driver.transports import transport
@@ -214,30 +216,27 @@ def _tell_notice(output: Output, notice: Notice) -> None:
     output.tell("link", f"[dim]{notice.text}[/dim]", kind=notice.kind, text=notice.text)
 
 
-def raise_floor(state: State, client: Client, timeout: float, floor_key: str | None) -> None:
-    """The floor stands at the table: by its key file, or by one of our own on an emulated device."""
-    serial = client.identity.serial
+def role_raiser(
+    state: State, client: Client, timeout: float, floor_key: str | None
+) -> Callable[[Role], None]:
+    """What lets a person stand at the table: by a key file, or by keys of our own on an emulated device."""
     if floor_key is not None:
-        key = read_key(_path(floor_key))
+        key = read_key(Path(floor_key))
     elif client.simulator:
-        path = state.places.floor_key(serial)
+        path = state.places.floor_key(client.identity.serial)
         key = read_key(path) if path.exists() else os.urandom(KEY_SIZE)
-        try:
-            client.set_key(KeySlot.FLOOR, key, timeout)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_key(path, key)
-        except SabotError:
-            if not path.exists():
-                raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_key(path, key)
+        for slot in (KeySlot.FLOOR, KeySlot.SERVICE):
+            with contextlib.suppress(Refused):  # it is set already
+                client.set_key(slot, key, timeout)
     else:
         raise KeyMissing("registering decks takes the floor", "Give the floor's key file: --floor-key FILE.")
-    client.elevate(Role.FLOOR, key, ELEVATED_S, timeout)
 
+    def raise_role(role: Role) -> None:
+        client.elevate(role, key, ELEVATED_S, timeout)
 
-def _path(text: str) -> Any:
-    from pathlib import Path
-
-    return Path(text)
+    return raise_role
 
 
 @click.command()

@@ -14,6 +14,7 @@ from sabot_cli.output import FAILED, OK, USAGE, Output
 from sabot_cli.play import play as play_rounds
 from sabot_driver.errors import SabotError
 from sabot_driver.places import Places
+from sabot_protocol.host.messages import Role
 
 COMMANDS = "sabot.commands"
 INTERRUPTED = 130
@@ -77,7 +78,8 @@ def play(
     if seed is not None:
         settings.insert(0, ("seed", str(seed)))
     with opened(state, Chosen(**options), owner=True, settings=settings) as client:
-        commands.raise_floor(state, client, options["timeout"], floor_key)
+        raise_role = commands.role_raiser(state, client, options["timeout"], floor_key)
+        raise_role(Role.FLOOR)
         about = client.identity
         hello = {
             "device": client.url,
@@ -90,7 +92,7 @@ def play(
             "seed": seed,
             "faults": list(faults),
         }
-        return play_rounds(client, state.output, rounds, players, options["timeout"], hello)
+        return play_rounds(client, state.output, rounds, players, options["timeout"], hello, raise_role)
 
 
 for each in (

@@ -12,19 +12,27 @@ from rich.progress import Progress
 
 from sabot_cli.output import FAULT, OK, Output
 from sabot_driver import Client, Event, LostEvents
-from sabot_driver.errors import DeviceTimeout, SabotError, WrongState
+from sabot_driver.errors import DeviceTimeout, NotAllowed, SabotError, WrongState
 from sabot_protocol.host.messages import (
     Back,
     ClearFault,
+    CloseBets,
     DeckCounted,
+    DeckRemoved,
+    Decks,
     DispenseStack,
+    EmptyMachine,
     EndRound,
+    Faces,
     Fault,
     FaultCleared,
     FaultRaised,
+    Forbidden,
+    LastRound,
     OpenRound,
     RegisterDeck,
-    RemoveDeck,
+    RevealRound,
+    Role,
     RoundEnded,
     RoundVoided,
     ShoeChanged,
@@ -41,7 +49,8 @@ CLEAR_S = 60.0  # how long people have to empty a half
 NAMES = {Back.RED: "RED", Back.BLUE: "BLUE"}
 CARDS_A_STACK = 3
 DECK = 52
-RESTING = (ShoeState.READY, ShoeState.ROUND_OPEN)
+TRIES = 20  # of things that are worth trying again
+RANKS, SUITS = "A23456789TJQK", "SHDC"  # of a face's number, 0 to 51
 
 
 class TableStopped(SabotError):
@@ -72,12 +81,23 @@ class Played:
     ended: RoundEnded | None = None
     void_reason: str | None = None
     shuffle_id: int | None = None
+    hands: list[list[str]] | None = None
+    """What the reader saw, once the round was revealed."""
 
 
 class Table:
     """A game in progress: what the events have said so far, and the next thing to do."""
 
-    def __init__(self, client: Client, output: Output, timeout: float, patience_s: float = WAIT_S) -> None:
+    def __init__(
+        self,
+        client: Client,
+        output: Output,
+        timeout: float,
+        raise_role: Callable[[Role], None],
+        patience_s: float = WAIT_S,
+    ) -> None:
+        self.raise_role = raise_role
+        self.highest_deck = 0
         self.client = client
         self.output = output
         self.timeout = timeout
@@ -96,26 +116,25 @@ class Table:
         self.last_round = 0
         self.last_deck = 0
         self._at = 0
-        self._boot = client.peer.boot_id if client.peer is not None else 0
         self._read_past()
 
     # -- what was told --------------------------------------------------------------------------
 
     def _read_past(self) -> None:
-        """Decks and rounds of this device's boot that an earlier run of ours has on record."""
+        """How things stand: what the device still has of its events, and what it says of decks and rounds."""
         for event in self.client.events(0, timeout=0.2):
             self._at = event.id
             self._heard(event)
-        for command in self.client.journal.commands():
-            if command.outcome != "done":
-                continue
-            if command.message == RegisterDeck.ID:
-                made = RegisterDeck.unpack(command.body)
-                self.decks.setdefault(made.deck_id, Deck(made.deck_id, made.back))
-            elif command.message == RemoveDeck.ID:
-                self.decks.pop(RemoveDeck.unpack(command.body).deck_id, None)
-            elif command.message == OpenRound.ID:
-                self.last_round = max(self.last_round, OpenRound.unpack(command.body).round_id)
+        known = self.client.ask(Decks(), self.timeout)
+        for deck_id, back in zip(known.ids, known.backs, strict=True):
+            self.decks[deck_id] = Deck(deck_id, Back(back))
+        self.last_deck = known.last_played
+        self.highest_deck = max([*known.ids, known.last_played])
+        self.last_round = self.client.ask(LastRound(), self.timeout).round_id
+        self.faults_seen.clear()
+        self.shuffles = self.proved = self.lost = 0
+        status = self.client.status(self.timeout)
+        self.shoe, self.shuffler = ShoeState(status.shoe), ShufflerState(status.shuffler)
 
     def wait(self, done: Callable[[], bool], what: str) -> None:
         """Follow events until something is so; TableStopped if it is not in a good while."""
@@ -157,6 +176,11 @@ class Table:
             self.faults.append(told)
             self.faults_seen[told.fault.name.lower()] += 1
             self._tell_fault(told)
+        elif isinstance(told, DeckRemoved):
+            gone = self.decks.pop(told.deck_id, None)
+            if gone is not None:
+                words = f"[red]{NAMES[gone.back]} leaves the table: {told.reason.name.lower()}[/red]"
+                self.output.tell("deck_removed", words, deck=NAMES[gone.back], deck_id=told.deck_id)
         elif isinstance(told, FaultCleared):
             self.faults = [each for each in self.faults if each.fault is not told.fault]
 
@@ -185,29 +209,26 @@ class Table:
             if back not in have:
                 self._register(back)
         self.feed()
-        self.wait(lambda: self._both_in() or bool(self.faults), "both decks to be shuffled")
+        self.wait(self._stopped_or_next, "both decks to be shuffled")
 
     def _register(self, back: Back) -> None:
-        deck_id = max(self.decks, default=self.last_deck_id()) + 1
-        self.client.ask(RegisterDeck(deck_id, back, int(time.time())), self.timeout)
+        for _ in range(TRIES):
+            self.highest_deck += 1
+            deck_id = self.highest_deck
+            try:
+                self.client.ask(RegisterDeck(deck_id, back, int(time.time())), self.timeout)
+                break
+            except NotAllowed as error:
+                if error.reason is not Forbidden.DECK_USED_BEFORE:
+                    raise
         self.decks[deck_id] = Deck(deck_id, back)
-        self.output.tell(
-            "deck", f"{NAMES[back]} is registered as deck {deck_id}", deck=NAMES[back], deck_id=deck_id
-        )
-
-    def last_deck_id(self) -> int:
-        """The highest deck number ever given here."""
-        given = [
-            RegisterDeck.unpack(each.body).deck_id
-            for each in self.client.journal.commands()
-            if each.message == RegisterDeck.ID and each.outcome == "done"
-        ]
-        return max(given, default=0)
+        words = f"{NAMES[back]} is registered as deck {deck_id}"
+        self.output.tell("deck", words, deck=NAMES[back], deck_id=deck_id)
 
     def _both_in(self) -> bool:
         """One deck in the shoe and the other on the shelf; what the tray could take is fed meanwhile."""
         self.feed()
-        return self.shoe in RESTING and self.shuffler is ShufflerState.STORED
+        return self.shoe is ShoeState.READY and self.shuffler is ShufflerState.STORED
 
     def feed(self) -> None:
         """Have a deck shuffled that is not in the machine, if the shuffler half is free."""
@@ -222,15 +243,8 @@ class Table:
         deck = waiting[0]
         try:
             self.client.ask(Shuffle(deck.deck_id), self.timeout)
-        except WrongState:
-            if deck.count in (None, DECK):
-                return  # not yet: the next event tells when
-            del self.decks[deck.deck_id]  # MD3 5.B: a deck with a wrong count leaves the table
-            self.output.tell(
-                "deck_removed", f"[red]{NAMES[deck.back]} leaves the table[/red]", deck_id=deck.deck_id
-            )
-            self._register(deck.back)
-            return
+        except (WrongState, NotAllowed):
+            return  # not yet: the next event tells when
         self.shuffler = ShufflerState.FEEDING
         self.in_shuffler = deck.deck_id
         deck.count = None
@@ -242,6 +256,7 @@ class Table:
         played = self.round = Played(self.last_round, deck, shuffle_id=deck.shuffle_id)
         self.client.ask(OpenRound(played.round_id, deck.deck_id, hands), self.timeout)
         self.last_deck = deck.deck_id
+        self.client.ask(CloseBets(played.round_id), self.timeout)
         for stack in range(1, hands + 1):
             if self._over(played):
                 break
@@ -254,10 +269,21 @@ class Table:
         if ended is not None and ended.verdict is not Verdict.CORRECT:
             self.wait(lambda: played.void_reason is not None, "the verdict")
         self.round = None
+        if ended is not None:
+            self._reveal(played, hands)
         return played
 
+    def _reveal(self, played: Played, hands: int) -> None:
+        """The hands lie open: what the reader at the exit saw of them."""
+        self.client.ask(RevealRound(played.round_id), self.timeout)
+        read = [
+            self.client.ask(Faces(played.round_id, each), self.timeout).faces for each in range(1, hands + 1)
+        ]
+        if all(face < DECK for faces in read for face in faces):
+            played.hands = [[RANKS[face % 13] + SUITS[face // 13] for face in faces] for faces in read]
+
     def _dealt(self, played: Played, stack: int) -> bool:
-        return self._over(played) or (len(played.stacks) >= stack and self.shoe in RESTING)
+        return self._over(played) or (len(played.stacks) >= stack and self.shoe is ShoeState.ROUND_OPEN)
 
     @staticmethod
     def _over(played: Played) -> bool:
@@ -265,16 +291,37 @@ class Table:
 
     def next_deck(self) -> None:
         """After a round: clear what stopped, wait for the other deck in the shoe and this one shuffled."""
-        for _ in range(10):
+        for _ in range(TRIES):
             if self.faults:
                 self._clear()
-            self.wait(self._next_is_in, "the other deck")
-            if not self.faults:
+            if ShoeState.OUT_OF_ORDER is self.shoe:
+                raise TableStopped("the machine is out of order", "Call service.")
+            if self.shoe is ShoeState.UNPROVED or self.shuffler is ShufflerState.UNPROVED:
+                self._empty()
+            for back in (Back.RED, Back.BLUE):
+                if all(deck.back is not back for deck in self.decks.values()):
+                    self._register(back)
+            self.feed()
+            self.wait(self._stopped_or_next, "the other deck")
+            if self._next_is_in():
                 return
         raise TableStopped("the machine stops again and again")
 
     def _next_is_in(self) -> bool:
-        return bool(self.faults) or (self._both_in() and self.in_shoe != self.last_deck)
+        return self._both_in() and self.in_shoe != self.last_deck
+
+    def _stopped_or_next(self) -> bool:
+        unproved = self.shoe is ShoeState.UNPROVED or self.shuffler is ShufflerState.UNPROVED
+        return bool(self.faults) or unproved or len(self.decks) < 2 or self._next_is_in()
+
+    def _empty(self) -> None:
+        """What nobody can prove comes out through the shoe."""
+        self.client.ask(EmptyMachine(), self.timeout)
+        self.wait(self._is_empty, "the machine to be emptied")
+
+    def _is_empty(self) -> bool:
+        empty = self.shoe is ShoeState.EMPTY and self.shuffler is ShufflerState.IDLE
+        return bool(self.faults) or empty
 
     def _clear(self) -> None:
         """The floor says that a half was emptied; the machine believes it when its sensors agree."""
@@ -284,13 +331,25 @@ class Table:
             try:
                 self.client.ask(ClearFault(fault), self.timeout)
                 break
-            except WrongState:
+            except NotAllowed as error:
+                if error.reason is Forbidden.SERVICE_ONLY:
+                    self.raise_role(Role.SERVICE)
+                    continue
+                if error.reason is Forbidden.NO_SUCH_FAULT:
+                    self.faults = [each for each in self.faults if each.fault is not fault]
+                    return
                 if time.monotonic() > ends:
                     raise
                 time.sleep(0.02)
         self.wait(lambda: all(each.fault is not fault for each in self.faults), "the fault to be cleared")
-        self.output.tell(
-            "fault_cleared", f"cleared: {fault.name.lower().replace('_', ' ')}", fault=fault.name.lower()
+        self.raise_role(Role.FLOOR)
+        name = fault.name.lower()
+        self.output.tell("fault_cleared", f"cleared: {name.replace('_', ' ')}", fault=name)
+        resting = (ShoeState.STARTING, ShoeState.JAMMED)
+        working = (ShufflerState.STARTING, ShufflerState.JAMMED)
+        self.wait(
+            lambda: bool(self.faults) or (self.shoe not in resting and self.shuffler not in working),
+            "the machine to look around",
         )
 
 
@@ -299,7 +358,9 @@ def tell_round(output: Output, table: Table, number: int, played: Played, player
     client = table.client
     seats: list[int | str] = [*range(1, players + 1), "dealer"]
     people = client.people
-    hands = None if people is None else people.hands.get(played.round_id)
+    hands, source = played.hands, "reader"
+    if hands is None and people is not None:
+        hands, source = people.hands.get(played.round_id), "typed"
     ended = played.ended
     void = played.void_reason is not None
     proved = ended.count if ended is not None and not void else None
@@ -322,7 +383,7 @@ def tell_round(output: Output, table: Table, number: int, played: Played, player
         "stub": None if ended is None else ended.stub,
         "count": proved,
         "expected": DECK,
-        "card_source": None if hands is None else "typed",
+        "card_source": None if hands is None else source,
         "void": void,
         "void_reason": played.void_reason,
         "verdict": None if ended is None else ended.verdict.name.lower(),
@@ -332,12 +393,18 @@ def tell_round(output: Output, table: Table, number: int, played: Played, player
 
 
 def play(
-    client: Client, output: Output, rounds: int, players: int, timeout: float, hello: dict[str, Any]
+    client: Client,
+    output: Output,
+    rounds: int,
+    players: int,
+    timeout: float,
+    hello: dict[str, Any],
+    raise_role: Callable[[Role], None],
 ) -> int:
     """Play rounds and tell of them; the exit code."""
     began = time.monotonic()
     output.tell("hello", None, **hello)
-    table = Table(client, output, timeout)
+    table = Table(client, output, timeout, raise_role)
     played = void = 0
     stopped: SabotError | None = None
     by_deck: Counter[str] = Counter()
@@ -348,8 +415,7 @@ def play(
     bar.start()
     try:
         table.open()
-        if table.faults:
-            table.next_deck()
+        table.next_deck()
         while played < rounds:
             bar.update(task, description=f"round {played + 1} of {rounds}", completed=played)
             told = table.play_round(players + 1)
@@ -359,7 +425,7 @@ def play(
             tell_round(output, table, played, told, players)
             if played < rounds or table.faults:
                 table.next_deck()
-    except (TableStopped, WrongState, DeviceTimeout) as error:
+    except (TableStopped, WrongState, NotAllowed, DeviceTimeout) as error:
         stopped = error
     finally:
         bar.stop()

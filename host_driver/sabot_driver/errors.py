@@ -9,7 +9,8 @@ from typing import ClassVar
 from sabot_protocol.codec import CODEC
 from sabot_protocol.host import messages
 from sabot_protocol.host.message import ErrorDetail
-from sabot_protocol.host.messages import Fault, Place, Role, ShoeState, ShufflerState
+from sabot_protocol.host.messages import Fault, Forbidden, Half, Place, Role, ShoeState, ShufflerState
+from sabot_protocol.meanings import MEMBERS
 
 
 class SabotError(Exception):
@@ -201,7 +202,7 @@ class WrongState(Refused):
 
     def __init__(self, request: str, detail: ErrorDetail | None, code: int) -> None:
         states: type[ShoeState] | type[ShufflerState] = ShoeState
-        if request in _OF_THE_SHUFFLER:
+        if getattr(detail, "half", 0) == Half.SHUFFLER:
             states = ShufflerState
         known = {each.value: each for each in states}
         state = getattr(detail, "state", 0)
@@ -212,6 +213,19 @@ class WrongState(Refused):
         if self.allowed:
             extra += f" It would be allowed when {_listed([each.name for each in self.allowed])}."
         super().__init__(request, detail, code, extra)
+
+
+class NotAllowed(Refused):
+    """A rule forbids it now; ``reason`` says which."""
+
+    NAME = "not_allowed"
+
+    def __init__(self, request: str, detail: ErrorDetail | None, code: int) -> None:
+        number = getattr(detail, "reason", 0)
+        known = {each.value: each for each in Forbidden}
+        self.reason: Forbidden | int = known.get(number, number)
+        meaning = MEMBERS.get(f"Forbidden.{getattr(self.reason, 'name', '').lower()}", str(number))
+        super().__init__(request, detail, code, f" Why: {meaning}.")
 
 
 class NotOwner(Refused):
@@ -304,12 +318,11 @@ class NotSupported(Refused, NotImplementedError):
     NAME = "not_supported"
 
 
-_OF_THE_SHUFFLER = frozenset({"shuffle", "register_deck", "remove_deck"})
 _KINDS = {
     each.NAME: each
     for each in (
-        WrongRole, WrongState, NotOwner, OwnerHeld, Stale, NotExecuted, Interrupted, Forgotten, DeviceFaulted,
-        BadCredential, LockedOut, NotSupported,
+        WrongRole, WrongState, NotAllowed, NotOwner, OwnerHeld, Stale, NotExecuted, Interrupted, Forgotten,
+        DeviceFaulted, BadCredential, LockedOut, NotSupported,
     )
 }  # fmt: skip
 

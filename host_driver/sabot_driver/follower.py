@@ -1,7 +1,7 @@
 """Follows the states a device reports and notices a step that it should not be able to take.
 
-Two machines of `transitions`, one for each half; the table below is all they know. A step that is not in it
-is told and then followed: the device is the truth, and the table may be old.
+Two machines of `transitions`, one for each half, made from the tables of ``sabot_protocol.modes``. A step
+that is not in them is told and then followed: the device is the truth, and the tables may be old.
 """
 
 from typing import Any
@@ -10,53 +10,20 @@ from transitions import Machine
 
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host.messages import ShoeChanged, ShoeState, ShufflerChanged, ShufflerState
+from sabot_protocol.modes import SHOE_STEPS, SHUFFLER_STEPS
 
 UNKNOWN = "unknown"  # nothing was heard yet, or something was missed
 
-# Where each half can go from a state by its own work. Anything can stop it: see STOPS.
-SHUFFLER_STEPS = {
-    "starting": ("idle", "stored"),
-    "idle": ("feeding",),
-    "feeding": ("storing", "idle"),
-    "storing": ("stored",),
-    "stored": ("idle",),
-    "jammed": ("idle", "stored"),
-    "door_open": ("idle", "stored", "feeding", "storing"),
-    "service": ("starting", "idle"),
-    "out_of_order": ("starting",),
-}
-SHOE_STEPS = {
-    "starting": ("empty", "ready", "round_void"),
-    "empty": ("loading",),
-    "loading": ("ready", "empty"),
-    "ready": ("round_open", "dispensing", "ejecting_stub", "empty"),
-    "round_open": ("dispensing", "ejecting_stub", "round_void", "ready"),
-    "dispensing": ("stack_waiting", "round_void"),
-    "stack_waiting": ("round_open", "ready", "dispensing", "round_void"),
-    "ejecting_stub": ("empty", "loading", "round_void"),
-    "round_void": ("ejecting_stub", "empty", "ready"),
-    "jammed": ("empty", "ready", "round_void"),
-    "door_open": ("empty", "ready", "round_void"),
-    "service": ("starting", "empty"),
-    "out_of_order": ("starting",),
-}
-STOPS = ("jammed", "door_open", "service", "out_of_order")
+Steps = tuple[tuple[str, str, str], ...]
 
 
-Steps = dict[str, tuple[str, ...]]
-
-
-def machine(steps: Steps, kind: type[Machine] = Machine, stops: bool = True, **named: Any) -> Machine:
-    """A machine that may take these steps; with ``stops``, it may also be stopped from any state."""
-    rows = []
-    for source, targets in steps.items():
-        for target in dict.fromkeys(targets + STOPS if stops else targets):
-            if target != source:
-                rows.append({"trigger": target, "source": source, "dest": target})
-    states = list(steps)
-    if stops:
+def machine(steps: Steps, kind: type[Machine] = Machine, from_unknown: bool = True, **named: Any) -> Machine:
+    """A machine that may take these steps, and any first one while nothing is known."""
+    states = list(dict.fromkeys(source for source, _, _ in steps))
+    rows = [{"trigger": target, "source": source, "dest": target} for source, target, _ in steps]
+    if from_unknown:
+        rows += [{"trigger": target, "source": UNKNOWN, "dest": target} for target in states]
         states.insert(0, UNKNOWN)
-        rows += [{"trigger": target, "source": UNKNOWN, "dest": target} for target in steps]
     named = {"model": None, "initial": states[0], "auto_transitions": False, **named}
     return kind(states=states, transitions=rows, **named)
 

@@ -10,6 +10,9 @@ from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, Codec, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.events import EventStore
+from sabot_protocol.executor import Caller as Caller
+from sabot_protocol.executor import Executor as Executor
+from sabot_protocol.executor import Log as Log
 from sabot_protocol.keys import DEVICE, Keys
 from sabot_protocol.ledger import Ledger
 from sabot_protocol.mac import same
@@ -33,33 +36,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sabot_protocol.codec import Value, Values
+    from sabot_protocol.codec import Value
     from sabot_protocol.device_port import DevicePort
-
-
-class Caller:
-    """Who asks: the host, and the role it has at this moment."""
-
-    def __init__(self, host_id: bytes, role: int, is_owner: bool) -> None:
-        self.host_id = host_id
-        self.role = role
-        self.is_owner = is_owner
-
-
-class Executor:
-    """What the device's core must offer. This one can do nothing and says so."""
-
-    def status(self) -> "tuple[int, int, int, int, int, int]":
-        """(shuffler state, shoe state, fault, status flags, round id, stack)."""
-        return 0, 0, 0, 0, 0, 0
-
-    def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
-        """Carry out a request that the schema allows this caller; return the answer's values.
-
-        The answer says that it was accepted and begun; what comes of it is told by events.
-        Refusal says why not, and then nothing has happened.
-        """
-        raise Refusal("not_supported")
 
 
 class Identity:
@@ -88,9 +66,11 @@ class DeviceEnd:
         event_capacity: int = 64,
         codec: Codec = CODEC,
         schema_hash: bytes = SCHEMA_HASH,
+        log: "Log | None" = None,
     ) -> None:
         self.identity = identity
         self.executor = executor
+        self.log = log
         self.codec = codec
         self.schema_hash = schema_hash
         self.random = random
@@ -109,7 +89,8 @@ class DeviceEnd:
         self._utc_set_s = 0
         names = ["boot", "events", "hosts"] + ["command.%d" % slot for slot in range(COMMAND_SLOTS)]
         records = load_all(memory, names)
-        if records is None:  # damaged: a new memory id tells every host that all is forgotten
+        if records is None or (records and "boot" not in records):
+            # Damaged, or a cut while that was put right: a new memory id tells all hosts what is forgotten.
             records = {}
             for name in names:
                 memory.save(name, b"")
@@ -130,7 +111,10 @@ class DeviceEnd:
         message = self.codec.named(name)
         seconds, ms, quality = self.utc()
         head = struct.pack("<IIIH", self.boot_id, self._now, seconds, ms)
-        return self.events.add(message.id, quality, head + message.pack(values))
+        body = head + message.pack(values)
+        if self.log is not None:
+            self.log.add(bytes((message.id, quality)) + body)
+        return self.events.add(message.id, quality, body)
 
     def owner_id(self) -> bytes:
         """The host id of the owner, zeros if there is none."""

@@ -47,25 +47,35 @@ ENUMS = (
     ("Back", (("red", 1), ("blue", 2))),
     ("ShufflerState", (
         ("starting", 0), ("idle", 1), ("feeding", 2), ("storing", 3), ("stored", 4),
-        ("jammed", 5), ("door_open", 6), ("service", 7), ("out_of_order", 8),
+        ("jammed", 5), ("door_open", 6), ("service", 7), ("out_of_order", 8), ("holding", 9),
+        ("unproved", 10),
     )),
     ("ShoeState", (
         ("starting", 0), ("empty", 1), ("loading", 2), ("ready", 3), ("round_open", 4),
-        ("dispensing", 5), ("stack_waiting", 6), ("ejecting_stub", 7), ("round_void", 8),
-        ("jammed", 9), ("door_open", 10), ("service", 11), ("out_of_order", 12),
+        ("dispensing", 5), ("stack_waiting", 6), ("ejecting", 7), ("unproved", 8), ("jammed", 9),
+        ("door_open", 10), ("service", 11), ("out_of_order", 12), ("stub_waiting", 13),
     )),
+    ("Half", (("shuffler", 1), ("shoe", 2))),
     ("Place", (
         ("tray", 1), ("feed", 2), ("entry", 3), ("insertion", 4), ("chamber", 5), ("store", 6),
         ("pusher", 7), ("shoe", 8), ("deal", 9), ("exit", 10), ("exit_tray", 11),
         ("controller", 12),
     )),
-    ("Verdict", (("correct", 1), ("misdealt", 2), ("card_missing", 3), ("card_extra", 4))),
+    ("Verdict", (
+        ("correct", 1), ("misdealt", 2), ("card_missing", 3), ("card_extra", 4), ("unproved", 5),
+    )),
+    ("Method", (("automated_shoe", 0), ("manual_shoe", 1), ("hand", 2), ("card_by_card", 3))),
+    ("Part", (
+        ("feed", 1), ("insert", 2), ("deal", 3), ("elevator", 4), ("gripper", 5), ("shelf", 6),
+        ("pusher", 7),
+    )),
+    ("Calibration", (("blade_um", 1), ("card_um", 2))),
     ("RemoveReason", (
         ("hours", 1), ("wrong_count", 2), ("damaged", 3), ("floor_order", 4), ("table_closed", 5),
     )),
     ("VoidReason", (
         ("floor_order", 1), ("face_up_card", 2), ("wrong_number", 3), ("shoe_failed", 4),
-        ("stack_disturbed", 5), ("power_cut", 6),
+        ("stack_disturbed", 5), ("power_cut", 6), ("too_few_cards", 7),
     )),
     ("Fault", (
         ("misfeed", 1), ("double_feed", 2), ("card_stuck", 3), ("insertion_failed", 4),
@@ -73,7 +83,16 @@ ENUMS = (
         ("motor_stall", 9), ("sensor_disagrees", 10), ("count_wrong", 11), ("wrong_deck", 12),
         ("foreign_card", 13), ("face_up_card", 14), ("door_opened", 15), ("stack_disturbed", 16),
         ("over_temperature", 17), ("supply_low", 18), ("memory_damaged", 19), ("rng_failed", 20),
-        ("clock_unknown", 21), ("watchdog_reset", 22),
+        ("clock_unknown", 21), ("watchdog_reset", 22), ("power_lost", 23),
+    )),
+    ("Forbidden", (
+        ("two_decks_already", 1), ("same_back", 2), ("unknown_back", 3), ("deck_used_before", 4),
+        ("no_such_deck", 5), ("not_its_turn", 6), ("other_deck_missing", 7), ("time_unknown", 8),
+        ("past_its_hours", 9), ("bets_open", 10), ("tray_empty", 11), ("in_use", 12),
+        ("another_deck", 13), ("not_cleared", 14), ("no_such_fault", 15), ("service_only", 16),
+        ("stacks_missing", 17), ("last_hand_dealt", 18), ("other_method", 19), ("too_hot", 20),
+        ("not_revealed", 21), ("not_delivered", 22), ("out_of_order", 23), ("too_many", 24),
+        ("already_burnt", 25),
     )),
 )
 
@@ -217,6 +236,28 @@ MESSAGES = (
         ("kept", "u8", 0, 100),
         ("headers", "blob", 0, 160),
     )),
+    (0x47, "set_game", "command", "done", "floor", (
+        ("name", "text", 1, 24),
+        ("method", "enum", "Method"),
+        ("decks", "u8", 1, 8),
+        ("stack_cards", "u8", 1, 13),
+    )),
+    (0x48, "game", "query", "game_is", "any", ()),
+    (0x49, "game_is", "answer", "", "", (
+        ("name", "text", 0, 24),
+        ("method", "enum", "Method"),
+        ("decks", "u8", 1, 8),
+        ("stack_cards", "u8", 1, 13),
+        ("one_deck", "u8", 0, 1),
+    )),
+    (0x4A, "log", "query", "log_is", "table dealer floor service lab", (
+        ("from_n", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x4B, "log_is", "answer", "", "", (
+        ("n", "u32", 0, 0xFFFFFFFF),
+        ("newest", "u32", 0, 0xFFFFFFFF),
+        ("row", "blob", 0, 150),
+    )),
     # Decks, rounds and stacks -----------------------------------------------------------------
     (0x50, "register_deck", "command", "done", "floor", (
         ("deck_id", "u32", 1, 0xFFFFFFFF),
@@ -244,6 +285,83 @@ MESSAGES = (
         ("reason", "enum", "VoidReason"),
     )),
     (0x58, "clear_fault", "command", "done", "floor service", (("fault", "enum", "Fault"),)),
+    (0x59, "close_bets", "command", "done", "table", (("round_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x5A, "play_one_deck", "command", "done", "floor", (("on", "u8", 0, 1),)),
+    (0x5B, "deliver_deck", "command", "done", "table", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x5C, "load_shoe", "command", "done", "floor", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x5D, "burn_cards", "command", "done", "table", (("cards", "u8", 1, 10),)),
+    (0x5E, "draw_cards", "command", "done", "table", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("draw", "u8", 1, 17),
+        ("cards", "u8", 1, 13),
+    )),
+    (0x5F, "end_shoe", "command", "done", "table", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x60, "simulate_round", "command", "done", "floor", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+    )),
+    (0x61, "reveal_round", "command", "done", "table", (("round_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x62, "faces", "query", "faces_are", "table dealer floor service lab", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("stack", "u8", 1, 17),
+    )),
+    (0x63, "faces_are", "answer", "", "", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("stack", "u8", 1, 17),
+        ("faces", "array", "u8", 0, 13, 0, 255),
+    )),
+    (0x64, "decks", "query", "decks_are", "any", ()),
+    (0x65, "decks_are", "answer", "", "", (
+        ("ids", "array", "u32", 0, 2, 1, 0xFFFFFFFF),
+        ("backs", "array", "u8", 0, 2, 0, 255),
+        ("left_s", "array", "i32", 0, 2, -0x80000000, 0x7FFFFFFF),
+        ("last_played", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x66, "whereabouts", "query", "whereabouts_are", "any", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x67, "whereabouts_are", "answer", "", "", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("expected", "u16", 1, 418),
+        ("proved", "u8", 0, 1),
+        ("cards", "array", "u16", 7, 7, 0, 0xFFFF),
+    )),
+    (0x68, "last_round", "query", "last_round_is", "any", ()),
+    (0x69, "last_round_is", "answer", "", "", (
+        ("round_id", "u32", 0, 0xFFFFFFFF),
+        ("deck_id", "u32", 0, 0xFFFFFFFF),
+        ("verdict", "u8", 0, 255),
+        ("void", "u8", 0, 255),
+        ("count", "u16", 0, 0xFFFF),
+    )),
+    # Out of order and service -----------------------------------------------------------------
+    (0x70, "mark_out_of_order", "command", "done", "floor service", ()),
+    (0x71, "return_to_service", "command", "done", "service", ()),
+    (0x72, "service_mode", "command", "done", "service", (("on", "u8", 0, 1),)),
+    (0x73, "self_test", "command", "done", "floor service", ()),
+    (0x74, "jog", "command", "done", "service", (
+        ("part", "enum", "Part"),
+        ("amount", "i32", -200000, 200000),
+    )),
+    (0x75, "calibrate", "command", "done", "service", (
+        ("what", "enum", "Calibration"),
+        ("value", "i32", -10000, 10000),
+    )),
+    (0x76, "calibration", "query", "calibration_is", "any", (("what", "enum", "Calibration"),)),
+    (0x77, "calibration_is", "answer", "", "", (
+        ("what", "enum", "Calibration"),
+        ("value", "i32", -10000, 10000),
+        ("set_utc_s", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x78, "empty_machine", "command", "done", "floor service", ()),
+    (0x79, "sensors", "query", "sensors_are", "any", ()),
+    (0x7A, "sensors_are", "answer", "", "", (
+        ("levels", "u32", 0, 0xFFFFFFFF),
+        ("height_um", "u32", 0, 200000),
+        ("rollers_um", "array", "i32", 3, 3, -0x80000000, 0x7FFFFFFF),
+    )),
+    (0x7B, "wear", "query", "wear_is", "any", ()),
+    (0x7C, "wear_is", "answer", "", "", (
+        ("values", "array", "u32", 1, 40, 0, 0xFFFFFFFF),
+    )),
     # Events -----------------------------------------------------------------------------------
     (0x80, "booted", "event", "", "", (("reason", "enum", "BootReason"),)),
     (0x81, "clock_changed", "event", "", "", (
@@ -303,6 +421,41 @@ MESSAGES = (
         ("steps", "text", 0, 120),
     )),
     (0x98, "fault_cleared", "event", "", "", (("fault", "enum", "Fault"),)),
+    (0x99, "deck_hours", "event", "", "", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("left_s", "u32", 0, 86400),
+    )),
+    (0x9A, "deck_removed", "event", "", "", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("reason", "enum", "RemoveReason"),
+    )),
+    (0x9B, "bets_closed", "event", "", "", (("round_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x9C, "deck_delivered", "event", "", "", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("count", "u16", 0, 418),
+        ("expected", "u16", 1, 418),
+    )),
+    (0x9D, "cards_drawn", "event", "", "", (
+        ("round_id", "u32", 0, 0xFFFFFFFF),
+        ("draw", "u8", 0, 255),
+        ("cards", "u8", 0, 255),
+    )),
+    (0x9E, "cards_taken", "event", "", "", (
+        ("round_id", "u32", 0, 0xFFFFFFFF),
+        ("draw", "u8", 0, 255),
+    )),
+    (0x9F, "cover_card_seen", "event", "", "", (("round_id", "u32", 0, 0xFFFFFFFF),)),
+    (0xA0, "card_exposed", "event", "", "", (("round_id", "u32", 0, 0xFFFFFFFF),)),
+    (0xA1, "last_hand", "event", "", "", (("round_id", "u32", 1, 0xFFFFFFFF),)),
+    (0xA2, "shoe_ended", "event", "", "", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("count", "u16", 0, 0xFFFF),
+        ("expected", "u16", 1, 418),
+    )),
+    (0xA3, "out_of_order_changed", "event", "", "", (("on", "u8", 0, 1),)),
+    (0xA4, "self_tested", "event", "", "", (("half", "enum", "Half"), ("passed", "u8", 0, 1))),
+    (0xA5, "emptied", "event", "", "", (("cards", "u16", 0, 0xFFFF),)),
+    (0xA6, "retried", "event", "", "", (("fault", "enum", "Fault"), ("place", "enum", "Place"))),
 )
 
 # Messages that came with a later minor than 0: (name, minor). A peer of an older minor is not
@@ -314,7 +467,9 @@ ERRORS = (
     (1, "unknown_message", (("message", "u8", 0, 255),)),
     (2, "bad_field", (("field", "u8", 0, 255),)),
     (3, "wrong_role", (("role", "u8", 0, 255),)),
-    (4, "wrong_state", (("state", "u8", 0, 255), ("allowed", "u32", 0, 0xFFFFFFFF))),
+    (4, "wrong_state", (
+        ("state", "u8", 0, 255), ("allowed", "u32", 0, 0xFFFFFFFF), ("half", "u8", 0, 255),
+    )),
     (5, "not_owner", (("owner", "bytes", 8),)),
     (6, "owner_held", (("owner", "bytes", 8),)),
     (7, "version_mismatch", (("major", "u8", 0, 255), ("minor", "u8", 0, 255))),
@@ -331,6 +486,7 @@ ERRORS = (
     (18, "not_supported", ()),
     (19, "device_fault", (("fault", "u8", 0, 255),)),
     (20, "memory_failed", ()),
+    (21, "not_allowed", (("reason", "u8", 0, 255),)),
 )
 
 # What each end counts, in the order of the ``counters_are`` message.
@@ -339,4 +495,12 @@ COUNTERS = (
     "malformed", "foreign", "reflected", "bad_mac", "replayed", "duplicates", "out_of_window",
     "retransmitted", "timeouts", "bare_acks", "handshakes", "sessions", "bad_proofs", "late_answers",
     "repeats", "busy",
+)
+
+# What the machine counts of its own wear, in the order of the ``wear_is`` message.
+WEAR = (
+    "shuffles", "rounds", "cards_fed", "cards_dealt", "retries", "faults", "jams_tray", "jams_feed",
+    "jams_entry", "jams_insertion", "jams_chamber", "jams_store", "jams_pusher", "jams_shoe",
+    "jams_deal", "jams_exit", "jams_exit_tray", "jams_controller", "feed_ms", "insert_ms", "deal_ms",
+    "feed_permille", "deal_permille",
 )

@@ -5,7 +5,7 @@ Two ticks may be at most 2**29 ms (six days) apart to be compared.
 """
 
 MASK = 0x3FFFFFFF
-_HALF = 0x20000000
+HALF = 0x20000000
 
 
 def add(ticks: int, ms: int) -> int:
@@ -15,4 +15,4 @@ def add(ticks: int, ms: int) -> int:
 
 def diff(later: int, earlier: int) -> int:
     """Milliseconds from ``earlier`` to ``later``; negative if it is the other way round."""
-    return ((later - earlier + _HALF) & MASK) - _HALF
+    return ((later - earlier + HALF) & MASK) - HALF

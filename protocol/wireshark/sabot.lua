@@ -42,14 +42,26 @@ NAMES.message = {
   [21] = "elevate", [22] = "elevated", [23] = "component", [24] = "component_is",
   [25] = "update_begin", [26] = "update_data", [27] = "update_finish", [28] = "update_progress",
   [29] = "set_key", [63] = "done", [64] = "set_clock", [66] = "locate", [67] = "counters",
-  [68] = "counters_are", [69] = "trace", [70] = "trace_is", [80] = "register_deck",
-  [81] = "remove_deck", [82] = "shuffle", [83] = "shuffle_begun", [84] = "open_round",
-  [85] = "dispense_stack", [86] = "end_round", [87] = "void_round", [88] = "clear_fault",
-  [128] = "booted", [129] = "clock_changed", [130] = "owner_changed", [131] = "role_changed",
-  [132] = "key_changed", [133] = "located", [134] = "buttons", [135] = "host_started",
-  [144] = "shuffler_changed", [145] = "shoe_changed", [146] = "deck_counted",
-  [147] = "stack_dispensed", [148] = "stack_taken", [149] = "round_ended", [150] = "round_voided",
-  [151] = "fault_raised", [152] = "fault_cleared",
+  [68] = "counters_are", [69] = "trace", [70] = "trace_is", [71] = "set_game", [72] = "game",
+  [73] = "game_is", [74] = "log", [75] = "log_is", [80] = "register_deck", [81] = "remove_deck",
+  [82] = "shuffle", [83] = "shuffle_begun", [84] = "open_round", [85] = "dispense_stack",
+  [86] = "end_round", [87] = "void_round", [88] = "clear_fault", [89] = "close_bets",
+  [90] = "play_one_deck", [91] = "deliver_deck", [92] = "load_shoe", [93] = "burn_cards",
+  [94] = "draw_cards", [95] = "end_shoe", [96] = "simulate_round", [97] = "reveal_round",
+  [98] = "faces", [99] = "faces_are", [100] = "decks", [101] = "decks_are", [102] = "whereabouts",
+  [103] = "whereabouts_are", [104] = "last_round", [105] = "last_round_is",
+  [112] = "mark_out_of_order", [113] = "return_to_service", [114] = "service_mode",
+  [115] = "self_test", [116] = "jog", [117] = "calibrate", [118] = "calibration",
+  [119] = "calibration_is", [120] = "empty_machine", [121] = "sensors", [122] = "sensors_are",
+  [123] = "wear", [124] = "wear_is", [128] = "booted", [129] = "clock_changed",
+  [130] = "owner_changed", [131] = "role_changed", [132] = "key_changed", [133] = "located",
+  [134] = "buttons", [135] = "host_started", [144] = "shuffler_changed", [145] = "shoe_changed",
+  [146] = "deck_counted", [147] = "stack_dispensed", [148] = "stack_taken", [149] = "round_ended",
+  [150] = "round_voided", [151] = "fault_raised", [152] = "fault_cleared", [153] = "deck_hours",
+  [154] = "deck_removed", [155] = "bets_closed", [156] = "deck_delivered", [157] = "cards_drawn",
+  [158] = "cards_taken", [159] = "cover_card_seen", [160] = "card_exposed", [161] = "last_hand",
+  [162] = "shoe_ended", [163] = "out_of_order_changed", [164] = "self_tested", [165] = "emptied",
+  [166] = "retried",
 }
 NAMES.error = {
   [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
@@ -57,6 +69,7 @@ NAMES.error = {
   [9] = "not_executed", [10] = "interrupted", [11] = "forgotten", [12] = "bad_credential",
   [13] = "locked_out", [14] = "no_such_key", [15] = "not_provisioned", [16] = "already_provisioned",
   [17] = "bad_proof", [18] = "not_supported", [19] = "device_fault", [20] = "memory_failed",
+  [21] = "not_allowed",
 }
 NAMES.counter = {
   [1] = "frames_in", [2] = "frames_out", [3] = "bad_crc", [4] = "bad_length", [5] = "bad_overrun",
@@ -91,26 +104,39 @@ NAMES.Back = {
 }
 NAMES.ShufflerState = {
   [0] = "starting", [1] = "idle", [2] = "feeding", [3] = "storing", [4] = "stored", [5] = "jammed",
-  [6] = "door_open", [7] = "service", [8] = "out_of_order",
+  [6] = "door_open", [7] = "service", [8] = "out_of_order", [9] = "holding", [10] = "unproved",
 }
 NAMES.ShoeState = {
   [0] = "starting", [1] = "empty", [2] = "loading", [3] = "ready", [4] = "round_open",
-  [5] = "dispensing", [6] = "stack_waiting", [7] = "ejecting_stub", [8] = "round_void",
-  [9] = "jammed", [10] = "door_open", [11] = "service", [12] = "out_of_order",
+  [5] = "dispensing", [6] = "stack_waiting", [7] = "ejecting", [8] = "unproved", [9] = "jammed",
+  [10] = "door_open", [11] = "service", [12] = "out_of_order", [13] = "stub_waiting",
+}
+NAMES.Half = {
+  [1] = "shuffler", [2] = "shoe",
 }
 NAMES.Place = {
   [1] = "tray", [2] = "feed", [3] = "entry", [4] = "insertion", [5] = "chamber", [6] = "store",
   [7] = "pusher", [8] = "shoe", [9] = "deal", [10] = "exit", [11] = "exit_tray", [12] = "controller",
 }
 NAMES.Verdict = {
-  [1] = "correct", [2] = "misdealt", [3] = "card_missing", [4] = "card_extra",
+  [1] = "correct", [2] = "misdealt", [3] = "card_missing", [4] = "card_extra", [5] = "unproved",
+}
+NAMES.Method = {
+  [0] = "automated_shoe", [1] = "manual_shoe", [2] = "hand", [3] = "card_by_card",
+}
+NAMES.Part = {
+  [1] = "feed", [2] = "insert", [3] = "deal", [4] = "elevator", [5] = "gripper", [6] = "shelf",
+  [7] = "pusher",
+}
+NAMES.Calibration = {
+  [1] = "blade_um", [2] = "card_um",
 }
 NAMES.RemoveReason = {
   [1] = "hours", [2] = "wrong_count", [3] = "damaged", [4] = "floor_order", [5] = "table_closed",
 }
 NAMES.VoidReason = {
   [1] = "floor_order", [2] = "face_up_card", [3] = "wrong_number", [4] = "shoe_failed",
-  [5] = "stack_disturbed", [6] = "power_cut",
+  [5] = "stack_disturbed", [6] = "power_cut", [7] = "too_few_cards",
 }
 NAMES.Fault = {
   [1] = "misfeed", [2] = "double_feed", [3] = "card_stuck", [4] = "insertion_failed",
@@ -118,7 +144,16 @@ NAMES.Fault = {
   [9] = "motor_stall", [10] = "sensor_disagrees", [11] = "count_wrong", [12] = "wrong_deck",
   [13] = "foreign_card", [14] = "face_up_card", [15] = "door_opened", [16] = "stack_disturbed",
   [17] = "over_temperature", [18] = "supply_low", [19] = "memory_damaged", [20] = "rng_failed",
-  [21] = "clock_unknown", [22] = "watchdog_reset",
+  [21] = "clock_unknown", [22] = "watchdog_reset", [23] = "power_lost",
+}
+NAMES.Forbidden = {
+  [1] = "two_decks_already", [2] = "same_back", [3] = "unknown_back", [4] = "deck_used_before",
+  [5] = "no_such_deck", [6] = "not_its_turn", [7] = "other_deck_missing", [8] = "time_unknown",
+  [9] = "past_its_hours", [10] = "bets_open", [11] = "tray_empty", [12] = "in_use",
+  [13] = "another_deck", [14] = "not_cleared", [15] = "no_such_fault", [16] = "service_only",
+  [17] = "stacks_missing", [18] = "last_hand_dealt", [19] = "other_method", [20] = "too_hot",
+  [21] = "not_revealed", [22] = "not_delivered", [23] = "out_of_order", [24] = "too_many",
+  [25] = "already_burnt",
 }
 
 -- Flags, lowest bit first
@@ -373,6 +408,28 @@ message(0x46, "trace_is", "answer", "Headers of the last messages on this cable,
   { "kept", "u8", 0, 100, about = "how many headers the device keeps in all" },
   { "headers", "blob", 0, 160, about = "up to ten headers of 16 bytes: time, counter, number, kind, seq, ack, message" },
 })
+message(0x47, "set_game", "command", "Tells the machine which game it serves; kept until it is told another.", {
+  { "name", "text", 1, 24, about = "name of the rule set, for display and record" },
+  { "method", "enum", names = NAMES.Method, about = "how cards are dealt; it decides how long a deck may be used" },
+  { "decks", "u8", 1, 8, about = "decks of 52 that make one deck, or batch, of this game" },
+  { "stack_cards", "u8", 1, 13, about = "cards in a stack" },
+})
+message(0x48, "game", "query", "Asks which game the machine serves.", {})
+message(0x49, "game_is", "answer", "The game the machine serves.", {
+  { "name", "text", 0, 24, about = "name of the rule set; empty until one was set" },
+  { "method", "enum", names = NAMES.Method, about = "how cards are dealt" },
+  { "decks", "u8", 1, 8, about = "decks of 52 that make one deck, or batch" },
+  { "stack_cards", "u8", 1, 13, about = "cards in a stack" },
+  { "one_deck", "u8", 0, 1, about = "1 if the floor chose one-deck play" },
+})
+message(0x4a, "log", "query", "Asks for one row of the log of the last events.", {
+  { "from_n", "u32", 0, 4294967295, about = "the row wanted; the next one that is there is answered" },
+})
+message(0x4b, "log_is", "answer", "One row of the log, the first one from the number asked for on.", {
+  { "n", "u32", 0, 4294967295, about = "number of this row; 0 if there is none" },
+  { "newest", "u32", 0, 4294967295, about = "number of the newest row" },
+  { "row", "blob", 0, 150, about = "head of the event, its id, clock quality and body, as they were reported" },
+})
 message(0x50, "register_deck", "command", "Makes a new deck known to the device.", {
   { "deck_id", "u32", 1, 4294967295, about = "number the host gives this deck, never used before" },
   { "back", "enum", names = NAMES.Back, about = "colour of its backs" },
@@ -406,6 +463,102 @@ message(0x57, "void_round", "command", "Declares the round void.", {
 })
 message(0x58, "clear_fault", "command", "Says that a fault's cause is gone; the device checks with its sensors.", {
   { "fault", "enum", names = NAMES.Fault, about = "the fault that was dealt with" },
+})
+message(0x59, "close_bets", "command", "Says that no more bets are taken; only now may stacks be dealt.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
+})
+message(0x5a, "play_one_deck", "command", "The floor chooses to go on with one deck, or with two again.", {
+  { "on", "u8", 0, 1, about = "1 for one deck, 0 for two" },
+})
+message(0x5b, "deliver_deck", "command", "Ejects the whole deck in the shoe, for a manual shoe, the hand, or a cut.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck in the shoe" },
+})
+message(0x5c, "load_shoe", "command", "Says that a batch was cut and laid into the shoe by hand.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the batch that was laid in" },
+})
+message(0x5d, "burn_cards", "command", "Deals cards to be burnt, before the first round of a shoe.", {
+  { "cards", "u8", 1, 10, about = "how many" },
+})
+message(0x5e, "draw_cards", "command", "Deals the next cards of a round that is dealt card by card.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
+  { "draw", "u8", 1, 17, about = "which draw of the round, from 1; always the next one" },
+  { "cards", "u8", 1, 13, about = "how many cards, dealt as one packet" },
+})
+message(0x5f, "end_shoe", "command", "Ends a shoe: what is left comes out and all of it is counted.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the batch in the shoe" },
+})
+message(0x60, "simulate_round", "command", "Opens a round without wagers.", {
+  { "round_id", "u32", 1, 4294967295, about = "number the host gives this round, higher than any before" },
+  { "deck_id", "u32", 1, 4294967295, about = "the deck or batch the host expects in the shoe" },
+})
+message(0x61, "reveal_round", "command", "Says that the round's hands lie open; from now on the faces read may be asked for.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that has ended" },
+})
+message(0x62, "faces", "query", "Asks for the faces the exit reader saw in one stack.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that was revealed" },
+  { "stack", "u8", 1, 17, about = "which stack, or draw, from 1" },
+})
+message(0x63, "faces_are", "answer", "The faces of one stack, in the order dealt.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round" },
+  { "stack", "u8", 1, 17, about = "which stack, or draw, from 1" },
+  { "faces", "array", "u8", 0, 13, 0, 255, about = "0 to 51 a card, by suit (SHDC) and rank from the ace; 255 if not read" },
+})
+message(0x64, "decks", "query", "Asks which decks are registered.", {})
+message(0x65, "decks_are", "answer", "The decks in use.", {
+  { "ids", "array", "u32", 0, 2, 1, 4294967295, about = "their numbers" },
+  { "backs", "array", "u8", 0, 2, 0, 255, names = NAMES.Back, about = "numbers of Back, in the same order" },
+  { "left_s", "array", "i32", 0, 2, -2147483648, 2147483647, about = "how long each may still be used; 0 while the time is unknown (s)" },
+  { "last_played", "u32", 0, 4294967295, about = "the deck of the newest round; 0 for none" },
+})
+message(0x66, "whereabouts", "query", "Asks where the cards of a deck are.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck" },
+})
+message(0x67, "whereabouts_are", "answer", "Where the cards of a deck are, as far as it is known.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck" },
+  { "expected", "u16", 1, 418, about = "cards it must have (cards)" },
+  { "proved", "u8", 0, 1, about = "1 if independent counts agree that all are there" },
+  { "cards", "array", "u16", 7, 7, 0, 65535, about = "in tray, path, chamber, store, shoe, exit tray, hands; 65535 if unknown (cards)" },
+})
+message(0x68, "last_round", "query", "Asks how the newest round ended; also after a power cut.", {})
+message(0x69, "last_round_is", "answer", "The newest round.", {
+  { "round_id", "u32", 0, 4294967295, about = "its number; 0 if there was none" },
+  { "deck_id", "u32", 0, 4294967295, about = "its deck" },
+  { "verdict", "u8", 0, 255, names = NAMES.Verdict, about = "number of its Verdict; 0 if it has none" },
+  { "void", "u8", 0, 255, names = NAMES.VoidReason, about = "number of its VoidReason; 0 if it is not void" },
+  { "count", "u16", 0, 65535, about = "cards counted in it (cards)" },
+})
+message(0x70, "mark_out_of_order", "command", "Takes the machine out of use until service has acted.", {})
+message(0x71, "return_to_service", "command", "Service has acted: the machine tests itself and may be used again.", {})
+message(0x72, "service_mode", "command", "Begins or ends service: live sensors, jogging, calibration.", {
+  { "on", "u8", 0, 1, about = "1 begins, 0 ends" },
+})
+message(0x73, "self_test", "command", "Has both halves test themselves.", {})
+message(0x74, "jog", "command", "Moves one part, in service.", {
+  { "part", "enum", names = NAMES.Part, about = "what to move" },
+  { "amount", "i32", -200000, 200000, about = "ms of a roller, negative for back; um of the elevator; 0 or 1 else" },
+})
+message(0x75, "calibrate", "command", "Sets one calibration, kept with its date.", {
+  { "what", "enum", names = NAMES.Calibration, about = "which calibration" },
+  { "value", "i32", -10000, 10000, about = "its new value" },
+})
+message(0x76, "calibration", "query", "Asks for one calibration.", {
+  { "what", "enum", names = NAMES.Calibration, about = "which calibration" },
+})
+message(0x77, "calibration_is", "answer", "One calibration.", {
+  { "what", "enum", names = NAMES.Calibration, about = "which calibration" },
+  { "value", "i32", -10000, 10000, about = "its value" },
+  { "set_utc_s", "u32", 0, 4294967295, about = "when it was set, UTC since 1970; 0 if never (s)" },
+})
+message(0x78, "empty_machine", "command", "Brings every card inside out through the exit.", {})
+message(0x79, "sensors", "query", "Asks what the sensors say at this moment.", {})
+message(0x7a, "sensors_are", "answer", "What the sensors say.", {
+  { "levels", "u32", 0, 4294967295, about = "bit n is the level of sensor n of the hardware module" },
+  { "height_um", "u32", 0, 200000, about = "the height read last (um)" },
+  { "rollers_um", "array", "i32", 3, 3, -2147483648, 2147483647, about = "what the encoders of feed, insertion and deal roller say (um)" },
+})
+message(0x7b, "wear", "query", "Asks what the machine has counted of its own wear.", {})
+message(0x7c, "wear_is", "answer", "What the machine has counted of its own wear.", {
+  { "values", "array", "u32", 1, 40, 0, 4294967295, about = "one number each, in the order of the table of wear" },
 })
 message(0x80, "booted", "event", "The device has started; always the first event of a boot.", {
   { "reason", "enum", names = NAMES.BootReason, about = "why the device started" },
@@ -477,6 +630,59 @@ message(0x97, "fault_raised", "event", "Something is wrong and the half concerne
 message(0x98, "fault_cleared", "event", "Sensors have shown that a fault is gone.", {
   { "fault", "enum", names = NAMES.Fault, about = "the fault that is gone" },
 })
+message(0x99, "deck_hours", "event", "A deck comes to the end of its hours, or is past it.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck" },
+  { "left_s", "u32", 0, 86400, about = "how long it may still be used; 0 when its time is over (s)" },
+})
+message(0x9a, "deck_removed", "event", "A deck has left the table for good.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck" },
+  { "reason", "enum", names = NAMES.RemoveReason, about = "why" },
+})
+message(0x9b, "bets_closed", "event", "No more bets are taken in the round.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
+})
+message(0x9c, "deck_delivered", "event", "A whole deck lies in the exit tray.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck" },
+  { "count", "u16", 0, 418, about = "cards counted (cards)" },
+  { "expected", "u16", 1, 418, about = "cards it must have (cards)" },
+})
+message(0x9d, "cards_drawn", "event", "Cards of a round dealt card by card, or burnt ones, lie in the exit tray.", {
+  { "round_id", "u32", 0, 4294967295, about = "the round; 0 for burnt cards" },
+  { "draw", "u8", 0, 255, about = "which draw of the round, from 1" },
+  { "cards", "u8", 0, 255, about = "cards counted; a cover card is not one of them (cards)" },
+})
+message(0x9e, "cards_taken", "event", "They were taken.", {
+  { "round_id", "u32", 0, 4294967295, about = "the round; 0 for burnt cards" },
+  { "draw", "u8", 0, 255, about = "which draw of the round, from 1" },
+})
+message(0x9f, "cover_card_seen", "event", "The cover card has come: the hand is finished and one more is dealt.", {
+  { "round_id", "u32", 0, 4294967295, about = "the round in which it came; 0 between rounds" },
+})
+message(0xa0, "card_exposed", "event", "A card came face up from a shoe that is dealt card by card.", {
+  { "round_id", "u32", 0, 4294967295, about = "the round in which it came; 0 between rounds" },
+})
+message(0xa1, "last_hand", "event", "The round that was opened is the last of this shoe.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that was opened" },
+})
+message(0xa2, "shoe_ended", "event", "A shoe was dealt out and its cards counted.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the batch" },
+  { "count", "u16", 0, 65535, about = "cards counted from its first card to its last (cards)" },
+  { "expected", "u16", 1, 418, about = "cards it must have (cards)" },
+})
+message(0xa3, "out_of_order_changed", "event", "The machine was taken out of use, or given back to it.", {
+  { "on", "u8", 0, 1, about = "1 if it is out of order" },
+})
+message(0xa4, "self_tested", "event", "A half has tested itself.", {
+  { "half", "enum", names = NAMES.Half, about = "which half" },
+  { "passed", "u8", 0, 1, about = "1 if all is sound" },
+})
+message(0xa5, "emptied", "event", "Every card that was inside has come out.", {
+  { "cards", "u16", 0, 65535, about = "cards counted at the exit (cards)" },
+})
+message(0xa6, "retried", "event", "The shuffler half has helped itself: a card was backed up and drawn again.", {
+  { "fault", "enum", names = NAMES.Fault, about = "what had gone wrong" },
+  { "place", "enum", names = NAMES.Place, about = "where" },
+})
 
 error_details(1, "unknown_message", "The device has no request with this id. Update the device, or the host, to the same version.", {
   { "message", "u8", 0, 255, names = NAMES.message, about = "id of the message" },
@@ -490,6 +696,7 @@ error_details(3, "wrong_role", "The session's role may not ask for this. Elevate
 error_details(4, "wrong_state", "The machine cannot do this in the state it is in. Wait for one of the allowed states, or bring the machine into it.", {
   { "state", "u8", 0, 255, about = "number of the state of the half concerned" },
   { "allowed", "u32", 0, 4294967295, about = "bit n is set for each state n in which it would be allowed" },
+  { "half", "u8", 0, 255, names = NAMES.Half, about = "number of the Half concerned" },
 })
 error_details(5, "not_owner", "Only the owner gives commands, and this host is not the owner. Attach as owner, and ask again.", {
   { "owner", "bytes", 8, about = "id of the host that owns the device; zeros for none" },
@@ -525,6 +732,9 @@ error_details(19, "device_fault", "A fault stops the machine from doing this. Fo
   { "fault", "u8", 0, 255, names = NAMES.Fault, about = "number of the Fault" },
 })
 error_details(20, "memory_failed", "Critical memory could not be written, so nothing was done. Take the device out of play and call service.", {})
+error_details(21, "not_allowed", "The state would allow it, a rule does not; the reason says which. See the reason; nothing was done.", {
+  { "reason", "u8", 0, 255, names = NAMES.Forbidden, about = "number of Forbidden" },
+})
 
 -- What is not in the schema's tables
 local bad = declare(ProtoField.string("sabot.bad", "Damaged frame"))

@@ -1,95 +1,261 @@
-"""A dealer who does everything right: collects the cards, feeds the tray, takes each stack."""
+"""A dealer who does everything right: collects the cards, feeds the tray, takes each stack, clears faults.
+
+With a floor supervisor and a technician at hand, who do what only they may.
+"""
 
 from collections.abc import Callable
 
 from sabot_firmware import hardware, shoe, shuffler
-from sabot_firmware.core import Core
-from sabot_protocol.codec import enum_number
-from sabot_simulators.in_process import OPENING_UTC_S, InProcess
+from sabot_firmware.jam import SERVICE_FAULTS
+from sabot_protocol.codec import enum_name, enum_number
+from sabot_protocol.errors import Refusal
+from sabot_simulators.in_process import OPENING_UTC_S, LockStep
 from sabot_simulators.mechanism.cards import Card, new_deck
 
-BACKS = {1: hardware.RED, 2: hardware.BLUE}
+BACKS = (hardware.RED, hardware.BLUE)
+SHUFFLED = (shuffler.IDLE, shuffler.STORED, shuffler.HOLDING, shuffler.JAMMED, shuffler.DOOR_OPEN)
+SHOE_STOPPED = (shoe.JAMMED, shoe.UNPROVED, shoe.DOOR_OPEN, shoe.EMPTY)
+MAX_RECOVERIES = 8
+COOLING_US = 61_000_000
+DAMAGED = enum_number("RemoveReason", "damaged")
+
+
+class CannotGoOn(Exception):
+    """The dealer has tried everything, and the machine still does not work."""
 
 
 class Dealer:
     """Two decks, and rounds of so many hands, on one machine."""
 
-    def __init__(self, device: InProcess, hands: int = 7) -> None:
+    def __init__(self, device: LockStep, hands: int = 7, deck_size: int = 52) -> None:
         self.device = device
-        self.core: Core = device.core
         self.hands = hands
-        self.decks = {deck_id: new_deck(back, device.machine.random) for deck_id, back in BACKS.items()}
+        self._deck_size = deck_size
+        self.decks: dict[int, list[Card]] = {}  # what is to be fed of each deck
+        self.backs: dict[int, int] = {}
         self.round_id = 0
+        self._last_deck_id = 0
         self.hands_dealt: list[list[Card]] = []
+
+    # -- decks ----------------------------------------------------------------------------------
+
+    def new_deck(self, back: int) -> int:
+        """The floor opens a new deck and registers it; its number."""
+        self._last_deck_id += 1
+        deck_id = self._last_deck_id
+        now_s = self.device._utc_s() or OPENING_UTC_S
+        self.device.command("register_deck", deck_id, back, now_s, role="floor")
+        self.decks[deck_id] = new_deck(back, self.device.machine.random, self._deck_size)
+        self.backs[deck_id] = back
+        return deck_id
 
     def open_table(self) -> bool:
         """Register both decks, shuffle one into the shoe and one onto the shelf; whether it went well."""
-        for deck_id, back in BACKS.items():
-            self.device.command("register_deck", deck_id, back, OPENING_UTC_S)
-            self.feed(deck_id)
-            self._wait(lambda: self.core.shuffler.state in (shuffler.IDLE, shuffler.STORED, shuffler.JAMMED))
-            if self.core.shuffler.state == shuffler.JAMMED:
+        self.device.run_until_still()
+        for back in BACKS:
+            self.feed(self.new_deck(back))
+            if not self.shuffled():
                 return False
-        self._wait(lambda: self.core.shoe.state in (shoe.READY, shoe.JAMMED))
-        return self.core.shoe.state == shoe.READY
+        self.wait(lambda: self.shoe_state not in (shoe.LOADING, shoe.EMPTY))
+        return self.shoe_state == shoe.READY
 
     def feed(self, deck_id: int) -> None:
         """Put a deck into the tray and have it shuffled."""
-        self.device.machine.load(list(self.decks[deck_id]))
+        cards, self.decks[deck_id] = self.decks[deck_id], []
+        self.device.machine.load(cards)
+        self.device.run_until(lambda: True)
         self.device.command("shuffle", deck_id)
 
-    def play_round(self) -> bool:
-        """One round from the deck in the shoe, which is then fed again; whether it was not void."""
-        machine, core = self.device.machine, self.core
-        deck_id = core.dealing_deck
-        self.round_id += 1
-        self.device.command("open_round", self.round_id, deck_id, self.hands)
+    def shuffled(self) -> bool:
+        """Wait for the shuffle that was begun; whether it was finished."""
+        self.wait(lambda: self.shuffler_state in SHUFFLED)
+        return self.shuffler_state in (shuffler.IDLE, shuffler.STORED, shuffler.HOLDING)
+
+    # -- rounds ---------------------------------------------------------------------------------
+
+    @property
+    def shoe_state(self) -> int:
+        """What the shoe half does."""
+        return self.device.shoe_state
+
+    @property
+    def shuffler_state(self) -> int:
+        """What the shuffler half does."""
+        return self.device.shuffler_state
+
+    def deal_round(self) -> bool:
+        """One round from the deck in the shoe, up to the stub in the exit tray; whether it came so far."""
+        device = self.device
+        view = device.view()
+        deck_id, self.round_id = view.shoe_deck, view.last_round + 1
+        device.command("open_round", self.round_id, deck_id, self.hands)
+        device.command("close_bets", self.round_id)
         self.hands_dealt = []
         for stack in range(1, self.hands + 1):
-            self.device.command("dispense_stack", self.round_id, stack)
-            self._wait(lambda: core.shoe.state in (shoe.STACK_WAITING, shoe.JAMMED))
-            if core.shoe.state == shoe.JAMMED:
+            device.command("dispense_stack", self.round_id, stack)
+            self.wait(lambda: self.shoe_state in (shoe.STACK_WAITING, *SHOE_STOPPED))
+            if self.shoe_state != shoe.STACK_WAITING:
                 return False
-            self.hands_dealt.append(machine.take_exit())
-            self._wait(lambda: core.shoe.state in (shoe.READY, shoe.JAMMED))
-        self.device.command("end_round", self.round_id)
-        self._wait(lambda: core.shoe.state in (shoe.EJECTED, shoe.JAMMED))
-        if core.shoe.state == shoe.JAMMED:
+            self.take_stack()
+            if self.shoe_state != shoe.ROUND_OPEN:
+                return False
+        device.command("end_round", self.round_id)
+        self.wait(lambda: self.shoe_state in (shoe.STUB_WAITING, *SHOE_STOPPED))
+        return self.shoe_state == shoe.STUB_WAITING
+
+    def take_stack(self) -> None:
+        """Take the stack that waits."""
+        self.hands_dealt.append(self._take())
+
+    def _take(self) -> list[Card]:
+        """Take what lies in the exit tray, twice if it must be; give up after a while if it is not seen."""
+        device, machine = self.device, self.device.machine
+        waiting = self.shoe_state
+        taken = machine.take_exit()
+        for _ in range(3):
+            device.run_until(lambda: True)
+            if self.shoe_state != waiting:
+                break
+            device.run_for(2_000_000)
+            if machine.exit_tray:
+                taken = machine.take_exit()
+        return taken
+
+    def play_round(self) -> bool:
+        """One round from the deck in the shoe, which is then fed again; whether nothing stopped."""
+        deck_id = self.device.view().shoe_deck
+        if not self.deal_round():
             return False
-        machine.take_exit()
-        collected, machine.handed_out = machine.handed_out, []
-        self.decks[deck_id] = collected
-        self._wait(lambda: core.shoe.state in (shoe.LOADING, shoe.READY, shoe.JAMMED))
-        self._wait(lambda: core.shoe.state in (shoe.READY, shoe.JAMMED))
+        self._take()
+        self.collect()
+        if self.shoe_state == shoe.STUB_WAITING:
+            return False
+        if not self.device.view().has_deck(deck_id):
+            return False
+        self.wait(lambda: self.shuffler_state in SHUFFLED)
+        if self.shuffler_state == shuffler.JAMMED:
+            return False
         self.feed(deck_id)
-        self._wait(lambda: core.shuffler.state in (shuffler.STORED, shuffler.JAMMED))
-        return core.shoe.state == shoe.READY and core.shuffler.state == shuffler.STORED
+        going_on = self.shuffled()
+        self.wait(lambda: self.shoe_state not in (shoe.LOADING, shoe.EMPTY) or not going_on)
+        return going_on and self.shoe_state == shoe.READY
+
+    def collect(self) -> None:
+        """Sort everything that came out of the machine by its backs."""
+        machine = self.device.machine
+        collected, machine.handed_out = machine.handed_out, []
+        for card in collected:
+            card.face_up = False
+            for deck_id, back in self.backs.items():
+                if card.back == back and deck_id == max(d for d, b in self.backs.items() if b == back):
+                    self.decks[deck_id].append(card)
+                    break
+            else:
+                machine.removed.append(card)
+
+    # -- faults ---------------------------------------------------------------------------------
 
     def recover(self) -> None:
-        """Clear whatever half has stopped: open its door, take every card out, close it, say so."""
-        machine, core = self.device.machine, self.core
-        for half, door in ((core.shoe, hardware.SHOE_DOOR), (core.shuffler, hardware.SHUFFLER_DOOR)):
-            if half.jam is None:
+        """Bring the machine back to a deck in the shoe and one on the shelf; CannotGoOn if that fails."""
+        for _ in range(MAX_RECOVERIES):
+            self.device.run_until_still()
+            if not self._mend():
                 continue
-            fault = enum_number("Fault", half.jam.cause)
-            deck_id = core.dealing_deck if half is core.shoe else core.feeding_deck
-            machine.open_door(door)
-            machine.empty_by_hand(door)
-            machine.close_door(door)
-            if half is core.shuffler:
-                machine.handed_out += machine.tray
-                machine.tray.clear()
-                machine.load([])
-            self.device.run_until(lambda: True)
-            self.device.command("clear_fault", fault)
-            back = BACKS[deck_id]
-            self.decks[deck_id] = [card for card in machine.handed_out if card.back == back]
-            machine.handed_out = [card for card in machine.handed_out if card.back != back]
-            self._wait(lambda: core.shuffler.state in (shuffler.IDLE, shuffler.STORED))
-            self._wait(lambda: core.shoe.state in (shoe.READY, shoe.EMPTY))
-            self.feed(deck_id)
-        self._wait(lambda: core.shuffler.state in (shuffler.IDLE, shuffler.STORED, shuffler.JAMMED))
-        self._wait(lambda: core.shoe.state in (shoe.READY, shoe.JAMMED))
+            self.device.run_until_still()
+            if self._refill():
+                return
+        raise CannotGoOn("the machine does not come back")
 
-    def _wait(self, until: Callable[[], bool]) -> None:
+    def _mend(self) -> bool:
+        """One round of clearing; whether both halves are usable."""
+        device, machine = self.device, self.device.machine
+        if machine.exit_tray:
+            machine.take_exit()
+            device.run_until(lambda: True)
+        for door in (hardware.SHOE_DOOR, hardware.SHUFFLER_DOOR):
+            if door == hardware.SHOE_DOOR and self.shoe_state in (shoe.STUB_WAITING, shoe.STACK_WAITING):
+                machine.open_door(door)  # the tray is empty and the machine does not see it
+                device.run_until(lambda: True)
+            if not machine.level(door):
+                machine.close_door(door)
+                device.run_until(lambda: True)
+            view = device.view()
+            fault = view.shoe_fault if door == hardware.SHOE_DOOR else view.shuffler_fault
+            if not fault:
+                continue
+            service = enum_name("Fault", fault) in SERVICE_FAULTS
+            machine.repair()
+            machine.open_door(door)
+            device.run_until(lambda: True)
+            machine.empty_by_hand(door)
+            if door == hardware.SHUFFLER_DOOR:
+                machine.take_tray()
+            machine.close_door(door)
+            device.run_until(lambda: True)
+            try:
+                device.command("clear_fault", fault, role="service" if service else "floor")
+            except Refusal:
+                device.run_for(COOLING_US)
+                return False
+            device.run_until_still()
+        if self.shoe_state == shoe.OUT_OF_ORDER:
+            device.command("return_to_service", role="service")
+            device.run_until_still()
+        if self.shoe_state == shoe.UNPROVED or self.shuffler_state == shuffler.UNPROVED:
+            device.command("empty_machine", role="floor")
+            self.wait(self._emptied)
+        self.collect()
+        view = device.view()
+        return not view.shoe_fault and not view.shuffler_fault
+
+    def _emptied(self) -> bool:
+        """Take whatever comes out; whether emptying has ended."""
+        if self.shoe_state == shoe.STUB_WAITING and self.device.machine.exit_tray:
+            self.device.machine.take_exit()
+        return not self.device.view().emptying
+
+    def _refill(self) -> bool:
+        """Register what is missing and feed until a deck is in the shoe and the other on the shelf."""
+        for deck_id, cards in self.decks.items():
+            if any(card.bent for card in cards) and self.device.view().has_deck(deck_id):
+                self.device.command("remove_deck", deck_id, DAMAGED, role="floor")
+        for back in BACKS:
+            if not self.device.view().has_back(back):
+                machine = self.device.machine
+                gone = machine.take_tray()
+                machine.handed_out = machine.handed_out[: len(machine.handed_out) - len(gone)]
+                machine.removed += gone
+                self.new_deck(back)
+        for _ in range(3):
+            if self.shuffler_state == shuffler.STORED and self.shoe_state == shoe.READY:
+                return self._turn_is_right()
+            view = self.device.view()
+            inside = (view.shoe_deck, view.stored_deck, view.feeding_deck)
+            waiting = [deck.deck_id for deck in view.decks if deck.deck_id not in inside]
+            waiting.sort(key=lambda deck_id: deck_id == view.last_played)
+            if not waiting:
+                return False
+            try:
+                self.feed(waiting[0])
+            except Refusal:
+                return False
+            if not self.shuffled():
+                return False
+            self.wait(lambda: self.shoe_state not in (shoe.LOADING, shoe.EMPTY))
+            if self.shoe_state != shoe.READY:
+                return False
+        return False
+
+    def _turn_is_right(self) -> bool:
+        """Whether the deck in the shoe has the turn; if not, the machine is emptied."""
+        view = self.device.view()
+        if view.last_played != view.shoe_deck:
+            return True
+        self.device.command("empty_machine", role="floor")
+        self.wait(self._emptied)
+        self.collect()
+        return False
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        """Let time pass."""
         self.device.run_until(until)

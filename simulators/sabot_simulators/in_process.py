@@ -1,57 +1,97 @@
-"""Firmware and mechanism in one process, joined in lock step of virtual time."""
+"""Firmware and mechanism joined in lock step of virtual time; here with both in one process."""
 
 from collections.abc import Callable
+from typing import Any
 
 from sabot_firmware.core import Core
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_end import Caller
+from sabot_protocol.memory import Memory
 from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.view import View, view_of
 
 OPENING_UTC_S = 1_800_000_000  # what the clock says when the machine is switched on
-TABLE = Caller(b"TABLE-PC", enum_number("Role", "table"), True)
+LONGEST_WAIT_US = 600_000_000  # of machine time, before a wait is given up
+
+Report = tuple[str, tuple[int | str, ...]]
 
 
 class Stuck(Exception):
-    """Nothing is due any more, and what was waited for has not happened."""
+    """What was waited for has not happened: nothing is due any more, or ten minutes have gone."""
 
 
-class InProcess:
-    """A machine and the firmware's core that runs it; reports are kept."""
+class LockStep:
+    """A machine, and firmware somewhere that runs it in the machine's own time; reports are kept."""
 
     def __init__(self, machine: Machine, draw: Callable[[int], int]) -> None:
         self.machine = machine
-        self.reports: list[tuple[str, tuple[int | str, ...]]] = []
+        self.reports: list[Report] = []
         self.clock_known = True
-        self.core = Core(machine, draw, self._report, self._utc_s)
-        self.shuffler = self.core.shuffler
-        self.shoe = self.core.shoe
+        self.clock_wrong_by_s = 0
+        self._draw = draw
         self._edges: list[tuple[int, int, int]] = []
-        machine.on_edge = self._note
         self.each_step: Callable[[], None] = lambda: None
         """Called after every step of time, for whoever compares belief with truth."""
+        self.each_report: Callable[[str, tuple[int | str, ...]], None] = lambda name, values: None
+        self._edge: Callable[[int, int, int, int], None]
+        """Tells the firmware of an edge: sensor, level, time of the edge, time now."""
+        machine.on_edge = self._note
+
+    # -- the firmware, wherever it is -----------------------------------------------------------
+
+    @property
+    def shuffler_state(self) -> int:
+        """What the shuffler half does."""
+        raise NotImplementedError
+
+    @property
+    def shoe_state(self) -> int:
+        """What the shoe half does."""
+        raise NotImplementedError
+
+    def view(self) -> View:
+        """What the firmware believes at this moment."""
+        raise NotImplementedError
+
+    def reboot(self) -> None:
+        """Power off and on: everything but critical memory and the mechanism is new."""
+        raise NotImplementedError
+
+    def _step(self) -> int | None:
+        """Let the firmware do what is due; microseconds until it is due again, or None."""
+        raise NotImplementedError
+
+    def _still(self) -> bool:
+        """Whether nothing moves or is about to."""
+        raise NotImplementedError
+
+    def _execute(self, name: str, values: tuple[int | str, ...], caller: Caller) -> tuple[Any, ...]:
+        """A request of the wire, given to the core directly."""
+        raise NotImplementedError
+
+    # -- both together --------------------------------------------------------------------------
 
     def _note(self, sensor: int, level: int, at_us: int) -> None:
         self._edges.append((sensor, level, at_us & ticks.MASK))
 
     def _report(self, name: str, *values: int | str) -> None:
         self.reports.append((name, values))
+        self.each_report(name, values)
 
     def _utc_s(self) -> int | None:
-        return OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000 if self.clock_known else None
+        now_s = OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000 + self.clock_wrong_by_s
+        return now_s if self.clock_known else None
 
-    def command(self, name: str, *values: int) -> tuple[int, ...]:
+    def command(self, name: str, *values: int | str, role: str = "table") -> tuple[Any, ...]:
         """Give the core a command, as the wire would; Refusal if it is refused."""
-        return self.core.execute(name, values, TABLE)
+        caller = Caller(b"TABLE-PC", enum_number("Role", role), True)
+        return self._execute(name, values, caller)
 
     @property
     def now_us(self) -> int:
         """The time as the firmware has it."""
         return self.machine.agenda.now_us & ticks.MASK
-
-    def _step(self) -> int | None:
-        """Let the firmware do what is due; microseconds until it is due again, or None."""
-        return self.core.step(self.now_us)
 
     def run_until(self, done: Callable[[], bool]) -> int:
         """Let time pass until something has happened; how many microseconds that took."""
@@ -59,16 +99,82 @@ class InProcess:
         began = agenda.now_us
         edges = self._edges
         while True:
-            for sensor, level, at_us in edges:
-                self.core.edge(sensor, level, at_us, self.now_us)
-            edges.clear()
+            if edges:
+                now_us = self.now_us
+                for sensor, level, at_us in edges:
+                    self._edge(sensor, level, at_us, now_us)
+                edges.clear()
             due = self._step()
             self.each_step()
             if done():
                 return agenda.now_us - began
-            next_us = agenda.next_us()
-            if due is not None and (next_us is None or agenda.now_us + due < next_us):
-                next_us = agenda.now_us + due
-            if next_us is None:
+            if edges:
+                continue  # somebody acted upon what was seen
+            if not agenda.run(None if due is None else agenda.now_us + due):
                 raise Stuck(f"nothing is due at {agenda.now_us} us")
-            agenda.advance(next_us)
+            if agenda.now_us - began > LONGEST_WAIT_US:
+                raise Stuck(f"ten minutes have gone at {agenda.now_us} us")
+
+    def run_for(self, us: int) -> None:
+        """Let so much time pass."""
+        agenda = self.machine.agenda
+        end = agenda.now_us + us
+
+        def over(_: int) -> None:
+            agenda.noticed = True
+
+        agenda.at(end, over, 0)
+        self.run_until(lambda: agenda.now_us >= end)
+
+    def run_until_still(self) -> None:
+        """Let time pass until neither half moves."""
+        self.run_until(lambda: self._still() and not self._edges)
+
+
+class InProcess(LockStep):
+    """A machine and the firmware's core that runs it."""
+
+    def __init__(self, machine: Machine, draw: Callable[[int], int], memory: Memory | None = None) -> None:
+        super().__init__(machine, draw)
+        self.memory = memory if memory is not None else Memory()
+        self.core = self._new_core()
+        self._boot()
+
+    def _new_core(self) -> Core:
+        return Core(self.machine, self.memory, self._draw, self._report, self._utc_s)
+
+    def _boot(self) -> None:
+        """The power has come."""
+        self._edges.clear()
+        self._edge = self.core.edge
+        self.core.start(self.now_us)
+
+    def reboot(self) -> None:
+        """Power off and on: everything but critical memory and the mechanism is new."""
+        self.machine.power_off()
+        self.machine.power_on()
+        self.core = self._new_core()
+        self._boot()
+
+    @property
+    def shuffler_state(self) -> int:
+        """What the shuffler half does."""
+        return self.core.shuffler.state
+
+    @property
+    def shoe_state(self) -> int:
+        """What the shoe half does."""
+        return self.core.shoe.state
+
+    def view(self) -> View:
+        """What the core believes at this moment."""
+        return view_of(self.core)
+
+    def _step(self) -> int | None:
+        return self.core.step(self.now_us)
+
+    def _still(self) -> bool:
+        return self.core.still()
+
+    def _execute(self, name: str, values: tuple[int | str, ...], caller: Caller) -> tuple[Any, ...]:
+        return self.core.execute(name, values, caller)

@@ -1,7 +1,10 @@
 """A whole device and its host in one process: mechanism, core and both ends of the wire, in virtual time."""
 
 from collections.abc import Callable
+from typing import Any
 
+from sabot_firmware.core import Core
+from sabot_firmware.event_log import EventLog
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.device_end import DeviceEnd, Identity
@@ -20,6 +23,7 @@ SIMULATOR = 0x0002
 SERIAL = b"VIRTUAL1"
 HOST_ID = b"TABLE-PC"
 FLOOR = enum_number("Role", "floor")
+SERVICE = enum_number("Role", "service")
 ELEVATED_S = 3600
 
 
@@ -30,23 +34,49 @@ class CommandFailed(Exception):
 class Wired(InProcess):
     """An emulated device whose commands come over the wire from a host that owns it."""
 
-    def __init__(self, machine: Machine, draw: Callable[[int], int]) -> None:
-        super().__init__(machine, draw)
-        random = machine.random
-        self._key, self._floor_key = random.randbytes(32), random.randbytes(32)
-        memory = Memory()
-        keys = Keys(memory)
-        keys.set(DEVICE, self._key)
-        keys.set(FLOOR, self._floor_key)
-        identity = Identity(SERIAL, "Sabot simulator", "0.1.0", SIMULATOR)
-        self.end = DeviceEnd(identity, memory, self.core, random.randbytes, self._now_ms())
-        self.port = DevicePort(self.end)
-        self.host = HostEnd(self._key, Numbers(HOST_ID), random.randbytes, SERIAL)
+    def __init__(
+        self,
+        machine: Machine,
+        draw: Callable[[int], int],
+        memory: Memory | None = None,
+        log: EventLog | None = None,
+    ) -> None:
+        self._random = machine.random
+        self._keys = {role: self._random.randbytes(32) for role in (DEVICE, FLOOR, SERVICE)}
+        self._log = log
+        self._elevated = 0
+        self.host = HostEnd(self._keys[DEVICE], Numbers(HOST_ID), self._random.randbytes, SERIAL)
         self.happened: list[Happening] = []
+        super().__init__(machine, draw, memory)
+        self._connect()
+        self.command("set_clock", OPENING_UTC_S, 0)
+
+    def _new_core(self) -> Core:
+        return Core(self.machine, self.memory, self._draw, self._report, self._utc_s, self._log)
+
+    def _boot(self) -> None:
+        """The power has come: the wire's end first, so that what the core reports is kept."""
+        keys = Keys(self.memory)
+        if keys.get(DEVICE) is None:
+            for slot, key in self._keys.items():
+                keys.set(slot, key)
+        identity = Identity(SERIAL, "Sabot simulator", "0.1.0", SIMULATOR)
+        self.end = DeviceEnd(
+            identity, self.memory, self.core, self._random.randbytes, self._now_ms(), log=self._log
+        )
+        self.port = DevicePort(self.end)
+        super()._boot()
+
+    def reboot(self) -> None:
+        """Power off and on; the host connects again."""
+        super().reboot()
+        self._elevated = 0
+        self._connect()
+        self.command("set_clock", OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000, 0)
+
+    def _connect(self) -> None:
         self.host.connect(self._now_ms())
         self.run_until(lambda: self.host.up)
-        self.command("set_clock", OPENING_UTC_S, 0)
-        self._elevate()
 
     def _report(self, name: str, *values: int | str) -> None:
         super()._report(name, *values)
@@ -82,11 +112,14 @@ class Wired(InProcess):
                 due = wait if due is None or wait < due else due
         return due
 
-    def command(self, name: str, *values: int) -> tuple[int, ...]:
-        """Ask over the wire and wait for the answer; Refusal if the device refuses."""
+    def command(self, name: str, *values: int | str, role: str = "table") -> tuple[Any, ...]:
+        """Ask over the wire, in somebody's role, and wait for the answer; Refusal if the device refuses."""
+        wanted = enum_number("Role", role)
+        if role != "table" and wanted != self._elevated:
+            self._elevate(wanted)
         return self.ask(name, *values)
 
-    def ask(self, name: str, *values: int | bytes) -> tuple[int, ...]:
+    def ask(self, name: str, *values: int | bytes | str) -> tuple[Any, ...]:
         """Any request of the schema: the answer's values."""
         message = CODEC.named(name)
         number = self.host.request(message.id, message.pack(values), self._now_ms())
@@ -111,10 +144,11 @@ class Wired(InProcess):
         assert said is not None
         return said.unpack(answer.body)
 
-    def _elevate(self) -> None:
-        """The floor stands at the table: decks may be registered."""
-        proof = role_proof(self._floor_key, self.host.transcript, self.host.next_number, FLOOR)
-        self.ask("elevate", FLOOR, ELEVATED_S, proof)
+    def _elevate(self, role: int) -> None:
+        """Somebody with more rights stands at the table."""
+        proof = role_proof(self._keys[role], self.host.transcript, self.host.next_number, role)
+        self.ask("elevate", role, ELEVATED_S, proof)
+        self._elevated = role
 
     def events(self) -> list[tuple[str, tuple[int, ...]]]:
         """The events that reached the host, by name."""

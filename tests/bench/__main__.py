@@ -1,4 +1,4 @@
-"""``python -m tests.bench``: prints rates of wire and driver, what they are compared with, goals met.
+"""``python -m tests.bench``: rates of wire, driver and machine, compared with others, and goals met.
 
 It judges nothing: the goals are shown, and the exit status is 0 whether they are met or not.
 """
@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench import codec, driver, on_micropython, over_pty
+from tests.bench import codec, driver, machine, on_micropython, over_pty
 from tests.bench.measure import Figure
 
 WIDTH = 130  # columns the table needs
@@ -29,6 +29,7 @@ def stay_on_one_core() -> int | None:
 def figures(quick: bool) -> Iterator[Figure]:
     """Everything measured, in about a minute; or at once and good for nothing but to see that it runs."""
     count, rounds = (10, 1) if quick else (1500, 15)
+    yield from machine.machine_figures(quick)
     yield from codec.typed(count, rounds)
     yield from codec.frames(count, rounds)
     yield from over_pty.figures(40 if quick else 640, 1 if quick else 25)
@@ -38,8 +39,11 @@ def figures(quick: bool) -> Iterator[Figure]:
 
 def table(rows: list[Figure]) -> Table:
     """The figures for a person."""
-    shown = Table(title="Sabot's wire", caption="ratio: median over rounds; bytes: allocated for a frame")
-    headings = ("measured", "a second", "p50/p99 µs", "against", "a second", "ratio", "bytes", "goal", "met")
+    shown = Table(
+        title="Sabot in numbers",
+        caption="a second, unless it says otherwise; ratio: median over rounds; bytes: allocated for a frame",
+    )
+    headings = ("measured", "figure", "p50/p99 µs", "against", "figure", "ratio", "bytes", "goal", "met")
     for heading in headings:
         shown.add_column(heading, justify="left" if heading in ("measured", "against") else "right")
     section = ""
@@ -49,15 +53,15 @@ def table(rows: list[Figure]) -> Table:
             shown.add_section()
             shown.add_row(f"[bold]{section}[/bold]")
         goal = f"≥ {row.goal:g}" if row.goal is not None else f"≤ {row.allowed:g} B" if row.allowed else ""
-        if row.least is not None:
-            goal = f"≥ {row.least:,.0f}/s"
+        goal = f"≤ {row.at_most:g}" if row.at_most is not None else goal
+        goal = f"≥ {row.least:,.0f}/s" if row.least is not None else goal
         met = {None: "", True: "[green]yes[/green]", False: "[red]no[/red]"}[row.met]
         shown.add_row(
             row.name,
-            f"{row.rate:,.0f}",
+            _shown(row.rate),
             "" if row.p50_us is None else f"{row.p50_us:.0f}/{row.p99_us:.0f}",
             row.reference,
-            "" if row.reference_rate is None else f"{row.reference_rate:,.0f}",
+            "" if row.reference_rate is None else _shown(row.reference_rate),
             "" if row.ratio is None else f"{row.ratio:.2f}",
             "" if row.allocated is None else f"{row.allocated:,.0f}",
             goal,
@@ -66,9 +70,13 @@ def table(rows: list[Figure]) -> Table:
     return shown
 
 
+def _shown(figure: float) -> str:
+    return f"{figure:,.0f}" if figure > 1000 else f"{figure:.2f}"
+
+
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Rates of Sabot's wire.")
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Sabot in numbers.")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     parser.add_argument("--quick", action="store_true", help="only see that everything runs")
     arguments = parser.parse_args()

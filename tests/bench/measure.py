@@ -32,6 +32,8 @@ class Figure:
     """How long one takes, where somebody keeps the time of each."""
     least: float | None = None
     """The rate to reach."""
+    at_most: float | None = None
+    """The ratio not to exceed."""
 
     @property
     def met(self) -> bool | None:
@@ -40,6 +42,8 @@ class Figure:
             return self.ratio >= self.goal
         if self.least is not None:
             return self.rate >= self.least
+        if self.at_most is not None and self.ratio is not None:
+            return self.ratio <= self.at_most
         if self.allowed is not None and self.allocated is not None:
             return self.allocated <= self.allowed
         return None

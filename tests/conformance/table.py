@@ -7,6 +7,7 @@ from sabot_driver import Client, Event
 from sabot_protocol.host.message import Message
 from sabot_protocol.host.messages import (
     Back,
+    CloseBets,
     DeckCounted,
     DispenseStack,
     EndRound,
@@ -73,7 +74,7 @@ class Table:
         return self.wait_for(DeckCounted, here, deck_id=deck_id)
 
     def open(self) -> None:
-        """Both decks shuffled, one in the shoe and one on the shelf; nothing to do without a mechanism."""
+        """Both decks shuffled, one in the shoe and one on the shelf; nothing to do where they are already."""
         if not self.machine:
             return
         here = self.now
@@ -87,6 +88,7 @@ class Table:
         """A new round."""
         self.round_id += 1
         self.client.ask(OpenRound(self.round_id, deck_id, hands))
+        self.client.ask(CloseBets(self.round_id))
         return self.round_id
 
     def stack(self, stack: int) -> StackDispensed:
@@ -94,8 +96,7 @@ class Table:
         here = self.now
         self.client.ask(DispenseStack(self.round_id, stack))
         told = self.wait_for(StackDispensed, here, round_id=self.round_id, stack=stack)
-        if self.machine:
-            self.wait_for(ShoeChanged, here, state=ShoeState.ROUND_OPEN)
+        self.wait_for(ShoeChanged, here, state=ShoeState.ROUND_OPEN)
         return told
 
     def end_round(self) -> RoundEnded:

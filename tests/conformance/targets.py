@@ -32,7 +32,7 @@ class Target:
 
     name: str
     machine = True
-    """Whether it has a mechanism: decks, shuffles, counts."""
+    """Whether somebody is there who feeds the tray; without, the decks are in the machine already."""
     hands = True
     """Whether the suite can pull its cable and cut its power."""
     cables = True
@@ -202,30 +202,31 @@ class Usb(Emulated):
 
 
 class MicroPython(Target):
-    """The rehearsal shoe on a real MicroPython, behind two pseudo-terminals. It has no mechanism."""
+    """The firmware on a real MicroPython with a mechanism in real time, behind two pseudo-terminals."""
 
     name = "micropython"
     machine = False
     cables = False
 
-    def __init__(self, folder: Path, micropython: str) -> None:
+    def __init__(self, folder: Path, table: bool) -> None:
         super().__init__(folder)
         self._stack = ExitStack()
         self._cable = self._stack.enter_context(Cable())
-        self._micropython = micropython
+        self._options = ["--table"] if table else []
         self._process = self._start()
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        folders = [str(ROOT / each) for each in ("protocol", "firmware", "simulators")]
-        path = os.pathsep.join([*folders, ".frozen"])
-        return subprocess.Popen(
-            [
-                self._micropython, "-X", "heapsize=512k", "-m", "sabot_simulators.rehearsal",
-                self._cable.device_tty, str(self.folder / "critical-memory"),
-            ],
-            env={**os.environ, "MICROPYPATH": path},
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        memory = str(self.folder / "critical-memory")
+        command = [
+            sys.executable,
+            "-m",
+            "sabot_simulators.serve",
+            self._cable.device_tty,
+            memory,
+            "--seed",
+            "1",
+        ]
+        return subprocess.Popen([*command, *self._options], stdin=subprocess.DEVNULL)
 
     def way(self) -> Transport:
         return SerialTransport(self._cable.host_tty)

@@ -4,22 +4,27 @@ import time
 
 import pytest
 from tests.conformance.table import Table
+from tests.conformance.targets import Target
 
-from sabot_driver.errors import Stale, WrongState
+from sabot_driver.errors import NotAllowed, Stale, WrongState
 from sabot_protocol.host.messages import (
     Back,
     ClearFault,
     DeckCounted,
     DispenseStack,
     EndRound,
+    Faces,
     Fault,
     FaultCleared,
     FaultRaised,
+    Forbidden,
     OpenRound,
     Place,
     RegisterDeck,
     RemoveDeck,
     RemoveReason,
+    RevealRound,
+    RoundEnded,
     RoundVoided,
     ShoeChanged,
     ShoeState,
@@ -41,20 +46,20 @@ def test_a_deck_is_registered(table: Table) -> None:
 def test_two_decks_with_the_same_back_are_refused(table: Table) -> None:
     table.floor()
     table.client.ask(RegisterDeck(1, Back.RED, int(time.time())))
-    with pytest.raises(WrongState):
+    with pytest.raises(NotAllowed):
         table.client.ask(RegisterDeck(2, Back.RED, int(time.time())))
 
 
 def test_a_third_deck_is_refused(table: Table) -> None:
     table.register()
-    with pytest.raises(WrongState):
+    with pytest.raises(NotAllowed):
         table.client.ask(RegisterDeck(3, Back.RED, int(time.time())))
 
 
 def test_a_deck_that_was_removed_never_returns(table: Table) -> None:
     table.register()
     table.client.ask(RemoveDeck(2, RemoveReason.FLOOR_ORDER))
-    with pytest.raises(WrongState):
+    with pytest.raises(NotAllowed):
         table.client.ask(RegisterDeck(2, Back.BLUE, int(time.time())))
 
 
@@ -74,7 +79,7 @@ def test_every_shuffle_has_its_own_number(table: Table) -> None:
 
 def test_a_deck_nobody_registered_is_not_shuffled(table: Table) -> None:
     table.register()
-    with pytest.raises(WrongState):
+    with pytest.raises(NotAllowed):
         table.client.ask(Shuffle(7))
 
 
@@ -105,7 +110,7 @@ def test_decks_alternate(table: Table) -> None:
 def test_the_deck_of_the_last_round_is_refused(table: Table) -> None:
     table.open()
     table.play(1)
-    with pytest.raises(WrongState):
+    with pytest.raises(NotAllowed):
         table.client.ask(OpenRound(2, 1, 3))
 
 
@@ -126,14 +131,14 @@ def test_a_round_ends_only_when_every_hand_has_its_stack(table: Table) -> None:
     table.open()
     table.open_round()
     table.stack(1)
-    with pytest.raises(WrongState):
+    with pytest.raises(NotAllowed):
         table.client.ask(EndRound(1))
 
 
 def test_a_deck_in_play_is_not_removed(table: Table) -> None:
     table.open()
     table.open_round()
-    with pytest.raises(WrongState):
+    with pytest.raises(NotAllowed):
         table.client.ask(RemoveDeck(1, RemoveReason.DAMAGED))
 
 
@@ -157,6 +162,39 @@ def test_one_deck_is_shuffled_while_the_other_is_dealt(table: Table) -> None:
     assert table.wait_for(DeckCounted, here, deck_id=1).count == 52
     table.stack(2)
     assert table.end_round().verdict is Verdict.CORRECT
+
+
+def test_no_stack_before_the_bets_are_closed(table: Table) -> None:
+    table.open()
+    table.client.ask(OpenRound(1, 1, 3))
+    with pytest.raises(NotAllowed) as refused:
+        table.client.ask(DispenseStack(1, 1))
+    assert refused.value.reason is Forbidden.BETS_OPEN
+
+
+def test_faces_are_told_only_after_the_reveal(table: Table) -> None:
+    table.open()
+    table.play(1)
+    with pytest.raises(NotAllowed) as refused:
+        table.client.ask(Faces(1, 1))
+    assert refused.value.reason is Forbidden.NOT_REVEALED
+    table.client.ask(RevealRound(1))
+    faces = [table.client.ask(Faces(1, stack)).faces for stack in (1, 2, 3)]
+    read = [face for each in faces for face in each]
+    assert len(set(read)) == 9
+    assert all(face < 52 for face in read)
+
+
+def test_a_power_cut_voids_the_round(table: Table, target: Target) -> None:
+    table.open()
+    table.open_round()
+    table.stack(1)
+    here = table.now
+    if not target.hands:
+        return
+    target.reboot()
+    table.client.status(timeout=30)
+    assert table.wait_for(RoundVoided, here).reason is VoidReason.POWER_CUT
 
 
 @pytest.mark.settings("seed=1&fault=stuck@exit:5")
@@ -197,6 +235,7 @@ def test_a_jam_of_the_shuffler_never_touches_the_round(table: Table) -> None:
     here = table.now
     table.client.ask(EndRound(table.round_id))
     table.wait_for(ShoeChanged, here, state=ShoeState.EMPTY)
+    assert table.wait_for(RoundEnded, here).verdict is Verdict.CORRECT
 
 
 def _planned(table: Table) -> bool:
@@ -217,6 +256,6 @@ def _clear(table: Table, fault: Fault) -> None:
         try:
             table.client.ask(ClearFault(fault))
             return
-        except WrongState:
+        except NotAllowed:
             assert time.monotonic() < ends
             time.sleep(0.01)

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from sabot_driver import Client, Event, LostEvents
-from sabot_driver.errors import Refused, SabotError, Stale, WrongState
+from sabot_driver.errors import NotAllowed, Refused, SabotError, Stale, WrongState
 from sabot_protocol.host.message import AnswerT, Request
 from sabot_protocol.host.messages import (
     Back,
+    CloseBets,
     DispenseStack,
     EndRound,
     KeySlot,
@@ -42,7 +43,7 @@ def set_up(client: Client) -> None:
                 client.elevate(Role.FLOOR, FLOOR_KEY, 3600, PATIENCE_S)
                 client.ask(RegisterDeck(deck_id, back, int(time.time())), PATIENCE_S)
                 break
-            except WrongState:
+            except (WrongState, NotAllowed):
                 break  # it is registered already
             except SabotError:
                 client.wait_up(PATIENCE_S)
@@ -70,15 +71,17 @@ class Player:
         """Ask; a refusal because things have moved on is no harm."""
         try:
             self.client.ask(message, PATIENCE_S)
-        except (Stale, WrongState) as refused:
+        except (Stale, WrongState, NotAllowed) as refused:
             self.refused.append(refused)
 
     def step(self, last_round: int) -> bool:
         """Do the next thing, if there is one to do; whether the last round is over and dealt again."""
         status = self.client.status(PATIENCE_S)
         self.follow()
-        resting = status.shoe in (ShoeState.READY, ShoeState.ROUND_OPEN)
+        resting = status.shoe == ShoeState.ROUND_OPEN
         if status.round_id:
+            if resting and status.stack == 0:
+                self.ask(CloseBets(status.round_id))
             if resting and status.stack < HANDS:
                 self.ask(DispenseStack(status.round_id, status.stack + 1))
             elif resting:

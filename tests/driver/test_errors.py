@@ -9,6 +9,7 @@ from tests.conformance.targets import Tcp
 from sabot_driver import errors
 from sabot_driver.errors import (
     DeviceFaulted,
+    NotAllowed,
     OwnerHeld,
     Refused,
     SabotError,
@@ -20,7 +21,7 @@ from sabot_driver.errors import (
 from sabot_driver.keyring import Keyring
 from sabot_driver.places import Places, SettingsDamaged, TableEntry, TableUnknown
 from sabot_protocol.host import messages
-from sabot_protocol.host.messages import Fault, Place, Role, ShoeState, ShufflerState
+from sabot_protocol.host.messages import Fault, Forbidden, Half, Place, Role, ShoeState, ShufflerState
 
 KINDS = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, SabotError)]
 
@@ -46,7 +47,7 @@ def test_an_error_of_a_later_version_is_told_by_its_number() -> None:
 
 def test_a_wrong_state_tells_the_states_that_would_do() -> None:
     allowed = 1 << ShoeState.READY | 1 << ShoeState.EMPTY
-    detail = messages.WrongState(ShoeState.JAMMED, allowed)
+    detail = messages.WrongState(ShoeState.JAMMED, allowed, Half.SHOE)
     error = refusal("open_round", detail.CODE, detail.pack())
     assert isinstance(error, WrongState)
     assert error.state is ShoeState.JAMMED
@@ -55,10 +56,21 @@ def test_a_wrong_state_tells_the_states_that_would_do() -> None:
 
 
 def test_a_wrong_state_of_the_shuffler_is_one_of_its_own() -> None:
-    detail = messages.WrongState(ShufflerState.FEEDING, 1 << ShufflerState.IDLE)
+    detail = messages.WrongState(ShufflerState.FEEDING, 1 << ShufflerState.IDLE, Half.SHUFFLER)
     error = refusal("shuffle", detail.CODE, detail.pack())
     assert isinstance(error, WrongState)
     assert (error.state, error.allowed) == (ShufflerState.FEEDING, [ShufflerState.IDLE])
+
+
+def test_a_rule_that_forbids_is_named() -> None:
+    detail = messages.NotAllowed(Forbidden.BETS_OPEN)
+    error = refusal("dispense_stack", detail.CODE, detail.pack())
+    assert isinstance(error, NotAllowed)
+    assert error.reason is Forbidden.BETS_OPEN
+    assert "Why: " in str(error)
+    unknown = refusal("dispense_stack", detail.CODE, b"\xfa")
+    assert isinstance(unknown, NotAllowed)
+    assert unknown.reason == 250
 
 
 def test_a_fault_has_code_place_and_steps() -> None:
@@ -108,7 +120,7 @@ def test_a_command_under_way_is_not_resolved_twice(tmp_path: Path) -> None:
     with pytest.raises(SabotError, match="under way"):
         client.resolve(number)
     target.plug()
-    assert isinstance(future.exception(35), WrongState)
+    assert isinstance(future.exception(35), NotAllowed)
     target.close()
 
 

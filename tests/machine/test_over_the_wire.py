@@ -38,10 +38,10 @@ def test_the_cores_refusals_reach_the_host_by_name() -> None:
     assert dealer.open_table()
     with pytest.raises(Refusal) as refused:
         device.command("open_round", 1, 2, 7)
-    assert refused.value.error == "wrong_state"
+    assert refused.value.error == "not_allowed"
     with pytest.raises(Refusal) as refused:
         device.command("dispense_stack", 1, 1)
-    assert refused.value.error == "stale"
+    assert refused.value.error == "wrong_state"
 
 
 def test_a_jam_reaches_the_host_as_fault_and_void_round() -> None:

@@ -1,88 +1,66 @@
 """A jam is cleared by hand, believed only when door and sensors say so, and play goes on with every card."""
 
 from collections.abc import Callable
-from random import Random
 
 import pytest
+from tests.machine.tables import BLUE, Table, fault, void_reason
 
 from sabot_firmware import hardware, shoe, shuffler
-from sabot_protocol.codec import enum_number
-from sabot_protocol.errors import Refusal
-from sabot_simulators.dealer import Dealer
-from sabot_simulators.in_process import OPENING_UTC_S, InProcess
-from sabot_simulators.mechanism.faults import Fault
+from sabot_protocol.codec import enum_name
 from sabot_simulators.mechanism.machine import Machine
-
-
-def table(seed: int, *faults: str) -> Dealer:
-    random = Random(seed)
-    machine = Machine(random, tuple(Fault.parse(each) for each in faults))
-    return Dealer(InProcess(machine, random.randrange))
-
-
-def all_cards(dealer: Dealer) -> int:
-    held = [card for cards in dealer.device.machine.truth().values() for card in cards]
-    assert len({id(card) for card in held}) == len(held)
-    return len(held)
 
 
 @pytest.mark.rule("MD3 13.D")
 @pytest.mark.parametrize(
-    "fault",
+    "planned",
     ["stuck@exit:30", "stuck@deal:9", "double_feed@shoe:14", "misfeed@shoe:40", "slip@shoe:5"],
 )
-def test_a_shoe_that_failed_is_emptied_and_the_other_deck_plays_next(fault: str) -> None:
-    dealer = table(1, fault)
-    assert dealer.open_table()
-    assert not dealer.play_round()
-    assert dealer.core.round is None
-    dealer.recover()
-    assert dealer.core.shoe.back == hardware.BLUE  # a round that was started has used its deck's turn
-    assert all_cards(dealer) == 104
+def test_a_shoe_that_failed_is_emptied_and_the_other_deck_plays_next(planned: str) -> None:
+    table = Table(1, planned)
+    assert table.open_table()
+    assert not table.play_round()
+    table.recover()
+    assert table.backs[table.device.view().shoe_deck] == BLUE  # a round that was started has used its deck's turn
+    assert len(table.all_cards()) == 104
     for _ in range(4):
-        assert dealer.play_round()
-    assert all_cards(dealer) == 104
-    ended = [values for name, values in dealer.device.reports if name == "round_ended"]
-    assert [values[1:] for values in ended] == [(1, 31, 52)] * 4
+        assert table.play_round()
+    assert len(table.all_cards()) == 104
+    assert [values[1:] for values in table.named("round_ended")] == [(1, 31, 52)] * 4
 
 
 @pytest.mark.parametrize(
-    "fault",
+    "planned",
     [
         "stuck@entry:110",
         "stuck@insertion:130",
+        "stuck@chamber:130",
         "double_feed@tray:120",
         "aligned_double@tray:120",
         "grip_slip@chamber:30",
+        "motor_stall@insert:130",
+        "missed_switch@shelf",
     ],
 )
-def test_a_shuffler_that_failed_is_emptied_and_shuffles_again(fault: str) -> None:
-    dealer = table(2, fault)
-    if dealer.open_table():
-        assert not dealer.play_round()
-    dealer.recover()
-    if not dealer.core.decks.find(2):
-        dealer.device.command("register_deck", 2, hardware.BLUE, OPENING_UTC_S)
-        dealer.feed(2)
-        dealer.device.run_until(lambda: dealer.core.shuffler.state == shuffler.STORED)
+def test_a_shuffler_that_failed_is_emptied_and_shuffles_again(planned: str) -> None:
+    table = Table(2, planned)
+    if table.open_table():
+        assert not table.play_round()
+    assert len(table.named("fault_raised")) == 1
+    table.recover()
     for _ in range(4):
-        assert dealer.play_round()
-    assert all_cards(dealer) == 104
+        assert table.play_round()
+    assert len(table.all_cards()) == 104
 
 
-def jammed(dealer: Dealer) -> int:
-    assert dealer.open_table()
-    assert not dealer.play_round()
-    jam = dealer.core.shoe.jam
-    assert jam is not None
-    return enum_number("Fault", jam.cause)
+def jammed(table: Table) -> str:
+    assert table.open_table()
+    assert not table.play_round()
+    return enum_name("Fault", table.device.view().shoe_fault)
 
 
-def assert_refused(dealer: Dealer, fault: int) -> None:
-    dealer.device.run_until(lambda: True)
-    with pytest.raises(Refusal) as refused:
-        dealer.device.command("clear_fault", fault)
-    assert refused.value.error == "wrong_state"
+def the_door_was_moved(machine: Machine) -> None:
+    machine.open_door(hardware.SHOE_DOOR)
+    machine.close_door(hardware.SHOE_DOOR)
 
 
 @pytest.mark.parametrize(
@@ -90,45 +68,97 @@ def assert_refused(dealer: Dealer, fault: int) -> None:
     [
         pytest.param(lambda machine: None, id="nothing was done"),
         pytest.param(lambda machine: machine.open_door(hardware.SHOE_DOOR), id="the door is still open"),
-        pytest.param(
-            lambda machine: (machine.open_door(hardware.SHOE_DOOR), machine.close_door(hardware.SHOE_DOOR)),
-            id="cards are left in the shoe",
-        ),
+        pytest.param(the_door_was_moved, id="cards are left in the shoe"),
     ],
 )
 def test_clearing_is_not_believed_without_door_and_sensors(do: Callable[[Machine], object]) -> None:
-    dealer = table(3, "stuck@exit:30")
-    fault = jammed(dealer)
-    do(dealer.device.machine)
-    assert_refused(dealer, fault)
-    assert dealer.core.shoe.state == shoe.JAMMED
+    table = Table(3, "stuck@exit:30")
+    cause = jammed(table)
+    do(table.machine)
+    table.device.run_until(lambda: True)
+    assert table.refused("clear_fault", fault(cause), role="floor") == "not_cleared"
+    assert table.shoe_state == shoe.JAMMED
 
 
 def test_another_fault_than_the_one_there_is_cannot_be_cleared() -> None:
-    dealer = table(3, "stuck@exit:30")
-    fault = jammed(dealer)
-    assert_refused(dealer, fault % 20 + 1)
+    table = Table(3, "stuck@exit:30")
+    jammed(table)
+    assert table.refused("clear_fault", fault("wrong_deck"), role="floor") == "no_such_fault"
+
+
+def test_what_is_broken_only_service_clears() -> None:
+    table = Table(3, "motor_stall@deal:30")
+    assert jammed(table) == "motor_stall"
+    table.machine.open_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    table.machine.empty_by_hand(hardware.SHOE_DOOR)
+    table.machine.close_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    assert table.refused("clear_fault", fault("motor_stall"), role="floor") == "service_only"
+    table.device.command("clear_fault", fault("motor_stall"), role="service")
+    assert not table.device.view().shoe_fault
+
+
+def test_a_fault_says_where_it_is_and_what_to_do_in_three_steps() -> None:
+    for planned in ("stuck@exit:30", "motor_stall@deal:9", "stuck@entry:20", "face_up_card@tray:4"):
+        table = Table(3, planned)
+        if table.open_table():
+            table.play_round()
+        steps = str(table.named("fault_raised")[0][3])
+        assert steps.startswith("1 ")
+        assert " 3 " in steps
+        assert " 4 " not in steps
 
 
 @pytest.mark.rule("MD3 13.D")
-def test_the_shoe_door_voids_the_round_and_the_shuffler_door_does_not() -> None:
-    for door, voided in ((hardware.SHUFFLER_DOOR, 0), (hardware.SHOE_DOOR, 1)):
-        dealer = table(4)
-        assert dealer.open_table()
-        device = dealer.device
-        device.command("open_round", 1, 1, 7)
-        device.command("dispense_stack", 1, 1)
-        device.machine.open_door(door)
-        device.run_until(lambda core=dealer.core: core.shoe.state in (shoe.STACK_WAITING, shoe.JAMMED))  # type: ignore[misc]
-        assert len([name for name, _ in device.reports if name == "round_voided"]) == voided
-        assert (dealer.core.round is None) == bool(voided)
-        assert dealer.core.shuffler.verified() is None or voided  # its own deck is no longer proved
+@pytest.mark.parametrize(("door", "voided"), [(hardware.SHUFFLER_DOOR, 0), (hardware.SHOE_DOOR, 1)])
+def test_the_shoe_door_voids_the_round_and_the_shuffler_door_does_not(door: int, voided: int) -> None:
+    table = Table(4)
+    assert table.open_table()
+    device = table.device
+    device.command("open_round", 1, 1, 7)
+    device.command("close_bets", 1)
+    device.command("dispense_stack", 1, 1)
+    device.machine.open_door(door)
+    table.wait(lambda: table.shoe_state in (shoe.STACK_WAITING, shoe.JAMMED))
+    assert len(table.named("round_voided")) == voided
+    assert (device.view().open_round == 0) == bool(voided)
+    assert device.view().proved(2) == bool(voided)  # behind the open door nothing is proved
 
 
-def test_an_open_door_stops_the_rollers_of_its_half_only() -> None:
-    machine = Machine(Random(5))
-    machine.open_door(hardware.SHOE_DOOR)
-    machine.run(hardware.DEAL, hardware.FORWARD)
-    machine.run(hardware.FEED, hardware.FORWARD)
-    assert machine._rollers[hardware.DEAL].direction == 0
-    assert machine._rollers[hardware.FEED].direction == 1
+def test_a_door_opened_on_an_empty_half_is_no_fault() -> None:
+    table = Table(5)
+    table.device.run_until_still()
+    for door in (hardware.SHUFFLER_DOOR, hardware.SHOE_DOOR):
+        table.machine.open_door(door)
+        table.device.run_until(lambda: True)
+    assert (table.shuffler_state, table.shoe_state) == (shuffler.DOOR_OPEN, shoe.DOOR_OPEN)
+    for door in (hardware.SHUFFLER_DOOR, hardware.SHOE_DOOR):
+        table.machine.close_door(door)
+        table.device.run_until(lambda: True)
+    assert (table.shuffler_state, table.shoe_state) == (shuffler.IDLE, shoe.EMPTY)
+    assert table.faults() == []
+
+
+def test_a_failing_supply_stops_both_halves_and_voids_the_round() -> None:
+    table = Table(6)
+    table.open_table()
+    table.device.command("open_round", 1, 1, 7)
+    table.machine.strike("brown_out")
+    table.device.run_until(lambda: True)
+    assert table.faults() == [("controller", "supply_low")] * 2
+    assert table.named("round_voided") == [(1, void_reason("power_cut"))]
+    table.recover()
+    assert table.play_round()
+
+
+def test_heat_stops_the_shuffler_lets_the_round_end_and_refuses_the_next() -> None:
+    table = Table(7)
+    table.open_table()
+    assert table.device.view().shoe_deck == 1
+    table.machine.strike("over_temperature")
+    table.device.run_until(lambda: True)
+    assert table.faults() == [("controller", "over_temperature")]
+    assert table.refused("open_round", 1, 1, 7) == "too_hot"
+    table.device.run_for(70_000_000)
+    table.device.command("open_round", 1, 1, 7)

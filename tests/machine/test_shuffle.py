@@ -3,183 +3,165 @@
 from random import Random
 
 import pytest
+from tests.machine.tables import BLUE, RED, Table
 
-from sabot_firmware import figures, hardware, shuffler
-from sabot_simulators.in_process import InProcess
+from sabot_firmware import figures, hardware, shoe, shuffler
 from sabot_simulators.mechanism.cards import Card, cover_card, new_deck
-from sabot_simulators.mechanism.machine import Machine
 
 
-class Bench:
-    """One machine from a seed, with a note of what was drawn."""
+def red(seed: int, cards: int = 52) -> list[Card]:
+    return new_deck(RED, Random(seed), cards)
 
-    def __init__(self, seed: int, cards: int = figures.DECK_CARDS) -> None:
-        self.random = Random(seed)
-        self.machine = Machine(self.random)
-        self.deck = new_deck(hardware.RED, self.random, cards)
-        self.draws: list[int] = []
-        self.device = InProcess(self.machine, self.draw)
 
-    def draw(self, bound: int) -> int:
-        self.draws.append(self.random.randrange(bound))
-        return self.draws[-1]
-
-    def shuffle(self) -> "Bench":
-        self.machine.load(list(self.deck))
-        self.device.shuffler.shuffle(hardware.RED, self.device.now_us)
-        self.device.run_until(lambda: self.device.shuffler.state in (shuffler.STORED, shuffler.JAMMED))
-        return self
-
-    def intended(self) -> list[Card]:
-        order: list[Card] = []
-        for card, slot in zip(self.deck, self.draws, strict=True):
-            order.insert(slot, card)
-        return order
+def intended(deck: list[Card], draws: list[int]) -> list[Card]:
+    order: list[Card] = []
+    for card, slot in zip(deck, draws, strict=True):
+        order.insert(slot, card)
+    return order
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_physical_order_is_the_drawn_one_and_52_are_verified(seed: int) -> None:
-    bench = Bench(seed).shuffle()
-    assert bench.device.shuffler.jam is None
-    assert bench.machine.store == bench.intended()
-    assert bench.device.shuffler.verified() == 52
+    table, deck = Table(seed), red(seed)
+    table.shuffle(list(deck))
+    assert table.faults() == []
+    table.device.run_until(lambda: table.shoe_state == shoe.READY)
+    assert table.machine.shoe == intended(deck, table.draws)
+    assert [values[2:] for values in table.named("deck_counted")] == [(52, 52)]
 
 
+@pytest.mark.rule("MD3 5.B")
 @pytest.mark.parametrize("cards", [1, 2, 51, 53])
-def test_another_number_of_cards_is_counted_as_what_it_is(cards: int) -> None:
-    bench = Bench(3, cards).shuffle()
-    counted = [values[2] for name, values in bench.device.reports if name == "deck_counted"]
-    assert counted == [cards] == [len(bench.machine.store)]
-    assert bench.device.shuffler.jam is not None  # a deck that is not 52 is stopped (MD3 5.B)
+def test_another_number_of_cards_is_counted_as_what_it_is_and_the_deck_leaves(cards: int) -> None:
+    table = Table(3)
+    deck_id = table.shuffle(red(3, cards))
+    assert [values[2] for values in table.named("deck_counted")] == [cards] == [len(table.machine.stack())]
+    assert table.faults() == [("chamber", "count_wrong")]
+    assert not table.device.view().has_deck(deck_id)
+    assert [values[0] for values in table.named("deck_removed")] == [deck_id]
+    assert table.refused("shuffle", deck_id) == "wrong_state"
+
+
+def test_more_cards_than_fit_are_stopped() -> None:
+    table = Table(3)
+    table.shuffle(red(3, 60))
+    assert len(table.faults()) == 1
+    assert table.named("deck_counted") == []
+    assert len(table.machine.stack()) <= figures.DECK_CAPACITY
 
 
 def test_every_card_is_in_one_place_at_every_moment() -> None:
-    bench = Bench(5)
+    table = Table(5)
+    deck = red(5)
 
     def look() -> None:
-        held = [card for cards in bench.machine.truth().values() for card in cards]
-        assert len(held) == 52
-        assert set(map(id, held)) == set(map(id, bench.deck))
+        held = [card for cards in table.machine.truth().values() for card in cards]
+        if held:
+            assert len(held) == 52
+            assert set(map(id, held)) == set(map(id, deck))
 
-    bench.device.each_step = look
-    bench.shuffle()
+    table.device.each_step = look
+    table.shuffle(list(deck))
 
 
-def test_nothing_is_claimed_before_it_is_stored() -> None:
-    bench = Bench(6)
+def test_nothing_is_claimed_before_every_way_of_counting_agrees() -> None:
+    table = Table(6)
 
     def look() -> None:
-        if bench.device.shuffler.state != shuffler.STORED:
-            assert bench.device.shuffler.verified() is None
+        if table.shuffler_state == shuffler.FEEDING:
+            assert table.named("deck_counted") == []
+            assert not table.device.view().proved(1)
 
-    bench.device.each_step = look
-    bench.shuffle()
+    table.device.each_step = look
+    table.shuffle()
+    assert len(table.named("deck_counted")) == 1
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    runs = [Bench(7).shuffle() for _ in range(2)]
-    assert runs[0].machine.agenda.now_us == runs[1].machine.agenda.now_us
-    assert [card.name for card in runs[0].machine.store] == [card.name for card in runs[1].machine.store]
+    tables = [Table(7), Table(7)]
+    for table in tables:
+        table.open_table()
+    assert tables[0].machine.agenda.now_us == tables[1].machine.agenda.now_us
+    assert [card.name for card in tables[0].machine.shoe] == [card.name for card in tables[1].machine.shoe]
 
 
 @pytest.mark.parametrize(
-    ("stuck_at_um", "place"),
-    [(10_000, "feed"), (60_000, "entry"), (120_000, "insertion"), (150_000, "insertion")],
+    ("fault", "place"),
+    [("stuck@entry:12", "entry"), ("stuck@insertion:12", "insertion"), ("motor_stall@feed:12", "feed")],
 )
-def test_a_stuck_card_is_found_where_it_is(
-    stuck_at_um: int, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bench = Bench(8)
-    take = bench.machine._from_tray
-
-    def sticky() -> object:
-        body = take()
-        if body is not None and len(bench.machine.tray) == 40:
-            body.stuck_at_um = stuck_at_um
-        return body
-
-    monkeypatch.setattr(bench.machine.feed_track, "_take", sticky)
-    bench.shuffle()
-    jam = bench.device.shuffler.jam
-    assert jam is not None
-    assert jam.place == place
-    assert bench.device.shuffler.verified() is None
-    assert bench.machine._rollers[hardware.FEED].direction == 0
-    assert bench.machine._rollers[hardware.INSERT].direction == 0
+def test_a_stuck_card_is_found_where_it_is_and_the_rollers_stand(fault: str, place: str) -> None:
+    table = Table(8, fault)
+    table.shuffle()
+    assert [where for where, _ in table.faults()] == [place]
+    assert table.named("deck_counted") == []
+    assert table.machine._rollers[hardware.FEED].direction == 0
+    assert table.machine._rollers[hardware.INSERT].direction == 0
 
 
-def test_a_grip_off_by_one_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(9)
-    elevate = bench.machine.elevate
-    moves = 0
-
-    def slipping(position_um: int) -> None:
-        nonlocal moves
-        moves += 1
-        elevate(position_um - (figures.CARD_THICKNESS_UM if moves > 60 else 0))
-
-    monkeypatch.setattr(bench.machine, "elevate", slipping)
-    bench.shuffle()
-    jam = bench.device.shuffler.jam
-    assert jam is not None
-    assert jam.cause == "grip_mismatch"
-    assert bench.device.shuffler.verified() is None
+def test_a_grip_off_by_one_is_seen() -> None:
+    for seed in range(6):
+        table = Table(seed, "grip_slip@chamber:30")
+        table.shuffle()
+        assert table.faults() == [("chamber", "grip_mismatch")]
+        assert table.named("deck_counted") == []
 
 
-def test_two_cards_together_are_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    for offset_um in (0, 2_000, 20_000):
-        bench = Bench(10)
-        take = bench.machine._from_tray
-
-        def double(take=take, bench=bench, offset_um=offset_um):  # type: ignore[no-untyped-def]
-            body = take()
-            if body is not None and len(bench.machine.tray) == 30:
-                body.cards.append(bench.machine.tray.pop(0))
-                body.length_um += offset_um
-            return body
-
-        monkeypatch.setattr(bench.machine.feed_track, "_take", double)
-        bench.shuffle()
-        assert bench.device.shuffler.jam is not None, offset_um
-        assert bench.device.shuffler.verified() is None
+@pytest.mark.parametrize("kind", ["double_feed", "aligned_double"])
+def test_two_cards_together_are_not_one(kind: str) -> None:
+    for seed in range(5):
+        table = Table(seed, f"{kind}@tray:22")
+        table.shuffle()
+        assert len(table.faults()) == 1
+        assert table.named("deck_counted") == []
 
 
 @pytest.mark.rule("MD3 3.B")
 @pytest.mark.parametrize("wrong", ["other deck", "face up", "cover"])
 def test_a_card_that_does_not_belong_is_found_at_the_entry(wrong: str) -> None:
-    bench = Bench(11)
+    table, deck = Table(11), red(11)
     if wrong == "face up":
-        bench.deck[20].face_up = True
+        deck[20].face_up = True
     elif wrong == "cover":
-        bench.deck[20] = cover_card(bench.random)
+        deck[20] = cover_card(table.random)
     else:
-        bench.deck[20] = new_deck(hardware.BLUE, bench.random)[20]
-    bench.shuffle()
-    jam = bench.device.shuffler.jam
-    assert jam is not None
+        deck[20] = new_deck(BLUE, table.random)[20]
+    table.shuffle(deck)
     causes = {"other deck": "wrong_deck", "face up": "face_up_card", "cover": "foreign_card"}
-    assert (jam.place, jam.cause) == ("entry", causes[wrong])
-    assert bench.device.shuffler.entered == 21
+    assert table.faults() == [("entry", causes[wrong])]
+    assert table.machine.count("tray") == 31
 
 
-def test_a_stack_is_never_lowered_onto_another_deck() -> None:
-    bench = Bench(12)
-    other = new_deck(hardware.BLUE, bench.random)
-    bench.machine.store = list(other)  # the pusher has not taken it
-    bench.machine.load([])
-    bench.shuffle()
-    jam = bench.device.shuffler.jam
-    assert jam is not None
-    assert (jam.place, jam.cause) == ("store", "sensor_disagrees")
-    assert bench.machine.store == other
-    assert bench.machine.stack() == bench.intended()
-    assert bench.device.shuffler.verified() is None
-    assert [name for name, _ in bench.device.reports if name == "deck_counted"] == []
+@pytest.mark.parametrize("fault", ["misfeed@tray:20", "snag@entry:20", "snag@insertion:20"])
+def test_a_card_that_hesitates_is_tried_again_and_the_order_is_still_the_drawn_one(fault: str) -> None:
+    for seed in range(5):
+        table, deck = Table(seed, fault), red(seed)
+        table.shuffle(list(deck))
+        table.device.run_until(lambda table=table: table.shoe_state == shoe.READY)  # type: ignore[misc]
+        assert table.faults() == []
+        assert len(table.named("retried")) > 0
+        assert len(table.draws) == 52  # nothing was drawn twice
+        assert table.machine.shoe == intended(deck, table.draws)
 
 
-def test_counts_that_disagree_are_not_reported_as_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shuffler.Shuffler, "verified", lambda self: None)
-    bench = Bench(13).shuffle()
-    names = [name for name, _ in bench.device.reports]
-    assert "deck_counted" not in names
-    assert "fault_raised" in names
+@pytest.mark.rule("MD3 3.B")
+def test_a_deck_is_shuffled_while_the_other_lies_on_the_shelf_and_waits_for_it() -> None:
+    table = Table(12)
+    table.open_table()
+    device = table.device
+    device.command("remove_deck", 1, 4, role="floor")  # another one takes its place
+    third = table.new_deck(RED)
+    table.feed(third)
+    table.wait(lambda: table.shuffler_state == shuffler.HOLDING)
+    stack = list(table.machine.stack())
+    assert len(stack) == 52
+    assert device.view().stored_deck == 2
+    device.run_for(5_000_000)
+    assert table.machine.stack() == stack  # it waits
+    assert table.refused("shuffle", third) == "wrong_state"
+
+
+def test_a_stack_is_never_lowered_onto_cards_that_nobody_stored() -> None:
+    table = Table(12, "dead_sensor@store")
+    table.shuffle()
+    assert table.named("deck_counted")[0][2] == 52  # in the chamber, where it was counted
+    assert [cause for _, cause in table.faults()] == ["sensor_disagrees"]

@@ -3,117 +3,171 @@
 from random import Random
 
 import pytest
+from tests.machine.tables import BLUE, RED, Table
 
-from sabot_firmware import hardware
+from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import CARD_EXTRA, CARD_MISSING, CORRECT, MISDEALT, Round
-from sabot_protocol.codec import enum_number
-from sabot_protocol.errors import Refusal
-from sabot_simulators.dealer import Dealer
-from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.cards import new_deck
-from sabot_simulators.mechanism.faults import Fault
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.in_process import OPENING_UTC_S
 
-
-def table(seed: int, *faults: str) -> Dealer:
-    random = Random(seed)
-    machine = Machine(random, tuple(Fault.parse(each) for each in faults))
-    return Dealer(InProcess(machine, random.randrange))
-
-
-def named(dealer: Dealer, name: str) -> list[tuple[int | str, ...]]:
-    return [values for each, values in dealer.device.reports if each == name]
+HOUR = 3600
 
 
 @pytest.mark.rule("MD3 3.B")
+@pytest.mark.rule("MD3 5.A")
 @pytest.mark.rule("MD3 5.B")
+@pytest.mark.rule("MD3 5.C")
+@pytest.mark.rule("MD3 5.G")
 @pytest.mark.rule("MD3 10.C")
 def test_ten_rounds_alternate_and_every_count_is_52() -> None:
-    dealer = table(1)
-    dealer.open_table()
+    table = Table(1)
+    table.open_table()
     backs = []
     for _ in range(10):
-        assert dealer.play_round()
-        backs.append({card.back for hand in dealer.hands_dealt for card in hand})
-        assert [len(hand) for hand in dealer.hands_dealt] == [3] * 7
-    assert backs == [{hardware.RED}, {hardware.BLUE}] * 5
-    assert [values[1:] for values in named(dealer, "round_ended")] == [(CORRECT, 31, 52)] * 10
-    assert [values[2:] for values in named(dealer, "deck_counted")] == [(52, 52)] * 12
-    assert named(dealer, "fault_raised") == []
-    assert [values[1] for values in named(dealer, "stack_taken")] == list(range(1, 8)) * 10
+        assert table.play_round()
+        backs.append({card.back for hand in table.hands_dealt for card in hand})
+        assert [len(hand) for hand in table.hands_dealt] == [3] * 7
+    assert backs == [{RED}, {BLUE}] * 5
+    assert [values[1:] for values in table.named("round_ended")] == [(CORRECT, 31, 52)] * 10
+    assert [values[2:] for values in table.named("deck_counted")] == [(52, 52)] * 12
+    assert table.faults() == []
+    assert [values[1] for values in table.named("stack_taken")] == list(range(1, 8)) * 10
 
 
 @pytest.mark.rule("MD3 3.B")
-def test_the_wrong_deck_and_stale_commands_are_refused() -> None:
-    dealer = table(2)
-    dealer.open_table()
-    for name, values, error in (
-        ("open_round", (1, 2, 7), "wrong_state"),  # the other deck is in the shoe
-        ("dispense_stack", (1, 1), "stale"),  # no round is open
-        ("shuffle", (1,), "wrong_state"),  # it is in the shoe
-        ("register_deck", (3, hardware.RED, 0), "wrong_state"),  # there are two already
-        ("remove_deck", (9,), "wrong_state"),
-    ):
-        with pytest.raises(Refusal) as refused:
-            dealer.device.command(name, *values)
-        assert refused.value.error == error, name
-    assert dealer.play_round()
-    for name, values in (("open_round", (1, 2, 7)), ("dispense_stack", (1, 1))):
-        with pytest.raises(Refusal) as refused:
-            dealer.device.command(name, *values)
-        assert refused.value.error == "stale"
+def test_the_wrong_deck_and_stale_commands_are_refused_by_name() -> None:
+    table = Table(2)
+    table.open_table()
+    assert table.refused("open_round", 1, 2, 7) == "another_deck"
+    assert table.refused("dispense_stack", 1, 1) == "wrong_state"
+    assert table.refused("shuffle", 1) == "in_use"
+    assert table.refused("shuffle", 9) == "no_such_deck"
+    assert table.refused("register_deck", 3, RED, OPENING_UTC_S, role="floor") == "same_back"
+    assert table.refused("register_deck", 2, RED, OPENING_UTC_S, role="floor") == "deck_used_before"
+    assert table.refused("register_deck", 3, hardware.COVER, OPENING_UTC_S, role="floor") == "unknown_back"
+    assert table.refused("remove_deck", 9, 1, role="floor") == "no_such_deck"
+    assert table.play_round()
+    assert table.refused("open_round", 1, 2, 7) == "stale"
+    table.device.command("open_round", 2, 2, 7)
+    assert table.refused("dispense_stack", 1, 1) == "stale"
+    assert table.refused("remove_deck", 2, 1, role="floor") == "in_use"
+
+
+def test_a_refusal_says_which_states_would_do() -> None:
+    table = Table(2)
+    table.open_table()
+    with pytest.raises(Exception, match="wrong_state") as caught:
+        table.device.command("dispense_stack", 1, 1)
+    assert caught.value.values == (shoe.READY, 1 << shoe.ROUND_OPEN, 2)  # type: ignore[attr-defined]
 
 
 def test_a_stack_is_not_dealt_twice_nor_out_of_turn() -> None:
-    dealer = table(3)
-    dealer.open_table()
-    dealer.device.command("open_round", 1, 1, 7)
-    dealer.device.command("dispense_stack", 1, 1)
+    table = Table(3)
+    table.open_table()
+    table.device.command("open_round", 1, 1, 7)
+    table.device.command("close_bets", 1)
+    assert table.refused("dispense_stack", 1, 2) == "stale"
+    table.device.command("dispense_stack", 1, 1)
     for stack in (1, 2, 3):
-        with pytest.raises(Refusal):
-            dealer.device.command("dispense_stack", 1, stack)
-    assert len(named(dealer, "stack_dispensed")) <= 1
-
-
-@pytest.mark.rule("MD3 5.B")
-@pytest.mark.parametrize("cards", [51, 53])
-def test_a_deck_with_a_wrong_count_leaves_the_table(cards: int) -> None:
-    dealer = table(7)
-    dealer.decks[1] = (dealer.decks[1] + new_deck(hardware.RED, Random(0)))[:cards]
-    assert not dealer.open_table()
-    assert named(dealer, "deck_counted") == [(1, 1, cards, 52)]
-    assert [values[0] for values in named(dealer, "fault_raised")] == [enum_number("Fault", "count_wrong")]
-    assert dealer.core.decks.find(1) is None
-    assert dealer.core.shuffler.verified() is None
-    with pytest.raises(Refusal):
-        dealer.device.command("shuffle", 1)
+        assert table.refused("dispense_stack", 1, stack) == "wrong_state"
+    table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
+    table.take_stack()
+    assert table.refused("dispense_stack", 1, 1) == "stale"
+    assert len(table.named("stack_dispensed")) == 1
 
 
 @pytest.mark.rule("MD3 13.D")
-def test_a_jam_of_the_shoe_voids_the_round() -> None:
-    dealer = table(4, "stuck@exit:9")
-    dealer.open_table()
-    assert not dealer.play_round()
-    assert len(named(dealer, "fault_raised")) == 1
-    assert [values[0] for values in named(dealer, "round_voided")] == [1]
-    assert named(dealer, "round_ended") == []
+def test_a_jam_of_the_shoe_voids_the_round_and_its_deck_has_used_its_turn() -> None:
+    table = Table(4, "stuck@exit:9")
+    table.open_table()
+    assert not table.play_round()
+    assert [values[0] for values in table.named("round_voided")] == [1]
+    assert table.named("round_ended") == []
+    assert table.device.view().last_played == 1
+    table.recover()
+    assert table.device.view().shoe_deck == 2
 
 
 def test_a_jam_of_the_shuffler_does_not_disturb_the_round() -> None:
-    dealer = table(5, "stuck@insertion:110")  # while the first deck is shuffled for the second time
-    dealer.open_table()
-    assert not dealer.play_round()
-    assert [values[1] for values in named(dealer, "round_ended")] == [CORRECT]
-    assert named(dealer, "round_voided") == []
-    assert len(named(dealer, "fault_raised")) == 1
+    table = Table(5, "stuck@insertion:110")  # while the first deck is shuffled for the second time
+    table.open_table()
+    table.deal_round()
+    table.machine.take_exit()
+    table.collect()
+    table.wait(lambda: table.shoe_state == shoe.READY)
+    table.feed(1)
+    assert table.deal_round()
+    table.wait(lambda: table.shuffler_state == shuffler.JAMMED)
+    assert [values[1] for values in table.named("round_ended")] == [CORRECT] * 2
+    assert table.named("round_voided") == []
+    assert table.faults() == [("insertion", "card_stuck")]
+
+
+@pytest.mark.rule("MD3 3.A")
+def test_one_deck_plays_alone_when_the_floor_chooses_so() -> None:
+    table = Table(6)
+    deck_id = table.shuffle()
+    table.wait(lambda: table.shoe_state == shoe.READY)
+    for number in range(1, 4):
+        if number > 1:
+            assert table.refused("open_round", number, deck_id, 7) == "other_deck_missing"
+            table.device.command("play_one_deck", 1, role="floor")
+        assert table.deal_round()
+        table.machine.take_exit()
+        table.collect()
+        table.feed(deck_id)
+        assert table.shuffled()
+        table.wait(lambda: table.shoe_state == shoe.READY)
+        table.device.command("play_one_deck", 0, role="floor")
+    assert [values[1] for values in table.named("round_ended")] == [CORRECT] * 3
+
+
+# -- hours ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("MD3 3.C")
-def test_an_unknown_time_refuses_a_new_shuffle() -> None:
-    dealer = table(6)
-    dealer.device.clock_known = False
-    with pytest.raises(Refusal):
-        dealer.open_table()
+def test_an_unknown_time_refuses_a_new_shuffle_and_a_new_round() -> None:
+    table = Table(6)
+    table.open_table()
+    table.device.clock_known = False
+    assert table.refused("open_round", 1, 1, 7) == "time_unknown"
+    assert table.refused("shuffle", 2) == "time_unknown"
+
+
+@pytest.mark.rule("MD3 3.C")
+def test_a_deck_warns_before_its_hours_end_and_is_stopped_between_rounds() -> None:
+    table = Table(7)
+    table.open_table()
+    device = table.device
+    for left_s in (3600, 900, 300):
+        device.clock_wrong_by_s = 8 * HOUR - left_s - device.machine.agenda.now_us // 1_000_000 - 20
+        device.run_for(60_000_000)
+    warned = [values[0] for values in table.named("deck_hours")]
+    assert sorted(warned) == [1, 1, 1, 2, 2, 2]
+    device.command("open_round", 1, 1, 7)  # still within its hours
+    device.command("close_bets", 1)
+    device.clock_wrong_by_s = 8 * HOUR + 60
+    device.run_for(60_000_000)
+    assert table.named("deck_hours")[-1][1] == 0
+    device.command("dispense_stack", 1, 1)  # a round that was begun is dealt out
+    table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
+    assert len(table.named("stack_dispensed")) == 1
+    assert table.refused("shuffle", 1) == "past_its_hours"
+
+
+@pytest.mark.rule("MD3 3.C")
+def test_a_clock_set_back_makes_no_deck_younger_and_another_method_applies_at_once() -> None:
+    table = Table(8)
+    table.open_table()
+    device = table.device
+    device.clock_wrong_by_s = 9 * HOUR
+    assert table.refused("open_round", 1, 1, 7) == "past_its_hours"
+    device.clock_wrong_by_s = 0
+    assert table.refused("open_round", 1, 1, 7) == "past_its_hours"
+    decks = Table(8).device.core.kept.decks
+    decks.register(1, RED, OPENING_UTC_S)
+    assert decks.refuse_using(1, OPENING_UTC_S + 5 * HOUR) is None
+    decks.method = 2  # from now on dealt from the hand: four hours
+    assert decks.refuse_using(1, OPENING_UTC_S + 5 * HOUR) == "past_its_hours"
 
 
 @pytest.mark.rule("MD3 10.C")
@@ -121,9 +175,21 @@ def test_what_a_rounds_count_says() -> None:
     def verdict(stacks: list[int], stub: int) -> int:
         one = Round(1, 1, len(stacks))
         one.stacks = stacks
-        return one.verdict(stub)
+        return one.verdict(stub, 52)
 
     assert verdict([3] * 7, 31) == CORRECT
     assert verdict([3] * 6 + [4], 30) == MISDEALT
     assert verdict([3] * 7, 30) == CARD_MISSING
     assert verdict([3] * 7, 32) == CARD_EXTRA
+
+
+def test_a_foreign_deck_is_refused_with_where_it_is() -> None:
+    table = Table(9)
+    table.device.run_until_still()
+    from sabot_simulators.mechanism.cards import new_deck
+
+    deck_id = table.new_deck(RED)
+    table.decks[deck_id] = new_deck(BLUE, Random(1))
+    table.feed(deck_id)
+    table.shuffled()
+    assert table.faults() == [("entry", "wrong_deck")]

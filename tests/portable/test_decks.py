@@ -1,7 +1,7 @@
 """Decks: one or two, of different backs, in strict alternation, for so many hours."""
 
 from sabot_firmware import decks
-from sabot_firmware.decks import HAND_METHOD, Decks
+from sabot_firmware.decks import HAND, Decks
 from sabot_firmware.hardware import BLUE, COVER, RED
 
 RULES = {
@@ -39,30 +39,30 @@ def test_a_removed_deck_never_returns():
     table = two()
     table.remove(1)
     assert table.refuse_registering(1, RED) == decks.USED_BEFORE
-    assert table.refuse_round(1, NOON) == decks.NO_SUCH_DECK
-    assert table.refuse_shuffling(1, NOON) == decks.NO_SUCH_DECK
+    assert table.refuse_turn(1, NOON) == decks.NO_SUCH_DECK
+    assert table.refuse_using(1, NOON) == decks.NO_SUCH_DECK
 
 
 def test_decks_alternate_round_by_round_void_or_not():
     table = two()
     for turn in range(10):
         mine, other = (1, 2) if turn % 2 == 0 else (2, 1)
-        assert table.refuse_round(mine, NOON) is None
+        assert table.refuse_turn(mine, NOON) is None
         table.started(mine)
-        assert table.refuse_round(mine, NOON) == decks.NOT_ITS_TURN
-        assert table.refuse_round(other, NOON) is None
+        assert table.refuse_turn(mine, NOON) == decks.NOT_ITS_TURN
+        assert table.refuse_turn(other, NOON) is None
 
 
 def test_a_missing_deck_is_waited_for_unless_the_floor_chooses_one():
     table = two()
     table.started(1)
     table.remove(2)
-    assert table.refuse_round(1, NOON) == decks.OTHER_MISSING
+    assert table.refuse_turn(1, NOON) == decks.OTHER_MISSING
     table.one_deck = True
-    assert table.refuse_round(1, NOON) is None
+    assert table.refuse_turn(1, NOON) is None
     table.register(3, BLUE, NOON)  # two again: the choice is over
     table.started(1)
-    assert table.refuse_round(1, NOON) == decks.NOT_ITS_TURN
+    assert table.refuse_turn(1, NOON) == decks.NOT_ITS_TURN
 
 
 def test_one_deck_may_be_played_alone():
@@ -70,29 +70,38 @@ def test_one_deck_may_be_played_alone():
     table.one_deck = True
     table.register(1, RED, NOON)
     for _ in range(3):
-        assert table.refuse_round(1, NOON) is None
+        assert table.refuse_turn(1, NOON) is None
         table.started(1)
 
 
 def test_hours_are_wall_time_from_the_opening():
     table = two()
-    assert table.refuse_round(1, NOON + 8 * HOUR - 1) is None
-    assert table.refuse_round(1, NOON + 8 * HOUR) == decks.PAST_ITS_HOURS
-    assert table.refuse_shuffling(1, NOON + 9 * HOUR) == decks.PAST_ITS_HOURS
-    table.method = HAND_METHOD  # the new limit holds at once
-    assert table.refuse_round(1, NOON + 5 * HOUR) == decks.PAST_ITS_HOURS
+    assert table.refuse_turn(1, NOON + 8 * HOUR - 1) is None
+    assert table.refuse_turn(1, NOON + 8 * HOUR) == decks.PAST_ITS_HOURS
+    assert table.refuse_using(1, NOON + 9 * HOUR) == decks.PAST_ITS_HOURS
+    table.method = HAND  # the new limit holds at once
+    assert table.refuse_turn(1, NOON + 5 * HOUR) == decks.PAST_ITS_HOURS
 
 
 def test_unknown_time_refuses():
     table = two()
-    assert table.refuse_shuffling(1, None) == decks.TIME_UNKNOWN
-    assert table.refuse_round(1, None) == decks.TIME_UNKNOWN
+    assert table.refuse_using(1, None) == decks.TIME_UNKNOWN
+    assert table.refuse_turn(1, None) == decks.TIME_UNKNOWN
 
 
 def test_warnings_fall_due_once():
     table = two()
     end = NOON + 8 * HOUR
-    assert table.warning(1, end - 4000, end - 3700) is None
-    assert table.warning(1, end - 3700, end - 3600) == 3600
-    assert table.warning(1, end - 3600, end - 3500) is None
-    assert table.warning(1, end - 4000, end - 100) == 300  # after a long pause: the most urgent one
+    assert table.left_s(1, end - 4000) == 4000
+    assert table.warning(4000, 3700) is None
+    assert table.warning(3700, 3600) == 3600
+    assert table.warning(3600, 3500) is None
+    assert table.warning(4000, 100) == 300  # after a long pause: the most urgent one
+    assert table.warning(100, -5) == 0
+
+
+def test_a_clock_set_back_makes_no_deck_younger():
+    table = two()
+    assert table.left_s(1, NOON + 5 * HOUR) == 3 * HOUR
+    assert table.left_s(1, NOON + 1 * HOUR) == 3 * HOUR
+    assert table.left_s(1, NOON + 6 * HOUR) == 2 * HOUR

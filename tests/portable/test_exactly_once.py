@@ -144,6 +144,16 @@ def test_damaged_memory_is_new_memory():
     assert pair.device.ledger.newest(HOST_ID) == 0
 
 
+def test_a_cut_while_damaged_memory_was_wiped_leaves_nothing_old():
+    pair = Pair().connect()
+    assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
+    before = pair.device.memory_id
+    pair.memory.save("boot", b"")  # as far as the wiping came
+    pair.boot()
+    assert pair.device.memory_id != before
+    assert pair.device.ledger.newest(HOST_ID) == 0
+
+
 def test_memory_that_cannot_be_written_stops_commands():
     class Full(Memory):
         full = False

@@ -89,6 +89,7 @@ DETAILS = [f"{row[1]}.{field[0]}" for row in schema.ERRORS for field in row[2]]
         pytest.param([row[1] for row in schema.ERRORS], meanings.REMEDIES, id="remedies"),
         pytest.param(DETAILS, meanings.DETAILS, id="details"),
         pytest.param(list(schema.COUNTERS), meanings.COUNTERS, id="counters"),
+        pytest.param(list(schema.WEAR), meanings.WEAR, id="wear"),
     ],
 )
 def test_everything_has_a_meaning_and_every_meaning_a_thing(things: list[str], texts: dict[str, str]) -> None:
@@ -136,7 +137,7 @@ def test_frozen_messages_hold_no_enums() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["MAJOR", "MINOR", "ENUMS", "FLAGS", "MESSAGES", "SINCE", "ERRORS", "COUNTERS"]
+    "part", ["MAJOR", "MINOR", "ENUMS", "FLAGS", "MESSAGES", "SINCE", "ERRORS", "COUNTERS", "WEAR"]
 )
 def test_the_schema_hash_covers_every_part(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert schema_hash.schema_hash() == SCHEMA_HASH

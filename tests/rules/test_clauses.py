@@ -4,8 +4,6 @@ import ast
 
 from tests.rules import clauses
 
-PROVED = ("MD3 3.A", "MD3 3.B", "MD3 3.C", "MD3 5.B", "MD3 10.B", "MD3 10.C", "MD3 13.A", "MD3 13.D")
-
 
 def test_the_page_is_not_stale() -> None:
     assert clauses.PAGE.read_text(encoding="utf-8") == clauses.render(), "run python -m tests.rules.clauses"
@@ -17,9 +15,9 @@ def test_every_clause_has_a_duty_and_a_sentence() -> None:
         assert clause.says.endswith(".")
 
 
-def test_what_was_proved_stays_proved() -> None:
-    table = clauses.clauses()
-    assert [key for key in PROVED if not table[key].tests] == []
+def test_every_machine_clause_has_a_test_that_proves_it() -> None:
+    table = clauses.clauses().values()
+    assert [clause.key for clause in table if clause.duty == "machine" and not clause.tests] == []
 
 
 def test_clauses_are_found_on_marked_and_on_portable_tests() -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sabot_protocol.generate import messages, protocol_page, schema_hash, vectors, wireshark
+from sabot_protocol.generate import messages, modes_page, protocol_page, schema_hash, vectors, wireshark
 from sabot_protocol.generate.checkout import Artefact
 
 # To add one: a module with ``render() -> str``, and a line here.
@@ -13,6 +13,7 @@ ARTEFACTS = (
     Artefact("protocol/vectors/frames.json", vectors.render_frames),
     Artefact("protocol/wireshark/sabot.lua", wireshark.render),
     Artefact("docs/protocol.md", protocol_page.render),
+    Artefact("docs/modes.md", modes_page.render),
 )
 
 

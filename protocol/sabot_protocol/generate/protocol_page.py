@@ -63,7 +63,8 @@ def _figures() -> dict[str, object]:
         "MESSAGES": _messages(),
         "ENUMS": _enums(),
         "ERRORS": _errors(),
-        "COUNTERS": _counters(),
+        "COUNTERS": _named(schema.COUNTERS, meanings.COUNTERS),
+        "WEAR": _named(schema.WEAR, meanings.WEAR),
         "EXAMPLES": examples(),
     }
 
@@ -172,8 +173,8 @@ def _errors() -> str:
     return "\n".join(lines)
 
 
-def _counters() -> str:
+def _named(names: tuple[str, ...], said: dict[str, str]) -> str:
     lines = ["| index | name | counts |", "| --- | --- | --- |"]
-    for index, name in enumerate(schema.COUNTERS):
-        lines.append(f"| {index} | {name} | {meanings.COUNTERS[name]} |")
+    for index, name in enumerate(names):
+        lines.append(f"| {index} | {name} | {said[name]} |")
     return "\n".join(lines)

@@ -20,6 +20,7 @@ def canonical() -> bytes:
         schema.SINCE,
         schema.ERRORS,
         schema.COUNTERS,
+        schema.WEAR,
     )
     return json.dumps(agreed, separators=(",", ":"), ensure_ascii=True).encode()
 

@@ -81,7 +81,8 @@ def _examples(field: Row) -> tuple[Any, Any, Any]:
         return bytes(field[2]), b"\xff" * field[2], bytes(range(field[2]))
     if kind == "array":
         _, _, _, fewest, most, low, high = field
-        return [low] * fewest, [high] * most, [low, high, low + (high - low) // 3][:most]
+        odd = [low, high, low + (high - low) // 3][:most]
+        return [low] * fewest, [high] * most, odd + [low] * (fewest - len(odd))
     low, high = field[2], field[3]
     if kind == "blob":
         return bytes(low), b"\xff" * high, bytes(range((low + high) // 2))
@@ -131,11 +132,17 @@ def _bad_values_of(field: Row) -> list[Any]:
     if kind == "array":
         _, _, _, fewest, most, low, high = field
         short = [[low] * (fewest - 1)] if fewest else []
-        return [*short, [low] * (most + 1), [low - 1] * max(fewest, 1), [low, high + 1][-max(fewest, 1) :]]
+        return [*short, [low] * (most + 1), [low - 1] * max(fewest, 1), _one_too_high(field)]
     low, high = field[2], field[3]
     if kind == "blob":
         return [*([bytes(low - 1)] if low else []), bytes(high + 1)]
     return [*(["0" * (low - 1)] if low else []), "0" * (high + 1), _text_of(high + 1)]
+
+
+def _one_too_high(field: Row) -> list[int]:
+    """As few items as are allowed, the last of them above what is."""
+    _, _, _, fewest, _, low, high = field
+    return [low] * (max(fewest, 1) - 1) + [high + 1]
 
 
 def _wrong_types(field: Row) -> list[Any]:

@@ -134,6 +134,10 @@ class ShufflerState(IntEnum):
     """In a technician's hands."""
     OUT_OF_ORDER = 8
     """Cannot be used until it is repaired."""
+    HOLDING = 9
+    """A shuffled stack waits in the chamber until the shelf is free."""
+    UNPROVED = 10
+    """Cards are inside that nobody vouches for; they must come out."""
 
 
 class ShoeState(IntEnum):
@@ -153,10 +157,10 @@ class ShoeState(IntEnum):
     """Dealing a stack."""
     STACK_WAITING = 6
     """A stack lies in the exit tray."""
-    EJECTING_STUB = 7
-    """Ejecting the cards no stack has used."""
-    ROUND_VOID = 8
-    """The round is void and its cards must be collected."""
+    EJECTING = 7
+    """Ejecting what is left in it."""
+    UNPROVED = 8
+    """Cards are inside that belong to no round and that nobody vouches for."""
     JAMMED = 9
     """Stopped by a fault that a person must clear."""
     DOOR_OPEN = 10
@@ -165,6 +169,17 @@ class ShoeState(IntEnum):
     """In a technician's hands."""
     OUT_OF_ORDER = 12
     """Cannot be used until it is repaired."""
+    STUB_WAITING = 13
+    """What was ejected lies in the exit tray."""
+
+
+class Half(IntEnum):
+    """One of the two halves of the machine."""
+
+    SHUFFLER = 1
+    """Tray, chamber and store shelf."""
+    SHOE = 2
+    """Pusher, shoe and exit."""
 
 
 class Place(IntEnum):
@@ -207,6 +222,49 @@ class Verdict(IntEnum):
     """Fewer cards than the deck has."""
     CARD_EXTRA = 4
     """More cards than the deck has."""
+    UNPROVED = 5
+    """Nothing is proved before the shoe has been dealt out."""
+
+
+class Method(IntEnum):
+    """How cards are dealt."""
+
+    AUTOMATED_SHOE = 0
+    """Stacks from this machine."""
+    MANUAL_SHOE = 1
+    """The whole deck is delivered and dealt from a manual shoe."""
+    HAND = 2
+    """The whole deck is delivered and dealt from the hand."""
+    CARD_BY_CARD = 3
+    """A batch is delivered, cut, laid in by hand and dealt card by card."""
+
+
+class Part(IntEnum):
+    """A part that service can move by itself."""
+
+    FEED = 1
+    """The feed roller."""
+    INSERT = 2
+    """The insertion roller."""
+    DEAL = 3
+    """The deal roller."""
+    ELEVATOR = 4
+    """The chamber's platform."""
+    GRIPPER = 5
+    """The gripper."""
+    SHELF = 6
+    """The carriage between chamber and shelf."""
+    PUSHER = 7
+    """The pusher between shelf and shoe."""
+
+
+class Calibration(IntEnum):
+    """What service can calibrate."""
+
+    BLADE_UM = 1
+    """How much higher the gripper's blades stand than drawn."""
+    CARD_UM = 2
+    """How thick a card is."""
 
 
 class RemoveReason(IntEnum):
@@ -239,6 +297,8 @@ class VoidReason(IntEnum):
     """A stack was touched while it was dealt."""
     POWER_CUT = 6
     """The power went during the round."""
+    TOO_FEW_CARDS = 7
+    """The shoe ran out of cards in the round."""
 
 
 class Fault(IntEnum):
@@ -288,6 +348,63 @@ class Fault(IntEnum):
     """The time is unknown and the work needs it."""
     WATCHDOG_RESET = 22
     """The program hung and was reset."""
+    POWER_LOST = 23
+    """The power went while cards were inside; nobody vouches for them."""
+
+
+class Forbidden(IntEnum):
+    """Why a command must not be, whatever the state."""
+
+    TWO_DECKS_ALREADY = 1
+    """Two decks are in use."""
+    SAME_BACK = 2
+    """The other deck has the same back."""
+    UNKNOWN_BACK = 3
+    """The machine does not know this back."""
+    DECK_USED_BEFORE = 4
+    """Its number is not higher than all before; a removed deck never returns."""
+    NO_SUCH_DECK = 5
+    """No deck in use has this number."""
+    NOT_ITS_TURN = 6
+    """The other deck plays this round."""
+    OTHER_DECK_MISSING = 7
+    """The other deck has the turn and is not here."""
+    TIME_UNKNOWN = 8
+    """The time is unknown, so the deck's hours are."""
+    PAST_ITS_HOURS = 9
+    """The deck's hours are over."""
+    BETS_OPEN = 10
+    """Bets were not declared closed."""
+    TRAY_EMPTY = 11
+    """Nothing lies in the tray."""
+    IN_USE = 12
+    """The deck is inside the machine or in the round that is open."""
+    ANOTHER_DECK = 13
+    """Another deck is in the shoe."""
+    NOT_CLEARED = 14
+    """The door was not opened and closed, or a sensor still sees a card."""
+    NO_SUCH_FAULT = 15
+    """No half has stopped for this fault."""
+    SERVICE_ONLY = 16
+    """Only service may clear this fault."""
+    STACKS_MISSING = 17
+    """Not every hand has its stack."""
+    LAST_HAND_DEALT = 18
+    """The last hand of this shoe was dealt."""
+    OTHER_METHOD = 19
+    """The game is dealt by another method."""
+    TOO_HOT = 20
+    """The machine is too hot to begin anything."""
+    NOT_REVEALED = 21
+    """The round was not revealed."""
+    NOT_DELIVERED = 22
+    """The batch was not delivered whole before."""
+    OUT_OF_ORDER = 23
+    """The machine is out of order."""
+    TOO_MANY = 24
+    """More cards than there are, or than fit into the machine."""
+    ALREADY_BURNT = 25
+    """Cards were burnt, or a round was opened."""
 
 
 class IdentityFlag(IntFlag, boundary=KEEP):
@@ -330,8 +447,12 @@ _BOOTREASON = {member.value: member for member in BootReason}
 _BACK = {member.value: member for member in Back}
 _SHUFFLERSTATE = {member.value: member for member in ShufflerState}
 _SHOESTATE = {member.value: member for member in ShoeState}
+_HALF = {member.value: member for member in Half}
 _PLACE = {member.value: member for member in Place}
 _VERDICT = {member.value: member for member in Verdict}
+_METHOD = {member.value: member for member in Method}
+_PART = {member.value: member for member in Part}
+_CALIBRATION = {member.value: member for member in Calibration}
 _REMOVEREASON = {member.value: member for member in RemoveReason}
 _VOIDREASON = {member.value: member for member in VoidReason}
 _FAULT = {member.value: member for member in Fault}
@@ -1890,6 +2011,285 @@ class Trace(Query[TraceIs]):
 (_set_trace_0,) = setters(Trace)
 
 
+_pack_set_game_0 = Struct("<B").pack
+_unpack_set_game_0 = Struct("<B").unpack_from
+_pack_set_game_1 = Struct("<BBB").pack
+_unpack_set_game_1 = Struct("<BBB").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class SetGame(Command[Done]):
+    """Tells the machine which game it serves; kept until it is told another."""
+
+    ID = 0x47
+    NAME = "set_game"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_FLOOR
+
+    name: str
+    """Name of the rule set, for display and record (1..24 bytes of UTF-8)."""
+    method: Method
+    """How cards are dealt; it decides how long a deck may be used."""
+    decks: int
+    """Decks of 52 that make one deck, or batch, of this game (1..8)."""
+    stack_cards: int
+    """Cards in a stack (1..13)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        name = self.name
+        method = self.method
+        decks = self.decks
+        stack_cards = self.stack_cards
+        try:
+            if (
+                type(name) is str
+                and 1 <= len(name_utf8 := name.encode()) <= 24
+                and type(method) is Method
+                and type(decks) is int
+                and 1 <= decks <= 8
+                and type(stack_cards) is int
+                and 1 <= stack_cards <= 13
+            ):
+                return (
+                    _pack_set_game_0(len(name_utf8))
+                    + name_utf8
+                    + _pack_set_game_1(method, decks, stack_cards)
+                )
+        except (StructError, UnicodeError):
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (size_of_name,) = _unpack_set_game_0(data)
+            end_of_name = 1 + size_of_name
+            name = str(data[1:end_of_name], "utf-8")
+            (method, decks, stack_cards) = _unpack_set_game_1(data, end_of_name)
+            method_member = _METHOD[method]
+        except (StructError, IndexError, KeyError, UnicodeError):
+            raise cls._refused(data) from None
+        if (
+            end_of_name + 3 != len(data)
+            or not 1 <= size_of_name <= 24
+            or not 1 <= decks <= 8
+            or not 1 <= stack_cards <= 13
+        ):
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_set_game_0(self, name)
+        _set_set_game_1(self, method_member)
+        _set_set_game_2(self, decks)
+        _set_set_game_3(self, stack_cards)
+        return self
+
+
+(_set_set_game_0, _set_set_game_1, _set_set_game_2, _set_set_game_3) = setters(SetGame)
+
+
+_pack_game_is_0 = Struct("<B").pack
+_unpack_game_is_0 = Struct("<B").unpack_from
+_pack_game_is_1 = Struct("<BBBB").pack
+_unpack_game_is_1 = Struct("<BBBB").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class GameIs(Answer):
+    """The game the machine serves."""
+
+    ID = 0x49
+    NAME = "game_is"
+    FROZEN = False
+
+    name: str
+    """Name of the rule set; empty until one was set (0..24 bytes of UTF-8)."""
+    method: Method
+    """How cards are dealt."""
+    decks: int
+    """Decks of 52 that make one deck, or batch (1..8)."""
+    stack_cards: int
+    """Cards in a stack (1..13)."""
+    one_deck: int
+    """1 if the floor chose one-deck play (0..1)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        name = self.name
+        method = self.method
+        decks = self.decks
+        stack_cards = self.stack_cards
+        one_deck = self.one_deck
+        try:
+            if (
+                type(name) is str
+                and len(name_utf8 := name.encode()) <= 24
+                and type(method) is Method
+                and type(decks) is int
+                and 1 <= decks <= 8
+                and type(stack_cards) is int
+                and 1 <= stack_cards <= 13
+                and type(one_deck) is int
+                and one_deck <= 1
+            ):
+                return (
+                    _pack_game_is_0(len(name_utf8))
+                    + name_utf8
+                    + _pack_game_is_1(method, decks, stack_cards, one_deck)
+                )
+        except (StructError, UnicodeError):
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (size_of_name,) = _unpack_game_is_0(data)
+            end_of_name = 1 + size_of_name
+            name = str(data[1:end_of_name], "utf-8")
+            (method, decks, stack_cards, one_deck) = _unpack_game_is_1(data, end_of_name)
+            method_member = _METHOD[method]
+        except (StructError, IndexError, KeyError, UnicodeError):
+            raise cls._refused(data) from None
+        if (
+            end_of_name + 4 != len(data)
+            or size_of_name > 24
+            or not 1 <= decks <= 8
+            or not 1 <= stack_cards <= 13
+            or one_deck > 1
+        ):
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_game_is_0(self, name)
+        _set_game_is_1(self, method_member)
+        _set_game_is_2(self, decks)
+        _set_game_is_3(self, stack_cards)
+        _set_game_is_4(self, one_deck)
+        return self
+
+
+(_set_game_is_0, _set_game_is_1, _set_game_is_2, _set_game_is_3, _set_game_is_4) = setters(GameIs)
+
+
+@dataclass(frozen=True, slots=True)
+class Game(Query[GameIs]):
+    """Asks which game the machine serves."""
+
+    ID = 0x48
+    NAME = "game"
+    FROZEN = False
+    ANSWER = GameIs
+    ROLES = _BY_ANY
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
+_pack_log_is = Struct("<IIB").pack
+_unpack_log_is = Struct("<IIB").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class LogIs(Answer):
+    """One row of the log, the first one from the number asked for on."""
+
+    ID = 0x4B
+    NAME = "log_is"
+    FROZEN = False
+
+    n: int
+    """Number of this row; 0 if there is none."""
+    newest: int
+    """Number of the newest row."""
+    row: bytes
+    """Head of the event, its id, clock quality and body, as they were reported (0..150 bytes)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        n = self.n
+        newest = self.newest
+        row = self.row
+        try:
+            if type(n) is int and type(newest) is int and type(row) is bytes and len(row) <= 150:
+                return _pack_log_is(n, newest, len(row)) + row
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (n, newest, size_of_row) = _unpack_log_is(data)
+            end_of_row = 9 + size_of_row
+            row = bytes(data[9:end_of_row])
+        except StructError:
+            raise cls._refused(data) from None
+        if end_of_row != len(data) or size_of_row > 150:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_log_is_0(self, n)
+        _set_log_is_1(self, newest)
+        _set_log_is_2(self, row)
+        return self
+
+
+(_set_log_is_0, _set_log_is_1, _set_log_is_2) = setters(LogIs)
+
+
+_pack_log = Struct("<I").pack
+_unpack_log = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Log(Query[LogIs]):
+    """Asks for one row of the log of the last events."""
+
+    ID = 0x4A
+    NAME = "log"
+    FROZEN = False
+    ANSWER = LogIs
+    ROLES = _BY_TABLE_DEALER_FLOOR_SERVICE_LAB
+
+    from_n: int
+    """The row wanted; the next one that is there is answered."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        from_n = self.from_n
+        try:
+            if type(from_n) is int:
+                return _pack_log(from_n)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (from_n,) = _unpack_log(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_log_0(self, from_n)
+        return self
+
+
+(_set_log_0,) = setters(Log)
+
+
 _pack_register_deck = Struct("<IBI").pack
 _unpack_register_deck = Struct("<IBI").unpack
 
@@ -2325,6 +2725,1346 @@ class ClearFault(Command[Done]):
 
 
 (_set_clear_fault_0,) = setters(ClearFault)
+
+
+_pack_close_bets = Struct("<I").pack
+_unpack_close_bets = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class CloseBets(Command[Done]):
+    """Says that no more bets are taken; only now may stacks be dealt."""
+
+    ID = 0x59
+    NAME = "close_bets"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_TABLE
+
+    round_id: int
+    """The round that is open (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        try:
+            if type(round_id) is int and round_id >= 1:
+                return _pack_close_bets(round_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id,) = _unpack_close_bets(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if round_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_close_bets_0(self, round_id)
+        return self
+
+
+(_set_close_bets_0,) = setters(CloseBets)
+
+
+_pack_play_one_deck = Struct("<B").pack
+_unpack_play_one_deck = Struct("<B").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class PlayOneDeck(Command[Done]):
+    """The floor chooses to go on with one deck, or with two again."""
+
+    ID = 0x5A
+    NAME = "play_one_deck"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_FLOOR
+
+    on: int
+    """1 for one deck, 0 for two (0..1)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        on = self.on
+        try:
+            if type(on) is int and on <= 1:
+                return _pack_play_one_deck(on)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (on,) = _unpack_play_one_deck(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if on > 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_play_one_deck_0(self, on)
+        return self
+
+
+(_set_play_one_deck_0,) = setters(PlayOneDeck)
+
+
+_pack_deliver_deck = Struct("<I").pack
+_unpack_deliver_deck = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverDeck(Command[Done]):
+    """Ejects the whole deck in the shoe, for a manual shoe, the hand, or a cut."""
+
+    ID = 0x5B
+    NAME = "deliver_deck"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_TABLE
+
+    deck_id: int
+    """The deck in the shoe (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        try:
+            if type(deck_id) is int and deck_id >= 1:
+                return _pack_deliver_deck(deck_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id,) = _unpack_deliver_deck(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if deck_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_deliver_deck_0(self, deck_id)
+        return self
+
+
+(_set_deliver_deck_0,) = setters(DeliverDeck)
+
+
+_pack_load_shoe = Struct("<I").pack
+_unpack_load_shoe = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class LoadShoe(Command[Done]):
+    """Says that a batch was cut and laid into the shoe by hand."""
+
+    ID = 0x5C
+    NAME = "load_shoe"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_FLOOR
+
+    deck_id: int
+    """The batch that was laid in (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        try:
+            if type(deck_id) is int and deck_id >= 1:
+                return _pack_load_shoe(deck_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id,) = _unpack_load_shoe(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if deck_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_load_shoe_0(self, deck_id)
+        return self
+
+
+(_set_load_shoe_0,) = setters(LoadShoe)
+
+
+_pack_burn_cards = Struct("<B").pack
+_unpack_burn_cards = Struct("<B").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class BurnCards(Command[Done]):
+    """Deals cards to be burnt, before the first round of a shoe."""
+
+    ID = 0x5D
+    NAME = "burn_cards"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_TABLE
+
+    cards: int
+    """How many (1..10)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        cards = self.cards
+        try:
+            if type(cards) is int and 1 <= cards <= 10:
+                return _pack_burn_cards(cards)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (cards,) = _unpack_burn_cards(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if not 1 <= cards <= 10:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_burn_cards_0(self, cards)
+        return self
+
+
+(_set_burn_cards_0,) = setters(BurnCards)
+
+
+_pack_draw_cards = Struct("<IBB").pack
+_unpack_draw_cards = Struct("<IBB").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class DrawCards(Command[Done]):
+    """Deals the next cards of a round that is dealt card by card."""
+
+    ID = 0x5E
+    NAME = "draw_cards"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_TABLE
+
+    round_id: int
+    """The round that is open (1..4294967295)."""
+    draw: int
+    """Which draw of the round, from 1; always the next one (1..17)."""
+    cards: int
+    """How many cards, dealt as one packet (1..13)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        draw = self.draw
+        cards = self.cards
+        try:
+            if (
+                type(round_id) is int
+                and round_id >= 1
+                and type(draw) is int
+                and 1 <= draw <= 17
+                and type(cards) is int
+                and 1 <= cards <= 13
+            ):
+                return _pack_draw_cards(round_id, draw, cards)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id, draw, cards) = _unpack_draw_cards(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if round_id < 1 or not 1 <= draw <= 17 or not 1 <= cards <= 13:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_draw_cards_0(self, round_id)
+        _set_draw_cards_1(self, draw)
+        _set_draw_cards_2(self, cards)
+        return self
+
+
+(_set_draw_cards_0, _set_draw_cards_1, _set_draw_cards_2) = setters(DrawCards)
+
+
+_pack_end_shoe = Struct("<I").pack
+_unpack_end_shoe = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class EndShoe(Command[Done]):
+    """Ends a shoe: what is left comes out and all of it is counted."""
+
+    ID = 0x5F
+    NAME = "end_shoe"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_TABLE
+
+    deck_id: int
+    """The batch in the shoe (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        try:
+            if type(deck_id) is int and deck_id >= 1:
+                return _pack_end_shoe(deck_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id,) = _unpack_end_shoe(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if deck_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_end_shoe_0(self, deck_id)
+        return self
+
+
+(_set_end_shoe_0,) = setters(EndShoe)
+
+
+_pack_simulate_round = Struct("<II").pack
+_unpack_simulate_round = Struct("<II").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateRound(Command[Done]):
+    """Opens a round without wagers."""
+
+    ID = 0x60
+    NAME = "simulate_round"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_FLOOR
+
+    round_id: int
+    """Number the host gives this round, higher than any before (1..4294967295)."""
+    deck_id: int
+    """The deck or batch the host expects in the shoe (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        deck_id = self.deck_id
+        try:
+            if type(round_id) is int and round_id >= 1 and type(deck_id) is int and deck_id >= 1:
+                return _pack_simulate_round(round_id, deck_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id, deck_id) = _unpack_simulate_round(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if round_id < 1 or deck_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_simulate_round_0(self, round_id)
+        _set_simulate_round_1(self, deck_id)
+        return self
+
+
+(_set_simulate_round_0, _set_simulate_round_1) = setters(SimulateRound)
+
+
+_pack_reveal_round = Struct("<I").pack
+_unpack_reveal_round = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class RevealRound(Command[Done]):
+    """Says that the round's hands lie open; from now on the faces read may be asked for."""
+
+    ID = 0x61
+    NAME = "reveal_round"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_TABLE
+
+    round_id: int
+    """The round that has ended (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        try:
+            if type(round_id) is int and round_id >= 1:
+                return _pack_reveal_round(round_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id,) = _unpack_reveal_round(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if round_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_reveal_round_0(self, round_id)
+        return self
+
+
+(_set_reveal_round_0,) = setters(RevealRound)
+
+
+_pack_faces_are = Struct("<IBB").pack
+_unpack_faces_are = Struct("<IBB").unpack_from
+_pack_faces_are_faces = [Struct("<%dB" % size).pack for size in range(14)]
+_unpack_faces_are_faces = [Struct("<%dB" % size).unpack_from for size in range(14)]
+
+
+@dataclass(frozen=True, slots=True)
+class FacesAre(Answer):
+    """The faces of one stack, in the order dealt."""
+
+    ID = 0x63
+    NAME = "faces_are"
+    FROZEN = False
+
+    round_id: int
+    """The round (1..4294967295)."""
+    stack: int
+    """Which stack, or draw, from 1 (1..17)."""
+    faces: tuple[int, ...]
+    """0 to 51 a card, by suit (SHDC) and rank from the ace; 255 if not read (0..13 numbers)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        stack = self.stack
+        faces = self.faces
+        try:
+            if (
+                type(round_id) is int
+                and round_id >= 1
+                and type(stack) is int
+                and 1 <= stack <= 17
+                and type(faces) is tuple
+                and len(faces) <= 13
+                and set(map(type, faces)) <= _ONLY_INT
+            ):
+                return (
+                    _pack_faces_are(round_id, stack, len(faces))
+                    + _pack_faces_are_faces[len(faces)](*faces)
+                )
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id, stack, size_of_faces) = _unpack_faces_are(data)
+            end_of_faces = 6 + 1 * size_of_faces
+            faces = _unpack_faces_are_faces[size_of_faces](data, 6)
+        except (StructError, IndexError):
+            raise cls._refused(data) from None
+        if end_of_faces != len(data) or round_id < 1 or not 1 <= stack <= 17 or size_of_faces > 13:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_faces_are_0(self, round_id)
+        _set_faces_are_1(self, stack)
+        _set_faces_are_2(self, faces)
+        return self
+
+
+(_set_faces_are_0, _set_faces_are_1, _set_faces_are_2) = setters(FacesAre)
+
+
+_pack_faces = Struct("<IB").pack
+_unpack_faces = Struct("<IB").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Faces(Query[FacesAre]):
+    """Asks for the faces the exit reader saw in one stack."""
+
+    ID = 0x62
+    NAME = "faces"
+    FROZEN = False
+    ANSWER = FacesAre
+    ROLES = _BY_TABLE_DEALER_FLOOR_SERVICE_LAB
+
+    round_id: int
+    """The round that was revealed (1..4294967295)."""
+    stack: int
+    """Which stack, or draw, from 1 (1..17)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        stack = self.stack
+        try:
+            if type(round_id) is int and round_id >= 1 and type(stack) is int and 1 <= stack <= 17:
+                return _pack_faces(round_id, stack)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id, stack) = _unpack_faces(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if round_id < 1 or not 1 <= stack <= 17:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_faces_0(self, round_id)
+        _set_faces_1(self, stack)
+        return self
+
+
+(_set_faces_0, _set_faces_1) = setters(Faces)
+
+
+_pack_decks_are_0 = Struct("<B").pack
+_unpack_decks_are_0 = Struct("<B").unpack_from
+_pack_decks_are_ids = [Struct("<%dI" % size).pack for size in range(3)]
+_unpack_decks_are_ids = [Struct("<%dI" % size).unpack_from for size in range(3)]
+_pack_decks_are_backs = [Struct("<%dB" % size).pack for size in range(3)]
+_unpack_decks_are_backs = [Struct("<%dB" % size).unpack_from for size in range(3)]
+_pack_decks_are_left_s = [Struct("<%di" % size).pack for size in range(3)]
+_unpack_decks_are_left_s = [Struct("<%di" % size).unpack_from for size in range(3)]
+_pack_decks_are_3 = Struct("<I").pack
+_unpack_decks_are_3 = Struct("<I").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class DecksAre(Answer):
+    """The decks in use."""
+
+    ID = 0x65
+    NAME = "decks_are"
+    FROZEN = False
+
+    ids: tuple[int, ...]
+    """Their numbers (0..2 numbers)."""
+    backs: tuple[int, ...]
+    """Numbers of Back, in the same order (0..2 numbers)."""
+    left_s: tuple[int, ...]
+    """How long each may still be used; 0 while the time is unknown (s, 0..2 numbers)."""
+    last_played: int
+    """The deck of the newest round; 0 for none."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        ids = self.ids
+        backs = self.backs
+        left_s = self.left_s
+        last_played = self.last_played
+        try:
+            if (
+                type(ids) is tuple
+                and len(ids) <= 2
+                and set(map(type, ids)) <= _ONLY_INT
+                and min(ids, default=1) >= 1
+                and type(backs) is tuple
+                and len(backs) <= 2
+                and set(map(type, backs)) <= _ONLY_INT
+                and type(left_s) is tuple
+                and len(left_s) <= 2
+                and set(map(type, left_s)) <= _ONLY_INT
+                and type(last_played) is int
+            ):
+                return (
+                    _pack_decks_are_0(len(ids))
+                    + _pack_decks_are_ids[len(ids)](*ids)
+                    + bytes((len(backs),))
+                    + _pack_decks_are_backs[len(backs)](*backs)
+                    + bytes((len(left_s),))
+                    + _pack_decks_are_left_s[len(left_s)](*left_s)
+                    + _pack_decks_are_3(last_played)
+                )
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (size_of_ids,) = _unpack_decks_are_0(data)
+            end_of_ids = 1 + 4 * size_of_ids
+            ids = _unpack_decks_are_ids[size_of_ids](data, 1)
+            size_of_backs = data[end_of_ids]
+            end_of_backs = end_of_ids + 1 + 1 * size_of_backs
+            backs = _unpack_decks_are_backs[size_of_backs](data, end_of_ids + 1)
+            size_of_left_s = data[end_of_backs]
+            end_of_left_s = end_of_backs + 1 + 4 * size_of_left_s
+            left_s = _unpack_decks_are_left_s[size_of_left_s](data, end_of_backs + 1)
+            (last_played,) = _unpack_decks_are_3(data, end_of_left_s)
+        except (StructError, IndexError):
+            raise cls._refused(data) from None
+        if (
+            end_of_left_s + 4 != len(data)
+            or size_of_ids > 2
+            or not min(ids, default=1) >= 1
+            or size_of_backs > 2
+            or size_of_left_s > 2
+        ):
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_decks_are_0(self, ids)
+        _set_decks_are_1(self, backs)
+        _set_decks_are_2(self, left_s)
+        _set_decks_are_3(self, last_played)
+        return self
+
+
+(_set_decks_are_0, _set_decks_are_1, _set_decks_are_2, _set_decks_are_3) = setters(DecksAre)
+
+
+@dataclass(frozen=True, slots=True)
+class Decks(Query[DecksAre]):
+    """Asks which decks are registered."""
+
+    ID = 0x64
+    NAME = "decks"
+    FROZEN = False
+    ANSWER = DecksAre
+    ROLES = _BY_ANY
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
+_pack_whereabouts_are = Struct("<IHBB").pack
+_unpack_whereabouts_are = Struct("<IHBB").unpack_from
+_pack_whereabouts_are_cards = [Struct("<%dH" % size).pack for size in range(8)]
+_unpack_whereabouts_are_cards = [Struct("<%dH" % size).unpack_from for size in range(8)]
+
+
+@dataclass(frozen=True, slots=True)
+class WhereaboutsAre(Answer):
+    """Where the cards of a deck are, as far as it is known."""
+
+    ID = 0x67
+    NAME = "whereabouts_are"
+    FROZEN = False
+
+    deck_id: int
+    """The deck (1..4294967295)."""
+    expected: int
+    """Cards it must have (cards, 1..418)."""
+    proved: int
+    """1 if independent counts agree that all are there (0..1)."""
+    cards: tuple[int, ...]
+    """In tray, path, chamber, store, shoe, exit tray, hands; 65535 if unknown (cards, 7..7 numbers)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        expected = self.expected
+        proved = self.proved
+        cards = self.cards
+        try:
+            if (
+                type(deck_id) is int
+                and deck_id >= 1
+                and type(expected) is int
+                and 1 <= expected <= 418
+                and type(proved) is int
+                and proved <= 1
+                and type(cards) is tuple
+                and 7 <= len(cards) <= 7
+                and set(map(type, cards)) <= _ONLY_INT
+            ):
+                return (
+                    _pack_whereabouts_are(deck_id, expected, proved, len(cards))
+                    + _pack_whereabouts_are_cards[len(cards)](*cards)
+                )
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id, expected, proved, size_of_cards) = _unpack_whereabouts_are(data)
+            end_of_cards = 8 + 2 * size_of_cards
+            cards = _unpack_whereabouts_are_cards[size_of_cards](data, 8)
+        except (StructError, IndexError):
+            raise cls._refused(data) from None
+        if (
+            end_of_cards != len(data)
+            or deck_id < 1
+            or not 1 <= expected <= 418
+            or proved > 1
+            or not 7 <= size_of_cards <= 7
+        ):
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_whereabouts_are_0(self, deck_id)
+        _set_whereabouts_are_1(self, expected)
+        _set_whereabouts_are_2(self, proved)
+        _set_whereabouts_are_3(self, cards)
+        return self
+
+
+(
+    _set_whereabouts_are_0, _set_whereabouts_are_1, _set_whereabouts_are_2, _set_whereabouts_are_3,
+) = setters(WhereaboutsAre)
+
+
+_pack_whereabouts = Struct("<I").pack
+_unpack_whereabouts = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts(Query[WhereaboutsAre]):
+    """Asks where the cards of a deck are."""
+
+    ID = 0x66
+    NAME = "whereabouts"
+    FROZEN = False
+    ANSWER = WhereaboutsAre
+    ROLES = _BY_ANY
+
+    deck_id: int
+    """The deck (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        try:
+            if type(deck_id) is int and deck_id >= 1:
+                return _pack_whereabouts(deck_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id,) = _unpack_whereabouts(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if deck_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_whereabouts_0(self, deck_id)
+        return self
+
+
+(_set_whereabouts_0,) = setters(Whereabouts)
+
+
+_pack_last_round_is = Struct("<IIBBH").pack
+_unpack_last_round_is = Struct("<IIBBH").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class LastRoundIs(Answer):
+    """The newest round."""
+
+    ID = 0x69
+    NAME = "last_round_is"
+    FROZEN = False
+
+    round_id: int
+    """Its number; 0 if there was none."""
+    deck_id: int
+    """Its deck."""
+    verdict: int
+    """Number of its Verdict; 0 if it has none."""
+    void: int
+    """Number of its VoidReason; 0 if it is not void."""
+    count: int
+    """Cards counted in it (cards)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        deck_id = self.deck_id
+        verdict = self.verdict
+        void = self.void
+        count = self.count
+        try:
+            if (
+                type(round_id) is int
+                and type(deck_id) is int
+                and type(verdict) is int
+                and type(void) is int
+                and type(count) is int
+            ):
+                return _pack_last_round_is(round_id, deck_id, verdict, void, count)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id, deck_id, verdict, void, count) = _unpack_last_round_is(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_last_round_is_0(self, round_id)
+        _set_last_round_is_1(self, deck_id)
+        _set_last_round_is_2(self, verdict)
+        _set_last_round_is_3(self, void)
+        _set_last_round_is_4(self, count)
+        return self
+
+
+(
+    _set_last_round_is_0, _set_last_round_is_1, _set_last_round_is_2, _set_last_round_is_3,
+    _set_last_round_is_4,
+) = setters(LastRoundIs)
+
+
+@dataclass(frozen=True, slots=True)
+class LastRound(Query[LastRoundIs]):
+    """Asks how the newest round ended; also after a power cut."""
+
+    ID = 0x68
+    NAME = "last_round"
+    FROZEN = False
+    ANSWER = LastRoundIs
+    ROLES = _BY_ANY
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class MarkOutOfOrder(Command[Done]):
+    """Takes the machine out of use until service has acted."""
+
+    ID = 0x70
+    NAME = "mark_out_of_order"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_FLOOR_SERVICE
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnToService(Command[Done]):
+    """Service has acted: the machine tests itself and may be used again."""
+
+    ID = 0x71
+    NAME = "return_to_service"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_SERVICE
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
+_pack_service_mode = Struct("<B").pack
+_unpack_service_mode = Struct("<B").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceMode(Command[Done]):
+    """Begins or ends service: live sensors, jogging, calibration."""
+
+    ID = 0x72
+    NAME = "service_mode"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_SERVICE
+
+    on: int
+    """1 begins, 0 ends (0..1)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        on = self.on
+        try:
+            if type(on) is int and on <= 1:
+                return _pack_service_mode(on)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (on,) = _unpack_service_mode(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if on > 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_service_mode_0(self, on)
+        return self
+
+
+(_set_service_mode_0,) = setters(ServiceMode)
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTest(Command[Done]):
+    """Has both halves test themselves."""
+
+    ID = 0x73
+    NAME = "self_test"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_FLOOR_SERVICE
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
+_pack_jog = Struct("<Bi").pack
+_unpack_jog = Struct("<Bi").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Jog(Command[Done]):
+    """Moves one part, in service."""
+
+    ID = 0x74
+    NAME = "jog"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_SERVICE
+
+    part: Part
+    """What to move."""
+    amount: int
+    """Ms of a roller, negative for back; um of the elevator; 0 or 1 else (-200000..200000)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        part = self.part
+        amount = self.amount
+        try:
+            if type(part) is Part and type(amount) is int and -200000 <= amount <= 200000:
+                return _pack_jog(part, amount)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (part, amount) = _unpack_jog(data)
+            part_member = _PART[part]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if not -200000 <= amount <= 200000:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_jog_0(self, part_member)
+        _set_jog_1(self, amount)
+        return self
+
+
+(_set_jog_0, _set_jog_1) = setters(Jog)
+
+
+_pack_calibrate = Struct("<Bi").pack
+_unpack_calibrate = Struct("<Bi").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrate(Command[Done]):
+    """Sets one calibration, kept with its date."""
+
+    ID = 0x75
+    NAME = "calibrate"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_SERVICE
+
+    what: Calibration
+    """Which calibration."""
+    value: int
+    """Its new value (-10000..10000)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        what = self.what
+        value = self.value
+        try:
+            if type(what) is Calibration and type(value) is int and -10000 <= value <= 10000:
+                return _pack_calibrate(what, value)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (what, value) = _unpack_calibrate(data)
+            what_member = _CALIBRATION[what]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if not -10000 <= value <= 10000:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_calibrate_0(self, what_member)
+        _set_calibrate_1(self, value)
+        return self
+
+
+(_set_calibrate_0, _set_calibrate_1) = setters(Calibrate)
+
+
+_pack_calibration_is = Struct("<BiI").pack
+_unpack_calibration_is = Struct("<BiI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationIs(Answer):
+    """One calibration."""
+
+    ID = 0x77
+    NAME = "calibration_is"
+    FROZEN = False
+
+    what: Calibration
+    """Which calibration."""
+    value: int
+    """Its value (-10000..10000)."""
+    set_utc_s: int
+    """When it was set, UTC since 1970; 0 if never (s)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        what = self.what
+        value = self.value
+        set_utc_s = self.set_utc_s
+        try:
+            if (
+                type(what) is Calibration
+                and type(value) is int
+                and -10000 <= value <= 10000
+                and type(set_utc_s) is int
+            ):
+                return _pack_calibration_is(what, value, set_utc_s)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (what, value, set_utc_s) = _unpack_calibration_is(data)
+            what_member = _CALIBRATION[what]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if not -10000 <= value <= 10000:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_calibration_is_0(self, what_member)
+        _set_calibration_is_1(self, value)
+        _set_calibration_is_2(self, set_utc_s)
+        return self
+
+
+(_set_calibration_is_0, _set_calibration_is_1, _set_calibration_is_2) = setters(CalibrationIs)
+
+
+_pack_calibration = Struct("<B").pack
+_unpack_calibration = Struct("<B").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationQuery(Query[CalibrationIs]):
+    """Asks for one calibration."""
+
+    ID = 0x76
+    NAME = "calibration"
+    FROZEN = False
+    ANSWER = CalibrationIs
+    ROLES = _BY_ANY
+
+    what: Calibration
+    """Which calibration."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        what = self.what
+        try:
+            if type(what) is Calibration:
+                return _pack_calibration(what)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (what,) = _unpack_calibration(data)
+            what_member = _CALIBRATION[what]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_calibration_0(self, what_member)
+        return self
+
+
+(_set_calibration_0,) = setters(CalibrationQuery)
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyMachine(Command[Done]):
+    """Brings every card inside out through the exit."""
+
+    ID = 0x78
+    NAME = "empty_machine"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_FLOOR_SERVICE
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
+_pack_sensors_are = Struct("<IIB").pack
+_unpack_sensors_are = Struct("<IIB").unpack_from
+_pack_sensors_are_rollers_um = [Struct("<%di" % size).pack for size in range(4)]
+_unpack_sensors_are_rollers_um = [Struct("<%di" % size).unpack_from for size in range(4)]
+
+
+@dataclass(frozen=True, slots=True)
+class SensorsAre(Answer):
+    """What the sensors say."""
+
+    ID = 0x7A
+    NAME = "sensors_are"
+    FROZEN = False
+
+    levels: int
+    """Bit n is the level of sensor n of the hardware module."""
+    height_um: int
+    """The height read last (um, 0..200000)."""
+    rollers_um: tuple[int, ...]
+    """What the encoders of feed, insertion and deal roller say (um, 3..3 numbers)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        levels = self.levels
+        height_um = self.height_um
+        rollers_um = self.rollers_um
+        try:
+            if (
+                type(levels) is int
+                and type(height_um) is int
+                and height_um <= 200000
+                and type(rollers_um) is tuple
+                and 3 <= len(rollers_um) <= 3
+                and set(map(type, rollers_um)) <= _ONLY_INT
+            ):
+                return (
+                    _pack_sensors_are(levels, height_um, len(rollers_um))
+                    + _pack_sensors_are_rollers_um[len(rollers_um)](*rollers_um)
+                )
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (levels, height_um, size_of_rollers_um) = _unpack_sensors_are(data)
+            end_of_rollers_um = 9 + 4 * size_of_rollers_um
+            rollers_um = _unpack_sensors_are_rollers_um[size_of_rollers_um](data, 9)
+        except (StructError, IndexError):
+            raise cls._refused(data) from None
+        if end_of_rollers_um != len(data) or height_um > 200000 or not 3 <= size_of_rollers_um <= 3:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_sensors_are_0(self, levels)
+        _set_sensors_are_1(self, height_um)
+        _set_sensors_are_2(self, rollers_um)
+        return self
+
+
+(_set_sensors_are_0, _set_sensors_are_1, _set_sensors_are_2) = setters(SensorsAre)
+
+
+@dataclass(frozen=True, slots=True)
+class Sensors(Query[SensorsAre]):
+    """Asks what the sensors say at this moment."""
+
+    ID = 0x79
+    NAME = "sensors"
+    FROZEN = False
+    ANSWER = SensorsAre
+    ROLES = _BY_ANY
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
+_pack_wear_is = Struct("<B").pack
+_unpack_wear_is = Struct("<B").unpack_from
+_pack_wear_is_values = [Struct("<%dI" % size).pack for size in range(41)]
+_unpack_wear_is_values = [Struct("<%dI" % size).unpack_from for size in range(41)]
+
+
+@dataclass(frozen=True, slots=True)
+class WearIs(Answer):
+    """What the machine has counted of its own wear."""
+
+    ID = 0x7C
+    NAME = "wear_is"
+    FROZEN = False
+
+    values: tuple[int, ...]
+    """One number each, in the order of the table of wear (1..40 numbers)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        values = self.values
+        try:
+            if type(values) is tuple and 1 <= len(values) <= 40 and set(map(type, values)) <= _ONLY_INT:
+                return _pack_wear_is(len(values)) + _pack_wear_is_values[len(values)](*values)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (size_of_values,) = _unpack_wear_is(data)
+            end_of_values = 1 + 4 * size_of_values
+            values = _unpack_wear_is_values[size_of_values](data, 1)
+        except (StructError, IndexError):
+            raise cls._refused(data) from None
+        if end_of_values != len(data) or not 1 <= size_of_values <= 40:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_wear_is_0(self, values)
+        return self
+
+
+(_set_wear_is_0,) = setters(WearIs)
+
+
+@dataclass(frozen=True, slots=True)
+class Wear(Query[WearIs]):
+    """Asks what the machine has counted of its own wear."""
+
+    ID = 0x7B
+    NAME = "wear"
+    FROZEN = False
+    ANSWER = WearIs
+    ROLES = _BY_ANY
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
 
 
 _pack_booted = Struct("<B").pack
@@ -3141,6 +4881,643 @@ class FaultCleared(Event):
 (_set_fault_cleared_0,) = setters(FaultCleared)
 
 
+_pack_deck_hours = Struct("<II").pack
+_unpack_deck_hours = Struct("<II").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class DeckHours(Event):
+    """A deck comes to the end of its hours, or is past it."""
+
+    ID = 0x99
+    NAME = "deck_hours"
+    FROZEN = False
+
+    deck_id: int
+    """The deck (1..4294967295)."""
+    left_s: int
+    """How long it may still be used; 0 when its time is over (s, 0..86400)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        left_s = self.left_s
+        try:
+            if type(deck_id) is int and deck_id >= 1 and type(left_s) is int and left_s <= 86400:
+                return _pack_deck_hours(deck_id, left_s)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id, left_s) = _unpack_deck_hours(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if deck_id < 1 or left_s > 86400:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_deck_hours_0(self, deck_id)
+        _set_deck_hours_1(self, left_s)
+        return self
+
+
+(_set_deck_hours_0, _set_deck_hours_1) = setters(DeckHours)
+
+
+_pack_deck_removed = Struct("<IB").pack
+_unpack_deck_removed = Struct("<IB").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class DeckRemoved(Event):
+    """A deck has left the table for good."""
+
+    ID = 0x9A
+    NAME = "deck_removed"
+    FROZEN = False
+
+    deck_id: int
+    """The deck (1..4294967295)."""
+    reason: RemoveReason
+    """Why."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        reason = self.reason
+        try:
+            if type(deck_id) is int and deck_id >= 1 and type(reason) is RemoveReason:
+                return _pack_deck_removed(deck_id, reason)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id, reason) = _unpack_deck_removed(data)
+            reason_member = _REMOVEREASON[reason]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if deck_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_deck_removed_0(self, deck_id)
+        _set_deck_removed_1(self, reason_member)
+        return self
+
+
+(_set_deck_removed_0, _set_deck_removed_1) = setters(DeckRemoved)
+
+
+_pack_bets_closed = Struct("<I").pack
+_unpack_bets_closed = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class BetsClosed(Event):
+    """No more bets are taken in the round."""
+
+    ID = 0x9B
+    NAME = "bets_closed"
+    FROZEN = False
+
+    round_id: int
+    """The round that is open (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        try:
+            if type(round_id) is int and round_id >= 1:
+                return _pack_bets_closed(round_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id,) = _unpack_bets_closed(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if round_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_bets_closed_0(self, round_id)
+        return self
+
+
+(_set_bets_closed_0,) = setters(BetsClosed)
+
+
+_pack_deck_delivered = Struct("<IHH").pack
+_unpack_deck_delivered = Struct("<IHH").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class DeckDelivered(Event):
+    """A whole deck lies in the exit tray."""
+
+    ID = 0x9C
+    NAME = "deck_delivered"
+    FROZEN = False
+
+    deck_id: int
+    """The deck (1..4294967295)."""
+    count: int
+    """Cards counted (cards, 0..418)."""
+    expected: int
+    """Cards it must have (cards, 1..418)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        count = self.count
+        expected = self.expected
+        try:
+            if (
+                type(deck_id) is int
+                and deck_id >= 1
+                and type(count) is int
+                and count <= 418
+                and type(expected) is int
+                and 1 <= expected <= 418
+            ):
+                return _pack_deck_delivered(deck_id, count, expected)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id, count, expected) = _unpack_deck_delivered(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if deck_id < 1 or count > 418 or not 1 <= expected <= 418:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_deck_delivered_0(self, deck_id)
+        _set_deck_delivered_1(self, count)
+        _set_deck_delivered_2(self, expected)
+        return self
+
+
+(_set_deck_delivered_0, _set_deck_delivered_1, _set_deck_delivered_2) = setters(DeckDelivered)
+
+
+_pack_cards_drawn = Struct("<IBB").pack
+_unpack_cards_drawn = Struct("<IBB").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class CardsDrawn(Event):
+    """Cards of a round dealt card by card, or burnt ones, lie in the exit tray."""
+
+    ID = 0x9D
+    NAME = "cards_drawn"
+    FROZEN = False
+
+    round_id: int
+    """The round; 0 for burnt cards."""
+    draw: int
+    """Which draw of the round, from 1."""
+    cards: int
+    """Cards counted; a cover card is not one of them (cards)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        draw = self.draw
+        cards = self.cards
+        try:
+            if type(round_id) is int and type(draw) is int and type(cards) is int:
+                return _pack_cards_drawn(round_id, draw, cards)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id, draw, cards) = _unpack_cards_drawn(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_cards_drawn_0(self, round_id)
+        _set_cards_drawn_1(self, draw)
+        _set_cards_drawn_2(self, cards)
+        return self
+
+
+(_set_cards_drawn_0, _set_cards_drawn_1, _set_cards_drawn_2) = setters(CardsDrawn)
+
+
+_pack_cards_taken = Struct("<IB").pack
+_unpack_cards_taken = Struct("<IB").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class CardsTaken(Event):
+    """They were taken."""
+
+    ID = 0x9E
+    NAME = "cards_taken"
+    FROZEN = False
+
+    round_id: int
+    """The round; 0 for burnt cards."""
+    draw: int
+    """Which draw of the round, from 1."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        draw = self.draw
+        try:
+            if type(round_id) is int and type(draw) is int:
+                return _pack_cards_taken(round_id, draw)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id, draw) = _unpack_cards_taken(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_cards_taken_0(self, round_id)
+        _set_cards_taken_1(self, draw)
+        return self
+
+
+(_set_cards_taken_0, _set_cards_taken_1) = setters(CardsTaken)
+
+
+_pack_cover_card_seen = Struct("<I").pack
+_unpack_cover_card_seen = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class CoverCardSeen(Event):
+    """The cover card has come: the hand is finished and one more is dealt."""
+
+    ID = 0x9F
+    NAME = "cover_card_seen"
+    FROZEN = False
+
+    round_id: int
+    """The round in which it came; 0 between rounds."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        try:
+            if type(round_id) is int:
+                return _pack_cover_card_seen(round_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id,) = _unpack_cover_card_seen(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_cover_card_seen_0(self, round_id)
+        return self
+
+
+(_set_cover_card_seen_0,) = setters(CoverCardSeen)
+
+
+_pack_card_exposed = Struct("<I").pack
+_unpack_card_exposed = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class CardExposed(Event):
+    """A card came face up from a shoe that is dealt card by card."""
+
+    ID = 0xA0
+    NAME = "card_exposed"
+    FROZEN = False
+
+    round_id: int
+    """The round in which it came; 0 between rounds."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        try:
+            if type(round_id) is int:
+                return _pack_card_exposed(round_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id,) = _unpack_card_exposed(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_card_exposed_0(self, round_id)
+        return self
+
+
+(_set_card_exposed_0,) = setters(CardExposed)
+
+
+_pack_last_hand = Struct("<I").pack
+_unpack_last_hand = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class LastHand(Event):
+    """The round that was opened is the last of this shoe."""
+
+    ID = 0xA1
+    NAME = "last_hand"
+    FROZEN = False
+
+    round_id: int
+    """The round that was opened (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        try:
+            if type(round_id) is int and round_id >= 1:
+                return _pack_last_hand(round_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id,) = _unpack_last_hand(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if round_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_last_hand_0(self, round_id)
+        return self
+
+
+(_set_last_hand_0,) = setters(LastHand)
+
+
+_pack_shoe_ended = Struct("<IHH").pack
+_unpack_shoe_ended = Struct("<IHH").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class ShoeEnded(Event):
+    """A shoe was dealt out and its cards counted."""
+
+    ID = 0xA2
+    NAME = "shoe_ended"
+    FROZEN = False
+
+    deck_id: int
+    """The batch (1..4294967295)."""
+    count: int
+    """Cards counted from its first card to its last (cards)."""
+    expected: int
+    """Cards it must have (cards, 1..418)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        count = self.count
+        expected = self.expected
+        try:
+            if (
+                type(deck_id) is int
+                and deck_id >= 1
+                and type(count) is int
+                and type(expected) is int
+                and 1 <= expected <= 418
+            ):
+                return _pack_shoe_ended(deck_id, count, expected)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id, count, expected) = _unpack_shoe_ended(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if deck_id < 1 or not 1 <= expected <= 418:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_shoe_ended_0(self, deck_id)
+        _set_shoe_ended_1(self, count)
+        _set_shoe_ended_2(self, expected)
+        return self
+
+
+(_set_shoe_ended_0, _set_shoe_ended_1, _set_shoe_ended_2) = setters(ShoeEnded)
+
+
+_pack_out_of_order_changed = Struct("<B").pack
+_unpack_out_of_order_changed = Struct("<B").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfOrderChanged(Event):
+    """The machine was taken out of use, or given back to it."""
+
+    ID = 0xA3
+    NAME = "out_of_order_changed"
+    FROZEN = False
+
+    on: int
+    """1 if it is out of order (0..1)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        on = self.on
+        try:
+            if type(on) is int and on <= 1:
+                return _pack_out_of_order_changed(on)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (on,) = _unpack_out_of_order_changed(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if on > 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_out_of_order_changed_0(self, on)
+        return self
+
+
+(_set_out_of_order_changed_0,) = setters(OutOfOrderChanged)
+
+
+_pack_self_tested = Struct("<BB").pack
+_unpack_self_tested = Struct("<BB").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTested(Event):
+    """A half has tested itself."""
+
+    ID = 0xA4
+    NAME = "self_tested"
+    FROZEN = False
+
+    half: Half
+    """Which half."""
+    passed: int
+    """1 if all is sound (0..1)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        half = self.half
+        passed = self.passed
+        try:
+            if type(half) is Half and type(passed) is int and passed <= 1:
+                return _pack_self_tested(half, passed)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (half, passed) = _unpack_self_tested(data)
+            half_member = _HALF[half]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if passed > 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_self_tested_0(self, half_member)
+        _set_self_tested_1(self, passed)
+        return self
+
+
+(_set_self_tested_0, _set_self_tested_1) = setters(SelfTested)
+
+
+_pack_emptied = Struct("<H").pack
+_unpack_emptied = Struct("<H").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied(Event):
+    """Every card that was inside has come out."""
+
+    ID = 0xA5
+    NAME = "emptied"
+    FROZEN = False
+
+    cards: int
+    """Cards counted at the exit (cards)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        cards = self.cards
+        try:
+            if type(cards) is int:
+                return _pack_emptied(cards)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (cards,) = _unpack_emptied(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_emptied_0(self, cards)
+        return self
+
+
+(_set_emptied_0,) = setters(Emptied)
+
+
+_pack_retried = Struct("<BB").pack
+_unpack_retried = Struct("<BB").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Retried(Event):
+    """The shuffler half has helped itself: a card was backed up and drawn again."""
+
+    ID = 0xA6
+    NAME = "retried"
+    FROZEN = False
+
+    fault: Fault
+    """What had gone wrong."""
+    place: Place
+    """Where."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        fault = self.fault
+        place = self.place
+        try:
+            if type(fault) is Fault and type(place) is Place:
+                return _pack_retried(fault, place)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (fault, place) = _unpack_retried(data)
+            fault_member = _FAULT[fault]
+            place_member = _PLACE[place]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_retried_0(self, fault_member)
+        _set_retried_1(self, place_member)
+        return self
+
+
+(_set_retried_0, _set_retried_1) = setters(Retried)
+
+
 _pack_unknown_message = Struct("<B").pack
 _unpack_unknown_message = Struct("<B").unpack_from
 
@@ -3264,8 +5641,8 @@ class WrongRole(ErrorDetail):
 (_set_wrong_role_0,) = setters(WrongRole)
 
 
-_pack_wrong_state = Struct("<BI").pack
-_unpack_wrong_state = Struct("<BI").unpack_from
+_pack_wrong_state = Struct("<BIB").pack
+_unpack_wrong_state = Struct("<BIB").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -3281,14 +5658,17 @@ class WrongState(ErrorDetail):
     """Number of the state of the half concerned."""
     allowed: int
     """Bit n is set for each state n in which it would be allowed."""
+    half: int
+    """Number of the Half concerned."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         state = self.state
         allowed = self.allowed
+        half = self.half
         try:
-            if type(state) is int and type(allowed) is int:
-                return _pack_wrong_state(state, allowed)
+            if type(state) is int and type(allowed) is int and type(half) is int:
+                return _pack_wrong_state(state, allowed, half)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -3297,16 +5677,17 @@ class WrongState(ErrorDetail):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
-            (state, allowed) = _unpack_wrong_state(data)
+            (state, allowed, half) = _unpack_wrong_state(data)
         except StructError:
             raise cls._refused(data) from None
         self = _new(cls)
         _set_wrong_state_0(self, state)
         _set_wrong_state_1(self, allowed)
+        _set_wrong_state_2(self, half)
         return self
 
 
-(_set_wrong_state_0, _set_wrong_state_1) = setters(WrongState)
+(_set_wrong_state_0, _set_wrong_state_1, _set_wrong_state_2) = setters(WrongState)
 
 
 _pack_not_owner = Struct("<8s").pack
@@ -3797,6 +6178,47 @@ class MemoryFailed(ErrorDetail):
         return cls()
 
 
+_pack_not_allowed = Struct("<B").pack
+_unpack_not_allowed = Struct("<B").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class NotAllowed(ErrorDetail):
+    """The state would allow it, a rule does not; the reason says which."""
+
+    CODE = 21
+    NAME = "not_allowed"
+    MEANING = "The state would allow it, a rule does not; the reason says which."
+    REMEDY = "See the reason; nothing was done."
+
+    reason: int
+    """Number of Forbidden."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        reason = self.reason
+        try:
+            if type(reason) is int:
+                return _pack_not_allowed(reason)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
+        try:
+            (reason,) = _unpack_not_allowed(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_not_allowed_0(self, reason)
+        return self
+
+
+(_set_not_allowed_0,) = setters(NotAllowed)
+
+
 BY_ID: dict[int, type[Message]] = {
     0x01: Identify,
     0x02: Identity,
@@ -3828,6 +6250,11 @@ BY_ID: dict[int, type[Message]] = {
     0x44: CountersAre,
     0x45: Trace,
     0x46: TraceIs,
+    0x47: SetGame,
+    0x48: Game,
+    0x49: GameIs,
+    0x4A: Log,
+    0x4B: LogIs,
     0x50: RegisterDeck,
     0x51: RemoveDeck,
     0x52: Shuffle,
@@ -3837,6 +6264,36 @@ BY_ID: dict[int, type[Message]] = {
     0x56: EndRound,
     0x57: VoidRound,
     0x58: ClearFault,
+    0x59: CloseBets,
+    0x5A: PlayOneDeck,
+    0x5B: DeliverDeck,
+    0x5C: LoadShoe,
+    0x5D: BurnCards,
+    0x5E: DrawCards,
+    0x5F: EndShoe,
+    0x60: SimulateRound,
+    0x61: RevealRound,
+    0x62: Faces,
+    0x63: FacesAre,
+    0x64: Decks,
+    0x65: DecksAre,
+    0x66: Whereabouts,
+    0x67: WhereaboutsAre,
+    0x68: LastRound,
+    0x69: LastRoundIs,
+    0x70: MarkOutOfOrder,
+    0x71: ReturnToService,
+    0x72: ServiceMode,
+    0x73: SelfTest,
+    0x74: Jog,
+    0x75: Calibrate,
+    0x76: CalibrationQuery,
+    0x77: CalibrationIs,
+    0x78: EmptyMachine,
+    0x79: Sensors,
+    0x7A: SensorsAre,
+    0x7B: Wear,
+    0x7C: WearIs,
     0x80: Booted,
     0x81: ClockChanged,
     0x82: OwnerChanged,
@@ -3854,6 +6311,20 @@ BY_ID: dict[int, type[Message]] = {
     0x96: RoundVoided,
     0x97: FaultRaised,
     0x98: FaultCleared,
+    0x99: DeckHours,
+    0x9A: DeckRemoved,
+    0x9B: BetsClosed,
+    0x9C: DeckDelivered,
+    0x9D: CardsDrawn,
+    0x9E: CardsTaken,
+    0x9F: CoverCardSeen,
+    0xA0: CardExposed,
+    0xA1: LastHand,
+    0xA2: ShoeEnded,
+    0xA3: OutOfOrderChanged,
+    0xA4: SelfTested,
+    0xA5: Emptied,
+    0xA6: Retried,
 }
 """Every message by the number that stands for it on the wire."""
 
@@ -3881,5 +6352,6 @@ ERRORS_BY_CODE: dict[int, type[ErrorDetail]] = {
     18: NotSupported,
     19: DeviceFault,
     20: MemoryFailed,
+    21: NotAllowed,
 }
 """Every error by its code."""

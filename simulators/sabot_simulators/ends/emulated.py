@@ -20,11 +20,14 @@ from sabot_protocol.memory import Memory
 from sabot_simulators.ends.settings import Settings
 from sabot_simulators.mechanism.cards import Card, new_deck
 from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.view import view_of
 
 SIMULATOR = 0x0002
 TEST_RNG = 0x0004
 POWER = enum_number("BootReason", "power")
-SHOE_PLACES = tuple(enum_number("Place", name) for name in ("pusher", "shoe", "deal", "exit", "exit_tray"))
+STACK_WAITING = enum_number("ShoeState", "stack_waiting")
+STUB_WAITING = enum_number("ShoeState", "stub_waiting")
+A_MOMENT_US = 1000
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,64 +44,65 @@ class EmulatedDevice(Executor):
         self.memory = Memory()
         self.stacks_dispensed: list[tuple[int, int]] = []
         """The truth about stacks: (round, stack) for each that was really dealt, over all boots."""
-        self.reported = 0
-        """Events made, over all boots."""
+        self.boots = 0
+        """How often it was switched on; ports of an earlier boot are dead."""
         # one each, so that a frame sent again or a height read once more does not change the next shuffle
         self._random = _random(settings.seed, "mechanism")
         self._draws = _random(settings.seed, "shuffles")
         self._wire = _random(settings.seed, "wire")
         self.machine = Machine(self._random, settings.faults)
         self.machine.on_edge = self._note
+        self.machine.on_power_cut = self._power_cut
         self._edges: list[tuple[int, int, int]] = []
-        self.ports: list[DevicePort] = []
+        self._power_lost = False
+        self._now_ms = now_ms
         self.people = People(self) if settings.dealer else None
-        self._boot(now_ms, POWER)
+        self._boot()
 
-    def _boot(self, now_ms: int, reason: int) -> None:
+    def _boot(self) -> None:
         settings = self.settings
         flags = SIMULATOR if settings.seed is None else SIMULATOR | TEST_RNG
         identity = Identity(settings.serial, "Sabot simulator", "0.1.0", flags)
-        self.core = Core(self.machine, self._draws.randrange, self._report, self._utc_s)
+        self._edges = []
+        self.boots += 1
+        self.core = Core(self.machine, self.memory, self._draws.randrange, self._report, self._utc_s)
         self.end = DeviceEnd(
             identity,
             self.memory,
             self,
             self._wire.randbytes,
-            now_ms,
-            reason,
+            self._now_ms,
+            POWER,
             event_capacity=settings.events_kept,
         )
-        self.reported += 1
+        self.core.start(self.now_us & ticks.MASK)
 
-    # -- cables ---------------------------------------------------------------------------------
+    # -- cables and power -----------------------------------------------------------------------
 
     def plug(self) -> DevicePort:
         """Another cable."""
-        port = DevicePort(self.end)
-        self.ports.append(port)
-        return port
+        return DevicePort(self.end)
 
     def unplug(self, port: DevicePort) -> None:
         """A cable is pulled."""
-        if port in self.ports:
-            self.ports.remove(port)
-        port.close()
+        if port.device is self.end:
+            port.close()
 
-    def reboot(self, now_ms: int, reason: int = POWER) -> None:
-        """The power fails and comes back; cables stay where they are, ports must be plugged anew.
+    def tick(self, now_ms: int) -> None:
+        """The wire's time."""
+        self._now_ms = now_ms
+        self.end.tick(now_ms)
 
-        The core keeps nothing over a power cut yet, so the machine is emptied meanwhile and its decks are
-        taken away.
-        """
-        self.ports.clear()
-        settings, happened = self.settings, self.machine.faults.happened
-        now_us = self.now_us
-        self.machine = Machine(self._random, tuple(each for each in settings.faults if each not in happened))
-        self.machine.agenda.now_us = now_us
-        self.machine.on_edge = self._note
-        self._edges = []
-        self.people = People(self) if settings.dealer else None
-        self._boot(now_ms, reason)
+    def reboot(self, now_ms: int) -> None:
+        """The power fails and comes back; cables stay where they are, ports must be plugged anew."""
+        self._now_ms = now_ms
+        self.machine.power_off()
+        self.machine.power_on()
+        self._boot()
+
+    def _power_cut(self) -> None:
+        """A planned cut: the machine is off already; it is switched on again at the next step."""
+        self._power_lost = True
 
     # -- the core, as the wire asks for it ------------------------------------------------------
 
@@ -108,24 +112,21 @@ class EmulatedDevice(Executor):
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Put a command to the core, with a person at hand who has prepared what it needs."""
-        if name == "locate":
-            self._report("located", values[0])
-            return ()
-        if self.people is None:
+        people = self.people
+        if people is None:
             return self.core.execute(name, values, caller)
-        self.people.before(name, values)
-        self._deliver()
+        if people.before(name, values):
+            self.settle()
         try:
             answer = self.core.execute(name, values, caller)
         except Refusal:
-            self.people.refused(name)
+            people.refused()
             raise
-        self.people.after(name, values)
+        people.after(name, values)
         return answer
 
     def _report(self, name: str, *values: "Value") -> None:
         self.end.emit(name, *values)
-        self.reported += 1
         if name == "stack_dispensed":
             self.stacks_dispensed.append((values[0], values[1]))
         if self.people is not None:
@@ -145,40 +146,51 @@ class EmulatedDevice(Executor):
     def _note(self, sensor: int, level: int, at_us: int) -> None:
         self._edges.append((sensor, level, at_us & ticks.MASK))
 
-    def _deliver(self) -> None:
-        edges, self._edges = self._edges, []
-        for sensor, level, at_us in edges:
-            self.core.edge(sensor, level, at_us, self.now_us & ticks.MASK)
-
     def settle(self) -> int | None:
-        """Do everything that is due now; when something is due next (virtual us), or None."""
+        """Do everything that is due now; when the firmware is due next (virtual us), or None."""
+        if self._power_lost:
+            self._power_lost = False
+            self.machine.power_on()
+            self._boot()
         while True:
-            self._deliver()
-            due = self.core.step(self.now_us & ticks.MASK)
+            edges, self._edges = self._edges, []
+            now_us = self.now_us & ticks.MASK
+            for sensor, level, at_us in edges:
+                self.core.edge(sensor, level, at_us, now_us)
+            due = self.core.step(now_us)
             if not self._edges:
-                break
-        next_us = self.machine.agenda.next_us()
-        if due is not None and (next_us is None or self.now_us + due < next_us):
-            next_us = self.now_us + due
-        return next_us
+                return None if due is None else self.now_us + due
+
+    def next_us(self) -> int | None:
+        """When anything happens next, or None."""
+        due, next_us = self.settle(), self.machine.agenda.next_us()
+        if due is None or (next_us is not None and next_us < due):
+            return next_us
+        return due
 
     def advance(self, to_us: int, steps: int) -> bool:
         """Let virtual time pass up to a moment, in at most so many steps; whether it got there."""
+        agenda = self.machine.agenda
         for _ in range(steps):
-            next_us = self.settle()
-            if next_us is None or next_us > to_us:
-                self.machine.agenda.advance(to_us)
+            due = self.settle()
+            agenda.run(to_us if due is None else min(due, to_us))
+            if agenda.now_us >= to_us:
+                self.settle()
                 return True
-            self.machine.agenda.advance(max(next_us, self.now_us))
         return False
 
     def run(self, steps: int) -> bool:
-        """Let as much virtual time pass as there is work for; whether there is more."""
+        """Let as much virtual time pass as there is work for; whether there is more.
+
+        A machine at rest stands still in time: what it waits for then is the hours of its decks, which the
+        wire's clock counts.
+        """
+        agenda = self.machine.agenda
         for _ in range(steps):
-            next_us = self.settle()
-            if next_us is None:
+            due = self.settle()
+            if agenda.next_us() is None and self.core.still():
                 return False
-            self.machine.agenda.advance(max(next_us, self.now_us))
+            agenda.run(due)
         return True
 
 
@@ -192,81 +204,89 @@ class People:
 
     def __init__(self, device: EmulatedDevice) -> None:
         self._device = device
-        self._decks: dict[int, list[Card]] = {}  # by back: cards in somebody's hands
+        self._new: dict[int, list[Card]] = {}  # by deck id: decks not yet fed
         self._backs: dict[int, int] = {}  # by deck id
-        self._loaded: int | None = None  # the back just put into the tray
+        self._loaded: list[Card] = []  # just put into the tray
+        self._round = 0
         self.hands: dict[int, list[list[str]]] = {}
         """What lay in each stack, by round: the dealer sees it when the cards are turned over."""
 
-    def before(self, name: str, values: "Values") -> None:
-        """The host is about to ask for something."""
+    def before(self, name: str, values: "Values") -> bool:
+        """The host is about to ask for something; whether anybody did anything for it."""
         machine = self._device.machine
-        if name == "shuffle":
-            back = self._backs.get(values[0], 0)
-            cards = self._decks.get(back, [])
-            if cards and not machine.tray:
-                self._decks[back] = []
-                self._loaded = back
-                machine.load(cards)
+        if name != "shuffle" or machine.tray:
+            return False
+        deck_id = values[0]
+        back = self._backs.get(deck_id)
+        in_hand = [card for card in machine.handed_out if card.back == back]
+        cards = self._new.pop(deck_id, None) or in_hand
+        if not cards:
+            return False
+        for card in cards:
+            card.face_up = False
+        self._loaded = cards
+        machine.load(cards)
+        return True
 
-    def refused(self, name: str) -> None:
+    def refused(self) -> None:
         """It was refused: what was prepared is taken back."""
-        machine = self._device.machine
-        if name == "shuffle" and self._loaded is not None:
-            self._decks[self._loaded], machine.tray = machine.tray, []
-            machine.load([])
-        self._loaded = None
+        if self._loaded:
+            self._loaded = []
+            self._device.machine.take_tray()
 
     def after(self, name: str, values: "Values") -> None:
         """It was accepted."""
-        self._loaded = None
+        self._loaded = []
+        machine = self._device.machine
         if name == "register_deck":
             deck_id, back, _ = values
+            gone = [card for card in machine.handed_out if card.back == back]  # of the deck it replaces
+            machine.removed += gone
+            machine.handed_out = [card for card in machine.handed_out if card.back != back]
             self._backs[deck_id] = back
-            self._decks[back] = new_deck(back, self._device.machine.random)
+            self._new[deck_id] = new_deck(back, machine.random)
         elif name == "open_round":
-            self.hands[values[0]] = []
+            self._round = values[0]
+            self.hands[self._round] = []
 
     def heard(self, name: str, values: "tuple[Value, ...]") -> None:
         """The machine reports something; whoever it concerns does it in a moment."""
-        if name == "stack_dispensed":
-            self._soon(lambda _: self._take_stack(values[0]))
-        elif name == "round_ended":
-            self._soon(lambda _: self._collect())
+        if name == "shoe_changed" and values[0] in (STACK_WAITING, STUB_WAITING):
+            self._soon(self._take, int(values[0]))
         elif name == "fault_raised":
-            door = hardware.SHOE_DOOR if values[1] in SHOE_PLACES else hardware.SHUFFLER_DOOR
-            self._soon(lambda _: self._clear(door))
+            self._soon(self._look, int(values[0]))
 
-    def _soon(self, action: "Callable[[int], None]") -> None:
-        agenda = self._device.machine.agenda
-        agenda.at(agenda.now_us + self._device.settings.dealer_ms * 1000, action)
+    def _soon(self, action: "Callable[[int], None]", argument: int) -> None:
+        self._device.machine.agenda.after(self._device.settings.dealer_ms * 1000, action, argument)
 
-    def _take_stack(self, round_id: int) -> None:
-        taken = self._device.machine.take_exit()
-        if taken:
-            self.hands.setdefault(round_id, []).append([card.name for card in taken])
-
-    def _collect(self) -> None:
-        """Stub and hands go together again."""
+    def _take(self, waiting: int) -> None:
         machine = self._device.machine
-        machine.take_exit()
-        self._sort(machine.handed_out)
-        machine.handed_out = []
-
-    def _sort(self, cards: list[Card]) -> None:
-        for card in cards:
-            self._decks.setdefault(card.back, []).append(card)
-
-    def _clear(self, door: int) -> None:
-        """Open the door, take every card out, close it again."""
-        machine = self._device.machine
-        machine.open_door(door)
-        taken = machine.empty_by_hand(door)
-        machine.close_door(door)
-        if door == hardware.SHOE_DOOR:
-            self._collect()  # the round is void: the hands come back too
+        if self._device.core.status()[1] != waiting:
             return
-        machine.handed_out = [card for card in machine.handed_out if card not in taken]
-        self._sort(taken + machine.tray)
-        machine.tray = []
-        machine.load([])
+        taken = machine.take_exit()
+        if waiting == STACK_WAITING and taken:
+            self.hands.setdefault(self._round, []).append([card.name for card in taken])
+        if not taken:
+            self._soon(self._take, waiting)
+
+    def _look(self, fault: int) -> None:
+        """Something has stopped: mend it, open the door, take every card out, close it again."""
+        view = view_of(self._device.core)
+        agenda, machine = self._device.machine.agenda, self._device.machine
+        for door, found in (
+            (hardware.SHOE_DOOR, view.shoe_fault),
+            (hardware.SHUFFLER_DOOR, view.shuffler_fault),
+        ):
+            if found == fault:
+                machine.repair()
+                machine.open_door(door)
+                agenda.after(A_MOMENT_US, self._empty, door)
+
+    def _empty(self, door: int) -> None:
+        machine = self._device.machine
+        if machine.level(door):
+            return  # somebody closed it meanwhile
+        machine.empty_by_hand(door)
+        if door == hardware.SHUFFLER_DOOR:
+            machine.take_tray()
+        machine.agenda.after(A_MOMENT_US, machine.close_door, door)

@@ -72,6 +72,7 @@ class Served:
         self._rate = clock_rate
         self._began = time.monotonic()  # for the mechanism
         self._began_us = device.now_us
+        self._boots = device.boots
         self._cables: dict[Cable, DevicePort] = {}
         self._listeners: list[Listener] = []
         self._calls: list[tuple[Future[object], Callable[[], object]]] = []
@@ -166,6 +167,11 @@ class Served:
 
     def _reboot(self) -> None:
         self.device.reboot(self.now_ms())
+        self._replug()
+
+    def _replug(self) -> None:
+        """The device has been switched off and on: its ports are new, the cables are not."""
+        self._boots = self.device.boots
         for cable in self._cables:
             self._cables[cable] = self.device.plug()
 
@@ -203,8 +209,10 @@ class Served:
                 continue
             if data:
                 port.receive(data, now)
-        self.device.end.tick(now)
+        self.device.tick(now)
         busy, wait = self._pass_time()
+        if self.device.boots != self._boots:
+            self._replug()
         for cable, port in self._cables.items():
             out = port.poll(now)
             if out:
@@ -223,7 +231,7 @@ class Served:
         to_us = self._began_us + int((time.monotonic() - self._began) * 1e6 * speed)
         if not device.advance(max(to_us, device.now_us), STEPS_AT_ONCE):
             return True, 0.0
-        next_us = device.settle()
+        next_us = device.next_us()
         if next_us is None:
             return False, MAX_WAIT_S
         return False, min(max(next_us - to_us, 0) / 1e6 / speed, MAX_WAIT_S)

@@ -1,12 +1,17 @@
 """Cards as things: which one it is, what its back looks like, how thick it is, which way up it lies."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from random import Random
 
 from sabot_firmware import figures, hardware
 
 RANKS = "A23456789TJQK"
 SUITS = "SHDC"
+
+_back_of = attrgetter("back")
+_thickness_of = attrgetter("thickness_um")
 
 
 @dataclass(eq=False, slots=True)
@@ -18,6 +23,7 @@ class Card:
     back: int
     """What a colour reader sees of it face down: RED, BLUE or COVER."""
     thickness_um: int
+    """What it adds to the height of a stack; a bent card adds more than it is thick."""
     face_up: bool = False
     bent: bool = False
 
@@ -31,6 +37,16 @@ class Card:
         """What a colour reader sees of it as it lies."""
         return hardware.FACE if self.face_up else self.back
 
+    @property
+    def face(self) -> int:
+        """What a card reader sees of it as it lies: its number, or NO_FACE."""
+        return hardware.NO_FACE if self.face_up or self.number < 0 else self.number
+
+    def bend(self, by_um: int) -> None:
+        """It no longer lies flat: it takes so much more height."""
+        self.bent = True
+        self.thickness_um += by_um
+
     def __repr__(self) -> str:
         return f"<{self.name} {('?', 'red', 'blue', '?', 'cover')[self.back]}>"
 
@@ -41,6 +57,22 @@ def new_deck(back: int, random: Random, cards: int = figures.DECK_CARDS) -> list
     return [Card(number % 52, back, round(random.gauss(mean, 2))) for number in range(cards)]
 
 
+def one_card(back: int, random: Random, number: int | None = None) -> Card:
+    """A single card of a back, any one if no number is given."""
+    number = random.randrange(figures.DECK_CARDS) if number is None else number
+    return Card(number, back, round(random.gauss(figures.CARD_THICKNESS_UM, 2)))
+
+
 def cover_card(random: Random) -> Card:
     """A cover card: thicker plastic of one colour."""
     return Card(-1, hardware.COVER, round(random.gauss(figures.CARD_THICKNESS_UM, 5)))
+
+
+def height_um(cards: Iterable[Card]) -> int:
+    """How high these cards lie."""
+    return sum(map(_thickness_of, cards))
+
+
+def count_backs(cards: Iterable[Card], back: int) -> int:
+    """How many of these cards have this back."""
+    return list(map(_back_of, cards)).count(back)

@@ -2,20 +2,33 @@
 
 import heapq
 from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Agenda:
-    """Things to happen at given times. Ties happen in the order they were put down."""
+    """Things to happen at given times. Ties happen in the order they were put down.
+
+    Nothing is ever taken off: whoever changes his mind sees for himself, when the time comes, that what he
+    had put down no longer holds.
+    """
 
     def __init__(self) -> None:
         self.now_us = 0
-        self._queue: list[tuple[int, int, Callable[[int], None], int]] = []
+        self._queue: list[tuple[int, int, Callable[[Any], None], Any]] = []
         self._order = 0
+        self.noticed = False
+        """Set by whoever reports something to the firmware; ``run`` stops there."""
 
-    def at(self, time_us: int, action: Callable[[int], None], argument: int = 0) -> None:
+    def at(self, time_us: int, action: Callable[[T], None], argument: T) -> None:
         """Call ``action(argument)`` at a time, which must not lie in the past."""
         self._order += 1
         heapq.heappush(self._queue, (time_us, self._order, action, argument))
+
+    def after(self, wait_us: int, action: Callable[[T], None], argument: T) -> None:
+        """Call ``action(argument)`` after a time."""
+        self.at(self.now_us + wait_us, action, argument)
 
     def next_us(self) -> int | None:
         """When the next thing happens, or None."""
@@ -24,7 +37,30 @@ class Agenda:
     def advance(self, to_us: int) -> None:
         """Let everything happen up to and including a time."""
         queue = self._queue
+        pop = heapq.heappop
         while queue and queue[0][0] <= to_us:
-            self.now_us, _, action, argument = heapq.heappop(queue)
+            self.now_us, _, action, argument = pop(queue)
             action(argument)
         self.now_us = to_us
+
+    def run(self, until_us: int | None) -> bool:
+        """Let things happen until one is noticed, at most to a time; False if nothing is left to happen.
+
+        What nobody could notice needs no step of the firmware: this is the quick way through it.
+        """
+        queue = self._queue
+        pop = heapq.heappop
+        self.noticed = False
+        while queue and (until_us is None or queue[0][0] <= until_us):
+            self.now_us, _, action, argument = pop(queue)
+            action(argument)
+            if self.noticed:
+                now_us = self.now_us
+                while queue and queue[0][0] == now_us:  # what happens at the same time is noticed with it
+                    _, _, action, argument = pop(queue)
+                    action(argument)
+                return True
+        if until_us is None:
+            return False
+        self.now_us = until_us
+        return True

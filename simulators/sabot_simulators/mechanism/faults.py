@@ -1,92 +1,229 @@
-"""What can go wrong in the mechanism, by name.
+"""What can go wrong, by name, and when.
 
-A fault is planned as ``NAME[@PLACE][:CARD]``, the same in tests and on a command line:
-``double_feed@tray:17`` is the 17th card drawn from the tray bringing the next one along;
-``stuck@insertion:3`` is the third card stopping there. Without a card it is the first one that comes;
-without a place, the first of the table.
+A fault is planned as ``NAME[@PLACE][:CARD | ~PROBABILITY | +SECONDS]``, the same in tests and on a command
+line: ``double_feed@tray:17`` is the 17th card drawn from the tray bringing the next one along;
+``misfeed@shoe~0.01`` is one occasion in a hundred, again and again; ``door_opened@shoe+30`` is half a minute
+after the machine was switched on. Without any of them it is the first occasion; without a place, the first
+of the table. Cards are counted from 1 since the machine was made, at the place or on its way there: what is
+planned for a card that offers no occasion happens at the next one that does.
 """
 
+import re
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from sabot_firmware import figures
+from sabot_simulators.mechanism.events import Agenda
+
+EDGE_SENSORS = ("entry", "insertion", "exit")
+PRESENCE_SENSORS = ("tray", "chamber", "store", "shoe", "exit_tray")
 
 # Each kind: what happens, and where it can (the first place is meant if none is given).
 KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    # Cards on their way
     "misfeed": ("the roller draws no card until it has been started anew twice", ("tray", "shoe")),
     "double_feed": ("the next card comes along, a little behind", ("tray", "shoe")),
     "aligned_double": ("the next card comes along, exactly under it", ("tray", "shoe")),
     "slip": ("the card moves at half the roller's speed", ("tray", "shoe")),
+    "snag": (
+        "the card catches and comes free when its roller is backed up once",
+        ("entry", "insertion", "chamber"),
+    ),
     "stuck": ("the card stops and goes no further", ("entry", "insertion", "chamber", "deal", "exit")),
-    "grip_slip": ("the gripper takes one card too many", ("chamber",)),
-    "lost_steps": ("the elevator is a card's thickness lower than its steps say, from then on", ("chamber",)),
-    "dead_sensor": ("the sensor says the same for ever", ("entry", "insertion", "exit")),
-    "stall": ("the roller does not turn", ("feed", "insert", "deal")),
+    # Cards as they are
+    "bent_card": ("a card lies up to its thickness too high, and may snag", ("tray", "shoe")),
+    "missing_card": ("a card is taken away unseen", ("tray", "store", "shoe")),
+    "extra_card": ("a card of the same back is added unseen", ("tray", "store", "shoe")),
+    "other_deck_card": ("a card is exchanged for one of the other deck", ("tray", "store", "shoe")),
+    "face_up_card": ("a card lies face up", ("tray", "store", "shoe")),
+    "cover_card": ("a cover card was left in the stack", ("tray",)),
+    "duplicate_card": ("a second copy of a card follows it", ("tray",)),
+    # Sensors and switches
+    "dirty_sensor": ("the sensor reads covered for 60 ms with nothing there", EDGE_SENSORS),
+    "dead_sensor": ("the sensor says the same for ever", EDGE_SENSORS + PRESENCE_SENSORS),
+    "chattering_sensor": (
+        "every edge bounces several times within 1 ms, from then on",
+        EDGE_SENSORS + PRESENCE_SENSORS,
+    ),
+    "missed_switch": (
+        "the switch does not say that the move has arrived, from then on",
+        ("elevator", "gripper", "shelf", "pusher"),
+    ),
+    # Movers
+    "lost_steps": ("the elevator is a card's thickness lower than its steps say, until homed", ("chamber",)),
+    "grip_slip": ("the gripper takes one card too many or too few", ("chamber",)),
+    "motor_stall": (
+        "the roller stands still, from then on; its driver says so after 20 ms",
+        ("feed", "insert", "deal"),
+    ),
+    # People
+    "door_opened": ("somebody opens the door and leaves it open", ("shuffler", "shoe")),
+    "stack_not_taken": ("nobody takes the stack when it is time to", ("exit_tray",)),
+    "stack_taken_early": ("a hand takes what has landed, whatever is to come", ("exit_tray",)),
+    "hand_in_exit": ("a hand lays the cards taken last, or any card, into the exit tray", ("exit_tray",)),
+    # The board
+    "over_temperature": ("a motor is too warm for a minute", ("controller",)),
+    "brown_out": ("the supply is low for 200 ms", ("controller",)),
+    "power_cut": ("the power fails", ("controller",)),
+    "torn_record": ("a record was only half written", ("controller",)),
+    "corrupted_record": ("a record is not what was written", ("controller",)),
+    "wrong_clock": ("the clock is wrong", ("controller",)),
+    "unknown_clock": ("the clock does not know the time", ("controller",)),
 }
 
-# Where a card's leading edge is when it sticks at a place.
+# These happen to memory and clock, which belong to whoever runs the firmware.
+RUNNERS_KINDS = ("torn_record", "corrupted_record", "wrong_clock", "unknown_clock")
+
+# Where a card's leading edge is when it catches at a place.
 STUCK_AT_UM = {
     "entry": figures.ENTRY_UM + 20_000,
     "insertion": figures.INSERTION_UM + 40_000,
-    "chamber": figures.INSERTED_UM - 10_000,
+    "chamber": figures.INSERTED_UM - 19_000,  # past the insertion sensor, still held by its roller
     "deal": figures.EXIT_UM - 10_000,
     "exit": figures.EXIT_UM + 40_000,
 }
-SOURCES = {"entry": "tray", "insertion": "tray", "chamber": "tray", "deal": "shoe", "exit": "shoe"}
+ON_THE_WAY = {"tray": ("entry", "insertion", "chamber"), "shoe": ("deal", "exit")}
+# Whose cards are counted for a place.
+COUNTED_AT = {
+    **dict.fromkeys(("tray", "entry", "insertion", "feed", "shuffler"), ("tray",)),
+    **dict.fromkeys(("chamber", "insert", "elevator", "gripper", "shelf", "store"), ("chamber",)),
+    **dict.fromkeys(("shoe", "deal", "exit", "pusher"), ("shoe",)),
+    "exit_tray": ("exit_tray",),
+    "controller": ("tray", "shoe"),
+}
 MISFED_TURNS = 2  # how often the roller must be started anew
 OVERHANG_UM = (8_000, 40_000)
 
+_TEXT = re.compile(r"(?P<kind>[^@:~+]*)(?:@(?P<place>[^@:~+]*))?(?:(?P<mark>[:~+])(?P<value>.*))?")
+
 
 class UnknownFault(ValueError):
-    """A fault that is not in the table; the text says which ones are."""
+    """A fault that is not in the table or not well written; the text says what there is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One planned fault."""
+    """One planned fault: at the first occasion, or at a card, by chance, or from a time on."""
 
     kind: str
     place: str
     card: int | None = None
+    probability: float | None = None
+    seconds: float | None = None
 
     @classmethod
     def parse(cls, text: str) -> "Fault":
-        """Read ``NAME[@PLACE][:CARD]``."""
-        head, _, number = text.partition(":")
-        kind, _, place = head.partition("@")
+        """Read ``NAME[@PLACE][:CARD | ~PROBABILITY | +SECONDS]``."""
+        found = _TEXT.fullmatch(text)
+        if found is None:
+            raise UnknownFault(f"'{text}' is not written as NAME[@PLACE][:CARD | ~PROBABILITY | +SECONDS]")
+        kind, place, mark, value = found["kind"], found["place"], found["mark"], found["value"]
         if kind not in KINDS:
             raise UnknownFault(f"no fault is called '{kind}'; there are {', '.join(sorted(KINDS))}")
         places = KINDS[kind][1]
-        if place and place not in places:
+        if place is None:
+            place = places[0]
+        elif place not in places:
             raise UnknownFault(f"'{kind}' cannot happen at '{place}', only at {', '.join(places)}")
-        if number and (not number.isdecimal() or number == "0"):
-            raise UnknownFault(f"'{number}' is not the number of a card, counted from 1")
-        return cls(kind, place or places[0], int(number) if number else None)
+        if mark == ":":
+            if not value.isdecimal() or int(value) == 0:
+                raise UnknownFault(f"'{value}' is not the number of a card, counted from 1")
+            return cls(kind, place, card=int(value))
+        if mark == "~":
+            probability = _number(value)
+            if probability is None or not 0 < probability <= 1:
+                raise UnknownFault(f"'{value}' is not a probability above 0 and up to 1")
+            return cls(kind, place, probability=probability)
+        if mark == "+":
+            seconds = _number(value)
+            if seconds is None or not 0 <= seconds < 1e9:
+                raise UnknownFault(f"'{value}' is not a time in seconds")
+            return cls(kind, place, seconds=seconds)
+        return cls(kind, place)
 
     def __str__(self) -> str:
-        return f"{self.kind}@{self.place}" + (f":{self.card}" if self.card else "")
+        text = f"{self.kind}@{self.place}"
+        if self.card is not None:
+            return f"{text}:{self.card}"
+        if self.probability is not None:
+            return f"{text}~{_shortest(self.probability)}"
+        if self.seconds is not None:
+            return f"{text}+{_shortest(self.seconds)}"
+        return text
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _shortest(number: float) -> str:
+    return repr(float(number)).removesuffix(".0")
+
+
+class Happened(NamedTuple):
+    """A fault that has happened, and when."""
+
+    fault: Fault
+    at_us: int
+
+    @property
+    def kind(self) -> str:
+        """Its name."""
+        return self.fault.kind
+
+    @property
+    def place(self) -> str:
+        """Where it happened."""
+        return self.fault.place
 
 
 class Plan:
-    """The faults of one run, each of which happens once."""
+    """The faults of one run. Each happens once, except those that happen by chance."""
 
-    def __init__(self, faults: tuple[Fault, ...], random: Random) -> None:
-        self._waiting = list(faults)
-        self.random = random
-        self.happened: list[Fault] = []
+    def __init__(self, agenda: Agenda, random: Random) -> None:
+        self.armed = False
+        """Whether any fault has ever been planned: where not, nobody need ask."""
+        self.happened: list[Happened] = []
+        self.cards = {"tray": 0, "chamber": 0, "shoe": 0, "exit_tray": 0}
+        """Cards drawn from the tray, come into the chamber, drawn from the shoe, landed in the exit tray."""
+        self._waiting: dict[tuple[str, str], list[Fault]] = {}
+        self._agenda = agenda
+        self._random = random
 
-    def strikes(self, kind: str, place: str, card: int) -> bool:
-        """Whether this fault happens to the so-and-so-many-th card here and now; it is used up then."""
-        for fault in self._waiting:
-            if fault.kind == kind and fault.place == place and fault.card in (None, card):
-                self._waiting.remove(fault)
-                self.happened.append(fault)
-                return True
-        return False
+    def add(self, fault: Fault) -> None:
+        """Plan one more."""
+        self.armed = True
+        self._waiting.setdefault((fault.kind, fault.place), []).append(fault)
 
-    def stuck_place(self, source: str, card: int) -> str | None:
-        """Where a card that comes from a source will stick, if anywhere."""
-        for place, comes_from in SOURCES.items():
-            if comes_from == source and self.strikes("stuck", place, card):
-                return place
+    def due(self, kind: str, place: str, card: int) -> Fault | None:
+        """The fault that this occasion, at the so-and-so-many-th card, brings about; it is used up then."""
+        waiting = self._waiting.get((kind, place), [])
+        for fault in waiting:
+            if fault.probability is not None:
+                if self._random.random() < fault.probability:
+                    return fault
+            elif fault.card is None or fault.card <= card:
+                waiting.remove(fault)
+                return fault
         return None
+
+    def due_at(self, kind: str, place: str, coming: int = 0) -> Fault | None:
+        """The same, at the card counted last at a place, or at one that is still coming."""
+        return self.due(kind, place, sum(self.cards[each] for each in COUNTED_AT[place]) + coming)
+
+    def note(self, fault: Fault) -> None:
+        """It happens now."""
+        self.happened.append(Happened(fault, self._agenda.now_us))
+
+    def strikes(self, kind: str, place: str, coming: int = 0) -> bool:
+        """Whether a fault happens here and now."""
+        if not self.armed:
+            return False
+        fault = self.due_at(kind, place, coming)
+        if fault is not None:
+            self.note(fault)
+        return fault is not None

@@ -2,16 +2,19 @@
 
 A body (a card, or several that stick together) is where its leading edge is. It moves with the foremost
 turning roller that holds it; what has left the last roller flies on to the end. Only moments at which
-something changes are looked at: an edge at a sensor, a roller that takes or lets go, the end.
+something changes are looked at: an edge at a sensor, another speed, room for the next card, the end.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 from sabot_firmware import figures
 from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.events import Agenda
+
+NEVER = -1
 
 
 @dataclass(slots=True)
@@ -20,18 +23,43 @@ class Roller:
 
     speed_um_ms: int
     direction: int = 0
+    stalled: bool = False
+    velocity_um_ms: int = 0
     travelled_um: int = 0
     since_us: int = 0
 
     def now_um(self, now_us: int) -> int:
         """How far its surface has gone by now."""
-        return self.travelled_um + self.direction * self.speed_um_ms * (now_us - self.since_us) // 1000
+        return self.travelled_um + self.velocity_um_ms * (now_us - self.since_us) // 1000
 
     def turn(self, direction: int, now_us: int) -> None:
-        """Change its direction."""
+        """Change its direction; a stalled one stands still all the same."""
         self.travelled_um = self.now_um(now_us)
         self.since_us = now_us
         self.direction = direction
+        self.velocity_um_ms = 0 if self.stalled else direction * self.speed_um_ms
+
+
+@dataclass(slots=True)
+class Course:
+    """The way of every body of one length: points on it, and stretches that begin at them."""
+
+    points: list[int]
+    """Where the leading edge is when something changes, from 0 to the end."""
+    held: list[list[Roller]]
+    """The rollers that hold the body along a stretch, the foremost first."""
+    covers: list[tuple[int, ...]]
+    """The sensors it covers along a stretch."""
+    edges: list[tuple[tuple[int, int], ...]]
+    """What changes at a point, going forward: a sensor, and 1 or -1."""
+    looks: list[bool]
+    """Whether something happens at a point whatever the rollers do."""
+    loose: int
+    """The first stretch along which no roller reaches it any more."""
+    gap: int
+    """The point that leaves room for the next card."""
+    stuck: int
+    """The stretch on which it sticks, past the last one if nowhere."""
 
 
 @dataclass(eq=False, slots=True)
@@ -43,9 +71,14 @@ class Body:
     lead_um: int
     since_us: int
     speed_um_ms: int = 0
-    plan: int = 0
     stuck_at_um: int | None = None
+    snagged: bool = False
+    """It comes free when a roller that holds it is backed up."""
     drag_percent: int = 100
+    course: Course = field(init=False)
+    stretch: int = 0
+    goal: int = 0
+    due_us: int = NEVER
 
     def lead_now(self, now_us: int) -> int:
         """Where its leading edge is by now."""
@@ -67,30 +100,31 @@ class Track:
     ) -> None:
         self._agenda = agenda
         self._rollers = rollers  # (roller, where it holds a card from)
+        self._first = rollers[0][0]
+        self._last = rollers[-1][0]
         self._sensors = sensors  # (sensor, where)
         self._end_um = end_um
         self._take = take
         self._deliver = deliver
         self._edge = edge
         self.bodies: list[Body] = []  # the foremost first
-        self._plans: dict[int, Body] = {}
-        self._points: dict[int, list[int]] = {}
-        self._last_plan = 0
-        self.covered = dict.fromkeys([sensor for sensor, _ in sensors], 0)
+        self._courses: dict[tuple[int, int | None], Course] = {}
+        self._covering = dict.fromkeys([sensor for sensor, _ in sensors], 0)  # how many bodies do
 
     def rollers_changed(self) -> None:
         """A roller of this track was told something: start or stop what it holds."""
         now = self._agenda.now_us
         for body in self.bodies:
-            self._settle(body, now)
-        self._start_next(now)
+            if body.stretch < body.course.loose:
+                self._settle(body, now)
+        self.draw()
 
     def cards(self) -> list[Card]:
         """All cards on the track, the foremost first."""
         return [card for body in self.bodies for card in body.cards]
 
     def at(self, sensor: int) -> Body | None:
-        """The body that covers a sensor, if any."""
+        """The foremost body that covers a sensor, if any."""
         now = self._agenda.now_us
         for own, where_um in self._sensors:
             if own == sensor:
@@ -103,117 +137,153 @@ class Track:
     def clear(self) -> list[Card]:
         """Take every card off the track by hand."""
         taken = self.cards()
-        self.bodies = []
-        self._plans = {}
-        self._look(self._agenda.now_us)
+        bodies, self.bodies = self.bodies, []
+        for body in bodies:
+            body.due_us = NEVER
+            stretch, _ = self._whereabouts(body, self._agenda.now_us)
+            for sensor in body.course.covers[stretch]:
+                self._cover(sensor, -1)
         return taken
+
+    def draw(self) -> None:
+        """The first roller draws the next card if it turns and the one before is a gap ahead."""
+        if self._first.velocity_um_ms <= 0:
+            return
+        now = self._agenda.now_us
+        if self.bodies:
+            last = self.bodies[-1]
+            if last.lead_now(now) < last.length_um + figures.GAP_UM:
+                return
+        body = self._take()
+        if body is not None:
+            body.course = self._course(body)
+            self.bodies.append(body)
+            self._go(body, 0, 0, now)
 
     # -- moving ---------------------------------------------------------------------------------
 
     def _settle(self, body: Body, now_us: int) -> None:
-        """Note where a body is, decide how fast it goes from here, and when something changes."""
-        body.lead_um = body.lead_now(now_us)
-        body.since_us = now_us
-        body.speed_um_ms = self._speed(body)
-        self._plans.pop(body.plan, None)
-        if body.speed_um_ms:
-            self._plan(body, now_us)
+        """A roller has changed: if that makes a difference to a body, let it go on anew from where it is."""
+        stretch, lead = self._whereabouts(body, now_us)
+        if body.snagged and stretch >= body.course.stuck and self._pull(body, stretch) < 0:
+            body.snagged, body.stuck_at_um = False, None
+            body.course = self._course(body)
+            stretch = bisect_right(body.course.points, lead) - 1
+        self._go(body, stretch, lead, now_us)
 
-    def _speed(self, body: Body) -> int:
-        lead = body.lead_um
-        if body.stuck_at_um is not None and lead >= body.stuck_at_um:
-            return 0
-        for roller, nip_um in reversed(self._rollers):
-            if nip_um <= lead < nip_um + body.length_um and roller.direction:
-                return roller.speed_um_ms * roller.direction * body.drag_percent // 100
-        last_nip_um = self._rollers[-1][1]
-        if lead >= last_nip_um + body.length_um:
-            return self._rollers[-1][0].speed_um_ms  # nothing holds it any more: it flies on
-        return 0
+    def _whereabouts(self, body: Body, now_us: int) -> tuple[int, int]:
+        """On which stretch a body is by now, and where; a point it is about to reach it has not reached."""
+        points, stretch, lead = body.course.points, body.stretch, body.lead_um
+        if body.speed_um_ms > 0:
+            lead = min(body.lead_now(now_us), points[body.goal] - 1)
+            while points[stretch + 1] <= lead:
+                stretch += 1
+        elif body.speed_um_ms:
+            lead = max(body.lead_now(now_us), points[body.goal])
+            while points[stretch] > lead:
+                stretch -= 1
+        return stretch, lead
 
-    def _plan(self, body: Body, now_us: int) -> None:
-        points = self._points_of(body)
-        lead, speed = body.lead_um, body.speed_um_ms
+    def _pull(self, body: Body, stretch: int) -> int:
+        """How fast a body is moved along a stretch, if nothing keeps it."""
+        for roller in body.course.held[stretch]:
+            if roller.direction:
+                speed = roller.velocity_um_ms
+                return speed if body.drag_percent == 100 else speed * body.drag_percent // 100
+        return self._last.speed_um_ms if stretch >= body.course.loose else 0  # nothing holds it: it flies on
+
+    def _go(self, body: Body, stretch: int, lead: int, now_us: int) -> None:
+        """From where a body is: how fast it goes, and when something changes for it."""
+        course = body.course
+        speed = self._pull(body, stretch) if stretch < course.stuck else 0
         if speed > 0:
-            at = bisect_right(points, lead)
-            if at == len(points):
-                return
-            wait = -(-(points[at] - lead) * 1000 // speed)
+            goal, looks = stretch + 1, course.looks
+            while not looks[goal] and self._pull(body, goal) == speed:
+                goal += 1
+            due_us = now_us - (lead - course.points[goal]) * 1000 // speed
+        elif speed and lead > 0:
+            goal, edges = stretch, course.edges
+            while goal and not edges[goal] and self._pull(body, goal - 1) == speed:
+                goal -= 1
+            to_um = course.points[goal] - 1 if goal else 0  # just behind it: a sensor there is free
+            due_us = now_us - (to_um - lead) * 1000 // -speed
         else:
-            at = bisect_left(points, lead) - 1
-            if at < 0:
-                return
-            wait = -(-(lead - points[at]) * 1000 // -speed)
-        self._last_plan += 1
-        body.plan = self._last_plan
-        self._plans[body.plan] = body
-        self._agenda.at(now_us + wait, self._reached, body.plan)
+            goal, speed, due_us = 0, 0, NEVER
+        if speed and speed == body.speed_um_ms and goal == body.goal:
+            return  # it is on its way there already
+        body.stretch, body.lead_um, body.since_us = stretch, lead, now_us
+        body.speed_um_ms, body.goal, body.due_us = speed, goal, due_us
+        if speed:
+            self._agenda.at(due_us, self._reached, body)
 
-    def _points_of(self, body: Body) -> list[int]:
-        """Where a body's leading edge is when something changes for it."""
-        key = body.length_um if body.stuck_at_um is None else -body.length_um * 1000 - body.stuck_at_um
-        points = self._points.get(key)
-        if points is None:
-            found = {0, body.length_um + figures.GAP_UM, self._end_um}
-            for _, where_um in self._sensors:
-                found |= {where_um, where_um + body.length_um}
-            for _, nip_um in self._rollers:
-                found |= {nip_um, nip_um + body.length_um}
-            if body.stuck_at_um is not None:
-                found.add(body.stuck_at_um)
-            points = self._points[key] = sorted(each for each in found if each <= self._end_um)
-        return points
-
-    def _reached(self, plan: int) -> None:
-        body = self._plans.pop(plan, None)
-        if body is None:
-            return  # something else has happened to it meanwhile
+    def _reached(self, body: Body) -> None:
         now = self._agenda.now_us
-        backwards = body.speed_um_ms < 0
-        # The wait was rounded up to a whole microsecond: put the body exactly onto its point.
-        points = self._points_of(body)
-        passed = body.lead_now(now)
-        if backwards:
-            lead = max(points[bisect_left(points, passed)] - 1, 0)  # just behind it: a sensor there is free
-        else:
-            lead = points[bisect_right(points, passed) - 1]
-        body.lead_um, body.since_us = lead, now
-        if lead >= self._end_um:
+        if body.due_us != now:
+            return  # something else has happened to it meanwhile
+        course, goal = body.course, body.goal
+        if body.speed_um_ms < 0:
+            if goal:
+                self._go(body, goal - 1, course.points[goal] - 1, now)
+            else:
+                self._go(body, 0, 0, now)
+            for sensor, change in course.edges[goal]:
+                self._cover(sensor, -change)
+        elif goal == len(course.points) - 1:
+            body.due_us = NEVER
             self.bodies.remove(body)
-            self._look(now)
+            for sensor in course.covers[goal - 1]:
+                self._cover(sensor, -1)
             self._deliver(body)
+            self.draw()
         else:
-            body.speed_um_ms = self._speed(body)
-            if body.speed_um_ms:
-                self._plan(body, now)
-            self._look(now)
-        if not backwards:
-            self._start_next(now)
+            self._go(body, goal, course.points[goal], now)
+            for sensor, change in course.edges[goal]:
+                self._cover(sensor, change)
+            if goal == course.gap:
+                self.draw()
 
-    def _start_next(self, now_us: int) -> None:
-        """The first roller draws the next card once the one before is a gap ahead."""
-        first = self._rollers[0][0]
-        if first.direction <= 0:
-            return
-        if self.bodies:
-            last = self.bodies[-1]
-            if last.lead_now(now_us) < last.length_um + figures.GAP_UM:
-                return
-        body = self._take()
-        if body is not None:
-            body.since_us = now_us
-            self.bodies.append(body)
-            self._settle(body, now_us)
+    def _cover(self, sensor: int, change: int) -> None:
+        """One body more or less covers a sensor."""
+        covering = self._covering[sensor] = self._covering[sensor] + change
+        if covering == (change > 0):
+            self._edge(sensor, covering)
 
-    def _look(self, now_us: int) -> None:
-        """Report sensors whose level has changed."""
-        for sensor, where_um in self._sensors:
-            level = 0
-            for body in self.bodies:
-                lead = body.lead_now(now_us)
-                if lead - body.length_um < where_um <= lead:
-                    level = 1
-                    break
-            if level != self.covered[sensor]:
-                self.covered[sensor] = level
-                self._edge(sensor, level)
+    def _course(self, body: Body) -> Course:
+        key = body.length_um, body.stuck_at_um
+        course = self._courses.get(key)
+        if course is None:
+            course = self._courses[key] = self._lay(*key)
+        return course
+
+    def _lay(self, length_um: int, stuck_at_um: int | None) -> Course:
+        """The course of a body of a length that sticks somewhere or nowhere."""
+        loose_um = self._rollers[-1][1] + length_um
+        gap_um = length_um + figures.GAP_UM
+        found = {0, self._end_um, gap_um}
+        for _, where_um in self._sensors + self._rollers:
+            found |= {where_um, where_um + length_um}
+        stuck_um = NEVER if stuck_at_um is None else stuck_at_um
+        found.add(stuck_um)
+        points = sorted(each for each in found if 0 <= each <= self._end_um)
+        covers = [
+            tuple(sensor for sensor, where_um in self._sensors if where_um <= lead < where_um + length_um)
+            for lead in points
+        ]
+        edges: list[tuple[tuple[int, int], ...]] = [()]
+        for before, after in pairwise(covers):
+            freed = [(sensor, -1) for sensor in before if sensor not in after]
+            edges.append((*freed, *((sensor, 1) for sensor in after if sensor not in before)))
+        looked_at = {gap_um, stuck_um, self._end_um}
+        return Course(
+            points,
+            [
+                [roller for roller, nip_um in reversed(self._rollers) if nip_um <= lead < nip_um + length_um]
+                for lead in points
+            ],
+            covers,
+            edges,
+            [bool(edge) or point in looked_at for edge, point in zip(edges, points, strict=True)],
+            bisect_right(points, loose_um - 1),
+            points.index(gap_um) if gap_um in points else len(points),
+            points.index(stuck_um) if stuck_um in points else len(points),
+        )

@@ -1,0 +1,1 @@
+"""The boards the firmware runs on. Nothing outside this folder knows one."""

@@ -1,0 +1,467 @@
+"""A board on this computer: mechanism, chip and clock are another process, at the end of two pipes.
+
+    micropython -X heapsize=256k -m sabot_firmware.boards.joined
+
+It runs on CPython as well (``python -u -m ...``), for want of MicroPython.
+
+``sabot_simulators.joined`` is the other end. It gives the firmware what happens (an edge, a step of time, a
+command) and then serves it until that is done: an order is carried out the moment it comes, what the firmware
+reads is asked for and answered on the spot. So the firmware sees exactly what it would see with the mechanism
+in its own process, and time stands still while it thinks.
+
+A message is its kind, the length of its body (two bytes), and the body: fields by ``struct`` as ``FORMATS``
+has them, then perhaps bytes. Requests, answers and reports are names of the wire's schema with their values.
+Whether these are what the schema allows is looked at by the other end, which has memory to spare.
+"""
+
+import gc
+import io
+import struct
+import sys
+
+from sabot_firmware.core import Core
+from sabot_firmware.critical import CriticalMemory, Fram
+from sabot_firmware.hardware import Hardware
+from sabot_firmware.kept import RECORDS
+from sabot_protocol import ticks
+from sabot_protocol.codec import enum_number
+from sabot_protocol.errors import Refusal
+from sabot_protocol.executor import Caller
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import BinaryIO
+
+    from sabot_firmware.half import Half
+    from sabot_protocol.codec import Value
+    from sabot_protocol.device_end import DeviceEnd
+    from sabot_protocol.device_port import DevicePort
+
+# To the board: what happens. Each is followed by DONE, once everything that comes of it is done.
+START = 0x01  # the power has come
+EDGE = 0x02
+STEP = 0x03  # time goes on
+EXECUTE = 0x04  # a request of the wire, put to the core; ANSWERED or REFUSED comes before DONE
+PORT = 0x05  # bytes of the cable, if any, and what the device says: SAID comes before DONE
+HEAP = 0x06  # collect garbage: USED comes before DONE
+# To the board: what answers it
+NUMBER = 0x10
+DATA = 0x11
+NOTHING_THERE = 0x12  # the time is not known
+CHIP_FAILED = 0x13
+GO_ON = 0x14  # a report was heard
+VIEW = 0x15  # before that: what does the core believe? BELIEVED answers it
+
+# From the board: orders, which nobody answers
+RUN = 0x20
+ELEVATE = 0x21
+HOME = 0x22
+GRIP = 0x23
+SHELVE = 0x24
+PUSH = 0x25
+MEASURE = 0x26
+SHOW = 0x27
+LIGHT = 0x28
+# From the board: what it asks for; NUMBER or DATA answers it
+LEVEL = 0x30
+TRAVELLED = 0x31
+HEIGHT = 0x32
+COLOUR = 0x33
+FACE = 0x34
+DRAW = 0x35
+UTC = 0x36
+READ = 0x37
+WRITE = 0x38
+NOISE = 0x39
+# From the board: what comes of it
+REPORT = 0x40  # a name and values, as ANSWERED and REFUSED are
+DONE = 0x41
+ANSWERED = 0x42
+REFUSED = 0x43
+SAID = 0x44
+USED = 0x45
+BELIEVED = 0x46
+CRASHED = 0x47  # the firmware has failed; the traceback
+
+FORMATS = {
+    START: "<IIHB",  # now in us and in ms, cards a zone can hold, whether there is a cable
+    EDGE: "<BBII",  # sensor, level, when, now
+    STEP: "<I",  # now
+    EXECUTE: "<B8s",  # role, host; then the request
+    PORT: "<I",  # now in ms; then bytes
+    NUMBER: "<q",
+    RUN: "<Bb",  # roller, direction
+    ELEVATE: "<i",
+    GRIP: "<B",
+    SHELVE: "<B",
+    PUSH: "<B",
+    SHOW: "<B",  # length of the first line; then both
+    LIGHT: "<B",
+    LEVEL: "<B",
+    TRAVELLED: "<B",
+    COLOUR: "<B",
+    DRAW: "<I",
+    READ: "<IH",  # address, length
+    WRITE: "<I",  # address; then bytes
+    NOISE: "<H",
+    DONE: "<iBBB",  # microseconds until something is due or -1, shuffler, shoe, whether all is still
+    SAID: "<i",  # milliseconds until the port is due, or -1; then bytes
+    USED: "<III",  # bytes in use, most there ever were at a command or report, bytes of the heap
+    BELIEVED: "<BBBBIIIIHIIB",  # states and faults of shuffler and shoe, decks fed, stored and in the shoe,
+    # the open round and its stacks, the last round, the deck played last, emptying; then each deck as DECK
+}
+HEAD = "<BH"
+HEAD_SIZE = 3
+DECK = "<IBB7H"  # id, back, whether it is proved, and where its cards are
+
+# What a value is
+IS_INT = 1
+IS_TEXT = 2
+IS_BYTES = 3
+IS_LIST = 4
+
+SERIAL = b"JOINED01"
+SIMULATOR = 0x0002
+
+
+def pack_said(name: str, values: "Sequence[Value]") -> bytes:
+    """A name and its values: whole numbers, text, bytes and lists of such."""
+    return _pack(name) + b"".join([_pack(value) for value in values])
+
+
+def _pack(value: "Value") -> bytes:
+    if isinstance(value, int):
+        return struct.pack("<Bq", IS_INT, value)
+    if isinstance(value, (list, tuple)):
+        return struct.pack("<BH", IS_LIST, len(value)) + b"".join([_pack(each) for each in value])
+    kind = IS_TEXT if isinstance(value, str) else IS_BYTES
+    data = value.encode() if isinstance(value, str) else bytes(value)
+    return struct.pack("<BH", kind, len(data)) + data
+
+
+def unpack_said(data: bytes) -> "tuple[str, tuple[Value, ...]]":
+    """A name and its values from bytes."""
+    values = []
+    at = 0
+    while at < len(data):
+        value, at = _unpack(data, at)
+        values.append(value)
+    return values[0], tuple(values[1:])
+
+
+def _unpack(data: bytes, at: int) -> "tuple[Value, int]":
+    if data[at] == IS_INT:
+        return struct.unpack_from("<q", data, at + 1)[0], at + 9
+    kind, size = struct.unpack_from("<BH", data, at)
+    at += 3
+    if kind == IS_LIST:
+        values = []
+        for _ in range(size):
+            value, at = _unpack(data, at)
+            values.append(value)
+        return values, at
+    raw = data[at : at + size]
+    return raw.decode() if kind == IS_TEXT else raw, at + size
+
+
+class Ended(Exception):
+    """The other process has gone: so has the power."""
+
+
+class Pipe:
+    """Messages over two byte streams."""
+
+    def __init__(self, reads: "BinaryIO", writes: "BinaryIO") -> None:
+        self._reads = reads
+        self._writes = writes
+
+    def send(self, kind: int, fields: "tuple[Value, ...]" = (), data: "bytes | memoryview" = b"") -> None:
+        """One message."""
+        body = struct.pack(FORMATS[kind], *fields) if fields else b""
+        self._writes.write(struct.pack(HEAD, kind, len(body) + len(data)) + body + data)
+
+    def take(self) -> "tuple[int, bytes]":
+        """The next message: its kind and its body."""
+        head = self._reads.read(HEAD_SIZE)
+        if len(head) < HEAD_SIZE:
+            raise Ended
+        kind, size = struct.unpack(HEAD, head)
+        return kind, self._reads.read(size) if size else b""
+
+
+class JoinedHardware(Hardware):
+    """The mechanism at the other end: orders go out, and what is read is asked for."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+
+    def ask(self, kind: int, fields: "tuple[Value, ...]" = ()) -> int:
+        """A number from the other end."""
+        self._pipe.send(kind, fields)
+        said, body = self._pipe.take()
+        if said != NUMBER:
+            raise Ended
+        number: int = struct.unpack("<q", body)[0]
+        return number
+
+    def run(self, roller: int, direction: int) -> None:
+        """Turn a roller, or stop it."""
+        self._pipe.send(RUN, (roller, direction))
+
+    def travelled_um(self, roller: int) -> int:
+        """What a roller's encoder says."""
+        return self.ask(TRAVELLED, (roller,))
+
+    def elevate(self, position_um: int) -> None:
+        """Send the platform somewhere."""
+        self._pipe.send(ELEVATE, (position_um,))
+
+    def home(self) -> None:
+        """Send the platform down to its switch."""
+        self._pipe.send(HOME)
+
+    def grip(self, closed: bool) -> None:
+        """Close or open the gripper."""
+        self._pipe.send(GRIP, (1 if closed else 0,))
+
+    def shelve(self, down: bool) -> None:
+        """Carry the stack down to the shelf, or come back."""
+        self._pipe.send(SHELVE, (1 if down else 0,))
+
+    def push(self, forward: bool) -> None:
+        """Push the store's stack into the shoe, or draw back."""
+        self._pipe.send(PUSH, (1 if forward else 0,))
+
+    def measure(self) -> None:
+        """Read the height."""
+        self._pipe.send(MEASURE)
+
+    def height_um(self) -> int:
+        """The height read last."""
+        return self.ask(HEIGHT)
+
+    def colour(self, sensor: int) -> int:
+        """What a colour reader sees."""
+        return self.ask(COLOUR, (sensor,))
+
+    def face(self) -> int:
+        """What the card reader sees."""
+        return self.ask(FACE)
+
+    def level(self, sensor: int) -> int:
+        """What a sensor reads."""
+        return self.ask(LEVEL, (sensor,))
+
+    def show(self, first: str, second: str) -> None:
+        """Two lines on the display."""
+        line = first.encode()
+        self._pipe.send(SHOW, (len(line),), line + second.encode())
+
+    def light(self, colour: int) -> None:
+        """The lamp."""
+        self._pipe.send(LIGHT, (colour,))
+
+
+class JoinedFram(Fram):
+    """A chip at the other end: what it holds outlives this process."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+
+    def read(self, address: int, length: int) -> bytes:
+        """So many bytes from an address on."""
+        self._pipe.send(READ, (address, length))
+        return self._answer()
+
+    def write(self, address: int, data: "bytes | bytearray | memoryview") -> None:
+        """Write bytes from an address on."""
+        self._pipe.send(WRITE, (address,), bytes(data))
+        self._answer()
+
+    def _answer(self) -> bytes:
+        kind, body = self._pipe.take()
+        if kind == CHIP_FAILED:
+            raise OSError(body.decode())
+        if kind != DATA:
+            raise Ended
+        return body
+
+
+class Board:
+    """The firmware's core on this board, and what it is given."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+        self._hardware = JoinedHardware(pipe)
+        self._core: Core | None = None
+        self._end: DeviceEnd | None = None
+        self._port: DevicePort | None = None
+        self._now_ms = 0
+        self._most = 0  # bytes in use, the most there were
+
+    def serve(self) -> None:
+        """Do what the other end says until it is gone."""
+        while True:
+            kind, body = self._pipe.take()
+            due = -1
+            if kind == EDGE:
+                sensor, level, at_us, now_us = struct.unpack(FORMATS[EDGE], body)
+                self.core().edge(sensor, level, at_us, now_us)
+            elif kind == STEP:
+                left = self.core().step(struct.unpack(FORMATS[STEP], body)[0])
+                due = left if left is not None else -1
+            elif kind == EXECUTE:
+                self._execute(body)
+            elif kind == PORT:
+                self._carry(body)
+            elif kind == HEAP:
+                self._note_heap()
+                self._pipe.send(USED, self._heap())
+            elif kind == VIEW:
+                self._say_belief()
+                continue
+            else:
+                self._start(body)
+            core = self.core()
+            still = 1 if core.still() else 0
+            self._pipe.send(DONE, (due, core.shuffler.state, core.shoe.state, still))
+
+    def core(self) -> "Core":
+        """The core, which is there once the power has come."""
+        assert self._core is not None
+        return self._core
+
+    def _start(self, body: bytes) -> None:
+        """The power has come: the wire's end first, so that what the core reports is kept."""
+        now_us, self._now_ms, self._hardware.capacity, cable = struct.unpack(FORMATS[START], body)
+        memory = CriticalMemory(JoinedFram(self._pipe), RECORDS)
+        self._core = Core(self._hardware, memory, self._draw, self._report, self._utc_s)
+        if cable:
+            from sabot_protocol.device_end import DeviceEnd, Identity
+            from sabot_protocol.device_port import DevicePort
+
+            identity = Identity(SERIAL, "Sabot simulator", "0.1.0", SIMULATOR)
+            self._end = DeviceEnd(identity, memory, self._core, self._noise, self._now_ms)
+            self._port = DevicePort(self._end)
+        self._core.start(now_us)
+
+    def _execute(self, body: bytes) -> None:
+        self._note_heap()
+        role, host_id = struct.unpack_from(FORMATS[EXECUTE], body, 0)
+        name, values = unpack_said(body[9:])
+        try:
+            answer = self.core().execute(name, values, Caller(host_id, role, True))
+        except Refusal as refusal:
+            self._pipe.send(REFUSED, (), pack_said(refusal.error, refusal.values))
+        else:
+            self._pipe.send(ANSWERED, (), pack_said(name, answer))
+
+    def _carry(self, body: bytes) -> None:
+        """Bytes of the cable, and what the device says."""
+        assert self._port is not None
+        self._now_ms = struct.unpack_from(FORMATS[PORT], body, 0)[0]
+        if len(body) > 4:
+            self._port.receive(body[4:], self._now_ms)
+        said = self._port.poll(self._now_ms)
+        due = self._port.deadline()
+        left = max(ticks.diff(due, self._now_ms), 0) if due is not None else -1
+        self._pipe.send(SAID, (left,), said)
+
+    # -- what the core is given -----------------------------------------------------------------
+
+    def _report(self, name: str, *values: "Value") -> None:
+        """Tell the other end, and answer what it asks before it lets this go on."""
+        self._note_heap()
+        if self._end is not None:
+            self._end.emit(name, *values)
+        self._pipe.send(REPORT, (), pack_said(name, values))
+        kind, _ = self._pipe.take()
+        while kind == VIEW:
+            self._say_belief()
+            kind, _ = self._pipe.take()
+        if kind != GO_ON:
+            raise Ended
+
+    def _draw(self, bound: int) -> int:
+        return self._hardware.ask(DRAW, (bound,))
+
+    def _noise(self, length: int) -> bytes:
+        self._pipe.send(NOISE, (length,))
+        return self._pipe.take()[1]
+
+    def _utc_s(self) -> int | None:
+        if self._end is not None:
+            seconds, _, quality = self._end.utc()
+            if quality:
+                return seconds
+        self._pipe.send(UTC)
+        kind, body = self._pipe.take()
+        return struct.unpack("<q", body)[0] if kind == NUMBER else None
+
+    # -- what is asked of it --------------------------------------------------------------------
+
+    def _say_belief(self) -> None:
+        core = self.core()
+        kept, shuffler, shoe = core.kept, core.shuffler, core.shoe
+        decks = b""
+        for deck in kept.decks.in_use:
+            proved, cards = core.whereabouts(deck.deck_id)
+            decks += struct.pack(DECK, deck.deck_id, deck.back, 1 if proved else 0, *cards)
+        _, _, _, _, round_id, stacks = core.status()
+        fields = (
+            shuffler.state,
+            shoe.state,
+            _fault(shuffler),
+            _fault(shoe),
+            shuffler.feeding_deck,
+            shuffler.stored_deck,
+            shoe.deck,
+            round_id,
+            stacks,
+            kept.round_id,
+            kept.decks.last_played,
+            1 if core.service.emptying else 0,
+        )
+        self._pipe.send(BELIEVED, fields, decks)
+
+    def _note_heap(self) -> None:
+        gc.collect()
+        self._most = max(self._most, self._heap()[0])
+
+    def _heap(self) -> "tuple[int, int, int]":
+        if not hasattr(gc, "mem_alloc"):  # CPython
+            return 0, 0, 0
+        used: int = gc.mem_alloc()
+        free: int = gc.mem_free()  # type: ignore[attr-defined]
+        return used, self._most, used + free
+
+
+def _fault(half: "Half") -> int:
+    return enum_number("Fault", half.jam.cause) if half.jam is not None else 0
+
+
+def _traceback(error: Exception) -> str:
+    print_exception = getattr(sys, "print_exception", None)
+    if print_exception is None:  # CPython
+        return repr(error)
+    text = io.StringIO()
+    print_exception(error, text)
+    return text.getvalue()
+
+
+def main() -> int:
+    """Serve the other end; 1 if the firmware failed."""
+    pipe = Pipe(sys.stdin.buffer, sys.stdout.buffer)
+    try:
+        Board(pipe).serve()
+    except Ended:
+        return 0
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other end must hear of it
+        pipe.send(CRASHED, (), _traceback(error).encode())
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

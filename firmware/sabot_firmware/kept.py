@@ -1,0 +1,172 @@
+"""What the core must still know after a power cut, and its record in critical memory.
+
+The record is written before what depends on it happens: a round is on record before its first card moves, a
+half that holds cards is on record before the first of them enters. It is safe to be one step old.
+"""
+
+import struct
+
+from sabot_firmware.decks import AUTOMATED_SHOE, Deck, Decks
+from sabot_protocol.errors import MemoryDamaged, MemoryFailed, Refusal
+from sabot_protocol.memory import Memory
+
+RECORDS = (("core", 192), ("wear", 128))
+
+_VERSION = 1
+_HEAD = "<BBBBBII"  # version, flags, method, decks, stack cards, highest deck, last played
+_DECK = "<IBII"  # id, back, opened, aged
+_ROUND = "<IIBBHIIBB"  # last round, its deck, verdict, void, count, shuffle, delivered deck, both halves
+_CALIBRATION = "<iI"
+
+ONE_DECK = 0x01
+OUT_OF_ORDER = 0x02
+ROUND_OPEN = 0x04
+NEEDS_SERVICE = 0x08
+
+# What a half held
+NOTHING_INSIDE = 0
+AT_REST = 1  # cards lie still in it
+WORKING = 2  # cards were being moved
+
+
+class Game:
+    """The game the machine serves, as the host sets it."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.method = AUTOMATED_SHOE
+        self.decks = 1  # decks of 52 in one deck or batch
+        self.stack_cards = 3
+
+    def cards(self) -> int:
+        """Cards in one deck or batch."""
+        return 52 * self.decks
+
+
+class Kept:
+    """Everything that outlives the power."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._written = b""
+        self._sure = True  # that what was written last is there
+        self._unread = False  # the memory did not answer: what is in it must not be written over
+        self.decks = Decks()
+        self.game = Game()
+        self.out_of_order = False
+        self.round_open = False
+        self.round_id = 0  # the newest round
+        self.round_deck = 0
+        self.verdict = 0
+        self.void = 0
+        self.count = 0
+        self.shuffle_id = 0
+        self.delivered = 0  # a batch that was delivered whole and may be laid into the shoe
+        self.shuffler_inside = NOTHING_INSIDE
+        self.shoe_inside = NOTHING_INSIDE
+        self.calibration = [[0, 0], [300, 0]]  # value and date of blade_um and card_um
+        self.damaged = False
+        self._load()
+
+    def _load(self) -> None:
+        try:
+            record = self._memory.load("core")
+        except MemoryDamaged:
+            self.damaged = True
+            return
+        except MemoryFailed:
+            self.damaged = self._unread = True
+            return
+        if not record:
+            return
+        if record[0] != _VERSION:
+            self.damaged = True
+            return
+        self._unpack(record)
+        self._written = bytes(record)
+
+    def _unpack(self, record: bytes) -> None:
+        game, decks = self.game, self.decks
+        head = struct.unpack_from(_HEAD, record, 0)
+        flags = head[1]
+        game.method, game.decks, game.stack_cards = head[2], head[3], head[4]
+        decks.highest_id, decks.last_played = head[5], head[6]
+        decks.method = game.method
+        decks.one_deck = bool(flags & ONE_DECK)
+        self.out_of_order = bool(flags & OUT_OF_ORDER)
+        self.round_open = bool(flags & ROUND_OPEN)
+        at = struct.calcsize(_HEAD)
+        decks.in_use = []
+        for _ in range(2):
+            deck_id, back, opened_s, aged_s = struct.unpack_from(_DECK, record, at)
+            if deck_id:
+                decks.in_use.append(Deck(deck_id, back, opened_s, aged_s))
+            at += struct.calcsize(_DECK)
+        (
+            self.round_id,
+            self.round_deck,
+            self.verdict,
+            self.void,
+            self.count,
+            self.shuffle_id,
+            self.delivered,
+            self.shuffler_inside,
+            self.shoe_inside,
+        ) = struct.unpack_from(_ROUND, record, at)
+        at += struct.calcsize(_ROUND)
+        for each in self.calibration:
+            each[0], each[1] = struct.unpack_from(_CALIBRATION, record, at)
+            at += struct.calcsize(_CALIBRATION)
+        game.name = str(record[at + 1 : at + 1 + record[at]], "utf-8")
+
+    def save(self) -> None:
+        """Write the record if anything in it has changed; MemoryFailed if it cannot be."""
+        if self._unread:
+            raise MemoryFailed("the record could not be read at power-up")
+        record = self.pack()
+        if record != self._written or not self._sure:
+            self._sure = False
+            self._memory.save("core", record)
+            self._sure = True
+            self._written = record
+
+    def save_or_undo(self, before: bytes) -> None:
+        """Write what a command has changed; if that cannot be, it is all as it was before, and Refusal."""
+        try:
+            self.save()
+        except MemoryFailed:
+            self._unpack(before)
+            raise Refusal("memory_failed") from None
+
+    def pack(self) -> bytes:
+        """Everything as it is now, as a record."""
+        game, decks = self.game, self.decks
+        flags = (
+            (ONE_DECK if decks.one_deck else 0)
+            | (OUT_OF_ORDER if self.out_of_order else 0)
+            | (ROUND_OPEN if self.round_open else 0)
+        )
+        numbers = (game.method, game.decks, game.stack_cards, decks.highest_id, decks.last_played)
+        record = struct.pack(_HEAD, _VERSION, flags, *numbers)
+        for index in range(2):
+            if index < len(decks.in_use):
+                deck = decks.in_use[index]
+                record += struct.pack(_DECK, deck.deck_id, deck.back, deck.opened_s, deck.aged_s)
+            else:
+                record += bytes(struct.calcsize(_DECK))
+        record += struct.pack(
+            _ROUND,
+            self.round_id,
+            self.round_deck,
+            self.verdict,
+            self.void,
+            self.count,
+            self.shuffle_id,
+            self.delivered,
+            self.shuffler_inside,
+            self.shoe_inside,
+        )
+        for value, set_s in self.calibration:
+            record += struct.pack(_CALIBRATION, value, set_s)
+        name = game.name.encode()
+        return record + bytes((len(name),)) + name

@@ -1,0 +1,121 @@
+"""The rack: decks as they come, go and age, and the game they are for. Commands, and what is reported."""
+
+from sabot_firmware.dealing import forbidden
+from sabot_firmware.decks import AUTOMATED_SHOE, HAND, WARN_BEFORE_S
+from sabot_protocol.codec import enum_number
+from sabot_protocol.errors import Refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_firmware.core import Core
+    from sabot_protocol.codec import Values
+
+LOOK_EVERY_S = 30  # the decks' hours are looked at at least this often
+
+
+class Rack:
+    """Who may come to the table, who must leave it, and when."""
+
+    def __init__(self, core: "Core") -> None:
+        self._core = core
+        self._kept = core.kept
+        self._left_s: dict[int, int] = {}  # of each deck, when it was last looked at
+        self._look_at_us: int | None = None
+
+    # -- decks ----------------------------------------------------------------------------------
+
+    def register_deck(self, deck_id: int, back: int, opened_s: int) -> "Values":
+        """A new deck comes to the table."""
+        decks = self._kept.decks
+        why = decks.refuse_registering(deck_id, back)
+        if why is not None:
+            raise forbidden(why)
+        before = self._kept.pack()
+        decks.register(deck_id, back, opened_s)
+        self._kept.save_or_undo(before)
+        return ()
+
+    def remove_deck(self, deck_id: int, reason: int) -> "Values":
+        """A deck leaves the table for good."""
+        current = self._core.dealing.round
+        if self._kept.decks.find(deck_id) is None:
+            raise forbidden("no_such_deck")
+        if current is not None and current.deck_id == deck_id:
+            raise forbidden("in_use")
+        before = self._kept.pack()
+        self._kept.decks.remove(deck_id)
+        self._kept.save_or_undo(before)
+        self._core.report("deck_removed", deck_id, reason)
+        return ()
+
+    def wrong_count(self, deck_id: int) -> None:
+        """MD3 5.B: a deck whose count is wrong leaves by itself."""
+        if self._kept.decks.find(deck_id) is not None:
+            self._kept.decks.remove(deck_id)
+            self._core.keep()
+            self._core.report("deck_removed", deck_id, enum_number("RemoveReason", "wrong_count"))
+
+    def play_one_deck(self, on: int) -> "Values":
+        """The floor chooses to go on with one deck, or with two again (MD3 3.A)."""
+        before = self._kept.pack()
+        self._kept.decks.one_deck = bool(on)
+        self._kept.save_or_undo(before)
+        return ()
+
+    def decks(self) -> "Values":
+        """The decks in use and how long each may still be."""
+        decks, now_s = self._kept.decks, self._core.utc_s()
+        left = [decks.left_s(each.deck_id, now_s) if now_s is not None else 0 for each in decks.in_use]
+        ids = [each.deck_id for each in decks.in_use]
+        return ids, [each.back for each in decks.in_use], left, decks.last_played
+
+    # -- the game -------------------------------------------------------------------------------
+
+    def set_game(self, name: str, method: int, decks: int, stack_cards: int) -> "Values":
+        """The game the machine serves from now on."""
+        game = self._kept.game
+        if self._kept.decks.in_use and decks != game.decks:
+            raise forbidden("in_use")  # decks of another size are registered
+        if decks > 1 and method in (AUTOMATED_SHOE, HAND):
+            raise forbidden("other_method")  # stacks and the hand are dealt from one deck
+        if 52 * decks > self._core.hardware.capacity:
+            raise forbidden("too_many")
+        if stack_cards * 2 > 52 * decks:
+            raise Refusal("bad_field", (3,))
+        before = self._kept.pack()
+        game.name, game.method, game.decks, game.stack_cards = name, method, decks, stack_cards
+        self._kept.decks.method = method  # MD3 3.C: another method's hours apply at once
+        self._kept.save_or_undo(before)
+        return ()
+
+    def game(self) -> "Values":
+        """The game the machine serves."""
+        game = self._kept.game
+        one_deck = 1 if self._kept.decks.one_deck else 0
+        return game.name, game.method, game.decks, game.stack_cards, one_deck
+
+    # -- hours ----------------------------------------------------------------------------------
+
+    def hours_due_us(self) -> int | None:
+        """Report decks that come to the end of their hours; how long until it is to be looked at again."""
+        core, decks = self._core, self._kept.decks
+        if not decks.in_use:
+            return None
+        if self._look_at_us is not None:
+            left_us = core.left_us(self._look_at_us)
+            if 0 < left_us <= LOOK_EVERY_S * 1000000:
+                return left_us
+        now_s = core.utc_s()
+        wait_s = LOOK_EVERY_S
+        if now_s is not None:
+            for deck in decks.in_use:
+                left = decks.left_s(deck.deck_id, now_s)
+                before = self._left_s.get(deck.deck_id, left)
+                if decks.warning(before, left) is not None:
+                    core.report("deck_hours", deck.deck_id, max(left, 0))
+                self._left_s[deck.deck_id] = left
+                for each in WARN_BEFORE_S:
+                    if each < left < each + wait_s:
+                        wait_s = left - each
+        self._look_at_us = core.after_us(max(wait_s, 1) * 1000000)
+        return core.left_us(self._look_at_us)

@@ -1,0 +1,235 @@
+"""Service: self-test, jogging, calibration, emptying the machine, and the out-of-order latch (`MD3 13.E`)."""
+
+from sabot_firmware import figures, shoe, shuffler
+from sabot_firmware.dealing import forbidden
+from sabot_firmware.hardware import (
+    BACK,
+    CHAMBER,
+    DEAL,
+    EXIT_TRAY,
+    FEED,
+    FORWARD,
+    INSERT,
+    SENSORS,
+    STOP,
+    STORE,
+)
+from sabot_protocol.codec import enum_number
+from sabot_protocol.errors import Refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_firmware.core import Core
+    from sabot_protocol.codec import Values
+
+_ROLLERS = {
+    enum_number("Part", "feed"): FEED,
+    enum_number("Part", "insert"): INSERT,
+    enum_number("Part", "deal"): DEAL,
+}
+_ELEVATOR = enum_number("Part", "elevator")
+_GRIPPER = enum_number("Part", "gripper")
+_SHELF = enum_number("Part", "shelf")
+_AXIS = 3  # in the place of a roller: a jog moves an axis, which stops by itself
+_AXIS_US = 1000000  # longer than any of them takes
+_LIMITS = ((-500, 500), (270, 330))  # of blade_um and card_um
+# Where service may begin; again, if a jog has jammed one half
+SHUFFLER_REST = (
+    shuffler.IDLE,
+    shuffler.JAMMED,
+    shuffler.DOOR_OPEN,
+    shuffler.UNPROVED,
+    shuffler.OUT_OF_ORDER,
+    shuffler.SERVICE,
+)
+SHOE_REST = (shoe.EMPTY, shoe.JAMMED, shoe.DOOR_OPEN, shoe.UNPROVED, shoe.OUT_OF_ORDER, shoe.SERVICE)
+
+
+class Service:
+    """What a technician does, and what a floor supervisor does before calling one."""
+
+    def __init__(self, core: "Core") -> None:
+        self._core = core
+        self._kept = core.kept
+        self.emptying = False
+        self._came_out = 0
+        self._jogging = -1  # the roller that a jog turns, or _AXIS
+        self._jog_until_us = 0
+
+    # -- out of order ---------------------------------------------------------------------------
+
+    def mark_out_of_order(self) -> "Values":
+        """The machine is out of use until service has acted."""
+        self._latch(True)
+        self._forget()
+        self._core.shuffler.enter(shuffler.OUT_OF_ORDER)
+        self._core.shoe.enter(shoe.OUT_OF_ORDER)
+        return ()
+
+    def return_to_service(self) -> "Values":
+        """Service has acted: the machine tests itself."""
+        self._latch(False)
+        self._core.shuffler.door_was_open = self._core.shoe.door_was_open = False
+        self._core.start_halves()
+        return ()
+
+    def _latch(self, on: bool) -> None:
+        if self._kept.out_of_order != on:
+            before = self._kept.pack()
+            self._kept.out_of_order = on
+            self._kept.save_or_undo(before)
+            self._core.report("out_of_order_changed", 1 if on else 0)
+
+    # -- service --------------------------------------------------------------------------------
+
+    def service_mode(self, on: int) -> "Values":
+        """Begin or end service; never during a round, never while cards move."""
+        core = self._core
+        if on:
+            if core.shuffler.state not in SHUFFLER_REST:
+                raise self._wrong(core.shuffler.state, SHUFFLER_REST, "shuffler")
+            if core.shoe.state not in SHOE_REST:
+                raise self._wrong(core.shoe.state, SHOE_REST, "shoe")
+            self._forget()
+            core.shuffler.enter(shuffler.SERVICE)
+            core.shoe.enter(shoe.SERVICE)
+            return ()
+        if core.shuffler.state != shuffler.SERVICE:
+            raise self._wrong(core.shuffler.state, (shuffler.SERVICE,), "shuffler")
+        if core.shoe.state != shoe.SERVICE:
+            raise self._wrong(core.shoe.state, (shoe.SERVICE,), "shoe")
+        self._stop_jog()
+        core.start_halves()
+        return ()
+
+    def _forget(self) -> None:
+        """Hands and jogs may do anything from now on: nothing inside is proved any more."""
+        self.emptying = False
+        self._core.shuffler.feeding_deck = 0
+        self._core.shuffler.forget_shelf()
+        self._core.shoe.forget()
+
+    def _wrong(self, state: int, allowed: "tuple[int, ...]", half: str) -> Refusal:
+        mask = 0
+        for each in allowed:
+            mask |= 1 << each
+        return Refusal("wrong_state", (state, mask, enum_number("Half", half)))
+
+    def self_test(self) -> "Values":
+        """Both halves test themselves."""
+        self._core.start_halves()
+        return ()
+
+    def jog(self, part: int, amount: int) -> "Values":
+        """Move one part; what was inside is proved by nothing afterwards, and it was not before."""
+        core = self._core
+        hardware = core.hardware
+        batch = hardware.capacity > figures.DECK_CAPACITY
+        most = figures.ELEVATOR_TRAVEL_BATCH_UM if batch else figures.ELEVATOR_TRAVEL_DECK_UM
+        if part not in _ROLLERS and not 0 <= amount <= (most if part == _ELEVATOR else 1):
+            raise Refusal("bad_field", (1,))
+        self._stop_jog()
+        self._jogging = _ROLLERS.get(part, _AXIS)
+        self._jog_until_us = core.after_us(abs(amount) * 1000 if part in _ROLLERS else _AXIS_US)
+        if part in _ROLLERS:
+            hardware.run(self._jogging, FORWARD if amount > 0 else BACK)
+        elif part == _ELEVATOR:
+            hardware.elevate(amount)
+        elif part == _GRIPPER:
+            hardware.grip(bool(amount))
+        elif part == _SHELF:
+            hardware.shelve(bool(amount))
+        else:
+            hardware.push(bool(amount))
+        return ()
+
+    def jogging(self) -> bool:
+        """Whether a jog moves something, or may still do."""
+        return self._jogging >= 0
+
+    def jog_due_us(self, now_us: int) -> int | None:
+        """Stop a roller whose time is over; how long until then otherwise."""
+        if self._jogging < 0:
+            return None
+        left = self._core.left_us(self._jog_until_us)
+        if left <= 0:
+            self._stop_jog()
+            return None
+        return left
+
+    def _stop_jog(self) -> None:
+        if self._jogging >= 0 and self._jogging != _AXIS:
+            self._core.hardware.run(self._jogging, STOP)
+        self._jogging = -1
+
+    def calibrate(self, what: int, value: int) -> "Values":
+        """Set one calibration, with its date."""
+        lowest, highest = _LIMITS[what - 1]
+        if not lowest <= value <= highest:
+            raise Refusal("bad_field", (1,))
+        now_s = self._core.utc_s()
+        if now_s is None:
+            raise forbidden("time_unknown")
+        before = self._kept.pack()
+        self._kept.calibration[what - 1][0] = value
+        self._kept.calibration[what - 1][1] = now_s
+        self._kept.save_or_undo(before)
+        self._core.configure()
+        return ()
+
+    def calibration(self, what: int) -> "Values":
+        """One calibration and when it was set."""
+        value, set_s = self._kept.calibration[what - 1]
+        return what, value, set_s
+
+    def sensors(self) -> "Values":
+        """What the sensors say at this moment."""
+        hardware = self._core.hardware
+        levels = 0
+        for sensor in range(SENSORS):
+            levels |= hardware.level(sensor) << sensor
+        return levels, hardware.height_um(), [hardware.travelled_um(each) for each in (FEED, INSERT, DEAL)]
+
+    # -- emptying -------------------------------------------------------------------------------
+
+    def empty_machine(self) -> "Values":
+        """Bring every card inside out through the exit; nobody vouches for them any more."""
+        core = self._core
+        self.emptying = True
+        self._came_out = 0
+        core.shuffler.forget_shelf()
+        if core.shuffler.state == shuffler.STORED:
+            core.shuffler.enter(shuffler.UNPROVED)
+        return ()
+
+    def came_out(self, cards: int) -> None:
+        """Cards were ejected."""
+        self._came_out += cards
+
+    def proceed(self) -> bool:
+        """The next step of emptying, if one is possible now; whether anything was begun."""
+        core = self._core
+        if not self.emptying:
+            return False
+        hardware, half = core.hardware, core.shoe
+        if core.shuffler.state == shuffler.JAMMED or half.state == shoe.JAMMED:
+            self.emptying = False
+            return False
+        if hardware.level(EXIT_TRAY):
+            return False  # until it is taken
+        if half.state in (shoe.READY, shoe.UNPROVED):
+            core.dealing.eject_unproved()
+            return True
+        if half.state != shoe.EMPTY or core.shuffler.state == shuffler.STORING:
+            return False
+        if hardware.level(STORE):
+            core.push_unproved()
+            return True
+        if hardware.level(CHAMBER):
+            core.shuffler.unload(core.now_us)
+            return True
+        self.emptying = False
+        if core.shuffler.state == shuffler.UNPROVED and core.shuffler.occupied() is None:
+            core.shuffler.enter(shuffler.IDLE)
+        core.report("emptied", self._came_out)
+        return True

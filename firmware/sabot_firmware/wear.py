@@ -1,0 +1,36 @@
+"""What the machine counts of its own wear, kept in critical memory between shuffles and rounds."""
+
+import struct
+
+from sabot_protocol.errors import MemoryDamaged, MemoryFailed
+from sabot_protocol.memory import Memory
+from sabot_protocol.schema import WEAR
+
+_FORMAT = "<%dI" % len(WEAR)
+
+
+class Wear:
+    """Counters by name, in the order of the schema."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self.values = [0] * len(WEAR)
+        try:
+            record = memory.load("wear")
+        except (MemoryDamaged, MemoryFailed):
+            record = None  # only statistics: they begin anew
+        if record and len(record) == struct.calcsize(_FORMAT):
+            self.values = list(struct.unpack(_FORMAT, record))
+
+    def add(self, name: str, more: int = 1) -> None:
+        """Count."""
+        at = WEAR.index(name)
+        self.values[at] = (self.values[at] + more) & 0xFFFFFFFF
+
+    def put(self, name: str, value: int) -> None:
+        """Note a value that is not counted up."""
+        self.values[WEAR.index(name)] = value & 0xFFFFFFFF
+
+    def save(self) -> None:
+        """Keep them; MemoryFailed if that cannot be."""
+        self._memory.save("wear", struct.pack(_FORMAT, *self.values))

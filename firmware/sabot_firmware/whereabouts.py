@@ -1,0 +1,43 @@
+"""Where the cards of a deck are, as far as it is proved: the device's side of the ledger.
+
+Every card of a deck is in exactly one place: tray, path, chamber, store, shoe, exit tray or hands. What lies
+in the tray is unknown until the tray has been seen empty; after a jam nothing is known. The numbers are read
+off the counters of the two halves, which is why they cannot contradict them.
+"""
+
+from sabot_firmware import shoe, shuffler
+from sabot_firmware.shoe import Shoe
+from sabot_firmware.shuffler import Shuffler
+
+UNKNOWN = 0xFFFF
+PLACES = 7
+
+# Where the shoe half vouches for what it holds
+VOUCHED = (
+    shoe.LOADING,
+    shoe.READY,
+    shoe.ROUND_OPEN,
+    shoe.DISPENSING,
+    shoe.STACK_WAITING,
+    shoe.EJECTING,
+    shoe.STUB_WAITING,
+)
+
+
+def whereabouts(deck_id: int, feeding: Shuffler, dealing: Shoe, claimed: bool) -> "tuple[bool, list[int]]":
+    """Whether all cards of a deck are proved to be there, and how many are where.
+
+    ``claimed`` says that what is in the shoe was laid in by hand.
+    """
+    if feeding.feeding_deck == deck_id:
+        if feeding.state == shuffler.FEEDING:
+            path = feeding.entered - feeding.inserted
+            return False, [UNKNOWN, path, feeding.inserted, 0, 0, 0, 0]
+        if feeding.state in (shuffler.HOLDING, shuffler.STORING):
+            return True, [0, 0, feeding.inserted, 0, 0, 0, 0]
+    if feeding.stored_deck == deck_id:
+        return True, [0, 0, 0, feeding.stored, 0, 0, 0]
+    if dealing.deck == deck_id and dealing.state in VOUCHED:
+        left, taken = dealing.cards - dealing.dealt, dealing.dealt - dealing.in_tray
+        return not claimed and left >= 0, [0, 0, 0, 0, max(left, 0), dealing.in_tray, taken]
+    return False, [UNKNOWN] * PLACES

@@ -1,0 +1,36 @@
+"""The page of the modes: a diagram of each half and the table of what commands ask for."""
+
+from sabot_protocol import meanings, modes
+
+_TOP = """# The modes of the two halves
+
+Generated from `protocol/sabot_protocol/modes.py` by `make generate`: do not edit. The firmware takes no other
+step than these, and a host that is told of another one knows that something is wrong.
+
+"""
+
+
+def render() -> str:
+    """The text of ``docs/modes.md``."""
+    parts = [_TOP]
+    halves = (
+        ("The shuffler half", "ShufflerState", modes.SHUFFLER_STEPS),
+        ("The shoe half", "ShoeState", modes.SHOE_STEPS),
+    )
+    for title, enum, steps in halves:
+        parts.append(f"## {title}\n\n```mermaid\nstateDiagram-v2\n    [*] --> starting\n")
+        parts += [f"    {start} --> {end}: {when}\n" for start, end, when in steps]
+        parts.append("```\n\n| state | is |\n| --- | --- |\n")
+        names = list(dict.fromkeys(start for start, _, _ in steps))
+        parts += [f"| {name} | {meanings.MEMBERS[f'{enum}.{name}']} |\n" for name in names]
+        parts.append("\n")
+    parts.append("## What a command asks for\n\n| command | shuffler | shoe |\n| --- | --- | --- |\n")
+    for name, shuffler, shoe in modes.COMMANDS:
+        cells = [", ".join(states) or "any" for states in (shuffler, shoe)]
+        parts.append(f"| `{name}` | {cells[0]} | {cells[1]} |\n")
+    parts.append(
+        "\nAny other state is refused with `wrong_state`, which says the half, its state and the states that"
+        " would do. A command that the state allows may still be forbidden by a rule: then it is refused with"
+        " `not_allowed` and the reason.\n"
+    )
+    return "".join(parts)

@@ -1,0 +1,237 @@
+"""Power cuts at any byte written and at any instant of a cycle: what there was just then, and going on from it.
+
+A cycle is played once. At every write to critical memory and at every instant asked for, a ``Moment`` is
+taken: the mechanism and the cards in people's hands as they really were, the memory's bytes, and what the
+device had reported. The firmware itself is not part of it, since a cut leaves nothing of it. From a moment the
+power comes back as often as one likes, each time over a copy.
+"""
+
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass
+from random import Random
+
+from sabot_firmware import shoe
+from sabot_firmware.critical import CriticalMemory
+from sabot_firmware.kept import RECORDS, Kept
+from sabot_simulators.chips import SimFram
+from sabot_simulators.dealer import SHUFFLED, Dealer
+from sabot_simulators.in_process import InProcess, Report
+from sabot_simulators.mechanism.cards import Card, new_deck
+from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.mechanism.mishaps import Mishaps
+from sabot_simulators.watch import Watch
+
+CHIP_SIZE = 8192  # enough for every record, and quick to copy
+PAUSE_US = 200_000  # people are not as quick as machines
+GAME = ("Three Card Poker", 0, 1, 3)
+BLADE_UM = 40  # a calibration to be kept
+BLADE = 1
+
+
+class NoticedFram(SimFram):
+    """An FRAM that says what is about to be written to it."""
+
+    def __init__(self) -> None:
+        super().__init__(CHIP_SIZE)
+        self.before_write: Callable[[int, bytes], None] = lambda address, data: None
+
+    def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
+        """Write bytes in rising order."""
+        self.before_write(address, bytes(data))
+        super().write(address, data)
+
+
+class Unhurried(InProcess):
+    """A device whose people take their time before each command."""
+
+    def command(self, name: str, *values: int | str, role: str = "table") -> tuple[int, ...]:
+        """Give the core a command after a pause."""
+        self.run_for(PAUSE_US)
+        return super().command(name, *values, role=role)
+
+
+class UnhurriedDealer(Dealer):
+    """Somebody who lets each stack wait a little."""
+
+    def take_stack(self) -> None:
+        """Take the stack that waits, after a pause."""
+        self.device.run_for(PAUSE_US)
+        super().take_stack()
+
+
+@dataclass
+class Moment:
+    """What there was when the power went."""
+
+    at_us: int
+    states: tuple[int, int]
+    """What the shuffler and the shoe half were doing."""
+    reports: tuple[Report, ...]
+    """What the device had reported by then."""
+    shuffle_id: int
+    round_id: int
+    """The newest ones the firmware had in mind."""
+    cells: bytes
+    """The critical memory, before what was being written."""
+    address: int
+    writing: bytes
+    """What was being written; nothing at an instant between two writes."""
+    things: "tuple[Machine, Hands]"
+
+
+@dataclass
+class Hands:
+    """What people have in their hands and heads."""
+
+    decks: dict[int, list[Card]]
+    backs: dict[int, int]
+    last_deck_id: int
+
+
+class After:
+    """The power has come back: a new core over the machine and the memory as they were."""
+
+    def __init__(self, moment: Moment, written: int = 0, hands: int = 2) -> None:
+        self.moment = moment
+        chip = self.chip = SimFram(CHIP_SIZE)
+        chip.cells[:] = moment.cells
+        chip.cells[moment.address : moment.address + written] = moment.writing[:written]
+        self.record = Kept(self.memory())
+        """What was on record when the power came back."""
+        self.machine, people = deepcopy(moment.things)
+        self.machine.mishaps = Mishaps(self.machine)
+        self.hands = hands
+        self._people = people
+        self.machine.power_off()
+
+    def memory(self) -> CriticalMemory:
+        """The records in the chip, looked at anew."""
+        return CriticalMemory(self.chip, others=RECORDS)
+
+    def boot(self) -> "After":
+        """Power on; PowerCut if one is planned for the memory."""
+        machine, people = self.machine, self._people
+        machine.power_on()
+        self.device = InProcess(machine, machine.random.randrange, self.memory())
+        self.watch = Watch(self.device)
+        dealer = self.dealer = Dealer(self.device, self.hands)
+        dealer.decks, dealer.backs, dealer._last_deck_id = people.decks, people.backs, people.last_deck_id
+        for deck in self.device.core.kept.decks.in_use:  # registered at the very end, and still in hand
+            if deck.deck_id not in dealer.decks:
+                dealer.decks[deck.deck_id] = new_deck(deck.back, machine.random)
+                dealer.backs[deck.deck_id] = deck.back
+        return self
+
+    def cut(self) -> "After":
+        """The power goes again."""
+        self.machine.power_off()
+        return self
+
+    def named(self, name: str) -> list[tuple[int | str, ...]]:
+        """The values of every report of a name since the power is back."""
+        return [values for each, values in self.device.reports if each == name]
+
+    def cards(self) -> list[int]:
+        """Every card there is, by identity."""
+        held = [card for cards in self.machine.truth().values() for card in cards]
+        held += [card for cards in self._people.decks.values() for card in cards]
+        return sorted(map(id, held))
+
+
+class Cycle:
+    """A table opened and two rounds played from a seed, the second while the first deck is shuffled again."""
+
+    def __init__(self, seed: int, hands: int = 2) -> None:
+        random = Random(seed)
+        self._chip = NoticedFram()
+        self.machine = Machine(random)
+        memory = CriticalMemory(self._chip, others=RECORDS)
+        self.device = Unhurried(self.machine, random.randrange, memory)
+        self.watch = Watch(self.device)
+        self.dealer = UnhurriedDealer(self.device, hands)
+        self.moments: list[Moment] = []
+
+    def cut_at_writes(self) -> list[Moment]:
+        """A moment for every write; each byte of it is one to cut at."""
+        self._chip.before_write = self._take
+        self._play()
+        self._chip.before_write = lambda address, data: None
+        return self.moments
+
+    def cut_at(self, instants_us: Iterable[int]) -> list[Moment]:
+        """A moment for each of these times."""
+        live = [True]
+
+        def take(_: int) -> None:
+            if live[0]:  # not in what becomes of a moment
+                self._take(0, b"")
+
+        for instant_us in instants_us:
+            self.machine.agenda.at(instant_us, take, 0)
+        self._play()
+        live[0] = False
+        return self.moments
+
+    def stretches(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
+        """From when to when the two halves were in each pair of states that lasts."""
+        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        since = [0]
+        agenda, core = self.machine.agenda, self.device.core
+        states = [(core.shuffler.state, core.shoe.state)]
+
+        def look() -> None:
+            now = (core.shuffler.state, core.shoe.state)
+            if now != states[0]:
+                if agenda.now_us > since[0]:
+                    found.setdefault(states[0], []).append((since[0], agenda.now_us))
+                since[0], states[0] = agenda.now_us, now
+
+        self.device.each_step = look
+        self._play()
+        return found
+
+    def _take(self, address: int, writing: bytes) -> None:
+        core, dealer, machine = self.device.core, self.dealer, self.machine
+        told, machine.on_edge = machine.on_edge, lambda sensor, level, at_us: None
+        people = Hands(dealer.decks, dealer.backs, dealer._last_deck_id)
+        self.moments.append(
+            Moment(
+                machine.agenda.now_us,
+                (core.shuffler.state, core.shoe.state),
+                tuple(self.device.reports),
+                core.kept.shuffle_id,
+                core.kept.round_id,
+                bytes(self._chip.cells),
+                address,
+                writing,
+                deepcopy((machine, people)),
+            )
+        )
+        machine.on_edge = told
+
+    def _play(self) -> None:
+        dealer, device = self.dealer, self.device
+        device.run_until_still()
+        device.command("set_game", *GAME, role="floor")
+        device.command("service_mode", 1, role="service")
+        device.command("calibrate", BLADE, BLADE_UM, role="service")
+        device.command("service_mode", 0, role="service")
+        assert dealer.open_table()
+        for _ in range(2):
+            deck_id = device.core.shoe.deck
+            self._deal()
+            dealer.wait(lambda: dealer.shuffler_state in SHUFFLED)
+            dealer.feed(deck_id)
+            dealer.wait(lambda: dealer.shoe_state == shoe.READY)
+        assert dealer.shuffled()
+        device.run_until_still()
+        assert not self.watch.wrong
+
+    def _deal(self) -> None:
+        dealer = self.dealer
+        assert dealer.deal_round()
+        self.device.run_for(PAUSE_US)
+        dealer._take()
+        dealer.collect()
+        assert dealer.shoe_state != shoe.STUB_WAITING

@@ -1,0 +1,120 @@
+"""People at the machine: they load, take, open doors, press buttons, clear jams and mend it."""
+
+from random import Random
+
+from sabot_firmware import hardware
+from sabot_simulators.mechanism.cards import Card, count_backs, one_card
+from sabot_simulators.mechanism.works import DOORS, SHOE, SHUFFLER, STALLS, Works
+
+
+class People(Works):
+    """The machine with hands around it. A card is never in two hands: what is put in was taken out before."""
+
+    def __init__(self, random: Random, capacity: str, reader: bool) -> None:
+        super().__init__(random, capacity, reader)
+        self.handed_out: list[Card] = []
+        self.removed: list[Card] = []  # taken away for good, or by an unseen hand
+        self._last_taken: list[Card] = []
+
+    def load(self, cards: list[Card]) -> None:
+        """Somebody puts a stack into the tray; its first card is fed first."""
+        self._from_hands(cards)
+        self._fill("tray", list(cards))
+        self.presence()
+        self.feed_track.draw()
+
+    def take_tray(self) -> list[Card]:
+        """Somebody takes what lies in the tray."""
+        taken, self.tray = self.tray, []
+        return self._hand_out(taken)
+
+    def take_exit(self) -> list[Card]:
+        """Somebody takes what lies in the exit tray."""
+        if self.exit_tray and self.faults.strikes("stack_not_taken", "exit_tray"):
+            return []
+        return self.snatch_exit()
+
+    def snatch_exit(self) -> list[Card]:
+        """A hand takes what lies in the exit tray, whether it is time to or not."""
+        taken, self.exit_tray = self.exit_tray, []
+        self._last_taken = list(taken)
+        return self._hand_out(taken)
+
+    def put_into_exit(self, cards: list[Card]) -> None:
+        """A hand lays cards into the exit tray."""
+        self._from_hands(cards)
+        self._fill("exit_tray", list(cards))
+        self.presence()
+
+    def meddle_with_exit(self) -> None:
+        """A hand lays the cards taken last into the exit tray, or any it has, or one from its pocket."""
+        back = [card for card in self._last_taken if card in self.handed_out] or self.handed_out[:1]
+        self.put_into_exit(back or [one_card(self.back_of(self.shoe), self.random)])
+
+    def load_shoe(self, cards: list[Card]) -> None:
+        """Somebody puts a stack into the shoe, through its open door; its first card is dealt first."""
+        self._need_open(hardware.SHOE_DOOR)
+        self._from_hands(cards)
+        self._fill("shoe", list(cards))
+        self.presence()
+
+    def press(self, button: int) -> None:
+        """Somebody presses a button and holds it."""
+        self.sensors.set(button, 1)
+
+    def release(self, button: int) -> None:
+        """Somebody lets a button go."""
+        self.sensors.set(button, 0)
+
+    def open_door(self, door: int) -> None:
+        """Somebody opens a door: all motors of its half stop at once."""
+        self.sensors.set(door, 0)
+        self._cut(DOORS.index(door))
+
+    def close_door(self, door: int) -> None:
+        """Somebody closes a door again; nothing moves before it is ordered to."""
+        self.sensors.set(door, 1)
+        self._supply()
+
+    def empty_by_hand(self, door: int) -> list[Card]:
+        """Somebody takes every card out of a half, through its open door."""
+        self._need_open(door)
+        if door == hardware.SHOE_DOOR:
+            self._vain[SHOE] = 0
+            taken = self.exit_tray + self.crashed_shoe + self.deal_track.clear() + self.shoe
+            self.exit_tray, self.crashed_shoe, self.shoe = [], [], []
+        else:
+            self._vain[SHUFFLER] = 0
+            taken = self.elevator.empty() + self.crashed + self.feed_track.clear() + self.store
+            self.crashed, self.store = [], []
+        return self._hand_out(taken)
+
+    def repair(self) -> None:
+        """Service mends what does not mend itself: sensors, switches, stalled and hot motors."""
+        self.sensors.mend()
+        for number, roller in enumerate(self._rollers):
+            if roller.stalled:
+                roller.stalled = False
+                self._turn(number, roller.direction)
+                self.sensors.set(STALLS[number], 0)
+
+    def back_of(self, cards: list[Card]) -> int:
+        """The back that most of these cards have; red if there are none."""
+        return hardware.BLUE if 2 * count_backs(cards, hardware.BLUE) > len(cards) else hardware.RED
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _hand_out(self, cards: list[Card]) -> list[Card]:
+        self.handed_out += cards
+        self.presence()
+        return cards
+
+    def _from_hands(self, cards: list[Card]) -> None:
+        """Cards that are put somewhere are in nobody's hands any more."""
+        if cards and (self.handed_out or self.removed):
+            leaving = set(map(id, cards))
+            self.handed_out = [card for card in self.handed_out if id(card) not in leaving]
+            self.removed = [card for card in self.removed if id(card) not in leaving]
+
+    def _need_open(self, door: int) -> None:
+        assert not self.sensors.levels[door], "the door is closed"

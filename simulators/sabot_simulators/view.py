@@ -1,0 +1,80 @@
+"""What firmware believes, as far as the people at the table and the watchers of a simulation ask for it."""
+
+from dataclasses import dataclass
+
+from sabot_firmware.core import Core
+from sabot_firmware.half import Half
+from sabot_protocol.codec import enum_number
+
+
+@dataclass(frozen=True)
+class DeckView:
+    """One registered deck."""
+
+    deck_id: int
+    back: int
+    proved: bool
+    """Whether all its cards are proved to be where ``cards`` says."""
+    cards: tuple[int, ...]
+    """Tray, path, chamber, store, shoe, exit tray, hands."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The firmware's belief at one moment; a number is 0 where there is no such deck, round or fault."""
+
+    shuffler_state: int
+    shoe_state: int
+    shuffler_fault: int
+    shoe_fault: int
+    feeding_deck: int
+    stored_deck: int
+    shoe_deck: int
+    open_round: int
+    stacks: int
+    """Dealt in the round that is open."""
+    last_round: int
+    """The newest one, open or not."""
+    last_played: int
+    emptying: bool
+    decks: tuple[DeckView, ...]
+
+    def has_deck(self, deck_id: int) -> bool:
+        """Whether a deck is registered."""
+        return any(deck.deck_id == deck_id for deck in self.decks)
+
+    def proved(self, deck_id: int) -> bool:
+        """Whether all cards of a deck are proved to be where the firmware says."""
+        return any(deck.deck_id == deck_id and deck.proved for deck in self.decks)
+
+    def has_back(self, back: int) -> bool:
+        """Whether a deck with this back is registered."""
+        return any(deck.back == back for deck in self.decks)
+
+
+def view_of(core: Core) -> View:
+    """What a core in this process believes."""
+    decks = []
+    for deck in core.kept.decks.in_use:
+        proved, cards = core.whereabouts(deck.deck_id)
+        decks.append(DeckView(deck.deck_id, deck.back, proved, tuple(cards)))
+    _, _, _, _, round_id, stacks = core.status()
+    return View(
+        core.shuffler.state,
+        core.shoe.state,
+        _fault(core.shuffler),
+        _fault(core.shoe),
+        core.shuffler.feeding_deck,
+        core.shuffler.stored_deck,
+        core.shoe.deck,
+        round_id,
+        stacks,
+        core.kept.round_id,
+        core.kept.decks.last_played,
+        core.service.emptying,
+        tuple(decks),
+    )
+
+
+def _fault(half: Half) -> int:
+    return enum_number("Fault", half.jam.cause) if half.jam is not None else 0

@@ -1,0 +1,94 @@
+"""What the machine's tests share: a table with its machine, decks and a dealer, from a seed."""
+
+from random import Random
+
+import pytest
+
+from sabot_firmware import hardware
+from sabot_firmware.event_log import EventLog
+from sabot_protocol.codec import enum_name, enum_number
+from sabot_protocol.errors import Refusal
+from sabot_protocol.memory import Memory
+from sabot_simulators.dealer import Dealer
+from sabot_simulators.in_process import InProcess
+from sabot_simulators.mechanism.cards import Card
+from sabot_simulators.mechanism.faults import Fault
+from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.wired import Wired
+
+RED, BLUE = hardware.RED, hardware.BLUE
+
+
+class Table(Dealer):
+    """A dealer at a machine, with a note of what was drawn."""
+
+    device: InProcess
+
+    def __init__(
+        self,
+        seed: int,
+        *faults: str,
+        hands: int = 7,
+        capacity: str = "deck",
+        memory: Memory | None = None,
+        log: EventLog | None = None,
+    ) -> None:
+        self.random = Random(seed)
+        self.draws: list[int] = []
+        planned = tuple(Fault.parse(each) for each in faults)
+        self.machine = Machine(self.random, planned, capacity=capacity)
+        device = InProcess(self.machine, self._draw, memory)
+        if log is not None:
+            device = Wired(self.machine, self._draw, memory, log)
+        super().__init__(device, hands)
+
+    def _draw(self, bound: int) -> int:
+        self.draws.append(self.random.randrange(bound))
+        return self.draws[-1]
+
+    def shuffle(self, cards: list[Card] | None = None, back: int = RED) -> int:
+        """Register a deck, feed it (or these cards instead), and wait; its number."""
+        self.device.run_until_still()
+        deck_id = self.new_deck(back)
+        if cards is not None:
+            self.decks[deck_id] = cards
+        self.feed(deck_id)
+        self.shuffled()
+        return deck_id
+
+    def named(self, name: str) -> list[tuple[int | str, ...]]:
+        """The values of every report of a name."""
+        return [values for each, values in self.device.reports if each == name]
+
+    def faults(self) -> list[tuple[str, str]]:
+        """Place and cause of every fault that was reported."""
+        return [
+            (enum_name("Place", int(values[1])), enum_name("Fault", int(values[0])))
+            for values in self.named("fault_raised")
+        ]
+
+    def refused(self, name: str, *values: int | str, role: str = "table") -> str:
+        """The command is refused; by which error or rule."""
+        with pytest.raises(Refusal) as caught:
+            self.device.command(name, *values, role=role)
+        refusal = caught.value
+        if refusal.error == "not_allowed":
+            return enum_name("Forbidden", int(refusal.values[0]))
+        return refusal.error
+
+    def all_cards(self) -> list[Card]:
+        """Every card there is, each once."""
+        held = [card for cards in self.machine.truth().values() for card in cards]
+        held += [card for cards in self.decks.values() for card in cards]
+        assert len({id(card) for card in held}) == len(held)
+        return held
+
+
+def fault(name: str) -> int:
+    """The number of a fault."""
+    return enum_number("Fault", name)
+
+
+def void_reason(name: str) -> int:
+    """The number of a reason."""
+    return enum_number("VoidReason", name)
