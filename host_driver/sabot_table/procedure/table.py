@@ -1,0 +1,186 @@
+"""A table: opening and closing, idle hours, a device's events, and memory across a restart."""
+
+import json
+from dataclasses import asdict
+
+from pydantic import TypeAdapter, ValidationError
+
+from sabot_table.errors import BadSave
+from sabot_table.procedure.closing import Closing
+from sabot_table.procedure.events import (
+    By,
+    CardsRead,
+    DeviceEvent,
+    Identified,
+    PackCounted,
+    PackLoaded,
+    Role,
+    RoundEnded,
+    RoundVoided,
+    ShuffleFinished,
+    ShuffleStarted,
+    StackDispensed,
+    UnitFailed,
+)
+from sabot_table.procedure.records import Memory, Pack
+from sabot_table.procedure.states import PACK_STATES, TABLE_STATES
+from sabot_table.ruleset import RuleSet
+from sabot_table.texts import Method
+
+# Why a device gives a round up, and whether its cards must come out of it.
+VOID_REASONS = {
+    "face_up_card": ("13.A", True),
+    "wrong_number": ("13.C", True),
+    "stack_disturbed": ("13.C", True),
+    "floor_order": ("13.C", True),
+    "shoe_failed": ("13.D", True),
+    "power_cut": ("13.D", True),
+}
+
+
+class Table(Closing):
+    """One table under one rule set. A method is one thing that happens; `Refused` says what forbids it."""
+
+    def __init__(self, rules: RuleSet, memory: Memory | None = None) -> None:
+        super().__init__(rules, memory or Memory(rules.sha256, method=rules.dealing.methods[0]))
+
+    # -- opening, closing, idle -----------------------------------------------------------------
+
+    def open_table(self, by: By) -> None:
+        """The floor opens the table."""
+        self.check("open_table", by)
+        self.move("open_table", by)
+
+    def close_table(self, by: By) -> None:
+        """The floor closes it; nobody may owe vigorish."""
+        self.check("close_table", by)
+        if self.memory.marked:
+            raise self.refuse("closing while vigorish is owed", "12.A", "12.D", "collect it first")
+        self.move("close_table", by)
+
+    def idle(self, by: By) -> None:
+        """Nobody plays: cards come out and are spread, except those that a counting device keeps."""
+        self.check("idle", by)
+        for pack in self.packs():
+            if self._must_spread(pack):
+                if pack.state == "playing":
+                    self.memory.cover, self.memory.carried, self.memory.exposed = "", 0, []
+                self.move_pack("spread_idle", pack, by)
+                self.order("spread", pack=pack.pack_id, face="down unless a player asks")
+        self.move("idle", by)
+
+    def player_arrives(self, by: By, spread_stored: bool = False) -> None:
+        """Somebody wants to play; on request the stored batch is spread too (MDM 5.H(4))."""
+        self.check("player_arrives", by)
+        for pack in self.packs():
+            if spread_stored and pack.state == "shuffled":
+                self.move_pack("spread_idle", pack, by)
+                self.order("spread", pack=pack.pack_id, face="up")
+        self.move("player_arrives", by)
+
+    def _must_spread(self, pack: Pack) -> bool:
+        out = pack.state in ("loaded", "playing", "discards")
+        stored = pack.state in ("shuffled", "cut", "covered")
+        if self.burns:
+            return out or (stored and pack.shuffled_by != "machine")
+        kept = pack.shuffled_by == "machine" and pack.counted  # MD3 5.G-H
+        return (out or stored) and not kept
+
+    # -- what a device tells --------------------------------------------------------------------
+
+    def hear(self, event: DeviceEvent, at_s: int) -> None:
+        """Take in one event of the device."""
+        by = By("device", Role.DEVICE, at_s)
+        match event:
+            case Identified(model, versions):
+                self.identify(by, model, versions)
+            case ShuffleStarted(pack):
+                if self.pack(pack).state != "shuffling":
+                    self.start_shuffle(by, pack, machine=True)
+            case ShuffleFinished(pack):
+                self.finish_shuffle(by, pack)
+            case PackCounted(pack, count):
+                self.finish_shuffle(by, pack, count)
+            case PackLoaded(pack):
+                self.load(by, pack)
+            case StackDispensed(round_id, stack, cards):
+                self.deal_stack(by, round_id, stack, cards)
+            case RoundEnded(round_id, verdict):
+                self.end_round(by, round_id, verdict)
+            case RoundVoided(round_id, reason):
+                self._voided(by, round_id, reason)
+            case UnitFailed(unit):
+                self.unit_failed(by, unit)
+            case CardsRead(round_id, stacks, source):
+                if round_id != self.round.round_id or len(stacks) != len(self.turns()):
+                    what = f"{len(stacks)} stacks of round {round_id}"
+                    raise self.refuse(what, "11.B", "11.A", f"round {self.round.round_id} is shown")
+                hands = dict(zip(self.turns(), stacks, strict=True))
+                self.reveal(by, hands.pop(0), hands, source)
+
+    def _voided(self, by: By, round_id: int, reason: str) -> None:
+        if round_id != self.round.round_id:
+            do = f"round {self.round.round_id} is played"
+            raise self.refuse(f"round {round_id} void", "13.D", "13.E", do)
+        if self.state == "voided":
+            return  # the table knew before the device
+        self.check("void", by)
+        clause, inside = VOID_REASONS.get(reason, ("13.D", True))
+        why = reason.replace("_", " ")
+        self.void_round(by, clause, "13.E", why, cards_in_device=inside, device_knows=True)
+
+    # -- memory ---------------------------------------------------------------------------------
+
+    def save(self) -> str:
+        """All that the table knows, as JSON, for `restore`."""
+        return json.dumps(asdict(self.memory), sort_keys=True)
+
+    @classmethod
+    def restore(cls, rules: RuleSet, saved: str) -> "Table":
+        """The table as it was; orders that were under way are given again."""
+        try:
+            memory = TypeAdapter(Memory).validate_json(saved)
+        except ValidationError as error:
+            raise BadSave(f"this is no saved table: {error.errors()[0]['msg']}") from error
+        if memory.version != 1:
+            raise BadSave(
+                f"version {memory.version} of a saved table; restore it with the program that wrote it"
+            )
+        if memory.ruleset_sha256 != rules.sha256:
+            raise BadSave(
+                f"the table was saved under another rule set ({memory.ruleset_sha256[:12]}), "
+                f"not {rules.name} ({rules.sha256[:12]}); restore it with that one"
+            )
+        packs = {each.state for each in memory.packs}
+        if memory.state not in TABLE_STATES or not packs <= set(PACK_STATES):
+            raise BadSave(f"a saved table cannot be {memory.state} with packs {', '.join(sorted(packs))}")
+        if memory.round is None and memory.state in ROUND_STATES:
+            raise BadSave(f"a saved table cannot be {memory.state} without a round")
+        table = cls(rules, memory)
+        table._order_again()
+        return table
+
+    def _order_again(self) -> None:
+        for pack in self.packs():
+            if pack.state == "shuffling" and pack.shuffled_by == "machine":
+                self.order("shuffle", pack=pack.pack_id)
+        playing = self.memory.round
+        if playing is None:
+            return
+        if self.state == "drawing" and self.third_due() is not None:
+            self.order("draw", to=self.third_due())
+        if playing.method != Method.AUTOMATED_SHOE:
+            return
+        if self.state == "dealing":
+            turns = self.turns()
+            if not playing.stacks:
+                self.order("open-round", round=playing.round_id, pack=playing.pack_id, hands=len(turns))
+            stack = len(playing.stacks) + 1
+            self.order("dispense-stack", round=playing.round_id, stack=stack, to=turns[stack - 1])
+        elif self.state == "counting":
+            self.order("end-round", round=playing.round_id)
+
+
+ROUND_STATES = (
+    "betting", "dealing", "counting", "revealing", "drawing", "settling", "collecting", "voided",
+)  # fmt: skip
