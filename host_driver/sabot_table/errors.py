@@ -67,5 +67,9 @@ class WagerRefused(Refused):
         self.wager = wager
 
 
+class BadWagers(TableError, ValueError):
+    """A file of wagers that cannot be read."""
+
+
 class BadSave(TableError, ValueError):
     """A saved table that cannot be restored: damaged, or of another rule set."""

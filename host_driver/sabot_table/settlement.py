@@ -18,6 +18,7 @@ from sabot_table.texts import Game, Order
 from sabot_table.wagers import judges
 from sabot_table.wagers.royal_9 import KingNine, RoyalHands, royal_9
 
+FORFEIT_TEXT = "MD3"  # the only one by which a player's wagers can be taken
 MUST_HIT = "must-hit"
 MUST_HIT_CLAUSE = "MDM 12.N"
 CHECK_CONTROLLER = "check the progressive controller"
@@ -182,6 +183,9 @@ def settle(
     check_play(rules, wagers, play)
     for seat in (*forfeits, *abandoned):
         check_seat(rules, seat)
+        if rules.text != FORFEIT_TEXT:
+            what = f"taking the wagers of seat {seat}"
+            raise Refused(what, rules.fixed.closed_clause, "settle them like all others")
     judged = [
         (seat, wager, cents, lines_met(rules, wager, seat, play))
         for seat, made in wagers.items() for wager, cents in made.items()

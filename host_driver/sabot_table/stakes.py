@@ -1,8 +1,9 @@
-"""Wagers as they lie on the layout: which may be made, and which the rules refuse."""
+"""Wagers as they lie on the layout: which may be made, which the rules refuse; files of wagers."""
 
+import tomllib
 from collections.abc import Mapping
 
-from sabot_table.errors import WagerRefused
+from sabot_table.errors import BadWagers, WagerRefused
 from sabot_table.money import payout
 from sabot_table.ruleset import ROYAL_9, RuleSet
 from sabot_table.texts import Game
@@ -63,3 +64,29 @@ def _stands(rules: RuleSet, wager: str, others: Mapping[str, int]) -> bool:
     """A three-card bonus needs the ante (MD3 7.E, WA3 ante); Royal 9 a main wager (MDM 7.A(9))."""
     needs = rules.game is Game.THREE_CARD or wager == ROYAL_9
     return wager in rules.main_wagers or not needs or any(each in others for each in rules.main_wagers)
+
+
+def read_wagers(rules: RuleSet, text: str, source: str = "wagers") -> dict[int, dict[str, int]]:
+    """Wagers out of a TOML text, seat by seat: ``[3]`` and below it ``ante = 2500``, in cents; checked."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadWagers(f"{source}: {error}; correct the file's syntax there") from error
+    wagers: dict[int, dict[str, int]] = {}
+    for seat, made in data.items():
+        if not (seat.isascii() and seat.isdigit()) or not isinstance(made, dict):
+            raise BadWagers(f"{source}: '{seat}' is no seat; write a table for each, [3], with its wagers")
+        wagers[int(seat)] = made
+    check_wagers(rules, wagers)
+    return wagers
+
+
+def every_wager(rules: RuleSet, cents: int = 2_000) -> dict[int, dict[str, int]]:
+    """Every seat makes every wager offered: the most a round can settle."""
+    royal = rules.royal_9
+    made = dict.fromkeys(rules.offered, cents)
+    if royal is not None:
+        made[ROYAL_9] = royal.stake_cents
+    wagers = {seat: dict(made) for seat in rules.clockwise()}
+    check_wagers(rules, wagers)
+    return wagers

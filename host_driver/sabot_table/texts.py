@@ -89,7 +89,7 @@ MDM = Text(
     key="MDM", game=Game.MINI,
     variants=("standard", "ez", "fortune-7", "no-commission", "five-treasures"),
     decks=(6, 8), decks_clause="MDM 3.A", seats=9, seats_clause="MDM 2.A",
-    methods=(Method.MANUAL_SHOE,), methods_clause="MDM 8",
+    methods=(Method.MANUAL_SHOE, Method.AUTOMATED_SHOE), methods_clause="MDM 8",
     hours_shoe=24, hours_hand=None, hours_clause="MDM 3.C",
     cut=Cut.ALWAYS, cut_clause="MDM 5.B", every_round=False, shuffle_clause="MDM 5",
     order=Order.LOSERS_FIRST, order_clause="MDM 11.B",
@@ -99,7 +99,7 @@ MDM = Text(
 BAC = Text(
     key="BAC", game=Game.MINI, variants=("standard",),
     decks=(6, 6), decks_clause="BAC shoe", seats=14, seats_clause="BAC shoe",
-    methods=(Method.MANUAL_SHOE,), methods_clause="BAC shoe",
+    methods=(Method.MANUAL_SHOE, Method.AUTOMATED_SHOE), methods_clause="BAC shoe",
     hours_shoe=None, hours_hand=None, hours_clause="BAC shoe",
     cut=Cut.NEVER, cut_clause="BAC shoe", every_round=True, shuffle_clause="BAC shoe",
     order=Order.LOSERS_FIRST, order_clause="BAC wagers",

@@ -6,9 +6,19 @@ from tests.table.operators import changed, with_royal_9
 from tests.table.outcomes import coup
 
 from sabot_table.cards import card, cards
+from sabot_table.errors import ImpossibleCards
 from sabot_table.procedure import Role, Table
 from sabot_table.procedure.coups import result
-from sabot_table.procedure.events import PackCounted, Unit, UnitFailed
+from sabot_table.procedure.events import (
+    CardDispensed,
+    CardsRead,
+    CoverCardSeen,
+    PackCounted,
+    RoundVoided,
+    ThirdCardRead,
+    Unit,
+    UnitFailed,
+)
 from sabot_table.ruleset import load
 from sabot_table.settlement import Outcome, Source
 from sabot_table.texts import Method
@@ -282,6 +292,71 @@ def test_the_result_is_announced_by_its_name(variant: str, player: str, banker: 
     assert result(variant, coup(player, banker)) == text
 
 
+def test_cards_that_the_shoe_cannot_hold_are_not_taken() -> None:
+    table = Croupier(changed(MINI, cards={"decks": 6})).shoe()
+    table.bet((2, "player", 1_000))
+    for _ in range(4):
+        table.do("deal_card", DEALER)
+    table.do("announce", DEALER, cards("2H 2H"), cards("2H 2H"), Source.DEALER)
+    table.third("player", "2H")
+    table.third("banker", "2H")
+    with pytest.raises(ImpossibleCards, match="must not have a third card"):
+        table.do("retype_coup", FLOOR, cards("9H KD"), cards("2S KC 4C"))
+    table.do("retype_coup", FLOOR, cards("9H KD"), cards("2S KC"))
+    assert [line.outcome for line in table.finish().lines] == [Outcome.WIN]
+
+
+@pytest.mark.rule("MDM 8")
+@pytest.mark.rule("MDM 9.D")
+def test_a_machines_shoe_is_asked_card_by_card_and_its_reader_is_believed() -> None:
+    table = Croupier(MINI, restarts=True).shoe()
+    table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)
+    table.bet((2, "player", 1_000))
+    assert table.ordered("open-round") == [{"round": 1, "pack": 1, "hands": 2}]
+    for number, to in ((1, "player"), (2, "banker"), (3, "player"), (4, "banker")):
+        assert table.ordered("dispense-card") == [{"round": 1, "card": number, "to": to}]
+        with table.refused("MDM 8.C", f"card {number} of round 1 is next"):
+            table.hear(CardDispensed(1, number + 1))
+        table.hear(CardDispensed(1, number))
+    table.hear(CoverCardSeen())
+    table.hear(CardsRead(1, (cards("2H KD"), cards("KS KC"))))
+    assert table.ordered("dispense-card") == [{"round": 1, "card": 5, "to": "player"}]
+    table.hear(CardDispensed(1, 5))
+    with table.refused("MDM 11.A", "round 1 is played"):
+        table.hear(ThirdCardRead(2, "player", card("5C")))
+    table.hear(ThirdCardRead(1, "player", card("5C")))
+    table.hear(ThirdCardRead(1, "banker", card("5D")))
+    assert table.finish().source is Source.READER
+    assert table.table.memory.cover == "announce"
+
+
+@pytest.mark.rule("MDM 13.E")
+def test_a_machines_shoe_that_stops_voids_the_round_and_ends_the_shoe() -> None:
+    table = Croupier(MINI).shoe()
+    table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)
+    table.bet((2, "player", 1_000))
+    table.hear(CardDispensed(1, 1))
+    table.hear(RoundVoided(1, "shoe_failed"))
+    assert table.ordered("return-wager") == [{"seat": 2, "wager": "player", "cents": 1_000}]
+    table.do("empty_device", DEALER)
+    table.do("collect", DEALER)
+    with table.refused("MDM 9.D"):
+        table.do("open_bets", DEALER)
+    table.do("end_shoe", DEALER)
+    table.load_shoe(2)
+
+
+def test_one_card_typed_in_makes_the_round_typed_in() -> None:
+    table = Croupier(MINI).shoe()
+    table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)
+    table.bet((2, "player", 1_000))
+    for number in range(1, 5):
+        table.hear(CardDispensed(1, number))
+    table.hear(CardsRead(1, (cards("6H KD"), cards("KS KC"))))
+    table.third("banker", "5D")
+    assert table.finish().source is Source.DEALER
+
+
 # -- vigorish and progressives ---------------------------------------------------------------------
 
 
@@ -396,6 +471,29 @@ def test_an_unseen_card_drawn_in_error_opens_the_next_hand() -> None:
     for _ in range(3):
         table.do("deal_card", DEALER)
     assert table.table.state == "drawing"
+
+
+def test_a_card_comes_out_of_a_shoe_only() -> None:
+    table = Croupier(MINI).open(2)
+    for action, args in (("drawn_in_error", ()), ("card_exposed", (card("5D"),)), ("cover_card", ())):
+        with table.refused("MDM 13.A", "while no pack is in the shoe"):
+            table.do(action, DEALER, *args)
+
+
+def test_what_was_drawn_or_seen_too_early_ends_with_its_shoe() -> None:
+    table = Croupier(MINI).shoe()
+    for _ in range(5):
+        table.do("drawn_in_error", DEALER)
+    table.bet((2, "player", 1_000))
+    assert (table.table.round.dealt, table.table.memory.carried) == (3, 2)
+    table.four("9H KD", "2S KC")
+    table.finish()
+    table.do("card_exposed", DEALER, card("5D"))
+    table.do("cover_card", DEALER)
+    table.do("end_shoe", DEALER)
+    assert (table.table.memory.carried, table.table.memory.exposed, table.table.memory.cover) == (0, [], "")
+    table.load_shoe(2)
+    table.play_coup()
 
 
 @pytest.mark.rule("MDM 13.B")

@@ -129,7 +129,7 @@ BAD = [
         change("dealing", "methods", ["hand"]),
         "dealing.methods",
         "MDM has no 'hand'",
-        "manual-shoe (MDM 8)",
+        "automated-shoe (MDM 8)",
     ),
     (MINI, change("dealing", "methods", []), "dealing.methods", "is []", "correct the value"),
     (MINI, change("dealing", "methods", ["boat"]), "dealing.methods.0", "is 'boat'", "correct the value"),

@@ -17,7 +17,9 @@ ROOT = Path(__file__).parent.parent.parent
 LIST = tomllib.loads((ROOT / "docs" / "clauses.toml").read_text(encoding="utf-8"))
 CLAUSES = {each["key"] for each in LIST["clause"]}
 # Rows that other actions take, not people: where they lead is decided by what happened.
-INNER = {"deal_stack", "hands_dealt", "four_dealt", "coup_complete", "coup_simulated", "void", "recount"}
+INNER = {
+    "deal_stack", "hands_dealt", "four_dealt", "coup_complete", "coup_simulated", "void", "recount", "retype",
+}  # fmt: skip
 PACK_INNER = {"stack_unwashed", "play", "discard", "spread_idle", "remove"}
 
 

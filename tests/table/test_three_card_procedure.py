@@ -536,18 +536,38 @@ def test_hands_are_read_at_the_exit_or_typed_in_and_the_two_are_told_apart() -> 
             table.show()
         table.counted()
         if source is Source.READER:
-            with pytest.raises(Exception, match="round 1 is shown"):
+            with table.refused("MD3 11.B", "there are 3"):
                 table.hear(CardsRead(1, (cards("9H JH QD"),)))
+            with table.refused("MD3 11.B", "round 1 is played"):
+                table.hear(CardsRead(2, (cards("9H JH QD"), cards("2D 3D 10C"), cards("7H KS QC"))))
             table.hear(CardsRead(1, (cards("9H JH QD"), cards("2D 3D 10C"), cards("7H KS QC"))))
         else:
             with table.refused("MD3 11.B", "say who saw them"):
                 table.do("reveal", DEALER, cards("7H KS QC"), {}, Source.READER)
             table.show()
+        if source is Source.READER:
+            with table.refused("MD3 11.B", "other cards than the reader saw"):
+                table.do("retype_hands", FLOOR, cards("7H KS QC"), {})
         settled = table.finish()
         assert settled.source is source
         assert [(line.seat, line.outcome, line.net_cents) for line in settled.lines] == [
             (1, Outcome.WIN, 1_900), (3, Outcome.LOSE, -2_000),
         ]  # fmt: skip
+
+
+def test_the_floor_may_correct_what_the_dealer_typed_until_it_is_settled() -> None:
+    table = Croupier(MD3).automated()
+    table.antes()
+    table.stacks()
+    table.counted()
+    table.show()
+    right = {1: cards("2D 3D 10C"), 3: cards("9H JH QD")}
+    with table.refused("MD3 11.B", "this is for floor"):
+        table.do("retype_hands", DEALER, cards("7H KS QC"), right)
+    table.do("retype_hands", FLOOR, cards("7H KS QC"), right)
+    assert [line.outcome for line in table.do("settle", DEALER).lines] == [Outcome.LOSE, Outcome.WIN]
+    with table.refused("MD3 11.B"):
+        table.do("retype_hands", FLOOR, cards("7H KS QC"), right)
 
 
 def test_impossible_hands_are_not_taken() -> None:
@@ -559,6 +579,16 @@ def test_impossible_hands_are_not_taken() -> None:
         with pytest.raises(Exception, match=r"7H is there 2 times|a hand of"):
             table.show(*hands)
         assert table.table.state == "revealing"
+
+
+@pytest.mark.rule("MD3 11.A")
+def test_forfeits_are_marylands() -> None:
+    table = Croupier(WA3)
+    table.hear(Identified("i-Deal", VERSIONS))
+    table.automated()
+    table.antes()
+    with table.refused("WA3 sets", "settled like all others"):
+        table.do("forfeit", FLOOR, 1)
 
 
 @pytest.mark.rule("MD3 11.A")

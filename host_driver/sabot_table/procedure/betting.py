@@ -7,6 +7,9 @@ from sabot_table.procedure.records import Pack, Round
 from sabot_table.stakes import check_seat, check_wager, check_wagers
 from sabot_table.texts import Method
 
+MINI_HANDS = 2
+MOST_CARRIED = 3  # of the four cards of a hand, when more were drawn before it
+
 
 class Betting(DeviceKeeping):
     """From an empty layout to "no more bets"."""
@@ -148,13 +151,27 @@ class Betting(DeviceKeeping):
         self.memory.last_pack = pack.pack_id
         if self.rules.royal_9 is not None:
             self.order("lock-progressive", round=playing.round_id)
-        playing.dealt, self.memory.carried = self.memory.carried, 0
+        playing.dealt = min(self.memory.carried, MOST_CARRIED)
+        self.memory.carried -= playing.dealt
         self.order("announce", text="no more bets")
         self.move("no_more_bets", by)
-        if self.method is Method.AUTOMATED_SHOE:
-            hands = len(self.turns())
+        self.order_cards(opening=True)
+
+    def order_cards(self, opening: bool = False) -> None:
+        """Ask the automated shoe, where it deals, for what comes next: a stack, or a card of mini."""
+        playing = self.round
+        if playing.method != Method.AUTOMATED_SHOE:
+            return
+        turns = self.turns()
+        if opening:
+            hands = len(turns) if self.three_card else MINI_HANDS
             self.order("open-round", round=playing.round_id, pack=playing.pack_id, hands=hands)
-            self.order("dispense-stack", round=playing.round_id, stack=1, to=self.turns()[0])
+        if self.three_card:
+            stack = len(playing.stacks) + 1
+            self.order("dispense-stack", round=playing.round_id, stack=stack, to=turns[stack - 1])
+        else:
+            to = ("player", "banker")[playing.dealt % MINI_HANDS]
+            self.order("dispense-card", round=playing.round_id, card=playing.dealt + 1, to=to)
 
     def turns(self) -> list[int]:
         """Whom cards go to: the betting seats clockwise from the dealer's left, then the dealer (0)."""

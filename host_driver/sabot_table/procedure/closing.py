@@ -3,6 +3,7 @@
 from sabot_table.cards import Card, card
 from sabot_table.procedure.coups import Coups
 from sabot_table.procedure.events import By
+from sabot_table.procedure.packkeeping import IN_SHOE
 from sabot_table.ruleset import ROYAL_9
 from sabot_table.settlement import Hands, Settlement, Source, settle
 from sabot_table.texts import Method
@@ -63,6 +64,8 @@ class Closing(Coups):
         elif self.rules.fixed.every_round:
             self.check_discards(pack)
             self.move_pack("discard", pack, by)
+        if pack.state not in IN_SHOE:
+            self.forget_shoe()
         if self.memory.cover == "out":
             self.memory.cover = "announce"
         elif self.memory.cover == "last" and not playing.simulated:
@@ -91,6 +94,7 @@ class Closing(Coups):
             if seen is not None:
                 self.card_exposed(by, seen)
                 return
+            self.check_shoe("a card drawn in error")
             self.memory.carried += 1
             self.move("drawn_in_error", by)
             return

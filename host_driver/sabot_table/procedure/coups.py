@@ -1,10 +1,11 @@
 """Dealing mini baccarat: four cards, third cards, cover card, last hand, simulated rounds (MDM 8-10, 13)."""
 
-from sabot_table.cards import Card, card
+from sabot_table.cards import Card, card, check_possible
 from sabot_table.coup import Coup, banker_draws, player_draws, points
 from sabot_table.procedure.dealing import Dealing
 from sabot_table.procedure.events import By, Role
 from sabot_table.settlement import Source
+from sabot_table.texts import Method
 
 FIRST_CARDS = 4
 PLAYER, BANKER = "player", "banker"
@@ -22,6 +23,8 @@ class Coups(Dealing):
         self.move("deal_card", by)
         if self.round.dealt >= FIRST_CARDS:
             self.move("four_dealt", by)
+        else:
+            self.order_cards()
 
     def announce(self, by: By, player: tuple[Card, ...], banker: tuple[Card, ...], source: Source) -> None:
         """The first four cards are shown and their points announced."""
@@ -39,6 +42,7 @@ class Coups(Dealing):
         if [str(each) for each in in_order][: len(known)] != known:
             what = f"a simulated round that does not begin with {', '.join(known)}"
             raise self.refuse(what, "13.A", "13.D", "type the cards as they lie")
+        check_possible((*player, *banker), self.rules.cards.decks)
         self._keep(player, banker, source)
         self.move("announce", by)
         self._go_on(by)
@@ -64,19 +68,30 @@ class Coups(Dealing):
         if to != due:
             do = f"the {due} draws" if due else "nobody draws"
             raise self.refuse(f"a third card to the {to}", "8.D", "10.B", f"{do}; or report what happened")
+        self._check_third(drawn)
         (self.round.player if to == PLAYER else self.round.banker).append(str(drawn))
         self.round.banker_third_waits = False
+        if by.role is not Role.DEVICE:
+            self.round.source = str(Source.DEALER)  # one card typed in is enough
         self.move("third_card", by)
         self._go_on(by)
 
     def _go_on(self, by: By) -> None:
         due = self.third_due()
         if due is not None:
-            self.order("draw", to=due)
+            self.order_draw()
             return
         coup = self.coup()
         self.order("announce", text=result(self.rules.variant, coup))
         self.move("coup_simulated" if self.round.simulated else "coup_complete", by)
+
+    def order_draw(self) -> None:
+        """Ask for the third card that is due, of the dealer or of the automated shoe."""
+        playing = self.round
+        self.order("draw", to=self.third_due())
+        if playing.method == Method.AUTOMATED_SHOE and not playing.banker_third_waits:
+            number = len(playing.player) + len(playing.banker) + 1
+            self.order("dispense-card", round=playing.round_id, card=number, to=self.third_due())
 
     def coup(self) -> Coup:
         """Both hands in full."""
@@ -85,6 +100,20 @@ class Coups(Dealing):
     def _hand(self, which: str) -> tuple[Card, ...]:
         names = self.round.player if which == PLAYER else self.round.banker
         return tuple(card(each) for each in names)
+
+    def _check_third(self, drawn: Card) -> None:
+        check_possible((*self._hand(PLAYER), *self._hand(BANKER), drawn), self.rules.cards.decks)
+
+    def retype_coup(self, by: By, player: tuple[Card, ...], banker: tuple[Card, ...]) -> None:
+        """The floor corrects cards that the dealer typed wrong, before anything is settled."""
+        self.check("retype", by)
+        self.check_typed()
+        self._only_mini("a coup", "11.A")
+        coup = Coup(player, banker)
+        check_possible(coup.cards, self.rules.cards.decks)
+        self._keep(coup.player, coup.banker, Source.DEALER)
+        self.order("announce", text=result(self.rules.variant, coup))
+        self.move("retype", by)
 
     def _keep(self, player: tuple[Card, ...], banker: tuple[Card, ...], source: Source) -> None:
         self.round.player = [str(each) for each in player]
@@ -97,6 +126,7 @@ class Coups(Dealing):
         """The cover card came: this hand is finished, one more is the last (MDM 9.D)."""
         self.check("cover_card", by)
         self._only_mini("the cover card", "9.D")
+        self.check_shoe("a cover card")
         if not self.burns or self.memory.cover:
             raise self.refuse("a cover card", "5.D", "9.D", "it is out already, or this game has none")
         self.memory.cover = "out"
@@ -119,7 +149,7 @@ class Coups(Dealing):
             raise self.refuse("the end of a shoe in a round", "11.C", "9.D", "finish the round first")
         self.check_discards(pack)
         self.move_pack("discard", pack, by)
-        self.memory.cover, self.memory.carried, self.memory.exposed = "", 0, []
+        self.forget_shoe()
 
     # -- irregularities of mini baccarat --------------------------------------------------------
 
@@ -132,6 +162,8 @@ class Coups(Dealing):
             raise self.refuse("a third card before the first four are known", "8.D", "9.C", "announce them")
         if due == PLAYER or len(playing.player) == 3:
             raise self.refuse("the Player draws a third card", "8.D", "10.B", "another is drawn in error")
+        if due == BANKER and seen is not None:
+            self._check_third(seen)
         self.move("unauthorised_third", by)
         if due == BANKER:
             if seen is None:
@@ -151,6 +183,7 @@ class Coups(Dealing):
         """Any other card was seen: the round in play finishes, then it opens a simulated one (MDM 13.D)."""
         self.check("card_exposed", by)
         self._only_mini("a card that was seen", "13.D")
+        self.check_shoe("a card that was seen")
         self.memory.exposed.append(str(seen))
         self.move("card_exposed", by)
 
@@ -160,6 +193,8 @@ class Coups(Dealing):
         if not self.memory.exposed:
             raise self.refuse("a simulated round", "13.A", "13.D", "only a card that was seen opens one")
         pack = self.next_pack()
+        if self.rules.fixed.every_round:
+            self.move_pack("play", pack, by)
         self.begin(pack, simulated=True)
         self.memory.last_pack = pack.pack_id
         known = self.memory.exposed[:FIRST_CARDS]
@@ -168,12 +203,15 @@ class Coups(Dealing):
         self.move("begin_simulated", by)
         if self.round.dealt >= FIRST_CARDS:
             self.move("four_dealt", by)
+        else:
+            self.order_cards(opening=True)
 
     def too_few_cards(self, by: By) -> None:
         """The shoe cannot finish the round: void, and a new set of cards (MDM 13.E)."""
         self.check("too_few_cards", by)
         self._only_mini("too few cards", "13.E")
-        self.memory.cover = "over"
+        if self.burns:
+            self.memory.cover = "over"
         self.void_round(by, "13.C", "13.E", "too few cards", action="too_few_cards")
 
     def _only_mini(self, what: str, section: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sabot_table.cards import Card
 from sabot_table.procedure.betting import Betting
 from sabot_table.procedure.events import By, Role, Verdict
-from sabot_table.settlement import Hands, Source, check_play
+from sabot_table.settlement import FORFEIT_TEXT, Hands, Source, check_play
 from sabot_table.texts import Method
 from sabot_table.three_card import HAND_CARDS
 
@@ -36,7 +36,7 @@ class Dealing(Betting):
             self.move("hands_dealt", by)
             self.order("end-round", round=playing.round_id)
         else:
-            self.order("dispense-stack", round=round_id, stack=stack + 1, to=turns[stack])
+            self.order_cards()
 
     # -- card by card ---------------------------------------------------------------------------
 
@@ -133,6 +133,12 @@ class Dealing(Betting):
             raise self.refuse(
                 f"cards from the {source} told by {by.role}", "11.B", "11.A", "say who saw them"
             )
+        self._keep_hands(dealer, hands, source)
+        self.move("reveal", by)
+
+    def _keep_hands(
+        self, dealer: tuple[Card, ...], hands: Mapping[int, tuple[Card, ...]], source: Source
+    ) -> None:
         check_play(self.rules, self.round.wagers, Hands(dealer, hands))
         for hand in (dealer, *hands.values()):
             if len(hand) != HAND_CARDS:
@@ -140,7 +146,23 @@ class Dealing(Betting):
         self.round.dealer = [str(each) for each in dealer]
         self.round.hands = {seat: [str(each) for each in hand] for seat, hand in hands.items()}
         self.round.source = str(source)
-        self.move("reveal", by)
+
+    def retype_hands(
+        self, by: By, dealer: tuple[Card, ...], hands: Mapping[int, tuple[Card, ...]]
+    ) -> None:
+        """The floor corrects cards that the dealer typed wrong, before anything is settled."""
+        self.check("retype", by)
+        self.check_typed()
+        if not self.three_card:
+            raise self.refuse("hands of seats", "11.B", "11.A", "retype the coup")
+        self._keep_hands(dealer, hands, Source.DEALER)
+        self.move("retype", by)
+
+    def check_typed(self) -> None:
+        """Refuse to change what the exit reader saw."""
+        if self.round.source != Source.DEALER:
+            do = "void the round if it is wrong"
+            raise self.refuse("other cards than the reader saw", "11.B", "11.A", do)
 
     def forfeit(self, by: By, seat: int) -> None:
         """A player broke the rules of the hand and loses the round's wagers (MD3 11.A(5))."""
@@ -159,7 +181,7 @@ class Dealing(Betting):
         self.move("abandon", by)
 
     def _must_bet(self, seat: int, section: str) -> None:
-        if not self.three_card:
+        if self.rules.text != FORFEIT_TEXT:
             raise self.refuse(
                 "taking wagers from a player", section, "7.D", "they are settled like all others"
             )

@@ -16,7 +16,7 @@ TABLE_ROWS = {row.action: row for row in TABLE}
 PACK_ROWS = {row.action: row for row in PACK}
 
 
-class Mode:
+class States:
     """A state, moved by a `transitions` machine that is made of rows."""
 
     state: str
@@ -38,10 +38,11 @@ class Mode:
                 for row in rows
             ],
         )
+        self._allowed = {each: list(self._machine.get_triggers(each)) for each in known}
 
     def allowed(self, state: str) -> list[str]:
         """What may happen in a state, in the order of the rows."""
-        return list(self._machine.get_triggers(state))
+        return self._allowed[state]
 
     def after(self, state: str, action: str) -> str:
         """Where an action leads from a state."""
@@ -58,8 +59,8 @@ class Desk:
         self.memory = memory
         self._orders: list[Order] = []
         self._log: list[tuple[By, str]] = []
-        self._table = Mode(TABLE_STATES, TABLE)
-        self._pack = Mode(PACK_STATES, PACK)
+        self._table = States(TABLE_STATES, TABLE)
+        self._pack = States(PACK_STATES, PACK)
 
     # -- what others see ------------------------------------------------------------------------
 

@@ -101,6 +101,19 @@ class StackDispensed:
 
 
 @dataclass(frozen=True, slots=True)
+class CardDispensed:
+    """One card of mini baccarat came out of the shoe: one of the first four, or a third card."""
+
+    round_id: int
+    card: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoverCardSeen:
+    """A cover card came out of the shoe."""
+
+
+@dataclass(frozen=True, slots=True)
 class RoundEnded:
     """The stub came out and all was counted."""
 
@@ -125,14 +138,24 @@ class UnitFailed:
 
 @dataclass(frozen=True, slots=True)
 class CardsRead:
-    """What its exit reader saw, told after the reveal: the stacks in their order, the dealer's last."""
+    """What its exit reader saw, told after the reveal: stacks in order; in mini Player and Banker."""
 
     round_id: int
     stacks: tuple[tuple[Card, ...], ...]
     source: Source = Source.READER
 
 
+@dataclass(frozen=True, slots=True)
+class ThirdCardRead:
+    """The face of a third card of mini baccarat, which lies open."""
+
+    round_id: int
+    to: str
+    card: Card
+
+
 DeviceEvent = (
     Identified | ShuffleStarted | ShuffleFinished | PackCounted | PackLoaded | StackDispensed | RoundEnded
-    | RoundVoided | UnitFailed | CardsRead
+    | CardDispensed | CoverCardSeen | RoundVoided | UnitFailed | CardsRead
+    | ThirdCardRead
 )  # fmt: skip

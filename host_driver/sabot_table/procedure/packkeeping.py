@@ -9,6 +9,7 @@ from sabot_table.texts import Cut
 CUT_FROM = 10  # cards from the top (MD3 5.D), or from either end (MDM 5.B)
 COVER_FROM = 14  # cards above the bottom (MDM 5.C)
 HOUR_S = 3600
+IN_SHOE = ("loaded", "playing")
 
 
 class PackKeeping(Desk):
@@ -57,6 +58,8 @@ class PackKeeping(Desk):
         self.move("play_one_pack", by)
 
     def _leave(self, pack: Pack, by: By) -> None:
+        if pack.state in IN_SHOE:
+            self.forget_shoe()
         self.move_pack("remove", pack, by)
         self.order("remove-pack", pack=pack.pack_id, why=pack.must_leave)
 
@@ -116,6 +119,8 @@ class PackKeeping(Desk):
                 raise self.refuse(
                     "two packs without a shuffler", "3.B", "3.B", "remove one and play with the other"
                 )
+        if pack.state in IN_SHOE:
+            self.forget_shoe()
         self.move_pack("start_shuffle", pack, by)
         pack.shuffled_by = "machine" if machine else "hand"
         pack.counted, pack.cut_by, pack.declined = False, None, []
@@ -224,7 +229,7 @@ class PackKeeping(Desk):
                 raise self.refuse(f"pack {pack_id} is not cut", "5.C", "5.B", "have it cut first")
             if self.rules.fixed.cut is Cut.ALWAYS and pack.state != "covered":
                 raise self.refuse("a shoe without its second cover card", "5.D", "5.C", "put it in first")
-        other = next((each for each in self.packs() if each.state in ("loaded", "playing")), None)
+        other = next((each for each in self.packs() if each.state in IN_SHOE), None)
         if other is not None:
             raise self.refuse(
                 f"pack {other.pack_id} is in the shoe", "3.B", "3.B", "one pack is dealt at a time"
@@ -245,7 +250,17 @@ class PackKeeping(Desk):
             what = f"a new shoe while seats {seats} owe vigorish"
             raise self.refuse(what, "12.A", "12.D", "collect it first")
         self.move_pack("burn", pack, by)
+        self.forget_shoe()
+
+    def forget_shoe(self) -> None:
+        """What was drawn or seen too early, and the cover card, end with the shoe they came from."""
         self.memory.cover, self.memory.carried, self.memory.exposed = "", 0, []
+
+    def check_shoe(self, what: str) -> None:
+        """Refuse a card that can have come out of no shoe."""
+        if not any(each.state in IN_SHOE for each in self.packs()):
+            what = f"{what} while no pack is in the shoe"
+            raise self.refuse(what, "13.B", "13.A", "look at the cards again")
 
     # -- what other parts ask -------------------------------------------------------------------
 

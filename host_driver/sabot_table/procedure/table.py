@@ -5,11 +5,15 @@ from dataclasses import asdict
 
 from pydantic import TypeAdapter, ValidationError
 
+from sabot_table.cards import Card
 from sabot_table.errors import BadSave
 from sabot_table.procedure.closing import Closing
+from sabot_table.procedure.coups import BANKER, FIRST_CARDS, PLAYER
 from sabot_table.procedure.events import (
     By,
+    CardDispensed,
     CardsRead,
+    CoverCardSeen,
     DeviceEvent,
     Identified,
     PackCounted,
@@ -20,13 +24,17 @@ from sabot_table.procedure.events import (
     ShuffleFinished,
     ShuffleStarted,
     StackDispensed,
+    ThirdCardRead,
     UnitFailed,
 )
+from sabot_table.procedure.packkeeping import IN_SHOE
 from sabot_table.procedure.records import Memory, Pack
 from sabot_table.procedure.states import PACK_STATES, TABLE_STATES
 from sabot_table.ruleset import RuleSet
+from sabot_table.settlement import Source
 from sabot_table.texts import Method
 
+SAVED = TypeAdapter(Memory)
 # Why a device gives a round up, and whether its cards must come out of it.
 VOID_REASONS = {
     "face_up_card": ("13.A", True),
@@ -63,8 +71,8 @@ class Table(Closing):
         self.check("idle", by)
         for pack in self.packs():
             if self._must_spread(pack):
-                if pack.state == "playing":
-                    self.memory.cover, self.memory.carried, self.memory.exposed = "", 0, []
+                if pack.state in IN_SHOE:
+                    self.forget_shoe()
                 self.move_pack("spread_idle", pack, by)
                 self.order("spread", pack=pack.pack_id, face="down unless a player asks")
         self.move("idle", by)
@@ -105,6 +113,10 @@ class Table(Closing):
                 self.load(by, pack)
             case StackDispensed(round_id, stack, cards):
                 self.deal_stack(by, round_id, stack, cards)
+            case CardDispensed(round_id, number):
+                self._card(by, round_id, number)
+            case CoverCardSeen():
+                self.cover_card(by)
             case RoundEnded(round_id, verdict):
                 self.end_round(by, round_id, verdict)
             case RoundVoided(round_id, reason):
@@ -112,11 +124,35 @@ class Table(Closing):
             case UnitFailed(unit):
                 self.unit_failed(by, unit)
             case CardsRead(round_id, stacks, source):
-                if round_id != self.round.round_id or len(stacks) != len(self.turns()):
-                    what = f"{len(stacks)} stacks of round {round_id}"
-                    raise self.refuse(what, "11.B", "11.A", f"round {self.round.round_id} is shown")
-                hands = dict(zip(self.turns(), stacks, strict=True))
-                self.reveal(by, hands.pop(0), hands, source)
+                self._read(by, round_id, stacks, source)
+            case ThirdCardRead(round_id, to, card):
+                self._must_be(round_id, "a third card")
+                self.third_card(by, to, card)
+
+    def _must_be(self, round_id: int, what: str) -> None:
+        if round_id != self.round.round_id:
+            do = f"round {self.round.round_id} is played"
+            raise self.refuse(f"{what} of round {round_id}", "11.B", "11.A", do)
+
+    def _read(self, by: By, round_id: int, stacks: tuple[tuple[Card, ...], ...], source: Source) -> None:
+        self._must_be(round_id, "cards")
+        turns = self.turns() if self.three_card else [PLAYER, BANKER]
+        if len(stacks) != len(turns):
+            raise self.refuse(f"{len(stacks)} stacks", "11.B", "11.A", f"there are {len(turns)}")
+        if self.three_card:
+            hands = dict(zip(self.turns(), stacks, strict=True))
+            self.reveal(by, hands.pop(0), hands, source)
+        else:
+            self.announce(by, stacks[0], stacks[1], source)
+
+    def _card(self, by: By, round_id: int, number: int) -> None:
+        playing = self.round
+        if self.state == "drawing" and number > FIRST_CARDS:
+            return  # a third card: it is told with its face
+        if (round_id, number) != (playing.round_id, playing.dealt + 1):
+            do = f"card {playing.dealt + 1} of round {playing.round_id} is next"
+            raise self.refuse(f"card {number} of round {round_id}", "8.D", "8.C", do)
+        self.deal_card(by)
 
     def _voided(self, by: By, round_id: int, reason: str) -> None:
         if round_id != self.round.round_id:
@@ -139,7 +175,7 @@ class Table(Closing):
     def restore(cls, rules: RuleSet, saved: str) -> "Table":
         """The table as it was; orders that were under way are given again."""
         try:
-            memory = TypeAdapter(Memory).validate_json(saved)
+            memory = SAVED.validate_json(saved)
         except ValidationError as error:
             raise BadSave(f"this is no saved table: {error.errors()[0]['msg']}") from error
         if memory.version != 1:
@@ -168,16 +204,10 @@ class Table(Closing):
         if playing is None:
             return
         if self.state == "drawing" and self.third_due() is not None:
-            self.order("draw", to=self.third_due())
-        if playing.method != Method.AUTOMATED_SHOE:
-            return
-        if self.state == "dealing":
-            turns = self.turns()
-            if not playing.stacks:
-                self.order("open-round", round=playing.round_id, pack=playing.pack_id, hands=len(turns))
-            stack = len(playing.stacks) + 1
-            self.order("dispense-stack", round=playing.round_id, stack=stack, to=turns[stack - 1])
-        elif self.state == "counting":
+            self.order_draw()
+        elif self.state == "dealing":
+            self.order_cards(opening=not playing.stacks and not playing.dealt)
+        elif self.state == "counting" and playing.method == Method.AUTOMATED_SHOE:
             self.order("end-round", round=playing.round_id)
 
 

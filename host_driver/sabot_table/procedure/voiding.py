@@ -25,6 +25,8 @@ class Voiding(PackKeeping):
         playing = self.round
         playing.void_clause, playing.void_why = self.clause(md3, mdm), why
         playing.cards_in_device = cards_in_device
+        if cards_in_device and not self.rules.fixed.every_round:
+            self.memory.cover = "over"  # what comes out of a failed shoe is a shoe no more (MDM 13.E(2))
         settled = settle_void(self.rules, playing.wagers, playing.void_clause, why, self.meters())
         playing.settlement = settled.to_json()
         self.move(action, by)
