@@ -8,7 +8,7 @@ from math import comb, perm, prod
 
 from sabot_table.cards import ACE, DECK_CARDS, JACK, KING, NINE, SUITS, Card
 from sabot_table.coup import FirstFour, Totals, banker_draws, player_draws
-from sabot_table.three_card import Showdown, standing
+from sabot_table.three_card import Showdown, Standing, standing
 
 ONE_DECK_SUITS = len(SUITS)
 RANKS = range(ACE, KING + 1)
@@ -17,23 +17,38 @@ RANKS = range(ACE, KING + 1)
 @cache
 def showdowns() -> Mapping[Showdown, int]:
     """Pairs of three-card hands of one deck: 22,100 for the player, 18,424 for the dealer each."""
-    hands = []
-    for ranks in combinations_with_replacement(RANKS, 3):
-        counts = Counter(ranks)
-        if max(counts.values()) <= ONE_DECK_SUITS:
-            # suits do not matter to any wager; they are set apart so that no card is there twice
-            shown = [Card(rank, SUITS[ranks[:place].count(rank)]) for place, rank in enumerate(ranks)]
-            hands.append((standing(shown), tuple(counts.items()), counts))
+    hands = [(ranks, _standing_of(ranks)) for ranks in combinations_with_replacement(RANKS, 3)]
     found: Counter[Showdown] = Counter()
-    for player, _, taken in hands:
-        first = prod(comb(ONE_DECK_SUITS, number) for number in taken.values())
-        for dealer, wanted, counts in hands:
-            second = 1
-            for rank, number in wanted:
-                second *= comb(ONE_DECK_SUITS - taken[rank], number)
-            if second:
-                found[Showdown(player, dealer, taken == counts)] += first * second
-    return found
+    for mine, player in hands:
+        first = _suits(mine, ())
+        by_standing: Counter[Standing] = Counter()
+        for theirs, dealer in hands:
+            by_standing[dealer] += _suits(theirs, mine)
+        copies = _suits(mine, mine)
+        by_standing[player] -= copies
+        found[Showdown(player, player, True)] += first * copies
+        for dealer, second in by_standing.items():
+            found[Showdown(player, dealer, False)] += first * second
+    return +found  # without what has no ways
+
+
+def _standing_of(ranks: tuple[int, ...]) -> Standing:
+    """Suits do not matter to any wager; they are set apart so that no card is there twice."""
+    return standing([Card(rank, SUITS[ranks[:place].count(rank)]) for place, rank in enumerate(ranks)])
+
+
+def _suits(ranks: tuple[int, ...], gone: tuple[int, ...]) -> int:
+    """In how many suits three ranks, in ascending order, can come from one deck after others are gone."""
+    low, middle, high = ranks
+    left = ONE_DECK_SUITS - gone.count(low)
+    if low == high:
+        return comb(left, 3)
+    if low == middle:
+        return comb(left, 2) * (ONE_DECK_SUITS - gone.count(high))
+    rest = ONE_DECK_SUITS - gone.count(middle)
+    if middle == high:
+        return left * comb(rest, 2)
+    return left * rest * (ONE_DECK_SUITS - gone.count(high))
 
 
 @cache
