@@ -346,6 +346,30 @@ def test_a_machines_shoe_that_stops_voids_the_round_and_ends_the_shoe() -> None:
     table.load_shoe(2)
 
 
+@pytest.mark.rule("MDM 13.E")
+def test_a_machines_shoe_that_fails_while_a_third_card_is_due_voids_the_round() -> None:
+    table = Croupier(MINI).shoe()
+    table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)
+    table.bet((2, "player", 1_000))
+    for number in range(1, 5):
+        table.hear(CardDispensed(1, number))
+    table.hear(CardsRead(1, (cards("2H KD"), cards("KS KC"))))
+    table.hear(UnitFailed(Unit.SHOE))
+    assert (table.table.state, table.table.round.void_clause) == ("voided", "MDM 13.E")
+
+
+def test_the_floor_may_correct_a_coup_while_cards_are_drawn() -> None:
+    table = Croupier(MINI).shoe()
+    table.bet((2, "player", 1_000))
+    table.four("2H KD", "KS KC")
+    with pytest.raises(ImpossibleCards):
+        table.do("retype_coup", FLOOR, cards("2H KD"), cards("KS KC"))
+    table.do("retype_coup", FLOOR, cards("9H KD"), cards("KS KC"))
+    assert table.table.state == "settling"
+    assert table.ordered("announce")[-1] == {"text": "Player 9, Banker 0: Player wins"}
+    table.finish()
+
+
 def test_one_card_typed_in_makes_the_round_typed_in() -> None:
     table = Croupier(MINI).shoe()
     table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)

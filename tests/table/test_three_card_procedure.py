@@ -183,7 +183,16 @@ def test_the_floor_may_order_another_cut_until_the_first_card() -> None:
         table.do("load", DEALER, 1)
     table.do("cut", DEALER, 1, 30)
     table.do("load", DEALER, 1)
-    table.antes()
+    table.do("open_bets", DEALER)
+    table.do("place_wager", PLAYER, 1, "ante", 2_000)
+    with table.refused("MD3 3.C", "removed in a round"):
+        table.do("remove_pack", FLOOR, 1, "damaged")
+    table.do("order_recut", FLOOR, 1)
+    with table.refused("MD3 5.C", "no longer in the shoe"):
+        table.do("no_more_bets", DEALER)
+    table.do("cut", DEALER, 1, 30)
+    table.do("load", DEALER, 1)
+    table.do("no_more_bets", DEALER)
     with table.refused("MD3 5.E"):
         table.do("order_recut", FLOOR, 1)
 
@@ -803,7 +812,11 @@ def test_a_device_that_is_not_allowed_does_not_play() -> None:
     table = Croupier(WA3)
     with table.refused("WA3 versions", "'Sabot' is not listed"):
         table.hear(Identified("Sabot", VERSIONS))
-    table.automated()
+    table.open(1)
+    table.do("play_one_pack", FLOOR)
+    with table.refused("WA3 versions", "is not listed"):
+        table.do("start_shuffle", DEALER, 1, machine=True)
+    table.ready_by_hand(1)
     with table.refused("WA3 versions", "is not listed"):
         table.do("open_bets", DEALER)
     table.hear(Identified("i-Deal", VERSIONS))

@@ -143,6 +143,8 @@ class Betting(DeviceKeeping):
         if not playing.wagers:
             raise self.refuse("a round without wagers", "7.C", "8.B", "wait for one, or go idle")
         pack = self.pack(playing.pack_id)
+        if pack.state != ("playing" if self.burns else "loaded"):
+            raise self.refuse(f"pack {pack.pack_id} is no longer in the shoe", "5.C", "5.C", "load it again")
         self.check_device()
         self.check_hours(pack, by)
         check_wagers(self.rules, playing.wagers)

@@ -105,15 +105,18 @@ class Coups(Dealing):
         check_possible((*self._hand(PLAYER), *self._hand(BANKER), drawn), self.rules.cards.decks)
 
     def retype_coup(self, by: By, player: tuple[Card, ...], banker: tuple[Card, ...]) -> None:
-        """The floor corrects cards that the dealer typed wrong, before anything is settled."""
+        """The floor corrects what the dealer typed wrong: the whole coup, before anything is settled."""
         self.check("retype", by)
         self.check_typed()
         self._only_mini("a coup", "11.A")
         coup = Coup(player, banker)
         check_possible(coup.cards, self.rules.cards.decks)
         self._keep(coup.player, coup.banker, Source.DEALER)
-        self.order("announce", text=result(self.rules.variant, coup))
         self.move("retype", by)
+        if self.state == "drawing":
+            self._go_on(by)
+        else:
+            self.order("announce", text=result(self.rules.variant, coup))
 
     def _keep(self, player: tuple[Card, ...], banker: tuple[Card, ...], source: Source) -> None:
         self.round.player = [str(each) for each in player]

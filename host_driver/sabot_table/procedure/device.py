@@ -27,7 +27,7 @@ class DeviceKeeping(Voiding):
         self.order("mark-out-of-order", unit=str(unit))
         playing = self.memory.round
         deals = playing is not None and playing.method == Method.AUTOMATED_SHOE
-        if unit is Unit.SHOE and deals and self.state in ("dealing", "counting"):
+        if unit is Unit.SHOE and deals and self.state in ("dealing", "counting", "drawing"):
             self.void_round(by, "13.D", "13.E", "the shoe failed", cards_in_device=True)
 
     def mark_out_of_order(self, by: By, unit: Unit, how: Literal["covered", "sign"]) -> None:

@@ -5,6 +5,7 @@ from sabot_table.procedure.desk import Desk
 from sabot_table.procedure.events import By, Role, Unit
 from sabot_table.procedure.records import Pack
 from sabot_table.texts import Cut
+from sabot_table.versions import check_components
 
 CUT_FROM = 10  # cards from the top (MD3 5.D), or from either end (MDM 5.B)
 COVER_FROM = 14  # cards above the bottom (MDM 5.C)
@@ -42,7 +43,7 @@ class PackKeeping(Desk):
         """A pack leaves the table for good."""
         pack = self.pack(pack_id)
         self.check_pack("remove", pack, by)
-        if pack.state == "playing" and self.memory.round is not None:
+        if self._in_play(pack):
             raise self.refuse(
                 f"pack {pack_id} removed in a round", "3.C", "3.C", "finish or void the round first"
             )
@@ -113,7 +114,9 @@ class PackKeeping(Desk):
             )
         if machine and Unit.SHUFFLER in self.memory.units:
             raise self.refuse("the shuffler is out of order", "13.E", "5.A", "shuffle by hand, or repair it")
-        if not machine:
+        if machine:
+            check_components(self.rules, self.memory.model, self.memory.versions)
+        else:
             self.check_marked()
             if len(self.packs()) > 1:
                 raise self.refuse(

@@ -70,7 +70,7 @@ TABLE = (
     Row("forfeit",           "dealing counting revealing settling", "=",    (F,),    "11.A", "7.D"),
     Row("abandon",           ROUND,                            "=",         (F,),    "7.B",  "7.D"),
     Row("must_hit",          "drawing settling",               "=",         (C,),    "11.B", "12.N"),
-    Row("retype",            "settling",                       "=",         (F,),    "11.B", "11.A"),
+    Row("retype",            "drawing settling",               "=",         (F,),    "11.B", "11.A"),
     Row("settle",            "settling",                       "collecting", (D,),   "11.B", "11.B"),
     Row("empty_device",      "voided",                         "=",         (D,),    "13.D", "13.E"),
     Row("recount",           "voided",                         "=",         (D, X),  "10.C", "13.E"),
