@@ -30,8 +30,8 @@ lint: $(VENV)/.test ## ruff and mypy
 generate: $(VENV)/.test ## write the files that come out of the schema, the rules and the driver's tables
 	$(BIN)/python -m sabot_protocol.generate
 	$(BIN)/python -m tests.machine.fault_table
+	$(BIN)/python -m sabot_table.procedure.diagram docs/procedure.md
 	$(BIN)/python -m tests.rules.clauses
-	$(BIN)/python -m sabot_driver.diagram docs/states.md
 
 bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
 	$(BIN)/python -m tests.bench

@@ -12,9 +12,20 @@ from rich.progress import Progress
 
 from sabot_cli.output import FAULT, OK, Output
 from sabot_driver import Client, Event, LostEvents
-from sabot_driver.errors import DeviceTimeout, NotAllowed, SabotError, WrongState
+from sabot_driver.errors import (
+    DeviceRebooted,
+    DeviceTimeout,
+    NotAllowed,
+    Refused,
+    SabotError,
+    Stale,
+    WrongRole,
+    WrongState,
+)
+from sabot_protocol.host.message import Request
 from sabot_protocol.host.messages import (
     Back,
+    Booted,
     ClearFault,
     CloseBets,
     DeckCounted,
@@ -42,6 +53,7 @@ from sabot_protocol.host.messages import (
     ShufflerState,
     StackDispensed,
     Verdict,
+    VoidReason,
 )
 
 WAIT_S = 180.0  # the longest any motion of the machine may take before something is said
@@ -49,6 +61,7 @@ CLEAR_S = 60.0  # how long people have to empty a half
 NAMES = {Back.RED: "RED", Back.BLUE: "BLUE"}
 CARDS_A_STACK = 3
 DECK = 52
+MAY_BE_EMPTIED = (ShufflerState.IDLE, ShufflerState.STORED, ShufflerState.UNPROVED)
 TRIES = 20  # of things that are worth trying again
 RANKS, SUITS = "A23456789TJQK", "SHDC"  # of a face's number, 0 to 51
 
@@ -81,6 +94,7 @@ class Played:
     ended: RoundEnded | None = None
     void_reason: str | None = None
     shuffle_id: int | None = None
+    hands_wanted: int = 0
     hands: list[list[str]] | None = None
     """What the reader saw, once the round was revealed."""
 
@@ -109,6 +123,8 @@ class Table:
         self.in_shuffler: int = 0
         self.faults: list[FaultRaised] = []
         self.faults_seen: Counter[str] = Counter()
+        self.faults_cleared = 0
+        self.rebooted = False
         self.shuffles = 0
         self.proved = 0
         self.lost = 0
@@ -145,6 +161,8 @@ class Table:
                 heard = True
                 self._at = event.id
                 self._heard(event)
+                if self.rebooted:
+                    self._ask_for_the_round()
                 if done():
                     return
             if not heard and time.monotonic() > ends:
@@ -155,7 +173,9 @@ class Table:
             self.lost += event.size or 1
             return
         told = event.message
-        if isinstance(told, ShoeChanged):
+        if isinstance(told, Booted):
+            self._rebooted()
+        elif isinstance(told, ShoeChanged):
             self._shoe_changed(told)
         elif isinstance(told, ShufflerChanged):
             self.shuffler = told.state
@@ -182,7 +202,39 @@ class Table:
                 words = f"[red]{NAMES[gone.back]} leaves the table: {told.reason.name.lower()}[/red]"
                 self.output.tell("deck_removed", words, deck=NAMES[gone.back], deck_id=told.deck_id)
         elif isinstance(told, FaultCleared):
-            self.faults = [each for each in self.faults if each.fault is not told.fault]
+            self.faults_cleared += 1
+            cleared = [each for each in self.faults if each.fault is told.fault]
+            if cleared:  # both halves may have stopped for the same
+                self.faults.remove(cleared[0])
+
+    def _rebooted(self) -> None:
+        """The power was gone: what was known of the machine is not known any more."""
+        self.faults.clear()
+        self.shoe, self.shuffler = ShoeState.STARTING, ShufflerState.STARTING
+        self.in_shoe = self.in_shuffler = 0
+        self.rebooted = True
+
+    def _ask_for_the_round(self) -> None:
+        """What became of the round that was open: its last events may have been lost with the power."""
+        self.rebooted = False
+        played = self.round
+        if played is None or played.ended is not None:
+            return
+        last = self.client.ask(LastRound(), self.timeout)
+        if last.round_id != played.round_id or last.void:
+            reason = VoidReason(last.void) if last.void else VoidReason.POWER_CUT
+            played.void_reason = reason.name.lower()
+        elif last.verdict:
+            stub = last.count - CARDS_A_STACK * played.hands_wanted
+            played.ended = RoundEnded(last.round_id, Verdict(last.verdict), stub, last.count)
+
+    def _ask_floor(self, message: Request[Any]) -> None:
+        """What only the floor may ask; it shows its key again if the session it had shown it in has ended."""
+        try:
+            self.client.ask(message, self.timeout)
+        except WrongRole:
+            self.raise_role(Role.FLOOR)
+            self.client.ask(message, self.timeout)
 
     def _shoe_changed(self, told: ShoeChanged) -> None:
         self.shoe = told.state
@@ -216,7 +268,7 @@ class Table:
             self.highest_deck += 1
             deck_id = self.highest_deck
             try:
-                self.client.ask(RegisterDeck(deck_id, back, int(time.time())), self.timeout)
+                self._ask_floor(RegisterDeck(deck_id, back, int(time.time())))
                 break
             except NotAllowed as error:
                 if error.reason is not Forbidden.DECK_USED_BEFORE:
@@ -253,9 +305,23 @@ class Table:
         """One round from the deck in the shoe, void or not."""
         deck = self.decks[self.in_shoe]
         self.last_round += 1
-        played = self.round = Played(self.last_round, deck, shuffle_id=deck.shuffle_id)
+        played = self.round = Played(self.last_round, deck, shuffle_id=deck.shuffle_id, hands_wanted=hands)
         self.client.ask(OpenRound(played.round_id, deck.deck_id, hands), self.timeout)
         self.last_deck = deck.deck_id
+        try:
+            self._deal(played, hands)
+        except (Refused, DeviceRebooted):  # void, as the device will tell; or refused for good
+            self.wait(lambda: self._over(played), "the round to be void")
+        ended = played.ended
+        if ended is not None and ended.verdict is not Verdict.CORRECT:
+            self.wait(lambda: played.void_reason is not None, "the verdict")
+        self.round = None
+        if ended is not None and played.void_reason is None:
+            self._reveal(played, hands)
+        return played
+
+    def _deal(self, played: Played, hands: int) -> None:
+        """Bets closed, a stack to every hand, and the stub."""
         self.client.ask(CloseBets(played.round_id), self.timeout)
         for stack in range(1, hands + 1):
             if self._over(played):
@@ -265,17 +331,13 @@ class Table:
         if not self._over(played):
             self.client.ask(EndRound(played.round_id), self.timeout)
             self.wait(lambda: self._over(played), "the stub")
-        ended = played.ended
-        if ended is not None and ended.verdict is not Verdict.CORRECT:
-            self.wait(lambda: played.void_reason is not None, "the verdict")
-        self.round = None
-        if ended is not None:
-            self._reveal(played, hands)
-        return played
 
     def _reveal(self, played: Played, hands: int) -> None:
-        """The hands lie open: what the reader at the exit saw of them."""
-        self.client.ask(RevealRound(played.round_id), self.timeout)
+        """The hands lie open: what the reader at the exit saw of them, if the power did not take it."""
+        try:
+            self.client.ask(RevealRound(played.round_id), self.timeout)
+        except Stale:
+            return
         read = [
             self.client.ask(Faces(played.round_id, each), self.timeout).faces for each in range(1, hands + 1)
         ]
@@ -296,7 +358,7 @@ class Table:
                 self._clear()
             if ShoeState.OUT_OF_ORDER is self.shoe:
                 raise TableStopped("the machine is out of order", "Call service.")
-            if self.shoe is ShoeState.UNPROVED or self.shuffler is ShufflerState.UNPROVED:
+            if self._must_come_out():
                 self._empty()
             for back in (Back.RED, Back.BLUE):
                 if all(deck.back is not back for deck in self.decks.values()):
@@ -311,12 +373,20 @@ class Table:
         return self._both_in() and self.in_shoe != self.last_deck
 
     def _stopped_or_next(self) -> bool:
+        return bool(self.faults) or self._must_come_out() or len(self.decks) < 2 or self._next_is_in()
+
+    def _must_come_out(self) -> bool:
+        """Nobody vouches for what is inside, or the deck in the shoe has just played."""
         unproved = self.shoe is ShoeState.UNPROVED or self.shuffler is ShufflerState.UNPROVED
-        return bool(self.faults) or unproved or len(self.decks) < 2 or self._next_is_in()
+        wrong_turn = self.in_shoe == self.last_deck and len(self.decks) > 1
+        return unproved or (self.shoe is ShoeState.READY and wrong_turn)
 
     def _empty(self) -> None:
         """What nobody can prove comes out through the shoe."""
-        self.client.ask(EmptyMachine(), self.timeout)
+        self.wait(lambda: self.shuffler in MAY_BE_EMPTIED or bool(self.faults), "the shuffler to rest")
+        if self.faults:
+            return
+        self._ask_floor(EmptyMachine())
         self.wait(self._is_empty, "the machine to be emptied")
 
     def _is_empty(self) -> bool:
@@ -326,10 +396,11 @@ class Table:
     def _clear(self) -> None:
         """The floor says that a half was emptied; the machine believes it when its sensors agree."""
         fault: Fault = self.faults[0].fault
+        before = self.faults_cleared
         ends = time.monotonic() + CLEAR_S
         while True:
             try:
-                self.client.ask(ClearFault(fault), self.timeout)
+                self._ask_floor(ClearFault(fault))
                 break
             except NotAllowed as error:
                 if error.reason is Forbidden.SERVICE_ONLY:
@@ -341,7 +412,7 @@ class Table:
                 if time.monotonic() > ends:
                     raise
                 time.sleep(0.02)
-        self.wait(lambda: all(each.fault is not fault for each in self.faults), "the fault to be cleared")
+        self.wait(lambda: self.faults_cleared > before, "the fault to be cleared")
         self.raise_role(Role.FLOOR)
         name = fault.name.lower()
         self.output.tell("fault_cleared", f"cleared: {name.replace('_', ' ')}", fault=name)
@@ -425,7 +496,7 @@ def play(
             tell_round(output, table, played, told, players)
             if played < rounds or table.faults:
                 table.next_deck()
-    except (TableStopped, WrongState, NotAllowed, DeviceTimeout) as error:
+    except (TableStopped, Refused, DeviceTimeout) as error:
         stopped = error
     finally:
         bar.stop()

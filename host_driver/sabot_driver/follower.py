@@ -4,8 +4,6 @@ Two machines of `transitions`, one for each half, made from the tables of ``sabo
 that is not in them is told and then followed: the device is the truth, and the tables may be old.
 """
 
-from typing import Any
-
 from transitions import Machine
 
 from sabot_protocol.errors import FieldError
@@ -17,15 +15,13 @@ UNKNOWN = "unknown"  # nothing was heard yet, or something was missed
 Steps = tuple[tuple[str, str, str], ...]
 
 
-def machine(steps: Steps, kind: type[Machine] = Machine, from_unknown: bool = True, **named: Any) -> Machine:
+def machine(steps: Steps) -> Machine:
     """A machine that may take these steps, and any first one while nothing is known."""
     states = list(dict.fromkeys(source for source, _, _ in steps))
     rows = [{"trigger": target, "source": source, "dest": target} for source, target, _ in steps]
-    if from_unknown:
-        rows += [{"trigger": target, "source": UNKNOWN, "dest": target} for target in states]
-        states.insert(0, UNKNOWN)
-    named = {"model": None, "initial": states[0], "auto_transitions": False, **named}
-    return kind(states=states, transitions=rows, **named)
+    rows += [{"trigger": target, "source": UNKNOWN, "dest": target} for target in states]
+    names = [UNKNOWN, *states]
+    return Machine(model=None, states=names, transitions=rows, initial=UNKNOWN, auto_transitions=False)
 
 
 class _Half:

@@ -1,4 +1,4 @@
-"""The host's follower: it knows the steps, tells those it does not know, and draws its own diagram."""
+"""The host's follower: it knows the firmware's own steps and tells those it does not know."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ import pytest
 from tests.conformance.table import Table
 from tests.conformance.targets import Tcp, eventually
 
-from sabot_driver import diagram
 from sabot_driver.follower import UNKNOWN, Follower, Steps, machine
 from sabot_protocol.host.messages import (
     Booted,
@@ -76,8 +75,3 @@ def test_a_client_follows_its_device_and_tells(tmp_path: Path) -> None:
     assert eventually(lambda: len(told) == 1)
     assert "from ready to stack_waiting" in told[0]
     target.close()
-
-
-def test_the_diagram_in_the_docs_is_that_of_the_tables(root: Path) -> None:
-    assert (root / "docs" / "states.md").read_text(encoding="utf-8") == diagram.page(), "run make generate"
-    assert "round_open --> dispensing" in diagram.page()

@@ -57,6 +57,11 @@ def carried(tree: ast.Module) -> list[tuple[str, str]]:
     return found
 
 
+def machine_tests(clause: Clause) -> list[str]:
+    """The tests of a machine's clause that are about the machine, not about the table beside it."""
+    return [test for test in clause.tests if not test.startswith("tests/table/")]
+
+
 def render() -> str:
     """The page."""
     lines = [
@@ -75,6 +80,8 @@ def render() -> str:
         tests = "<br>".join(f"`{test}`" for test in clause.tests)
         if not tests:
             tests = "people" if clause.duty == "people" else "*no test yet*"
+        elif clause.duty == "machine" and not machine_tests(clause):
+            tests += "<br>(the table's part; the machine's: *no test yet*)"
         lines.append(f"| {clause.key} | {clause.duty} | {clause.says} | {tests} |")
     return "\n".join(lines) + "\n"
 

@@ -17,7 +17,18 @@ def test_every_clause_has_a_duty_and_a_sentence() -> None:
 
 def test_every_machine_clause_has_a_test_that_proves_it() -> None:
     table = clauses.clauses().values()
-    assert [clause.key for clause in table if clause.duty == "machine" and not clause.tests] == []
+    assert [each.key for each in table if each.duty == "machine" and not clauses.machine_tests(each)] == []
+
+
+def test_every_clause_of_the_table_has_a_test() -> None:
+    assert [each.key for each in clauses.clauses().values() if each.duty == "table" and not each.tests] == []
+
+
+def test_a_test_of_the_table_is_no_proof_for_the_machine() -> None:
+    clause = clauses.Clause("MD3 8", "Says.", "machine", ["tests/table/test_a.py::test_b"])
+    assert clauses.machine_tests(clause) == []
+    clause.tests.append("tests/machine/test_a.py::test_b")
+    assert clauses.machine_tests(clause) == ["tests/machine/test_a.py::test_b"]
 
 
 def test_clauses_are_found_on_marked_and_on_portable_tests() -> None:

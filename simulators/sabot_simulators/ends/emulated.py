@@ -9,14 +9,16 @@ milliseconds of whoever serves it, because the host at its other end has timers 
 
 from random import Random, SystemRandom
 
-from sabot_firmware import hardware
+from sabot_firmware import hardware, kept, shoe, shuffler
 from sabot_firmware.core import Core
+from sabot_firmware.critical import CriticalMemory
+from sabot_firmware.event_log import EventLog
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.errors import Refusal
-from sabot_protocol.memory import Memory
+from sabot_simulators.chips import SimFlash, SimFram
 from sabot_simulators.ends.settings import Settings
 from sabot_simulators.mechanism.cards import Card, new_deck
 from sabot_simulators.mechanism.machine import Machine
@@ -25,9 +27,8 @@ from sabot_simulators.view import view_of
 SIMULATOR = 0x0002
 TEST_RNG = 0x0004
 POWER = enum_number("BootReason", "power")
-STACK_WAITING = enum_number("ShoeState", "stack_waiting")
-STUB_WAITING = enum_number("ShoeState", "stub_waiting")
 A_MOMENT_US = 1000
+IDLE_US = 2_000_000  # longer than anything takes that somebody waits for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class EmulatedDevice(Executor):
 
     def __init__(self, settings: Settings, now_ms: int = 0) -> None:
         self.settings = settings
-        self.memory = Memory()
+        self._fram = SimFram()
+        self._flash = SimFlash()
         self.stacks_dispensed: list[tuple[int, int]] = []
         """The truth about stacks: (round, stack) for each that was really dealt, over all boots."""
         self.boots = 0
@@ -65,15 +67,17 @@ class EmulatedDevice(Executor):
         identity = Identity(settings.serial, "Sabot simulator", "0.1.0", flags)
         self._edges = []
         self.boots += 1
-        self.core = Core(self.machine, self.memory, self._draws.randrange, self._report, self._utc_s)
+        memory, log = CriticalMemory(self._fram, kept.RECORDS), EventLog(self._flash)
+        self.core = Core(self.machine, memory, self._draws.randrange, self._report, self._utc_s, log)
         self.end = DeviceEnd(
             identity,
-            self.memory,
+            memory,
             self,
             self._wire.randbytes,
             self._now_ms,
             POWER,
             event_capacity=settings.events_kept,
+            log=log,
         )
         self.core.start(self.now_us & ticks.MASK)
 
@@ -182,13 +186,13 @@ class EmulatedDevice(Executor):
     def run(self, steps: int) -> bool:
         """Let as much virtual time pass as there is work for; whether there is more.
 
-        A machine at rest stands still in time: what it waits for then is the hours of its decks, which the
-        wire's clock counts.
+        For a machine at rest there is none: what it waits for then is people, the hours of its decks, a motor
+        that cools, or a fault that is planned for a time.
         """
         agenda = self.machine.agenda
         for _ in range(steps):
-            due = self.settle()
-            if agenda.next_us() is None and self.core.still():
+            due, next_us = self.settle(), agenda.next_us()
+            if self.core.still() and (next_us is None or next_us - self.now_us > IDLE_US):
                 return False
             agenda.run(due)
         return True
@@ -251,10 +255,14 @@ class People:
 
     def heard(self, name: str, values: "tuple[Value, ...]") -> None:
         """The machine reports something; whoever it concerns does it in a moment."""
-        if name == "shoe_changed" and values[0] in (STACK_WAITING, STUB_WAITING):
+        if name == "shoe_changed" and values[0] in (shoe.STACK_WAITING, shoe.STUB_WAITING):
             self._soon(self._take, int(values[0]))
         elif name == "fault_raised":
             self._soon(self._look, int(values[0]))
+        elif name == "shoe_changed" and values[0] == shoe.DOOR_OPEN:
+            self._soon(self._device.machine.close_door, hardware.SHOE_DOOR)
+        elif name == "shuffler_changed" and values[0] == shuffler.DOOR_OPEN:
+            self._soon(self._device.machine.close_door, hardware.SHUFFLER_DOOR)
 
     def _soon(self, action: "Callable[[int], None]", argument: int) -> None:
         self._device.machine.agenda.after(self._device.settings.dealer_ms * 1000, action, argument)
@@ -264,7 +272,7 @@ class People:
         if self._device.core.status()[1] != waiting:
             return
         taken = machine.take_exit()
-        if waiting == STACK_WAITING and taken:
+        if waiting == shoe.STACK_WAITING and taken:
             self.hands.setdefault(self._round, []).append([card.name for card in taken])
         if not taken:
             self._soon(self._take, waiting)

@@ -83,6 +83,7 @@ class Served:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
         self._stopping = False
+        self._idle_since: float | None = None  # with no work for a machine that is as fast as it goes
         self.failure: BaseException | None = None
         """What ended the thread before its time, if anything did."""
         self._thread = threading.Thread(target=self._live, name="emulated-device", daemon=True)
@@ -227,7 +228,10 @@ class Served:
         device = self.device
         speed = device.settings.speed
         if speed == AS_FAST_AS_IT_GOES:
-            return device.run(STEPS_AT_ONCE), MAX_WAIT_S
+            if device.run(STEPS_AT_ONCE):
+                self._idle_since = None
+                return True, 0.0
+            return False, self._pass_idle_time()
         to_us = self._began_us + int((time.monotonic() - self._began) * 1e6 * speed)
         if not device.advance(max(to_us, device.now_us), STEPS_AT_ONCE):
             return True, 0.0
@@ -235,6 +239,13 @@ class Served:
         if next_us is None:
             return False, MAX_WAIT_S
         return False, min(max(next_us - to_us, 0) / 1e6 / speed, MAX_WAIT_S)
+
+    def _pass_idle_time(self) -> float:
+        """Nothing moves: time passes as it does for everybody; how long it can wait."""
+        now = time.monotonic()
+        since, self._idle_since = self._idle_since or now, now
+        self.device.advance(self.device.now_us + int((now - since) * 1e6), STEPS_AT_ONCE)
+        return MAX_WAIT_S
 
     def _drain_wakes(self) -> None:
         with contextlib.suppress(BlockingIOError):

@@ -1,0 +1,323 @@
+"""Settlement: what becomes of every wager of a round, line by line, in the text's order, with the clause."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from sabot_table import three_card
+from sabot_table.cards import Card, check_possible
+from sabot_table.coup import Coup
+from sabot_table.errors import ImpossibleCards, Refused
+from sabot_table.money import payout
+from sabot_table.paytables import LOSE, Award, Paytable
+from sabot_table.progressive import Meters
+from sabot_table.ruleset import ROYAL_9, RuleSet
+from sabot_table.stakes import Wagers, check_seat, check_wagers
+from sabot_table.texts import Game, Order
+from sabot_table.wagers import judges
+from sabot_table.wagers.royal_9 import KingNine, RoyalHands, royal_9
+
+FORFEIT_TEXT = "MD3"  # the only one by which a player's wagers can be taken
+MUST_HIT = "must-hit"
+MUST_HIT_CLAUSE = "MDM 12.N"
+CHECK_CONTROLLER = "check the progressive controller"
+
+
+class Source(StrEnum):
+    """Who told the cards: the exit reader, or the dealer who typed them in."""
+
+    READER = "reader"
+    DEALER = "dealer"
+
+
+class Outcome(StrEnum):
+    """What becomes of a wager."""
+
+    WIN = "win"
+    LOSE = "lose"
+    PUSH = "push"
+    RETURNED = "returned"  # the round is void
+    FORFEIT = "forfeit"  # the player broke the rules of the hand (MD3 11.A(5))
+    ABANDONED = "abandoned"  # the player left the table (MD3 7.B(3))
+
+
+TAKEN = (Outcome.LOSE, Outcome.FORFEIT, Outcome.ABANDONED)
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """A round of Three Card Baccarat: the dealer's hand and the seats'."""
+
+    dealer: tuple[Card, ...]
+    seats: Mapping[int, tuple[Card, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What becomes of one wager. ``pays_cents`` is won besides the stake, before the vigorish."""
+
+    seat: int
+    wager: str
+    stake_cents: int
+    outcome: Outcome
+    line: str  # the paytable's line, or why there is none
+    pays_cents: int
+    vig_cents: int
+    clause: str
+
+    @property
+    def net_cents(self) -> int:
+        """What the player has more than before the round; negative when lost."""
+        if self.outcome in TAKEN:
+            return -self.stake_cents
+        return self.pays_cents - self.vig_cents
+
+    def to_json(self) -> dict[str, object]:
+        """One object of a round's settlement."""
+        return {
+            "seat": self.seat,
+            "wager": self.wager,
+            "stake_cents": self.stake_cents,
+            "outcome": str(self.outcome),
+            "line": self.line,
+            "pays_cents": self.pays_cents,
+            "vig_cents": self.vig_cents,
+            "clause": self.clause,
+        }
+
+    def __str__(self) -> str:
+        vigorish = f", vigorish {self.vig_cents}" if self.vig_cents else ""
+        what = {
+            Outcome.WIN: f"wins {self.pays_cents}{vigorish}",
+            Outcome.PUSH: "pushes",
+            Outcome.RETURNED: "is returned",
+        }.get(self.outcome, f"is taken ({self.outcome})")
+        return f"seat {self.seat}: {self.wager} {self.stake_cents} {what}: {self.line} ({self.clause})"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing the dealer does with a wager."""
+
+    seat: int
+    wager: str
+    do: Literal["take", "vigorish", "mark", "pay", "return"]
+    cents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """A round's settlement. Void rounds give every wager back; ``clause`` then says why."""
+
+    ruleset: str
+    ruleset_sha256: str
+    lines: tuple[Line, ...]
+    source: Source | None  # None: no card was needed
+    clause: str | None
+    meters: Meters | None  # as they stand afterwards
+    vigorish_first: bool
+    marked: bool
+
+    @property
+    def void(self) -> bool:
+        """Whether the round is void."""
+        return self.clause is not None
+
+    def vigorish_by_seat(self) -> dict[int, int]:
+        """What each seat owes for this round."""
+        owed: dict[int, int] = {}
+        for line in self.lines:
+            if line.vig_cents:
+                owed[line.seat] = owed.get(line.seat, 0) + line.vig_cents
+        return owed
+
+    def net_by_seat(self) -> dict[int, int]:
+        """What each seat has more, or less, than before the round."""
+        net: dict[int, int] = {}
+        for line in self.lines:
+            net[line.seat] = net.get(line.seat, 0) + line.net_cents
+        return net
+
+    def steps(self) -> tuple[Step, ...]:
+        """What the dealer does, in order; the vigorish comes first where the text says so (MDM 11.B)."""
+        steps = []
+        for line in self.lines:
+            if line.outcome in TAKEN:
+                steps.append(Step(line.seat, line.wager, "take", line.stake_cents))
+            elif line.outcome is Outcome.WIN:
+                due = [Step(line.seat, line.wager, "pay", line.pays_cents)]
+                if line.vig_cents:
+                    do: Literal["mark", "vigorish"] = "mark" if self.marked else "vigorish"
+                    vigorish = Step(line.seat, line.wager, do, line.vig_cents)
+                    due.insert(0 if self.vigorish_first else 1, vigorish)
+                steps += due
+            else:
+                steps.append(Step(line.seat, line.wager, "return", line.stake_cents))
+        return tuple(steps)
+
+    def to_json(self) -> dict[str, object]:
+        """All of it, for a round's record."""
+        return {
+            "ruleset": self.ruleset,
+            "ruleset_sha256": self.ruleset_sha256,
+            "void": self.void,
+            "void_clause": self.clause,
+            "cards_from": None if self.source is None else str(self.source),
+            "settlement": [line.to_json() for line in self.lines],
+        }
+
+
+def settle(
+    rules: RuleSet,
+    wagers: Wagers,
+    play: Hands | Coup,
+    source: Source = Source.DEALER,
+    forfeits: Collection[int] = (),
+    abandoned: Collection[int] = (),
+    meters: Meters | None = None,
+    must_hit_seat: int | None = None,
+) -> Settlement:
+    """Settle a round. Wrong wagers and impossible cards raise, and nothing is settled."""
+    check_wagers(rules, wagers)
+    check_play(rules, wagers, play)
+    for seat in (*forfeits, *abandoned):
+        check_seat(rules, seat)
+        if rules.text != FORFEIT_TEXT:
+            what = f"taking the wagers of seat {seat}"
+            raise Refused(what, rules.fixed.closed_clause, "settle them like all others")
+    judged = [
+        (seat, wager, cents, lines_met(rules, wager, seat, play))
+        for seat, made in wagers.items() for wager, cents in made.items()
+    ]
+    lines, awards = [], []
+    for seat, wager, cents, met in judged:
+        taken = Outcome.FORFEIT if seat in forfeits else Outcome.ABANDONED if seat in abandoned else None
+        if taken is not None:
+            lines.append(_taken(seat, wager, cents, taken))
+        elif wager == ROYAL_9:
+            line, award = _award_line(rules, seat, cents, met, meters)
+            lines.append(line)
+            awards += [] if award is None else [award]
+        else:
+            lines.append(_line(rules, rules.paytable(wager), seat, cents, met))
+    if must_hit_seat is not None:
+        line, award = _must_hit(wagers, must_hit_seat, meters)
+        lines.append(line)
+        awards.append(award)
+    after = None if meters is None else meters.after(awards)
+    return _settlement(rules, _in_order(rules, lines), source, None, after)
+
+
+def settle_void(
+    rules: RuleSet, wagers: Wagers, clause: str, why: str, meters: Meters | None = None
+) -> Settlement:
+    """A void round: every wager goes back, to the cent."""
+    lines = [
+        Line(seat, wager, cents, Outcome.RETURNED, why, 0, 0, clause)
+        for seat, made in wagers.items() for wager, cents in made.items()
+    ]
+    return _settlement(rules, _in_order(rules, lines), None, clause, meters)
+
+
+def check_play(rules: RuleSet, wagers: Wagers, play: Hands | Coup) -> None:
+    """Raise `ImpossibleCards` for hands that this game, these decks or these wagers cannot have."""
+    if isinstance(play, Coup):
+        if rules.game is not Game.MINI:
+            raise ImpossibleCards(f"{rules.name} has a hand for every seat, not a Player's and a Banker's")
+        check_possible(play.cards, rules.cards.decks)
+        return
+    if rules.game is not Game.THREE_CARD:
+        raise ImpossibleCards(f"{rules.name} has a Player's and a Banker's Hand, not one for every seat")
+    betting = {seat for seat, made in wagers.items() if made}
+    if set(play.seats) != betting:
+        raise ImpossibleCards(
+            f"seats {sorted(play.seats)} have hands and seats {sorted(betting)} have wagers; "
+            "a hand goes to each betting seat and to no other"
+        )
+    check_possible((each for hand in (play.dealer, *play.seats.values()) for each in hand), rules.cards.decks)
+
+
+def lines_met(rules: RuleSet, wager: str, seat: int, play: Hands | Coup) -> tuple[str, ...]:
+    """The lines of a wager that a seat's round meets, the highest first."""
+    if isinstance(play, Hands):
+        return judges.SHOWDOWN[wager](three_card.showdown(play.seats[seat], play.dealer))
+    if wager == ROYAL_9:
+        return royal_9(RoyalHands(play.first_four, *personal_king_nines(rules, seat)))
+    if wager in judges.TOTALS:
+        return judges.TOTALS[wager](play.totals)
+    return judges.FIRST_FOUR[wager](play.first_four)
+
+
+def personal_king_nines(rules: RuleSet, seat: int) -> tuple[KingNine, frozenset[KingNine]]:
+    """A seat's own King-9, and those of the other seats."""
+    assert rules.royal_9 is not None
+    personal = rules.royal_9.king_nines()
+    return personal[seat], frozenset(each for owner, each in personal.items() if owner != seat)
+
+
+def best_award(paytable: Paytable, met: Sequence[str], meters: Meters) -> tuple[str, Award] | None:
+    """The line met that pays most as the meters stand: the highest only."""
+    listed = [(line, paytable.awards[line]) for line in met if line in paytable.awards]
+    return max(listed, key=lambda each: meters.amount(each[1]), default=None)
+
+
+def _line(rules: RuleSet, paytable: Paytable, seat: int, cents: int, met: Sequence[str]) -> Line:
+    name = paytable.line(met)
+    if name == LOSE:
+        return Line(seat, paytable.wager, cents, Outcome.LOSE, LOSE, 0, 0, paytable.rule)
+    if paytable.odds(name) == 0:
+        return Line(seat, paytable.wager, cents, Outcome.PUSH, name, 0, 0, paytable.rule)
+    pays, vigorish = payout(rules, paytable, name, cents, seat)
+    return Line(seat, paytable.wager, cents, Outcome.WIN, name, pays, vigorish, paytable.clause)
+
+
+def _taken(seat: int, wager: str, cents: int, outcome: Outcome) -> Line:
+    clause = "MD3 11.A" if outcome is Outcome.FORFEIT else "MD3 7.B"
+    return Line(seat, wager, cents, outcome, str(outcome), 0, 0, clause)
+
+
+def _award_line(
+    rules: RuleSet, seat: int, cents: int, met: Sequence[str], meters: Meters | None
+) -> tuple[Line, tuple[Award, int] | None]:
+    paytable = rules.paytable(ROYAL_9)
+    if meters is None:
+        raise Refused("a Royal 9 wager without meters", paytable.clause, "settle it with the table's meters")
+    best = best_award(paytable, met, meters)
+    if best is None:
+        return Line(seat, ROYAL_9, cents, Outcome.LOSE, LOSE, 0, 0, paytable.rule), None
+    name, award = best
+    amount = meters.amount(award)
+    return Line(seat, ROYAL_9, cents, Outcome.WIN, name, amount - cents, 0, paytable.clause), (award, amount)
+
+
+def _must_hit(wagers: Wagers, seat: int, meters: Meters | None) -> tuple[Line, tuple[Award, int]]:
+    if meters is None or MUST_HIT not in meters.by_name:
+        raise Refused("a Must Hit winner at a table without it", MUST_HIT_CLAUSE, CHECK_CONTROLLER)
+    if ROYAL_9 not in wagers.get(seat, {}):
+        what = f"seat {seat} as Must Hit winner has no Royal 9 wager"
+        raise Refused(what, MUST_HIT_CLAUSE, CHECK_CONTROLLER)
+    award = Award(MUST_HIT, 100, 0)
+    amount = meters.amount(award)
+    return Line(seat, MUST_HIT, 0, Outcome.WIN, "random winner", amount, 0, MUST_HIT_CLAUSE), (award, amount)
+
+
+def _in_order(rules: RuleSet, lines: Iterable[Line]) -> tuple[Line, ...]:
+    """The text's order of settlement: MD3 11.B, WA3 order, MDM 11.B."""
+    kinds = [*rules.offered, MUST_HIT]
+    if rules.fixed.order is Order.LOSERS_FIRST:
+        return tuple(
+            sorted(lines, key=lambda line: (line.outcome not in TAKEN, -line.seat, kinds.index(line.wager)))
+        )
+    seats = rules.clockwise() if rules.fixed.order is Order.CLOCKWISE else rules.clockwise()[::-1]
+    return tuple(sorted(lines, key=lambda line: (seats.index(line.seat), kinds.index(line.wager))))
+
+
+def _settlement(
+    rules: RuleSet, lines: tuple[Line, ...], source: Source | None, clause: str | None, meters: Meters | None
+) -> Settlement:
+    return Settlement(
+        rules.name, rules.sha256, lines, source, clause, meters,
+        vigorish_first=rules.fixed.order is Order.LOSERS_FIRST,
+        marked=rules.vigorish.collected == "marked",
+    )
