@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -142,8 +143,33 @@ def test_cancelling_leaves_the_link_usable(tmp_path: Path) -> None:
                 await asyncio.wait([asking], timeout=30)
                 assert asking.cancelled() or asking.result()
             assert (await client.status()).uptime_s >= 0
-            assert client.blocking.line.core.record.waiting() == 0
 
+    run(test, tmp_path)
+
+
+def test_a_cancelled_question_is_not_asked_again(tmp_path: Path) -> None:
+    async def test(folder: Path) -> None:
+        async with shoe(folder) as (target, client):
+            await client.status()
+            target.pull()
+            end = client.blocking.line.core.record
+            while client.link is Link.UP:
+                await asyncio.sleep(0.005)
+            before = end.waiting()
+            asking = asyncio.create_task(client.ask(Status(), 300))
+            while end.waiting() == before:
+                await asyncio.sleep(0.005)
+            await asyncio.sleep(0.02)  # it waits for the answer now
+            asking.cancel()
+            await asyncio.wait([asking], timeout=30)
+            assert asking.cancelled()
+            while end.waiting() > before:
+                assert time.monotonic() < ends, "nobody gave the question up"
+                await asyncio.sleep(0.005)
+            target.plug()
+            assert (await client.status(30)).uptime_s >= 0
+
+    ends = time.monotonic() + 30
     run(test, tmp_path)
 
 

@@ -294,12 +294,17 @@ def test_a_command_never_sent_before_a_reboot_is_not_executed(tmp_path: Path) ->
 def test_ctrl_c_leaves_the_link_usable(tmp_path: Path, mocker: MockerFixture) -> None:
     target = Pty(tmp_path)
     client = target.connect()
+    client.status()
+    target.pull()
+    assert eventually(lambda: client.link is not Link.UP)
+    before = client.line.core.record.waiting()
     future_result = mocker.patch("sabot_driver.client.Future.result", side_effect=KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
-        client.status()
+        client.status(timeout=300)
     mocker.stop(future_result)
-    assert client.status()
-    assert client.line.core.record.waiting() == 0
+    assert client.line.core.record.waiting() == before, "nobody waits for that answer any more"
+    target.plug()
+    assert client.status(timeout=30)
     target.close()
 
 
