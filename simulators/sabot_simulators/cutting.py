@@ -1,9 +1,9 @@
-"""Power cuts at any byte written and at any instant of a cycle: what there was just then, and going on from it.
+"""Power cuts at any byte written and at any instant of a cycle: what there was, and going on from it.
 
 A cycle is played once. At every write to critical memory and at every instant asked for, a ``Moment`` is
 taken: the mechanism and the cards in people's hands as they really were, the memory's bytes, and what the
-device had reported. The firmware itself is not part of it, since a cut leaves nothing of it. From a moment the
-power comes back as often as one likes, each time over a copy.
+device had reported. The firmware itself is not part of it, since a cut leaves nothing of it. From a moment
+the power comes back as often as one likes, each time over a copy.
 """
 
 from collections.abc import Callable, Iterable
