@@ -20,7 +20,7 @@ def test_a_shoe_that_failed_is_emptied_and_the_other_deck_plays_next(planned: st
     assert table.open_table()
     assert not table.play_round()
     table.recover()
-    assert table.backs[table.device.view().shoe_deck] == BLUE  # a round that was started has used its deck's turn
+    assert table.backs[table.device.view().shoe_deck] == BLUE  # RED has used its turn
     assert len(table.all_cards()) == 104
     for _ in range(4):
         assert table.play_round()
