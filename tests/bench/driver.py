@@ -189,6 +189,7 @@ class EchoPort:
 
     def __init__(self) -> None:
         self._said = b""
+        self.device = None
 
     def receive(self, data: bytes, now: int) -> None:
         """Keep it."""
