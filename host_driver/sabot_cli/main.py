@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
-from sabot_cli import commands, doctor, recording
+from sabot_cli import commands, doctor, recording, rules
+from sabot_cli.betting import Book, NotDealtHere
 from sabot_cli.device import Chosen, State, device_options, opened
 from sabot_cli.output import FAILED, OK, USAGE, Output
 from sabot_cli.play import play as play_rounds
 from sabot_driver.errors import SabotError
 from sabot_driver.places import Places
 from sabot_protocol.host.messages import Role
+from sabot_table.errors import TableError
 
 COMMANDS = "sabot.commands"
 INTERRUPTED = 130
@@ -61,6 +63,10 @@ def cli(verbose: int) -> None:
 @click.option(
     "--fault", "faults", multiple=True, metavar="NAME[@PLACE][:CARD]", help="plan a fault (repeatable)"
 )
+@click.option("--rules", "rule_set", metavar="RULESET", help="settle each round by this rule set")
+@click.option(
+    "--wagers", metavar="auto|FILE", default="auto", show_default=True, help="what is wagered, with --rules"
+)
 @click.option("--floor-key", type=click.Path(), help="the floor's key file, to register decks")
 @click.pass_obj
 def play(
@@ -70,10 +76,15 @@ def play(
     players: int,
     seed: int | None,
     faults: tuple[str, ...],
+    rule_set: str | None,
+    wagers: str,
     floor_key: str | None,
     **options: Any,
 ) -> int:
     """Register and shuffle two decks, deal rounds, and show counts and alternation."""
+    book = None if rule_set is None else _read_book(rule_set, wagers, players)
+    if book is not None:
+        players = len(book.seats)
     settings = [("fault", each) for each in faults]
     if seed is not None:
         settings.insert(0, ("seed", str(seed)))
@@ -91,8 +102,21 @@ def play(
             "players": players,
             "seed": seed,
             "faults": list(faults),
+            "ruleset": None if book is None else book.rules.name,
+            "ruleset_sha256": None if book is None else book.rules.sha256,
         }
-        return play_rounds(client, state.output, rounds, players, options["timeout"], hello, raise_role)
+        return play_rounds(
+            client, state.output, rounds, players, options["timeout"], hello, raise_role, book
+        )
+
+
+def _read_book(rule_set: str, wagers: str, players: int) -> Book:
+    try:
+        return Book.read(rule_set, wagers, players)
+    except (TableError, NotDealtHere) as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.UsageError(f"{wagers} cannot be read: {error.strerror}") from None
 
 
 for each in (
@@ -102,6 +126,8 @@ for each in (
     commands.shuffle,
     commands.table,
     commands.provision,
+    rules.rules,
+    rules.odds,
     doctor.doctor,
     recording.capture,
     recording.replay,

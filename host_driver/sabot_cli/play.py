@@ -10,6 +10,7 @@ from typing import Any
 from rich.markup import escape
 from rich.progress import Progress
 
+from sabot_cli.betting import Book
 from sabot_cli.output import FAULT, OK, Output
 from sabot_driver import Client, Event, LostEvents
 from sabot_driver.errors import (
@@ -424,10 +425,13 @@ class Table:
         )
 
 
-def tell_round(output: Output, table: Table, number: int, played: Played, players: int) -> None:
-    """One round, after its reveal."""
+def tell_round(
+    output: Output, table: Table, number: int, played: Played, players: int, book: Book | None
+) -> None:
+    """One round, after its reveal, and its settlement."""
     client = table.client
-    seats: list[int | str] = [*range(1, players + 1), "dealer"]
+    betting = range(1, players + 1) if book is None else book.seats
+    seats: list[int | str] = [*betting, "dealer"]
     people = client.people
     hands, source = played.hands, "reader"
     if hands is None and people is not None:
@@ -460,6 +464,15 @@ def tell_round(output: Output, table: Table, number: int, played: Played, player
         "verdict": None if ended is None else ended.verdict.name.lower(),
         "stacks": played.stacks,
     }
+    if book is not None:
+        settled = None
+        if played.void_reason is not None:
+            settled = book.give_back(played.void_reason)
+        elif hands is not None:
+            settled = book.settle(hands, source == "reader")
+        fields["settlement"] = None if settled is None else [line.to_json() for line in settled.lines]
+        for line in () if settled is None else settled.lines:
+            text += f"\n    {escape(str(line))}"
     output.tell("round", text, **fields)
 
 
@@ -471,8 +484,9 @@ def play(
     timeout: float,
     hello: dict[str, Any],
     raise_role: Callable[[Role], None],
+    book: Book | None = None,
 ) -> int:
-    """Play rounds and tell of them; the exit code."""
+    """Play rounds and tell of them, settled if there is a book; the exit code."""
     began = time.monotonic()
     output.tell("hello", None, **hello)
     table = Table(client, output, timeout, raise_role)
@@ -493,7 +507,7 @@ def play(
             played += 1
             void += told.void_reason is not None
             by_deck[NAMES[told.deck.back]] += 1
-            tell_round(output, table, played, told, players)
+            tell_round(output, table, played, told, players, book)
             if played < rounds or table.faults:
                 table.next_deck()
     except (TableStopped, Refused, DeviceTimeout) as error:

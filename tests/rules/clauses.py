@@ -6,6 +6,7 @@ the page.
 """
 
 import ast
+import json
 import sys
 import tomllib
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "rules.md"
+RECORD = ROOT / "host_driver" / "sabot_table" / "clauses.json"
 DUTIES = ("machine", "table", "people")
 
 
@@ -86,6 +88,16 @@ def render() -> str:
     return "\n".join(lines) + "\n"
 
 
+def record() -> str:
+    """The same for programs: what ``sabot rules --clauses`` reads."""
+    rows = [
+        {"clause": each.key, "duty": each.duty, "says": each.says, "tests": each.tests}
+        for each in clauses().values()
+    ]
+    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+
+
 if __name__ == "__main__":
-    PAGE.write_text(render(), encoding="utf-8")
-    sys.stdout.write(f"wrote {PAGE.relative_to(ROOT)}\n")
+    for path, text in ((PAGE, render()), (RECORD, record())):
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"wrote {path.relative_to(ROOT)}\n")

@@ -6,7 +6,8 @@ from tests.rules import clauses
 
 
 def test_the_page_is_not_stale() -> None:
-    assert clauses.PAGE.read_text(encoding="utf-8") == clauses.render(), "run python -m tests.rules.clauses"
+    assert clauses.PAGE.read_text(encoding="utf-8") == clauses.render(), "run make generate"
+    assert clauses.RECORD.read_text(encoding="utf-8") == clauses.record(), "run make generate"
 
 
 def test_every_clause_has_a_duty_and_a_sentence() -> None:

@@ -1,0 +1,94 @@
+"""``sabot rules``, ``sabot odds`` and rounds that are settled, as a user types them."""
+
+from pathlib import Path
+
+import pytest
+from tests.driver.test_cli import Sabot, home, sabot  # noqa: F401 - fixtures
+
+from sabot_table import ruleset
+
+
+def test_every_packaged_rule_set_is_listed(sabot: Sabot) -> None:  # noqa: F811
+    ran = sabot("rules", "--json")
+    assert ran.code == 0
+    assert {each["ruleset"] for each in ran.of("ruleset")} == set(ruleset.names())
+    assert all(len(each["ruleset_sha256"]) == 64 for each in ran.of("ruleset"))
+
+
+def test_clauses_come_with_the_tests_that_prove_them(sabot: Sabot) -> None:  # noqa: F811
+    clauses = {each["clause"]: each for each in sabot("rules", "--clauses", "--json").of("clause")}
+    assert clauses["MD3 5.B"]["tests"]
+    assert all(each["tests"] for each in clauses.values() if each["duty"] != "people")
+
+
+def test_odds_are_exact_and_add_up(sabot: Sabot) -> None:  # noqa: F811
+    ran = sabot("odds", "md-mini-baccarat", "--wager", "banker", "--json")
+    (banker,) = ran.of("odds")
+    assert banker["paytable"] is None
+    assert banker["decks"] == 8
+    assert banker["house_edge"] == pytest.approx(0.010579, abs=1e-6)
+    assert sum(each["ways"] for each in banker["outcomes"]) == banker["total"]
+    assert {each["pays"] for each in banker["outcomes"]} >= {0, -1}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("md-mini-baccarat", "--decks", "5"), ("md-mini-baccarat", "--wager", "moon"), ("no-such-rules",)],
+)
+def test_odds_that_cannot_be_are_usage(sabot: Sabot, arguments: tuple[str, ...]) -> None:  # noqa: F811
+    assert sabot("odds", *arguments).code == 2
+
+
+@pytest.mark.rule("MD3 12.A")
+def test_each_round_is_settled_by_its_rule_set(sabot: Sabot) -> None:  # noqa: F811
+    rules = ruleset.load("md-three-card-baccarat")
+    ran = sabot("play", "--device", "sim://", "--seed", 1, "--rounds", 2, "--players", 3,
+                "--rules", rules.name, "--json")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert ran.lines[0]["ruleset_sha256"] == rules.sha256
+    for each in ran.of("round"):
+        assert {line["seat"] for line in each["settlement"]} == {1, 2, 3}
+        assert {line["wager"] for line in each["settlement"]} == set(rules.offered)
+        assert all(line["clause"].startswith("MD3 ") for line in each["settlement"])
+
+
+@pytest.mark.rule("MD3 13.D")
+def test_a_void_round_gives_every_wager_back(sabot: Sabot) -> None:  # noqa: F811
+    ran = sabot("play", "--device", "sim://", "--seed", 1, "--rounds", 1, "--players", 2,
+                "--rules", "md-three-card-baccarat", "--fault", "stuck@exit:4", "--json")  # fmt: skip
+    (void,) = ran.of("round")
+    assert void["void_reason"] == "shoe_failed"
+    assert {line["outcome"] for line in void["settlement"]} == {"returned"}
+    assert {line["clause"] for line in void["settlement"]} == {"MD3 13.D"}
+
+
+def test_wagers_come_from_a_file(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "wagers.toml"
+    file.write_text("[2]\nante = 2500\n[5]\nante = 1000\ndragon-bonus = 500\n", encoding="utf-8")
+    ran = sabot("play", "--device", "sim://", "--seed", 1, "--rounds", 1, "--rules", "wa-three-card-baccarat",
+                "--wagers", file, "--json")  # fmt: skip
+    assert ran.code == 0, ran.err
+    (played,) = ran.of("round")
+    assert sorted(seat for seat in played["seats"] if seat != "dealer") == [2, 5]
+    assert len(played["settlement"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("[9]\nante = 2500\n", "seat"), ("[1]\nante = -5\n", "amount"), ("[1]\ndragon-bonus = 500\n", "ante")],
+)
+def test_wagers_that_may_not_be_are_refused_and_nothing_is_dealt(
+    sabot: Sabot, tmp_path: Path, text: str, words: str  # noqa: F811
+) -> None:
+    file = tmp_path / "wagers.toml"
+    file.write_text(text, encoding="utf-8")
+    ran = sabot("play", "--device", "sim://", "--rules", "md-three-card-baccarat", "--wagers", file, "--json")
+    assert ran.code == 2
+    assert words in ran.lines[-1]["message"]
+    assert ran.of("round") == []
+
+
+def test_a_game_that_play_does_not_deal_is_said_so(sabot: Sabot) -> None:  # noqa: F811
+    ran = sabot("play", "--device", "sim://", "--rules", "md-mini-baccarat", "--json")
+    assert ran.code == 2
+    assert "three-card" in ran.lines[-1]["message"]
