@@ -178,7 +178,8 @@ def values_of(message: Message, prefix: str, body: bytes) -> dict[str, list[str]
         if isinstance(value, bytes):
             fields[name] = [value.hex(":")]
         elif isinstance(value, tuple):
-            fields[name] = [str(item) for item in value]
+            if value:  # a list without items is shown by nothing
+                fields[name] = [str(item) for item in value]
         else:
             fields[name] = [f"0x{value:04x}" if flags else str(value)]
         for flag, bit in flags:
@@ -531,7 +532,7 @@ def test_what_no_version_knows_yet_is_shown_and_said(tmp_path: Path) -> None:
         bytes(frame.encode(bytes((session.CLEAR_TO_DEVICE,)))),
         bytes(frame.encode(bytes((session.SEALED_TO_HOST, 1, 2)))),
         bytes(frame.encode(b"\x77what")),
-        bytes(frame.encode(b"\x01\x99")),
+        bytes(frame.encode(b"\x01\xfe")),
     ]
     packets = dissect(write(tmp_path / "new.pcapng", captured(frames)))
     said = [packet.values.get("sabot.malformed", [""])[0] for packet in packets]
@@ -547,7 +548,7 @@ def test_what_no_version_knows_yet_is_shown_and_said(tmp_path: Path) -> None:
         "too short for a message",
         "too short for a sealed packet",
         "no payload begins with 0x77",
-        "no message has the id 0x99",
+        "no message has the id 0xfe",
     ]
     assert packets[2].values["sabot.extra"] == [b"new".hex(":")]
     assert packets[7].values["sabot.extra"] == [b"later".hex(":")]
