@@ -1,0 +1,1 @@
+"""Randomness: raw noise under health tests, a generator seeded from it, and draws without bias."""
