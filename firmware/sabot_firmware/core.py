@@ -32,8 +32,8 @@ from sabot_firmware.wear import Wear
 from sabot_firmware.whereabouts import whereabouts
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
-from sabot_protocol.device_end import Caller, Executor
 from sabot_protocol.errors import MemoryFailed, Refusal
+from sabot_protocol.executor import Caller, Executor
 from sabot_protocol.memory import Memory
 from sabot_protocol.modes import check_command
 

@@ -18,7 +18,7 @@ Rows of up to 64 bytes go 51 to a sector, so 1,000 of them need 20 sectors and o
 import struct
 from binascii import crc32
 
-from sabot_protocol.device_end import Log
+from sabot_protocol.executor import Log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -63,6 +63,9 @@ CLEAR_LEVELS = (
     (EXIT_TRAY, 0, "exit_tray"),
 )
 
+# Tuples made once: the way from an edge to an order allocates nothing
+TRAY_EMPTY = (READY, ROUND_OPEN)  # where nothing may lie in the exit tray
+EXIT_CLEAR = (READY, ROUND_OPEN, STACK_WAITING, STUB_WAITING)  # where no card may pass the exit
 RESTING_FULL = (READY, ROUND_OPEN, STACK_WAITING)  # where the shoe must see the cards it has left
 ANY_BACK = -1  # cards on their way out may be of any deck
 
@@ -152,9 +155,9 @@ class Shoe(Half):
         if sensor == EXIT_TRAY:
             if level == 0 and (state == DISPENSING or (state == EJECTING and self.back != ANY_BACK)):
                 return self.stop("exit_tray", "stack_disturbed", self.in_tray)  # before it was complete
-            if level == 1 and state in (READY, ROUND_OPEN):
+            if level == 1 and state in TRAY_EMPTY:
                 return self.stop("exit_tray", "stack_disturbed", 0)  # a hand is back in the exit
-        elif sensor == EXIT and level and state in (READY, ROUND_OPEN, STACK_WAITING, STUB_WAITING):
+        elif sensor == EXIT and level and state in EXIT_CLEAR:
             return self.stop("exit", "stack_disturbed", 1)  # nobody asked for a card
         elif sensor == SHOE and not level and self._cards_left() and state in RESTING_FULL:
             return self.stop("shoe", "sensor_disagrees", self._cards_left())

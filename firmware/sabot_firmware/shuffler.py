@@ -164,7 +164,7 @@ class Shuffler(Half):
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
         """A sensor of this half has changed."""
-        if self.state == HOLDING and sensor in (STORE, PUSHER_HOME):
+        if self.state == HOLDING:  # the shelf may be free now
             self._scheduler.signal()
         if self._scheduler.edge(sensor, level, at_us, now_us):
             return

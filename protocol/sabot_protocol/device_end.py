@@ -10,6 +10,9 @@ from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, Codec, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.events import EventStore
+from sabot_protocol.executor import Caller as Caller
+from sabot_protocol.executor import Executor as Executor
+from sabot_protocol.executor import Log as Log
 from sabot_protocol.keys import DEVICE, Keys
 from sabot_protocol.ledger import Ledger
 from sabot_protocol.mac import same
@@ -35,39 +38,6 @@ if TYPE_CHECKING:
 
     from sabot_protocol.codec import Value, Values
     from sabot_protocol.device_port import DevicePort
-
-
-class Caller:
-    """Who asks: the host, and the role it has at this moment."""
-
-    def __init__(self, host_id: bytes, role: int, is_owner: bool) -> None:
-        self.host_id = host_id
-        self.role = role
-        self.is_owner = is_owner
-
-
-class Executor:
-    """What the device's core must offer. This one can do nothing and says so."""
-
-    def status(self) -> "tuple[int, int, int, int, int, int]":
-        """(shuffler state, shoe state, fault, status flags, round id, stack)."""
-        return 0, 0, 0, 0, 0, 0
-
-    def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
-        """Carry out a request that the schema allows this caller; return the answer's values.
-
-        The answer says that it was accepted and begun; what comes of it is told by events.
-        Refusal says why not, and then nothing has happened.
-        """
-        raise Refusal("not_supported")
-
-
-class Log:
-    """Where every event is written down for good, if the device has such a place."""
-
-    def add(self, row: bytes) -> None:
-        """Write down one event: id, clock quality, head and body."""
-        raise NotImplementedError
 
 
 class Identity:

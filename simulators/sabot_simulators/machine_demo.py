@@ -11,67 +11,115 @@ from random import Random
 
 from rich.console import Console
 
+from sabot_firmware import hardware
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import enum_name
-from sabot_simulators.dealer import BACKS, Dealer
+from sabot_simulators.dealer import BACKS, CannotGoOn, Dealer
+from sabot_simulators.in_process import Stuck
 from sabot_simulators.mechanism.faults import KINDS, Fault, UnknownFault
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.mechanism.machine import Machine, PowerCut
 from sabot_simulators.wired import Wired
 
 ROUNDS = 6
+FORM = "NAME[@PLACE][:CARD | ~PROBABILITY | +SECONDS]"
 HANDS = 7  # six players and the dealer
-DECK_NAMES = {1: "RED", 2: "BLUE"}
+DECK_NAMES = {hardware.RED: "RED", hardware.BLUE: "BLUE"}
+
+
+class Show:
+    """A table, and what has been shown of it."""
+
+    def __init__(self, console: Console, seed: int, faults: tuple[Fault, ...]) -> None:
+        self.console = console
+        random = Random(seed)
+        self.machine = Machine(random, faults)
+        self.device = Wired(self.machine, random.randrange)
+        self.dealer = Dealer(self.device, HANDS)
+        self.shown = 0  # events
+        self.rounds = self.void = self.shuffles = self.proved = 0
+
+    def play(self, rounds: int) -> None:
+        """Deal so many rounds, void ones included; what stops is cleared, and play goes on."""
+        going_on: bool | None = None
+        while self.rounds < rounds:
+            try:
+                if going_on is None:
+                    going_on = self.dealer.open_table()
+                elif going_on:
+                    going_on = self.dealer.play_round()
+                else:
+                    self.dealer.recover()
+                    going_on = True
+                    self.console.print("[dim]the cards are taken out and fed again; play goes on[/dim]")
+            except PowerCut:
+                self.console.print("[red]the power fails[/red], and comes back")
+                self.device.reboot()
+                self.device.run_until_still()
+                going_on = False
+            self._tell()
+
+    def _tell(self) -> None:
+        """Show what the device has told its host since."""
+        events = self.device.events()
+        for name, values in events[self.shown :]:
+            if name == "round_ended":
+                self._round(*values)
+            elif name == "fault_raised":
+                fault, place = enum_name("Fault", int(values[0])), enum_name("Place", int(values[1]))
+                self.console.print(f"[red]stopped[/red] at {place}: {fault} ({values[3]})", soft_wrap=True)
+            elif name == "round_voided":
+                self.void += 1
+                reason = enum_name("VoidReason", int(values[1]))
+                self.console.print(f"[red]round {values[0]} is void[/red]: {reason}")
+                if reason != "wrong_number":  # that one has been counted
+                    self.rounds += 1
+            elif name == "retried":
+                self.console.print(f"[dim]tried again at {enum_name('Place', int(values[1]))}[/dim]")
+            elif name == "deck_counted":
+                self.shuffles += 1
+                self.proved += values[2] == values[3]
+        self.shown = len(events)
+
+    def _round(self, round_id: int, verdict: int, stub: int, count: int) -> None:
+        self.rounds += 1
+        hands = self.dealer.hands_dealt
+        deck = DECK_NAMES.get(hands[0][0].back if hands and hands[0] else 0, "")
+        cards = "  ".join(" ".join(card.name for card in hand) for hand in hands)
+        proved = f"{count - stub} + stub {stub} = [bold]{count}[/bold]"
+        if verdict != CORRECT:
+            proved += f" [red]{enum_name('Verdict', verdict)}[/red]"
+        self.console.print(f"round {round_id} {deck:<4}  {cards}  {proved}", soft_wrap=True)
 
 
 def play(console: Console, seed: int, rounds: int, faults: tuple[Fault, ...]) -> bool:
-    """Deal rounds and show each with its counts; False if the machine stopped for a fault."""
-    random = Random(seed)
-    machine = Machine(random, faults)
-    device = Wired(machine, random.randrange)
-    dealer = Dealer(device, HANDS)
+    """Deal rounds and show each with its counts; False if the dealer could not go on."""
     began = time.perf_counter()
+    show = Show(console, seed, faults)
     console.print(f"[bold]SIMULATOR[/bold], seed {seed}: {len(BACKS)} decks are registered and shuffled\n")
-    going_on = dealer.open_table()
-    played = 0
-    while going_on and played < rounds:
-        deck = DECK_NAMES[device.view().shoe_deck]
-        going_on = dealer.play_round()
-        ended = [values for name, values in device.events() if name == "round_ended"]
-        if len(ended) == played:
-            break  # the shoe stopped in the middle
-        played += 1
-        hands = "  ".join(" ".join(card.name for card in hand) for hand in dealer.hands_dealt)
-        _, verdict, stub, count = ended[-1]
-        proved = f"{3 * HANDS} + stub {stub} = [bold]{count}[/bold]"
-        if verdict != CORRECT:
-            proved += f" [red]{enum_name('Verdict', int(verdict))}[/red]"
-        console.print(f"round {played} {deck:<4}  {hands}  {proved}", soft_wrap=True)
-    for name, values in device.events():
-        if name == "fault_raised":
-            fault, place = enum_name("Fault", int(values[0])), enum_name("Place", int(values[1]))
-            console.print(f"[red]stopped[/red] at {place}: {fault}")
-        elif name == "round_voided":
-            console.print(f"[red]round {values[0]} is void[/red]: {enum_name('VoidReason', int(values[1]))}")
-    counted = [values for name, values in device.events() if name == "deck_counted"]
-    right = sum(values[2] == values[3] for values in counted)
-    took, machine_s = time.perf_counter() - began, machine.agenda.now_us / 1e6
+    try:
+        show.play(rounds)
+        going_on = True
+    except (CannotGoOn, Stuck) as error:
+        console.print(f"[red]{error}[/red]")
+        going_on = False
+    took, machine_s = time.perf_counter() - began, show.machine.agenda.now_us / 1e6
     console.print(
-        f"\n{played} rounds, {len(counted)} shuffles, {right} of them proved to be 52 by entry, insertion "
-        f"and height. {machine_s:.0f} s of machine time in {took:.2f} s.",
+        f"\n{show.rounds} rounds, {show.void} void, {show.shuffles} shuffles, {show.proved} of them proved to "
+        f"be 52 by entry, insertion and height. {machine_s:.0f} s of machine time in {took:.2f} s.",
         soft_wrap=True,
     )
     return going_on
 
 
 def main() -> int:
-    """Run the demonstration; 1 if the machine stopped, 2 for a fault that nobody knows."""
+    """Run the demonstration; 1 if play could not go on, 2 for a fault that nobody knows."""
     parser = argparse.ArgumentParser(
         prog="python -m sabot_simulators.machine_demo", description="Two decks through a simulated machine."
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     names = ", ".join(KINDS)
-    parser.add_argument("--fault", action="append", default=[], help=f"NAME[@PLACE][:CARD], of {names}")
+    parser.add_argument("--fault", action="append", default=[], help=f"{FORM}, of {names}")
     arguments = parser.parse_args()
     console = Console(highlight=False)
     try:

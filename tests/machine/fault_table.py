@@ -6,28 +6,31 @@ is brought back and must deal a correct round. ``python -m tests.machine.fault_t
 ``docs/faults.md``.
 """
 
+import re
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from itertools import pairwise
+from pathlib import Path
 from random import Random
 from zlib import crc32
 
 from sabot_firmware import hardware, kept, shoe, shuffler
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
-from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
 from sabot_simulators.dealer import CannotGoOn, Dealer
-from sabot_simulators.in_process import InProcess, Stuck
+from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.cards import Card
-from sabot_simulators.mechanism.faults import EDGE_SENSORS, KINDS, RUNNERS_KINDS, Fault
+from sabot_simulators.mechanism.faults import KINDS, RUNNERS_KINDS, Fault
 from sabot_simulators.mechanism.machine import Machine, PowerCut
 from sabot_simulators.mechanism.mishaps import CARD_KINDS
-from sabot_simulators.watch import Watch
+from sabot_simulators.watch import UNSEEN, Watch
 
-RED, BLUE = hardware.RED, hardware.BLUE
+ROOT = Path(__file__).parent.parent.parent
+PAGE = ROOT / "docs" / "faults.md"
 HANDS = 7
 STACK_CARDS = 3
 
@@ -426,26 +429,3 @@ NEED_OCCASION = (
 )  # fmt: skip
 
 
-if __name__ == "__main__":
-    import time
-    t0 = time.time()
-    for row in rows():
-        scene = Scene(row)
-        try:
-            scene.play()
-            got = "?"
-        except NotOccurred:
-            got = "never"
-        except Exception as e:
-            got = repr(e)
-        if got == "never":
-            print(row, "| never")
-            continue
-        h = scene.happened_us()
-        news = [(round((t - (h or 0)) / 1000), at, name, v) for t, at, name, v in scene.heard if h is not None and t >= h and name in ("fault_raised", "retried", "round_voided")]
-        def nm(n, v):
-            if n == "fault_raised": return enum_name("Place", v[1]) + " " + enum_name("Fault", v[0])
-            if n == "retried": return "retried " + enum_name("Place", v[1])
-            return n
-        print(row, "|", got, h, [(a, b, nm(c, d)) for a, b, c, d in news][:4], scene.refused, [r.ended for r in scene.rounds], "WRONG" if scene.watch.wrong else "", scene.watch.wrong[:1], "waits" if scene.gave_up_waiting else "")
-    print(time.time() - t0)

@@ -20,7 +20,7 @@ def test_two_decks_alternate_and_every_count_is_proved() -> None:
     rounds = [line for line in printed.splitlines() if line.startswith("round ")]
     assert [line.split()[2] for line in rounds] == ["RED", "BLUE", "RED", "BLUE"]
     assert all(line.endswith("21 + stub 31 = 52") for line in rounds)
-    assert "4 rounds, 6 shuffles, 6 of them proved to be 52" in printed
+    assert "4 rounds, 0 void, 6 shuffles, 6 of them proved to be 52" in printed
 
 
 @pytest.mark.parametrize(
@@ -29,12 +29,15 @@ def test_two_decks_alternate_and_every_count_is_proved() -> None:
         ("stuck@exit:30", "round 1 is void"),
         ("double_feed@tray:7", "stopped at insertion: double_feed"),
         ("stuck@insertion:110", "stopped at insertion: card_stuck"),
+        ("snag@entry:20", "tried again at entry"),
+        ("power_cut+40", "the power fails"),
     ],
 )
-def test_a_fault_is_shown_and_the_exit_code_tells(fault: str, words: str) -> None:
-    code, printed = demo("--fault", fault)
-    assert code == 1
+def test_a_fault_is_shown_and_play_goes_on(fault: str, words: str) -> None:
+    code, printed = demo("--fault", fault, "--rounds", "3")
+    assert code == 0
     assert words in printed
+    assert printed.splitlines()[-1].startswith("3 rounds, ")
 
 
 def test_the_same_seed_shows_the_same_cards() -> None:

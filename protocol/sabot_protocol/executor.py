@@ -1,0 +1,40 @@
+"""What the device's end of the wire asks of the rest of the device: a core that executes, a log that keeps."""
+
+from sabot_protocol.errors import Refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_protocol.codec import Values
+
+
+class Caller:
+    """Who asks: the host, and the role it has at this moment."""
+
+    def __init__(self, host_id: bytes, role: int, is_owner: bool) -> None:
+        self.host_id = host_id
+        self.role = role
+        self.is_owner = is_owner
+
+
+class Executor:
+    """What the device's core must offer. This one can do nothing and says so."""
+
+    def status(self) -> "tuple[int, int, int, int, int, int]":
+        """(shuffler state, shoe state, fault, status flags, round id, stack)."""
+        return 0, 0, 0, 0, 0, 0
+
+    def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
+        """Carry out a request that the schema allows this caller; return the answer's values.
+
+        The answer says that it was accepted and begun; what comes of it is told by events.
+        Refusal says why not, and then nothing has happened.
+        """
+        raise Refusal("not_supported")
+
+
+class Log:
+    """Where every event is written down for good, if the device has such a place."""
+
+    def add(self, row: bytes) -> None:
+        """Write down one event: id, clock quality, head and body."""
+        raise NotImplementedError
