@@ -50,6 +50,7 @@ class Rack:
         self._kept.decks.remove(deck_id)
         self._core.keep()
         self._core.report("deck_removed", deck_id, reason)
+        self._core.pledges.deck_removed(deck_id)
         return ()
 
     def wrong_count(self, deck_id: int) -> None:

@@ -46,6 +46,7 @@ from sabot_protocol.modes import SHUFFLER_STEPS, steps_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable
 
     from sabot_firmware.motion import Steps
@@ -118,6 +119,7 @@ class Shuffler(Half):
         self.retried = ""  # where the half last helped itself, for the core to report
         self.feed_permille = 1000  # how long cards lately took from entry to insertion
         self.retries = 0  # times the half helped itself in this shuffle
+        self.placed: array[int] | None = None  # gets how many cards lie on each, as the heights prove it
         self._reset()
 
     def _reset(self) -> None:
@@ -314,6 +316,9 @@ class Shuffler(Half):
             late = yield wait.edge(HEIGHT, 1, figures.HEIGHT_US + MARGIN_US)
             if late or abs(hardware.height_um() - below_um) > HEIGHT_TOLERANCE_UM:
                 return self.stop("chamber", "grip_mismatch", self.inserted)
+            if self.placed is not None and self.inserted:
+                seen = (2 * hardware.height_um() * self.inserted + self._height_um) // (2 * self._height_um)
+                self.placed[self.inserted] = self.inserted - seen
             helped = late = False
             if hardware.level(INSERTION):
                 late = yield wait.edge(INSERTION, 0, IN_WINDOW_US)

@@ -68,6 +68,7 @@ UTC = 0x36
 READ = 0x37
 WRITE = 0x38
 NOISE = 0x39
+RAW_NOISE = 0x3A
 # From the board: what comes of it
 REPORT = 0x40
 DONE = 0x41
@@ -79,7 +80,7 @@ BELIEVED = 0x46
 CRASHED = 0x47  # the firmware has failed; the traceback
 
 FORMATS = {
-    START: "<IIB",  # now in us and in ms, whether there is a cable
+    START: "<IIB",  # now in us and in ms; 1 for a cable, 2 for the board's own generator
     EDGE: "<BBII",  # sensor, level, when, now
     STEP: "<I",  # now
     EXECUTE: "<B8sB",  # role, host, message; then its fields
@@ -99,6 +100,7 @@ FORMATS = {
     READ: "<IH",  # address, length
     WRITE: "<I",  # address; then bytes
     NOISE: "<H",
+    RAW_NOISE: "<H",
     REPORT: "<B",  # message; then its fields
     DONE: "<iBBB",  # microseconds until something is due or -1, shuffler, shoe, whether all is still
     ANSWERED: "<B",  # message; then its fields
@@ -114,6 +116,9 @@ DECK = "<IBB7H"  # id, back, whether it is proved, and where its cards are
 
 SERIAL = b"JOINED01"
 SIMULATOR = 0x0002
+TEST_RNG = 0x0004
+CABLE = 1
+OWN_CHANCE = 2
 
 
 class Ended(Exception):
@@ -204,6 +209,14 @@ class Joined(Hardware):
         """What a sensor reads."""
         return self.ask(LEVEL, (sensor,))
 
+    def noise(self, count: int) -> bytes:
+        """Raw bits of the board's ring oscillator."""
+        self._pipe.send(RAW_NOISE, (count,))
+        kind, body = self._pipe.take()
+        if kind != DATA:
+            raise Ended
+        return body
+
     def show(self, first: str, second: str) -> None:
         """Two lines on the display."""
         line = first.encode()
@@ -286,16 +299,22 @@ class Board:
 
     def _start(self, body: bytes) -> None:
         """The power has come: the wire's end first, so that what the core reports is kept."""
+        from sabot_firmware.boards.foretold import Foretold
         from sabot_firmware.core import Core
+        from sabot_firmware.rng.chance import Chance
 
-        now_us, self._now_ms, cable = struct.unpack(FORMATS[START], body)
+        now_us, self._now_ms, options = struct.unpack(FORMATS[START], body)
+        own = options & OWN_CHANCE
+        chance = Chance(self._hardware.noise) if own else Foretold(self._draw)
         memory = CriticalMemory(JoinedFram(self._pipe, Fram.size), RECORDS)
-        self._core = Core(self._hardware, memory, self._draw, self._report, self._utc_s)
-        if cable:
+        self._core = Core(self._hardware, memory, chance, self._report, self._utc_s)
+        self._core.pledges.device = SERIAL
+        if options & CABLE:
             from sabot_protocol.device_end import DeviceEnd, Identity
             from sabot_protocol.device_port import DevicePort
 
-            identity = Identity(SERIAL, "Sabot simulator", "0.1.0", SIMULATOR)
+            flags = SIMULATOR if own else SIMULATOR | TEST_RNG
+            identity = Identity(SERIAL, "Sabot simulator", "0.1.0", flags)
             self._end = DeviceEnd(identity, memory, self._core, self._noise, self._now_ms)
             self._port = DevicePort(self._end)
         self._core.start(now_us)

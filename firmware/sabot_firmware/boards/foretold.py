@@ -1,0 +1,45 @@
+"""A generator for tests: slots come from a function that anybody can call. Not for play.
+
+It belongs to emulated boards. The image of a real board has no ``boards`` but its own, so it cannot be
+switched to this one; a device that uses it says so in its identity.
+"""
+
+from sabot_firmware.rng.chance import SEED_SIZE, Chance
+from sabot_firmware.rng.draws import Slots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class ForetoldSlots(Slots):
+    """Slots that are drawn when they are asked for."""
+
+    def __init__(self, draw: "Callable[[int], int]") -> None:
+        super().__init__(0)
+        self._draw_now = draw
+
+    def draw(self, bound: int) -> int:
+        """Whatever the test says."""
+        return self._draw_now(bound)
+
+
+class Foretold(Chance):
+    """No noise, no seeds: what the test draws is what happens."""
+
+    test = True
+
+    def __init__(self, draw: "Callable[[int], int]") -> None:
+        super().__init__(bytes)
+        self._draw = draw
+
+    def start(self) -> None:
+        """There is nothing to test."""
+
+    def fresh_seed(self) -> bytearray:
+        """Zeros: a commitment to them hides nothing, and an audit of them fails."""
+        return bytearray(SEED_SIZE)
+
+    def slots(self, cards: int, seed: bytes | bytearray, nonce: bytes, about: bytes) -> Slots:
+        """Slots that the test draws."""
+        return ForetoldSlots(self._draw)
