@@ -1,7 +1,7 @@
 """The raw noise of a simulated board: bits of a ring oscillator, neither even nor independent."""
 
+from hashlib import sha256
 from random import Random
-from zlib import crc32
 
 ONES = 0.53  # how likely a 1 is
 STAYS = 0.08  # how likely a bit is just the one before, sampled too early
@@ -12,7 +12,7 @@ class RingOscillator:
 
     def __init__(self, random: Random) -> None:
         # Its own generator, so that asking for noise changes nothing else of a machine.
-        self._random = Random(crc32(repr(random.getstate()).encode()))
+        self._random = Random(sha256(repr(random.getstate()).encode()).digest())
         self._bit = 0
         self.stuck = False
 
