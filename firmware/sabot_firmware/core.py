@@ -275,11 +275,6 @@ class Core(Executor):
 
     def _proceed(self) -> bool:
         """Whatever can be begun now without anybody asking; whether anything was."""
-        if self.shuffler.retried:
-            place, self.shuffler.retried = self.shuffler.retried, ""
-            self.wear.add("retries")
-            fault = "misfeed" if place == "feed" else "card_stuck"
-            self.report("retried", enum_number("Fault", fault), enum_number("Place", place))
         state = self.shoe.state
         if state == shoe.STUB_WAITING and not self.hardware.level(EXIT_TRAY):
             self.shoe.taken_out()
@@ -354,6 +349,8 @@ class Core(Executor):
     def _shuffler_changed(self, before: int) -> None:
         half = self.shuffler
         deck_id = half.feeding_deck or half.stored_deck
+        if half.retried:  # only now: when it was would tell how far the shuffle had come
+            self._say_retries(half.retried)
         self.report("shuffler_changed", half.state, deck_id)
         expected = self.kept.game.cards()
         if before == shuffler.FEEDING and half.state in (shuffler.HOLDING, shuffler.STORING):
@@ -368,6 +365,13 @@ class Core(Executor):
             self.pledges.failed()
             self._report_jam(half.jam, "shuffler")
         self._tested(half, before, "shuffler")
+
+    def _say_retries(self, places: "list[str]") -> None:
+        for place in places:
+            self.wear.add("retries")
+            fault = "misfeed" if place == "feed" else "card_stuck"
+            self.report("retried", enum_number("Fault", fault), enum_number("Place", place))
+        places.clear()
 
     def _counted(self, deck_id: int, count: int, expected: int) -> None:
         self.panel.counted(count, expected)
