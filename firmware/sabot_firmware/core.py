@@ -109,6 +109,7 @@ class Core(Executor):
             "shuffle_with": self.pledges.begin_with,
             "reveal_shuffle": self.pledges.reveal,
             "shuffle_slots": self.pledges.slots,
+            "rng_samples": self.pledges.samples,
             "clear_fault": self._clear_fault,
             "open_round": dealing.open_round,
             "simulate_round": dealing.simulate_round,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 NONCE_SIZE = 32
 NO_NONCE = bytes(NONCE_SIZE)  # of a host that adds nothing
 SLOTS_AT_ONCE = 64
+RAW_NOISE = enum_number("RngSource", "noise")
 RNG_FAILED = enum_number("Fault", "rng_failed")
 
 _LABEL = b"sabot shuffle 1"
@@ -165,6 +166,15 @@ class Pledges:
         """Where the cards of such a shuffle went, as measured, from one of them on."""
         pledge = self._find_open(shuffle_id)
         return shuffle_id, first, list(pledge.placed[first : min(first + SLOTS_AT_ONCE, pledge.cards)])
+
+    def samples(self, source: int, count: int) -> "Values":
+        """Raw noise or bytes of the generator for a laboratory; no seed ever has any of them in it."""
+        if source == RAW_NOISE:
+            return source, self._core.hardware.noise(count)
+        try:
+            return source, self.chance.random(count)
+        except RngFailed:
+            raise Refusal("device_fault", (RNG_FAILED,)) from None
 
     def _find_open(self, shuffle_id: int) -> Pledge:
         for pledge in self._open:

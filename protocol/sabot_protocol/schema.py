@@ -85,6 +85,7 @@ ENUMS = (
         ("over_temperature", 17), ("supply_low", 18), ("memory_damaged", 19), ("rng_failed", 20),
         ("clock_unknown", 21), ("watchdog_reset", 22), ("power_lost", 23),
     )),
+    ("RngSource", (("noise", 1), ("generator", 2))),
     ("DropReason", (("replaced", 1), ("stopped", 2), ("deck_removed", 3))),
     ("Forbidden", (
         ("two_decks_already", 1), ("same_back", 2), ("unknown_back", 3), ("deck_used_before", 4),
@@ -487,6 +488,10 @@ MESSAGES = (
         ("first", "u16", 0, 417),
         ("slots", "array", "u16", 0, 64, 0, 0xFFFF),
     )),
+    (0xC7, "rng_samples", "query", "rng_samples_are", "lab", (
+        ("source", "enum", "RngSource"),
+        ("count", "u8", 1, 192),
+    )),
     (0xC8, "shuffle_committed", "event", "", "", (
         ("deck_id", "u32", 1, 0xFFFFFFFF),
         ("shuffle_id", "u32", 1, 0xFFFFFFFF),
@@ -500,6 +505,10 @@ MESSAGES = (
     (0xCA, "shuffle_revealable", "event", "", "", (
         ("deck_id", "u32", 1, 0xFFFFFFFF),
         ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+    )),
+    (0xCB, "rng_samples_are", "answer", "", "", (
+        ("source", "enum", "RngSource"),
+        ("samples", "blob", 0, 192),
     )),
 )
 

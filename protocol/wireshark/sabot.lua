@@ -63,8 +63,8 @@ NAMES.message = {
   [162] = "shoe_ended", [163] = "out_of_order_changed", [164] = "self_tested", [165] = "emptied",
   [166] = "retried", [192] = "commit_shuffle", [193] = "commitment_is", [194] = "shuffle_with",
   [195] = "reveal_shuffle", [196] = "shuffle_revealed", [197] = "shuffle_slots",
-  [198] = "shuffle_slots_are", [200] = "shuffle_committed", [201] = "shuffle_dropped",
-  [202] = "shuffle_revealable",
+  [198] = "shuffle_slots_are", [199] = "rng_samples", [200] = "shuffle_committed",
+  [201] = "shuffle_dropped", [202] = "shuffle_revealable", [203] = "rng_samples_are",
 }
 NAMES.error = {
   [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
@@ -148,6 +148,9 @@ NAMES.Fault = {
   [13] = "foreign_card", [14] = "face_up_card", [15] = "door_opened", [16] = "stack_disturbed",
   [17] = "over_temperature", [18] = "supply_low", [19] = "memory_damaged", [20] = "rng_failed",
   [21] = "clock_unknown", [22] = "watchdog_reset", [23] = "power_lost",
+}
+NAMES.RngSource = {
+  [1] = "noise", [2] = "generator",
 }
 NAMES.DropReason = {
   [1] = "replaced", [2] = "stopped", [3] = "deck_removed",
@@ -720,6 +723,10 @@ message(0xc6, "shuffle_slots_are", "answer", "Where cards went, each as the heig
   { "first", "u16", 0, 417, about = "the card the first slot is of" },
   { "slots", "array", "u16", 0, 64, 0, 65535, about = "for each card how many lay above it when it went in; none behind the last" },
 })
+message(0xc7, "rng_samples", "query", "Asks for raw noise, or for bytes of the generator, for a laboratory's own tests.", {
+  { "source", "enum", names = NAMES.RngSource, about = "where from" },
+  { "count", "u8", 1, 192, about = "how many bytes" },
+})
 message(0xc8, "shuffle_committed", "event", "The device is bound to the seed of a shuffle.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck that is to be shuffled" },
   { "shuffle_id", "u32", 1, 4294967295, about = "number of the shuffle, rising with every commitment" },
@@ -733,6 +740,10 @@ message(0xc9, "shuffle_dropped", "event", "A shuffle the device was bound to wil
 message(0xca, "shuffle_revealable", "event", "A deck has been fed again: the shuffle before may be revealed.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck that was fed again" },
   { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle before" },
+})
+message(0xcb, "rng_samples_are", "answer", "Samples that were made for this answer and are used for nothing else.", {
+  { "source", "enum", names = NAMES.RngSource, about = "where from" },
+  { "samples", "blob", 0, 192, about = "raw noise has one sample a bit, the first in the highest bit" },
 })
 
 error_details(1, "unknown_message", "The device has no request with this id. Update the device, or the host, to the same version.", {

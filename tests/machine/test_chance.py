@@ -146,6 +146,20 @@ def test_no_generator_for_tests_is_part_of_the_firmware_proper() -> None:
     assert Chance.test is False
 
 
+def test_a_laboratory_gets_samples_of_its_own() -> None:
+    table = OwnChance(5)
+    table.device.run_until_still()
+    raw = b"".join(table.device.command("rng_samples", 1, 128, role="lab")[1] for _ in range(4))
+    made = b"".join(table.device.command("rng_samples", 2, 128, role="lab")[1] for _ in range(4))
+    assert len(raw) == len(made) == 512
+    assert raw != made
+    assert len(set(made)) > 200
+    table.machine.strike("stuck_noise")
+    assert table.refused("commit_shuffle", table.new_deck(RED)) == "device_fault"
+    assert table.device.command("rng_samples", 1, 8, role="lab")[1] in (bytes(8), b"\xff" * 8)  # as it is
+    assert table.refused("rng_samples", 2, 8, role="lab") == "device_fault"
+
+
 def test_blue_follows_red_with_fresh_noise_for_each_shuffle() -> None:
     table = OwnChance(4)
     asked: list[int] = []

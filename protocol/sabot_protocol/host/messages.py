@@ -352,6 +352,15 @@ class Fault(IntEnum):
     """The power went while cards were inside; nobody vouches for them."""
 
 
+class RngSource(IntEnum):
+    """Where samples for a laboratory come from."""
+
+    NOISE = 1
+    """The raw noise source, before anything is done to it."""
+    GENERATOR = 2
+    """The generator that is seeded from it."""
+
+
 class DropReason(IntEnum):
     """Why a shuffle that was committed to comes to nothing."""
 
@@ -469,11 +478,13 @@ _CALIBRATION = {member.value: member for member in Calibration}
 _REMOVEREASON = {member.value: member for member in RemoveReason}
 _VOIDREASON = {member.value: member for member in VoidReason}
 _FAULT = {member.value: member for member in Fault}
+_RNGSOURCE = {member.value: member for member in RngSource}
 _DROPREASON = {member.value: member for member in DropReason}
 _BUTTONFLAG = {bits: ButtonFlag(bits) for bits in range(4) if not bits & ~3}
 _BY_ANY = frozenset(Role)
 _BY_FLOOR = frozenset[Role]({Role.FLOOR})
 _BY_FLOOR_SERVICE = frozenset[Role]({Role.FLOOR, Role.SERVICE})
+_BY_LAB = frozenset[Role]({Role.LAB})
 _BY_SERVICE = frozenset[Role]({Role.SERVICE})
 _BY_TABLE = frozenset[Role]({Role.TABLE})
 _BY_TABLE_DEALER_FLOOR_SERVICE_LAB = frozenset[Role](
@@ -5910,6 +5921,104 @@ class ShuffleSlots(Query[ShuffleSlotsAre]):
 (_set_shuffle_slots_0, _set_shuffle_slots_1) = setters(ShuffleSlots)
 
 
+_pack_rng_samples_are = Struct("<BB").pack
+_unpack_rng_samples_are = Struct("<BB").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class RngSamplesAre(Answer):
+    """Samples that were made for this answer and are used for nothing else."""
+
+    ID = 0xCB
+    NAME = "rng_samples_are"
+    FROZEN = False
+
+    source: RngSource
+    """Where from."""
+    samples: bytes
+    """Raw noise has one sample a bit, the first in the highest bit (0..192 bytes)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        source = self.source
+        samples = self.samples
+        try:
+            if type(source) is RngSource and type(samples) is bytes and len(samples) <= 192:
+                return _pack_rng_samples_are(source, len(samples)) + samples
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (source, size_of_samples) = _unpack_rng_samples_are(data)
+            end_of_samples = 2 + size_of_samples
+            samples = bytes(data[2:end_of_samples])
+            source_member = _RNGSOURCE[source]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if end_of_samples != len(data) or size_of_samples > 192:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_rng_samples_are_0(self, source_member)
+        _set_rng_samples_are_1(self, samples)
+        return self
+
+
+(_set_rng_samples_are_0, _set_rng_samples_are_1) = setters(RngSamplesAre)
+
+
+_pack_rng_samples = Struct("<BB").pack
+_unpack_rng_samples = Struct("<BB").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class RngSamples(Query[RngSamplesAre]):
+    """Asks for raw noise, or for bytes of the generator, for a laboratory's own tests."""
+
+    ID = 0xC7
+    NAME = "rng_samples"
+    FROZEN = False
+    ANSWER = RngSamplesAre
+    ROLES = _BY_LAB
+
+    source: RngSource
+    """Where from."""
+    count: int
+    """How many bytes (1..192)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        source = self.source
+        count = self.count
+        try:
+            if type(source) is RngSource and type(count) is int and 1 <= count <= 192:
+                return _pack_rng_samples(source, count)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (source, count) = _unpack_rng_samples(data)
+            source_member = _RNGSOURCE[source]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if not 1 <= count <= 192:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_rng_samples_0(self, source_member)
+        _set_rng_samples_1(self, count)
+        return self
+
+
+(_set_rng_samples_0, _set_rng_samples_1) = setters(RngSamples)
+
+
 _pack_shuffle_committed = Struct("<II32s").pack
 _unpack_shuffle_committed = Struct("<II32s").unpack
 
@@ -6884,9 +6993,11 @@ BY_ID: dict[int, type[Message]] = {
     0xC4: ShuffleRevealed,
     0xC5: ShuffleSlots,
     0xC6: ShuffleSlotsAre,
+    0xC7: RngSamples,
     0xC8: ShuffleCommitted,
     0xC9: ShuffleDropped,
     0xCA: ShuffleRevealable,
+    0xCB: RngSamplesAre,
 }
 """Every message by the number that stands for it on the wire."""
 
