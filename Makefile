@@ -29,6 +29,7 @@ lint: $(VENV)/.test ## ruff and mypy
 
 generate: $(VENV)/.test ## write the files that come out of the schema and the rules
 	$(BIN)/python -m sabot_protocol.generate
+	$(BIN)/python -m tests.machine.fault_table
 	$(BIN)/python -m tests.rules.clauses
 
 bench: $(VENV)/.bench ## rates and ratios of the wire, against named references

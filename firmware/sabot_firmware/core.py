@@ -87,7 +87,6 @@ class Core(Executor):
         self.service = Service(self)
         self.panel = Panel(hardware)
         self._caller: Caller | None = None
-        self._memory_lost = False
         self._said_shuffler = -1
         self._said_shoe = -1
         self._locating_until_us: int | None = None
@@ -190,7 +189,7 @@ class Core(Executor):
             self.shoe.edge(sensor, level, at_us, now_us)
         if not whose:
             self._from_outside(sensor, level)
-        elif self.shuffler.state == self._said_shuffler and self.shoe.state == self._said_shoe:
+        elif not self.shuffler.news and not self.shoe.news:
             return  # what else may follow does so with the step
         self._follow()
 
@@ -204,8 +203,8 @@ class Core(Executor):
             if level:
                 self._stop_all("supply_low")
         elif sensor == HOT:
-            if level and self.shuffler.state != shuffler.JAMMED:  # the round in play may be dealt out
-                self.shuffler.stop("controller", "over_temperature", 0)
+            if level and self.shuffler.state not in (shuffler.JAMMED, shuffler.OUT_OF_ORDER):
+                self.shuffler.stop("controller", "over_temperature", 0)  # the round may be dealt out
         elif level:
             self.report("buttons", 1 if sensor == LEFT_BUTTON else 2)
 
@@ -216,6 +215,8 @@ class Core(Executor):
             half.door_opened(place, cards)
             if half is self.shuffler:
                 self.shuffler.forget_shelf()
+            elif half.state == shoe.DOOR_OPEN:
+                self.shoe.forget()
 
     def _stop_all(self, cause: str) -> None:
         for half in (self.shoe, self.shuffler):
@@ -252,24 +253,23 @@ class Core(Executor):
 
     def still(self) -> bool:
         """Whether nothing moves or is about to: only then may flash be written."""
-        return self.shuffler.at_rest() and self.shoe.at_rest()
+        return self.shuffler.at_rest() and self.shoe.at_rest() and not self.service.jogging()
 
     # -- what follows ---------------------------------------------------------------------------
 
     def _follow(self) -> None:
         """Notice what the halves have come to, report it, and do what follows by itself."""
-        same = self.shuffler.state == self._said_shuffler and self.shoe.state == self._said_shoe
-        if same and not self._proceed():
+        if not self.shuffler.news and not self.shoe.news and not self._proceed():
             return
         while True:
-            if self.shuffler.state != self._said_shuffler:
-                before, self._said_shuffler = self._said_shuffler, self.shuffler.state
+            if self.shuffler.news:
+                before, self._said_shuffler = self._said_shuffler, self.shuffler.next_news()
                 self._keep_inside()
-                self._shuffler_changed(before)
-            elif self.shoe.state != self._said_shoe:
-                before, self._said_shoe = self._said_shoe, self.shoe.state
+                self._shuffler_changed(before, self._said_shuffler)
+            elif self.shoe.news:
+                before, self._said_shoe = self._said_shoe, self.shoe.next_news()
                 self._keep_inside()
-                self._shoe_changed(before)
+                self._shoe_changed(before, self._said_shoe)
             elif not self._proceed():
                 break
         self._show()
@@ -307,15 +307,15 @@ class Core(Executor):
         assert deck is not None
         cards = self.shuffler.stored
         self.kept.shoe_inside = WORKING
-        self.keep()
-        self.shuffler.take_from_shelf()
-        self.shoe.load(deck.deck_id, deck.back, cards, self.now_us)
+        if self.keep():
+            self.shuffler.take_from_shelf()
+            self.shoe.load(deck.deck_id, deck.back, cards, self.now_us)
 
     def push_unproved(self) -> None:
         """Cards on their way out go from the shelf into the shoe."""
         self.kept.shoe_inside = WORKING
-        self.keep()
-        self.shoe.load(0, ANY_BACK, 0, self.now_us, shoe.UNPROVED)
+        if self.keep():
+            self.shoe.load(0, ANY_BACK, 0, self.now_us, shoe.UNPROVED)
 
     def shoe_loaded_by_hand(self) -> bool:
         """Whether sensors agree that cards lie in the shoe and nowhere else."""
@@ -323,15 +323,15 @@ class Core(Executor):
         inside = level(SHOE) and level(SHOE_DOOR) and level(PUSHER_HOME)
         return bool(inside and not level(EXIT) and not level(EXIT_TRAY))
 
-    def keep(self) -> None:
-        """Write down what must outlive the power; if that cannot be, nothing goes on."""
+    def keep(self) -> bool:
+        """Write down what must outlive the power; if that cannot be, both halves stop: False."""
         try:
             self.kept.save()
         except MemoryFailed:
-            if not self._memory_lost:
-                self._memory_lost = True
-                self.kept.out_of_order = True
-                self._stop_all("memory_damaged")
+            self.kept.out_of_order = True
+            self._stop_all("memory_damaged")
+            return False
+        return True
 
     def _keep_inside(self) -> None:
         state = self.shuffler.state
@@ -347,17 +347,17 @@ class Core(Executor):
             self.kept.shoe_inside = WORKING
         self.keep()
 
-    def _shuffler_changed(self, before: int) -> None:
+    def _shuffler_changed(self, before: int, state: int) -> None:
         half = self.shuffler
         deck_id = half.feeding_deck or half.stored_deck
         if half.retried:  # only now: when it was would tell how far the shuffle had come
             self._say_retries(half.retried)
-        self.report("shuffler_changed", half.state, deck_id)
+        self.report("shuffler_changed", state, deck_id)
         expected = self.kept.game.cards()
-        if before == shuffler.FEEDING and half.state in (shuffler.HOLDING, shuffler.STORING):
+        if before == shuffler.FEEDING and state in (shuffler.HOLDING, shuffler.STORING):
             self._counted(half.feeding_deck, half.inserted, expected)
             self.pledges.finished()
-        elif half.state == shuffler.JAMMED and half.jam is not None:
+        elif state == shuffler.JAMMED and half.jam is not None:
             if half.jam.cause == "count_wrong":  # MD3 5.B: that deck leaves the table
                 count = half.counted()
                 if count is not None:  # what the counts do not agree on is no number
@@ -381,20 +381,20 @@ class Core(Executor):
         self.wear.put("feed_permille", self.shuffler.feed_permille)
         self._save_wear()
 
-    def _shoe_changed(self, before: int) -> None:
+    def _shoe_changed(self, before: int, state: int) -> None:
         half = self.shoe
         current = self.dealing.round
-        self.report("shoe_changed", half.state, half.deck, current.round_id if current is not None else 0)
-        if half.state == shoe.JAMMED and half.jam is not None:
+        self.report("shoe_changed", state, half.deck, current.round_id if current is not None else 0)
+        if state == shoe.JAMMED and half.jam is not None:
             self._report_jam(half.jam, "shoe")
-        self.dealing.entered(half.state, before)
-        if half.state == shoe.STUB_WAITING:
+        self.dealing.entered(state, before)
+        if state == shoe.STUB_WAITING:
             self.wear.put("deal_permille", half.deal_permille)
             self._save_wear()
         self._tested(half, before, "shoe")
 
     def _tested(self, half: "Half", before: int, name: str) -> None:
-        if before in (-1, half.states.starting):
+        if before == half.states.starting:
             sound = half.jam is None or half.jam.cause == "power_lost"
             self.report("self_tested", enum_number("Half", name), 1 if sound else 0)
 
@@ -462,6 +462,8 @@ class Core(Executor):
         for half in (self.shoe, self.shuffler):
             if half.jam is None or enum_number("Fault", half.jam.cause) != fault:
                 continue
+            if half.state != half.states.jammed:
+                continue  # in service, or out of order: that is not ended so
             role = self._caller.role if self._caller is not None else 0
             if half.jam.cause in SERVICE_FAULTS and role != SERVICE_ROLE:
                 raise forbidden("service_only")
@@ -534,15 +536,11 @@ class Core(Executor):
         half, kept = self.shuffler, self.kept
         deck = kept.decks.find(deck_id)
         assert deck is not None
-        before = kept.shuffler_inside, kept.delivered
+        before = kept.pack()
         kept.shuffler_inside = WORKING
         if kept.delivered == deck_id:
             kept.delivered = 0
-        try:
-            kept.save()
-        except MemoryFailed:
-            kept.shuffler_inside, kept.delivered = before
-            raise Refusal("memory_failed") from None
+        kept.save_or_undo(before)
         self.wear.add("shuffles")
         half.placed = placed
         half.shuffle(deck_id, deck.back, kept.game.cards(), self.now_us)

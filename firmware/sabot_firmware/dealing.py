@@ -9,7 +9,7 @@ from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.kept import WORKING
 from sabot_firmware.rounds import CORRECT, UNPROVED, Round
 from sabot_protocol.codec import enum_number
-from sabot_protocol.errors import MemoryFailed, Refusal
+from sabot_protocol.errors import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,18 +100,12 @@ class Dealing:
 
     def _open(self, opened: Round) -> None:
         kept = self._kept
-        before = (kept.round_id, kept.round_deck, kept.verdict, kept.void, kept.count, kept.decks.last_played)
+        before = kept.pack()
         kept.round_id, kept.round_deck = opened.round_id, opened.deck_id
         kept.verdict = kept.void = kept.count = 0
         kept.round_open = True
         kept.decks.started(opened.deck_id)
-        try:
-            kept.save()
-        except MemoryFailed:
-            kept.round_id, kept.round_deck, kept.verdict, kept.void, kept.count = before[:5]
-            kept.decks.last_played = before[5]
-            kept.round_open = False
-            raise Refusal("memory_failed") from None
+        kept.save_or_undo(before)
         opened.first_card = self._core.shoe.dealt
         self.round = opened
         self._rounds_of_shoe += 1
@@ -198,8 +192,11 @@ class Dealing:
         if core.shuffler.stored_deck != deck_id or not core.may_push():
             raise forbidden("another_deck")
         core.refuse_if_unfit()
+        before = kept.pack()
         kept.decks.started(deck_id)
         kept.delivered = 0
+        kept.shoe_inside = WORKING
+        kept.save_or_undo(before)
         self._delivering = deck_id
         core.push_stored()
         return ()
@@ -218,9 +215,10 @@ class Dealing:
         assert deck is not None
         if not core.shoe.door_was_open or not core.shoe_loaded_by_hand():
             raise forbidden("not_cleared")
+        before = kept.pack()
         kept.delivered = 0
         kept.shoe_inside = WORKING
-        self._keep()
+        kept.save_or_undo(before)
         core.shoe.loaded_by_hand(deck_id, deck.back, kept.game.cards())
         self._burnt = self._rounds_of_shoe = self._exposed_said = 0
         self._last_announced = self._covers_said = False
@@ -344,7 +342,10 @@ class Dealing:
         kept.round_open = False
         kept.verdict, kept.count = verdict, count
         kept.void = enum_number("VoidReason", "wrong_number") if wrong else 0
-        self._keep()
+        if not core.keep():  # it would be void after a cut: it is so at once, by the shoe that has stopped
+            kept.round_open = True
+            kept.verdict = kept.count = kept.void = 0
+            return
         self.round = None
         if not wrong:
             first = ended.first_card

@@ -61,6 +61,9 @@ class Half:
         self._scheduler = Scheduler()
         self._wait = Wait()
         self.state = states.starting
+        self._news = bytearray(8)  # the states entered since the core last looked; more than one look has
+        self._news[0] = states.starting
+        self.news = 1  # how many there are
         self.jam: Jam | None = None
         self.latched = False  # out of order: it rests there
         self.was_working = False  # the power went while cards were moving
@@ -76,6 +79,17 @@ class Half:
             if not self._steps[self.state] >> state & 1:
                 raise WrongStep("from state %d to %d" % (self.state, state))
             self.state = state
+            if self.news < len(self._news):
+                self._news[self.news] = state
+                self.news += 1
+
+    def next_news(self) -> int:
+        """The first state it entered that the core has not heard of yet."""
+        first = self._news[0]
+        self.news -= 1
+        for at in range(self.news):
+            self._news[at] = self._news[at + 1]
+        return first
 
     def step(self, now_us: int) -> int | None:
         """Let time pass; how long until something is due."""

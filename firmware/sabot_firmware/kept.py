@@ -7,7 +7,7 @@ half that holds cards is on record before the first of them enters. It is safe t
 import struct
 
 from sabot_firmware.decks import AUTOMATED_SHOE, Deck, Decks
-from sabot_protocol.errors import MemoryDamaged
+from sabot_protocol.errors import MemoryDamaged, MemoryFailed, Refusal
 from sabot_protocol.memory import Memory
 
 RECORDS = (("core", 192), ("wear", 128))
@@ -49,6 +49,8 @@ class Kept:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._written = b""
+        self._sure = True  # that what was written last is there
+        self._unread = False  # the memory did not answer: what is in it must not be written over
         self.decks = Decks()
         self.game = Game()
         self.out_of_order = False
@@ -72,11 +74,18 @@ class Kept:
         except MemoryDamaged:
             self.damaged = True
             return
+        except MemoryFailed:
+            self.damaged = self._unread = True
+            return
         if not record:
             return
         if record[0] != _VERSION:
             self.damaged = True
             return
+        self._unpack(record)
+        self._written = bytes(record)
+
+    def _unpack(self, record: bytes) -> None:
         game, decks = self.game, self.decks
         head = struct.unpack_from(_HEAD, record, 0)
         flags = head[1]
@@ -87,6 +96,7 @@ class Kept:
         self.out_of_order = bool(flags & OUT_OF_ORDER)
         self.round_open = bool(flags & ROUND_OPEN)
         at = struct.calcsize(_HEAD)
+        decks.in_use = []
         for _ in range(2):
             deck_id, back, opened_s, aged_s = struct.unpack_from(_DECK, record, at)
             if deck_id:
@@ -108,10 +118,28 @@ class Kept:
             each[0], each[1] = struct.unpack_from(_CALIBRATION, record, at)
             at += struct.calcsize(_CALIBRATION)
         game.name = str(record[at + 1 : at + 1 + record[at]], "utf-8")
-        self._written = bytes(record)
 
     def save(self) -> None:
         """Write the record if anything in it has changed; MemoryFailed if it cannot be."""
+        if self._unread:
+            raise MemoryFailed("the record could not be read at power-up")
+        record = self.pack()
+        if record != self._written or not self._sure:
+            self._sure = False
+            self._memory.save("core", record)
+            self._sure = True
+            self._written = record
+
+    def save_or_undo(self, before: bytes) -> None:
+        """Write what a command has changed; if that cannot be, it is all as it was before, and Refusal."""
+        try:
+            self.save()
+        except MemoryFailed:
+            self._unpack(before)
+            raise Refusal("memory_failed") from None
+
+    def pack(self) -> bytes:
+        """Everything as it is now, as a record."""
         game, decks = self.game, self.decks
         flags = (
             (ONE_DECK if decks.one_deck else 0)
@@ -141,7 +169,4 @@ class Kept:
         for value, set_s in self.calibration:
             record += struct.pack(_CALIBRATION, value, set_s)
         name = game.name.encode()
-        record += bytes((len(name),)) + name
-        if record != self._written:
-            self._memory.save("core", record)
-            self._written = record
+        return record + bytes((len(name),)) + name

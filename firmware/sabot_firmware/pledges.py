@@ -11,15 +11,14 @@ from array import array
 from hashlib import sha256
 
 from sabot_firmware.dealing import forbidden
-from sabot_firmware.rng.chance import Chance
-from sabot_firmware.rng.drbg import wipe
-from sabot_firmware.rng.failed import RngFailed
+from sabot_firmware.rng import RngFailed, wipe
 from sabot_protocol.codec import enum_number
-from sabot_protocol.errors import MemoryFailed, Refusal
+from sabot_protocol.errors import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_firmware.core import Core
+    from sabot_firmware.rng.chance import Chance
     from sabot_firmware.rng.draws import Slots
     from sabot_protocol.codec import Values
 
@@ -71,7 +70,7 @@ class Pledge:
 class Pledges:
     """The pledges of the decks on this table, and the generator behind them."""
 
-    def __init__(self, core: "Core", chance: Chance) -> None:
+    def __init__(self, core: "Core", chance: "Chance") -> None:
         self._core = core
         self._kept = core.kept
         self.chance = chance
@@ -110,12 +109,9 @@ class Pledges:
         except RngFailed:
             core.rng_failed()
             raise Refusal("device_fault", (RNG_FAILED,)) from None
+        before = kept.pack()
         kept.shuffle_id += 1
-        try:
-            kept.save()
-        except MemoryFailed:
-            kept.shuffle_id -= 1
-            raise Refusal("memory_failed") from None
+        kept.save_or_undo(before)
         if self._waiting is not None:
             self._drop(self._waiting, "replaced")
         pledge = Pledge(self.device, deck_id, kept.shuffle_id, kept.game.cards(), seed)

@@ -3,7 +3,7 @@
 from sabot_firmware.dealing import forbidden
 from sabot_firmware.decks import AUTOMATED_SHOE, HAND, WARN_BEFORE_S
 from sabot_protocol.codec import enum_number
-from sabot_protocol.errors import MemoryFailed, Refusal
+from sabot_protocol.errors import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,14 +30,9 @@ class Rack:
         why = decks.refuse_registering(deck_id, back)
         if why is not None:
             raise forbidden(why)
-        before = decks.highest_id, decks.one_deck
+        before = self._kept.pack()
         decks.register(deck_id, back, opened_s)
-        try:
-            self._kept.save()
-        except MemoryFailed:
-            decks.remove(deck_id)
-            decks.highest_id, decks.one_deck = before
-            raise Refusal("memory_failed") from None
+        self._kept.save_or_undo(before)
         return ()
 
     def remove_deck(self, deck_id: int, reason: int) -> "Values":
@@ -47,8 +42,9 @@ class Rack:
             raise forbidden("no_such_deck")
         if current is not None and current.deck_id == deck_id:
             raise forbidden("in_use")
+        before = self._kept.pack()
         self._kept.decks.remove(deck_id)
-        self._core.keep()
+        self._kept.save_or_undo(before)
         self._core.report("deck_removed", deck_id, reason)
         self._core.pledges.deck_removed(deck_id)
         return ()
@@ -56,12 +52,15 @@ class Rack:
     def wrong_count(self, deck_id: int) -> None:
         """MD3 5.B: a deck whose count is wrong leaves by itself."""
         if self._kept.decks.find(deck_id) is not None:
-            self.remove_deck(deck_id, enum_number("RemoveReason", "wrong_count"))
+            self._kept.decks.remove(deck_id)
+            self._core.keep()
+            self._core.report("deck_removed", deck_id, enum_number("RemoveReason", "wrong_count"))
 
     def play_one_deck(self, on: int) -> "Values":
         """The floor chooses to go on with one deck, or with two again (MD3 3.A)."""
+        before = self._kept.pack()
         self._kept.decks.one_deck = bool(on)
-        self._core.keep()
+        self._kept.save_or_undo(before)
         return ()
 
     def decks(self) -> "Values":
@@ -84,9 +83,10 @@ class Rack:
             raise forbidden("too_many")
         if stack_cards * 2 > 52 * decks:
             raise Refusal("bad_field", (3,))
+        before = self._kept.pack()
         game.name, game.method, game.decks, game.stack_cards = name, method, decks, stack_cards
         self._kept.decks.method = method  # MD3 3.C: another method's hours apply at once
-        self._core.keep()
+        self._kept.save_or_undo(before)
         return ()
 
     def game(self) -> "Values":

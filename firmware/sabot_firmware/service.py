@@ -42,9 +42,19 @@ SECRET_SENSORS = (
     | 1 << ELEVATOR | 1 << ELEVATOR_HOME | 1 << GRIPPER | 1 << HEIGHT
 )  # fmt: skip
 SECRET_STATES = (shuffler.FEEDING, shuffler.HOLDING, shuffler.STORING)
+_AXIS = 3  # in the place of a roller: a jog moves an axis, which stops by itself
+_AXIS_US = 1000000  # longer than any of them takes
 _LIMITS = ((-500, 500), (270, 330))  # of blade_um and card_um
-SHUFFLER_REST = (shuffler.IDLE, shuffler.JAMMED, shuffler.DOOR_OPEN, shuffler.UNPROVED, shuffler.OUT_OF_ORDER)
-SHOE_REST = (shoe.EMPTY, shoe.JAMMED, shoe.DOOR_OPEN, shoe.UNPROVED, shoe.OUT_OF_ORDER)
+# Where service may begin; again, if a jog has jammed one half
+SHUFFLER_REST = (
+    shuffler.IDLE,
+    shuffler.JAMMED,
+    shuffler.DOOR_OPEN,
+    shuffler.UNPROVED,
+    shuffler.OUT_OF_ORDER,
+    shuffler.SERVICE,
+)
+SHOE_REST = (shoe.EMPTY, shoe.JAMMED, shoe.DOOR_OPEN, shoe.UNPROVED, shoe.OUT_OF_ORDER, shoe.SERVICE)
 
 
 class Service:
@@ -55,7 +65,7 @@ class Service:
         self._kept = core.kept
         self.emptying = False
         self._came_out = 0
-        self._jogging = -1  # the roller that a jog turns
+        self._jogging = -1  # the roller that a jog turns, or _AXIS
         self._jog_until_us = 0
 
     # -- out of order ---------------------------------------------------------------------------
@@ -63,21 +73,23 @@ class Service:
     def mark_out_of_order(self) -> "Values":
         """The machine is out of use until service has acted."""
         self._latch(True)
+        self._forget()
         self._core.shuffler.enter(shuffler.OUT_OF_ORDER)
         self._core.shoe.enter(shoe.OUT_OF_ORDER)
         return ()
 
     def return_to_service(self) -> "Values":
         """Service has acted: the machine tests itself."""
-        self._core.shuffler.door_was_open = self._core.shoe.door_was_open = False
         self._latch(False)
+        self._core.shuffler.door_was_open = self._core.shoe.door_was_open = False
         self._core.start_halves()
         return ()
 
     def _latch(self, on: bool) -> None:
         if self._kept.out_of_order != on:
+            before = self._kept.pack()
             self._kept.out_of_order = on
-            self._core.keep()
+            self._kept.save_or_undo(before)
             self._core.report("out_of_order_changed", 1 if on else 0)
 
     # -- service --------------------------------------------------------------------------------
@@ -90,14 +102,24 @@ class Service:
                 raise self._wrong(core.shuffler.state, SHUFFLER_REST, "shuffler")
             if core.shoe.state not in SHOE_REST:
                 raise self._wrong(core.shoe.state, SHOE_REST, "shoe")
+            self._forget()
             core.shuffler.enter(shuffler.SERVICE)
             core.shoe.enter(shoe.SERVICE)
             return ()
         if core.shuffler.state != shuffler.SERVICE:
             raise self._wrong(core.shuffler.state, (shuffler.SERVICE,), "shuffler")
+        if core.shoe.state != shoe.SERVICE:
+            raise self._wrong(core.shoe.state, (shoe.SERVICE,), "shoe")
         self._stop_jog()
         core.start_halves()
         return ()
+
+    def _forget(self) -> None:
+        """Hands and jogs may do anything from now on: nothing inside is proved any more."""
+        self.emptying = False
+        self._core.shuffler.feeding_deck = 0
+        self._core.shuffler.forget_shelf()
+        self._core.shoe.forget()
 
     def _wrong(self, state: int, allowed: "tuple[int, ...]", half: str) -> Refusal:
         mask = 0
@@ -114,19 +136,17 @@ class Service:
         """Move one part; what was inside is proved by nothing afterwards, and it was not before."""
         core = self._core
         hardware = core.hardware
+        batch = hardware.capacity > figures.DECK_CAPACITY
+        most = figures.ELEVATOR_TRAVEL_BATCH_UM if batch else figures.ELEVATOR_TRAVEL_DECK_UM
+        if part not in _ROLLERS and not 0 <= amount <= (most if part == _ELEVATOR else 1):
+            raise Refusal("bad_field", (1,))
+        self._stop_jog()
+        self._jogging = _ROLLERS.get(part, _AXIS)
+        self._jog_until_us = core.after_us(abs(amount) * 1000 if part in _ROLLERS else _AXIS_US)
         if part in _ROLLERS:
-            self._stop_jog()
-            self._jogging = _ROLLERS[part]
-            self._jog_until_us = core.after_us(abs(amount) * 1000)
             hardware.run(self._jogging, FORWARD if amount > 0 else BACK)
         elif part == _ELEVATOR:
-            batch = hardware.capacity > figures.DECK_CAPACITY
-            most = figures.ELEVATOR_TRAVEL_BATCH_UM if batch else figures.ELEVATOR_TRAVEL_DECK_UM
-            if not 0 <= amount <= most:
-                raise Refusal("bad_field", (1,))
             hardware.elevate(amount)
-        elif amount not in (0, 1):
-            raise Refusal("bad_field", (1,))
         elif part == _GRIPPER:
             hardware.grip(bool(amount))
         elif part == _SHELF:
@@ -134,6 +154,10 @@ class Service:
         else:
             hardware.push(bool(amount))
         return ()
+
+    def jogging(self) -> bool:
+        """Whether a jog moves something, or may still do."""
+        return self._jogging >= 0
 
     def jog_due_us(self, now_us: int) -> int | None:
         """Stop a roller whose time is over; how long until then otherwise."""
@@ -146,9 +170,9 @@ class Service:
         return left
 
     def _stop_jog(self) -> None:
-        if self._jogging >= 0:
+        if self._jogging >= 0 and self._jogging != _AXIS:
             self._core.hardware.run(self._jogging, STOP)
-            self._jogging = -1
+        self._jogging = -1
 
     def calibrate(self, what: int, value: int) -> "Values":
         """Set one calibration, with its date."""
@@ -158,9 +182,10 @@ class Service:
         now_s = self._core.utc_s()
         if now_s is None:
             raise forbidden("time_unknown")
+        before = self._kept.pack()
         self._kept.calibration[what - 1][0] = value
         self._kept.calibration[what - 1][1] = now_s
-        self._core.keep()
+        self._kept.save_or_undo(before)
         self._core.configure()
         return ()
 

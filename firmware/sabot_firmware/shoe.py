@@ -20,6 +20,7 @@ from sabot_firmware.hardware import (
     PUSHER_HOME,
     SHOE,
     SHOE_DOOR,
+    SHUFFLER_DOOR,
     STOP,
     STORE,
     Hardware,
@@ -189,12 +190,16 @@ class Shoe(Half):
         late = yield wait.edge(PUSHER_END, 1, PUSHER_WINDOW_US)
         if late:
             return self.stop("pusher", "switch_missed", 0)
+        if after == READY and not hardware.level(SHUFFLER_DOOR):
+            return self.stop("pusher", "door_opened", 0)  # hands could reach the deck on its way
         hardware.push(False)
         late = yield wait.edge(PUSHER_HOME, 1, PUSHER_WINDOW_US)
         if late:
             return self.stop("pusher", "switch_missed", 0)
         if hardware.level(STORE) or not hardware.level(SHOE):
             return self.stop("pusher", "sensor_disagrees", 0)
+        if hardware.level(EXIT_TRAY):
+            return self.stop("exit_tray", "stack_disturbed", 0)  # a hand was there meanwhile
         self.enter(after)
 
     def _deal_stack(self, cards: int) -> "Steps":

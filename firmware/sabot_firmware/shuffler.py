@@ -150,6 +150,7 @@ class Shuffler(Half):
         self._height_um = 0
         self._back = NOTHING
         self._staged = False  # a card waits at the insertion roller
+        self._backing = False  # the card that goes in is backed up
         self._tray_done = False
 
     # -- what the core calls --------------------------------------------------------------------
@@ -196,6 +197,8 @@ class Shuffler(Half):
         if sensor == STORE and not level and self.stored_deck:
             self.stop("store", "sensor_disagrees", self.stored)  # nobody has pushed it
             self.forget_shelf()
+        elif sensor == PUSHER_HOME and level and self.state == IDLE and self._hardware.level(STORE):
+            self.enter(UNPROVED)  # it came back without them: nobody vouches for what lies on the shelf
 
     def counted(self) -> int | None:
         """How many cards the chamber's stack has, if every way of counting says so; None if not proved."""
@@ -247,6 +250,8 @@ class Shuffler(Half):
                 # The last card may just have been drawn: its edge must come, if there is one.
                 began_us = self._scheduler.now_us
                 late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
+                while self._backing and not late:  # the card that is helped along, no other one
+                    late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
                 if late:
                     break
                 if ticks.diff(wait.at_us, began_us) > ENTRY_WINDOW_US:
@@ -352,9 +357,11 @@ class Shuffler(Half):
                     break
                 helped = True
                 self._help_itself("insertion")  # the stack stays open at the same slot
+                self._backing = True
                 self.run(INSERT, BACK)
                 yield wait.time(NUDGE_US)
                 self.run(INSERT, FORWARD)
+                self._backing = False
                 if hardware.level(INSERTION):
                     late = yield wait.edge(INSERTION, 0, LENGTH_WINDOW_US)
             if late:

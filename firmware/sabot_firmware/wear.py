@@ -2,7 +2,7 @@
 
 import struct
 
-from sabot_protocol.errors import MemoryDamaged
+from sabot_protocol.errors import MemoryDamaged, MemoryFailed
 from sabot_protocol.memory import Memory
 from sabot_protocol.schema import WEAR
 
@@ -17,7 +17,7 @@ class Wear:
         self.values = [0] * len(WEAR)
         try:
             record = memory.load("wear")
-        except MemoryDamaged:
+        except (MemoryDamaged, MemoryFailed):
             record = None  # only statistics: they begin anew
         if record and len(record) == struct.calcsize(_FORMAT):
             self.values = list(struct.unpack(_FORMAT, record))

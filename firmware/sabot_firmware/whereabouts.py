@@ -13,19 +13,31 @@ from sabot_firmware.shuffler import Shuffler
 UNKNOWN = 0xFFFF
 PLACES = 7
 
+# Where the shoe half vouches for what it holds
+VOUCHED = (
+    shoe.LOADING,
+    shoe.READY,
+    shoe.ROUND_OPEN,
+    shoe.DISPENSING,
+    shoe.STACK_WAITING,
+    shoe.EJECTING,
+    shoe.STUB_WAITING,
+)
+
 
 def whereabouts(deck_id: int, feeding: Shuffler, dealing: Shoe, claimed: bool) -> "tuple[bool, list[int]]":
     """Whether all cards of a deck are proved to be there, and how many are where.
 
     ``claimed`` says that what is in the shoe was laid in by hand.
     """
-    if feeding.feeding_deck == deck_id and feeding.state != shuffler.JAMMED:
+    if feeding.feeding_deck == deck_id:
         if feeding.state == shuffler.FEEDING:  # when a card goes in tells how far its slot was
             return False, [UNKNOWN, UNKNOWN, UNKNOWN, 0, 0, 0, 0]
-        return True, [0, 0, feeding.inserted, 0, 0, 0, 0]
+        if feeding.state in (shuffler.HOLDING, shuffler.STORING):
+            return True, [0, 0, feeding.inserted, 0, 0, 0, 0]
     if feeding.stored_deck == deck_id:
         return True, [0, 0, 0, feeding.stored, 0, 0, 0]
-    if dealing.deck == deck_id and dealing.state not in (shoe.JAMMED, shoe.UNPROVED):
+    if dealing.deck == deck_id and dealing.state in VOUCHED:
         left, taken = dealing.cards - dealing.dealt, dealing.dealt - dealing.in_tray
         return not claimed and left >= 0, [0, 0, 0, 0, max(left, 0), dealing.in_tray, taken]
     return False, [UNKNOWN] * PLACES

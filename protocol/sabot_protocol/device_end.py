@@ -36,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sabot_protocol.codec import Value, Values
+    from sabot_protocol.codec import Value
     from sabot_protocol.device_port import DevicePort
 
 

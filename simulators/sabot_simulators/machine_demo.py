@@ -104,8 +104,8 @@ def play(console: Console, seed: int, rounds: int, faults: tuple[Fault, ...]) ->
         going_on = False
     took, machine_s = time.perf_counter() - began, show.machine.agenda.now_us / 1e6
     console.print(
-        f"\n{show.rounds} rounds, {show.void} void, {show.shuffles} shuffles, {show.proved} of them proved to "
-        f"be 52 by entry, insertion and height. {machine_s:.0f} s of machine time in {took:.2f} s.",
+        f"\n{show.rounds} rounds, {show.void} void, {show.shuffles} shuffles, {show.proved} of them proved "
+        f"to be 52 by entry, insertion and height. {machine_s:.0f} s of machine time in {took:.2f} s.",
         soft_wrap=True,
     )
     return going_on

@@ -30,7 +30,11 @@ class View:
     feeding_deck: int
     stored_deck: int
     shoe_deck: int
+    open_round: int
+    stacks: int
+    """Dealt in the round that is open."""
     last_round: int
+    """The newest one, open or not."""
     last_played: int
     emptying: bool
     decks: tuple[DeckView, ...]
@@ -38,6 +42,10 @@ class View:
     def has_deck(self, deck_id: int) -> bool:
         """Whether a deck is registered."""
         return any(deck.deck_id == deck_id for deck in self.decks)
+
+    def proved(self, deck_id: int) -> bool:
+        """Whether all cards of a deck are proved to be where the firmware says."""
+        return any(deck.deck_id == deck_id and deck.proved for deck in self.decks)
 
     def has_back(self, back: int) -> bool:
         """Whether a deck with this back is registered."""
@@ -50,6 +58,7 @@ def view_of(core: Core) -> View:
     for deck in core.kept.decks.in_use:
         proved, cards = core.whereabouts(deck.deck_id)
         decks.append(DeckView(deck.deck_id, deck.back, proved, tuple(cards)))
+    _, _, _, _, round_id, stacks = core.status()
     return View(
         core.shuffler.state,
         core.shoe.state,
@@ -58,6 +67,8 @@ def view_of(core: Core) -> View:
         core.shuffler.feeding_deck,
         core.shuffler.stored_deck,
         core.shoe.deck,
+        round_id,
+        stacks,
         core.kept.round_id,
         core.kept.decks.last_played,
         core.service.emptying,

@@ -18,8 +18,8 @@ UNSEEN = {
     ),
     "laid_onto_a_stack": "a card that a hand lays onto a stack that waits in the exit tray covers no sensor",
     "behind_a_closed_door": (
-        "nothing counts what lies on the shelf: a card that leaves or joins it without a door being opened "
-        "is found when the stub is counted, not before"
+        "nothing counts what lies on the shelf or in the shoe: a card that leaves or joins it without a door "
+        "being opened is found when the stub is counted, not before"
     ),
     "composition": "a count is not a composition: a second copy in the place of another card is a card",
 }
@@ -90,6 +90,8 @@ class Watch:
                 self._claim(f"{cards[2]} in the chamber", False)
             if cards[3] and cards[3] != store:
                 self._claim(f"{cards[3]} on the shelf", False)
+            if cards[4] and not cards[5] + cards[6] and cards[4] != machine.count("shoe"):
+                self._claim(f"{cards[4]} in the shoe", False)
 
     def _claim(self, what: str, right: bool) -> None:
         self.claims += 1
@@ -102,7 +104,8 @@ class Watch:
 
 def unseen_class(what: str, happened: tuple[str, ...]) -> str | None:
     """Which of the things that no sensor can see makes this claim wrong; None if the faults are visible."""
-    if what.endswith("on the shelf") and {"missing_card@store", "extra_card@store"} & set(happened):
+    kinds = {each.partition("@")[0] for each in happened if not each.endswith("@tray")}
+    if what.endswith(("on the shelf", "in the shoe")) and kinds & {"missing_card", "extra_card"}:
         return "behind_a_closed_door"
     kinds = {each.partition("@")[0] for each in happened}
     if "aligned_double@shoe" in happened and kinds & {"extra_card", "duplicate_card"}:

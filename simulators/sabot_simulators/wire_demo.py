@@ -1,10 +1,12 @@
-"""``make play`` until the machine exists: two ends of the wire over a pseudo-terminal.
+"""``make play``, first part: a round over a pseudo-terminal, in real time.
 
-The device is a rehearsal shoe on MicroPython (or on this Python where there is none), the host talks to it
-with pyserial, and the cable between them loses answers, is pulled, and the device loses its power.
+The device is the firmware on MicroPython (or on this Python where there is none) and a
+simulated mechanism, the host talks to it with pyserial, and the cable between them loses answers, is pulled,
+and the device loses its power.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,9 +19,6 @@ from typing import Any, TypeVar
 import serial
 from rich.console import Console
 
-import sabot_firmware
-import sabot_protocol
-import sabot_simulators
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC, enum_name
 from sabot_protocol.handshake import Question
@@ -52,21 +51,17 @@ def now_ms() -> int:
 
 
 @contextmanager
-def rehearsal(tty: str, memory: Path) -> Iterator[str]:
-    """A rehearsal shoe in a process of its own; gives the name of the Python it runs on."""
+def device(tty: str, memory: Path) -> Iterator[str]:
+    """A device in processes of its own, two decks shuffled; gives the name of the Python it runs on."""
     micropython = find_micropython()
-    packages = (sabot_protocol, sabot_firmware, sabot_simulators)
-    folders = [Path(package.__path__[0]).parent for package in packages]
-    env = {**os.environ, "MICROPYPATH": os.pathsep.join([*map(str, folders), ".frozen"])}
-    command = [micropython or sys.executable, "-m", "sabot_simulators.rehearsal", tty, str(memory)]
-    try:
-        process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL)
-    except OSError as error:
-        raise DemoError(f"{command[0]} cannot be started ({error.strerror}): look at MICROPYTHON") from error
+    if micropython and shutil.which(micropython) is None:
+        raise DemoError(f"{micropython} cannot be started: look at MICROPYTHON")
+    command = [sys.executable, "-m", "sabot_simulators.serve", tty, str(memory), "--table"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:
         yield "MicroPython" if micropython else "CPython, for want of MicroPython"
     finally:
-        process.kill()
+        process.kill()  # the firmware's process ends with it
         process.wait()
 
 
@@ -148,13 +143,46 @@ def stacks(host: Host) -> list[int]:
     ]
 
 
+def voided(host: Host) -> list[int]:
+    """The rounds that the device has reported to be void."""
+    return [
+        messages.RoundVoided.unpack(each.body).round_id
+        for each in host.happened
+        if isinstance(each, EventArrived) and each.message == messages.RoundVoided.ID
+    ]
+
+
+def taken(host: Host, stack: int) -> None:
+    """Wait until a stack was dispensed and taken: only then may the next one be asked for."""
+
+    def is_taken() -> bool:
+        return any(
+            isinstance(each, EventArrived)
+            and each.message == messages.StackTaken.ID
+            and messages.StackTaken.unpack(each.body).stack == stack
+            for each in host.happened
+        )
+
+    host.talk(is_taken)
+
+
+def lost_stack(cable: Cable, stack: int) -> bool:
+    """Whether the event that a stack was dispensed has been lost on the cable."""
+    for each in list(cable.seen):
+        if each.lost and not each.to_device:
+            parsed = parse_payload(parse_frame(each.frame))
+            if (parsed.kind, parsed.name) == ("event", "stack_dispensed"):
+                return bool(parsed.fields["stack"] == stack)
+    return False
+
+
 def play(console: Console) -> None:
     """Show, step by step, that nothing is lost and nothing is done twice."""
     with tempfile.TemporaryDirectory() as folder, Cable() as cable:
         memory = Path(folder) / "critical-memory"
         host = Host(cable.host_tty)
         step = Steps(console)
-        with rehearsal(cable.device_tty, memory) as python:
+        with device(cable.device_tty, memory) as python:
             identity = host.ask_clear("identify")
             assert isinstance(identity, messages.Identity)
             kind = "SIMULATOR" if identity.flags & messages.IdentityFlag.SIMULATOR else "device"
@@ -169,9 +197,13 @@ def play(console: Console) -> None:
             host.end.connect(now_ms())
             up = host.wait_for(Up)
             step(f"session: proved both ways, protocol {up.version[0]}.{up.version[1]}", f"boot {up.boot_id}")
-            host.outcome(host.ask(messages.OpenRound(round_id=ROUND, deck_id=1, hands=HANDS)))
+            host.outcome(host.ask(messages.SetClock(utc_s=int(time.time()), utc_ms=0)))
+            said = host.outcome(host.ask(messages.OpenRound(round_id=ROUND, deck_id=1, hands=HANDS)))
+            step(f"open round {ROUND} on deck 1, which is in the shoe", said)
+            host.outcome(host.ask(messages.CloseBets(round_id=ROUND)))
             for stack in (1, 2):
                 said = host.outcome(host.ask(messages.DispenseStack(round_id=ROUND, stack=stack)))
+                taken(host, stack)
                 step(f"dispense stack {stack} of {HANDS}", said)
             cable.device_muted = True
             number = host.ask(messages.DispenseStack(round_id=ROUND, stack=3))
@@ -181,6 +213,7 @@ def play(console: Console) -> None:
             said = host.outcome(number)
             step("  the wire says it again until it is heard", said)
             host.talk(lambda: len(stacks(host)) >= 3)
+            taken(host, 3)
             step("  stacks reported", str(stacks(host)))
             show_frames(console, cable, number)
             cable.pulled = True
@@ -194,20 +227,23 @@ def play(console: Console) -> None:
             host.end.connect(now_ms())
             host.wait_for(Up)
             step("  the cable is back: stack 4", host.outcome(number))
+            taken(host, 4)
             host.outcome(host.ask(messages.DispenseStack(round_id=ROUND, stack=5)))
+            taken(host, 5)
             cable.device_muted = True
-            silent_from = cable.frames_lost
             number = host.ask(messages.DispenseStack(round_id=ROUND, stack=6))
-            host.talk(lambda: cable.frames_lost > silent_from)
-        step("the device loses its power right after stack 6", "its answer and event are lost")
+            host.talk(lambda: lost_stack(cable, 6))
+        step("the device loses its power right after stack 6", "its answer and events are lost")
         cable.device_muted = False
-        with rehearsal(cable.device_tty, memory):
+        with device(cable.device_tty, memory):
             up = host.wait_for(Up)
             step(f"  it is back: boot {up.boot_id}", "noticed" if up.rebooted else "not noticed")
             step("  what became of stack 6? Its ledger says", host.outcome(number))
             gap = host.wait_for(Gap)
             size = "unknown" if gap.size is None else str(gap.size)
             step(f"  events lost with the power ({enum_name('GapReason', gap.reason)})", f"a gap of {size}")
+            host.talk(lambda: bool(voided(host)))
+            step(f"  a power cut voids the round: round {voided(host)[0]} is void", "never resumed")
             said = host.outcome(host.ask(messages.DispenseStack(round_id=ROUND, stack=7)))
             step("  stack 7 of the old round, in a shoe that restarted", said)
             counters = host.end.record
@@ -261,7 +297,7 @@ class Steps:
 def main() -> int:
     """Run the demonstration; 1 if it did not go as it must."""
     console = Console(highlight=False)
-    console.print("[bold]Sabot[/bold]: two ends of the wire, over a pseudo-terminal that loses things\n")
+    console.print("[bold]Sabot[/bold]: a round over a pseudo-terminal that loses things\n")
     try:
         play(console)
     except DemoError as error:

@@ -1,4 +1,4 @@
-"""``python -m tests.bench``: prints rates of the wire and the machine, what they are compared with, and which goals are met.
+"""``python -m tests.bench``: rates of wire and machine, what they are compared with, which goals are met.
 
 It judges nothing: the goals are shown, and the exit status is 0 whether they are met or not.
 """
@@ -55,9 +55,9 @@ def table(rows: list[Figure]) -> Table:
         met = {None: "", True: "[green]yes[/green]", False: "[red]no[/red]"}[row.met]
         shown.add_row(
             row.name,
-            f"{row.rate:,.{0 if row.rate > 1000 else 2}f}",
+            _shown(row.rate),
             row.reference,
-            "" if row.reference_rate is None else f"{row.reference_rate:,.{0 if row.reference_rate > 1000 else 2}f}",
+            "" if row.reference_rate is None else _shown(row.reference_rate),
             "" if row.ratio is None else f"{row.ratio:.2f}",
             "" if row.allocated is None else f"{row.allocated:,.0f}",
             goal,
@@ -66,9 +66,13 @@ def table(rows: list[Figure]) -> Table:
     return shown
 
 
+def _shown(figure: float) -> str:
+    return f"{figure:,.0f}" if figure > 1000 else f"{figure:.2f}"
+
+
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Rates of Sabot's wire and machine.")
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Sabot in numbers.")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     parser.add_argument("--quick", action="store_true", help="only see that everything runs")
     arguments = parser.parse_args()

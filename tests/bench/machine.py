@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from random import Random
 from statistics import mean, median
 
+from tests.bench.measure import Figure
+
 from sabot_firmware import figures, hardware, shoe
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.cards import new_deck
 from sabot_simulators.mechanism.machine import Machine
-from tests.bench.measure import Figure
 
 SHUFFLE = "a shuffle of 52, machine time"
 EMULATION = "the emulated device, one process"
@@ -89,7 +90,8 @@ def shuffles(count: int) -> Iterator[Figure]:
         device.run_until(lambda: True)
         device.command("shuffle", 1)
         began = machine.agenda.now_us
-        device.run_until(lambda device=device: bool(device.reports[-1][0] == "deck_counted"))  # type: ignore[misc]
+        reports = device.reports
+        device.run_until(lambda reports=reports: bool(reports[-1][0] == "deck_counted"))  # type: ignore[misc]
         machine.end()
         took_s.append((machine.agenda.now_us - began) / 1e6)
         parts = [sum(pair) for pair in zip(parts, machine.parts_us, strict=True)]
@@ -126,8 +128,8 @@ def rounds(count: int) -> Iterator[Figure]:
         ratios.append((machine.agenda.now_us - machine_us) / 1e6 / took)
     real = median(rates) / median(ratios)
     yield Figure(
-        EMULATION, "rounds with their shuffles", median(rates), "a machine in real time", real, median(ratios),
-        TIMES_REAL,
+        EMULATION, "rounds with their shuffles", median(rates), "a machine in real time", real,
+        median(ratios), TIMES_REAL,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import random
 import select
 import signal
 import subprocess
+import sys
 import time
 import tty
 from collections.abc import Callable
@@ -25,20 +26,19 @@ PATIENCE_S = 60.0  # for what takes milliseconds on a machine that has nothing e
 class Device:
     """The project's device program, on the other end of a pseudo-terminal."""
 
-    def __init__(self, micropython: str, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.master, self._slave = pty.openpty()
         tty.setraw(self._slave)
         os.set_blocking(self.master, False)
         self.memory = folder / "memory"
-        line = [os.ttyname(self._slave), str(self.memory)]
-        self._command = [micropython, "-m", "sabot_simulators.rehearsal", *line]
+        line = [os.ttyname(self._slave), str(self.memory), *options]
+        self._command = [sys.executable, "-m", "sabot_simulators.serve", *line]
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
     def start(self) -> None:
         """Switch it on."""
-        env = os.environ | {"MICROPYPATH": "protocol:firmware:simulators:.frozen"}
-        self._process = subprocess.Popen(self._command, env=env, cwd=ROOT, start_new_session=True)
+        self._process = subprocess.Popen(self._command, cwd=ROOT, start_new_session=True)
 
     def kill(self) -> None:
         """Cut its power."""

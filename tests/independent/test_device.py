@@ -20,15 +20,25 @@ SERVICE_KEY = bytes(range(0x40, 0x60))
 TABLE, FLOOR, SERVICE = 1, 3, 4
 LOCATE = b"\1"  # the fields of a locate of one second
 
+# the device has two decks, one in the shoe, and somebody takes its stacks
+at_a_table = pytest.mark.parametrize("bench", [("--table",)], indirect=True, ids=["table"])
+
 
 @pytest.fixture(name="bench")
-def _bench(micropython: str, tmp_path: Path) -> Iterator[Bench]:
-    """A new device, and a host that has never talked to it."""
-    device = Device(micropython, tmp_path)
+def _bench(micropython: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """A new device on MicroPython, and a host that has never talked to it."""
+    device = Device(tmp_path, *getattr(request, "param", ()))
     try:
         yield Bench(device)
     finally:
         device.close()
+
+
+def _open_round(bench: Bench) -> None:
+    """Open round 7 of four hands on the first deck, and close the bets."""
+    bench.do("set_clock", utc_s=1_800_000_000, utc_ms=0)
+    assert bench.do("open_round", round_id=7, deck_id=1, hands=4) == {}
+    assert bench.do("close_bets", round_id=7) == {}
 
 
 def _flags(name: str, value: Value) -> set[str]:
@@ -170,9 +180,12 @@ def test_attach(bench: Bench) -> None:
     bench.own()
     host = bench.host
     assert host.attached == {"mode": 1, "known": 1, "newest_command": 0, "owner": host.record.host_id}
-    assert [event.name for event in host.events] == ["booted", "key_changed", "owner_changed", "host_started"]
-    assert [(event.boot, event.n) for event in host.events] == [(1, n) for n in range(1, 5)]
-    assert host.events[3].values == {"host_id": host.record.host_id, "run": host.run}
+    names = [event.name for event in host.events]
+    assert names[0] == "booted"
+    assert names.count("self_tested") == 2  # both halves
+    assert names[-3:] == ["key_changed", "owner_changed", "host_started"]
+    assert [(event.boot, event.n) for event in host.events] == [(1, n + 1) for n in range(len(names))]
+    assert host.events[-1].values == {"host_id": host.record.host_id, "run": host.run}
     command = host.ask("locate", seconds=1)
     assert bench.do("detach") == {}
     assert bench.give(command.number, "locate", LOCATE) == "done"  # the ledger is asked before the owner
@@ -280,10 +293,11 @@ def test_small_window(bench: Bench) -> None:
     assert bench.host.counters["out_of_window"] == 0
 
 
+@at_a_table
 def test_lost_answer(bench: Bench) -> None:
     """The answer and the event are lost, the link repeats, and the stack is dispensed once."""
     bench.own()
-    bench.do("open_round", round_id=7, deck_id=1, hands=4)
+    _open_round(bench)
     asked = bench.deafly("dispense_stack", round_id=7, stack=1)
     bench.driver.wait(lambda: bench.host.counters["retransmitted"] > 0)
     bench.driver.rest(50)
@@ -356,10 +370,10 @@ def test_replayed_and_reflected_frames(bench: Bench) -> None:
     assert counts == {"bad_mac": 1, "reflected": 1, "foreign": 1, "malformed": 4}
 
 
-def test_link_lives_and_dies(bench: Bench, micropython: str, tmp_path: Path) -> None:
+def test_link_lives_and_dies(bench: Bench, tmp_path: Path) -> None:
     """Keep-alives hold an idle link. One that is silent ends at both ends, and with it the ownership."""
     (tmp_path / "idle").mkdir()
-    idle = Bench(Device(micropython, tmp_path / "idle"))
+    idle = Bench(Device(tmp_path / "idle"))
     try:
         idle.own()
         bench.own()
@@ -379,21 +393,24 @@ def test_link_lives_and_dies(bench: Bench, micropython: str, tmp_path: Path) -> 
 # commands
 
 
+@at_a_table
 def test_command_and_stale(bench: Bench) -> None:
     """A command is answered, its event follows, and one out of order is refused with where the machine is."""
     bench.own()
-    assert bench.do("open_round", round_id=7, deck_id=1, hands=4) == {}
+    _open_round(bench)
     assert bench.do("dispense_stack", round_id=7, stack=1) == {}
     (event,) = bench.events("stack_dispensed", 1)
-    assert (event.values["round_id"], event.values["stack"]) == (7, 1)
+    assert event.values == {"round_id": 7, "stack": 1, "cards": 3}
+    bench.events("stack_taken", 1)
     refused = bench.host.ask("dispense_stack", round_id=7, stack=9)
     assert bench.refused(refused) == ("stale", {"round_id": 7, "stack": 1})
 
 
+@at_a_table
 def test_reconnect_with_the_same_number(bench: Bench) -> None:
     """A new session of the same boot: the command is sent again and answered from the ledger."""
     bench.own()
-    bench.do("open_round", round_id=7, deck_id=1, hands=4)
+    _open_round(bench)
     asked = bench.deafly("dispense_stack", round_id=7, stack=1)
     number = asked.number
     bench.driver.deaf = False
@@ -407,10 +424,11 @@ def test_reconnect_with_the_same_number(bench: Bench) -> None:
     assert not bench.named("gap")
 
 
+@at_a_table
 def test_power_cut_and_resolve(bench: Bench) -> None:
     """Executed, not answered, power cut: the ledger answers, and what is lost is a gap of known size."""
     bench.own()
-    bench.do("open_round", round_id=7, deck_id=1, hands=4)
+    _open_round(bench)
     bench.driver.rest(100)
     boot, n = bench.host.record.position
     asked = bench.deafly("dispense_stack", round_id=7, stack=1)
@@ -426,6 +444,8 @@ def test_power_cut_and_resolve(bench: Bench) -> None:
     assert (gap.boot, gap.n) == (2, 1)
     assert len(bench.events("booted", 2)) == 2
     assert not bench.named("stack_dispensed")
+    (voided,) = bench.events("round_voided", 1)
+    assert voided.values["round_id"] == 7
 
 
 def test_power_cut_with_nothing_lost(bench: Bench) -> None:
@@ -609,7 +629,7 @@ def test_unknown_and_unsupported(bench: Bench) -> None:
         refused = bench.refused(bench.host.ask_raw(message, b""))
         assert refused == ("unknown_message", {"message": message})
     with pytest.raises(SabotError, match="not_supported"):
-        bench.do("end_round", round_id=7)
+        bench.do("component", component=1)
 
 
 def test_versions(bench: Bench) -> None:

@@ -9,110 +9,158 @@ is brought back and must deal a correct round. ``python -m tests.machine.fault_t
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from random import Random
-from zlib import crc32
 
-from sabot_firmware import hardware, kept, shoe, shuffler
-from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
-from sabot_protocol.codec import enum_name, enum_number
-from sabot_protocol.errors import Refusal
-from sabot_simulators import chips
-from sabot_simulators.dealer import CannotGoOn, Dealer
-from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.cards import Card
-from sabot_simulators.mechanism.faults import KINDS, RUNNERS_KINDS, Fault
-from sabot_simulators.mechanism.machine import Machine, PowerCut
+from tests.machine.fault_cycle import (
+    AT_ONCE_US,
+    LAST_CARD,
+    OTHER_SPANS,
+    PHASES,
+    SHELF,
+    NotOccurred,
+    RoundSeen,
+    Row,
+    Scene,
+)
+
+from sabot_firmware import kept
+from sabot_firmware.critical import CriticalMemory
+from sabot_protocol.codec import enum_name
+from sabot_simulators.mechanism.faults import KINDS, RUNNERS_KINDS
 from sabot_simulators.mechanism.mishaps import CARD_KINDS
-from sabot_simulators.watch import UNSEEN, Watch
+from sabot_simulators.watch import UNSEEN
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "faults.md"
-HANDS = 7
-STACK_CARDS = 3
-
-# The phases, in the order of the cycle
-IDLE, FIRST_STACK, MIDDLE_STACK, LAST_STACK = "idle", "first stack", "middle stack", "last stack"
-STUB, TRANSFER, LOAD = "stub", "transfer", "load"
-FIRST_CARD, MIDDLE_CARD, LAST_CARD, SHELF = "first card", "middle card", "last card", "shelf"
-PHASES = {
-    LOAD: "a deck is laid into the tray, while the other is dealt",
-    FIRST_CARD: "the shuffle begins, while the other deck is dealt",
-    MIDDLE_CARD: "26 cards have come in, while the other deck is dealt",
-    LAST_CARD: "one card is left in the tray, while the other deck is dealt",
-    SHELF: "the shuffled deck is lowered onto the shelf, while the other is dealt",
-    TRANSFER: "the stub is taken and the pusher brings the next deck into the shoe",
-    FIRST_STACK: "the first stack is dealt, the other deck on the shelf",
-    MIDDLE_STACK: "the fourth of seven",
-    LAST_STACK: "the seventh",
-    STUB: "the rest is ejected and counted",
-    IDLE: "between rounds: a deck in the shoe, the other on the shelf",
-}
-# What comes behind the last phase
-ROUND_AFTER, TRANSFER_AFTER, SHUFFLE_AFTER = "the round's end", "the next transfer", "the next shuffle"
-NEXT_ROUND = "the next round"
-STACK_PHASES = {1: FIRST_STACK, 4: MIDDLE_STACK, 7: LAST_STACK}
-
 # How a row ends
 FOUND, LATER, MENDED, TOLERATED, WAITS = "found", "found later", "mended", "tolerated", "waits"
 NEVER = "does not occur"
 
-AT_ONCE_US = 150_000  # how far into the phase that happens which needs no occasion
-IDLE_US = 1_000_000
-HAND_OVER_US = 500_000  # between laying cards into the tray and the command to shuffle them
-WRONG_BY_S = 9 * 3600
-TORN_AFTER_BYTES = 40
+CLASSES = {
+    FOUND: "F",
+    LATER: "L",
+    MENDED: "m",
+    TOLERATED: "t",
+    WAITS: "w",
+    NEVER: "·",
+    **dict.fromkeys(UNSEEN, "U"),
+}
+LEGEND = {
+    FOUND: "it stopped or refused in the same phase, and said where and why",
+    LATER: "nothing was to be seen at once; a later check found it, in the phase named",
+    MENDED: "the shuffler half backed up and tried again (`retried`), and nothing stopped",
+    TOLERATED: "counts and rounds stayed right; the last column says why, and what refuses later",
+    WAITS: "it waits for what it cannot see, deals nothing and claims nothing; the floor ends the round",
+    NEVER: "this fault has no occasion in this phase; the last column says why (played, not assumed)",
+}
+
+# The kinds, a table of the page each
+GROUPS = {
+    "Cards on their way": ("misfeed", "double_feed", "aligned_double", "slip", "snag", "stuck"),
+    "Cards as they are": CARD_KINDS,
+    "Sensors and switches": ("dirty_sensor", "dead_sensor", "chattering_sensor", "missed_switch"),
+    "Movers": ("lost_steps", "grip_slip", "motor_stall"),
+    "People": ("door_opened", "stack_not_taken", "stack_taken_early", "hand_in_exit"),
+    "The board": ("over_temperature", "brown_out", "power_cut", "stuck_noise", *RUNNERS_KINDS),
+}
+TOGETHER = "Together"
+ABOUT_TOGETHER = "Faults that hide each other, or that make each other worse, in the same phase."
+
+# Why a fault has no occasion in a phase: for all phases, and where that differs
+NO_CARD_FROM_TRAY = "no card is on its way from the tray"
+NO_CARD_FROM_SHOE = "no card is on its way from the shoe"
+NO_TRAY, NO_STORE = "no cards lie in the tray", "no cards lie on the shelf"
+NEVER_WHY = {
+    "misfeed@tray": NO_CARD_FROM_TRAY,
+    "misfeed@shoe": NO_CARD_FROM_SHOE,
+    "double_feed@tray": NO_CARD_FROM_TRAY,
+    "double_feed@shoe": NO_CARD_FROM_SHOE,
+    "aligned_double@tray": NO_CARD_FROM_TRAY,
+    "aligned_double@shoe": NO_CARD_FROM_SHOE,
+    "slip@tray": NO_CARD_FROM_TRAY,
+    "slip@shoe": NO_CARD_FROM_SHOE,
+    **{f"{kind}@{place}": NO_CARD_FROM_TRAY for kind in ("snag", "stuck") for place in KINDS["snag"][1]},
+    "stuck@deal": NO_CARD_FROM_SHOE,
+    "stuck@exit": NO_CARD_FROM_SHOE,
+    **{f"{kind}@tray": NO_TRAY for kind in CARD_KINDS},
+    **{f"{kind}@store": NO_STORE for kind in CARD_KINDS if "store" in KINDS[kind][1]},
+    "missed_switch@elevator": "the platform does not go home",
+    "missed_switch@gripper": "the gripper does not move",
+    "missed_switch@shelf": "nothing is lowered onto the shelf",
+    "missed_switch@pusher": "the pusher does not move",
+    "lost_steps@chamber": "the platform does not move",
+    "grip_slip@chamber": "the gripper does not move",
+    "stack_not_taken@exit_tray": "nothing is there to be taken, or it is not yet time to",
+    "stack_taken_early@exit_tray": "nothing lies in the exit tray",
+    "torn_record@controller": "no record is written",
+    "missing_card@tray + extra_card@tray": NO_TRAY,
+    "missing_card@tray + duplicate_card@tray": NO_TRAY,
+    "missing_card@store + extra_card@store": NO_STORE,
+    "door_opened@shuffler + missing_card@store": NO_STORE,
+    "aligned_double@shoe + extra_card@shoe": NO_CARD_FROM_SHOE,
+}
+NONE_BEHIND = "the last card has none behind it"
+NEVER_WHY_IN = {
+    ("double_feed@tray", LAST_CARD): NONE_BEHIND,
+    ("aligned_double@tray", LAST_CARD): NONE_BEHIND,
+    ("lost_steps@chamber", SHELF): "the platform only goes home, to its switch",
+    ("missing_card@tray + extra_card@tray", LAST_CARD): "with the last card gone no other can join it",
+    ("missing_card@tray + duplicate_card@tray", LAST_CARD): "with the last card gone no other can join it",
+}
+
+# Why counts and rounds stay right
+A_LEVEL = "its level is read once, its edges are not counted"
+NOT_AWAITED = "no card is awaited there, and it is clean again before one is"
+NO_CLOCK = "a round in play and a shuffle begun need no clock"
+TOLERATED_WHY = {
+    **{f"chattering_sensor@{place}": A_LEVEL for place in ("tray", "chamber", "store", "shoe")},
+    **{f"dirty_sensor@{place}": NOT_AWAITED for place in KINDS["dirty_sensor"][1]},
+    "stack_not_taken@exit_tray": "the stack waits, the display says so, and no other comes before",
+    "corrupted_record@controller": "a record is read when the power comes; the next save makes it whole",
+    "wrong_clock@controller": NO_CLOCK,
+    "unknown_clock@controller": NO_CLOCK,
+}
+
 COMBINATIONS = (
     "missing_card@tray + extra_card@tray",
     "missing_card@tray + duplicate_card@tray",
     "missing_card@store + extra_card@store",
     "missing_card@shoe + extra_card@shoe",
     "aligned_double@shoe + extra_card@shoe",
+    "door_opened@shuffler + missing_card@store",
     "corrupted_record@controller + power_cut@controller",
 )
 
-Place = str
-Report = tuple[int, str, str, tuple[int | str, ...]]  # when, in which phase, name, values
-
-
-class NotOccurred(Exception):
-    """The phase is over, and the fault has found no occasion."""
-
-
-class NoMore(Exception):
-    """The machine does not let the cycle go on."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One fault, or several at once, in one phase."""
-
-    faults: tuple[str, ...]
-    phase: str
-
-    @property
-    def name(self) -> str:
-        """As the page has it."""
-        return " + ".join(self.faults)
-
-    def __str__(self) -> str:
-        return f"{self.name}, {self.phase}"
+# Of which half a fault's place is; the rest concerns both
+OF_THE_SHUFFLER = (
+    "tray", "entry", "insertion", "chamber", "feed", "insert", "elevator", "gripper", "shelf", "shuffler",
+)  # fmt: skip
+SHUFFLER_PLACES = ("tray", "feed", "entry", "insertion", "chamber", "store")
+SHOE_PLACES = ("pusher", "shoe", "deal", "exit", "exit_tray")
+UNCLAIMED = ("unproved", "door_open", "out_of_order")
 
 
 @dataclass
 class Outcome:
-    """What the machine did."""
+    """What the machine did: the cells of a row."""
 
-    cls: str
-    said: str = ""
+    did: str
+    """The class: found, mended, ..., or the name of what no sensor can see."""
     after_ms: int | None = None
-    where: str = ""
+    """Machine time from the fault to the report."""
+    said: str = ""
+    seen_in: str = ""
+    """The phase of the report, if it is another."""
     round: str = ""
     cards: str = ""
-    reason: str = ""
+    why: str = ""
+
+    def line(self) -> tuple[str, str, str, str, str, str]:
+        """Everything but the time."""
+        return self.did, self.said, self.seen_in, self.round, self.cards, self.why
 
 
 def rows() -> list[Row]:
@@ -122,310 +170,284 @@ def rows() -> list[Row]:
     return [Row(faults, phase) for faults in single + combined for phase in PHASES]
 
 
-class WatchedMachine(Machine):
-    """Notes what the deal roller is told."""
-
-    def __init__(self, random: Random) -> None:
-        super().__init__(random)
-        self.deal_orders: list[int] = []
-
-    def run(self, roller: int, direction: int) -> None:
-        """Turn a roller, or stop it."""
-        if roller == hardware.DEAL:
-            self.deal_orders.append(direction)
-        super().run(roller, direction)
+# -- a row ----------------------------------------------------------------------------------------
 
 
-@dataclass
-class RoundSeen:
-    """A round as it really was."""
+@dataclass(frozen=True)
+class Sign:
+    """Something the machine let be known."""
 
-    round_id: int
-    deck: list[Card]
-    stacks: list[list[Card]] = field(default_factory=list)
-    stub: list[Card] = field(default_factory=list)
-    ended: str = ""
-    """The verdict, or why it is void."""
-
-    def counts_right(self) -> bool:
-        """Whether every hand has three, and all together are a deck."""
-        counts = [len(stack) for stack in self.stacks]
-        return counts == [STACK_CARDS] * HANDS and len(self.stub) == 52 - HANDS * STACK_CARDS
-
-    def composed_right(self) -> bool:
-        """Whether it was dealt from 52 different cards of one back."""
-        cards = [card for stack in self.stacks for card in stack] + self.stub
-        return len({card.number for card in cards}) == 52 and len({card.back for card in cards}) == 1
+    at_us: int
+    phase: str
+    says: str
+    place: str = ""
 
 
-class Scene(Dealer):
-    """One row, played."""
-
-    device: InProcess
+class Played:
+    """A row that was played: what the machine said, and what became of everything."""
 
     def __init__(self, row: Row) -> None:
         self.row = row
-        self.random = Random(crc32(str(row).encode()))
-        self.machine = WatchedMachine(self.random)
-        self.chip = chips.SimFram()
-        super().__init__(InProcess(self.machine, self.random.randrange, self._memory()), HANDS)
-        self.watch = Watch(self.device)
-        self.device.each_report = self._heard
-        self.machine.on_fault = self._to_the_board
-        self.at = "opening"
-        self.struck = False
-        self.torn = False
-        self.heard: list[Report] = []
-        self.refused: list[tuple[int, str, str]] = []
-        self.rounds: list[RoundSeen] = []
-        self.gave_up_waiting = False
-        self.cut_us: int | None = None
-
-    def _memory(self) -> CriticalMemory:
-        return CriticalMemory(self.chip, kept.RECORDS)
-
-    def _heard(self, name: str, values: tuple[int | str, ...]) -> None:
-        self.heard.append((self.machine.agenda.now_us, self.at, name, values))
-        self.watch.report(name, values)
-        if name == "round_voided" and self.rounds and self.rounds[-1].round_id == values[0]:
-            self.rounds[-1].ended = "void: " + enum_name("VoidReason", int(values[1]))
-        elif name == "round_ended" and self.rounds:
-            self.rounds[-1].stub = list(self.machine.exit_tray)
-            self.rounds[-1].ended = enum_name("Verdict", int(values[1]))
-
-    # -- the fault ------------------------------------------------------------------------------
-
-    def _strike(self) -> None:
-        """Let the row's faults happen, or wait for their occasion."""
-        self.struck = True
-        later_s = (self.machine.agenda.now_us + AT_ONCE_US) / 1_000_000
-        for each in self.row.faults:
-            fault = Fault.parse(each)
-            if fault.kind == "dirty_sensor" and self._cards_pass(fault.place):
-                self.machine.strike(each + ":1")  # just behind the next card, where it tells worst
-            elif fault.kind in CARD_KINDS or fault.kind in RUNNERS_KINDS:
-                self.machine.strike(each)
-            else:
-                self.machine.strike(each if self._needs_a_card(fault) else f"{each}+{later_s}")
-
-    def _cards_pass(self, sensor: str) -> bool:
-        if sensor == "exit":
-            return self.row.phase not in (IDLE, TRANSFER)
-        return self.row.phase in (FIRST_CARD, MIDDLE_CARD, LAST_CARD)
-
-    def _needs_a_card(self, fault: Fault) -> bool:
-        return fault.kind in NEED_OCCASION
-
-    def _to_the_board(self, fault: Fault) -> None:
-        """Faults of records and clock, which the machine does not have."""
-        if fault.kind == "wrong_clock":
-            self.device.clock_wrong_by_s = WRONG_BY_S
-        elif fault.kind == "unknown_clock":
-            self.device.clock_known = False
-        elif fault.kind == "corrupted_record":
-            self._flip_a_bit()
-        else:
-            self.torn = True
-            self.chip.power.cut_after(TORN_AFTER_BYTES)
-
-    def _flip_a_bit(self) -> None:
-        """Of the core's record that counts."""
-        memory = self.device.memory
-        assert isinstance(memory, CriticalMemory)
-        memory.load("core")
-        record = memory._layout["core"]
-        self.chip.flip(record.at(record.current) + HEAD_SIZE + 5, 3)
-
-    def happened_us(self) -> int | None:
-        """When the last of the row's faults really happened; None if one has not."""
-        happened = self.machine.faults.happened
-        if self.torn:
-            return self.cut_us
-        return happened[-1].at_us if len(happened) >= len(self.row.faults) else None
-
-    # -- the cycle ------------------------------------------------------------------------------
-
-    def play(self) -> None:
-        """The cycle, as far as the machine lets it."""
-        assert self.open_table()
-        self.originals = [card for cards in self.machine.truth().values() for card in cards]
-        assert len(self.originals) == 104
+        self.scene = scene = Scene(row)
+        self.happened = True
         try:
-            self._cycle()
-            self._enter("end")
-        except NoMore:
-            pass
-        except (PowerCut, chips.PowerCut):
-            self._power_fails()
-        self.device.run_until_still()
+            scene.play()
+        except NotOccurred:
+            self.happened = False
+            return
+        happened_us = scene.happened_us()
+        assert happened_us is not None, "the machine stopped without the fault"
+        self.happened_us = happened_us
+        self.deal_orders = list(scene.machine.deal_orders)
+        self.crashed = len(scene.machine.crashed) + len(scene.machine.crashed_shoe)
+        self.signs = self._signs()
+        self.retried = [
+            Sign(at_us, at, "retried", enum_name("Place", int(values[1])))
+            for at_us, at, name, values in scene.heard
+            if name == "retried" and at_us >= happened_us
+        ]
+        self.wrong = list(scene.watch.wrong)
+        self.back = scene.bring_back()
+        self.wrong_ever = scene.watch.wrong
+        self.kept_whole = self._kept_whole()
+        held = set(map(id, scene.held()))
+        self.lost = sum(id(card) not in held for card in scene.originals)
 
-    def _power_fails(self) -> None:
-        """The power was cut, by the mechanism or in the middle of a record; it comes back."""
-        self.cut_us = self.machine.agenda.now_us
-        self.machine.power_off()
-        self.chip.power.restore()
-        self.device.memory = self._memory()
-        self.device.reboot()
+    def _signs(self) -> list[Sign]:
+        """What showed the fault, in the order of time."""
+        scene = self.scene
+        signs = [Sign(at_us, at, says) for at_us, at, says in scene.refused]
+        for at_us, at, name, values in scene.heard:
+            if at_us < self.happened_us:
+                continue
+            if name == "fault_raised":
+                place = enum_name("Place", int(values[1]))
+                signs.append(Sign(at_us, at, f"{place}: {enum_name('Fault', int(values[0]))}", place))
+            elif name == "round_ended" and values[1] != 1:
+                says = f"{enum_name('Verdict', int(values[1]))}, {values[3]} of 52"
+                signs.append(Sign(at_us, at, says, "exit_tray"))
+            elif name == "round_voided" and enum_name("VoidReason", int(values[1])) == "power_cut":
+                signs.append(Sign(at_us, at, "round void: power_cut", "controller"))
+            elif name in ("shuffler_changed", "shoe_changed"):
+                half = name.partition("_")[0]
+                state = enum_name("ShufflerState" if half == "shuffler" else "ShoeState", int(values[0]))
+                if state in UNCLAIMED:
+                    signs.append(Sign(at_us, at, f"{half}: {state}"))
+        signs.sort(key=lambda sign: sign.at_us)
+        return signs
 
-    def _enter(self, phase: str) -> None:
-        if self.struck and self.at == self.row.phase and self.happened_us() is None:
-            raise NotOccurred
-        self.at = phase
-        if phase == self.row.phase and not self.struck:
-            self._strike()
+    def _kept_whole(self) -> bool:
+        """Whether critical memory is sound when the power comes the next time."""
+        memory = CriticalMemory(self.scene.chip, kept.RECORDS)
+        return not kept.Kept(memory).damaged
 
-    def _cycle(self) -> None:
-        self._enter(IDLE)
-        self.device.run_for(IDLE_US)
-        self._open_round()
-        for stack in range(1, HANDS + 1):
-            self._enter(STACK_PHASES.get(stack, "the stacks between"))
-            self._begin_stack(stack)
-            self._shoe_comes()
-        self._enter(STUB)
-        self._end_round()
-        red, blue = self.rounds[0].deck, list(self.machine.store)
-        assert red and blue
-        self._enter(TRANSFER)
-        self._transfer()
-        self._together()
-        self._enter(TRANSFER_AFTER)
-        self._transfer()
-        self._enter(SHUFFLE_AFTER)
-        self._feed(self._deck_in_hand())
-        self.wait(lambda: self.shuffler_state in STANDS)
-        self._enter(NEXT_ROUND)
-        self._open_round()
-        for stack in range(1, HANDS + 1):
-            self._begin_stack(stack)
-            self._shoe_comes()
-        self._end_round()
-        self._take()
+    # -- what it comes to -----------------------------------------------------------------------
 
-    def _together(self) -> None:
-        """Round 2, while the deck of round 1 is shuffled and stored."""
-        half = self.device.core.shuffler
-        deck_id = self._deck_in_hand()
-        self._open_round()
-        self._enter(LOAD)
-        self._begin_stack(1)
-        cards, self.decks[deck_id] = self.decks[deck_id], []
-        self.machine.load(cards)
-        self.device.run_for(HAND_OVER_US)
-        self._shoe_comes()
-        self._enter(FIRST_CARD)
-        self._shuffle(deck_id)
-        self._stack_while(2, lambda: half.inserted >= 1)
-        self._come_to(lambda: half.entered >= 26)
-        self._enter(MIDDLE_CARD)
-        self._stack_while(3, lambda: half.inserted >= 27)
-        self._come_to(lambda: half.entered >= 51)
-        self._enter(LAST_CARD)
-        self._stack_while(4, lambda: half.state != shuffler.FEEDING)
-        self._come_to(lambda: half.state == shuffler.STORING)
-        self._enter(SHELF)
-        self._stack_while(5, lambda: half.state == shuffler.STORED)
-        self._enter(ROUND_AFTER)
-        for stack in (6, 7):
-            self._begin_stack(stack)
-            self._shoe_comes()
-        self._end_round()
+    def outcome(self) -> Outcome:
+        """The cells of the row."""
+        row = self.row
+        if not self.happened:
+            why = NEVER_WHY_IN.get((row.name, row.phase)) or NEVER_WHY.get(row.name, "")
+            return Outcome(NEVER if why else "no reason", why=why)
+        did, why = self._class()
+        sign = self.signs[0] if self.signs else self.retried[0] if did == MENDED else None
+        outcome = Outcome(did, round=self._round(), cards=self._cards(), why=why)
+        if sign is not None:
+            outcome.after_ms = round((sign.at_us - self.happened_us) / 1000)
+            outcome.said = sign.says if did != MENDED else self._retries()
+            outcome.seen_in = sign.phase if sign.phase != row.phase else ""
+        return outcome
 
-    def _come_to(self, done: Callable[[], bool]) -> None:
-        """Wait until the shuffler half has come so far, or stands."""
-        self.wait(lambda: done() or self.shuffler_state in STANDS)
+    def _class(self) -> tuple[str, str]:
+        unseen = self.unseen()
+        if unseen:
+            return unseen[0], ""
+        if self.signs:
+            in_phase = self.signs[0].phase == self.row.phase
+            if not in_phase and self.row.faults[0].partition("@")[0] in ("wrong_clock", "unknown_clock"):
+                return self._tolerated()
+            return (FOUND if in_phase else LATER), ""
+        if self.scene.gave_up_waiting:
+            return WAITS, ""
+        if self.retried:
+            return MENDED, ""
+        return self._tolerated()
 
-    def _stack_while(self, stack: int, done: Callable[[], bool]) -> None:
-        """Deal a stack, and wait until the shuffler half has come so far, or stands."""
-        self._begin_stack(stack)
-        self._come_to(done)
-        self._shoe_comes()
+    def _tolerated(self) -> tuple[str, str]:
+        why = TOLERATED_WHY.get(self.row.name, "")
+        return (TOLERATED if why else "no reason"), why
 
-    def _shuffle(self, deck_id: int) -> None:
-        if self.shuffler_state in (shuffler.IDLE, shuffler.STORED):
-            self._command("shuffle", deck_id)
+    def unseen(self) -> list[str]:
+        """The names of what no sensor could see and led to a claim that was not so."""
+        names = [wrong.unseen or "no name" for wrong in self.wrong]
+        for each in self.scene.rounds:
+            if each.ended == "correct" and not each.composed_of(self.scene.originals) and each.counts_right():
+                names.append("composition")
+            elif each.ended == "correct" and not each.counts_right() and not self.wrong:
+                names.append("no name")
+        return names
 
-    def _feed(self, deck_id: int) -> None:
-        self._need(self.shuffler_state in (shuffler.IDLE, shuffler.STORED))
-        cards, self.decks[deck_id] = self.decks[deck_id], []
-        self.machine.load(cards)
-        self.device.run_for(HAND_OVER_US)
-        if not self._command("shuffle", deck_id):
-            raise NoMore
+    def rounds_after(self) -> list[RoundSeen]:
+        """The rounds that had not ended when the fault happened."""
+        return [
+            each for each in self.scene.rounds if each.ended_us is None or each.ended_us >= self.happened_us
+        ]
 
-    def _deck_in_hand(self) -> int:
-        """The deck that is to be fed: the one of the round before."""
-        deck_id = self.device.core.kept.decks.last_played
-        self._need(deck_id in self.decks and bool(self.decks[deck_id]))
-        return deck_id
+    def in_play_at(self, at_us: int) -> RoundSeen | None:
+        """The round that was in play at a moment."""
+        for each in self.scene.rounds:
+            if each.opened_us <= at_us and (each.ended_us is None or at_us <= each.ended_us):
+                return each
+        return None
 
-    def _open_round(self) -> None:
-        self._need(self.shoe_state == shoe.READY)
-        core = self.device.core
-        round_id = core.kept.round_id + 1
-        cards = self.machine.truth()["shoe"]
-        if not self._command("open_round", round_id, core.shoe.deck, HANDS):
-            raise NoMore
-        self.rounds.append(RoundSeen(round_id, cards))
-        self._command("close_bets", round_id)
+    def _round(self) -> str:
+        rounds = [each.ended for each in self.rounds_after()]
+        for ended in rounds:
+            if ended.startswith("void"):
+                return ended
+        if "" in rounds:
+            return "forgotten, no claim"
+        return rounds[0] if rounds else "none in play"
 
-    def _begin_stack(self, stack: int) -> None:
-        if self.shoe_state == shoe.ROUND_OPEN:
-            self._command("dispense_stack", self.rounds[-1].round_id, stack)
+    def _cards(self) -> str:
+        return f"{self.crashed} crashed" if self.crashed else "intact"
 
-    def _shoe_comes(self) -> None:
-        """Wait for the stack and take it. A shoe that stopped ends the cycle when the shuffler stands."""
-        self.wait(lambda: self.shoe_state not in (shoe.DISPENSING, shoe.LOADING))
-        if self.shoe_state == shoe.STACK_WAITING:
-            self.rounds[-1].stacks.append(self._take())
-        if self.shoe_state == shoe.STACK_WAITING:
-            self.gave_up_waiting = True
-            self._wait_then_give_up()
-        if self.shoe_state != shoe.ROUND_OPEN:
-            self._wait_then_give_up()
-
-    def _wait_then_give_up(self) -> None:
-        """The round is over; the shuffler may finish what it does."""
-        self.wait(lambda: self.shuffler_state in STANDS)
-        raise NoMore
-
-    def _end_round(self) -> None:
-        if not self._command("end_round", self.rounds[-1].round_id):
-            raise NoMore
-        self.wait(lambda: self.shoe_state != shoe.EJECTING)
-        if self.shoe_state != shoe.STUB_WAITING:
-            self._wait_then_give_up()
-
-    def _transfer(self) -> None:
-        """Take the stub; the pusher brings the other deck."""
-        self._take()
-        self.collect()
-        if self.shoe_state == shoe.STUB_WAITING:
-            self.gave_up_waiting = True
-            raise NoMore
-        self.wait(lambda: self.shoe_state != shoe.LOADING)
-        self._need(self.shoe_state == shoe.READY)
-
-    def _need(self, so: bool) -> None:
-        if not so:
-            self._wait_then_give_up()
-
-    def _command(self, name: str, *values: int) -> bool:
-        try:
-            self.device.command(name, *values)
-        except Refusal as refusal:
-            why = refusal.error
-            if why == "not_allowed":
-                why = enum_name("Forbidden", int(refusal.values[0]))
-            self.refused.append((self.machine.agenda.now_us, self.at, f"{name} refused: {why}"))
-            return False
-        return True
+    def _retries(self) -> str:
+        counts = Counter(sign.place for sign in self.retried)
+        return "retried at " + ", ".join(f"{place} ({times})" for place, times in counts.items())
 
 
-STANDS = (shuffler.IDLE, shuffler.STORED, shuffler.JAMMED, shuffler.DOOR_OPEN, shuffler.UNPROVED)
-NEED_OCCASION = (
-    "misfeed", "double_feed", "aligned_double", "slip", "snag", "stuck", "missed_switch", "lost_steps",
-    "grip_slip", "stack_not_taken",
-)  # fmt: skip
+# -- the page -------------------------------------------------------------------------------------
+
+_PHASE = re.compile(r"([a-z ]+?)(?: \((\d+) ms\))?")
 
 
+def by_fault(outcomes: dict[Row, Outcome]) -> dict[str, dict[str, Outcome]]:
+    """The rows of each fault."""
+    table: dict[str, dict[str, Outcome]] = {}
+    for row, outcome in outcomes.items():
+        table.setdefault(row.name, {})[row.phase] = outcome
+    return table
+
+
+def render(outcomes: dict[Row, Outcome]) -> str:
+    """The page."""
+    table = by_fault(outcomes)
+    counts = Counter(outcome.did for outcome in outcomes.values())
+    lines = [
+        "<!-- Generated by `python -m tests.machine.fault_table` from played tables. Do not edit. -->",
+        "# What the machine does about faults",
+        "",
+        f"Every fault the simulated mechanism knows, in every phase of the work: {len(outcomes)} rows, each",
+        "played from its own seed (`tests/machine/test_fault_table.py`). Two decks are at the table; a fault",
+        "happens in the phase, then play goes on as far as the machine lets it: to the end of the round,",
+        "through the next shuffle and the round after that. Afterwards people put everything right, and a",
+        "correct round must be dealt, with every card of both decks accounted for. Times are machine time",
+        "from the moment the fault really happened to the report, people's waiting included. Cards are",
+        "intact if none ran into a closed slot, a full zone or another card.",
+        "",
+        "A fault of the shuffler half never disturbs the round in play, and the shoe half never tries twice:",
+        "the tests hold every row to that.",
+        "",
+        "## Phases",
+        "",
+        "| phase | is |",
+        "| --- | --- |",
+        *(f"| {phase} | {says} |" for phase, says in PHASES.items()),
+        *(f"| *{span}* | {says} |" for span, says in OTHER_SPANS.items()),
+        "",
+        "No fault begins in the phases in italics; some are seen there. A fault that needs a card or a move",
+        f"takes the first one of its phase; one that does not happens {AT_ONCE_US // 1000} ms into it, in",
+        "the midst of the motion.",
+        "",
+        "## What it did",
+        "",
+        "| | class | rows | means |",
+        "| --- | --- | --- | --- |",
+        *(f"| {CLASSES[did]} | {did} | {counts[did]} | {says} |" for did, says in LEGEND.items()),
+        *(f"| U | `{name}` | {counts[name]} | {says} |" for name, says in UNSEEN.items()),
+        "",
+        "The classes marked U are what this set of sensors cannot see, by name: a claim was made that was",
+        "not so, or was right in number only. Each says why; a claim that is wrong for any other reason",
+        "fails the suite. Where a later check found it after all, the row says which.",
+        "",
+        "**A count is not a composition.** The machine proves how many cards there are and that each shows",
+        "the right back. A second seven of spades in the place of the ace of hearts is still a card: see",
+        f"`composition` under [{TOGETHER}](#{TOGETHER.lower()}). The faces read at the exit can tell, on the",
+        "host, after the reveal; and two cards of one face in a round are the players' to see.",
+        "",
+        "## At a glance",
+        "",
+        "| fault | " + " | ".join(PHASES) + " |",
+        "| --- |" + " :-: |" * len(PHASES),
+    ]
+    for name, row in table.items():
+        marks = [CLASSES.get(row[phase].did, "?") for phase in PHASES]
+        lines.append(f"| `{name}` | " + " | ".join(marks) + " |")
+    for group in (*GROUPS, TOGETHER):
+        lines += ["", f"## {group}", ""]
+        lines += [f"- `{kind}`: {KINDS[kind][0]}" for kind in GROUPS.get(group, ())] or [ABOUT_TOGETHER]
+        lines += [
+            "",
+            "| fault | in phase (after) | did | reported | seen in | round | cards | why |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        ]
+        for name, row in table.items():
+            if group_of(name) == group:
+                lines += _lines(name, row)
+    return "\n".join(lines) + "\n"
+
+
+def group_of(name: str) -> str:
+    """The group that a fault, or a combination of them, is in."""
+    if " + " in name:
+        return TOGETHER
+    return next(group for group, kinds in GROUPS.items() if name.partition("@")[0] in kinds)
+
+
+def _lines(name: str, row: dict[str, Outcome]) -> Iterable[str]:
+    """The lines of one fault: phases that came to the same share one."""
+    same: dict[tuple[str, ...], list[str]] = {}
+    for phase in PHASES:
+        outcome = row[phase]
+        after = "" if outcome.after_ms is None else f" ({outcome.after_ms} ms)"
+        same.setdefault(outcome.line(), []).append(phase + after)
+    for cells, phases in sorted(same.items(), key=lambda each: each[0][0] == NEVER):
+        did, *others = cells
+        yield f"| `{name}` | {', '.join(phases)} | {did} | " + " | ".join(others) + " |"
+
+
+def read(page: str) -> dict[Row, Outcome]:
+    """The table, as the page has it."""
+    found: dict[Row, Outcome] = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != 8 or not cells[0].startswith("`"):
+            continue
+        faults = tuple(cells[0].strip("`").split(" + "))
+        for each in cells[1].split(", "):
+            match = _PHASE.fullmatch(each)
+            assert match is not None, each
+            after_ms = None if match[2] is None else int(match[2])
+            found[Row(faults, match[1])] = Outcome(cells[2], after_ms, *cells[3:])
+    return {row: found[row] for row in rows() if row in found}
+
+
+def _outcome(row: Row) -> Outcome:
+    return Played(row).outcome()
+
+
+def main() -> None:
+    """Play every row and write the page."""
+    table = rows()
+    with ProcessPoolExecutor() as pool:
+        outcomes = dict(zip(table, pool.map(_outcome, table, chunksize=16), strict=True))
+    PAGE.write_text(render(outcomes), encoding="utf-8")
+    counts = Counter(outcome.did for outcome in outcomes.values())
+    sys.stdout.write(f"wrote {PAGE.relative_to(ROOT)}: {len(table)} rows\n")
+    for did, number in counts.most_common():
+        sys.stdout.write(f"  {did:<22}{number:>4}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -182,7 +182,7 @@ def test_a_hand_back_in_the_exit_voids_the_round() -> None:
 def test_a_card_pulled_out_by_hand_between_stacks_voids_the_round() -> None:
     table = Dealt(9)
     table.open_round()
-    table.device.core.edge(hardware.EXIT, 1, table.device.now_us, table.device.now_us)
+    table.device._edge(hardware.EXIT, 1, table.device.now_us, table.device.now_us)
     assert table.faults() == [("exit", "stack_disturbed")]
     assert len(table.named("round_voided")) == 1
 

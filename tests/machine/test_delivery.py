@@ -108,9 +108,8 @@ class Batch(Table):
         self.shoe_order = cards
 
     def draw(self, cards: int) -> list[Card]:
-        round_ = self.device.core.dealing.round
-        assert round_ is not None
-        self.device.command("draw_cards", round_.round_id, len(round_.stacks) + 1, cards)
+        view = self.device.view()
+        self.device.command("draw_cards", view.open_round, view.stacks + 1, cards)
         return self.taken()
 
     def taken(self) -> list[Card]:
@@ -120,7 +119,7 @@ class Batch(Table):
         return self._take()
 
     def open(self, deck_id: int) -> int:
-        round_id = self.device.core.kept.round_id + 1
+        round_id = self.device.view().last_round + 1
         self.device.command("open_round", round_id, deck_id, 2)
         self.device.command("close_bets", round_id)
         return round_id
@@ -145,7 +144,7 @@ def test_a_batch_is_shuffled_cut_laid_in_burnt_and_dealt_until_its_last_hand() -
     table.prepare(deck_id)
     assert table.shoe_state == shoe.UNPROVED
     table.device.command("load_shoe", deck_id, role="floor")
-    assert not table.device.core.whereabouts(deck_id)[0]  # a claim, until it has been dealt out
+    assert not table.device.view().proved(deck_id)  # a claim, until it has been dealt out
     order = iter(table.shoe_order)
     table.device.command("burn_cards", 1)
     assert table.taken() == [next(order)]

@@ -6,6 +6,7 @@ import pytest
 from tests.machine.tables import BLUE, Table, fault, void_reason
 
 from sabot_firmware import hardware, shoe, shuffler
+from sabot_protocol.codec import enum_name
 from sabot_simulators.mechanism.machine import Machine
 
 
@@ -19,7 +20,7 @@ def test_a_shoe_that_failed_is_emptied_and_the_other_deck_plays_next(planned: st
     assert table.open_table()
     assert not table.play_round()
     table.recover()
-    assert table.device.core.shoe.back == BLUE  # a round that was started has used its deck's turn
+    assert table.backs[table.device.view().shoe_deck] == BLUE  # a round that was started has used its deck's turn
     assert len(table.all_cards()) == 104
     for _ in range(4):
         assert table.play_round()
@@ -54,9 +55,7 @@ def test_a_shuffler_that_failed_is_emptied_and_shuffles_again(planned: str) -> N
 def jammed(table: Table) -> str:
     assert table.open_table()
     assert not table.play_round()
-    jam = table.device.core.shoe.jam
-    assert jam is not None
-    return jam.cause
+    return enum_name("Fault", table.device.view().shoe_fault)
 
 
 def the_door_was_moved(machine: Machine) -> None:
@@ -97,7 +96,7 @@ def test_what_is_broken_only_service_clears() -> None:
     table.device.run_until(lambda: True)
     assert table.refused("clear_fault", fault("motor_stall"), role="floor") == "service_only"
     table.device.command("clear_fault", fault("motor_stall"), role="service")
-    assert table.device.core.shoe.jam is None
+    assert not table.device.view().shoe_fault
 
 
 def test_a_fault_says_where_it_is_and_what_to_do_in_three_steps() -> None:
@@ -123,8 +122,8 @@ def test_the_shoe_door_voids_the_round_and_the_shuffler_door_does_not(door: int,
     device.machine.open_door(door)
     table.wait(lambda: table.shoe_state in (shoe.STACK_WAITING, shoe.JAMMED))
     assert len(table.named("round_voided")) == voided
-    assert (device.core.dealing.round is None) == bool(voided)
-    assert device.core.whereabouts(2)[0] == bool(voided)  # behind the open door nothing is proved
+    assert (device.view().open_round == 0) == bool(voided)
+    assert device.view().proved(2) == bool(voided)  # behind the open door nothing is proved
 
 
 def test_a_door_opened_on_an_empty_half_is_no_fault() -> None:
@@ -156,7 +155,7 @@ def test_a_failing_supply_stops_both_halves_and_voids_the_round() -> None:
 def test_heat_stops_the_shuffler_lets_the_round_end_and_refuses_the_next() -> None:
     table = Table(7)
     table.open_table()
-    assert table.device.core.shoe.deck == 1
+    assert table.device.view().shoe_deck == 1
     table.machine.strike("over_temperature")
     table.device.run_until(lambda: True)
     assert table.faults() == [("controller", "over_temperature")]

@@ -37,7 +37,7 @@ def test_another_number_of_cards_is_counted_as_what_it_is_and_the_deck_leaves(ca
     deck_id = table.shuffle(red(3, cards))
     assert [values[2] for values in table.named("deck_counted")] == [cards] == [len(table.machine.stack())]
     assert table.faults() == [("chamber", "count_wrong")]
-    assert table.device.core.kept.decks.find(deck_id) is None
+    assert not table.device.view().has_deck(deck_id)
     assert [values[0] for values in table.named("deck_removed")] == [deck_id]
     assert table.refused("shuffle", deck_id) == "wrong_state"
 
@@ -70,7 +70,7 @@ def test_nothing_is_claimed_before_every_way_of_counting_agrees() -> None:
     def look() -> None:
         if table.shuffler_state == shuffler.FEEDING:
             assert table.named("deck_counted") == []
-            assert not table.device.core.whereabouts(1)[0]
+            assert not table.device.view().proved(1)
 
     table.device.each_step = look
     table.shuffle()
@@ -128,7 +128,7 @@ def test_a_card_that_does_not_belong_is_found_at_the_entry(wrong: str) -> None:
     table.shuffle(deck)
     causes = {"other deck": "wrong_deck", "face up": "face_up_card", "cover": "foreign_card"}
     assert table.faults() == [("entry", causes[wrong])]
-    assert table.device.core.shuffler.entered == 21
+    assert table.machine.count("tray") == 31
 
 
 @pytest.mark.parametrize("fault", ["misfeed@tray:20", "snag@entry:20", "snag@insertion:20"])
@@ -154,7 +154,7 @@ def test_a_deck_is_shuffled_while_the_other_lies_on_the_shelf_and_waits_for_it()
     table.wait(lambda: table.shuffler_state == shuffler.HOLDING)
     stack = list(table.machine.stack())
     assert len(stack) == 52
-    assert device.core.shuffler.stored_deck == 2
+    assert device.view().stored_deck == 2
     device.run_for(5_000_000)
     assert table.machine.stack() == stack  # it waits
     assert table.refused("shuffle", third) == "wrong_state"

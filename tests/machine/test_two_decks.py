@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from tests.machine.tables import BLUE, RED, Table
 
-from sabot_firmware import hardware, shoe
+from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import CARD_EXTRA, CARD_MISSING, CORRECT, MISDEALT, Round
 from sabot_simulators.in_process import OPENING_UTC_S
 
@@ -82,9 +82,9 @@ def test_a_jam_of_the_shoe_voids_the_round_and_its_deck_has_used_its_turn() -> N
     assert not table.play_round()
     assert [values[0] for values in table.named("round_voided")] == [1]
     assert table.named("round_ended") == []
-    assert table.device.core.kept.decks.last_played == 1
+    assert table.device.view().last_played == 1
     table.recover()
-    assert table.device.core.shoe.deck == 2
+    assert table.device.view().shoe_deck == 2
 
 
 def test_a_jam_of_the_shuffler_does_not_disturb_the_round() -> None:
@@ -96,7 +96,7 @@ def test_a_jam_of_the_shuffler_does_not_disturb_the_round() -> None:
     table.wait(lambda: table.shoe_state == shoe.READY)
     table.feed(1)
     assert table.deal_round()
-    table.wait(lambda: table.device.core.shuffler.jam is not None)
+    table.wait(lambda: table.shuffler_state == shuffler.JAMMED)
     assert [values[1] for values in table.named("round_ended")] == [CORRECT] * 2
     assert table.named("round_voided") == []
     assert table.faults() == [("insertion", "card_stuck")]

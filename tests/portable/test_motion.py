@@ -1,10 +1,15 @@
 """Motions: woken by their edge, told when it is late, and no memory allocated from edge to order."""
 
+from sabot_firmware import figures, shoe, shuffler
 from sabot_firmware import hardware as hw
-from sabot_firmware import shuffler
+from sabot_firmware.boards.foretold import Foretold
+from sabot_firmware.core import Core
 from sabot_firmware.motion import Scheduler, Wait
 from sabot_firmware.shuffler import Shuffler
 from sabot_protocol import ticks
+from sabot_protocol.codec import enum_number
+from sabot_protocol.executor import Caller
+from sabot_protocol.memory import Memory
 
 try:
     from micropython import heap_lock, heap_unlock
@@ -90,12 +95,15 @@ class Bench(hw.Hardware):
         self.sent_um = 0
         self.closed = 0
         self.measured = 0
+        self.pushed = 0
+        self.encoder_um = 0
+        self.stack_um = 0
 
     def run(self, roller, direction):
         self.directions[roller] = direction
 
     def travelled_um(self, roller):
-        return self.sent_um
+        return self.encoder_um
 
     def elevate(self, position_um):
         self.sent_um = position_um
@@ -107,7 +115,13 @@ class Bench(hw.Hardware):
         self.measured += 1
 
     def height_um(self):
-        return 0
+        return self.stack_um
+
+    def home(self):
+        self.sent_um = 0
+
+    def push(self, forward):
+        self.pushed = forward
 
     def colour(self, sensor):
         return hw.RED
@@ -144,3 +158,124 @@ def test_from_edge_to_order_nothing_is_allocated():
     assert half.jam is None
     assert seen == [(1, 0, 0, 0), (0, 0, 0, 0), (0, 0, True, 0), (1, 1, True, 0), (1, 1, True, 1)]
     assert half.entered == 1
+
+
+class Device:
+    """A core on a bench; every edge and step is given with the heap locked, unless something is reported."""
+
+    def __init__(self):
+        self.bench = Bench()
+        for switch in (hw.SHUFFLER_DOOR, hw.SHOE_DOOR, hw.ELEVATOR_HOME, hw.PUSHER_HOME):
+            self.bench.levels[switch] = 1
+        self.said = []
+        self.now_us = 1000
+        self.core = Core(
+            self.bench, Memory(), Foretold(lambda bound: 0), self.report, lambda: 1800000000
+        )
+        self.core.start(self.now_us)
+        self.command("register_deck", 1, hw.RED, 1800000000, role="floor")
+
+    def report(self, name, *values):
+        self.said.append(name)
+
+    def command(self, name, *values, role="table"):
+        self.core.execute(name, values, Caller(b"TABLE-PC", enum_number("Role", role), True))
+        self.core.step(self.now_us)
+
+    def edge(self, sensor, level, after_us, quiet=True):
+        """An edge so much later; ``quiet`` if nothing is to be reported, so that nothing may be allocated."""
+        core, before = self.core, len(self.said)
+        self.now_us += after_us
+        self.bench.levels[sensor] = level
+        if quiet:
+            heap_lock()
+        try:
+            core.edge(sensor, level, self.now_us - 20, self.now_us)
+            core.step(self.now_us)
+        finally:
+            if quiet:
+                heap_unlock()
+        assert not quiet or len(self.said) == before, self.said
+
+    def wait(self, us, quiet=True):
+        """Time passes."""
+        core = self.core
+        self.now_us += us
+        if quiet:
+            heap_lock()
+        try:
+            core.step(self.now_us)
+        finally:
+            if quiet:
+                heap_unlock()
+
+
+def test_a_card_goes_into_the_chamber_and_the_core_allocates_nothing():
+    device = Device()
+    bench, half = device.bench, device.core.shuffler
+    device.command("shuffle", 1)
+    device.edge(hw.ENTRY, 1, 30000)
+    device.edge(hw.INSERTION, 1, 50000)
+    assert bench.directions[hw.FEED] == 0  # it waits until its slot is open
+    for card in range(3):
+        bench.levels[hw.ELEVATOR] = 0
+        device.edge(hw.ELEVATOR, 1, 90000)
+        device.edge(hw.GRIPPER, 1, 15000)
+        assert bench.closed
+        assert bench.directions[hw.FEED] == bench.directions[hw.INSERT] == 1
+        bench.levels[hw.ELEVATOR] = 0
+        device.edge(hw.ENTRY, 0, 38900)
+        device.edge(hw.ENTRY, 1, 15000)  # the next one
+        device.edge(hw.ELEVATOR, 1, 23600)
+        device.edge(hw.HEIGHT, 1, 2000)  # of what is below: everything, as this one goes on top
+        bench.levels[hw.HEIGHT] = 0
+        bench.encoder_um += figures.CARD_LENGTH_UM
+        device.edge(hw.INSERTION, 0, 9400)
+        device.edge(hw.INSERTION, 1, 15000)
+        assert bench.directions[hw.FEED] == 0
+        device.wait(shuffler.SEATED_US - 15000)
+        assert bench.directions[hw.INSERT] == 0
+        bench.levels[hw.ELEVATOR] = 0
+        device.edge(hw.ELEVATOR, 1, 77500)
+        device.edge(hw.GRIPPER, 0, 15000)
+        assert not bench.closed
+        bench.stack_um += figures.CARD_THICKNESS_UM
+        bench.levels[hw.ELEVATOR] = 0
+        device.edge(hw.HEIGHT, 1, 2000)
+        bench.levels[hw.HEIGHT] = 0
+        assert half.jam is None, (half.jam.place, half.jam.cause)
+        assert (half.entered, half.inserted, half.raised) == (card + 2, card + 1, card + 1)
+
+
+def test_a_stack_is_dealt_and_the_core_allocates_nothing():
+    device = Device()
+    bench, core = device.bench, device.core
+    bench.levels[hw.STORE] = 1
+    core.shoe.load(1, hw.RED, 52, device.now_us)
+    assert bench.pushed
+    device.edge(hw.PUSHER_HOME, 0, 1000, quiet=False)
+    bench.levels[hw.SHOE], bench.levels[hw.STORE] = 1, 0
+    device.edge(hw.PUSHER_END, 1, 599000)
+    assert not bench.pushed
+    device.edge(hw.PUSHER_END, 0, 1000)
+    device.edge(hw.PUSHER_HOME, 1, 599000, quiet=False)
+    assert core.shoe.state == shoe.READY
+    device.command("open_round", 1, 1, 7)
+    device.command("close_bets", 1)
+    for stack in range(1, 4):
+        device.command("dispense_stack", 1, stack)
+        assert bench.directions[hw.DEAL] == 1
+        device.edge(hw.EXIT, 1, 40000)
+        for card in range(3):
+            bench.encoder_um += figures.CARD_LENGTH_UM
+            device.edge(hw.EXIT, 0, figures.CARD_LENGTH_UM)
+            if card < 2:
+                device.edge(hw.EXIT, 1, figures.GAP_UM)
+            if card == 0:
+                device.edge(hw.EXIT_TRAY, 1, 2000)
+        assert bench.directions[hw.DEAL] == 0
+        device.wait(shoe.LANDING_US, quiet=False)
+        assert device.said[-1] == "stack_dispensed"
+        device.edge(hw.EXIT_TRAY, 0, 500000, quiet=False)
+        assert device.said[-1] == "stack_taken"
+    assert core.shoe.dealt == 9

@@ -2,11 +2,11 @@
 
 from binascii import hexlify, unhexlify
 
+from sabot_firmware.rng import RngFailed
 from sabot_firmware.rng import drbg as drbg_module
 from sabot_firmware.rng.chance import Chance
 from sabot_firmware.rng.draws import Slots, Stream
 from sabot_firmware.rng.drbg import HmacDrbg, check_known_answers
-from sabot_firmware.rng.failed import RngFailed
 from sabot_firmware.rng.noise import REPETITION_CUTOFF, START_UP, WINDOW, Noise
 
 # NIST CAVP, drbgtestvectors, HMAC_DRBG [SHA-256]: entropy input, nonce, personalization string, entropy input

@@ -1,6 +1,8 @@
-"""A board on this computer: its mechanism, its chip and its clock are another process, at the end of two pipes.
+"""A board on this computer: mechanism, chip and clock are another process, at the end of two pipes.
 
     micropython -X heapsize=256k -m sabot_firmware.boards.joined
+
+It runs on CPython as well (``python -u -m ...``), for want of MicroPython.
 
 ``sabot_simulators.joined`` is the other end. It gives the firmware what happens (an edge, a step of time, a
 command) and then serves it until that is done: an order is carried out the moment it comes, what the firmware
@@ -8,7 +10,8 @@ reads is asked for and answered on the spot. So the firmware sees exactly what i
 in its own process, and time stands still while it thinks.
 
 A message is its kind, the length of its body (two bytes), and the body: fields by ``struct`` as ``FORMATS``
-has them, then perhaps bytes. Requests, answers and reports are bodies of the wire's schema behind their id.
+has them, then perhaps bytes. Requests, answers and reports are names of the wire's schema with their values.
+Whether these are what the schema allows is looked at by the other end, which has memory to spare.
 """
 
 import gc
@@ -16,18 +19,22 @@ import io
 import struct
 import sys
 
+from sabot_firmware.core import Core
 from sabot_firmware.critical import CriticalMemory, Fram
 from sabot_firmware.hardware import Hardware
 from sabot_firmware.kept import RECORDS
-from sabot_protocol.codec import CODEC, enum_number
+from sabot_protocol import ticks
+from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
+from sabot_protocol.executor import Caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import BinaryIO
 
-    from sabot_firmware.core import Core
     from sabot_firmware.half import Half
+    from sabot_firmware.rng.chance import Chance
     from sabot_protocol.codec import Value
     from sabot_protocol.device_end import DeviceEnd
     from sabot_protocol.device_port import DevicePort
@@ -70,7 +77,7 @@ WRITE = 0x38
 NOISE = 0x39
 RAW_NOISE = 0x3A
 # From the board: what comes of it
-REPORT = 0x40
+REPORT = 0x40  # a name and values, as ANSWERED and REFUSED are
 DONE = 0x41
 ANSWERED = 0x42
 REFUSED = 0x43
@@ -80,10 +87,10 @@ BELIEVED = 0x46
 CRASHED = 0x47  # the firmware has failed; the traceback
 
 FORMATS = {
-    START: "<IIB",  # now in us and in ms; 1 for a cable, 2 for the board's own generator
+    START: "<IIHB",  # now in us and in ms, cards a zone can hold; 1: a cable, 2: the board's own generator
     EDGE: "<BBII",  # sensor, level, when, now
     STEP: "<I",  # now
-    EXECUTE: "<B8sB",  # role, host, message; then its fields
+    EXECUTE: "<B8s",  # role, host; then the request
     PORT: "<I",  # now in ms; then bytes
     NUMBER: "<q",
     RUN: "<Bb",  # roller, direction
@@ -101,24 +108,67 @@ FORMATS = {
     WRITE: "<I",  # address; then bytes
     NOISE: "<H",
     RAW_NOISE: "<H",
-    REPORT: "<B",  # message; then its fields
     DONE: "<iBBB",  # microseconds until something is due or -1, shuffler, shoe, whether all is still
-    ANSWERED: "<B",  # message; then its fields
-    REFUSED: "<B",  # error; then its fields
     SAID: "<i",  # milliseconds until the port is due, or -1; then bytes
     USED: "<III",  # bytes in use, most there ever were at a command or report, bytes of the heap
-    BELIEVED: "<BBBBIIIIIB",  # states and faults of shuffler and shoe, decks fed, stored and in the shoe,
-    # last round, deck played last, whether it is being emptied; then for each deck DECK
+    BELIEVED: "<BBBBIIIIHIIB",  # states and faults of shuffler and shoe, decks fed, stored and in the shoe,
+    # the open round and its stacks, the last round, the deck played last, emptying; then each deck as DECK
 }
 HEAD = "<BH"
 HEAD_SIZE = 3
 DECK = "<IBB7H"  # id, back, whether it is proved, and where its cards are
+
+# What a value is
+IS_INT = 1
+IS_TEXT = 2
+IS_BYTES = 3
+IS_LIST = 4
 
 SERIAL = b"JOINED01"
 SIMULATOR = 0x0002
 TEST_RNG = 0x0004
 CABLE = 1
 OWN_CHANCE = 2
+
+
+def pack_said(name: str, values: "Sequence[Value]") -> bytes:
+    """A name and its values: whole numbers, text, bytes and lists of such."""
+    return _pack(name) + b"".join([_pack(value) for value in values])
+
+
+def _pack(value: "Value") -> bytes:
+    if isinstance(value, int):
+        return struct.pack("<Bq", IS_INT, value)
+    if isinstance(value, (list, tuple)):
+        return struct.pack("<BH", IS_LIST, len(value)) + b"".join([_pack(each) for each in value])
+    kind = IS_TEXT if isinstance(value, str) else IS_BYTES
+    data = value.encode() if isinstance(value, str) else bytes(value)
+    return struct.pack("<BH", kind, len(data)) + data
+
+
+def unpack_said(data: bytes) -> "tuple[str, tuple[Value, ...]]":
+    """A name and its values from bytes."""
+    values = []
+    at = 0
+    while at < len(data):
+        value, at = _unpack(data, at)
+        values.append(value)
+    return values[0], tuple(values[1:])
+
+
+def _unpack(data: bytes, at: int) -> "tuple[Value, int]":
+    if data[at] == IS_INT:
+        return struct.unpack_from("<q", data, at + 1)[0], at + 9
+    kind, size = struct.unpack_from("<BH", data, at)
+    at += 3
+    if kind == IS_LIST:
+        values = []
+        for _ in range(size):
+            value, at = _unpack(data, at)
+            values.append(value)
+        return values, at
+    raw = data[at : at + size]
+    return raw.decode() if kind == IS_TEXT else raw, at + size
 
 
 class Ended(Exception):
@@ -146,7 +196,7 @@ class Pipe:
         return kind, self._reads.read(size) if size else b""
 
 
-class Joined(Hardware):
+class JoinedHardware(Hardware):
     """The mechanism at the other end: orders go out, and what is read is asked for."""
 
     def __init__(self, pipe: Pipe) -> None:
@@ -230,9 +280,8 @@ class Joined(Hardware):
 class JoinedFram(Fram):
     """A chip at the other end: what it holds outlives this process."""
 
-    def __init__(self, pipe: Pipe, size: int) -> None:
+    def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
-        self.size = size
 
     def read(self, address: int, length: int) -> bytes:
         """So many bytes from an address on."""
@@ -258,7 +307,7 @@ class Board:
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
-        self._hardware = Joined(pipe)
+        self._hardware = JoinedHardware(pipe)
         self._core: Core | None = None
         self._end: DeviceEnd | None = None
         self._port: DevicePort | None = None
@@ -282,7 +331,7 @@ class Board:
                 self._carry(body)
             elif kind == HEAP:
                 self._note_heap()
-                self._pipe.send(USED, (gc.mem_alloc(), self._most, gc.mem_alloc() + gc.mem_free()))
+                self._pipe.send(USED, self._heap())
             elif kind == VIEW:
                 self._say_belief()
                 continue
@@ -299,15 +348,12 @@ class Board:
 
     def _start(self, body: bytes) -> None:
         """The power has come: the wire's end first, so that what the core reports is kept."""
-        from sabot_firmware.boards.foretold import Foretold
         from sabot_firmware.core import Core
-        from sabot_firmware.rng.chance import Chance
 
-        now_us, self._now_ms, options = struct.unpack(FORMATS[START], body)
+        now_us, self._now_ms, self._hardware.capacity, options = struct.unpack(FORMATS[START], body)
         own = options & OWN_CHANCE
-        chance = Chance(self._hardware.noise) if own else Foretold(self._draw)
-        memory = CriticalMemory(JoinedFram(self._pipe, Fram.size), RECORDS)
-        self._core = Core(self._hardware, memory, chance, self._report, self._utc_s)
+        memory = CriticalMemory(JoinedFram(self._pipe), RECORDS)
+        self._core = Core(self._hardware, memory, self._chance(own), self._report, self._utc_s)
         self._core.pledges.device = SERIAL
         if options & CABLE:
             from sabot_protocol.device_end import DeviceEnd, Identity
@@ -319,22 +365,26 @@ class Board:
             self._port = DevicePort(self._end)
         self._core.start(now_us)
 
-    def _execute(self, body: bytes) -> None:
-        from sabot_protocol.device_end import Caller
+    def _chance(self, own: int) -> "Chance":
+        """The board's own generator, or one that asks the other end; only that one is loaded."""
+        if own:
+            from sabot_firmware.rng.chance import Chance
 
+            return Chance(self._hardware.noise)
+        from sabot_firmware.boards.foretold import Foretold
+
+        return Foretold(self._draw)
+
+    def _execute(self, body: bytes) -> None:
         self._note_heap()
-        role, host_id, id = struct.unpack_from(FORMATS[EXECUTE], body, 0)
-        message = CODEC.find(id)
-        assert message is not None
-        values = message.unpack(body[10:])
+        role, host_id = struct.unpack_from(FORMATS[EXECUTE], body, 0)
+        name, values = unpack_said(body[9:])
         try:
-            said = self.core().execute(message.name, values, Caller(host_id, role, True))
+            answer = self.core().execute(name, values, Caller(host_id, role, True))
         except Refusal as refusal:
-            error = CODEC.error_named(refusal.error)
-            self._pipe.send(REFUSED, (error.id,), error.pack(refusal.values))
+            self._pipe.send(REFUSED, (), pack_said(refusal.error, refusal.values))
         else:
-            answer = CODEC.named(message.answer)
-            self._pipe.send(ANSWERED, (answer.id,), answer.pack(said))
+            self._pipe.send(ANSWERED, (), pack_said(name, answer))
 
     def _carry(self, body: bytes) -> None:
         """Bytes of the cable, and what the device says."""
@@ -344,8 +394,8 @@ class Board:
             self._port.receive(body[4:], self._now_ms)
         said = self._port.poll(self._now_ms)
         due = self._port.deadline()
-        left = ((due - self._now_ms + 0x20000000) & 0x3FFFFFFF) - 0x20000000 if due is not None else -1
-        self._pipe.send(SAID, (max(left, 0) if due is not None else -1,), said)
+        left = max(ticks.diff(due, self._now_ms), 0) if due is not None else -1
+        self._pipe.send(SAID, (left,), said)
 
     # -- what the core is given -----------------------------------------------------------------
 
@@ -354,8 +404,7 @@ class Board:
         self._note_heap()
         if self._end is not None:
             self._end.emit(name, *values)
-        message = CODEC.named(name)
-        self._pipe.send(REPORT, (message.id,), message.pack(values))
+        self._pipe.send(REPORT, (), pack_said(name, values))
         kind, _ = self._pipe.take()
         while kind == VIEW:
             self._say_belief()
@@ -373,7 +422,8 @@ class Board:
     def _utc_s(self) -> int | None:
         if self._end is not None:
             seconds, _, quality = self._end.utc()
-            return seconds if quality else None
+            if quality:
+                return seconds
         self._pipe.send(UTC)
         kind, body = self._pipe.take()
         return struct.unpack("<q", body)[0] if kind == NUMBER else None
@@ -387,6 +437,7 @@ class Board:
         for deck in kept.decks.in_use:
             proved, cards = core.whereabouts(deck.deck_id)
             decks += struct.pack(DECK, deck.deck_id, deck.back, 1 if proved else 0, *cards)
+        _, _, _, _, round_id, stacks = core.status()
         fields = (
             shuffler.state,
             shoe.state,
@@ -395,6 +446,8 @@ class Board:
             shuffler.feeding_deck,
             shuffler.stored_deck,
             shoe.deck,
+            round_id,
+            stacks,
             kept.round_id,
             kept.decks.last_played,
             1 if core.service.emptying else 0,
@@ -403,11 +456,27 @@ class Board:
 
     def _note_heap(self) -> None:
         gc.collect()
-        self._most = max(self._most, gc.mem_alloc())
+        self._most = max(self._most, self._heap()[0])
+
+    def _heap(self) -> "tuple[int, int, int]":
+        if not hasattr(gc, "mem_alloc"):  # CPython
+            return 0, 0, 0
+        used: int = gc.mem_alloc()
+        free: int = gc.mem_free()  # type: ignore[attr-defined]
+        return used, self._most, used + free
 
 
 def _fault(half: "Half") -> int:
     return enum_number("Fault", half.jam.cause) if half.jam is not None else 0
+
+
+def _traceback(error: Exception) -> str:
+    print_exception = getattr(sys, "print_exception", None)
+    if print_exception is None:  # CPython
+        return repr(error)
+    text = io.StringIO()
+    print_exception(error, text)
+    return text.getvalue()
 
 
 def main() -> int:
@@ -417,10 +486,8 @@ def main() -> int:
         Board(pipe).serve()
     except Ended:
         return 0
-    except Exception as error:
-        text = io.StringIO()
-        sys.print_exception(error, text)
-        pipe.send(CRASHED, (), text.getvalue().encode())
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other end must hear of it
+        pipe.send(CRASHED, (), _traceback(error).encode())
         return 1
     return 0
 

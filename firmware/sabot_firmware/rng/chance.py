@@ -1,8 +1,8 @@
 """Where the core gets its chance from: a seed for every shuffle, and the slots that follow from it."""
 
+from sabot_firmware.rng import RngFailed
 from sabot_firmware.rng.draws import Slots
 from sabot_firmware.rng.drbg import STRENGTH_BITS, HmacDrbg, check_known_answers
-from sabot_firmware.rng.failed import RngFailed
 from sabot_firmware.rng.noise import Noise
 
 TYPE_CHECKING = False

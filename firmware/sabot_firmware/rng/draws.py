@@ -6,8 +6,8 @@ the greatest multiple of ``bound`` on are thrown away, so no slot is likelier th
 
 from array import array
 
-from sabot_firmware.rng.drbg import HmacDrbg, wipe
-from sabot_firmware.rng.failed import RngFailed
+from sabot_firmware.rng import RngFailed, wipe
+from sabot_firmware.rng.drbg import HmacDrbg
 
 CHUNK = 64  # bytes of the generator at a time
 MAX_THROWN_AWAY = 64  # in a row; a sound generator does that once in 2^64

@@ -8,7 +8,7 @@ way are garbage until the collector reuses their memory.
 from binascii import unhexlify
 from hashlib import sha256
 
-from sabot_firmware.rng.failed import RngFailed
+from sabot_firmware.rng import RngFailed, wipe
 
 STRENGTH_BITS = 256
 MAX_REQUEST = 65536  # bytes of one generate (SP 800-90A, table 2: 2^19 bits)
@@ -110,12 +110,6 @@ class HmacDrbg:
         outer = sha256(self._outer_pad)
         outer.update(inner)
         return outer.digest()
-
-
-def wipe(secret: bytearray) -> None:
-    """Overwrite a secret where it lies."""
-    for index in range(len(secret)):
-        secret[index] = 0
 
 
 # Known answers for power-up: NIST CAVP, HMAC_DRBG SHA-256, without and with a reseed (drbgvectors_no_reseed

@@ -6,7 +6,7 @@ leans shows. The entropy stated for a sample is a quarter of what an ideal bit w
 come from it and from a false alarm in 2^20 (``tests/machine/test_noise.py`` computes them again).
 """
 
-from sabot_firmware.rng.failed import RngFailed
+from sabot_firmware.rng import RngFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,459 @@
+"""One cycle of the machine with a fault in one of its phases.
+
+Two decks are at the table. The first plays a round while the other lies on the shelf; then the pusher brings
+that one into the shoe, and it plays a round while the first is loaded, shuffled and stored; and once more.
+The dealer does everything right, and goes on as far as the machine lets him.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import NoReturn
+from zlib import crc32
+
+from sabot_firmware import hardware, kept, shoe, shuffler
+from sabot_firmware.critical import CriticalMemory
+from sabot_firmware.rounds import CORRECT
+from sabot_protocol.codec import enum_name, enum_number
+from sabot_protocol.errors import Refusal
+from sabot_simulators import chips
+from sabot_simulators.dealer import CannotGoOn, Dealer
+from sabot_simulators.in_process import InProcess
+from sabot_simulators.mechanism.cards import Card
+from sabot_simulators.mechanism.faults import Fault
+from sabot_simulators.mechanism.machine import Machine, PowerCut
+from sabot_simulators.mechanism.mishaps import CARD_KINDS
+from sabot_simulators.watch import Watch
+
+HANDS = 7
+STACK_CARDS = 3
+
+# The phases, in the order of the cycle
+IDLE, FIRST_STACK, MIDDLE_STACK, LAST_STACK = "idle", "first stack", "middle stack", "last stack"
+STUB, TRANSFER, LOAD = "stub", "transfer", "load"
+FIRST_CARD, MIDDLE_CARD, LAST_CARD, SHELF = "first card", "middle card", "last card", "shelf"
+PHASES = {
+    LOAD: "a deck is laid into the tray, while the other is dealt",
+    FIRST_CARD: "the shuffle begins, while the other deck is dealt",
+    MIDDLE_CARD: "26 cards have come in, while the other deck is dealt",
+    LAST_CARD: "one card is left in the tray, while the other deck is dealt",
+    SHELF: "the shuffled deck is lowered onto the shelf, while the other is dealt",
+    TRANSFER: "the stub is taken and the pusher brings the next deck into the shoe",
+    FIRST_STACK: "the first stack is dealt, the other deck on the shelf",
+    MIDDLE_STACK: "the fourth of seven",
+    LAST_STACK: "the seventh",
+    STUB: "the rest is ejected and counted",
+    IDLE: "between rounds: a deck in the shoe, the other on the shelf",
+}
+# What lies between and behind them
+OPENING, BETWEEN = "the opening", "the stacks between"
+ROUND_END, NEXT_TRANSFER = "the round's end", "the next transfer"
+NEXT_SHUFFLE, NEXT_ROUND = "the next shuffle", "the next round"
+OTHER_SPANS = {
+    OPENING: "a round is opened",
+    BETWEEN: "stacks two, three, five and six",
+    ROUND_END: "behind the shelf phase: the last two stacks of that round, and its stub",
+    NEXT_TRANSFER: "the pusher brings the deck just shuffled",
+    NEXT_SHUFFLE: "the other deck is shuffled",
+    NEXT_ROUND: "the round after that",
+}
+STACK_PHASES = {1: FIRST_STACK, 4: MIDDLE_STACK, 7: LAST_STACK}
+
+AT_ONCE_US = 150_000  # how far into the phase that happens which needs no occasion
+IDLE_US = 1_000_000
+HAND_OVER_US = 500_000  # between laying cards into the tray and the command to shuffle them
+WRONG_BY_S = 9 * 3600
+TORN_AFTER_BYTES = 40
+HOURS = enum_number("RemoveReason", "hours")
+STANDS = (shuffler.IDLE, shuffler.STORED, shuffler.JAMMED, shuffler.DOOR_OPEN, shuffler.UNPROVED)
+# What needs no card and no move to happen
+AT_ONCE = (
+    "dirty_sensor", "dead_sensor", "chattering_sensor", "motor_stall", "door_opened", "stack_taken_early",
+    "hand_in_exit", "over_temperature", "brown_out", "power_cut",
+)  # fmt: skip
+BACK_AGAIN = 3  # how often recovering and dealing a round may be tried
+
+Report = tuple[int, str, str, tuple[int | str, ...]]  # when, in which phase, name, values
+
+
+class NotOccurred(Exception):
+    """The phase is over, and the fault has found no occasion."""
+
+
+class NoMore(Exception):
+    """The machine does not let the cycle go on."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fault, or several at once, in one phase."""
+
+    faults: tuple[str, ...]
+    phase: str
+
+    @property
+    def name(self) -> str:
+        """As the page has it."""
+        return " + ".join(self.faults)
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.phase}"
+
+
+class WatchedMachine(Machine):
+    """Notes what the deal roller is told."""
+
+    def __init__(self, random: Random) -> None:
+        super().__init__(random)
+        self.deal_orders: list[int] = []
+
+    def run(self, roller: int, direction: int) -> None:
+        """Turn a roller, or stop it."""
+        if roller == hardware.DEAL:
+            self.deal_orders.append(direction)
+        super().run(roller, direction)
+
+
+@dataclass
+class RoundSeen:
+    """A round as it really was."""
+
+    round_id: int
+    deck: list[Card]
+    """What lay in the shoe when it was opened, the card to be dealt first in front."""
+    opened_us: int = 0
+    stacks: list[list[Card]] = field(default_factory=list)
+    stub: list[Card] = field(default_factory=list)
+    ended: str = ""
+    """The verdict, or why it is void."""
+    ended_us: int | None = None
+
+    def counts_right(self) -> bool:
+        """Whether every hand has three, and all together are a deck."""
+        counts = [len(stack) for stack in self.stacks]
+        return counts == [STACK_CARDS] * HANDS and len(self.stub) == 52 - HANDS * STACK_CARDS
+
+    def from_the_top(self) -> bool:
+        """Whether the cards came as they lay when the round was opened."""
+        return [card for stack in (*self.stacks, self.stub) for card in stack] == self.deck
+
+    def composed_of(self, cards: list[Card]) -> bool:
+        """Whether it was dealt from none but these."""
+        known = set(map(id, cards))
+        return all(id(card) in known for stack in (*self.stacks, self.stub) for card in stack)
+
+
+class Scene(Dealer):
+    """One row, played."""
+
+    device: InProcess
+
+    def __init__(self, row: Row) -> None:
+        self.row = row
+        self.random = Random(crc32(str(row).encode()))
+        self.machine = WatchedMachine(self.random)
+        self.chip = chips.SimFram()
+        own = any(each.startswith("stuck_noise") for each in row.faults)  # the device draws by itself
+        draw = None if own else self.random.randrange
+        super().__init__(InProcess(self.machine, draw, self._memory()), HANDS)
+        self.watch = Watch(self.device)
+        self.device.each_report = self._heard
+        self.machine.on_fault = self._to_the_board
+        self.at = "opening"
+        self.struck = False
+        self.torn = False
+        self.heard: list[Report] = []
+        self.refused: list[tuple[int, str, str]] = []
+        self.rounds: list[RoundSeen] = []
+        self.gave_up_waiting = False
+        self.is_back = False  # the cycle is over; what is dealt now is the proof that the table works
+        self.motions = 0  # of the shoe, that were asked for
+        self.cut_us: int | None = None
+        self.originals: list[Card] = []
+
+    def _memory(self) -> CriticalMemory:
+        return CriticalMemory(self.chip, kept.RECORDS)
+
+    def _heard(self, name: str, values: tuple[int | str, ...]) -> None:
+        self.heard.append((self.machine.agenda.now_us, self.at, name, values))
+        self.watch.report(name, values)
+        if name not in ("round_voided", "round_ended") or self.is_back:
+            return
+        last = self.rounds[-1]
+        assert last.round_id == values[0]
+        last.ended_us = self.machine.agenda.now_us
+        if name == "round_voided":
+            last.ended = "void: " + enum_name("VoidReason", int(values[1]))
+        else:
+            last.stub = list(self.machine.exit_tray)
+            last.ended = enum_name("Verdict", int(values[1]))
+
+    # -- the fault ------------------------------------------------------------------------------
+
+    def _strike(self) -> None:
+        """Let the row's faults happen, or wait for their occasion."""
+        self.struck = True
+        later_s = (self.machine.agenda.now_us + AT_ONCE_US) / 1_000_000
+        faults = [Fault.parse(each) for each in self.row.faults]
+        for each, fault in zip(self.row.faults, faults, strict=True):
+            through_a_door = fault.kind in CARD_KINDS and faults[0].kind == "door_opened"
+            if fault.kind == "dirty_sensor" and self._cards_pass(fault.place):
+                self.machine.strike(each + ":1")  # just behind the next card, where it tells worst
+            elif fault.kind in AT_ONCE or through_a_door:
+                self.machine.strike(f"{each}+{later_s}")
+            else:
+                self.machine.strike(each)
+
+    def _cards_pass(self, sensor: str) -> bool:
+        if sensor == "exit":
+            return self.row.phase not in (IDLE, TRANSFER)
+        return self.row.phase in (FIRST_CARD, MIDDLE_CARD, LAST_CARD)
+
+    def _to_the_board(self, fault: Fault) -> None:
+        """Faults of records and clock, which the machine does not have."""
+        if fault.kind == "wrong_clock":
+            self.device.clock_wrong_by_s = WRONG_BY_S
+        elif fault.kind == "unknown_clock":
+            self.device.clock_known = False
+        elif fault.kind == "corrupted_record":
+            self._flip_a_bit()
+        else:
+            self.torn = True
+            self.chip.power.cut_after(TORN_AFTER_BYTES)
+
+    def _flip_a_bit(self) -> None:
+        """Of the core's record that counts."""
+        record = self.device.memory.load("core")
+        assert record is not None
+        self.chip.flip(bytes(self.chip.cells).index(record) + 5, 3)
+
+    def happened_us(self) -> int | None:
+        """When the last of the row's faults really happened; None if one has not."""
+        happened = self.machine.faults.happened
+        if self.torn:
+            return self.cut_us
+        return happened[-1].at_us if len(happened) >= len(self.row.faults) else None
+
+    # -- the cycle ------------------------------------------------------------------------------
+
+    def play(self) -> None:
+        """The cycle, as far as the machine lets it."""
+        assert self.open_table()
+        self.originals = [card for cards in self.machine.truth().values() for card in cards]
+        assert len(self.originals) == 104
+        try:
+            self._cycle()
+            self._enter("end")
+        except NoMore:
+            pass
+        except (PowerCut, chips.PowerCut):
+            self._power_fails()
+        self.device.run_until_still()
+
+    def _power_fails(self) -> None:
+        """The power was cut, by the mechanism or in the middle of a record; it comes back."""
+        self.cut_us = self.machine.agenda.now_us
+        self.machine.power_off()
+        self.chip.power.restore()
+        self.device.memory = self._memory()
+        self.device.reboot()
+
+    def _enter(self, phase: str) -> None:
+        if self.struck and self.at == self.row.phase and self.happened_us() is None:
+            raise NotOccurred
+        self.at = phase
+        if phase == self.row.phase and not self.struck:
+            self._strike()
+
+    def _cycle(self) -> None:
+        self._enter(IDLE)
+        self.device.run_for(IDLE_US)
+        self._enter(OPENING)
+        self._open_round()
+        for stack in range(1, HANDS + 1):
+            self._enter(STACK_PHASES.get(stack, BETWEEN))
+            self._begin_stack(stack)
+            self._shoe_comes()
+        self._enter(STUB)
+        self._end_round()
+        self._enter(TRANSFER)
+        self._transfer()
+        self._together()
+        self._enter(NEXT_TRANSFER)
+        self._transfer()
+        self._enter(NEXT_SHUFFLE)
+        self._feed(self._deck_in_hand())
+        self.wait(lambda: self.shuffler_state in STANDS)
+        self._enter(NEXT_ROUND)
+        self._open_round()
+        for stack in range(1, HANDS + 1):
+            self._begin_stack(stack)
+            self._shoe_comes()
+        self._end_round()
+        self._take()
+
+    def _together(self) -> None:
+        """Round 2, while the deck of round 1 is shuffled and stored."""
+        half = self.device.core.shuffler
+        deck_id = self._deck_in_hand()
+        self._enter(OPENING)
+        self._open_round()
+        self._enter(LOAD)
+        self._begin_stack(1)
+        self._load(deck_id)
+        self._shoe_comes()
+        self._enter(FIRST_CARD)
+        self._command("shuffle", deck_id)
+        self._stack_while(2, lambda: half.inserted >= 1)
+        self._come_to(lambda: half.entered >= 26)
+        self._enter(MIDDLE_CARD)
+        self._stack_while(3, lambda: half.inserted >= 27)
+        self._come_to(lambda: half.entered >= 51)
+        self._enter(LAST_CARD)
+        self._stack_while(4, lambda: half.state != shuffler.FEEDING)
+        self._come_to(lambda: half.state == shuffler.STORING)
+        self._enter(SHELF)
+        self._stack_while(5, lambda: half.state == shuffler.STORED)
+        self._enter(ROUND_END)
+        for stack in (6, 7):
+            self._begin_stack(stack)
+            self._shoe_comes()
+        self._end_round()
+
+    def _come_to(self, done: Callable[[], bool]) -> None:
+        """Wait until the shuffler half has come so far, or stands."""
+        self.wait(lambda: done() or self.shuffler_state in STANDS)
+
+    def _stack_while(self, stack: int, done: Callable[[], bool]) -> None:
+        """Deal a stack, and wait until the shuffler half has come so far, or stands."""
+        self._begin_stack(stack)
+        self._come_to(done)
+        self._shoe_comes()
+
+    def _feed(self, deck_id: int) -> None:
+        self._load(deck_id)
+        if not self._command("shuffle", deck_id):
+            self._give_up()
+
+    def _load(self, deck_id: int) -> None:
+        cards, self.decks[deck_id] = self.decks[deck_id], []
+        self.machine.load(cards)
+        self.device.run_for(HAND_OVER_US)
+
+    def _deck_in_hand(self) -> int:
+        """The deck that is to be fed: the one of the round before."""
+        deck_id = self.device.view().last_played
+        self._need(deck_id in self.decks and bool(self.decks[deck_id]))
+        return deck_id
+
+    def _open_round(self) -> None:
+        self._need(self.shoe_state == shoe.READY)
+        view = self.device.view()
+        round_id = view.last_round + 1
+        cards = self.machine.truth()["shoe"]
+        if not self._command("open_round", round_id, view.shoe_deck, HANDS):
+            self._give_up()
+        self.rounds.append(RoundSeen(round_id, cards, self.machine.agenda.now_us))
+        self._command("close_bets", round_id)
+
+    def _begin_stack(self, stack: int) -> None:
+        if self.shoe_state == shoe.ROUND_OPEN:
+            self._command("dispense_stack", self.rounds[-1].round_id, stack)
+
+    def _shoe_comes(self) -> None:
+        """Wait for the stack and take it. A shoe that stopped ends the cycle when the shuffler stands."""
+        self.wait(lambda: self.shoe_state not in (shoe.DISPENSING, shoe.LOADING))
+        if self.shoe_state == shoe.STACK_WAITING:
+            self.rounds[-1].stacks.append(self._take())
+        if self.shoe_state == shoe.STACK_WAITING:
+            self.gave_up_waiting = True
+            self._give_up()
+        if self.shoe_state != shoe.ROUND_OPEN:
+            self._give_up()
+
+    def _give_up(self) -> NoReturn:
+        """The cycle cannot go on; the shuffler may finish what it does."""
+        self.wait(lambda: self.shuffler_state in STANDS)
+        raise NoMore
+
+    def _end_round(self) -> None:
+        if not self._command("end_round", self.rounds[-1].round_id):
+            self._give_up()
+        self.wait(lambda: self.shoe_state != shoe.EJECTING)
+        if self.shoe_state != shoe.STUB_WAITING:
+            self._give_up()
+
+    def _transfer(self) -> None:
+        """Take the stub; the pusher brings the other deck."""
+        self._take()
+        self.collect()
+        if self.shoe_state == shoe.STUB_WAITING:
+            self.gave_up_waiting = True
+            self._give_up()
+        self.wait(lambda: self.shoe_state != shoe.LOADING)
+        self._need(self.shoe_state == shoe.READY)
+
+    def _need(self, so: bool) -> None:
+        if not so:
+            self._give_up()
+
+    def _command(self, name: str, *values: int) -> bool:
+        try:
+            self.device.command(name, *values)
+        except Refusal as refusal:
+            why = refusal.error
+            if why == "not_allowed":
+                why = enum_name("Forbidden", int(refusal.values[0]))
+            self.refused.append((self.machine.agenda.now_us, self.at, f"{name} refused: {why}"))
+            return False
+        self.motions += name in ("dispense_stack", "end_round")
+        return True
+
+    # -- back again -----------------------------------------------------------------------------
+
+    def bring_back(self) -> bool:
+        """Service, floor and dealer put everything right; whether a correct round can be dealt then."""
+        self.at = "back again"
+        if self.gave_up_waiting and self.shoe_state == shoe.STACK_WAITING:
+            reason = enum_number("VoidReason", "floor_order")
+            self.device.command("void_round", self.rounds[-1].round_id, reason, role="floor")
+        self.is_back = True
+        self.machine.repair()
+        self.device.run_until(lambda: True)
+        if self.device.clock_wrong_by_s:
+            self._replace_aged_decks()
+        self.device.clock_known = True
+        for _ in range(BACK_AGAIN):
+            try:
+                self.recover()
+            except CannotGoOn:
+                return False
+            except Refusal:
+                continue  # one thing after another: a half is cleared when it is asked again
+            deck = self.machine.truth()["shoe"]
+            if self.deal_round():
+                seen = RoundSeen(self.round_id, deck)
+                seen.stacks, seen.stub = self.hands_dealt, list(self.machine.exit_tray)
+                claimed = ("round_ended", (self.round_id, CORRECT, len(seen.stub), 52))
+                return self.device.reports[-1] == claimed and seen.counts_right() and seen.from_the_top()
+        return False
+
+    def _replace_aged_decks(self) -> None:
+        """The clock is set right. A deck that was seen too old stays so, and leaves the table."""
+        self.device.clock_wrong_by_s = 0
+        self.device.run_until_still()
+        self._mend()
+        self.machine.take_tray()
+        self.device.run_until_still()
+        self.device.command("empty_machine", role="floor")
+        self.wait(self._emptied)
+        self.collect()
+        for deck in self.device.view().decks:
+            self.device.command("remove_deck", deck.deck_id, HOURS, role="floor")
+
+    def held(self) -> list[Card]:
+        """Every card there is, each once."""
+        held = [card for cards in self.machine.truth().values() for card in cards]
+        held += [card for cards in self.decks.values() for card in cards]
+        assert len({id(card) for card in held}) == len(held)
+        return held
