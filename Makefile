@@ -38,6 +38,7 @@ bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
 fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must be uniform, every planted bias must be found
 	$(FAIRNESS) --shuffles $(SHUFFLES) --report build/fairness/52
 	$(FAIRNESS) --shuffles 2000 --cards 416 --report build/fairness/416
+	$(FAIRNESS).secrecy --decks 5000
 	@for plant in $(PLANTS); do \
 		$(FAIRNESS) --shuffles 50000 --plant $$plant --until-flagged; test $$? -eq 1 || exit 1; done
 

@@ -11,12 +11,14 @@ from tests.machine.tables import BLUE, RED, Table, fault
 
 import sabot_firmware
 from sabot_firmware import shoe, shuffler
+from sabot_firmware.boards import joined as board
 from sabot_firmware.hardware import SHUFFLER_DOOR
 from sabot_firmware.rng import noise as health
 from sabot_firmware.rng.chance import Chance
 from sabot_protocol.codec import CODEC
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.in_process import InProcess
+from sabot_simulators.in_process import InProcess, LockStep
+from sabot_simulators.joined import Joined
 from sabot_simulators.mechanism.faults import Fault
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.wired import Wired
@@ -119,6 +121,26 @@ def test_the_same_seed_shuffles_alike_and_another_one_differently() -> None:
         table.device.run_until(lambda table=table: table.shoe_state == shoe.READY)  # type: ignore[misc]
         orders.append([card.number for card in table.machine.shoe])
     assert orders[0] == orders[1] != orders[2]
+
+
+def test_on_micropython_the_same_noise_gives_the_same_order(micropython: str) -> None:
+    orders = []
+    for joined in (False, True):
+        machine = Machine(Random(1))
+        if joined:
+            device: LockStep = Joined(machine, None, heap="448k")  # source is compiled into it
+        else:
+            device = here = InProcess(machine, None)
+            here.core.pledges.device = board.SERIAL
+        dealer = Dealer(device)
+        device.run_until_still()
+        dealer.feed(dealer.new_deck(RED))
+        device.run_until(lambda device=device: device.shoe_state == shoe.READY)  # type: ignore[misc]
+        orders.append([card.number for card in machine.shoe])
+        if isinstance(device, Joined):
+            device.close()
+    assert orders[0] == orders[1]
+    assert sorted(orders[0]) == list(range(52))
 
 
 @pytest.mark.parametrize("own", [True, False])
