@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NONCE_SIZE = 32
 NO_NONCE = bytes(NONCE_SIZE)  # of a host that adds nothing
-SLOTS_AT_ONCE = 64
+SLOTS_AT_ONCE = 32
 RAW_NOISE = enum_number("RngSource", "noise")
 RNG_FAILED = enum_number("Fault", "rng_failed")
 

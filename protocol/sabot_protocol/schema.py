@@ -486,11 +486,11 @@ MESSAGES = (
     (0xC6, "shuffle_slots_are", "answer", "", "", (
         ("shuffle_id", "u32", 1, 0xFFFFFFFF),
         ("first", "u16", 0, 417),
-        ("slots", "array", "u16", 0, 64, 0, 0xFFFF),
+        ("slots", "array", "u16", 0, 32, 0, 0xFFFF),
     )),
     (0xC7, "rng_samples", "query", "rng_samples_are", "lab", (
         ("source", "enum", "RngSource"),
-        ("count", "u8", 1, 192),
+        ("count", "u8", 1, 128),
     )),
     (0xC8, "shuffle_committed", "event", "", "", (
         ("deck_id", "u32", 1, 0xFFFFFFFF),
@@ -508,7 +508,7 @@ MESSAGES = (
     )),
     (0xCB, "rng_samples_are", "answer", "", "", (
         ("source", "enum", "RngSource"),
-        ("samples", "blob", 0, 192),
+        ("samples", "blob", 0, 128),
     )),
 )
 

@@ -721,11 +721,11 @@ message(0xc5, "shuffle_slots", "query", "Asks where the cards of a shuffle reall
 message(0xc6, "shuffle_slots_are", "answer", "Where cards went, each as the height of the packet under it proved it.", {
   { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle" },
   { "first", "u16", 0, 417, about = "the card the first slot is of" },
-  { "slots", "array", "u16", 0, 64, 0, 65535, about = "for each card how many lay above it when it went in; none behind the last" },
+  { "slots", "array", "u16", 0, 32, 0, 65535, about = "for each card how many lay above it when it went in; none behind the last" },
 })
 message(0xc7, "rng_samples", "query", "Asks for raw noise, or for bytes of the generator, for a laboratory's own tests.", {
   { "source", "enum", names = NAMES.RngSource, about = "where from" },
-  { "count", "u8", 1, 192, about = "how many bytes" },
+  { "count", "u8", 1, 128, about = "how many bytes" },
 })
 message(0xc8, "shuffle_committed", "event", "The device is bound to the seed of a shuffle.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck that is to be shuffled" },
@@ -743,7 +743,7 @@ message(0xca, "shuffle_revealable", "event", "A deck has been fed again: the shu
 })
 message(0xcb, "rng_samples_are", "answer", "Samples that were made for this answer and are used for nothing else.", {
   { "source", "enum", names = NAMES.RngSource, about = "where from" },
-  { "samples", "blob", 0, 192, about = "raw noise has one sample a bit, the first in the highest bit" },
+  { "samples", "blob", 0, 128, about = "raw noise has one sample a bit, the first in the highest bit" },
 })
 
 error_details(1, "unknown_message", "The device has no request with this id. Update the device, or the host, to the same version.", {

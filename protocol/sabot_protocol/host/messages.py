@@ -5810,8 +5810,8 @@ class RevealShuffle(Query[ShuffleRevealed]):
 
 _pack_shuffle_slots_are = Struct("<IHB").pack
 _unpack_shuffle_slots_are = Struct("<IHB").unpack_from
-_pack_shuffle_slots_are_slots = [Struct("<%dH" % size).pack for size in range(65)]
-_unpack_shuffle_slots_are_slots = [Struct("<%dH" % size).unpack_from for size in range(65)]
+_pack_shuffle_slots_are_slots = [Struct("<%dH" % size).pack for size in range(33)]
+_unpack_shuffle_slots_are_slots = [Struct("<%dH" % size).unpack_from for size in range(33)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -5827,7 +5827,7 @@ class ShuffleSlotsAre(Answer):
     first: int
     """The card the first slot is of (0..417)."""
     slots: tuple[int, ...]
-    """For each card how many lay above it when it went in; none behind the last (0..64 numbers)."""
+    """For each card how many lay above it when it went in; none behind the last (0..32 numbers)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
@@ -5841,7 +5841,7 @@ class ShuffleSlotsAre(Answer):
                 and type(first) is int
                 and first <= 417
                 and type(slots) is tuple
-                and len(slots) <= 64
+                and len(slots) <= 32
                 and set(map(type, slots)) <= _ONLY_INT
             ):
                 return (
@@ -5861,7 +5861,7 @@ class ShuffleSlotsAre(Answer):
             slots = _unpack_shuffle_slots_are_slots[size_of_slots](data, 7)
         except (StructError, IndexError):
             raise cls._refused(data) from None
-        if end_of_slots != len(data) or shuffle_id < 1 or first > 417 or size_of_slots > 64:
+        if end_of_slots != len(data) or shuffle_id < 1 or first > 417 or size_of_slots > 32:
             raise cls._refused(data)
         self = _new(cls)
         _set_shuffle_slots_are_0(self, shuffle_id)
@@ -5936,14 +5936,14 @@ class RngSamplesAre(Answer):
     source: RngSource
     """Where from."""
     samples: bytes
-    """Raw noise has one sample a bit, the first in the highest bit (0..192 bytes)."""
+    """Raw noise has one sample a bit, the first in the highest bit (0..128 bytes)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         source = self.source
         samples = self.samples
         try:
-            if type(source) is RngSource and type(samples) is bytes and len(samples) <= 192:
+            if type(source) is RngSource and type(samples) is bytes and len(samples) <= 128:
                 return _pack_rng_samples_are(source, len(samples)) + samples
         except StructError:
             pass
@@ -5959,7 +5959,7 @@ class RngSamplesAre(Answer):
             source_member = _RNGSOURCE[source]
         except (StructError, KeyError):
             raise cls._refused(data) from None
-        if end_of_samples != len(data) or size_of_samples > 192:
+        if end_of_samples != len(data) or size_of_samples > 128:
             raise cls._refused(data)
         self = _new(cls)
         _set_rng_samples_are_0(self, source_member)
@@ -5987,14 +5987,14 @@ class RngSamples(Query[RngSamplesAre]):
     source: RngSource
     """Where from."""
     count: int
-    """How many bytes (1..192)."""
+    """How many bytes (1..128)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         source = self.source
         count = self.count
         try:
-            if type(source) is RngSource and type(count) is int and 1 <= count <= 192:
+            if type(source) is RngSource and type(count) is int and 1 <= count <= 128:
                 return _pack_rng_samples(source, count)
         except StructError:
             pass
@@ -6008,7 +6008,7 @@ class RngSamples(Query[RngSamplesAre]):
             source_member = _RNGSOURCE[source]
         except (StructError, KeyError):
             raise cls._refused(data) from None
-        if not 1 <= count <= 192:
+        if not 1 <= count <= 128:
             raise cls._refused(data)
         self = _new(cls)
         _set_rng_samples_0(self, source_member)
