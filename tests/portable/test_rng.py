@@ -214,6 +214,12 @@ def test_no_seed_without_noise_and_every_seed_has_its_own():
     assert source.asked - asked == 2 * 128  # 1,024 samples for each
     assert first != second
     assert len(first) == 32
+    asked = source.asked
+    chance.random(16)
+    assert source.asked == asked
+    chance._drbg._requests = drbg_module.RESEED_INTERVAL + 1
+    chance.random(16)
+    assert source.asked - asked == 128
     source.stuck = True
     refuses(chance.fresh_seed)
     source.stuck = False

@@ -38,12 +38,15 @@ class Chance:
 
     def fresh_seed(self) -> bytearray:
         """A new seed: the generator is reseeded with 256 bits of noise before, whatever its state was."""
+        self._reseed()
+        return self._drbg.generate(SEED_SIZE)
+
+    def _reseed(self) -> None:
         if not self._ready:
             raise RngFailed("the generator has not passed its power-up tests")
         self._ready = False  # should the noise fail
         self._drbg.reseed(self._noise.entropy(STRENGTH_BITS))
         self._ready = True
-        return self._drbg.generate(SEED_SIZE)
 
     def slots(self, cards: int, seed: bytes | bytearray, nonce: bytes, about: bytes) -> Slots:
         """The slots of a shuffle of so many cards."""
@@ -52,7 +55,7 @@ class Chance:
         return slots
 
     def random(self, count: int) -> bytes:
-        """Bytes for the wire's nonces."""
-        if not self._ready:
-            raise RngFailed("the generator has not passed its power-up tests")
+        """Bytes for the wire's nonces, and for whoever tests the generator."""
+        if not self._ready or self._drbg.is_due():
+            self._reseed()
         return bytes(self._drbg.generate(count))

@@ -49,7 +49,7 @@ class HmacDrbg:
         """So many bytes; RngFailed if there is no seed, or it has served too long."""
         if not self._requests:
             raise RngFailed("the generator was never seeded")
-        if self._requests > RESEED_INTERVAL or not 0 <= count <= MAX_REQUEST:
+        if self.is_due() or not 0 <= count <= MAX_REQUEST:
             raise RngFailed("the generator must be reseeded first, or is asked for too much")
         if additional:
             self._update((additional,))
@@ -64,6 +64,10 @@ class HmacDrbg:
         self._update((additional,) if additional else ())
         self._requests += 1
         return out
+
+    def is_due(self) -> bool:
+        """Whether it must be reseeded before it gives more."""
+        return self._requests > RESEED_INTERVAL
 
     def wipe(self) -> None:
         """Overwrite everything that could tell what was put out."""
