@@ -11,7 +11,6 @@ from tests.machine.tables import BLUE, RED, Table, fault
 
 import sabot_firmware
 from sabot_firmware import shoe, shuffler
-from sabot_firmware.boards import joined as board
 from sabot_firmware.hardware import SHUFFLER_DOOR
 from sabot_firmware.rng import noise as health
 from sabot_firmware.rng.chance import Chance
@@ -127,11 +126,11 @@ def test_on_micropython_the_same_noise_gives_the_same_order(micropython: str) ->
     orders = []
     for joined in (False, True):
         machine = Machine(Random(1))
+        device: LockStep
         if joined:
-            device: LockStep = Joined(machine, None, heap="448k")  # source is compiled into it
+            device = Joined(machine, None, heap="448k")  # source is compiled into it
         else:
-            device = here = InProcess(machine, None)
-            here.core.pledges.device = board.SERIAL
+            device = InProcess(machine, None)
         dealer = Dealer(device)
         device.run_until_still()
         dealer.feed(dealer.new_deck(RED))

@@ -354,8 +354,8 @@ class Board:
         own = options & OWN_CHANCE
         memory = CriticalMemory(JoinedFram(self._pipe), RECORDS)
         self._core = Core(self._hardware, memory, self._chance(own), self._report, self._utc_s)
-        self._core.pledges.device = SERIAL
         if options & CABLE:
+            self._core.pledges.device = SERIAL
             from sabot_protocol.device_end import DeviceEnd, Identity
             from sabot_protocol.device_port import DevicePort
 
