@@ -126,11 +126,8 @@ def test_on_micropython_the_same_noise_gives_the_same_order(micropython: str) ->
     orders = []
     for joined in (False, True):
         machine = Machine(Random(1))
-        device: LockStep
-        if joined:
-            device = Joined(machine, None, heap="448k")  # source is compiled into it
-        else:
-            device = InProcess(machine, None)
+        # the source is compiled into the heap
+        device: LockStep = Joined(machine, None, heap="448k") if joined else InProcess(machine, None)
         dealer = Dealer(device)
         device.run_until_still()
         dealer.feed(dealer.new_deck(RED))
