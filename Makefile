@@ -6,9 +6,12 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 SECONDS ?= 60
 FRAMES ?= 10000000
 TABLES ?= 2000
+SHUFFLES ?= 70000
+PLANTS := ten-shelves grip-off-by-one modulo-bias retry-redraws lcg32 stuck-slot no-reseed
+FAIRNESS := $(BIN)/python -m sabot_simulators.fairness
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo test lint generate bench soak fuzz fuzz-campaign clean
+.PHONY: help play demo test lint generate bench fairness soak fuzz fuzz-campaign clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +39,13 @@ generate: $(VENV)/.test ## write the files that come out of the schema, the rule
 bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
 	$(BIN)/python -m tests.bench
 
+fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must be uniform, every planted bias must be found
+	$(FAIRNESS) --shuffles $(SHUFFLES) --report build/fairness/52
+	$(FAIRNESS) --shuffles 2000 --cards 416 --report build/fairness/416
+	$(FAIRNESS).secrecy --decks 5000
+	@for plant in $(PLANTS); do \
+		$(FAIRNESS) --shuffles 50000 --plant $$plant --until-flagged; test $$? -eq 1 || exit 1; done
+
 soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever claimed that was not so?
 	$(BIN)/python -m sabot_simulators.soak --tables $(TABLES)
 
@@ -55,7 +65,8 @@ $(BIN)/python:
 $(VENV)/.play: EXTRAS := micropython
 $(VENV)/.test: EXTRAS := test
 $(VENV)/.bench: EXTRAS := bench,micropython
+$(VENV)/.fairness: EXTRAS := fairness
 $(VENV)/.fuzz: EXTRAS := test,fuzz
-$(VENV)/.play $(VENV)/.test $(VENV)/.bench $(VENV)/.fuzz: pyproject.toml | $(BIN)/python
+$(VENV)/.play $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
 	@touch $@

@@ -24,6 +24,7 @@ from sabot_firmware.hardware import (
 from sabot_firmware.jam import SERVICE_FAULTS, Jam, steps_for
 from sabot_firmware.kept import AT_REST, NOTHING_INSIDE, WORKING, Kept
 from sabot_firmware.panel import Panel
+from sabot_firmware.pledges import Pledges
 from sabot_firmware.rack import Rack
 from sabot_firmware.service import Service
 from sabot_firmware.shoe import ANY_BACK, Shoe
@@ -39,10 +40,12 @@ from sabot_protocol.modes import check_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable
 
     from sabot_firmware.event_log import EventLog
     from sabot_firmware.half import Half
+    from sabot_firmware.rng.chance import Chance
     from sabot_protocol.codec import Values
 
 ROUND_OPEN_FLAG = 0x0004
@@ -64,7 +67,7 @@ class Core(Executor):
         self,
         hardware: Hardware,
         memory: Memory,
-        draw: "Callable[[int], int]",
+        chance: "Chance",
         report: "Callable[..., object]",
         utc_s: "Callable[[], int | None]",
         log: "EventLog | None" = None,
@@ -76,7 +79,8 @@ class Core(Executor):
         self.now_us = 0
         self.kept = Kept(memory)
         self.wear = Wear(memory)
-        self.shuffler = Shuffler(hardware, draw)
+        self.pledges = Pledges(self, chance)
+        self.shuffler = Shuffler(hardware, self.pledges.draw)
         self.shoe = Shoe(hardware)
         self.rack = Rack(self)
         self.dealing = Dealing(self)
@@ -99,7 +103,12 @@ class Core(Executor):
             "log": self._read_log,
             "wear": self._read_wear,
             "locate": self._locate,
-            "shuffle": self._shuffle,
+            "shuffle": self.pledges.begin,
+            "commit_shuffle": self.pledges.commit,
+            "shuffle_with": self.pledges.begin_with,
+            "reveal_shuffle": self.pledges.reveal,
+            "shuffle_slots": self.pledges.slots,
+            "rng_samples": self.pledges.samples,
             "clear_fault": self._clear_fault,
             "open_round": dealing.open_round,
             "simulate_round": dealing.simulate_round,
@@ -151,6 +160,14 @@ class Core(Executor):
         for half in (self.shuffler, self.shoe):
             half.latched = self.kept.out_of_order
             half.start(self.now_us)
+        if not self.pledges.start() and not self.kept.out_of_order:
+            self.rng_failed()
+
+    def rng_failed(self) -> None:
+        """There is no randomness to be had: nothing more is shuffled; the round in play may be dealt out."""
+        if self.shuffler.state not in (shuffler.JAMMED, shuffler.OUT_OF_ORDER):
+            self.shuffler.stop("controller", "rng_failed", 0)
+        self._follow()
 
     def configure(self) -> None:
         """Fit the shuffler half to the game's capacity and to the calibrations."""
@@ -259,11 +276,6 @@ class Core(Executor):
 
     def _proceed(self) -> bool:
         """Whatever can be begun now without anybody asking; whether anything was."""
-        if self.shuffler.retried:
-            place, self.shuffler.retried = self.shuffler.retried, ""
-            self.wear.add("retries")
-            fault = "misfeed" if place == "feed" else "card_stuck"
-            self.report("retried", enum_number("Fault", fault), enum_number("Place", place))
         state = self.shoe.state
         if state == shoe.STUB_WAITING and not self.hardware.level(EXIT_TRAY):
             self.shoe.taken_out()
@@ -338,22 +350,33 @@ class Core(Executor):
     def _shuffler_changed(self, before: int, state: int) -> None:
         half = self.shuffler
         deck_id = half.feeding_deck or half.stored_deck
+        if half.retried:  # only now: when it was would tell how far the shuffle had come
+            self._say_retries(half.retried)
         self.report("shuffler_changed", state, deck_id)
         expected = self.kept.game.cards()
         if before == shuffler.FEEDING and state in (shuffler.HOLDING, shuffler.STORING):
             self._counted(half.feeding_deck, half.inserted, expected)
+            self.pledges.finished()
         elif state == shuffler.JAMMED and half.jam is not None:
             if half.jam.cause == "count_wrong":  # MD3 5.B: that deck leaves the table
                 count = half.counted()
                 if count is not None:  # what the counts do not agree on is no number
                     self._counted(half.feeding_deck, count, expected)
                 self.rack.wrong_count(half.feeding_deck)
+            self.pledges.failed()
             self._report_jam(half.jam, "shuffler")
         self._tested(half, before, "shuffler")
 
+    def _say_retries(self, places: "list[str]") -> None:
+        for place in places:
+            self.wear.add("retries")
+            fault = "misfeed" if place == "feed" else "card_stuck"
+            self.report("retried", enum_number("Fault", fault), enum_number("Place", place))
+        places.clear()
+
     def _counted(self, deck_id: int, count: int, expected: int) -> None:
         self.panel.counted(count, expected)
-        self.report("deck_counted", deck_id, self.kept.shuffle_id, count, expected)
+        self.report("deck_counted", deck_id, self.pledges.shuffle_id(), count, expected)
         self.wear.add("cards_fed", count)
         self.wear.put("feed_permille", self.shuffler.feed_permille)
         self._save_wear()
@@ -448,6 +471,8 @@ class Core(Executor):
                 raise forbidden("not_cleared")
             if half.jam.cause == "over_temperature" and self.hardware.level(HOT):
                 raise forbidden("too_hot")
+            if half.jam.cause == "rng_failed" and not self.pledges.start():
+                raise forbidden("not_cleared")
             if half is self.shoe:
                 self.shoe.forget()
             else:
@@ -495,27 +520,30 @@ class Core(Executor):
         self._show()
         return ()
 
-    def _shuffle(self, deck_id: int) -> "Values":
-        half, kept = self.shuffler, self.kept
-        why = kept.decks.refuse_using(deck_id, self.utc_s())
+    def refuse_shuffling(self, deck_id: int) -> None:
+        """Refusal if this deck may not be shuffled now."""
+        why = self.kept.decks.refuse_using(deck_id, self.utc_s())
         if why is not None:
             raise forbidden(why)
-        if deck_id in (self.shoe.deck, half.stored_deck):
+        if deck_id in (self.shoe.deck, self.shuffler.stored_deck):
             raise forbidden("in_use")
         if not self.hardware.level(TRAY):
             raise forbidden("tray_empty")
         self.refuse_if_unfit()
+
+    def begin_shuffle(self, deck_id: int, placed: "array[int]") -> None:
+        """Feed a deck that may be shuffled; ``placed`` gets where each card went."""
+        half, kept = self.shuffler, self.kept
         deck = kept.decks.find(deck_id)
         assert deck is not None
         before = kept.pack()
-        kept.shuffle_id += 1
         kept.shuffler_inside = WORKING
         if kept.delivered == deck_id:
             kept.delivered = 0
         kept.save_or_undo(before)
         self.wear.add("shuffles")
+        half.placed = placed
         half.shuffle(deck_id, deck.back, kept.game.cards(), self.now_us)
-        return (kept.shuffle_id,)
 
 def _sooner(first: int | None, second: int | None) -> int | None:
     if first is None or (second is not None and second < first):

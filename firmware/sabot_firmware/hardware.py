@@ -111,6 +111,10 @@ class Hardware:
         """A sensor's level at this moment."""
         raise NotImplementedError
 
+    def noise(self, count: int) -> bytes:
+        """So many bytes of the board's raw noise, one sample a bit, with nothing done to them."""
+        raise NotImplementedError
+
     def show(self, first: str, second: str) -> None:
         """Put two lines of at most 20 characters on the display."""
 

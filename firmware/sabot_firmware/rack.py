@@ -46,6 +46,7 @@ class Rack:
         self._kept.decks.remove(deck_id)
         self._kept.save_or_undo(before)
         self._core.report("deck_removed", deck_id, reason)
+        self._core.pledges.deck_removed(deck_id)
         return ()
 
     def wrong_count(self, deck_id: int) -> None:

@@ -6,13 +6,20 @@ from sabot_firmware.hardware import (
     BACK,
     CHAMBER,
     DEAL,
+    ELEVATOR,
+    ELEVATOR_HOME,
+    ENTRY,
     EXIT_TRAY,
     FEED,
     FORWARD,
+    GRIPPER,
+    HEIGHT,
     INSERT,
+    INSERTION,
     SENSORS,
     STOP,
     STORE,
+    TRAY,
 )
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
@@ -30,6 +37,11 @@ _ROLLERS = {
 _ELEVATOR = enum_number("Part", "elevator")
 _GRIPPER = enum_number("Part", "gripper")
 _SHELF = enum_number("Part", "shelf")
+SECRET_SENSORS = (
+    1 << ENTRY | 1 << INSERTION | 1 << TRAY | 1 << CHAMBER
+    | 1 << ELEVATOR | 1 << ELEVATOR_HOME | 1 << GRIPPER | 1 << HEIGHT
+)  # fmt: skip
+SECRET_STATES = (shuffler.FEEDING, shuffler.HOLDING, shuffler.STORING)
 _AXIS = 3  # in the place of a roller: a jog moves an axis, which stops by itself
 _AXIS_US = 1000000  # longer than any of them takes
 _LIMITS = ((-500, 500), (270, 330))  # of blade_um and card_um
@@ -183,11 +195,13 @@ class Service:
         return what, value, set_s
 
     def sensors(self) -> "Values":
-        """What the sensors say at this moment."""
+        """What the sensors say at this moment; nothing of the shuffler's at its work."""
         hardware = self._core.hardware
         levels = 0
         for sensor in range(SENSORS):
             levels |= hardware.level(sensor) << sensor
+        if self._core.shuffler.state in SECRET_STATES:  # platform, gripper and height tell the slots
+            return levels & ~SECRET_SENSORS, 0, [0, 0, hardware.travelled_um(DEAL)]
         return levels, hardware.height_um(), [hardware.travelled_um(each) for each in (FEED, INSERT, DEAL)]
 
     # -- emptying -------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ from sabot_protocol.modes import SHUFFLER_STEPS, steps_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable
 
     from sabot_firmware.motion import Steps
@@ -83,6 +84,17 @@ HELP_WINDOW_US = (MAX_RETRIES + 2) * (LENGTH_WINDOW_US + NUDGE_US)
 SEATED_US = roller_window_us(figures.INSERT_TRAVEL_UM - figures.CARD_LENGTH_UM)
 STAGE_US = figures.INSERTION_UM - figures.ENTRY_UM  # one micrometre a microsecond
 
+# How long a shuffle takes is told only in these terms: the mean of the slowest machine and six times what the
+# slots make it stray by, and then, if it had to help itself for longer, in steps.
+SPARE_PERCENT = 107
+STEP_US = 2000000
+CARD_US = (  # the way to the slot apart
+    2 * figures.GRIP_US
+    + figures.INSERT_TRAVEL_UM * 100 // (100 - figures.ROLLER_TOLERANCE_PERCENT)
+    + figures.travel_us(figures.OPENING_UM)
+    + 2 * figures.HEIGHT_US
+)
+
 # What the sensors must say before this half is believed to be empty
 CLEAR_LEVELS = (
     (SHUFFLER_DOOR, 1, "shuffler_door"),
@@ -91,6 +103,14 @@ CLEAR_LEVELS = (
     (CHAMBER, 0, "chamber"),
     (STORE, 0, "store"),
 )
+
+
+def even_time_us(cards: int) -> int:
+    """How long a shuffle of so many cards takes to the eyes of others, whatever its slots are."""
+    mean_us = 0
+    for card in range(cards):  # a slot is a third of the stack away from the one before, in the mean
+        mean_us += CARD_US + figures.travel_us(card * figures.CARD_THICKNESS_UM // 3)
+    return mean_us * SPARE_PERCENT // 100
 
 
 class Shuffler(Half):
@@ -115,9 +135,10 @@ class Shuffler(Half):
         self.feeding_deck = 0  # the deck on its way from tray to shelf
         self.stored_deck = 0  # the deck on the shelf
         self.stored = 0  # its cards, as proved when it was shuffled
-        self.retried = ""  # where the half last helped itself, for the core to report
+        self.retried: list[str] = []  # where the half helped itself, for the core to report afterwards
         self.feed_permille = 1000  # how long cards lately took from entry to insertion
         self.retries = 0  # times the half helped itself in this shuffle
+        self.placed: array[int] | None = None  # gets how many cards lie on each, as the heights prove it
         self._reset()
 
     def _reset(self) -> None:
@@ -125,6 +146,7 @@ class Shuffler(Half):
         self.inserted = 0  # counted by the insertion sensor
         self.raised = 0  # counted by the growing height
         self._expected = 0
+        self._began_us = 0
         self._height_um = 0
         self._back = NOTHING
         self._staged = False  # a card waits at the insertion roller
@@ -146,6 +168,7 @@ class Shuffler(Half):
         self.feeding_deck = deck_id
         self._back = back
         self._expected = expected
+        self._began_us = now_us
         self.jam = None
         self.enter(FEEDING)
         for sensor, place in ((ENTRY, "entry"), (INSERTION, "insertion"), (CHAMBER, "chamber")):
@@ -319,6 +342,9 @@ class Shuffler(Half):
             late = yield wait.edge(HEIGHT, 1, figures.HEIGHT_US + MARGIN_US)
             if late or abs(hardware.height_um() - below_um) > HEIGHT_TOLERANCE_UM:
                 return self.stop("chamber", "grip_mismatch", self.inserted)
+            if self.placed is not None and self.inserted:
+                seen = (2 * hardware.height_um() * self.inserted + self._height_um) // (2 * self._height_um)
+                self.placed[self.inserted] = self.inserted - seen
             helped = late = False
             if hardware.level(INSERTION):
                 late = yield wait.edge(INSERTION, 0, IN_WINDOW_US)
@@ -365,6 +391,9 @@ class Shuffler(Half):
             return self.stop("chamber", "sensor_disagrees", self.inserted)
         if self.counted() != self._expected:
             return self.stop("chamber", "count_wrong", self.inserted)  # MD3 5.B: that deck leaves
+        # How long it took depends on the slots; nobody is to see that.
+        left_us = even_time_us(self.inserted) - ticks.diff(self._scheduler.now_us, self._began_us)
+        yield wait.time(left_us if left_us > 0 else left_us % STEP_US)
         while hardware.level(STORE) or not hardware.level(PUSHER_HOME):
             if hardware.level(PUSHER_HOME) and not self.stored_deck:
                 return self.stop("store", "sensor_disagrees", self.inserted)
@@ -400,7 +429,7 @@ class Shuffler(Half):
 
     def _help_itself(self, place: str) -> None:
         self.retries += 1
-        self.retried = place
+        self.retried.append(place)
 
     def _note_drift(self, took_us: int) -> None:
         """A slow average: a roller that wears turns slower or slips more."""

@@ -1,7 +1,8 @@
 """Where the cards of a deck are, as far as it is proved: the device's side of the ledger.
 
 Every card of a deck is in exactly one place: tray, path, chamber, store, shoe, exit tray or hands. What lies
-in the tray is unknown until the tray has been seen empty; after a jam nothing is known. The numbers are read
+in the tray is unknown until the tray has been seen empty; while a deck is shuffled it is not told how far
+that has come; after a jam nothing is known. The numbers are read
 off the counters of the two halves, which is why they cannot contradict them.
 """
 
@@ -30,9 +31,8 @@ def whereabouts(deck_id: int, feeding: Shuffler, dealing: Shoe, claimed: bool) -
     ``claimed`` says that what is in the shoe was laid in by hand.
     """
     if feeding.feeding_deck == deck_id:
-        if feeding.state == shuffler.FEEDING:
-            path = feeding.entered - feeding.inserted
-            return False, [UNKNOWN, path, feeding.inserted, 0, 0, 0, 0]
+        if feeding.state == shuffler.FEEDING:  # when a card goes in tells how far its slot was
+            return False, [UNKNOWN, UNKNOWN, UNKNOWN, 0, 0, 0, 0]
         if feeding.state in (shuffler.HOLDING, shuffler.STORING):
             return True, [0, 0, feeding.inserted, 0, 0, 0, 0]
     if feeding.stored_deck == deck_id:

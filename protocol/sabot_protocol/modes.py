@@ -118,6 +118,7 @@ _SHOE_AT_REST = ("empty", "jammed", "door_open", "unproved")
 COMMANDS = (
     ("set_game", ("idle",), ("empty",)),
     ("shuffle", ("idle", "stored"), ()),
+    ("shuffle_with", ("idle", "stored"), ()),
     ("open_round", (), ("ready",)),
     ("simulate_round", (), ("ready",)),
     ("close_bets", (), ("round_open",)),

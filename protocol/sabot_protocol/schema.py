@@ -85,6 +85,8 @@ ENUMS = (
         ("over_temperature", 17), ("supply_low", 18), ("memory_damaged", 19), ("rng_failed", 20),
         ("clock_unknown", 21), ("watchdog_reset", 22), ("power_lost", 23),
     )),
+    ("RngSource", (("noise", 1), ("generator", 2))),
+    ("DropReason", (("replaced", 1), ("stopped", 2), ("deck_removed", 3))),
     ("Forbidden", (
         ("two_decks_already", 1), ("same_back", 2), ("unknown_back", 3), ("deck_used_before", 4),
         ("no_such_deck", 5), ("not_its_turn", 6), ("other_deck_missing", 7), ("time_unknown", 8),
@@ -92,7 +94,7 @@ ENUMS = (
         ("another_deck", 13), ("not_cleared", 14), ("no_such_fault", 15), ("service_only", 16),
         ("stacks_missing", 17), ("last_hand_dealt", 18), ("other_method", 19), ("too_hot", 20),
         ("not_revealed", 21), ("not_delivered", 22), ("out_of_order", 23), ("too_many", 24),
-        ("already_burnt", 25),
+        ("already_burnt", 25), ("no_such_shuffle", 30),
     )),
 )
 
@@ -456,6 +458,58 @@ MESSAGES = (
     (0xA4, "self_tested", "event", "", "", (("half", "enum", "Half"), ("passed", "u8", 0, 1))),
     (0xA5, "emptied", "event", "", "", (("cards", "u16", 0, 0xFFFF),)),
     (0xA6, "retried", "event", "", "", (("fault", "enum", "Fault"), ("place", "enum", "Place"))),
+    # Commit and reveal ------------------------------------------------------------------------
+    (0xC0, "commit_shuffle", "command", "commitment_is", "table", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
+    (0xC1, "commitment_is", "answer", "", "", (
+        ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+        ("commitment", "bytes", 32),
+    )),
+    (0xC2, "shuffle_with", "command", "shuffle_begun", "table", (
+        ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+        ("nonce", "bytes", 32),
+    )),
+    (0xC3, "reveal_shuffle", "query", "shuffle_revealed", "table dealer floor service lab", (
+        ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+    )),
+    (0xC4, "shuffle_revealed", "answer", "", "", (
+        ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("cards", "u16", 1, 418),
+        ("commitment", "bytes", 32),
+        ("seed", "bytes", 32),
+        ("nonce", "bytes", 32),
+    )),
+    (0xC5, "shuffle_slots", "query", "shuffle_slots_are", "table dealer floor service lab", (
+        ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+        ("first", "u16", 0, 417),
+    )),
+    (0xC6, "shuffle_slots_are", "answer", "", "", (
+        ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+        ("first", "u16", 0, 417),
+        ("slots", "array", "u16", 0, 32, 0, 0xFFFF),
+    )),
+    (0xC7, "rng_samples", "query", "rng_samples_are", "lab", (
+        ("source", "enum", "RngSource"),
+        ("count", "u8", 1, 128),
+    )),
+    (0xC8, "shuffle_committed", "event", "", "", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+        ("commitment", "bytes", 32),
+    )),
+    (0xC9, "shuffle_dropped", "event", "", "", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+        ("reason", "enum", "DropReason"),
+    )),
+    (0xCA, "shuffle_revealable", "event", "", "", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+    )),
+    (0xCB, "rng_samples_are", "answer", "", "", (
+        ("source", "enum", "RngSource"),
+        ("samples", "blob", 0, 128),
+    )),
 )
 
 # Messages that came with a later minor than 0: (name, minor). A peer of an older minor is not

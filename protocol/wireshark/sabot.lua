@@ -61,7 +61,10 @@ NAMES.message = {
   [154] = "deck_removed", [155] = "bets_closed", [156] = "deck_delivered", [157] = "cards_drawn",
   [158] = "cards_taken", [159] = "cover_card_seen", [160] = "card_exposed", [161] = "last_hand",
   [162] = "shoe_ended", [163] = "out_of_order_changed", [164] = "self_tested", [165] = "emptied",
-  [166] = "retried",
+  [166] = "retried", [192] = "commit_shuffle", [193] = "commitment_is", [194] = "shuffle_with",
+  [195] = "reveal_shuffle", [196] = "shuffle_revealed", [197] = "shuffle_slots",
+  [198] = "shuffle_slots_are", [199] = "rng_samples", [200] = "shuffle_committed",
+  [201] = "shuffle_dropped", [202] = "shuffle_revealable", [203] = "rng_samples_are",
 }
 NAMES.error = {
   [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
@@ -146,6 +149,12 @@ NAMES.Fault = {
   [17] = "over_temperature", [18] = "supply_low", [19] = "memory_damaged", [20] = "rng_failed",
   [21] = "clock_unknown", [22] = "watchdog_reset", [23] = "power_lost",
 }
+NAMES.RngSource = {
+  [1] = "noise", [2] = "generator",
+}
+NAMES.DropReason = {
+  [1] = "replaced", [2] = "stopped", [3] = "deck_removed",
+}
 NAMES.Forbidden = {
   [1] = "two_decks_already", [2] = "same_back", [3] = "unknown_back", [4] = "deck_used_before",
   [5] = "no_such_deck", [6] = "not_its_turn", [7] = "other_deck_missing", [8] = "time_unknown",
@@ -153,7 +162,7 @@ NAMES.Forbidden = {
   [13] = "another_deck", [14] = "not_cleared", [15] = "no_such_fault", [16] = "service_only",
   [17] = "stacks_missing", [18] = "last_hand_dealt", [19] = "other_method", [20] = "too_hot",
   [21] = "not_revealed", [22] = "not_delivered", [23] = "out_of_order", [24] = "too_many",
-  [25] = "already_burnt",
+  [25] = "already_burnt", [30] = "no_such_shuffle",
 }
 
 -- Flags, lowest bit first
@@ -439,7 +448,7 @@ message(0x51, "remove_deck", "command", "Takes a deck out of play for good.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck to take out" },
   { "reason", "enum", names = NAMES.RemoveReason, about = "why" },
 })
-message(0x52, "shuffle", "command", "Shuffles the deck that lies in the tray.", {
+message(0x52, "shuffle", "command", "Shuffles the deck that lies in the tray, with nothing of the host's in its chance.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck that lies in the tray" },
 })
 message(0x53, "shuffle_begun", "answer", "The shuffle has begun; events tell how it goes.", {
@@ -682,6 +691,59 @@ message(0xa5, "emptied", "event", "Every card that was inside has come out.", {
 message(0xa6, "retried", "event", "The shuffler half has helped itself: a card was backed up and drawn again.", {
   { "fault", "enum", names = NAMES.Fault, about = "what had gone wrong" },
   { "place", "enum", names = NAMES.Place, about = "where" },
+})
+message(0xc0, "commit_shuffle", "command", "Asks the device to bind itself to the seed of a deck's next shuffle.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck that is to be shuffled" },
+})
+message(0xc1, "commitment_is", "answer", "What the device is bound to.", {
+  { "shuffle_id", "u32", 1, 4294967295, about = "number of the shuffle, rising with every commitment" },
+  { "commitment", "bytes", 32, about = "SHA-256 of device, deck, shuffle, cards and seed" },
+})
+message(0xc2, "shuffle_with", "command", "Begins the shuffle the device is bound to, with the host's nonce.", {
+  { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle the device is bound to" },
+  { "nonce", "bytes", 32, about = "random bytes of the host's, made after it had the commitment" },
+})
+message(0xc3, "reveal_shuffle", "query", "Asks for a shuffle's seed, once its deck has been fed again.", {
+  { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle" },
+})
+message(0xc4, "shuffle_revealed", "answer", "Seed and nonce of a shuffle: all its slots follow from them.", {
+  { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle" },
+  { "deck_id", "u32", 1, 4294967295, about = "the deck that was shuffled" },
+  { "cards", "u16", 1, 418, about = "how many cards it has" },
+  { "commitment", "bytes", 32, about = "what the device was bound to" },
+  { "seed", "bytes", 32, about = "the seed" },
+  { "nonce", "bytes", 32, about = "the host's nonce; zeros if it gave none" },
+})
+message(0xc5, "shuffle_slots", "query", "Asks where the cards of a shuffle really went, once its deck has been fed again.", {
+  { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle" },
+  { "first", "u16", 0, 417, about = "the card to begin with, from 0 in the order they were fed" },
+})
+message(0xc6, "shuffle_slots_are", "answer", "Where cards went, each as the height of the packet under it proved it.", {
+  { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle" },
+  { "first", "u16", 0, 417, about = "the card the first slot is of" },
+  { "slots", "array", "u16", 0, 32, 0, 65535, about = "for each card how many lay above it when it went in; none behind the last" },
+})
+message(0xc7, "rng_samples", "query", "Asks for raw noise, or for bytes of the generator, for a laboratory's own tests.", {
+  { "source", "enum", names = NAMES.RngSource, about = "where from" },
+  { "count", "u8", 1, 128, about = "how many bytes" },
+})
+message(0xc8, "shuffle_committed", "event", "The device is bound to the seed of a shuffle.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck that is to be shuffled" },
+  { "shuffle_id", "u32", 1, 4294967295, about = "number of the shuffle, rising with every commitment" },
+  { "commitment", "bytes", 32, about = "SHA-256 of device, deck, shuffle, cards and seed" },
+})
+message(0xc9, "shuffle_dropped", "event", "A shuffle the device was bound to will never be finished or revealed.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck" },
+  { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle" },
+  { "reason", "enum", names = NAMES.DropReason, about = "why" },
+})
+message(0xca, "shuffle_revealable", "event", "A deck has been fed again: the shuffle before may be revealed.", {
+  { "deck_id", "u32", 1, 4294967295, about = "the deck that was fed again" },
+  { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle before" },
+})
+message(0xcb, "rng_samples_are", "answer", "Samples that were made for this answer and are used for nothing else.", {
+  { "source", "enum", names = NAMES.RngSource, about = "where from" },
+  { "samples", "blob", 0, 128, about = "raw noise has one sample a bit, the first in the highest bit" },
 })
 
 error_details(1, "unknown_message", "The device has no request with this id. Update the device, or the host, to the same version.", {

@@ -45,7 +45,7 @@ class NoticedFram(SimFram):
 class Unhurried(InProcess):
     """A device whose people take their time before each command."""
 
-    def command(self, name: str, *values: int | str, role: str = "table") -> tuple[int, ...]:
+    def command(self, name: str, *values: int | str | bytes, role: str = "table") -> tuple[int, ...]:
         """Give the core a command after a pause."""
         self.run_for(PAUSE_US)
         return super().command(name, *values, role=role)

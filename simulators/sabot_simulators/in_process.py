@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from sabot_firmware.boards.foretold import Foretold
 from sabot_firmware.core import Core
+from sabot_firmware.rng.chance import Chance
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_end import Caller
@@ -15,6 +17,7 @@ OPENING_UTC_S = 1_800_000_000  # what the clock says when the machine is switche
 LONGEST_WAIT_US = 600_000_000  # of machine time, before a wait is given up
 
 Report = tuple[str, tuple[int | str, ...]]
+Given = int | str | bytes  # values of a command
 
 
 class Stuck(Exception):
@@ -24,7 +27,7 @@ class Stuck(Exception):
 class LockStep:
     """A machine, and firmware somewhere that runs it in the machine's own time; reports are kept."""
 
-    def __init__(self, machine: Machine, draw: Callable[[int], int]) -> None:
+    def __init__(self, machine: Machine, draw: Callable[[int], int] | None) -> None:
         self.machine = machine
         self.reports: list[Report] = []
         self.clock_known = True
@@ -66,7 +69,7 @@ class LockStep:
         """Whether nothing moves or is about to."""
         raise NotImplementedError
 
-    def _execute(self, name: str, values: tuple[int | str, ...], caller: Caller) -> tuple[Any, ...]:
+    def _execute(self, name: str, values: tuple[Given, ...], caller: Caller) -> tuple[Any, ...]:
         """A request of the wire, given to the core directly."""
         raise NotImplementedError
 
@@ -83,7 +86,7 @@ class LockStep:
         now_s = OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000 + self.clock_wrong_by_s
         return now_s if self.clock_known else None
 
-    def command(self, name: str, *values: int | str, role: str = "table") -> tuple[Any, ...]:
+    def command(self, name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
         """Give the core a command, as the wire would; Refusal if it is refused."""
         caller = Caller(b"TABLE-PC", enum_number("Role", role), True)
         return self._execute(name, values, caller)
@@ -134,14 +137,20 @@ class LockStep:
 class InProcess(LockStep):
     """A machine and the firmware's core that runs it."""
 
-    def __init__(self, machine: Machine, draw: Callable[[int], int], memory: Memory | None = None) -> None:
+    def __init__(
+        self, machine: Machine, draw: Callable[[int], int] | None, memory: Memory | None = None
+    ) -> None:
         super().__init__(machine, draw)
         self.memory = memory if memory is not None else Memory()
         self.core = self._new_core()
         self._boot()
 
     def _new_core(self) -> Core:
-        return Core(self.machine, self.memory, self._draw, self._report, self._utc_s)
+        return Core(self.machine, self.memory, self._chance(), self._report, self._utc_s)
+
+    def _chance(self) -> Chance:
+        """The device's own generator; a foretold one where the test draws."""
+        return Chance(self.machine.noise) if self._draw is None else Foretold(self._draw)
 
     def _boot(self) -> None:
         """The power has come."""
@@ -176,5 +185,5 @@ class InProcess(LockStep):
     def _still(self) -> bool:
         return self.core.still()
 
-    def _execute(self, name: str, values: tuple[int | str, ...], caller: Caller) -> tuple[Any, ...]:
+    def _execute(self, name: str, values: tuple[Given, ...], caller: Caller) -> tuple[Any, ...]:
         return self.core.execute(name, values, caller)

@@ -24,7 +24,7 @@ from sabot_protocol.codec import CODEC
 from sabot_protocol.device_end import Caller
 from sabot_protocol.errors import Refusal
 from sabot_simulators.chips import SimFram
-from sabot_simulators.in_process import LockStep
+from sabot_simulators.in_process import Given, LockStep
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.micropython import find_micropython
 from sabot_simulators.view import DeckView, View
@@ -110,7 +110,7 @@ class Joined(LockStep):
     def __init__(
         self,
         machine: Machine,
-        draw: Callable[[int], int],
+        draw: Callable[[int], int] | None,
         chip: Fram | None = None,
         heap: str = HEAP,
         python: list[str] | None = None,
@@ -154,7 +154,8 @@ class Joined(LockStep):
     def _boot(self) -> None:
         self._edges.clear()
         self.board = Board(self._python)
-        self._do(board.START, self.now_us, self._now_ms(), self.machine.capacity, self._cable)
+        options = (board.CABLE if self._cable else 0) | (board.OWN_CHANCE if self._draw is None else 0)
+        self._do(board.START, self.now_us, self._now_ms(), self.machine.capacity, options)
 
     def _now_ms(self) -> int:
         return self.machine.agenda.now_us // 1000 & 0x3FFFFFFF
@@ -232,7 +233,7 @@ class Joined(LockStep):
     def _still(self) -> bool:
         return self._state[2]
 
-    def _execute(self, name: str, values: tuple[int | str, ...], caller: Caller) -> tuple[Any, ...]:
+    def _execute(self, name: str, values: tuple[Given, ...], caller: Caller) -> tuple[Any, ...]:
         request = board.pack_said(name, values)
         kind, body = self._do(board.EXECUTE, caller.role, caller.host_id, data=request)
         said, answer = board.unpack_said(body)
@@ -292,13 +293,14 @@ class Joined(LockStep):
 
     def _make_readings(self) -> dict[int, Callable[..., int]]:
         machine = self.machine
+        draw = self._draw if self._draw is not None else _no_draw
         return {
             board.LEVEL: machine.level,
             board.TRAVELLED: machine.travelled_um,
             board.HEIGHT: machine.height_um,
             board.COLOUR: machine.colour,
             board.FACE: machine.face,
-            board.DRAW: self._draw,
+            board.DRAW: draw,
         }
 
     def _serve(self, at: Board, said: int, body: bytes) -> bool:
@@ -321,6 +323,8 @@ class Joined(LockStep):
             self._access_chip(at, said, body)
         elif said == board.NOISE:
             at.send(board.DATA, data=self.machine.random.randbytes(struct.unpack("<H", body)[0]))
+        elif said == board.RAW_NOISE:
+            at.send(board.DATA, data=self.machine.noise(struct.unpack("<H", body)[0]))
         else:
             return False
         return True
@@ -337,3 +341,7 @@ class Joined(LockStep):
             at.send(board.CHIP_FAILED, data=str(error).encode())
         else:
             at.send(board.DATA, data=data)
+
+
+def _no_draw(bound: int) -> int:
+    raise FirmwareCrashed("the board draws by itself")

@@ -16,10 +16,11 @@ from sabot_protocol.keys import DEVICE, Keys
 from sabot_protocol.memory import Memory
 from sabot_protocol.numbers import Numbers
 from sabot_protocol.session import role_proof
-from sabot_simulators.in_process import OPENING_UTC_S, InProcess
+from sabot_simulators.in_process import OPENING_UTC_S, Given, InProcess
 from sabot_simulators.mechanism.machine import Machine
 
 SIMULATOR = 0x0002
+TEST_RNG = 0x0004
 SERIAL = b"VIRTUAL1"
 HOST_ID = b"TABLE-PC"
 FLOOR = enum_number("Role", "floor")
@@ -37,7 +38,7 @@ class Wired(InProcess):
     def __init__(
         self,
         machine: Machine,
-        draw: Callable[[int], int],
+        draw: Callable[[int], int] | None,
         memory: Memory | None = None,
         log: EventLog | None = None,
     ) -> None:
@@ -52,7 +53,10 @@ class Wired(InProcess):
         self.command("set_clock", OPENING_UTC_S, 0)
 
     def _new_core(self) -> Core:
-        return Core(self.machine, self.memory, self._draw, self._report, self._utc_s, self._log)
+        chance = self._chance()
+        core = Core(self.machine, self.memory, chance, self._report, self._utc_s, self._log)
+        core.pledges.device = SERIAL
+        return core
 
     def _boot(self) -> None:
         """The power has come: the wire's end first, so that what the core reports is kept."""
@@ -60,7 +64,8 @@ class Wired(InProcess):
         if keys.get(DEVICE) is None:
             for slot, key in self._keys.items():
                 keys.set(slot, key)
-        identity = Identity(SERIAL, "Sabot simulator", "0.1.0", SIMULATOR)
+        flags = SIMULATOR | (TEST_RNG if self.core.pledges.chance.test else 0)
+        identity = Identity(SERIAL, "Sabot simulator", "0.1.0", flags)
         self.end = DeviceEnd(
             identity, self.memory, self.core, self._random.randbytes, self._now_ms(), log=self._log
         )
@@ -112,14 +117,14 @@ class Wired(InProcess):
                 due = wait if due is None or wait < due else due
         return due
 
-    def command(self, name: str, *values: int | str, role: str = "table") -> tuple[Any, ...]:
+    def command(self, name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
         """Ask over the wire, in somebody's role, and wait for the answer; Refusal if the device refuses."""
         wanted = enum_number("Role", role)
         if role != "table" and wanted != self._elevated:
             self._elevate(wanted)
         return self.ask(name, *values)
 
-    def ask(self, name: str, *values: int | bytes | str) -> tuple[Any, ...]:
+    def ask(self, name: str, *values: Given) -> tuple[Any, ...]:
         """Any request of the schema: the answer's values."""
         message = CODEC.named(name)
         number = self.host.request(message.id, message.pack(values), self._now_ms())

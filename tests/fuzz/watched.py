@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import random
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sabot_protocol import frame
+from sabot_protocol import frame, schema
 from sabot_protocol.codec import CODEC, Message, enum_number
 from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
@@ -62,6 +62,22 @@ UNANSWERED = "unanswered"  # a genuine request afterwards was not answered
 WRONG = "wrong"  # a result that is not what the schema says
 
 
+def _least(kind: str, *rest: Any) -> Value:
+    """The least value a field may have."""
+    if kind == "enum":
+        return int(dict(schema.ENUMS)[rest[0]][0][1])
+    if kind == "text":
+        return "x" * int(rest[0])
+    if kind == "array":
+        return [rest[3]] * int(rest[1])
+    if kind in ("bytes", "blob"):
+        return bytes(rest[0])
+    return 0 if kind == "flags" else int(rest[0])
+
+
+LEAST = {row[1]: tuple(_least(*field[1:]) for field in row[5]) for row in schema.MESSAGES}
+
+
 class WatchedMemory(Memory):
     """Critical memory that counts its writes and notes each command that was begun."""
 
@@ -111,7 +127,7 @@ class WatchedExecutor(Executor):
             self.device.emit("located", values[0])
         if message.answer in ("update_progress", "shuffle_begun"):
             return (self.commands,)
-        return (values[0], bytes(32), "1.0") if name == "component" else ()
+        return (values[0], bytes(32), "1.0") if name == "component" else LEAST[message.answer]
 
 
 class Wire:

@@ -153,7 +153,9 @@ class Scene(Dealer):
         self.random = Random(crc32(str(row).encode()))
         self.machine = WatchedMachine(self.random)
         self.chip = chips.SimFram()
-        super().__init__(InProcess(self.machine, self.random.randrange, self._memory()), HANDS)
+        own = any(each.startswith("stuck_noise") for each in row.faults)  # the device draws by itself
+        draw = None if own else self.random.randrange
+        super().__init__(InProcess(self.machine, draw, self._memory()), HANDS)
         self.watch = Watch(self.device)
         self.device.each_report = self._heard
         self.machine.on_fault = self._to_the_board

@@ -64,7 +64,7 @@ GROUPS = {
     "Sensors and switches": ("dirty_sensor", "dead_sensor", "chattering_sensor", "missed_switch"),
     "Movers": ("lost_steps", "grip_slip", "motor_stall"),
     "People": ("door_opened", "stack_not_taken", "stack_taken_early", "hand_in_exit"),
-    "The board": ("over_temperature", "brown_out", "power_cut", *RUNNERS_KINDS),
+    "The board": ("over_temperature", "brown_out", "power_cut", "stuck_noise", *RUNNERS_KINDS),
 }
 TOGETHER = "Together"
 ABOUT_TOGETHER = "Faults that hide each other, or that make each other worse, in the same phase."

@@ -67,7 +67,7 @@ class Table(Dealer):
             for values in self.named("fault_raised")
         ]
 
-    def refused(self, name: str, *values: int | str, role: str = "table") -> str:
+    def refused(self, name: str, *values: int | str | bytes, role: str = "table") -> str:
         """The command is refused; by which error or rule."""
         with pytest.raises(Refusal) as caught:
             self.device.command(name, *values, role=role)

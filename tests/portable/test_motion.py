@@ -2,6 +2,7 @@
 
 from sabot_firmware import figures, shoe, shuffler
 from sabot_firmware import hardware as hw
+from sabot_firmware.boards.foretold import Foretold
 from sabot_firmware.core import Core
 from sabot_firmware.motion import Scheduler, Wait
 from sabot_firmware.shuffler import Shuffler
@@ -168,7 +169,9 @@ class Device:
             self.bench.levels[switch] = 1
         self.said = []
         self.now_us = 1000
-        self.core = Core(self.bench, Memory(), lambda bound: 0, self.report, lambda: 1800000000)
+        self.core = Core(
+            self.bench, Memory(), Foretold(lambda bound: 0), self.report, lambda: 1800000000
+        )
         self.core.start(self.now_us)
         self.command("register_deck", 1, hw.RED, 1800000000, role="floor")
 

@@ -710,6 +710,18 @@ def _(place: str) -> None:
     assert rig.edges == [(low, 1, 2 * SECOND), (low, 0, 2 * SECOND + 200 * MS)]
 
 
+@shows("stuck_noise")
+def _(place: str) -> None:
+    rig = Rig("stuck_noise+2")
+    before = rig.machine.noise(64)
+    assert before == Rig().machine.noise(64)  # from the seed
+    assert len(set(before)) > 16
+    rig.wait(3 * SECOND)
+    assert rig.machine.noise(64) in (bytes(64), b"\xff" * 64)
+    rig.machine.repair()
+    assert len(set(rig.machine.noise(64))) > 16
+
+
 @shows("power_cut")
 def _(place: str) -> None:
     rig = Rig("power_cut:2")

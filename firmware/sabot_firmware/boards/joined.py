@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from sabot_firmware.half import Half
+    from sabot_firmware.rng.chance import Chance
     from sabot_protocol.codec import Value
     from sabot_protocol.device_end import DeviceEnd
     from sabot_protocol.device_port import DevicePort
@@ -74,6 +75,7 @@ UTC = 0x36
 READ = 0x37
 WRITE = 0x38
 NOISE = 0x39
+RAW_NOISE = 0x3A
 # From the board: what comes of it
 REPORT = 0x40  # a name and values, as ANSWERED and REFUSED are
 DONE = 0x41
@@ -85,7 +87,7 @@ BELIEVED = 0x46
 CRASHED = 0x47  # the firmware has failed; the traceback
 
 FORMATS = {
-    START: "<IIHB",  # now in us and in ms, cards a zone can hold, whether there is a cable
+    START: "<IIHB",  # now in us and in ms, cards a zone can hold; 1: a cable, 2: the board's own generator
     EDGE: "<BBII",  # sensor, level, when, now
     STEP: "<I",  # now
     EXECUTE: "<B8s",  # role, host; then the request
@@ -105,6 +107,7 @@ FORMATS = {
     READ: "<IH",  # address, length
     WRITE: "<I",  # address; then bytes
     NOISE: "<H",
+    RAW_NOISE: "<H",
     DONE: "<iBBB",  # microseconds until something is due or -1, shuffler, shoe, whether all is still
     SAID: "<i",  # milliseconds until the port is due, or -1; then bytes
     USED: "<III",  # bytes in use, most there ever were at a command or report, bytes of the heap
@@ -123,6 +126,9 @@ IS_LIST = 4
 
 SERIAL = b"JOINED01"
 SIMULATOR = 0x0002
+TEST_RNG = 0x0004
+CABLE = 1
+OWN_CHANCE = 2
 
 
 def pack_said(name: str, values: "Sequence[Value]") -> bytes:
@@ -253,6 +259,14 @@ class JoinedHardware(Hardware):
         """What a sensor reads."""
         return self.ask(LEVEL, (sensor,))
 
+    def noise(self, count: int) -> bytes:
+        """Raw bits of the board's ring oscillator."""
+        self._pipe.send(RAW_NOISE, (count,))
+        kind, body = self._pipe.take()
+        if kind != DATA:
+            raise Ended
+        return body
+
     def show(self, first: str, second: str) -> None:
         """Two lines on the display."""
         line = first.encode()
@@ -334,17 +348,32 @@ class Board:
 
     def _start(self, body: bytes) -> None:
         """The power has come: the wire's end first, so that what the core reports is kept."""
-        now_us, self._now_ms, self._hardware.capacity, cable = struct.unpack(FORMATS[START], body)
+        from sabot_firmware.core import Core
+
+        now_us, self._now_ms, self._hardware.capacity, options = struct.unpack(FORMATS[START], body)
+        own = options & OWN_CHANCE
         memory = CriticalMemory(JoinedFram(self._pipe), RECORDS)
-        self._core = Core(self._hardware, memory, self._draw, self._report, self._utc_s)
-        if cable:
+        self._core = Core(self._hardware, memory, self._chance(own), self._report, self._utc_s)
+        if options & CABLE:
+            self._core.pledges.device = SERIAL
             from sabot_protocol.device_end import DeviceEnd, Identity
             from sabot_protocol.device_port import DevicePort
 
-            identity = Identity(SERIAL, "Sabot simulator", "0.1.0", SIMULATOR)
+            flags = SIMULATOR if own else SIMULATOR | TEST_RNG
+            identity = Identity(SERIAL, "Sabot simulator", "0.1.0", flags)
             self._end = DeviceEnd(identity, memory, self._core, self._noise, self._now_ms)
             self._port = DevicePort(self._end)
         self._core.start(now_us)
+
+    def _chance(self, own: int) -> "Chance":
+        """The board's own generator, or one that asks the other end; only that one is loaded."""
+        if own:
+            from sabot_firmware.rng.chance import Chance
+
+            return Chance(self._hardware.noise)
+        from sabot_firmware.boards.foretold import Foretold
+
+        return Foretold(self._draw)
 
     def _execute(self, body: bytes) -> None:
         self._note_heap()

@@ -352,6 +352,26 @@ class Fault(IntEnum):
     """The power went while cards were inside; nobody vouches for them."""
 
 
+class RngSource(IntEnum):
+    """Where samples for a laboratory come from."""
+
+    NOISE = 1
+    """The raw noise source, before anything is done to it."""
+    GENERATOR = 2
+    """The generator that is seeded from it."""
+
+
+class DropReason(IntEnum):
+    """Why a shuffle that was committed to comes to nothing."""
+
+    REPLACED = 1
+    """Another commitment was asked for before it was used."""
+    STOPPED = 2
+    """The shuffle was stopped; every card is fed again."""
+    DECK_REMOVED = 3
+    """The deck has left the table."""
+
+
 class Forbidden(IntEnum):
     """Why a command must not be, whatever the state."""
 
@@ -396,7 +416,7 @@ class Forbidden(IntEnum):
     TOO_HOT = 20
     """The machine is too hot to begin anything."""
     NOT_REVEALED = 21
-    """The round was not revealed."""
+    """The round was not revealed, or the deck was not fed again."""
     NOT_DELIVERED = 22
     """The batch was not delivered whole before."""
     OUT_OF_ORDER = 23
@@ -405,6 +425,8 @@ class Forbidden(IntEnum):
     """More cards than there are, or than fit into the machine."""
     ALREADY_BURNT = 25
     """Cards were burnt, or a round was opened."""
+    NO_SUCH_SHUFFLE = 30
+    """The device is not bound to a shuffle of this number, or no longer knows it."""
 
 
 class IdentityFlag(IntFlag, boundary=KEEP):
@@ -456,10 +478,13 @@ _CALIBRATION = {member.value: member for member in Calibration}
 _REMOVEREASON = {member.value: member for member in RemoveReason}
 _VOIDREASON = {member.value: member for member in VoidReason}
 _FAULT = {member.value: member for member in Fault}
+_RNGSOURCE = {member.value: member for member in RngSource}
+_DROPREASON = {member.value: member for member in DropReason}
 _BUTTONFLAG = {bits: ButtonFlag(bits) for bits in range(4) if not bits & ~3}
 _BY_ANY = frozenset(Role)
 _BY_FLOOR = frozenset[Role]({Role.FLOOR})
 _BY_FLOOR_SERVICE = frozenset[Role]({Role.FLOOR, Role.SERVICE})
+_BY_LAB = frozenset[Role]({Role.LAB})
 _BY_SERVICE = frozenset[Role]({Role.SERVICE})
 _BY_TABLE = frozenset[Role]({Role.TABLE})
 _BY_TABLE_DEALER_FLOOR_SERVICE_LAB = frozenset[Role](
@@ -2446,7 +2471,7 @@ _unpack_shuffle = Struct("<I").unpack
 
 @dataclass(frozen=True, slots=True)
 class Shuffle(Command[ShuffleBegun]):
-    """Shuffles the deck that lies in the tray."""
+    """Shuffles the deck that lies in the tray, with nothing of the host's in its chance."""
 
     ID = 0x52
     NAME = "shuffle"
@@ -5518,6 +5543,642 @@ class Retried(Event):
 (_set_retried_0, _set_retried_1) = setters(Retried)
 
 
+_pack_commitment_is = Struct("<I32s").pack
+_unpack_commitment_is = Struct("<I32s").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class CommitmentIs(Answer):
+    """What the device is bound to."""
+
+    ID = 0xC1
+    NAME = "commitment_is"
+    FROZEN = False
+
+    shuffle_id: int
+    """Number of the shuffle, rising with every commitment (1..4294967295)."""
+    commitment: bytes
+    """SHA-256 of device, deck, shuffle, cards and seed (32 bytes)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        shuffle_id = self.shuffle_id
+        commitment = self.commitment
+        try:
+            if (
+                type(shuffle_id) is int
+                and shuffle_id >= 1
+                and type(commitment) is bytes
+                and len(commitment) == 32
+            ):
+                return _pack_commitment_is(shuffle_id, commitment)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (shuffle_id, commitment) = _unpack_commitment_is(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if shuffle_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_commitment_is_0(self, shuffle_id)
+        _set_commitment_is_1(self, commitment)
+        return self
+
+
+(_set_commitment_is_0, _set_commitment_is_1) = setters(CommitmentIs)
+
+
+_pack_commit_shuffle = Struct("<I").pack
+_unpack_commit_shuffle = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class CommitShuffle(Command[CommitmentIs]):
+    """Asks the device to bind itself to the seed of a deck's next shuffle."""
+
+    ID = 0xC0
+    NAME = "commit_shuffle"
+    FROZEN = False
+    ANSWER = CommitmentIs
+    ROLES = _BY_TABLE
+
+    deck_id: int
+    """The deck that is to be shuffled (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        try:
+            if type(deck_id) is int and deck_id >= 1:
+                return _pack_commit_shuffle(deck_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id,) = _unpack_commit_shuffle(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if deck_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_commit_shuffle_0(self, deck_id)
+        return self
+
+
+(_set_commit_shuffle_0,) = setters(CommitShuffle)
+
+
+_pack_shuffle_with = Struct("<I32s").pack
+_unpack_shuffle_with = Struct("<I32s").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleWith(Command[ShuffleBegun]):
+    """Begins the shuffle the device is bound to, with the host's nonce."""
+
+    ID = 0xC2
+    NAME = "shuffle_with"
+    FROZEN = False
+    ANSWER = ShuffleBegun
+    ROLES = _BY_TABLE
+
+    shuffle_id: int
+    """The shuffle the device is bound to (1..4294967295)."""
+    nonce: bytes
+    """Random bytes of the host's, made after it had the commitment (32 bytes)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        shuffle_id = self.shuffle_id
+        nonce = self.nonce
+        try:
+            if type(shuffle_id) is int and shuffle_id >= 1 and type(nonce) is bytes and len(nonce) == 32:
+                return _pack_shuffle_with(shuffle_id, nonce)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (shuffle_id, nonce) = _unpack_shuffle_with(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if shuffle_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_shuffle_with_0(self, shuffle_id)
+        _set_shuffle_with_1(self, nonce)
+        return self
+
+
+(_set_shuffle_with_0, _set_shuffle_with_1) = setters(ShuffleWith)
+
+
+_pack_shuffle_revealed = Struct("<IIH32s32s32s").pack
+_unpack_shuffle_revealed = Struct("<IIH32s32s32s").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleRevealed(Answer):
+    """Seed and nonce of a shuffle: all its slots follow from them."""
+
+    ID = 0xC4
+    NAME = "shuffle_revealed"
+    FROZEN = False
+
+    shuffle_id: int
+    """The shuffle (1..4294967295)."""
+    deck_id: int
+    """The deck that was shuffled (1..4294967295)."""
+    cards: int
+    """How many cards it has (1..418)."""
+    commitment: bytes
+    """What the device was bound to (32 bytes)."""
+    seed: bytes
+    """The seed (32 bytes)."""
+    nonce: bytes
+    """The host's nonce; zeros if it gave none (32 bytes)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        shuffle_id = self.shuffle_id
+        deck_id = self.deck_id
+        cards = self.cards
+        commitment = self.commitment
+        seed = self.seed
+        nonce = self.nonce
+        try:
+            if (
+                type(shuffle_id) is int
+                and shuffle_id >= 1
+                and type(deck_id) is int
+                and deck_id >= 1
+                and type(cards) is int
+                and 1 <= cards <= 418
+                and type(commitment) is bytes
+                and len(commitment) == 32
+                and type(seed) is bytes
+                and len(seed) == 32
+                and type(nonce) is bytes
+                and len(nonce) == 32
+            ):
+                return _pack_shuffle_revealed(shuffle_id, deck_id, cards, commitment, seed, nonce)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (shuffle_id, deck_id, cards, commitment, seed, nonce) = _unpack_shuffle_revealed(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if shuffle_id < 1 or deck_id < 1 or not 1 <= cards <= 418:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_shuffle_revealed_0(self, shuffle_id)
+        _set_shuffle_revealed_1(self, deck_id)
+        _set_shuffle_revealed_2(self, cards)
+        _set_shuffle_revealed_3(self, commitment)
+        _set_shuffle_revealed_4(self, seed)
+        _set_shuffle_revealed_5(self, nonce)
+        return self
+
+
+(
+    _set_shuffle_revealed_0, _set_shuffle_revealed_1, _set_shuffle_revealed_2, _set_shuffle_revealed_3,
+    _set_shuffle_revealed_4, _set_shuffle_revealed_5,
+) = setters(ShuffleRevealed)
+
+
+_pack_reveal_shuffle = Struct("<I").pack
+_unpack_reveal_shuffle = Struct("<I").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class RevealShuffle(Query[ShuffleRevealed]):
+    """Asks for a shuffle's seed, once its deck has been fed again."""
+
+    ID = 0xC3
+    NAME = "reveal_shuffle"
+    FROZEN = False
+    ANSWER = ShuffleRevealed
+    ROLES = _BY_TABLE_DEALER_FLOOR_SERVICE_LAB
+
+    shuffle_id: int
+    """The shuffle (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        shuffle_id = self.shuffle_id
+        try:
+            if type(shuffle_id) is int and shuffle_id >= 1:
+                return _pack_reveal_shuffle(shuffle_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (shuffle_id,) = _unpack_reveal_shuffle(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if shuffle_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_reveal_shuffle_0(self, shuffle_id)
+        return self
+
+
+(_set_reveal_shuffle_0,) = setters(RevealShuffle)
+
+
+_pack_shuffle_slots_are = Struct("<IHB").pack
+_unpack_shuffle_slots_are = Struct("<IHB").unpack_from
+_pack_shuffle_slots_are_slots = [Struct("<%dH" % size).pack for size in range(33)]
+_unpack_shuffle_slots_are_slots = [Struct("<%dH" % size).unpack_from for size in range(33)]
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleSlotsAre(Answer):
+    """Where cards went, each as the height of the packet under it proved it."""
+
+    ID = 0xC6
+    NAME = "shuffle_slots_are"
+    FROZEN = False
+
+    shuffle_id: int
+    """The shuffle (1..4294967295)."""
+    first: int
+    """The card the first slot is of (0..417)."""
+    slots: tuple[int, ...]
+    """For each card how many lay above it when it went in; none behind the last (0..32 numbers)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        shuffle_id = self.shuffle_id
+        first = self.first
+        slots = self.slots
+        try:
+            if (
+                type(shuffle_id) is int
+                and shuffle_id >= 1
+                and type(first) is int
+                and first <= 417
+                and type(slots) is tuple
+                and len(slots) <= 32
+                and set(map(type, slots)) <= _ONLY_INT
+            ):
+                return (
+                    _pack_shuffle_slots_are(shuffle_id, first, len(slots))
+                    + _pack_shuffle_slots_are_slots[len(slots)](*slots)
+                )
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (shuffle_id, first, size_of_slots) = _unpack_shuffle_slots_are(data)
+            end_of_slots = 7 + 2 * size_of_slots
+            slots = _unpack_shuffle_slots_are_slots[size_of_slots](data, 7)
+        except (StructError, IndexError):
+            raise cls._refused(data) from None
+        if end_of_slots != len(data) or shuffle_id < 1 or first > 417 or size_of_slots > 32:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_shuffle_slots_are_0(self, shuffle_id)
+        _set_shuffle_slots_are_1(self, first)
+        _set_shuffle_slots_are_2(self, slots)
+        return self
+
+
+(_set_shuffle_slots_are_0, _set_shuffle_slots_are_1, _set_shuffle_slots_are_2) = setters(ShuffleSlotsAre)
+
+
+_pack_shuffle_slots = Struct("<IH").pack
+_unpack_shuffle_slots = Struct("<IH").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleSlots(Query[ShuffleSlotsAre]):
+    """Asks where the cards of a shuffle really went, once its deck has been fed again."""
+
+    ID = 0xC5
+    NAME = "shuffle_slots"
+    FROZEN = False
+    ANSWER = ShuffleSlotsAre
+    ROLES = _BY_TABLE_DEALER_FLOOR_SERVICE_LAB
+
+    shuffle_id: int
+    """The shuffle (1..4294967295)."""
+    first: int
+    """The card to begin with, from 0 in the order they were fed (0..417)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        shuffle_id = self.shuffle_id
+        first = self.first
+        try:
+            if type(shuffle_id) is int and shuffle_id >= 1 and type(first) is int and first <= 417:
+                return _pack_shuffle_slots(shuffle_id, first)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (shuffle_id, first) = _unpack_shuffle_slots(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if shuffle_id < 1 or first > 417:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_shuffle_slots_0(self, shuffle_id)
+        _set_shuffle_slots_1(self, first)
+        return self
+
+
+(_set_shuffle_slots_0, _set_shuffle_slots_1) = setters(ShuffleSlots)
+
+
+_pack_rng_samples_are = Struct("<BB").pack
+_unpack_rng_samples_are = Struct("<BB").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class RngSamplesAre(Answer):
+    """Samples that were made for this answer and are used for nothing else."""
+
+    ID = 0xCB
+    NAME = "rng_samples_are"
+    FROZEN = False
+
+    source: RngSource
+    """Where from."""
+    samples: bytes
+    """Raw noise has one sample a bit, the first in the highest bit (0..128 bytes)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        source = self.source
+        samples = self.samples
+        try:
+            if type(source) is RngSource and type(samples) is bytes and len(samples) <= 128:
+                return _pack_rng_samples_are(source, len(samples)) + samples
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (source, size_of_samples) = _unpack_rng_samples_are(data)
+            end_of_samples = 2 + size_of_samples
+            samples = bytes(data[2:end_of_samples])
+            source_member = _RNGSOURCE[source]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if end_of_samples != len(data) or size_of_samples > 128:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_rng_samples_are_0(self, source_member)
+        _set_rng_samples_are_1(self, samples)
+        return self
+
+
+(_set_rng_samples_are_0, _set_rng_samples_are_1) = setters(RngSamplesAre)
+
+
+_pack_rng_samples = Struct("<BB").pack
+_unpack_rng_samples = Struct("<BB").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class RngSamples(Query[RngSamplesAre]):
+    """Asks for raw noise, or for bytes of the generator, for a laboratory's own tests."""
+
+    ID = 0xC7
+    NAME = "rng_samples"
+    FROZEN = False
+    ANSWER = RngSamplesAre
+    ROLES = _BY_LAB
+
+    source: RngSource
+    """Where from."""
+    count: int
+    """How many bytes (1..128)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        source = self.source
+        count = self.count
+        try:
+            if type(source) is RngSource and type(count) is int and 1 <= count <= 128:
+                return _pack_rng_samples(source, count)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (source, count) = _unpack_rng_samples(data)
+            source_member = _RNGSOURCE[source]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if not 1 <= count <= 128:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_rng_samples_0(self, source_member)
+        _set_rng_samples_1(self, count)
+        return self
+
+
+(_set_rng_samples_0, _set_rng_samples_1) = setters(RngSamples)
+
+
+_pack_shuffle_committed = Struct("<II32s").pack
+_unpack_shuffle_committed = Struct("<II32s").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleCommitted(Event):
+    """The device is bound to the seed of a shuffle."""
+
+    ID = 0xC8
+    NAME = "shuffle_committed"
+    FROZEN = False
+
+    deck_id: int
+    """The deck that is to be shuffled (1..4294967295)."""
+    shuffle_id: int
+    """Number of the shuffle, rising with every commitment (1..4294967295)."""
+    commitment: bytes
+    """SHA-256 of device, deck, shuffle, cards and seed (32 bytes)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        shuffle_id = self.shuffle_id
+        commitment = self.commitment
+        try:
+            if (
+                type(deck_id) is int
+                and deck_id >= 1
+                and type(shuffle_id) is int
+                and shuffle_id >= 1
+                and type(commitment) is bytes
+                and len(commitment) == 32
+            ):
+                return _pack_shuffle_committed(deck_id, shuffle_id, commitment)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id, shuffle_id, commitment) = _unpack_shuffle_committed(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if deck_id < 1 or shuffle_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_shuffle_committed_0(self, deck_id)
+        _set_shuffle_committed_1(self, shuffle_id)
+        _set_shuffle_committed_2(self, commitment)
+        return self
+
+
+(_set_shuffle_committed_0, _set_shuffle_committed_1, _set_shuffle_committed_2) = setters(ShuffleCommitted)
+
+
+_pack_shuffle_dropped = Struct("<IIB").pack
+_unpack_shuffle_dropped = Struct("<IIB").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleDropped(Event):
+    """A shuffle the device was bound to will never be finished or revealed."""
+
+    ID = 0xC9
+    NAME = "shuffle_dropped"
+    FROZEN = False
+
+    deck_id: int
+    """The deck (1..4294967295)."""
+    shuffle_id: int
+    """The shuffle (1..4294967295)."""
+    reason: DropReason
+    """Why."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        shuffle_id = self.shuffle_id
+        reason = self.reason
+        try:
+            if (
+                type(deck_id) is int
+                and deck_id >= 1
+                and type(shuffle_id) is int
+                and shuffle_id >= 1
+                and type(reason) is DropReason
+            ):
+                return _pack_shuffle_dropped(deck_id, shuffle_id, reason)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id, shuffle_id, reason) = _unpack_shuffle_dropped(data)
+            reason_member = _DROPREASON[reason]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if deck_id < 1 or shuffle_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_shuffle_dropped_0(self, deck_id)
+        _set_shuffle_dropped_1(self, shuffle_id)
+        _set_shuffle_dropped_2(self, reason_member)
+        return self
+
+
+(_set_shuffle_dropped_0, _set_shuffle_dropped_1, _set_shuffle_dropped_2) = setters(ShuffleDropped)
+
+
+_pack_shuffle_revealable = Struct("<II").pack
+_unpack_shuffle_revealable = Struct("<II").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleRevealable(Event):
+    """A deck has been fed again: the shuffle before may be revealed."""
+
+    ID = 0xCA
+    NAME = "shuffle_revealable"
+    FROZEN = False
+
+    deck_id: int
+    """The deck that was fed again (1..4294967295)."""
+    shuffle_id: int
+    """The shuffle before (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        shuffle_id = self.shuffle_id
+        try:
+            if type(deck_id) is int and deck_id >= 1 and type(shuffle_id) is int and shuffle_id >= 1:
+                return _pack_shuffle_revealable(deck_id, shuffle_id)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id, shuffle_id) = _unpack_shuffle_revealable(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if deck_id < 1 or shuffle_id < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_shuffle_revealable_0(self, deck_id)
+        _set_shuffle_revealable_1(self, shuffle_id)
+        return self
+
+
+(_set_shuffle_revealable_0, _set_shuffle_revealable_1) = setters(ShuffleRevealable)
+
+
 _pack_unknown_message = Struct("<B").pack
 _unpack_unknown_message = Struct("<B").unpack_from
 
@@ -6325,6 +6986,18 @@ BY_ID: dict[int, type[Message]] = {
     0xA4: SelfTested,
     0xA5: Emptied,
     0xA6: Retried,
+    0xC0: CommitShuffle,
+    0xC1: CommitmentIs,
+    0xC2: ShuffleWith,
+    0xC3: RevealShuffle,
+    0xC4: ShuffleRevealed,
+    0xC5: ShuffleSlots,
+    0xC6: ShuffleSlotsAre,
+    0xC7: RngSamples,
+    0xC8: ShuffleCommitted,
+    0xC9: ShuffleDropped,
+    0xCA: ShuffleRevealable,
+    0xCB: RngSamplesAre,
 }
 """Every message by the number that stands for it on the wire."""
 

@@ -66,6 +66,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "over_temperature": ("a motor is too warm for a minute", ("controller",)),
     "brown_out": ("the supply is low for 200 ms", ("controller",)),
     "power_cut": ("the power fails", ("controller",)),
+    "stuck_noise": ("the ring oscillator's bit stands still, from then on", ("controller",)),
     "torn_record": ("a record was only half written", ("controller",)),
     "corrupted_record": ("a record is not what was written", ("controller",)),
     "wrong_clock": ("the clock is wrong", ("controller",)),

@@ -24,7 +24,7 @@ WITH_A_CARD = {
     "tray": (("motor_stall", "feed"), ("door_opened", "shuffler")),
     "shoe": (("motor_stall", "deal"), ("door_opened", "shoe")),
 }
-CONTROLLER_KINDS = ("over_temperature", "brown_out", "power_cut", *RUNNERS_KINDS)
+CONTROLLER_KINDS = ("over_temperature", "brown_out", "power_cut", "stuck_noise", *RUNNERS_KINDS)
 CARD_KINDS = (
     "bent_card",
     "missing_card",
@@ -53,6 +53,7 @@ class Mishaps:
             "over_temperature": lambda place: machine.sensors.force(hardware.HOT, COOLING_US),
             "brown_out": lambda place: machine.sensors.force(hardware.SUPPLY_LOW, BROWN_OUT_US),
             "power_cut": lambda place: machine.cut_power(),
+            "stuck_noise": lambda place: setattr(machine.ring_oscillator, "stuck", True),
         }
 
     def strike(self, fault: Fault) -> None:

@@ -90,8 +90,9 @@ class People(Works):
         return self._hand_out(taken)
 
     def repair(self) -> None:
-        """Service mends what does not mend itself: sensors, switches, stalled and hot motors."""
+        """Service mends what does not mend itself: sensors, switches, motors, the noise source."""
         self.sensors.mend()
+        self.ring_oscillator.stuck = False
         for number, roller in enumerate(self._rollers):
             if roller.stalled:
                 roller.stalled = False

@@ -13,6 +13,7 @@ from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.elevator import Elevator
 from sabot_simulators.mechanism.events import Agenda
 from sabot_simulators.mechanism.faults import MISFED_TURNS, ON_THE_WAY, OVERHANG_UM, STUCK_AT_UM, Plan
+from sabot_simulators.mechanism.noise import RingOscillator
 from sabot_simulators.mechanism.sensors import Sensors
 from sabot_simulators.mechanism.track import Body, Roller, Track
 
@@ -45,6 +46,7 @@ class Works(Hardware):
         self.agenda = Agenda()
         self.random = random
         self.faults = Plan(self.agenda, random)
+        self.ring_oscillator = RingOscillator(random)
         self.sensors = Sensors(self.agenda, random, self.faults)
         self.capacity, blade_um, travel_um = CAPACITIES[capacity]
         self.elevator = Elevator(self.agenda, random, self.faults, self.sensors, blade_um, travel_um)
@@ -193,6 +195,10 @@ class Works(Hardware):
     def level(self, sensor: int) -> int:
         """What a sensor reads at this moment."""
         return self.sensors.levels[sensor]
+
+    def noise(self, count: int) -> bytes:
+        """Raw bits of the ring oscillator."""
+        return self.ring_oscillator.read(count)
 
     def show(self, first: str, second: str) -> None:
         """Two lines on the display."""

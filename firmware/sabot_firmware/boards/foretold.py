@@ -1,0 +1,52 @@
+"""A generator for tests: slots come from a function that anybody can call. Not for play.
+
+It belongs to emulated boards. The image of a real board has no ``boards`` but its own, so it cannot be
+switched to this one; a device that uses it says so in its identity.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sabot_firmware.rng.chance import Chance
+    from sabot_firmware.rng.draws import Slots
+else:
+    Chance = Slots = object  # in their place; the generator itself is not even loaded
+
+
+class ForetoldSlots(Slots):
+    """Slots that are drawn when they are asked for."""
+
+    def __init__(self, draw: "Callable[[int], int]") -> None:
+        self._draw_now = draw
+
+    def draw(self, bound: int) -> int:
+        """Whatever the test says."""
+        return self._draw_now(bound)
+
+    def wipe(self) -> None:
+        """There is nothing to wipe."""
+
+
+class Foretold(Chance):
+    """No noise, no seeds: what the test draws is what happens."""
+
+    test = True
+
+    def __init__(self, draw: "Callable[[int], int]") -> None:
+        self._draw = draw
+
+    def start(self) -> None:
+        """There is nothing to test."""
+
+    def fresh_seed(self) -> bytearray:
+        """Zeros: a commitment to them hides nothing, and an audit of them fails."""
+        return bytearray(32)
+
+    def slots(self, cards: int, seed: bytes | bytearray, nonce: bytes, about: bytes) -> Slots:
+        """Slots that the test draws."""
+        return ForetoldSlots(self._draw)
+
+    def random(self, count: int) -> bytes:
+        """Zeros."""
+        return bytes(count)

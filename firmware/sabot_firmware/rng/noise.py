@@ -1,0 +1,75 @@
+"""The board's raw noise under the health tests of SP 800-90B (4.4).
+
+They are the start-up, the repetition count and the adaptive proportion test.
+A sample is one raw bit, as it leaves the ring oscillator: nothing has whitened it, so a source that dies or
+leans shows. The entropy stated for a sample is a quarter of what an ideal bit would have; the tests' cutoffs
+come from it and from a false alarm in 2^20 (``tests/machine/test_noise.py`` computes them again).
+"""
+
+from sabot_firmware.rng import RngFailed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ENTROPY_MILLIBITS = 250  # stated min-entropy of one sample, in thousandths of a bit
+REPETITION_CUTOFF = 81  # 1 + ceil(20 / 0.25)
+WINDOW = 1024  # samples of one adaptive proportion test, for a binary source
+PROPORTION_CUTOFF = 915  # 1 + the quantile of B(1024, 2^-0.25) at 1 - 2^-20
+START_UP = 2048  # samples looked at, and thrown away, before the first is used
+
+
+class Noise:
+    """The raw source, looked at sample by sample. Once a test has failed it gives nothing until restarted."""
+
+    def __init__(self, read: "Callable[[int], bytes]") -> None:
+        self._read = read  # so many bytes of raw samples, eight to a byte, the first in the highest bit
+        self._works = False
+        self._last = -1
+        self._run = 0  # how often the last sample has come in a row
+        self._first = 0  # of this window
+        self._seen = 0  # samples of this window
+        self._same = 0  # of them, how many are like the first
+
+    def start(self) -> None:
+        """The start-up test: RngFailed if the source is not as stated."""
+        self._works = True
+        self._last, self._run, self._seen = -1, 0, 0
+        self._sample(START_UP // 8)
+
+    def entropy(self, bits: int) -> bytearray:
+        """Raw samples that hold at least so many bits of entropy, by what is stated for each."""
+        samples = -(-bits * 1000 // ENTROPY_MILLIBITS)
+        return self._sample(-(-samples // 8))
+
+    def _sample(self, count: int) -> bytearray:
+        if not self._works:
+            raise RngFailed("the noise source was not started, or has failed")
+        data = bytearray(self._read(count))
+        if len(data) != count:
+            self._fail("the noise source gives less than it is asked for")
+        for byte in data:
+            for shift in range(7, -1, -1):
+                self._look(byte >> shift & 1)
+        return data
+
+    def _look(self, sample: int) -> None:
+        if sample == self._last:
+            self._run += 1
+            if self._run >= REPETITION_CUTOFF:
+                self._fail("the noise source repeats itself")
+        else:
+            self._last, self._run = sample, 1
+        if self._seen == 0:
+            self._first, self._same = sample, 0
+        if sample == self._first:
+            self._same += 1
+            if self._same >= PROPORTION_CUTOFF:
+                self._fail("the noise source leans to one side")
+        self._seen += 1
+        if self._seen == WINDOW:
+            self._seen = 0
+
+    def _fail(self, why: str) -> None:
+        self._works = False
+        raise RngFailed(why)

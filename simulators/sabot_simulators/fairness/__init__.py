@@ -1,0 +1,1 @@
+"""Evidence that shuffled decks are uniform: real shuffles, and tests of the order the cards really have."""

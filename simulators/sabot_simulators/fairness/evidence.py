@@ -1,0 +1,67 @@
+"""A whole run: shuffle, note the orders, judge them, and how soon a planted bias shows."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sabot_simulators.fairness.shuffling import Orders, run_all, stretches
+from sabot_simulators.fairness.tests_of_order import LEVEL, Findings, judge
+
+LOOKS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
+
+
+@dataclass
+class Evidence:
+    """The orders of a run and what the tests say of them."""
+
+    orders: Orders
+    findings: Findings
+    seconds: float
+    flagged_at: int | None = None
+    """How many shuffles it took to find a bias, if that was asked for and one was found."""
+
+    @property
+    def seconds_per_thousand(self) -> float:
+        """Seconds of wall time for a thousand shuffles, on all processes together."""
+        return 1000 * self.seconds / len(self.orders)
+
+
+def gather(
+    shuffles: int,
+    cards: int,
+    seed: int = 1,
+    plant: str | None = None,
+    processes: int | None = None,
+    until_flagged: bool = False,
+    shuffled: Callable[[int], None] = lambda count: None,
+) -> Evidence:
+    """Shuffle and judge; with ``until_flagged`` until a look finds a bias, the level shared by the looks."""
+    began = time.perf_counter()
+    rows: list[Orders] = []
+    done, looks = 0, [look for look in LOOKS if look < shuffles] + [shuffles] if until_flagged else []
+    for orders in run_all(stretches(shuffles, cards, seed, plant), processes):
+        rows.append(orders)
+        done += len(orders)
+        shuffled(len(orders))
+        if looks and done >= looks[0]:
+            while looks and done >= looks[0]:
+                looks.pop(0)
+            findings = _judge(rows, LEVEL / (len(LOOKS) + 1))
+            if findings.verdict == "biased":
+                return Evidence(np.vstack(rows), findings, time.perf_counter() - began, done)
+    seconds = time.perf_counter() - began
+    return Evidence(np.vstack(rows), _judge(rows, LEVEL), seconds)
+
+
+def _judge(rows: list[Orders], level: float) -> Findings:
+    return judge(np.vstack(rows), successive([len(each) for each in rows]), level)
+
+
+def successive(sizes: list[int]) -> NDArray[np.intp]:
+    """The rows that another shuffle of the same machine follows, in stretches of these sizes."""
+    ends = np.cumsum([0, *sizes])
+    return np.concatenate([np.arange(first, end - 1) for first, end in pairwise(ends)]).astype(np.intp)

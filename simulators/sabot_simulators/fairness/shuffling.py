@@ -1,0 +1,122 @@
+"""Shuffles by the real firmware on the simulated mechanism, in as many processes as there are."""
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sabot_firmware import figures, hardware, shuffler
+from sabot_firmware.rng.chance import Chance
+from sabot_protocol.codec import enum_number
+from sabot_simulators.fairness.plants import CALIBRATIONS, GENERATORS, PlantedChance
+from sabot_simulators.in_process import OPENING_UTC_S, InProcess
+from sabot_simulators.mechanism.cards import Card, new_deck
+from sabot_simulators.mechanism.machine import Machine
+
+Orders = NDArray[np.int16]
+HAND = enum_number("Method", "hand")
+CARD_BY_CARD = enum_number("Method", "card_by_card")
+AT_ONCE = {52: 100}  # shuffles that follow each other on one machine; fewer of larger decks
+FEW_AT_ONCE = 20
+DECK_ID = 1
+
+
+class ShuffleFailed(Exception):
+    """The machine stopped, although nothing was wrong with it; the text is the fault."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Shuffles of one deck on one machine, one after the other."""
+
+    seed: int
+    cards: int
+    shuffles: int
+    plant: str | None = None
+
+    def run(self) -> Orders:
+        """The orders, a row a shuffle: cards by their place in the tray, the top one first."""
+        tolerance_um = shuffler.HEIGHT_TOLERANCE_UM
+        try:
+            return _Rig(self).run()
+        finally:
+            shuffler.HEIGHT_TOLERANCE_UM = tolerance_um
+
+
+class _Device(InProcess):
+    """A device with its own generator, or a planted one."""
+
+    def __init__(self, machine: Machine, chance: Chance) -> None:
+        self._planted = chance
+        super().__init__(machine, None)
+
+    def _chance(self) -> Chance:
+        return self._planted
+
+
+class _Rig:
+    """A machine whose deck is lifted off the shelf after each shuffle, and fed again as it lies."""
+
+    def __init__(self, stretch: Stretch) -> None:
+        random = Random(stretch.seed)
+        batch = stretch.cards > figures.DECK_CARDS
+        self._stretch = stretch
+        self._machine = Machine(random, capacity="batch" if batch else "deck")
+        make = GENERATORS.get(stretch.plant or "")
+        chance = Chance(self._machine.noise) if make is None else PlantedChance(make(Random(random.random())))
+        self._device = device = _Device(self._machine, chance)
+        device.run_until_still()
+        method, decks = CARD_BY_CARD if batch else HAND, stretch.cards // figures.DECK_CARDS
+        device.command("set_game", "fairness", method, decks, 1, role="floor")
+        device.command("register_deck", DECK_ID, hardware.RED, OPENING_UTC_S, role="floor")
+        if stretch.plant in CALIBRATIONS:
+            CALIBRATIONS[stretch.plant](device)
+
+    def run(self) -> Orders:
+        stretch = self._stretch
+        orders = np.empty((stretch.shuffles, stretch.cards), np.int16)
+        deck = new_deck(hardware.RED, self._machine.random, stretch.cards)
+        for row in range(stretch.shuffles):
+            shuffled = self._shuffle(deck)
+            place = {id(card): at for at, card in enumerate(deck)}
+            orders[row] = [place[id(card)] for card in shuffled]
+            deck = shuffled
+        return orders
+
+    def _shuffle(self, deck: list[Card]) -> list[Card]:
+        device, machine = self._device, self._machine
+        machine.load(list(deck))
+        device.run_until(lambda: True)
+        device.clock_wrong_by_s = -machine.agenda.now_us // 1_000_000  # the deck's hours stand still
+        device.command("shuffle", DECK_ID)
+        device.run_until(lambda: device.shuffler_state in (shuffler.STORED, shuffler.JAMMED))
+        jam = device.core.shuffler.jam
+        if jam is not None:
+            raise ShuffleFailed(f"{jam.cause} at {jam.place}")
+        device.core.shuffler.take_from_shelf()
+        shuffled, machine.store = machine.store, []
+        machine.presence()
+        device.reports.clear()
+        return shuffled
+
+
+def stretches(shuffles: int, cards: int, seed: int, plant: str | None) -> list[Stretch]:
+    """So many shuffles, cut into pieces for several processes."""
+    most = AT_ONCE.get(cards, FEW_AT_ONCE)
+    sizes = [most] * (shuffles // most) + ([shuffles % most] if shuffles % most else [])
+    return [Stretch(seed * 1_000_003 + at, cards, size, plant) for at, size in enumerate(sizes)]
+
+
+def run_all(work: list[Stretch], processes: int | None = None) -> Iterator[Orders]:
+    """The orders of each stretch, in their order, from several processes."""
+    count = min(processes or os.cpu_count() or 1, len(work))
+    if count <= 1:
+        yield from map(Stretch.run, work)
+        return
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(Stretch.run, work)

@@ -1,0 +1,33 @@
+"""The raw noise of a simulated board: bits of a ring oscillator, neither even nor independent."""
+
+from hashlib import sha256
+from random import Random
+
+ONES = 0.53  # how likely a 1 is
+STAYS = 0.08  # how likely a bit is just the one before, sampled too early
+
+
+class RingOscillator:
+    """One bit after the other, from a seed; stuck, it says the same for ever."""
+
+    def __init__(self, random: Random) -> None:
+        # Its own generator, so that asking for noise changes nothing else of a machine.
+        self._random = Random(sha256(repr(random.getstate()).encode()).digest())
+        self._bit = 0
+        self.stuck = False
+
+    def read(self, count: int) -> bytes:
+        """So many bytes of raw bits, the first in the highest bit."""
+        if self.stuck:
+            return (b"\xff" if self._bit else b"\x00") * count
+        draw, bit, out = self._random.random, self._bit, bytearray(count)
+        for at in range(count):
+            byte = 0
+            for _ in range(8):
+                chance = draw()
+                if chance >= STAYS:
+                    bit = 1 if chance < STAYS + ONES * (1 - STAYS) else 0
+                byte = byte << 1 | bit
+            out[at] = byte
+        self._bit = bit
+        return bytes(out)

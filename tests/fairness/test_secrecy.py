@@ -1,0 +1,152 @@
+"""Nobody learns of undealt cards: not from what is told, not from when, not from what is kept."""
+
+from collections.abc import Callable
+from functools import cache
+from random import Random
+
+import pytest
+from tests.machine.tables import RED, Table
+
+from sabot_firmware import hardware, shoe, shuffler
+from sabot_firmware.event_log import EventLog
+from sabot_firmware.service import SECRET_SENSORS
+from sabot_protocol.memory import Memory
+from sabot_simulators.dealer import Dealer
+from sabot_simulators.fairness import secrecy
+from sabot_simulators.in_process import InProcess
+from sabot_simulators.mechanism.cards import new_deck
+from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.wired import Wired
+
+Draw = Callable[[int], int]
+
+# Ways to draw that move the elevator as little as can be, and as usual
+DRAWS: dict[str, Callable[[], Draw]] = {
+    "always on top": lambda: lambda bound: 0,
+    "always at the bottom": lambda: lambda bound: bound - 1,
+    "at random": lambda: Random(1).randrange,
+    "at random, otherwise": lambda: Random(2).randrange,
+}
+
+
+def told(draw: Draw, *faults: str) -> list[tuple[object, ...]]:
+    """Everything a host hears of one shuffle, with its time, asking ten times a second."""
+    table = Table(1, *faults)
+    device = InProcess(table.machine, draw)
+    Dealer.__init__(table, device)
+    device.run_until_still()
+    deck_id = table.new_deck(RED)
+    table.decks[deck_id] = new_deck(RED, Random(1))
+    heard: list[tuple[object, ...]] = []
+    agenda = table.machine.agenda
+    device.each_report = lambda name, values: heard.append((agenda.now_us // 1000, name, values))
+    table.feed(deck_id)
+    while table.shoe_state != shoe.READY:
+        device.run_for(100_000)
+        for query in ("sensors", "wear", "last_round", "decks"):
+            heard.append((query, device.command(query)))
+        heard.append((device.command("whereabouts", deck_id), device.core.status(), table.machine.display))
+    return heard
+
+
+@cache
+def usual() -> list[tuple[object, ...]]:
+    return told(DRAWS["at random"]())
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_what_is_told_of_a_shuffle_and_when_does_not_depend_on_its_slots(name: str) -> None:
+    heard = told(DRAWS[name]())
+    assert len(heard) == len(usual())
+    for mine, other in zip(heard, usual(), strict=True):
+        assert mine == other
+
+
+def test_a_shuffle_that_took_longer_than_any_should_is_told_in_steps() -> None:
+    heard = told(lambda bound: 0 if bound % 2 else bound - 1)
+    counted = [each[0] for each in heard if each[1] == "deck_counted"]
+    normal = [each[0] for each in usual() if each[1] == "deck_counted"]
+    assert (int(str(counted[0])) - int(str(normal[0]))) * 1000 % shuffler.STEP_US == 0
+
+
+def test_retries_are_told_when_the_shuffle_is_over() -> None:
+    names = [each[1] for each in told(Random(1).randrange, "snag@entry:20", "misfeed@tray:30")]
+    assert names.count("retried") == 3
+    begun = names.index("shuffler_changed")
+    assert names.index("retried") > begun
+    events = [name for name in names if isinstance(name, str)]
+    assert events[events.index("retried") + 3 :][:2] == ["shuffler_changed", "deck_counted"]
+
+
+def test_sensors_say_nothing_of_the_shuffler_while_it_shuffles() -> None:
+    table = Table(3)
+    table.device.run_until_still()
+    table.feed(table.new_deck(RED))
+    while table.shoe_state == shoe.EMPTY:
+        levels, height_um, rollers_um = table.device.command("sensors")
+        assert not levels & SECRET_SENSORS
+        assert height_um == rollers_um[hardware.FEED] == rollers_um[hardware.INSERT] == 0
+        table.device.run_for(50_000)
+    table.device.run_until_still()
+    assert table.device.command("sensors")[0] & SECRET_SENSORS
+
+
+def test_a_trained_predictor_does_no_better_than_chance_unless_the_order_is_leaked() -> None:
+    heard = secrecy.together(list(secrecy.overhear(500, seed=1, processes=1)))
+    found = secrecy.predict(heard)
+    assert not found.leaks, found
+    assert secrecy.predict(heard, "order").leaks
+
+
+class Overheard(Wired):
+    """Keeps every byte that the device says."""
+
+    said = b""
+
+    def _step(self) -> int | None:
+        port = self.port
+        poll = port.poll
+
+        def noted(now: int) -> bytes:
+            out = poll(now)
+            self.said += bytes(out)
+            return out
+
+        port.poll = noted  # type: ignore[method-assign]
+        try:
+            return super()._step()
+        finally:
+            port.poll = poll  # type: ignore[method-assign]
+
+
+def test_no_seed_is_on_the_wire_in_the_log_or_in_critical_memory_before_its_reveal() -> None:
+    memory = Memory()
+    log: list[bytes] = []
+
+    class Rows(EventLog):
+        def __init__(self) -> None:
+            pass
+
+        def add(self, row: bytes) -> None:
+            log.append(bytes(row))
+
+        def due(self) -> bool:
+            return False
+
+    machine = Machine(Random(5))
+    device = Overheard(machine, None, memory, Rows())
+    dealer = Dealer(device)
+    assert dealer.open_table()
+    assert dealer.play_round()
+    pledges = device.core.pledges
+    seeds = [bytes(each.seed) for each in pledges._done + pledges._open]
+    assert len(set(seeds)) == 3
+    for seed in seeds:
+        for piece in (seed[:8], seed[12:20], seed[24:]):  # a frame may cut it once
+            assert piece not in device.said
+            assert piece not in b"".join(log)
+            assert all(piece not in record for record in memory._records.values())
+    revealed = device.ask("reveal_shuffle", 1)[4]
+    assert revealed == seeds[-1]
+    pieces = [revealed[:8], revealed[12:20], revealed[24:]]
+    assert sum(piece in device.said for piece in pieces) >= 2  # so it would have been noticed

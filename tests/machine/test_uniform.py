@@ -1,0 +1,129 @@
+"""Exact, not statistical: for small decks every order comes out equally often, jams or not.
+
+Every sequence of draws there is goes once through the real shuffler half on the simulated machine. If each
+order comes out exactly once, uniform draws give uniform orders.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import product
+from math import factorial
+from random import Random
+
+import pytest
+
+from sabot_firmware import hardware, shuffler
+from sabot_firmware.shuffler import Shuffler
+from sabot_protocol import ticks
+from sabot_simulators.mechanism.cards import Card, new_deck
+from sabot_simulators.mechanism.faults import Fault
+from sabot_simulators.mechanism.machine import Machine
+
+
+class Half:
+    """The shuffler half alone on a machine, fed with given draws."""
+
+    def __init__(self, *faults: str) -> None:
+        self.machine = Machine(Random(1), tuple(Fault.parse(each) for each in faults))
+        self.machine.on_edge = lambda sensor, level, at_us: self.edges.append((sensor, level, at_us))
+        self.edges: list[tuple[int, int, int]] = []
+        self.half = Shuffler(self.machine, self._draw)
+        self.half.start(0)
+        self.draws: list[int] = []
+        self.asked: list[int] = []
+        self.run(lambda: self.half.state == shuffler.IDLE)
+
+    def _draw(self, bound: int) -> int:
+        self.asked.append(bound)
+        return self.draws[bound - 1]
+
+    def run(self, done: Callable[[], bool]) -> None:
+        agenda = self.machine.agenda
+        while True:
+            now = agenda.now_us & ticks.MASK
+            for sensor, level, at_us in self.edges:
+                self.half.edge(sensor, level, at_us & ticks.MASK, now)
+            self.edges.clear()
+            due = self.half.step(now)
+            if done():
+                return
+            assert agenda.run(None if due is None else agenda.now_us + due)
+
+    def shuffle(self, deck: list[Card], draws: list[int]) -> list[Card]:
+        """The order that comes of these draws; the deck is out of the machine again then."""
+        self.draws, self.asked = draws, []
+        self.machine.load(list(deck))
+        self.half.shuffle(1, hardware.RED, len(deck), self.machine.agenda.now_us & ticks.MASK)
+        ended = (shuffler.STORED, shuffler.JAMMED)
+        self.run(lambda: self.half.state in ended)
+        assert self.half.jam is None
+        order, self.machine.store = self.machine.store, []
+        self.half.take_from_shelf()
+        self.machine.presence()
+        self.edges.clear()
+        return order
+
+
+def all_draws(cards: int) -> Iterator[list[int]]:
+    for draws in product(*(range(bound) for bound in range(1, cards + 1))):
+        yield list(draws)
+
+
+@pytest.mark.parametrize("cards", range(1, 7))
+def test_every_sequence_of_draws_gives_another_order(cards: int) -> None:
+    half = Half()
+    deck = new_deck(hardware.RED, Random(cards), cards)
+    orders: Counter[tuple[int, ...]] = Counter()
+    for draws in all_draws(cards):
+        orders[tuple(card.number for card in half.shuffle(deck, draws))] += 1
+        assert half.asked == list(range(1, cards + 1))  # one draw a card, from as many slots as there are
+    assert len(orders) == factorial(cards)
+    assert set(orders.values()) == {1}
+
+
+# A snag at the last card's insertion is not recovered: the half stops and every card is fed again.
+JAMS = [("misfeed@tray", 0), ("snag@entry", 0), ("snag@insertion", 1)]
+
+
+@pytest.mark.parametrize(("jam", "spared"), JAMS)
+@pytest.mark.parametrize("cards", range(2, 6))
+def test_a_recovered_jam_at_any_card_changes_nothing(jam: str, spared: int, cards: int) -> None:
+    half = Half()
+    for card in range(1, cards + 1 - spared):
+        every_order_once(half, cards, jam, lambda number, card=card: card)  # type: ignore[misc]
+
+
+def test_six_cards_with_a_jam_at_one_of_them() -> None:
+    every_order_once(Half(), 6, "snag@entry", lambda number: 1 + number % 6)
+
+
+def every_order_once(half: Half, cards: int, jam: str, at: Callable[[int], int]) -> None:
+    """Every sequence of draws, with a jam at a card that depends on its number."""
+    deck = new_deck(hardware.RED, Random(cards), cards)
+    orders: Counter[tuple[int, ...]] = Counter()
+    for number, draws in enumerate(all_draws(cards)):
+        half.machine.strike(f"{jam}:{half.machine.faults.cards['tray'] + at(number)}")
+        order = half.shuffle(deck, draws)
+        assert half.half.retries > 0
+        assert [each.number for each in order] == intended(deck, draws)
+        orders[tuple(each.number for each in order)] += 1
+    assert len(orders) == factorial(cards)
+    assert set(orders.values()) == {1}
+
+
+def test_a_shuffle_that_is_stopped_leaves_no_order_behind() -> None:
+    half = Half("stuck@insertion:3")
+    deck = new_deck(hardware.RED, Random(1), 5)
+    half.draws = [0, 1, 0, 2, 3]
+    half.machine.load(list(deck))
+    half.half.shuffle(1, hardware.RED, 5, half.machine.agenda.now_us & ticks.MASK)
+    half.run(lambda: half.half.state == shuffler.JAMMED)
+    assert half.half.stored_deck == 0
+    assert half.machine.store == []
+
+
+def intended(deck: list[Card], draws: list[int]) -> list[int]:
+    order: list[int] = []
+    for card, slot in zip(deck, draws, strict=True):
+        order.insert(slot, card.number)
+    return order
