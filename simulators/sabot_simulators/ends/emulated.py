@@ -13,6 +13,7 @@ from sabot_firmware import hardware, kept, shoe, shuffler
 from sabot_firmware.core import Core
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import EventLog
+from sabot_firmware.rng.chance import Chance
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
@@ -50,7 +51,6 @@ class EmulatedDevice(Executor):
         """How often it was switched on; ports of an earlier boot are dead."""
         # one each, so that a frame sent again or a height read once more does not change the next shuffle
         self._random = _random(settings.seed, "mechanism")
-        self._draws = _random(settings.seed, "shuffles")
         self._wire = _random(settings.seed, "wire")
         self.machine = Machine(self._random, settings.faults)
         self.machine.on_edge = self._note
@@ -68,7 +68,9 @@ class EmulatedDevice(Executor):
         self._edges = []
         self.boots += 1
         memory, log = CriticalMemory(self._fram, kept.RECORDS), EventLog(self._flash)
-        self.core = Core(self.machine, memory, self._draws.randrange, self._report, self._utc_s, log)
+        chance = Chance(self.machine.noise)
+        self.core = Core(self.machine, memory, chance, self._report, self._utc_s, log)
+        self.core.pledges.device = settings.serial
         self.end = DeviceEnd(
             identity,
             memory,
