@@ -50,7 +50,8 @@ class EmulatedDevice(Executor):
         self.boots = 0
         """How often it was switched on; ports of an earlier boot are dead."""
         # one each, so that a frame sent again or a height read once more does not change the next shuffle
-        self._random = _random(settings.seed, "mechanism")
+        mechanism = settings.seed if settings.seed is not None else SystemRandom().getrandbits(128)
+        self._random = Random(f"{mechanism} mechanism")
         self._wire = _random(settings.seed, "wire")
         self.machine = Machine(self._random, settings.faults)
         self.machine.on_edge = self._note
