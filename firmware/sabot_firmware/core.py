@@ -328,7 +328,7 @@ class Core(Executor):
         try:
             self.kept.save()
         except MemoryFailed:
-            self.kept.out_of_order = True
+            self.kept.out_of_order = self.shuffler.latched = self.shoe.latched = True
             self._stop_all("memory_damaged")
             return False
         return True

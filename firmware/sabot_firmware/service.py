@@ -90,6 +90,7 @@ class Service:
             before = self._kept.pack()
             self._kept.out_of_order = on
             self._kept.save_or_undo(before)
+            self._core.shuffler.latched = self._core.shoe.latched = on
             self._core.report("out_of_order_changed", 1 if on else 0)
 
     # -- service --------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ device had reported. The firmware itself is not part of it, since a cut leaves n
 the power comes back as often as one likes, each time over a copy.
 """
 
+import struct
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from random import Random
 
-from sabot_firmware import shoe
+from sabot_firmware import kept, shoe
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.kept import RECORDS, Kept
 from sabot_simulators.chips import SimFram
@@ -69,9 +70,10 @@ class Moment:
     """What the shuffler and the shoe half were doing."""
     reports: tuple[Report, ...]
     """What the device had reported by then."""
-    shuffle_id: int
-    round_id: int
-    """The newest ones the firmware had in mind."""
+    on_record: bytes
+    """The core's record as it was saved last,"""
+    in_mind: bytes
+    """and as it would have been saved next."""
     cells: bytes
     """The critical memory, before what was being written."""
     address: int
@@ -139,6 +141,17 @@ class After:
         return sorted(map(id, held))
 
 
+def unaged(record: bytes) -> bytes:
+    """A record of the core without how old its decks were last seen, which is written with anything else."""
+    without = bytearray(record)
+    at = struct.calcsize(kept._HEAD)
+    for deck in range(2):
+        end = at + (deck + 1) * struct.calcsize(kept._DECK)
+        if end <= len(record):
+            without[end - 4 : end] = bytes(4)
+    return bytes(without)
+
+
 class Cycle:
     """A table opened and two rounds played from a seed, the second while the first deck is shuffled again."""
 
@@ -200,8 +213,8 @@ class Cycle:
                 machine.agenda.now_us,
                 (core.shuffler.state, core.shoe.state),
                 tuple(self.device.reports),
-                core.kept.shuffle_id,
-                core.kept.round_id,
+                unaged(core.kept._written),
+                unaged(core.kept.pack()),
                 bytes(self._chip.cells),
                 address,
                 writing,

@@ -54,7 +54,7 @@ ANYTHING = (
     *("clear_any_fault", "clear_the_fault"),
     *("machine_command", "service", "jog", "calibrate", "press", "set_clock", "locate", "repair"),
 )
-WORKS = ("jog", "jog", "calibrate", "empty_by_hand", "clear_any_fault", "move_door")
+WORKS = ("jog", "jog", "clear_the_fault", "calibrate", "empty_by_hand", "clear_any_fault", "move_door")
 DOORS = (hardware.SHUFFLER_DOOR, hardware.SHOE_DOOR)
 FAULTS = range(1, 24)
 POWER_CUT = enum_number("VoidReason", "power_cut")
@@ -531,8 +531,11 @@ class Truth(RuleBasedStateMachine):
 
     def dispense(self, chance: int) -> None:
         current = self.device.core.dealing.round
-        stack = (len(current.stacks) if current is not None else 0) + (1, 1, 0, 2)[chance % 4]
-        if self.ask("dispense_stack", self.round_id(chance), max(stack, 1)):
+        stack = max((len(current.stacks) if current is not None else 0) + (1, 1, 0, 2)[chance % 4], 1)
+        asked = (self.round_id(chance), stack)
+        right = current is not None and asked == (current.round_id, current.next_stack())
+        if self.ask("dispense_stack", *asked):
+            assert right
             assert (self.highest_round, stack) not in self.dealt
 
     def draw(self, chance: int) -> None:
@@ -733,6 +736,8 @@ class Truth(RuleBasedStateMachine):
                 assert not any(roller.direction for roller in rollers)
             if half.state == half.states.rest and half.at_rest():
                 assert half.jam is None
+            out = (half.states.out_of_order, half.states.service, half.states.starting, half.states.jammed)
+            assert half.state in out or not core.kept.out_of_order
 
 
 class Meddled(Truth):
