@@ -1,0 +1,200 @@
+"""The program of the board: the core, its cables and its time, joined by one loop that really waits.
+
+The loop sleeps in ``select.poll`` until an edge or a byte comes or something is due. What can wait (display, log,
+garbage, randomness for the next shuffle) is done only while nothing moves. An exception of any kind stops every motor;
+then the device begins anew over its critical memory, as after a power cut, and says why. What fails again and
+again is left alone: the link stays up and refuses everything that moves.
+"""
+
+import gc
+import select
+import time
+
+import machine
+
+from sabot_firmware.boards.rp2040.board import Rp2040
+from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
+from sabot_firmware.boards.rp2040.fram import SpiFram
+from sabot_firmware.boards.rp2040.log_flash import LogFlash
+from sabot_firmware.boards.rp2040.noise import Noise
+from sabot_firmware.boards.rp2040.parts import Parts
+from sabot_firmware.core import Core
+from sabot_firmware.critical import CriticalMemory
+from sabot_firmware.event_log import EventLog
+from sabot_firmware.kept import RECORDS
+from sabot_protocol import ticks
+from sabot_protocol.codec import enum_number
+from sabot_protocol.device_end import DeviceEnd, Executor, Identity
+from sabot_protocol.device_port import DevicePort
+from sabot_protocol.memory import Memory
+
+MODEL = "Sabot on RP2040"
+VERSION = "0.1.0"
+WATCHDOG_MS = 4000
+LONGEST_WAIT_MS = 1000
+ROOM_US = 5000  # what can wait is done if nothing is due for so long
+COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
+COLLECT_AFTER = 24  # exchanges that brought bytes
+LOG_ROWS = 4
+CRASH = ("crash", 96)  # the record of what went wrong last
+MOST_CRASHES = 3
+SOUND_AFTER_MS = 60000
+
+_POWER = enum_number("BootReason", "power")
+_WATCHDOG = enum_number("BootReason", "watchdog")
+_UNKNOWN = enum_number("BootReason", "unknown")
+_WATCHDOG_RESET = enum_number("Fault", "watchdog_reset")
+_CONTROLLER = enum_number("Place", "controller")
+_FAULT_FLAG = 0x0008
+_NOBODY_CLEARS_IT = "1 take out every card 2 mark out of order 3 call service"
+
+
+class Idle(Executor):
+    """In place of a core that failed again and again: it says so and does nothing."""
+
+    def status(self) -> "tuple[int, int, int, int, int, int]":
+        """Out of order, for a fault of the controller."""
+        out = enum_number("ShufflerState", "out_of_order"), enum_number("ShoeState", "out_of_order")
+        return out[0], out[1], _WATCHDOG_RESET, _FAULT_FLAG, 0, 0
+
+
+class Device:
+    """Everything that begins anew after a crash."""
+
+    def __init__(self, board: Rp2040, memory: Memory, noise: Noise, log: EventLog, reason: int) -> None:
+        self._board = board
+        self._noise = noise
+        self._log = log
+        self._exchanges = 0  # since garbage was collected
+        self.core: Core | None = None
+        self._ahead = Parts()
+        self._end = DeviceEnd(
+            Identity(machine.unique_id(), MODEL, VERSION),
+            memory,
+            self._ahead,
+            noise.bytes,
+            time.ticks_ms() & ticks.MASK,
+            reason,
+            log=log,
+        )
+        self._cables: tuple[Cable, ...] = (UsbCable(DevicePort(self._end)), UartCable(DevicePort(self._end)))
+        self._poller = select.poll()
+        self._poller.register(board.ring, select.POLLIN)
+        for cable in self._cables:
+            cable.register(self._poller)
+
+    def begin(self, memory: Memory, crashed: bool) -> None:
+        """The core wakes up."""
+        core = Core(self._board, memory, self._noise.draw, self._end.emit, self._utc_s, self._log)
+        self._ahead.core = core
+        if crashed:
+            self.tell_crash()
+        core.start(_now_us())
+        self.core = core
+
+    def stay_idle(self) -> None:
+        """Nothing moves any more; the link lives."""
+        self._ahead.core = Idle()
+        self.tell_crash()
+
+    def tell_crash(self) -> None:
+        """Report that the controller failed."""
+        self._end.emit("fault_raised", _WATCHDOG_RESET, _CONTROLLER, 0, _NOBODY_CLEARS_IT)
+
+    def _utc_s(self) -> "int | None":
+        seconds, _, quality = self._end.utc()
+        return seconds if quality else None
+
+    def turn(self) -> None:
+        """Once around: edges, time, cables, what can wait, and the wait."""
+        board, core = self._board, self.core
+        due: int | None = None
+        if core is not None:
+            board.take_edges(core)
+            now_us = _now_us()
+            board.step(core, now_us)
+            due = core.step(now_us)
+            measured = board.due_us(now_us)
+            if measured is not None and (due is None or measured < due):
+                due = measured
+        now_ms = time.ticks_ms() & ticks.MASK
+        busy = False
+        for cable in self._cables:
+            if cable.exchange(now_ms):
+                self._exchanges += 1
+                busy = True  # a command may have changed what is due
+            deadline = cable.port.deadline()
+            if deadline is not None:
+                left_us = max(ticks.diff(deadline, now_ms), 0) * 1000
+                if due is None or left_us < due:
+                    due = left_us
+            if cable.writing():
+                due = 1000
+        if busy:
+            return
+        if (due is None or due > ROOM_US) and self._tidy(due):
+            return
+        wait_ms = LONGEST_WAIT_MS if due is None else min((due + 999) // 1000, LONGEST_WAIT_MS)
+        for _ in self._poller.ipoll(wait_ms):
+            pass
+
+    def _tidy(self, due: "int | None") -> bool:
+        """One piece of what can wait; whether there was one."""
+        if self._board.tidy():
+            return True
+        still = self.core is None or self.core.still()
+        if not still:
+            return False
+        if self._log.due():
+            self._log.flush(LOG_ROWS)
+            return True
+        if self._noise.refill():
+            return True
+        if self._exchanges >= COLLECT_AFTER and (due is None or due > COLLECT_US):
+            self._exchanges = 0
+            gc.collect()
+        self._board.refresh()
+        return False
+
+
+def _now_us() -> int:
+    return time.ticks_us() & ticks.MASK
+
+
+def main() -> None:
+    """Never returns."""
+    board = Rp2040()
+    watchdog = machine.WDT(timeout=WATCHDOG_MS)
+    memory = CriticalMemory(SpiFram(), others=RECORDS + (CRASH,))
+    noise = Noise()
+    reason = _WATCHDOG if machine.reset_cause() == machine.WDT_RESET else _POWER
+    crashes = 0
+    while True:
+        began = time.ticks_ms()
+        try:
+            log = EventLog(LogFlash())
+            device = Device(board, memory, noise, log, reason)
+            if crashes < MOST_CRASHES:
+                device.begin(memory, crashes > 0 or reason == _WATCHDOG)
+            else:
+                device.stay_idle()
+            gc.collect()
+            while True:
+                watchdog.feed()
+                device.turn()
+        except Exception as error:  # noqa: BLE001  whatever it is: nothing may move
+            board.safe()
+            sound = time.ticks_diff(time.ticks_ms(), began) > SOUND_AFTER_MS
+            crashes = 1 if sound else crashes + 1
+            reason = _UNKNOWN
+            _keep_crash(memory, error)
+            gc.collect()
+
+
+def _keep_crash(memory: Memory, error: Exception) -> None:
+    """Write down what went wrong, for whoever asks later."""
+    text = "%s: %s" % (type(error).__name__, error)
+    try:
+        memory.save(CRASH[0], text.encode()[: CRASH[1]])
+    except Exception:  # noqa: BLE001  the memory may be what failed
+        pass
