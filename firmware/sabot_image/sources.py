@@ -26,6 +26,12 @@ CHANGES = (
         "#ifndef MICROPY_HW_USB_CDC_TX_TIMEOUT\n#define MICROPY_HW_USB_CDC_TX_TIMEOUT (500)\n#endif",
         "a board may say how long a write to a host that does not read holds up the program",
     ),
+    (
+        "py/objfun.c",
+        "#define VM_MAX_STATE_ON_STACK (sizeof(mp_uint_t) * 11)",
+        "#define VM_MAX_STATE_ON_STACK (sizeof(mp_uint_t) * 40)",
+        "frames of calls on the stack: each one on the heap takes a search of 0.2 ms for room, and an edge waits",
+    ),
 )
 
 

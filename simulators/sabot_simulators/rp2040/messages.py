@@ -40,9 +40,9 @@ def face(card: int) -> Change:
     return ("face", card)
 
 
-def stop_at(axis: int, position: int) -> Change:
-    """A run shall stop when an axis has come to a position."""
-    return ("stop_at", axis, position)
+def stop_at(axis: int, *positions: int) -> Change:
+    """A run shall stop when an axis has come to one of these positions."""
+    return ("stop_at", axis, *positions)
 
 
 def usb(data: bytes) -> Change:

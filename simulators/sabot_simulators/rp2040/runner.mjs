@@ -14,8 +14,8 @@ const CHANGES = {
   face: (face) => {
     pico.cardReader.face = face;
   },
-  stop_at: (axis, position) => {
-    pico.axes[axis].stopAt = position;
+  stop_at: (axis, ...positions) => {
+    pico.axes[axis].stopAt = positions;
   },
   usb: (text) => {
     if (pico.cable) pico.toUsb.push(...Buffer.from(text, 'latin1'));

@@ -28,6 +28,10 @@ from sabot_protocol.device_end import DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.memory import Memory
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_protocol.codec import Value
+
 MODEL = "Sabot on RP2040"
 VERSION = "0.1.0"
 WATCHDOG_MS = 4000
@@ -66,6 +70,7 @@ class Device:
         self._noise = noise
         self._log = log
         self._exchanges = 0  # since garbage was collected
+        self._talk = True  # something is to be said, or was heard
         self.core: Core | None = None
         self._ahead = Parts()
         self._end = DeviceEnd(
@@ -85,7 +90,7 @@ class Device:
 
     def begin(self, memory: Memory, crashed: bool) -> None:
         """The core wakes up."""
-        core = Core(self._board, memory, self._noise.draw, self._end.emit, self._utc_s, self._log)
+        core = Core(self._board, memory, self._noise.draw, self._report, self._utc_s, self._log)
         self._ahead.core = core
         if crashed:
             self.tell_crash()
@@ -100,6 +105,10 @@ class Device:
     def tell_crash(self) -> None:
         """Report that the controller failed."""
         self._end.emit("fault_raised", _WATCHDOG_RESET, _CONTROLLER, 0, _NOBODY_CLEARS_IT)
+
+    def _report(self, name: str, *values: "Value") -> None:
+        self._end.emit(name, *values)
+        self._talk = True
 
     def _utc_s(self) -> "int | None":
         seconds, _, quality = self._end.utc()
@@ -118,25 +127,31 @@ class Device:
             if measured is not None and (due is None or measured < due):
                 due = measured
         now_ms = time.ticks_ms() & ticks.MASK
-        busy = False
         for cable in self._cables:
-            if cable.exchange(now_ms):
-                self._exchanges += 1
-                busy = True  # a command may have changed what is due
             deadline = cable.port.deadline()
             if deadline is not None:
                 left_us = max(ticks.diff(deadline, now_ms), 0) * 1000
                 if due is None or left_us < due:
                     due = left_us
-            if cable.writing():
-                due = 1000
-        if busy:
-            return
+                if not left_us:
+                    self._talk = True
+        if self._talk:
+            self._talk = False
+            for cable in self._cables:
+                if cable.exchange(now_ms):
+                    self._exchanges += 1
+                    self._talk = True  # there may be more, and more to say
+                elif cable.writing():
+                    self._talk = True
+                    due = 1000
+            return  # what is due may be another thing now
         if (due is None or due > ROOM_US) and self._tidy(due):
             return
         wait_ms = LONGEST_WAIT_MS if due is None else min((due + 999) // 1000, LONGEST_WAIT_MS)
-        for _ in self._poller.ipoll(wait_ms):
-            pass
+        ring = board.ring
+        for ready in self._poller.ipoll(wait_ms):
+            if ready[0] is not ring:
+                self._talk = True
 
     def _tidy(self, due: "int | None") -> bool:
         """One piece of what can wait; whether there was one."""

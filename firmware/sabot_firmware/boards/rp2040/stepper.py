@@ -104,9 +104,9 @@ class Stepper:
         # The first two periods are given to the slice itself; the tables hold the others, and one more.
         second = up[1] if ramp >= 2 else peak
         slow = ramp + 1
-        if ramp < 2:  # up to three steps, all alike
-            slow = count - 1
-            cruising = 0
+        if ramp < 2:  # all steps are alike
+            slow = 1 if count > 1 else 0
+            cruising = count - 2 if count > 2 else 0
         rising = ramp - 2 if ramp > 2 else 0
         counts = self._counts
         counts[0] = rising

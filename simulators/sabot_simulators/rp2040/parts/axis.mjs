@@ -8,7 +8,7 @@ export class Axis {
     this.forward = forward; // whether its direction is forward at this moment
     this.pico = pico;
     this.position = 0;
-    this.stopAt = null;
+    this.stopAt = [];
     this.last = -REST_NANOS;
     this.direction = 0;
   }
@@ -22,6 +22,6 @@ export class Axis {
       this.pico.tell('axis', this.number, direction);
     }
     this.last = now;
-    if (this.position === this.stopAt) this.pico.tell('reached', this.number, this.position);
+    if (this.stopAt.includes(this.position)) this.pico.tell('reached', this.number, this.position);
   }
 }
