@@ -62,6 +62,19 @@ class Idle(Executor):
         return out[0], out[1], _WATCHDOG_RESET, _FAULT_FLAG, 0, 0
 
 
+class LiveCore(Core):
+    """A core that reads the clock itself: what is begun after a record was written begins then, not before."""
+
+    @property
+    def now_us(self) -> int:
+        """The time at this moment."""
+        return time.ticks_us() & ticks.MASK
+
+    @now_us.setter
+    def now_us(self, _: int) -> None:
+        """Whatever it is told, it knows better."""
+
+
 class Device:
     """Everything that begins anew after a crash."""
 
@@ -90,7 +103,7 @@ class Device:
 
     def begin(self, memory: Memory, crashed: bool) -> None:
         """The core wakes up."""
-        core = Core(self._board, memory, self._noise.draw, self._report, self._utc_s, self._log)
+        core = LiveCore(self._board, memory, self._noise.draw, self._report, self._utc_s, self._log)
         self._ahead.core = core
         if crashed:
             self.tell_crash()
