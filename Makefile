@@ -22,6 +22,7 @@ test: lint ## everything: ruff, mypy, the tests on CPython and the portable ones
 
 lint: $(VENV)/.test ## ruff and mypy
 	$(BIN)/ruff check .
+	@$(BIN)/python -m sabot_image.stubs
 	$(BIN)/mypy
 
 generate: $(VENV)/.test ## write the files that come out of the schema and the rules

@@ -51,6 +51,7 @@ FIRMWARE = (
     "boards/rp2040/analogue",
     "boards/rp2040/board",
     "boards/rp2040/cables",
+    "boards/rp2040/clock",
     "boards/rp2040/display",
     "boards/rp2040/edges",
     "boards/rp2040/elevator",
@@ -68,7 +69,7 @@ FIRMWARE = (
 )
 
 
-def files(package, modules):
+def files(package: str, modules: "tuple[str, ...]") -> "tuple[str, ...]":
     """The files of a package's modules, as they lie below the folder that holds the package."""
     return tuple("%s/%s.py" % (package, module) for module in modules)
 
@@ -76,4 +77,5 @@ def files(package, modules):
 freeze("$(PORT_DIR)/modules", "rp2.py")  # what wraps MicroPython's own DMA, Flash and PIO
 freeze("../protocol", files("sabot_protocol", PROTOCOL))
 freeze(".", files("sabot_firmware", FIRMWARE))
+freeze("../build/image", "sabot_components.py")  # what the image is made of, written by its build
 freeze(".", ("_boot.py", "main.py"))

@@ -30,7 +30,7 @@ CHANGES = (
         "py/objfun.c",
         "#define VM_MAX_STATE_ON_STACK (sizeof(mp_uint_t) * 11)",
         "#define VM_MAX_STATE_ON_STACK (sizeof(mp_uint_t) * 40)",
-        "frames of calls on the stack: each one on the heap takes a search of 0.2 ms for room, and an edge waits",
+        "frames of calls on the stack: on the heap each takes a search of 0.2 ms for room, and edges wait",
     ),
 )
 
@@ -72,8 +72,8 @@ def _put_together(folder: Path) -> None:
     run([*apt, "source", "--download-only", *SOURCES], log, within=fetched)
     for archive in sorted(fetched.glob("*.orig.tar.*")):
         run(["tar", "xf", archive], log, within=folder)
-    for package in sorted(fetched.glob("*.deb")):
-        run(["dpkg-deb", "-x", package, folder / "packages"], log)
+    for binary in sorted(fetched.glob("*.deb")):
+        run(["dpkg-deb", "-x", binary, folder / "packages"], log)
     tree = _one(folder, "micropython-1.*")
     for library in LIBRARIES:
         place = tree / "lib" / library

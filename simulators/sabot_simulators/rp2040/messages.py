@@ -1,8 +1,8 @@
 """What is said between Python and the emulated Pico: a line of JSON each way, every one typed here.
 
-Python asks, the Pico answers; it moves only within ``run``. Times are microseconds of world time, which goes on
-through resets and power cuts. A run ends at its time, or earlier, as soon as the firmware has done something that
-the world must know of: ``Ran.why`` says which.
+Python asks, the Pico answers; it moves only within ``run``. Times are microseconds of world time, which goes
+on through resets and power cuts. A run ends at its time, or earlier, as soon as the firmware has done
+something that the world must know of: ``Ran.why`` says which.
 """
 
 import json
@@ -193,9 +193,9 @@ class RunnerFailed(Exception):
     """The emulator has failed, or said what it never should; says what."""
 
 
-def request(name: str, **values: Any) -> bytes:
+def request(what: str, **values: Any) -> bytes:
     """One request as a line."""
-    return json.dumps({"request": name, **values}, separators=(",", ":")).encode() + b"\n"
+    return json.dumps({"request": what, **values}, separators=(",", ":")).encode() + b"\n"
 
 
 def wiring_values(wiring: BoardWiring) -> dict[str, Any]:

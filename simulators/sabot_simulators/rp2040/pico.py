@@ -133,12 +133,12 @@ class Pico:
         self.axes = ran.axes
         return ran
 
-    def _ask(self, name: str, **values: Any) -> dict[str, Any]:
+    def _ask(self, request: str, **values: Any) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self.exchanges += 1
         try:
-            self._process.stdin.write(messages.request(name, **values))
+            self._process.stdin.write(messages.request(request, **values))
             self._process.stdin.flush()
         except BrokenPipeError:
             raise messages.RunnerFailed("the emulator is gone") from None

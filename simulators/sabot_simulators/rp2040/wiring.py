@@ -1,4 +1,4 @@
-"""The board's pins joined to the mechanism: what the firmware drives moves it, what it does shows on the pins.
+"""The board's pins joined to the mechanism: what the firmware drives moves it, what it does shows on pins.
 
 Which pin is what is read from the firmware's own table, ``boards/rp2040/pins.py``.
 """

@@ -33,11 +33,9 @@ class Analogue:
     def colour(self, sensor: int) -> int:
         """What a colour reader sees."""
         count = (self._entry if sensor == ENTRY else self._exit).read_u16() >> 4
-        seen = 0
-        for limit in pins.COLOUR_LIMITS:
+        for seen, limit in enumerate(pins.COLOUR_LIMITS):
             if count <= limit:
                 return seen
-            seen += 1
         return COVER
 
     def face(self) -> int:

@@ -1,17 +1,16 @@
 """The machine's controller on a Raspberry Pi Pico: ``Hardware`` filled in.
 
-Edges come from interrupts through the ring; ``take_edges`` hands them on in order. What the expanders report is
-read then, all levels first, so that what happened at one moment is seen as one. The levels the core sees are those
-of the edges it was given: never a newer one.
+Edges come from interrupts through the ring; ``take_edges`` hands them on in order. What the expanders report
+is read then, all levels first, so that what happened at one moment is seen as one. The levels the core sees
+are those of the edges it was given: never a newer one.
 """
-
-import time
 
 from machine import I2C, Pin
 
 from sabot_firmware import figures
 from sabot_firmware.boards.rp2040 import pins
 from sabot_firmware.boards.rp2040.analogue import Analogue
+from sabot_firmware.boards.rp2040.clock import now_us
 from sabot_firmware.boards.rp2040.display import Display
 from sabot_firmware.boards.rp2040.edges import EdgeRing, watch, watch_interrupt
 from sabot_firmware.boards.rp2040.elevator import Elevator
@@ -92,7 +91,7 @@ class Rp2040(Hardware):
     def _give(self, core: "Core", sensor: int, level: int, at_us: int) -> None:
         if self._levels[sensor] != level:
             self._levels[sensor] = level
-            core.edge(sensor, level, at_us, time.ticks_us() & ticks.MASK)
+            core.edge(sensor, level, at_us, now_us())
 
     def _scan(self, core: "Core", at_us: int) -> None:
         """Read the expanders until none has anything new; a bit that came and went is no edge."""
@@ -123,7 +122,7 @@ class Rp2040(Hardware):
         while changed:
             if changed & 1:
                 sensor = sensors[bit]
-                core.edge(sensor, self._levels[sensor], at_us, time.ticks_us() & ticks.MASK)
+                core.edge(sensor, self._levels[sensor], at_us, now_us())
             changed >>= 1
             bit += 1
 
@@ -143,18 +142,18 @@ class Rp2040(Hardware):
 
     # -- time -----------------------------------------------------------------------------------
 
-    def due_us(self, now_us: int) -> "int | None":
+    def due_us(self, at_us: int) -> "int | None":
         """How long until ``step`` has something to do."""
         if self._measured_at_us == _NOT_MEASURING:
             return None
-        return max(ticks.diff(self._measured_at_us, now_us), 0)
+        return max(ticks.diff(self._measured_at_us, at_us), 0)
 
-    def step(self, core: "Core", now_us: int) -> None:
+    def step(self, core: "Core", at_us: int) -> None:
         """Do what is due."""
-        if self._measured_at_us != _NOT_MEASURING and ticks.diff(self._measured_at_us, now_us) <= 0:
+        if self._measured_at_us != _NOT_MEASURING and ticks.diff(self._measured_at_us, at_us) <= 0:
             self._measured_at_us = _NOT_MEASURING
             self._height_um = self._analogue.height_um()
-            self._give(core, HEIGHT, 1, now_us)
+            self._give(core, HEIGHT, 1, at_us)
 
     def tidy(self) -> bool:
         """One piece of work that can wait, a millisecond or two; False if there is none."""
@@ -182,7 +181,10 @@ class Rp2040(Hardware):
         self._elevator.stop()
         self._pusher.stop()
         self._measured_at_us = _NOT_MEASURING
-        self._expanders.drive(0)
+        try:
+            self._expanders.drive(0)
+        except OSError:
+            return  # what it drives moves nothing without the pins
 
     # -- orders ---------------------------------------------------------------------------------
 
@@ -222,7 +224,7 @@ class Rp2040(Hardware):
     def measure(self) -> None:
         """Read the height, once the sensor has settled."""
         self._levels[HEIGHT] = 0
-        self._measured_at_us = ticks.add(time.ticks_us() & ticks.MASK, figures.HEIGHT_US)
+        self._measured_at_us = ticks.add(now_us(), figures.HEIGHT_US)
 
     def height_um(self) -> int:
         """The height read last."""

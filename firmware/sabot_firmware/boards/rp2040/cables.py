@@ -73,7 +73,7 @@ class UsbCable(Cable):
         """The bytes that are there, one by one: reading more would wait for them."""
         buffer, length = self._buffer, 0
         one = memoryview(buffer)
-        ready, read = self._ready.ipoll, self._in.readinto
+        ready, read = self._ready.ipoll, self._in.readinto  # type: ignore[attr-defined,union-attr]
         while length < MOST_AT_ONCE:
             there = False
             for _ in ready(0):
@@ -100,7 +100,7 @@ class UartCable(Cable):
 
     def register(self, poller: "select.poll") -> None:
         """Let a poll wait for bytes."""
-        poller.register(self._uart, select.POLLIN)
+        poller.register(self._uart, select.POLLIN)  # type: ignore[arg-type]
 
     def read(self) -> bytes:
         """The bytes that are there."""

@@ -1,16 +1,15 @@
 """Edges, stamped in interrupts and kept in a ring of fixed size until the loop takes them.
 
-Nothing is allocated in an interrupt. The ring is also something ``select.poll`` can wait for: it is ready while
-an edge is in it, so that an interrupt ends the loop's wait.
+Nothing is allocated in an interrupt. The ring is also something ``select.poll`` can wait for: it is ready
+while an edge is in it, so that an interrupt ends the loop's wait.
 """
 
 import io
-import time
 from array import array
 
 from machine import Pin
 
-from sabot_protocol import ticks
+from sabot_firmware.boards.rp2040.clock import now_us
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class EdgeRing(io.IOBase):
         if after == self._tail:
             self.lost += 1
             return
-        self._times[head] = time.ticks_us() & ticks.MASK
+        self._times[head] = now_us()
         self._whats[head] = what
         self._head = after
 
@@ -72,7 +71,7 @@ class EdgeRing(io.IOBase):
 
 def watch(ring: EdgeRing, sensor: int, number: int, one: int) -> Pin:
     """Let a pin's edges go into the ring as a sensor's, ``one`` being the level that means 1."""
-    pin = Pin(number, Pin.IN, None if one else Pin.PULL_UP)
+    pin = Pin(number, Pin.IN, Pin.PULL_DOWN if one else Pin.PULL_UP)
     pin.irq(_handler(ring, sensor << 1, pin, 1 - one), Pin.IRQ_RISING | Pin.IRQ_FALLING, hard=True)
     return pin
 
@@ -88,7 +87,7 @@ def _handler(ring: EdgeRing, what: int, pin: Pin, flip: int) -> "Callable[[Pin],
 
 
 def watch_interrupt(ring: EdgeRing, what: int, number: int) -> Pin:
-    """Let a pin that goes low put one thing into the ring, which stands for something to be read elsewhere."""
+    """Let a pin that goes low put one thing into the ring: it stands for something to be read elsewhere."""
     pin = Pin(number, Pin.IN, Pin.PULL_UP)
     put = ring.put
 

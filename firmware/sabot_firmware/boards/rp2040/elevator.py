@@ -48,7 +48,7 @@ class Elevator:
         return True
 
     def done(self, at_switch: bool) -> bool:
-        """A move has ended; whether that is what was wanted. If the switch was missed it goes on searching."""
+        """A move has ended; whether that is what was wanted. If the switch was missed it is searched for."""
         if not self._homing:
             return True
         if at_switch:
@@ -61,7 +61,7 @@ class Elevator:
 
     def at_switch(self) -> bool:
         """The switch has closed: while it is searched for this is zero, and the move is over."""
-        if not self._homing or self._stepper.moving and self._known and self._searches:
+        if not self._homing or (self._stepper.moving and self._known):
             return False  # the planned way down ends here by itself
         self._stepper.stop()
         self.arrived_home()

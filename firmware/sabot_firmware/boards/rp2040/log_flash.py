@@ -15,7 +15,7 @@ class LogFlash(Flash):
 
     def __init__(self) -> None:
         whole = rp2.Flash()
-        size = whole.ioctl(_COUNT, 0) * whole.ioctl(_SIZE, 0)
+        size = (whole.ioctl(_COUNT, 0) or 0) * (whole.ioctl(_SIZE, 0) or 0)
         self._flash = rp2.Flash(start=size - pins.LOG_FLASH_BYTES, len=pins.LOG_FLASH_BYTES)
 
     def read(self, address: int, length: int) -> bytes:

@@ -1,19 +1,19 @@
 """The program of the board: the core, its cables and its time, joined by one loop that really waits.
 
-The loop sleeps in ``select.poll`` until an edge or a byte comes or something is due. What can wait (display, log,
-garbage, randomness for the next shuffle) is done only while nothing moves. An exception of any kind stops every motor;
-then the device begins anew over its critical memory, as after a power cut, and says why. What fails again and
-again is left alone: the link stays up and refuses everything that moves.
+The loop sleeps in ``select.poll`` until an edge or a byte comes or something is due. What can wait (display,
+log, garbage, randomness for the next shuffle) is done only while nothing moves. An exception of any kind
+stops every motor; then the device begins anew over its critical memory, as after a power cut, and says why.
+What fails again and again is left alone: the link stays up and refuses everything that moves.
 """
 
 import gc
 import select
-import time
 
 import machine
 
 from sabot_firmware.boards.rp2040.board import Rp2040
 from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
+from sabot_firmware.boards.rp2040.clock import now_ms, now_us
 from sabot_firmware.boards.rp2040.fram import SpiFram
 from sabot_firmware.boards.rp2040.log_flash import LogFlash
 from sabot_firmware.boards.rp2040.noise import Noise
@@ -63,12 +63,12 @@ class Idle(Executor):
 
 
 class LiveCore(Core):
-    """A core that reads the clock itself: what is begun after a record was written begins then, not before."""
+    """A core that reads the clock itself: what begins after a record was written begins then, not before."""
 
     @property
     def now_us(self) -> int:
         """The time at this moment."""
-        return time.ticks_us() & ticks.MASK
+        return now_us()
 
     @now_us.setter
     def now_us(self, _: int) -> None:
@@ -78,7 +78,9 @@ class LiveCore(Core):
 class Device:
     """Everything that begins anew after a crash."""
 
-    def __init__(self, board: Rp2040, memory: Memory, noise: Noise, log: EventLog, reason: int) -> None:
+    def __init__(
+        self, board: "Rp2040 | None", memory: Memory, noise: Noise, log: EventLog, reason: int
+    ) -> None:
         self._board = board
         self._noise = noise
         self._log = log
@@ -91,23 +93,25 @@ class Device:
             memory,
             self._ahead,
             noise.bytes,
-            time.ticks_ms() & ticks.MASK,
+            now_ms(),
             reason,
             log=log,
         )
         self._cables: tuple[Cable, ...] = (UsbCable(DevicePort(self._end)), UartCable(DevicePort(self._end)))
         self._poller = select.poll()
-        self._poller.register(board.ring, select.POLLIN)
+        if board is not None:
+            self._poller.register(board.ring, select.POLLIN)
         for cable in self._cables:
             cable.register(self._poller)
 
     def begin(self, memory: Memory, crashed: bool) -> None:
         """The core wakes up."""
+        assert self._board is not None
         core = LiveCore(self._board, memory, self._noise.draw, self._report, self._utc_s, self._log)
         self._ahead.core = core
         if crashed:
             self.tell_crash()
-        core.start(_now_us())
+        core.start(now_us())
         self.core = core
 
     def stay_idle(self) -> None:
@@ -131,19 +135,19 @@ class Device:
         """Once around: edges, time, cables, what can wait, and the wait."""
         board, core = self._board, self.core
         due: int | None = None
-        if core is not None:
+        if core is not None and board is not None:
             board.take_edges(core)
-            now_us = _now_us()
-            board.step(core, now_us)
-            due = core.step(now_us)
-            measured = board.due_us(now_us)
+            at_us = now_us()
+            board.step(core, at_us)
+            due = core.step(at_us)
+            measured = board.due_us(at_us)
             if measured is not None and (due is None or measured < due):
                 due = measured
-        now_ms = time.ticks_ms() & ticks.MASK
+        at_ms = now_ms()
         for cable in self._cables:
             deadline = cable.port.deadline()
             if deadline is not None:
-                left_us = max(ticks.diff(deadline, now_ms), 0) * 1000
+                left_us = max(ticks.diff(deadline, at_ms), 0) * 1000
                 if due is None or left_us < due:
                     due = left_us
                 if not left_us:
@@ -151,7 +155,7 @@ class Device:
         if self._talk:
             self._talk = False
             for cable in self._cables:
-                if cable.exchange(now_ms):
+                if cable.exchange(at_ms):
                     self._exchanges += 1
                     self._talk = True  # there may be more, and more to say
                 elif cable.writing():
@@ -161,14 +165,15 @@ class Device:
         if (due is None or due > ROOM_US) and self._tidy(due):
             return
         wait_ms = LONGEST_WAIT_MS if due is None else min((due + 999) // 1000, LONGEST_WAIT_MS)
-        ring = board.ring
-        for ready in self._poller.ipoll(wait_ms):
+        ring = board.ring if board is not None else None
+        for ready in self._poller.ipoll(wait_ms):  # type: ignore[attr-defined]
             if ready[0] is not ring:
                 self._talk = True
 
     def _tidy(self, due: "int | None") -> bool:
         """One piece of what can wait; whether there was one."""
-        if self._board.tidy():
+        board = self._board
+        if board is not None and board.tidy():
             return True
         still = self.core is None or self.core.still()
         if not still:
@@ -181,48 +186,66 @@ class Device:
         if self._exchanges >= COLLECT_AFTER and (due is None or due > COLLECT_US):
             self._exchanges = 0
             gc.collect()
-        self._board.refresh()
+        if board is not None:
+            board.refresh()
         return False
 
 
-def _now_us() -> int:
-    return time.ticks_us() & ticks.MASK
+class Program:
+    """The device's life from power-up on: what fails is stopped, written down and begun anew."""
+
+    def __init__(self) -> None:
+        self._watchdog = machine.WDT(timeout=WATCHDOG_MS)
+        self._reason = _WATCHDOG if machine.reset_cause() == machine.WDT_RESET else _POWER
+        self._board: Rp2040 | None = None
+        self._memory: Memory = Memory()  # until the chip is there
+        self._noise = Noise()
+        self._crashes = 0
+
+    def run(self) -> None:
+        """Never returns."""
+        while True:
+            began = now_ms()
+            try:
+                self._live()
+            except Exception as error:  # noqa: BLE001  whatever it is: nothing may move
+                if self._board is not None:
+                    self._board.safe()
+                sound = ticks.diff(now_ms(), began) > SOUND_AFTER_MS
+                self._crashes = 1 if sound else self._crashes + 1
+                self._reason = _UNKNOWN
+                self._keep(error)
+                gc.collect()
+
+    def _live(self) -> None:
+        """One life of the device; it ends with an exception."""
+        given_up = self._crashes >= MOST_CRASHES
+        if self._board is None and not given_up:
+            self._board = Rp2040()
+        if self._crashes <= MOST_CRASHES:
+            self._memory = CriticalMemory(SpiFram(), others=RECORDS + (CRASH,))
+        else:
+            self._memory = Memory()  # the chip itself may be what fails: only identification is left
+        log = EventLog(LogFlash())
+        device = Device(self._board, self._memory, self._noise, log, self._reason)
+        if given_up:
+            device.stay_idle()
+        else:
+            device.begin(self._memory, self._crashes > 0 or self._reason == _WATCHDOG)
+        gc.collect()
+        while True:
+            self._watchdog.feed()
+            device.turn()
+
+    def _keep(self, error: Exception) -> None:
+        """Write down what went wrong, for whoever asks later."""
+        text = "%s: %s" % (type(error).__name__, error)
+        try:
+            self._memory.save(CRASH[0], text.encode()[: CRASH[1]])
+        except Exception:  # noqa: BLE001  the memory may be what failed
+            return
 
 
 def main() -> None:
     """Never returns."""
-    board = Rp2040()
-    watchdog = machine.WDT(timeout=WATCHDOG_MS)
-    memory = CriticalMemory(SpiFram(), others=RECORDS + (CRASH,))
-    noise = Noise()
-    reason = _WATCHDOG if machine.reset_cause() == machine.WDT_RESET else _POWER
-    crashes = 0
-    while True:
-        began = time.ticks_ms()
-        try:
-            log = EventLog(LogFlash())
-            device = Device(board, memory, noise, log, reason)
-            if crashes < MOST_CRASHES:
-                device.begin(memory, crashes > 0 or reason == _WATCHDOG)
-            else:
-                device.stay_idle()
-            gc.collect()
-            while True:
-                watchdog.feed()
-                device.turn()
-        except Exception as error:  # noqa: BLE001  whatever it is: nothing may move
-            board.safe()
-            sound = time.ticks_diff(time.ticks_ms(), began) > SOUND_AFTER_MS
-            crashes = 1 if sound else crashes + 1
-            reason = _UNKNOWN
-            _keep_crash(memory, error)
-            gc.collect()
-
-
-def _keep_crash(memory: Memory, error: Exception) -> None:
-    """Write down what went wrong, for whoever asks later."""
-    text = "%s: %s" % (type(error).__name__, error)
-    try:
-        memory.save(CRASH[0], text.encode()[: CRASH[1]])
-    except Exception:  # noqa: BLE001  the memory may be what failed
-        pass
+    Program().run()

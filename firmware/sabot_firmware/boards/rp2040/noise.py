@@ -16,7 +16,7 @@ _POOL = 8 * _DIGEST  # a shuffle of 52 takes less
 
 
 def raw_noise(length: int) -> bytes:
-    """So many bytes of samples as they come, eight to a byte; for health tests and for whoever conditions them."""
+    """So many bytes of samples as they come, eight to a byte: for health tests, and to be conditioned."""
     samples = bytearray(length)
     at = RING_OSCILLATOR_BIT
     for index in range(length):

@@ -1,8 +1,8 @@
 """What is connected where: one line a part. Everything else about this board reads it from here.
 
-A Pico has 26 pins. What needs timing is on them: edges, encoders, steps. Slow switches, presence, directions and
-the lamp are on two 16-bit expanders that share one interrupt. Polarity says which level means 1 (covered, closed,
-pressed, arrived, driven): HIGH or LOW. The page docs/board.md is made from this module.
+A Pico has 26 pins. What needs timing is on them: edges, encoders, steps. Slow switches, presence, directions
+and the lamp are on two 16-bit expanders that share one interrupt. Polarity says which level means 1 (covered,
+closed, pressed, arrived, driven): HIGH or LOW. The page docs/board.md is made from this module.
 """
 
 from sabot_firmware import hardware
@@ -87,7 +87,7 @@ CARD_READER = 0x42
 # The height sensor: micrometres a count of the 12-bit converter
 HEIGHT_UM_PER_COUNT = 40
 
-# The colour readers: the highest count at which they see each of NOTHING, RED, BLUE, FACE; above that a cover card
+# The colour readers: up to these counts they see NOTHING, RED, BLUE, FACE; above the last a cover card
 COLOUR_LIMITS = (819, 1638, 2457, 3276)
 
 # The event log: the last sectors of the flash that is kept free of the program

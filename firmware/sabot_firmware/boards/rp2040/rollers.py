@@ -1,4 +1,4 @@
-"""The rollers: driven by a pin each, turned round by an output of the expander, measured by an encoder each."""
+"""The rollers: each is driven by a pin, turned round by an expander's output and measured by an encoder."""
 
 from machine import PWM, Pin
 

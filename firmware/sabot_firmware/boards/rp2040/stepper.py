@@ -1,8 +1,8 @@
-"""A stepped axis: pulses from a PWM slice whose periods the DMA feeds from tables, so that each step comes at its
-time whatever the processor does.
+"""A stepped axis: pulses from a PWM slice whose periods the DMA feeds from tables.
 
-A move speeds up, perhaps cruises, and slows down: three stretches of periods, one DMA channel each, chained. A
-fourth ends the pulses and interrupts. Nothing is allocated once an axis is made.
+So each step comes at its time, whatever the processor does. A move speeds up, perhaps cruises, and slows
+down: three stretches of periods, one DMA channel each, chained. A fourth ends the pulses and interrupts.
+Nothing is allocated once an axis is made.
 """
 
 from array import array
@@ -36,6 +36,10 @@ def ramp_periods(step_um: int, acceleration_um_s2: int, speed_um_s: int) -> "arr
         periods.append(period if period > least else least)
 
 
+def _number(channel: rp2.DMA) -> int:
+    return channel.channel  # type: ignore[attr-defined,no-any-return]
+
+
 class Stepper:
     """One axis. ``position`` is where its steps have brought it, counted from where it was made."""
 
@@ -65,19 +69,19 @@ class Stepper:
         self._speed_up_to = []  # how the first stretch goes on: with the second, or at once with the third
         for after in (cruise, slow_down):
             self._speed_up_to.append(
-                speed_up.pack_ctrl(inc_write=False, treq_sel=request, chain_to=after.channel)
+                speed_up.pack_ctrl(inc_write=False, treq_sel=request, chain_to=_number(after))
             )
         speed_up.config(write=self._slice.top, ctrl=self._speed_up_to[0])
         cruise.config(
             read=addressof(self._cruise),
             write=self._slice.top,
             ctrl=cruise.pack_ctrl(
-                inc_read=False, inc_write=False, treq_sel=request, chain_to=slow_down.channel
+                inc_read=False, inc_write=False, treq_sel=request, chain_to=_number(slow_down)
             ),
         )
         slow_down.config(
             write=self._slice.top,
-            ctrl=slow_down.pack_ctrl(inc_write=False, treq_sel=request, chain_to=end.channel),
+            ctrl=slow_down.pack_ctrl(inc_write=False, treq_sel=request, chain_to=_number(end)),
         )
         end.config(
             read=addressof(self._nothing),
@@ -139,7 +143,7 @@ class Stepper:
                 left += self._counts[number]
             elif self._counts[number] and channel.active():
                 running = True
-                left = channel.count
+                left = channel.count  # type: ignore[attr-defined]
         for channel in self._channels:
             channel.active(0)
         self.moving = False
