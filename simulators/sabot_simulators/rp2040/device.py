@@ -5,6 +5,7 @@ device; what they see of it comes over the wire.
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from sabot_firmware import shoe, shuffler
@@ -60,9 +61,24 @@ class OnPico(LockStep):
         self._keys = {slot: machine.random.randbytes(32) for slot in (DEVICE, FLOOR, SERVICE)}
         self._elevated = 0
         self._question: Question | None = None
-        self.host = HostEnd(self._keys[DEVICE], Numbers(HOST_ID), machine.random.randbytes, None)
+        self._numbers = Numbers(HOST_ID)
+        self.host = self._new_host()
         machine.on_power_cut = self._cut
         pico.power_on()
+
+    def _new_host(self) -> HostEnd:
+        return HostEnd(self._keys[DEVICE], self._numbers, self.machine.random.randbytes, None)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "OnPico":
+        """The same device at another time: its host goes on from the same event, but has no session."""
+        twin = object.__new__(type(self))
+        memo[id(self)] = twin
+        for name, value in self.__dict__.items():
+            if name != "host":
+                setattr(twin, name, deepcopy(value, memo))
+        twin.host = twin._new_host()
+        twin.host.start_from(self.host.memory_id, *self.host.position)
+        return twin
 
     # -- the life of a device -------------------------------------------------------------------
 

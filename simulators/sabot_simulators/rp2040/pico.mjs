@@ -9,6 +9,7 @@ import { patchGpioLevels } from './patches/gpio_levels.mjs';
 import { patchPwmRequest } from './patches/pwm_request.mjs';
 import { patchRingOscillator, RingOscillator } from './patches/ring_oscillator.mjs';
 import { restoreSnapshot, takeSnapshot } from './patches/snapshot.mjs';
+import { patchUniqueId, UniqueId } from './patches/unique_id.mjs';
 import { patchUartEdge } from './patches/uart_edge.mjs';
 import { patchUsbNak } from './patches/usb_nak.mjs';
 import { keptOverReset, patchWatchdog } from './patches/watchdog.mjs';
@@ -30,6 +31,7 @@ export class Pico {
     this.wiring = wiring;
     this.bootrom = bootrom;
     this.ringOscillator = new RingOscillator(seed);
+    this.uniqueId = new UniqueId(seed);
     this.flash = new Flash(this);
     this.fram = new Fram();
     this.levels = {}; // what drives each pin from outside
@@ -119,6 +121,7 @@ export class Pico {
     patchFlash(mcu, this);
     patchRingOscillator(mcu, this);
     patchWatchdog(mcu, this, kept);
+    patchUniqueId(mcu, this);
     patchUartEdge(mcu);
     patchGpioLevels(mcu, this);
     patchPwmRequest(mcu);

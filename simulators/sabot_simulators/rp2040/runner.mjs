@@ -66,8 +66,12 @@ const REQUESTS = {
     pico.fromUsb = [];
     return state('restored');
   },
+  hang({ micros }) {
+    pico.stall(micros * 1e3);
+    return {};
+  },
   fault({ part, field, value }) {
-    pico[part][field] = value;
+    for (const each of [pico[part]].flat()) each[field] = value;
     return {};
   },
   read_memory({ part, at, size }) {

@@ -13,6 +13,7 @@ export class Expander {
     this.onInterrupt = onInterrupt;
     this.onOutputs = onOutputs;
     this.inputs = 0;
+    this.absent = false; // a fault: it does not answer
     this.cutPower();
   }
 

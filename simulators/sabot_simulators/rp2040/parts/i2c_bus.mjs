@@ -12,7 +12,8 @@ export class I2cBus {
     this.alarm = clock.createAlarm(() => this.done());
     controller.onStart = () => this.later('start', 0, START_NANOS);
     controller.onConnect = (address, mode) => {
-      this.part = this.parts[address] ?? null;
+      const part = this.parts[address] ?? null;
+      this.part = part?.absent ? null : part;
       if (this.part) this.part.connect(mode === 1);
       this.later('connect', this.part !== null, BITS * BIT_NANOS);
     };
