@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from sabot_image import sources
+
 ROOT = Path(__file__).parent.parent.parent
 MANIFEST = ROOT / "firmware" / "manifest.py"
 BOARD = Path(__file__).parent / "SABOT_PICO"
@@ -60,8 +62,9 @@ def components(version: str, micropython: str) -> list[Component]:
             named["controller"].append(module)
     made = []
     for name, modules in named.items():
-        extra = [micropython.encode()] if name == "controller" else []
+        extra = []
         if name == "controller":
+            extra = [micropython.encode(), sources.recipe().encode()]
             extra += [path.read_bytes() for path in sorted(BOARD.iterdir())]
         made.append(Component(name, version, _digest(modules, extra)))
     return made

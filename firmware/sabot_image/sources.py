@@ -5,6 +5,7 @@ mirror this computer's apt already uses, into a folder of our own: apt's own sta
 once, they stay in the cache.
 """
 
+import hashlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -32,18 +33,36 @@ CHANGES = (
         "#define VM_MAX_STATE_ON_STACK (sizeof(mp_uint_t) * 40)",
         "frames of calls on the stack: on the heap each takes a search of 0.2 ms for room, and edges wait",
     ),
+    (
+        "ports/rp2/memmap_mp_rp2040.ld",
+        "__StackBottom = __StackTop - SIZEOF(.stack_dummy);",
+        "__StackBottom = __StackTop - 16k;",
+        "room for those frames: 16 KB of stack, not 8",
+    ),
+    (
+        "ports/rp2/memmap_mp_rp2040.ld",
+        "__GcHeapEnd = ORIGIN(RAM) + LENGTH(RAM);",
+        "__GcHeapEnd = ORIGIN(RAM) + LENGTH(RAM) - 8k;",
+        "which the heap leaves free",
+    ),
 )
 
 
 def micropython_tree(cache: Path) -> Path:
     """MicroPython's source tree with the libraries it needs and its compiler for byte code built."""
     folder = cache / "micropython"
-    if not (folder / READY).exists():
+    ready = folder / READY
+    if not ready.exists() or ready.read_text() != recipe():
         if folder.exists():
             shutil.rmtree(folder)
         _put_together(folder)
-        (folder / READY).touch()
+        ready.write_text(recipe())
     return _one(folder, "micropython-1.*")
+
+
+def recipe() -> str:
+    """A hash of how the sources are put together: another one, and they are put together again."""
+    return hashlib.sha256(repr((SUITE, BINARIES, SOURCES, CHANGES)).encode()).hexdigest()
 
 
 def _put_together(folder: Path) -> None:

@@ -49,6 +49,7 @@ def test_a_round_of_seven_stacks_and_its_stub(opened: Table) -> None:
 def test_a_jam_of_the_shuffler_is_found_and_cleared(ready: Table, fault: str, half: str) -> None:
     ready.machine.strike(fault)
     if not ready.dealer.open_table():
+        ready.device.run_for(100_000)
         assert ready.device.named("fault_raised")
         assert ready.device.shuffler_state in (shuffler.JAMMED, shuffler.DOOR_OPEN)
         ready.dealer.recover()

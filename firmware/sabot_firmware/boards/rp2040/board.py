@@ -24,6 +24,8 @@ from sabot_firmware.hardware import (
     PUSHER_END,
     PUSHER_HOME,
     SENSORS,
+    SHOE_DOOR,
+    SHUFFLER_DOOR,
     Hardware,
 )
 from sabot_protocol import ticks
@@ -127,8 +129,19 @@ class Rp2040(Hardware):
             bit += 1
 
     def _notice(self, core: "Core", at_us: int) -> None:
-        """What the movers themselves must know of switches."""
+        """What the movers themselves must know of switches and doors.
+
+        A door cuts its half's motors: what drove them is switched off too, so that the next order begins anew.
+        """
         levels = self._levels
+        if not levels[SHUFFLER_DOOR]:
+            self._gripper.value(0)
+            self._elevator.stop()
+            outputs = self._expanders.outputs
+            if outputs & (_SHELF_DOWN | _SHELF_UP):
+                self._expanders.drive(outputs & ~(_SHELF_DOWN | _SHELF_UP))
+        if not levels[SHOE_DOOR]:
+            self._pusher.stop()
         if levels[ELEVATOR_HOME] and self._elevator.at_switch():
             self._give(core, ELEVATOR, 1, at_us)
         if levels[PUSHER_HOME]:
