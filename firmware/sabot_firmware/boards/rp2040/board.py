@@ -131,7 +131,7 @@ class Rp2040(Hardware):
     def _notice(self, core: "Core", at_us: int) -> None:
         """What the movers themselves must know of switches and doors.
 
-        A door cuts its half's motors: what drove them is switched off too, so that the next order begins anew.
+        A door cuts its half's motors: what drove them is switched off too, so the next order begins anew.
         """
         levels = self._levels
         if not levels[SHUFFLER_DOOR]:
