@@ -211,7 +211,8 @@ export class Pico {
       } else if (core.waiting) {
         clock.tick(clock.nanosToNextAlarm);
       } else {
-        clock.tick(core.executeInstruction() * this.cycleNanos);
+        clock.nanosCounter += core.executeInstruction() * this.cycleNanos; // what tick does, for most of them
+        if (clock.nextAlarm !== null && clock.nextAlarm.nanos <= clock.nanosCounter) clock.tick(0);
         count++;
       }
     }

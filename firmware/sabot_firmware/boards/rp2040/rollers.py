@@ -21,7 +21,7 @@ class Rollers:
             each.count_pulses()
         self._directions = [0, 0, 0]
         self._pulses = [0, 0, 0]  # forward less back
-        self._counted = [0, 0, 0]  # the counter when it was read last
+        self._counted = [each.counted() for each in self._slices]  # the counters when they were read last
 
     def run(self, roller: int, direction: int) -> None:
         """Turn a roller, or stop it."""
