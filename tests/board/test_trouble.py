@@ -49,6 +49,7 @@ def test_a_supply_that_fails_stops_everything(ready: Table) -> None:
     ready.machine.sensors.set(hardware.SUPPLY_LOW, 1)
     ready.device.run_for(20_000)
     assert all(roller.direction == hardware.STOP for roller in ready.machine._rollers)
+    ready.device.run_for(100_000)  # until it has been told
     assert ready.device.shuffler_state == shuffler.JAMMED
     assert ready.device.named("fault_raised")[0][0] == enum_number("Fault", "supply_low")
 

@@ -61,6 +61,8 @@ class Rp2040(Hardware):
         self._analogue = Analogue(self._bus)
         self._display = Display(self._bus)
         self._levels = bytearray(SENSORS)
+        self._handling = False  # an edge is being given: encoders are read as they were when it came
+        self._edge_us = 0
         self._height_um = 0
         self._measured_at_us = _NOT_MEASURING
         self._lines: list[str | None] = [None, None]  # what the display does not show yet
@@ -80,15 +82,17 @@ class Rp2040(Hardware):
     def take_edges(self, core: "Core") -> None:
         """Give the core every edge that has come, oldest first."""
         ring = self.ring
+        self._handling = True
         while ring.take():
             sensor = ring.sensor
-            at_us = ring.at_us
+            at_us = self._edge_us = ring.at_us
             if sensor < SENSORS:
                 self._give(core, sensor, ring.level, at_us)
             elif sensor == SENSORS:
                 self._scan(core, at_us)
             elif self._elevator.done(bool(self._levels[ELEVATOR_HOME])):
                 self._give(core, ELEVATOR, 1, at_us)
+        self._handling = False
 
     def _give(self, core: "Core", sensor: int, level: int, at_us: int) -> None:
         if self._levels[sensor] != level:
@@ -206,8 +210,8 @@ class Rp2040(Hardware):
         self._rollers.run(roller, direction)
 
     def travelled_um(self, roller: int) -> int:
-        """What a roller's encoder says."""
-        return self._rollers.travelled_um(roller)
+        """What a roller's encoder says, or said when the edge came that is being dealt with."""
+        return self._rollers.travelled_um(roller, self._edge_us if self._handling else now_us())
 
     def elevate(self, position_um: int) -> None:
         """Send the platform somewhere."""

@@ -3,8 +3,10 @@
 from machine import PWM, Pin
 
 from sabot_firmware.boards.rp2040 import pins
+from sabot_firmware.boards.rp2040.clock import now_us
 from sabot_firmware.boards.rp2040.expander import Expanders, output
 from sabot_firmware.boards.rp2040.registers import PwmSlice
+from sabot_protocol import ticks
 
 _BACK_BITS = (output(pins.FEED_BACK_BIT), output(pins.INSERT_BACK_BIT), output(pins.DEAL_BACK_BIT))
 
@@ -20,6 +22,7 @@ class Rollers:
         for each in self._slices:
             each.count_pulses()
         self._directions = [0, 0, 0]
+        self._since_us = [0, 0, 0]  # when each began to turn
         self._pulses = [0, 0, 0]  # forward less back
         self._counted = [each.counted() for each in self._slices]  # the counters when they were read last
 
@@ -40,6 +43,7 @@ class Rollers:
         self._drives[roller].value(1 if direction else 0)
         if direction:
             self._directions[roller] = direction
+            self._since_us[roller] = now_us()
         else:
             self.refresh(roller)
             self._directions[roller] = 0
@@ -60,7 +64,9 @@ class Rollers:
             pulses = -pulses
         self._pulses[roller] += pulses
 
-    def travelled_um(self, roller: int) -> int:
-        """How far its surface has gone since power-up, forward less back."""
+    def travelled_um(self, roller: int, at_us: int) -> int:
+        """How far its surface has gone since power-up, forward less back, as it was at a moment just past."""
         self.refresh(roller)
-        return self._pulses[roller] * pins.ENCODER_UM
+        now = now_us()
+        gone_um = min(ticks.diff(now, at_us), ticks.diff(now, self._since_us[roller]))  # one a microsecond
+        return self._pulses[roller] * pins.ENCODER_UM - self._directions[roller] * gone_um
