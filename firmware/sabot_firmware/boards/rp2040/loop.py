@@ -227,7 +227,8 @@ class Program:
         else:
             self._memory = Memory()  # the chip itself may be what fails: only identification is left
         log = EventLog(LogFlash())
-        device = Device(self._board, self._memory, self._noise, log, self._reason)
+        board = None if given_up else self._board  # what failed is not touched again
+        device = Device(board, self._memory, self._noise, log, self._reason)
         if given_up:
             device.stay_idle()
         else:
