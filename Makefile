@@ -9,9 +9,10 @@ TABLES ?= 2000
 SHUFFLES ?= 70000
 PLANTS := ten-shelves grip-off-by-one modulo-bias retry-redraws lcg32 stuck-slot no-reseed
 FAIRNESS := $(BIN)/python -m sabot_simulators.fairness
+PICO := simulators/sabot_simulators/rp2040
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo test lint generate bench fairness soak fuzz fuzz-campaign clean
+.PHONY: help play demo test lint generate bench fairness soak fuzz fuzz-campaign firmware test-board bench-board clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +29,7 @@ test: lint ## everything: ruff, mypy, the tests on CPython and the portable ones
 
 lint: $(VENV)/.test ## ruff and mypy
 	$(BIN)/ruff check .
+	@$(BIN)/python -m sabot_image.stubs
 	$(BIN)/mypy
 
 generate: $(VENV)/.test ## write the files that come out of the schema, the rules and the driver's tables
@@ -35,6 +37,8 @@ generate: $(VENV)/.test ## write the files that come out of the schema, the rule
 	$(BIN)/python -m tests.machine.fault_table
 	$(BIN)/python -m sabot_table.procedure.diagram docs/procedure.md
 	$(BIN)/python -m tests.rules.clauses
+	$(BIN)/python -m sabot_image.board_page
+	$(BIN)/python -m sabot_image --package-json
 
 bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
 	$(BIN)/python -m tests.bench
@@ -55,6 +59,17 @@ fuzz: $(VENV)/.fuzz ## fuzz decoder, codec and session with atheris for SECONDS=
 fuzz-campaign: $(VENV)/.test ## FRAMES=10000000 random and mutated frames against both ends
 	$(BIN)/python tests/fuzz/campaign.py --frames $(FRAMES) --processes 2
 
+firmware: $(VENV)/.board ## the board's images: byte code, a file system of it, a UF2 with everything frozen
+	$(BIN)/python -m sabot_image
+
+test-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## the firmware's image on an emulated Raspberry Pi Pico, wired to the mechanism
+	$(BIN)/python -m sabot_image
+	SABOT_BOARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/board
+
+bench-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## figures of the emulated Pico, in emulated time
+	$(BIN)/python -m sabot_image
+	$(BIN)/python -m tests.board.bench
+
 clean: ## remove what make made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
@@ -67,6 +82,10 @@ $(VENV)/.test: EXTRAS := test
 $(VENV)/.bench: EXTRAS := bench,micropython
 $(VENV)/.fairness: EXTRAS := fairness
 $(VENV)/.fuzz: EXTRAS := test,fuzz
-$(VENV)/.play $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz: pyproject.toml | $(BIN)/python
+$(VENV)/.board: EXTRAS := test
+$(VENV)/.play $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
 	@touch $@
+
+$(PICO)/node_modules/.package-lock.json: $(PICO)/package-lock.json
+	npm ci --prefix $(PICO) --no-audit --no-fund

@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("protocol", "firmware", "host_driver", "simulators", "tests", "docs")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
+PAGES = [page for page in PAGES if "node_modules" not in page.parts]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 

@@ -1,0 +1,81 @@
+"""What is frozen into the board's image: MicroPython's build reads this file.
+
+Names of modules stand here once; ``package.json`` and the file-system image are made from them too.
+"""
+
+PROTOCOL = (
+    "__init__",
+    "codec",
+    "device_end",
+    "device_port",
+    "errors",
+    "events",
+    "frame",
+    "keys",
+    "ledger",
+    "link",
+    "mac",
+    "memory",
+    "modes",
+    "record",
+    "schema",
+    "schema_hash",
+    "session",
+    "ticks",
+    "wire_end",
+)
+FIRMWARE = (
+    "__init__",
+    "core",
+    "critical",
+    "dealing",
+    "decks",
+    "event_log",
+    "figures",
+    "half",
+    "hardware",
+    "jam",
+    "kept",
+    "motion",
+    "panel",
+    "rack",
+    "rounds",
+    "serve",
+    "service",
+    "shoe",
+    "shuffler",
+    "wear",
+    "whereabouts",
+    "boards/__init__",
+    "boards/rp2040/__init__",
+    "boards/rp2040/analogue",
+    "boards/rp2040/board",
+    "boards/rp2040/cables",
+    "boards/rp2040/clock",
+    "boards/rp2040/display",
+    "boards/rp2040/edges",
+    "boards/rp2040/elevator",
+    "boards/rp2040/expander",
+    "boards/rp2040/fram",
+    "boards/rp2040/log_flash",
+    "boards/rp2040/loop",
+    "boards/rp2040/noise",
+    "boards/rp2040/parts",
+    "boards/rp2040/pins",
+    "boards/rp2040/pusher",
+    "boards/rp2040/registers",
+    "boards/rp2040/rollers",
+    "boards/rp2040/stepper",
+)
+
+
+def files(package: str, modules: "tuple[str, ...]") -> "tuple[str, ...]":
+    """The files of a package's modules, as they lie below the folder that holds the package."""
+    return tuple("%s/%s.py" % (package, module) for module in modules)
+
+
+freeze("$(PORT_DIR)/modules", "rp2.py")  # what wraps MicroPython's own DMA, Flash and PIO
+freeze("../protocol", files("sabot_protocol", PROTOCOL))
+freeze(".", files("sabot_firmware", FIRMWARE))
+freeze("../build/image", "sabot_components.py")  # what the image is made of, written by its build
+freeze(".", ("_boot.py", "main.py"))

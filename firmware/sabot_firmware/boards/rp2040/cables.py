@@ -1,0 +1,112 @@
+"""The cables: USB and UART, as streams whose reads and writes never wait."""
+
+import select
+import sys
+
+from machine import UART, Pin
+
+from sabot_firmware.boards.rp2040 import pins
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_protocol.device_port import DevicePort
+
+MOST_AT_ONCE = 256
+_BAUD = 115200
+
+
+class Cable:
+    """One cable with its port of the device."""
+
+    def __init__(self, port: "DevicePort") -> None:
+        self.port = port
+        self._out = b""
+        self._from = 0
+
+    def register(self, poller: "select.poll") -> None:
+        """Let a poll wait for bytes."""
+        raise NotImplementedError
+
+    def read(self) -> bytes:
+        """The bytes that are there."""
+        raise NotImplementedError
+
+    def write(self, data: "memoryview | bytes") -> int:
+        """Write what finds room at once; how much that was."""
+        raise NotImplementedError
+
+    def exchange(self, now_ms: int) -> bool:
+        """Take what has come and say what is due; whether anything was taken."""
+        data = self.read()
+        if data:
+            self.port.receive(data, now_ms)
+        if not self._out:
+            self._out = self.port.poll(now_ms)
+            self._from = 0
+        if self._out:
+            self._from += self.write(memoryview(self._out)[self._from :])
+            if self._from >= len(self._out):
+                self._out = b""
+        return bool(data)
+
+    def writing(self) -> bool:
+        """Whether something waits for room."""
+        return bool(self._out)
+
+
+class UsbCable(Cable):
+    """The USB CDC that MicroPython has; nothing but frames goes over it."""
+
+    def __init__(self, port: "DevicePort") -> None:
+        super().__init__(port)
+        self._in = sys.stdin.buffer
+        self._to = sys.stdout.buffer
+        self._ready = select.poll()
+        self._ready.register(sys.stdin, select.POLLIN)
+        self._buffer = bytearray(MOST_AT_ONCE)
+
+    def register(self, poller: "select.poll") -> None:
+        """Let a poll wait for bytes."""
+        poller.register(sys.stdin, select.POLLIN)
+
+    def read(self) -> bytes:
+        """The bytes that are there, one by one: reading more would wait for them."""
+        buffer, length = self._buffer, 0
+        one = memoryview(buffer)
+        ready, read = self._ready.ipoll, self._in.readinto  # type: ignore[attr-defined,union-attr]
+        while length < MOST_AT_ONCE:
+            there = False
+            for _ in ready(0):
+                there = True
+            if not there:
+                break
+            read(one[length : length + 1])
+            length += 1
+        return bytes(buffer[:length]) if length else b""
+
+    def write(self, data: "memoryview | bytes") -> int:
+        """Write what finds room."""
+        return self._to.write(data) or 0
+
+
+class UartCable(Cable):
+    """The serial port on two pins."""
+
+    def __init__(self, port: "DevicePort") -> None:
+        super().__init__(port)
+        self._uart = UART(
+            0, baudrate=_BAUD, tx=Pin(pins.UART_TX), rx=Pin(pins.UART_RX), rxbuf=512, txbuf=512, timeout=0
+        )
+
+    def register(self, poller: "select.poll") -> None:
+        """Let a poll wait for bytes."""
+        poller.register(self._uart, select.POLLIN)  # type: ignore[arg-type]
+
+    def read(self) -> bytes:
+        """The bytes that are there."""
+        there = self._uart.any()
+        return (self._uart.read(min(there, MOST_AT_ONCE)) or b"") if there else b""
+
+    def write(self, data: "memoryview | bytes") -> int:
+        """Write what finds room."""
+        return self._uart.write(data) or 0

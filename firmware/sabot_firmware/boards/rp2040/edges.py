@@ -1,0 +1,98 @@
+"""Edges, stamped in interrupts and kept in a ring of fixed size until the loop takes them.
+
+Nothing is allocated in an interrupt. The ring is also something ``select.poll`` can wait for: it is ready
+while an edge is in it, so that an interrupt ends the loop's wait.
+"""
+
+import io
+from array import array
+
+from machine import Pin
+
+from sabot_firmware.boards.rp2040.clock import now_us
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SIZE = 64  # a power of two
+_POLL = 3  # what ioctl is asked: is something there?
+_READABLE = 1
+
+
+class EdgesLost(Exception):
+    """More edges came than the ring holds: what happened is no longer known."""
+
+
+class EdgeRing(io.IOBase):
+    """Sensor numbers and levels with the time of each, first in first out."""
+
+    def __init__(self) -> None:
+        self._whats = bytearray(SIZE)  # sensor << 1 | level
+        self._times = array("I", [0] * SIZE)
+        self._head = 0  # where the next one goes; only interrupts change it
+        self._tail = 0  # where the oldest is; only the loop changes it
+        self.lost = 0
+        self.sensor = 0  # what ``take`` took
+        self.level = 0
+        self.at_us = 0
+
+    def put(self, what: int) -> None:
+        """Note an edge (sensor << 1 | level) now. Called in interrupts, or with them held off."""
+        head = self._head
+        after = (head + 1) & (SIZE - 1)
+        if after == self._tail:
+            self.lost += 1
+            return
+        self._times[head] = now_us()
+        self._whats[head] = what
+        self._head = after
+
+    def take(self) -> bool:
+        """Take the oldest edge into ``sensor``, ``level`` and ``at_us``; False if there is none."""
+        tail = self._tail
+        if tail == self._head:
+            if self.lost:
+                raise EdgesLost(self.lost)
+            return False
+        what = self._whats[tail]
+        self.sensor = what >> 1
+        self.level = what & 1
+        self.at_us = self._times[tail]
+        self._tail = (tail + 1) & (SIZE - 1)
+        return True
+
+    def ioctl(self, request: int, argument: int) -> int:
+        """What a poll asks: whether an edge is there."""
+        if request == _POLL and self._head != self._tail:
+            return argument & _READABLE
+        return 0
+
+
+def watch(ring: EdgeRing, sensor: int, number: int, one: int) -> Pin:
+    """Let a pin's edges go into the ring as a sensor's, ``one`` being the level that means 1."""
+    pin = Pin(number, Pin.IN, Pin.PULL_DOWN if one else Pin.PULL_UP)
+    pin.irq(_handler(ring, sensor << 1, pin, 1 - one), Pin.IRQ_RISING | Pin.IRQ_FALLING, hard=True)
+    return pin
+
+
+def _handler(ring: EdgeRing, what: int, pin: Pin, flip: int) -> "Callable[[Pin], None]":
+    put = ring.put
+    value = pin.value
+
+    def handler(_: Pin) -> None:
+        put(what | (value() ^ flip))
+
+    return handler
+
+
+def watch_interrupt(ring: EdgeRing, what: int, number: int) -> Pin:
+    """Let a pin that goes low put one thing into the ring: it stands for something to be read elsewhere."""
+    pin = Pin(number, Pin.IN, Pin.PULL_UP)
+    put = ring.put
+
+    def handler(_: Pin) -> None:
+        put(what)
+
+    pin.irq(handler, Pin.IRQ_FALLING, hard=True)
+    return pin

@@ -1,0 +1,69 @@
+"""The two I/O expanders (MCP23017): slow inputs with one interrupt for all, and a byte of outputs."""
+
+from machine import I2C
+
+from sabot_firmware.boards.rp2040 import pins
+from sabot_firmware.hardware import SENSORS
+
+_DIRECTION = 0x00
+_POLARITY = 0x02
+_INTERRUPT_ON_CHANGE = 0x04
+_CONFIGURATION = 0x0A
+_PULL_UPS = 0x0C
+_LEVELS = 0x12
+_OUTPUTS = 0x15  # of the upper eight bits
+_OPEN_DRAIN_MIRRORED = 0x44  # one interrupt for both ports, which the chips share
+_NOBODY = 255
+
+
+class Expanders:
+    """Both chips. Outputs are the upper byte of one of them; everything else is an input."""
+
+    def __init__(self, bus: I2C) -> None:
+        self._bus = bus
+        self._levels = bytearray(2)
+        self._byte = bytearray(1)
+        self.outputs = 0
+        self.words = [0, 0]  # what each chip's inputs were when read last, 1 being what the core calls 1
+        self.sensors = (bytearray([_NOBODY] * 16), bytearray([_NOBODY] * 16))
+        self._seen = [0, 0]  # the bits that are sensors
+        inverted = [0, 0]
+        for sensor, chip, bit, one in pins.INPUTS:
+            self.sensors[chip][bit] = sensor
+            self._seen[chip] |= 1 << bit
+            if one == pins.LOW:
+                inverted[chip] |= 1 << bit
+        for chip, address in enumerate(pins.EXPANDERS):
+            driven = 0xFF00 if chip == pins.OUTPUT_CHIP else 0
+            self._write(address, _CONFIGURATION, _OPEN_DRAIN_MIRRORED * 0x0101)
+            self._write(address, _OUTPUTS - 1, 0)
+            self._write(address, _DIRECTION, 0xFFFF & ~driven)
+            self._write(address, _POLARITY, inverted[chip])
+            self._write(address, _PULL_UPS, self._seen[chip])
+            self._write(address, _INTERRUPT_ON_CHANGE, self._seen[chip])
+
+    def _write(self, address: int, register: int, word: int) -> None:
+        self._bus.writeto_mem(address, register, bytes((word & 0xFF, word >> 8)))
+
+    def scan(self, chip: int) -> int:
+        """Read a chip's inputs, which ends its interrupt; the bits that have changed since the last time."""
+        levels = self._levels
+        self._bus.readfrom_mem_into(pins.EXPANDERS[chip], _LEVELS, levels)
+        word = (levels[0] | levels[1] << 8) & self._seen[chip]
+        changed = word ^ self.words[chip]
+        self.words[chip] = word
+        return changed
+
+    def drive(self, outputs: int) -> None:
+        """Set the byte of outputs."""
+        self.outputs = outputs
+        self._byte[0] = outputs
+        self._bus.writeto_mem(pins.EXPANDERS[pins.OUTPUT_CHIP], _OUTPUTS, self._byte)
+
+
+def output(bit: int) -> int:
+    """An output's bit within the byte of outputs."""
+    return 1 << bit - 8
+
+
+assert SENSORS < _NOBODY

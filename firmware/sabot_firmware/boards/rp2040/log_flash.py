@@ -1,0 +1,36 @@
+"""The event log's place: the last sectors of the flash that the program leaves free."""
+
+import rp2
+
+from sabot_firmware.boards.rp2040 import pins
+from sabot_firmware.event_log import Flash
+
+_COUNT = 4
+_SIZE = 5
+_ERASE = 6
+
+
+class LogFlash(Flash):
+    """Written only while nothing moves: the processor stands still meanwhile, its interrupts too."""
+
+    def __init__(self) -> None:
+        whole = rp2.Flash()
+        size = (whole.ioctl(_COUNT, 0) or 0) * (whole.ioctl(_SIZE, 0) or 0)
+        self._flash = rp2.Flash(start=size - pins.LOG_FLASH_BYTES, len=pins.LOG_FLASH_BYTES)
+
+    def read(self, address: int, length: int) -> bytes:
+        """So many bytes from an address on."""
+        data = bytearray(length)
+        self._flash.readblocks(address // self.sector_size, data, address % self.sector_size)
+        return bytes(data)
+
+    def program(self, address: int, data: bytes) -> None:
+        """Write bytes that are erased, all in one page."""
+        page = address - address % self.page_size
+        whole = bytearray(b"\xff" * self.page_size)  # what is all ones leaves the page as it is
+        whole[address - page : address - page + len(data)] = data
+        self._flash.writeblocks(page // self.sector_size, whole, page % self.sector_size)
+
+    def erase(self, sector: int) -> None:
+        """Make every byte of a sector 0xFF."""
+        self._flash.ioctl(_ERASE, sector)

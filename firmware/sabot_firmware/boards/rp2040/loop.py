@@ -1,0 +1,253 @@
+"""The program of the board: the core, its cables and its time, joined by one loop that really waits.
+
+The loop sleeps in ``select.poll`` until an edge or a byte comes or something is due. What can wait (display,
+log, garbage, randomness for the next shuffle) is done only while nothing moves. An exception of any kind
+stops every motor; then the device begins anew over its critical memory, as after a power cut, and says why.
+What fails again and again is left alone: the link stays up and refuses everything that moves.
+"""
+
+import gc
+import select
+
+import machine
+
+from sabot_firmware.boards.rp2040.board import Rp2040
+from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
+from sabot_firmware.boards.rp2040.clock import now_ms, now_us
+from sabot_firmware.boards.rp2040.fram import SpiFram
+from sabot_firmware.boards.rp2040.log_flash import LogFlash
+from sabot_firmware.boards.rp2040.noise import Noise, raw_noise
+from sabot_firmware.boards.rp2040.parts import Parts
+from sabot_firmware.core import Core
+from sabot_firmware.critical import CriticalMemory
+from sabot_firmware.event_log import EventLog
+from sabot_firmware.kept import RECORDS
+from sabot_firmware.rng.chance import Chance
+from sabot_protocol import ticks
+from sabot_protocol.codec import enum_number
+from sabot_protocol.device_end import DeviceEnd, Executor, Identity
+from sabot_protocol.device_port import DevicePort
+from sabot_protocol.memory import Memory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_protocol.codec import Value
+
+MODEL = "Sabot on RP2040"
+VERSION = "0.1.0"
+WATCHDOG_MS = 4000
+LONGEST_WAIT_MS = 1000
+ROOM_US = 5000  # what can wait is done if nothing is due for so long
+COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
+COLLECT_AFTER = 24  # exchanges that brought bytes
+LOG_ROWS = 4
+CRASH = ("crash", 96)  # the record of what went wrong last
+MOST_CRASHES = 3
+SOUND_AFTER_MS = 60000
+
+_POWER = enum_number("BootReason", "power")
+_WATCHDOG = enum_number("BootReason", "watchdog")
+_UNKNOWN = enum_number("BootReason", "unknown")
+_WATCHDOG_RESET = enum_number("Fault", "watchdog_reset")
+_CONTROLLER = enum_number("Place", "controller")
+_FAULT_FLAG = 0x0008
+_NOBODY_CLEARS_IT = "1 take out every card 2 mark out of order 3 call service"
+
+
+class Idle(Executor):
+    """In place of a core that failed again and again: it says so and does nothing."""
+
+    def status(self) -> "tuple[int, int, int, int, int, int]":
+        """Out of order, for a fault of the controller."""
+        out = enum_number("ShufflerState", "out_of_order"), enum_number("ShoeState", "out_of_order")
+        return out[0], out[1], _WATCHDOG_RESET, _FAULT_FLAG, 0, 0
+
+
+class LiveCore(Core):
+    """A core that reads the clock itself: what begins after a record was written begins then, not before."""
+
+    @property
+    def now_us(self) -> int:
+        """The time at this moment."""
+        return now_us()
+
+    @now_us.setter
+    def now_us(self, _: int) -> None:
+        """Whatever it is told, it knows better."""
+
+
+class Device:
+    """Everything that begins anew after a crash."""
+
+    def __init__(
+        self, board: "Rp2040 | None", memory: Memory, noise: Noise, log: EventLog, reason: int
+    ) -> None:
+        self._board = board
+        self._noise = noise
+        self._log = log
+        self._exchanges = 0  # since garbage was collected
+        self._talk = True  # something is to be said, or was heard
+        self.core: Core | None = None
+        self._ahead = Parts()
+        self._end = DeviceEnd(
+            Identity(machine.unique_id(), MODEL, VERSION),
+            memory,
+            self._ahead,
+            noise.bytes,
+            now_ms(),
+            reason,
+            log=log,
+        )
+        self._cables: tuple[Cable, ...] = (UsbCable(DevicePort(self._end)), UartCable(DevicePort(self._end)))
+        self._poller = select.poll()
+        if board is not None:
+            self._poller.register(board.ring, select.POLLIN)
+        for cable in self._cables:
+            cable.register(self._poller)
+
+    def begin(self, memory: Memory, crashed: bool) -> None:
+        """The core wakes up."""
+        assert self._board is not None
+        chance = Chance(raw_noise)
+        core = LiveCore(self._board, memory, chance, self._report, self._utc_s, self._log)
+        core.pledges.device = self._end.identity.serial
+        self._ahead.core = core
+        if crashed:
+            self.tell_crash()
+        core.start(now_us())
+        self.core = core
+
+    def stay_idle(self) -> None:
+        """Nothing moves any more; the link lives."""
+        self._ahead.core = Idle()
+        self.tell_crash()
+
+    def tell_crash(self) -> None:
+        """Report that the controller failed."""
+        self._end.emit("fault_raised", _WATCHDOG_RESET, _CONTROLLER, 0, _NOBODY_CLEARS_IT)
+
+    def _report(self, name: str, *values: "Value") -> None:
+        self._end.emit(name, *values)
+        self._talk = True
+
+    def _utc_s(self) -> "int | None":
+        seconds, _, quality = self._end.utc()
+        return seconds if quality else None
+
+    def turn(self) -> None:
+        """Once around: edges, time, cables, what can wait, and the wait."""
+        board, core = self._board, self.core
+        due: int | None = None
+        if core is not None and board is not None:
+            board.take_edges(core)
+            at_us = now_us()
+            board.step(core, at_us)
+            due = core.step(at_us)
+            measured = board.due_us(at_us)
+            if measured is not None and (due is None or measured < due):
+                due = measured
+        at_ms = now_ms()
+        for cable in self._cables:
+            deadline = cable.port.deadline()
+            if deadline is not None:
+                left_us = max(ticks.diff(deadline, at_ms), 0) * 1000
+                if due is None or left_us < due:
+                    due = left_us
+                if not left_us:
+                    self._talk = True
+        if self._talk:
+            self._talk = False
+            for cable in self._cables:
+                if cable.exchange(at_ms):
+                    self._exchanges += 1
+                    self._talk = True  # there may be more, and more to say
+                elif cable.writing():
+                    self._talk = True
+                    due = 1000
+            return  # what is due may be another thing now
+        if (due is None or due > ROOM_US) and self._tidy(due):
+            return
+        wait_ms = LONGEST_WAIT_MS if due is None else min((due + 999) // 1000, LONGEST_WAIT_MS)
+        ring = board.ring if board is not None else None
+        for ready in self._poller.ipoll(wait_ms):  # type: ignore[attr-defined]
+            if ready[0] is not ring:
+                self._talk = True
+
+    def _tidy(self, due: "int | None") -> bool:
+        """One piece of what can wait; whether there was one."""
+        board = self._board
+        if board is not None and board.tidy():
+            return True
+        still = self.core is None or self.core.still()
+        if not still:
+            return False
+        if self._log.due():
+            self._log.flush(LOG_ROWS)
+            return True
+        if self._exchanges >= COLLECT_AFTER and (due is None or due > COLLECT_US):
+            self._exchanges = 0
+            gc.collect()
+        if board is not None:
+            board.refresh()
+        return False
+
+
+class Program:
+    """The device's life from power-up on: what fails is stopped, written down and begun anew."""
+
+    def __init__(self) -> None:
+        self._watchdog = machine.WDT(timeout=WATCHDOG_MS)
+        self._reason = _WATCHDOG if machine.reset_cause() == machine.WDT_RESET else _POWER
+        self._board: Rp2040 | None = None
+        self._memory: Memory = Memory()  # until the chip is there
+        self._noise = Noise()
+        self._crashes = 0
+
+    def run(self) -> None:
+        """Never returns."""
+        while True:
+            began = now_ms()
+            try:
+                self._live()
+            except Exception as error:  # noqa: BLE001  whatever it is: nothing may move
+                if self._board is not None:
+                    self._board.safe()
+                sound = ticks.diff(now_ms(), began) > SOUND_AFTER_MS
+                self._crashes = 1 if sound else self._crashes + 1
+                self._reason = _UNKNOWN
+                self._keep(error)
+                gc.collect()
+
+    def _live(self) -> None:
+        """One life of the device; it ends with an exception."""
+        given_up = self._crashes >= MOST_CRASHES
+        if self._board is None and not given_up:
+            self._board = Rp2040()
+        if self._crashes <= MOST_CRASHES:
+            self._memory = CriticalMemory(SpiFram(), others=RECORDS + (CRASH,))
+        else:
+            self._memory = Memory()  # the chip itself may be what fails: only identification is left
+        log = EventLog(LogFlash())
+        board = None if given_up else self._board  # what failed is not touched again
+        device = Device(board, self._memory, self._noise, log, self._reason)
+        if given_up:
+            device.stay_idle()
+        else:
+            device.begin(self._memory, self._crashes > 0 or self._reason == _WATCHDOG)
+        gc.collect()
+        while True:
+            self._watchdog.feed()
+            device.turn()
+
+    def _keep(self, error: Exception) -> None:
+        """Write down what went wrong, for whoever asks later."""
+        text = "%s: %s" % (type(error).__name__, error)
+        try:
+            self._memory.save(CRASH[0], text.encode()[: CRASH[1]])
+        except Exception:  # noqa: BLE001  the memory may be what failed
+            return
+
+
+def main() -> None:
+    """Never returns."""
+    Program().run()

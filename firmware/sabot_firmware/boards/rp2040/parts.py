@@ -1,0 +1,40 @@
+"""What this image is made of: three named components, each with its version and hash."""
+
+from sabot_protocol.codec import enum_number
+from sabot_protocol.device_end import Caller, Executor
+from sabot_protocol.errors import Refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_protocol.codec import Values
+
+
+def components() -> "dict[int, tuple[str, bytes]]":
+    """Version and SHA-256 of each, by number, as the build wrote them down; empty where it did not."""
+    try:
+        from sabot_components import COMPONENTS
+    except ImportError:
+        return {}
+    return {enum_number("Component", name): (version, digest) for name, version, digest in COMPONENTS}
+
+
+class Parts(Executor):
+    """Stands before the core: answers what the image is made of, passes on everything else."""
+
+    def __init__(self) -> None:
+        self.core: Executor = Executor()
+        self._components = components()
+
+    def status(self) -> "tuple[int, int, int, int, int, int]":
+        """What the core says."""
+        return self.core.status()
+
+    def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
+        """Carry out a request."""
+        if name != "component":
+            return self.core.execute(name, values, caller)
+        found = self._components.get(values[0])
+        if found is None:
+            raise Refusal("not_supported")
+        version, digest = found
+        return values[0], digest, version

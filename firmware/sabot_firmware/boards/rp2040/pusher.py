@@ -1,0 +1,49 @@
+"""The pusher: steps at an even pace until one of its switches closes."""
+
+from array import array
+
+from sabot_firmware import figures
+from sabot_firmware.boards.rp2040 import pins
+from sabot_firmware.boards.rp2040.expander import Expanders, output
+from sabot_firmware.boards.rp2040.stepper import Stepper
+
+STEP_US = 980  # a little faster than the figure: its way takes no longer than that
+_FORWARD = output(pins.PUSHER_FORWARD_BIT)
+_MOST_STEPS = (figures.PUSHER_US + 100000) // STEP_US  # then it gives up: the core will have noticed
+
+
+def _nothing() -> None:
+    """What is done when it gave up."""
+
+
+class Pusher:
+    """``position`` is how many steps it is from where it was at power-up."""
+
+    def __init__(self, expanders: Expanders) -> None:
+        self._expanders = expanders
+        self._stepper = Stepper(pins.PUSHER_STEP, array("I", [STEP_US]), _nothing)
+        self._forward = False
+
+    def push(self, forward: bool) -> None:
+        """Go forward to the end switch, or back home."""
+        self._stepper.stop()
+        self._forward = forward
+        outputs = self._expanders.outputs & ~_FORWARD
+        self._expanders.drive(outputs | (_FORWARD if forward else 0))
+        self._stepper.move(_MOST_STEPS if forward else -_MOST_STEPS)
+
+    def at_switch(self, end: bool) -> None:
+        """A switch has closed, the end's or home's."""
+        if end == self._forward:
+            self._stepper.stop()
+            if not end:
+                self._stepper.position = 0
+
+    def stop(self) -> None:
+        """Stop where it is."""
+        self._stepper.stop()
+
+    @property
+    def position(self) -> int:
+        """Steps from home, as far as it knows."""
+        return self._stepper.position

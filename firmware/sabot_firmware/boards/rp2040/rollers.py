@@ -1,0 +1,72 @@
+"""The rollers: each is driven by a pin, turned round by an expander's output and measured by an encoder."""
+
+from machine import PWM, Pin
+
+from sabot_firmware.boards.rp2040 import pins
+from sabot_firmware.boards.rp2040.clock import now_us
+from sabot_firmware.boards.rp2040.expander import Expanders, output
+from sabot_firmware.boards.rp2040.registers import PwmSlice
+from sabot_protocol import ticks
+
+_BACK_BITS = (output(pins.FEED_BACK_BIT), output(pins.INSERT_BACK_BIT), output(pins.DEAL_BACK_BIT))
+
+
+class Rollers:
+    """All three. Encoders have no direction of their own: pulses count as the roller is driven."""
+
+    def __init__(self, expanders: Expanders) -> None:
+        self._expanders = expanders
+        self._drives = [Pin(drive, Pin.OUT, value=0) for _, drive, _ in pins.ROLLERS]
+        self._inputs = [PWM(Pin(encoder)) for _, _, encoder in pins.ROLLERS]
+        self._slices = [PwmSlice(encoder) for _, _, encoder in pins.ROLLERS]
+        for each in self._slices:
+            each.count_pulses()
+        self._directions = [0, 0, 0]
+        self._since_us = [0, 0, 0]  # when each began to turn
+        self._pulses = [0, 0, 0]  # forward less back
+        self._counted = [each.counted() for each in self._slices]  # the counters when they were read last
+
+    def run(self, roller: int, direction: int) -> None:
+        """Turn a roller, or stop it."""
+        before = self._directions[roller]
+        if direction == before:
+            return
+        self.refresh(roller)
+        if direction:
+            bit = _BACK_BITS[roller]
+            outputs = self._expanders.outputs & ~bit
+            if direction < 0:
+                outputs |= bit
+            if outputs != self._expanders.outputs:
+                self._drives[roller].value(0)
+                self._expanders.drive(outputs)
+        self._drives[roller].value(1 if direction else 0)
+        if direction:
+            self._directions[roller] = direction
+            self._since_us[roller] = now_us()
+        else:
+            self.refresh(roller)
+            self._directions[roller] = 0
+
+    def stop_all(self) -> None:
+        """No roller turns: whatever else does not work, this does."""
+        for drive in self._drives:
+            drive.value(0)
+        for roller in range(3):
+            self._directions[roller] = 0
+
+    def refresh(self, roller: int) -> None:
+        """Count what the encoder saw: at least every six seconds, or its counter has gone round."""
+        counted = self._slices[roller].counted()
+        pulses = (counted - self._counted[roller]) & 0xFFFF
+        self._counted[roller] = counted
+        if self._directions[roller] < 0:
+            pulses = -pulses
+        self._pulses[roller] += pulses
+
+    def travelled_um(self, roller: int, at_us: int) -> int:
+        """How far its surface has gone since power-up, forward less back, as it was at a moment just past."""
+        self.refresh(roller)
+        now = now_us()
+        gone_um = min(ticks.diff(now, at_us), ticks.diff(now, self._since_us[roller]))  # one a microsecond
+        return self._pulses[roller] * pins.ENCODER_UM - self._directions[roller] * gone_um

@@ -1,0 +1,3 @@
+set(PICO_BOARD "pico")
+set(PICO_PLATFORM "rp2040")
+set(MICROPY_SOURCE_BOARD ${CMAKE_CURRENT_LIST_DIR}/no_repl.c)

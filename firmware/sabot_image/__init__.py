@@ -1,0 +1,1 @@
+"""What is flashed onto a board: built on a computer, the same bytes every time."""

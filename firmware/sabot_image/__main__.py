@@ -1,0 +1,66 @@
+"""``make firmware``: build every image and say how large it is."""
+
+import argparse
+import hashlib
+import json
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from sabot_image import build, modules
+from sabot_image.commands import BuildFailed
+from sabot_image.uf2 import to_uf2
+
+
+def package_json() -> str:
+    """What ``mip`` installs, by the place of each module; main.py stays with whoever installs it."""
+    urls = [[each.name, _relative(each)] for each in modules.board_modules() if "/" in each.name]
+    return json.dumps({"version": build.VERSION, "urls": urls, "deps": []}, indent=2) + "\n"
+
+
+def _relative(module: modules.Module) -> str:
+    path = module.path.relative_to(modules.ROOT)
+    return str(path.relative_to("firmware")) if path.parts[0] == "firmware" else f"../{path}"
+
+
+def main() -> int:
+    """Build; 1 if something failed."""
+    parser = argparse.ArgumentParser(prog="python -m sabot_image", description=__doc__)
+    parser.add_argument("--no-uf2", action="store_true", help="only byte code and its file system")
+    parser.add_argument("--package-json", action="store_true", help="only write firmware/package.json")
+    options = parser.parse_args()
+    (modules.ROOT / "firmware" / "package.json").write_text(package_json())
+    if options.package_json:
+        return 0
+    console = Console()
+    table = Table(title="Sabot firmware for the Raspberry Pi Pico")
+    for name in ("image", "bytes", "sha256"):
+        table.add_column(name)
+    try:
+        files = build.build_mpy()
+        system = build.build_file_system(files)
+        build.FILES.write_bytes(to_uf2([(build.FILE_SYSTEM_AT, system)]))
+        size = sum(map(len, files.values()))
+        table.add_row(f"{len(files)} modules as byte code", f"{size:,}", "")
+        _add(table, "file system for stock MicroPython", build.FILES.read_bytes())
+        if not options.no_uf2:
+            image = build.build_uf2()
+            _add(table, f"{image.path.name}, everything frozen", image.path.read_bytes())
+            room = f"room for {image.room_bytes:,}"
+            table.add_row("its program in flash", f"{image.program_bytes:,}", room)
+            for each in image.components:
+                table.add_row(f"  {each.name} {each.version}", "", each.sha256.hex()[:16])
+    except BuildFailed as failed:
+        console.print(f"[red]{failed}[/red]", markup=True, highlight=False)
+        return 1
+    console.print(table)
+    return 0
+
+
+def _add(table: Table, name: str, data: bytes) -> None:
+    table.add_row(name, f"{len(data):,}", hashlib.sha256(data).hexdigest()[:16])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

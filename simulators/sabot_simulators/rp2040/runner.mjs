@@ -1,0 +1,115 @@
+// Serves one emulated Pico: a line of JSON in, a line of JSON out. messages.py is the other end and says what they mean.
+import fs from 'node:fs';
+import { Pico } from './pico.mjs';
+
+const STDIN = 0;
+const STDOUT = 1;
+let pico = null;
+
+const CHANGES = {
+  pin: (pin, level) => pico.setPin(pin, level),
+  inputs: (chip, word) => pico.expanders[chip].set(word),
+  sample: (value) => pico.giveSample(value),
+  encoder: (n, micros, count, perMicro) => pico.encoders[n].set(micros, count, perMicro),
+  face: (face) => {
+    pico.cardReader.face = face;
+  },
+  stop_at: (axis, ...positions) => {
+    pico.axes[axis].stopAt = positions;
+  },
+  usb: (text) => {
+    if (pico.cable) pico.toUsb.push(...Buffer.from(text, 'latin1'));
+  },
+  cable: (there) => {
+    pico.cable = there;
+    if (!there) pico.toUsb.length = 0;
+  },
+};
+
+const state = (why) => ({
+  now_us: pico.nanos() / 1e3,
+  why,
+  told: pico.told,
+  usb: Buffer.from(pico.fromUsb).toString('latin1'),
+  axes: pico.axes.map((axis) => axis.position),
+});
+
+const REQUESTS = {
+  start({ wiring, bootrom, image, seed }) {
+    const rom = fs.readFileSync(bootrom);
+    pico = new Pico(wiring, new Uint32Array(rom.buffer.slice(rom.byteOffset, rom.byteOffset + rom.length)), seed);
+    pico.loadUf2(fs.readFileSync(image));
+    return {};
+  },
+  power_on() {
+    pico.boot();
+    return state('booted');
+  },
+  power_off() {
+    pico.cutPower();
+    pico.told = [];
+    pico.fromUsb = [];
+    return state('off');
+  },
+  run({ until_us, changes }) {
+    for (const [kind, ...values] of changes) CHANGES[kind](...values);
+    return state(pico.runUntil(until_us));
+  },
+  pass({ until_us }) {
+    pico.epoch = Math.max(pico.epoch, until_us * 1e3);
+    return state('off');
+  },
+  snapshot: ({ name }) => ({ objects: pico.snapshot(name) }),
+  restore({ name }) {
+    pico.restore(name);
+    pico.told = [];
+    pico.fromUsb = [];
+    return state('restored');
+  },
+  hang({ micros }) {
+    pico.stall(micros * 1e3);
+    return {};
+  },
+  fault({ part, field, value }) {
+    for (const each of [pico[part]].flat()) each[field] = value;
+    return {};
+  },
+  read_memory({ part, at, size }) {
+    return { data: Buffer.from(pico[part].cells.subarray(at, at + size)).toString('base64') };
+  },
+  write_memory({ part, at, data }) {
+    pico[part].cells.set(Buffer.from(data, 'base64'), at);
+    return {};
+  },
+  figures: () => ({
+    instructions: pico.instructions,
+    boots: pico.boots,
+    flash_operations: pico.flash.operations,
+    fram_writes: pico.fram.writes,
+  }),
+};
+
+function answer(line) {
+  let said;
+  try {
+    const { request, ...rest } = JSON.parse(line);
+    said = REQUESTS[request](rest);
+  } catch (error) {
+    said = { failed: String(error.stack) };
+  }
+  const bytes = Buffer.from(`${JSON.stringify(said)}\n`);
+  for (let at = 0; at < bytes.length; ) at += fs.writeSync(STDOUT, bytes, at);
+}
+
+const chunk = Buffer.alloc(1 << 16);
+let pending = '';
+for (;;) {
+  const size = fs.readSync(STDIN, chunk);
+  if (size === 0) break;
+  pending += chunk.toString('latin1', 0, size);
+  for (let end = pending.indexOf('\n'); end >= 0; end = pending.indexOf('\n')) {
+    const line = pending.slice(0, end);
+    pending = pending.slice(end + 1);
+    answer(line);
+  }
+}

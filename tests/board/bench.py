@@ -1,0 +1,127 @@
+"""``make bench-board``: figures of the emulated Pico. Times are emulated, so they are the same everywhere.
+
+Only the last line depends on this computer: how fast it emulates.
+"""
+
+import sys
+import time
+from pathlib import Path
+from random import Random
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+from rich.table import Table as Printed
+
+from sabot_firmware import hardware
+from sabot_firmware.boards.rp2040 import pins
+from sabot_image.build import Image, build_uf2
+from sabot_simulators.dealer import Dealer
+from sabot_simulators.in_process import InProcess
+from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.rp2040.device import OnPico
+from sabot_simulators.rp2040.messages import PinSet, Told
+from sabot_simulators.rp2040.pico import Pico, bootrom
+from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
+
+SEED = 7
+FEED_DRIVE = pins.ROLLERS[0][1]
+
+
+class Latencies:
+    """From a card at the insertion sensor to the feed roller's stop, which follows from nothing else."""
+
+    def __init__(self, device: OnPico) -> None:
+        self.us: list[float] = []
+        self._arrived_us: int | None = None
+        machine, wiring = device.machine, device.wiring
+        tell, obey = machine.on_edge, wiring._obey
+
+        def edge(sensor: int, level: int, at_us: int) -> None:
+            if sensor == hardware.INSERTION and level and machine._rollers[hardware.FEED].direction:
+                self._arrived_us = at_us
+            tell(sensor, level, at_us)
+
+        def order(told: Told) -> None:
+            if isinstance(told, PinSet) and (told.pin, told.level) == (FEED_DRIVE, 0):
+                if self._arrived_us is not None:
+                    self.us.append(told.at_us - self._arrived_us)
+                self._arrived_us = None
+            obey(told)
+
+        machine.on_edge = edge
+        wiring._obey = order  # type: ignore[method-assign]
+
+
+def shuffle_s(reports_at: list[tuple[str, float]]) -> float:
+    """From the first card to the count of the first deck."""
+    began = next(at for name, at in reports_at if name == "shuffler_changed(2)")
+    return next(at for name, at in reports_at if name == "deck_counted") - began
+
+
+def in_process_shuffle_s() -> float:
+    """The same shuffle with the firmware in this process, which takes no time to think."""
+    random = Random(SEED)
+    machine = Machine(random)
+    device = InProcess(machine, random.randrange)
+    told: list[tuple[str, float]] = []
+    device.each_report = lambda name, values: told.append((_named(name, values), machine.agenda.now_us / 1e6))
+    assert Dealer(device).open_table()
+    return shuffle_s(told)
+
+
+def _named(name: str, values: tuple[int | str, ...]) -> str:
+    return f"{name}({values[0]})" if name == "shuffler_changed" else name
+
+
+def main() -> int:
+    """Measure and print."""
+    image = build_uf2()
+    table = Printed("figure", "emulated Pico", "goal", title="Sabot on an emulated Raspberry Pi Pico")
+    with TemporaryDirectory() as folder:
+        rom = bootrom(Path(folder))
+        with Pico(image.path, board_wiring(), rom, SEED) as pico:
+            _measure(pico, image, table)
+    Console().print(table)
+    return 0
+
+
+def _measure(pico: Pico, image: Image, table: Printed) -> None:
+    machine = PinMachine(Random(SEED))
+    device = OnPico(pico, machine)
+    device.ask_clear("identify")
+    table.add_row("from power to the first answer", f"{pico.now_us / 1e3:.0f} ms", "")
+    device.provision()
+    device.run_until_still()
+    device.run_for(1_000_000)
+    answers = []
+    for _ in range(10):
+        began = pico.now_us
+        device.ask("status")
+        answers.append((pico.now_us - began) / 1e3)
+        device.run_for(100_000)
+    table.add_row("status answered, worst of 10", f"{max(answers):.1f} ms", "10 ms")
+    told: list[tuple[str, float]] = []
+    device.each_report = lambda name, values: told.append((_named(name, values), pico.now_us / 1e6))
+    latencies = Latencies(device)
+    dealer = Dealer(device)
+    assert dealer.open_table()
+    taken = shuffle_s(told)
+    model = in_process_shuffle_s()
+    table.add_row("52 cards shuffled", f"{taken:.2f} s", f"{model:.2f} s, in-process")
+    table.add_row("edge to order, median", f"{median(latencies.us) / 1e3:.2f} ms", "")
+    worst = max(latencies.us) / 1e3
+    table.add_row(f"edge to order, worst of {len(latencies.us)}", f"{worst:.2f} ms", "2 ms")
+    wall, began, before = time.perf_counter(), pico.now_us, pico.figures()
+    assert dealer.play_round()
+    wall, round_s, after = time.perf_counter() - wall, (pico.now_us - began) / 1e6, pico.figures()
+    table.add_row("a round with its shuffle", f"{round_s:.1f} s", "")
+    instructions = (after.instructions - before.instructions) / 1e6
+    busy = instructions / 125 * 100 / round_s
+    table.add_row("  of which the processor worked", f"{busy:.0f} % or more", "")
+    table.add_row("flash of the program", f"{image.program_bytes:,} bytes", "")
+    table.add_row("emulated seconds a second, here", f"{round_s / wall:.1f}", "10")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""The emulated Pico for all tests here: built once, booted once, restored from a snapshot for each test.
+
+They run with ``make test-board``, which sets SABOT_BOARD; SABOT_UF2 names another image.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.board.table import HANDS, SEED, Table
+
+from sabot_image.build import build_uf2
+from sabot_image.commands import ToolMissing
+from sabot_simulators.dealer import Dealer
+from sabot_simulators.rp2040.device import OnPico
+from sabot_simulators.rp2040.pico import EmulatorMissing, Pico, bootrom
+from sabot_simulators.rp2040.saved import Saved
+from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
+
+collect_ignore_glob = [] if os.environ.get("SABOT_BOARD") else ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def image() -> Path:
+    """The board's image."""
+    named = os.environ.get("SABOT_UF2")
+    if named:
+        return Path(named)
+    try:
+        return build_uf2().path
+    except ToolMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def pico(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pico]:
+    """An emulated Pico with the image in its flash."""
+    try:
+        made = Pico(image, board_wiring(), bootrom(tmp_path_factory.mktemp("rom")), SEED)
+    except EmulatorMissing as missing:
+        pytest.skip(str(missing))
+    with made:
+        made.snapshot("new")
+        yield made
+
+
+@pytest.fixture(scope="session")
+def ready_saved(pico: Pico) -> Saved[Table]:
+    """Provisioned, connected, tested, at rest."""
+    pico.restore("new")
+    device = OnPico(pico, PinMachine(Random(SEED)))
+    device.provision()
+    device.run_until_still()
+    device.run_for(500_000)
+    return Saved(pico, "ready", Table(device, Dealer(device, HANDS)))
+
+
+@pytest.fixture
+def ready(ready_saved: Saved[Table]) -> Table:
+    """Provisioned, connected, tested, at rest."""
+    return ready_saved.restored().connected()
+
+
+@pytest.fixture(scope="session")
+def opened_saved(pico: Pico, ready_saved: Saved[Table]) -> Saved[Table]:
+    """Two decks shuffled: one in the shoe, one on the shelf."""
+    table = ready_saved.restored().connected()
+    assert table.dealer.open_table()
+    table.device.run_for(500_000)
+    return Saved(pico, "opened", table)
+
+
+@pytest.fixture
+def opened(opened_saved: Saved[Table]) -> Table:
+    """Two decks shuffled: one in the shoe, one on the shelf."""
+    return opened_saved.restored().connected()

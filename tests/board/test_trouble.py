@@ -1,0 +1,96 @@
+"""What a board meets: a pulled cable, a hanging processor, a memory that fails, a supply that goes."""
+
+import pytest
+from tests.board.table import Table
+
+from sabot_firmware import hardware, shoe, shuffler
+from sabot_protocol.codec import enum_number
+from sabot_protocol.errors import Refusal
+from sabot_simulators.rp2040.device import SHUFFLER_AT_WORK
+
+
+def begin_shuffle(table: Table, for_us: int) -> None:
+    """A deck on its way into the chamber."""
+    table.dealer.feed(table.dealer.new_deck(hardware.RED))
+    table.device.run_for(for_us)
+    assert table.device.shuffler_state == shuffler.FEEDING
+
+
+def test_a_pulled_cable_does_not_disturb_a_shuffle_and_no_event_is_lost(ready: Table) -> None:
+    begin_shuffle(ready, 3_000_000)
+    ready.device.pull_cable()
+    ready.device.run_for(20_000_000)
+    assert ready.machine.count("chamber") == 0
+    ready.device.plug_cable()
+    ready.device.run_until_still()
+    assert ready.device.named("deck_counted") == [(1, 1, 52, 52)]
+    assert ready.counts() == {"shoe": 52}
+    assert len(ready.device.named("booted")) == 1
+
+
+def test_the_watchdog_ends_what_hangs_and_the_motors_stand(ready: Table) -> None:
+    begin_shuffle(ready, 2_000_000)
+    ready.device.pico.hang(60_000_000)
+    ready.device.run_until(lambda: ready.device.resets == 1)
+    assert all(roller.direction == hardware.STOP for roller in ready.machine._rollers)
+    ready.device.host.disconnect()
+    ready.device.connect()
+    ready.device.run_until(lambda: ready.device.shuffler_state not in SHUFFLER_AT_WORK)
+    ready.device.run_for(50_000)
+    assert ready.device.named("booted")[-1] == (enum_number("BootReason", "watchdog"),)
+    raised = [values[0] for values in ready.device.named("fault_raised")]
+    assert enum_number("Fault", "watchdog_reset") in raised
+    assert ready.device.shuffler_state == shuffler.JAMMED
+    assert not ready.device.named("deck_counted")
+
+
+def test_a_supply_that_fails_stops_everything(ready: Table) -> None:
+    begin_shuffle(ready, 2_000_000)
+    ready.machine.sensors.set(hardware.SUPPLY_LOW, 1)
+    ready.device.run_for(20_000)
+    assert all(roller.direction == hardware.STOP for roller in ready.machine._rollers)
+    ready.device.run_for(100_000)  # until it has been told
+    assert ready.device.shuffler_state == shuffler.JAMMED
+    assert ready.device.named("fault_raised")[0][0] == enum_number("Fault", "supply_low")
+
+
+def test_a_memory_that_takes_no_writes_refuses_a_shuffle(ready: Table) -> None:
+    deck = ready.dealer.new_deck(hardware.RED)
+    ready.machine.load(ready.dealer.decks[deck])
+    ready.device.run_for(50_000)
+    ready.device.pico.break_fram("deaf")
+    with pytest.raises(Refusal, match=r"memory_failed|interrupted"):
+        ready.device.command("shuffle", deck)
+    assert ready.counts() == {"tray": 52}
+
+
+def test_a_crash_of_the_program_stops_the_motors_and_the_link_lives(ready: Table) -> None:
+    """Nothing answers on the I2C bus from one moment to the next: an OSError in the middle of a shuffle."""
+    begin_shuffle(ready, 2_000_000)
+    ready.device.pico.break_expanders()
+    ready.device.run_for(3_000_000)
+    assert all(roller.direction == hardware.STOP for roller in ready.machine._rollers)
+    ready.device.host.disconnect()
+    ready.device.connect()
+    status = ready.device.ask("status")
+    assert status[3:6] == (
+        enum_number("ShufflerState", "out_of_order"),
+        enum_number("ShoeState", "out_of_order"),
+        enum_number("Fault", "watchdog_reset"),
+    )
+    assert ready.device.resets == 0
+
+
+def test_a_power_cut_in_a_round_voids_it(opened: Table) -> None:
+    device = opened.device
+    device.command("open_round", 1, 1, 7)
+    device.command("close_bets", 1)
+    device.command("dispense_stack", 1, 1)
+    device.run_for(150_000)
+    device.power_off()
+    device.power_on()
+    device.connect()
+    device.run_until(lambda: bool(device.named("round_voided")))
+    assert device.named("round_voided") == [(1, enum_number("VoidReason", "power_cut"))]
+    assert device.ask("last_round")[0] == 1
+    assert device.shoe_state != shoe.READY
