@@ -215,6 +215,8 @@ class Core(Executor):
             half.door_opened(place, cards)
             if half is self.shuffler:
                 self.shuffler.forget_shelf()
+                if self.shoe.state == shoe.LOADING and self.shoe.deck:
+                    self.shoe.stop("pusher", "door_opened", 0)  # hands could reach the deck on its way
             elif half.state == shoe.DOOR_OPEN:
                 self.shoe.forget()
 

@@ -107,6 +107,9 @@ def check(client: Client, device: EmulatedDevice, rounds: int) -> None:
         assert time.monotonic() < ends, "events are missing from the journal"
         time.sleep(0.01)
     told = list(client.events(0, timeout=0))
+    while len(told) < device.end.events.last and time.monotonic() < ends:  # on disk, and about to be told
+        time.sleep(0.01)
+        told = list(client.events(0, timeout=0))
     assert [each for each in told if isinstance(each, LostEvents)] == []
     numbers = [each.n for each in told if isinstance(each, Event)]
     assert numbers == list(range(1, device.end.events.last + 1))

@@ -53,7 +53,7 @@ def _flags(name: str, value: Value) -> set[str]:
 def test_identification(bench: Bench) -> None:
     identity = bench.identify()
     assert (identity["major"], identity["minor"], identity["schema"]) == (MAJOR, MINOR, SCHEMA)
-    assert _flags("IdentityFlag", identity["flags"]) == {"simulator"}
+    assert _flags("IdentityFlag", identity["flags"]) == {"simulator", "test_rng"}
     assert identity["boot_id"] == 1
 
 
@@ -68,7 +68,7 @@ def test_provisioning(bench: Bench) -> None:
     nonce = FrameDecoder().feed(bytes(bench.driver.sent))[0][2:18]
     identity = bench.identify()
     assert proof == wire.provision_proof(KEY, nonce, identity.data("serial"))
-    assert _flags("IdentityFlag", identity["flags"]) == {"provisioned", "simulator"}
+    assert _flags("IdentityFlag", identity["flags"]) == {"provisioned", "simulator", "test_rng"}
     bench.provision()
     with pytest.raises(SabotError, match="already_provisioned"):
         bench.provision(bytes(31) + b"\1")
