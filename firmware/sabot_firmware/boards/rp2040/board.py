@@ -15,6 +15,7 @@ from sabot_firmware.boards.rp2040.display import Display
 from sabot_firmware.boards.rp2040.edges import EdgeRing, watch, watch_interrupt
 from sabot_firmware.boards.rp2040.elevator import Elevator
 from sabot_firmware.boards.rp2040.expander import Expanders, output
+from sabot_firmware.boards.rp2040.noise import raw_noise
 from sabot_firmware.boards.rp2040.pusher import Pusher
 from sabot_firmware.boards.rp2040.rollers import Rollers
 from sabot_firmware.hardware import (
@@ -263,6 +264,10 @@ class Rp2040(Hardware):
         """Two lines on the display, when there is time for it."""
         self._lines[0] = first
         self._lines[1] = second
+
+    def noise(self, count: int) -> bytes:
+        """Raw bits of the ring oscillator."""
+        return raw_noise(count)
 
     def light(self, colour: int) -> None:
         """The lamp, when there is time for it."""

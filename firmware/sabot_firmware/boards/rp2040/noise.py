@@ -1,6 +1,6 @@
 """Randomness: the raw bits of the ring oscillator, and bytes for the wire made of them.
 
-One sample is one bit, and by far not a whole bit of entropy. Shuffles are drawn by ``rng.chance`` from the raw
+One sample is one bit, and by far not a whole bit of entropy. Shuffles are drawn by ``rng.chance`` from raw
 bits, under health tests; the wire's bytes are made of eight times as many samples through SHA-256.
 """
 
