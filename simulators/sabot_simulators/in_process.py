@@ -99,23 +99,23 @@ class LockStep:
     def run_until(self, done: Callable[[], bool]) -> int:
         """Let time pass until something has happened; how many microseconds that took."""
         agenda = self.machine.agenda
-        began = agenda.now_us
         edges = self._edges
+        began = agenda.now_us
+        latest = began + LONGEST_WAIT_US
         while True:
-            if edges:
-                now_us = self.now_us
-                for sensor, level, at_us in edges:
-                    self._edge(sensor, level, at_us, now_us)
-                edges.clear()
+            now_us = agenda.now_us
+            for sensor, level, at_us in edges:
+                self._edge(sensor, level, at_us, now_us & ticks.MASK)
+            edges.clear()
             due = self._step()
             self.each_step()
             if done():
                 return agenda.now_us - began
             if edges:
                 continue  # somebody acted upon what was seen
-            if not agenda.run(None if due is None else agenda.now_us + due):
+            if not agenda.run(None if due is None else now_us + due):
                 raise Stuck(f"nothing is due at {agenda.now_us} us")
-            if agenda.now_us - began > LONGEST_WAIT_US:
+            if agenda.now_us > latest:
                 raise Stuck(f"ten minutes have gone at {agenda.now_us} us")
 
     def run_for(self, us: int) -> None:
@@ -180,7 +180,7 @@ class InProcess(LockStep):
         return view_of(self.core)
 
     def _step(self) -> int | None:
-        return self.core.step(self.now_us)
+        return self.core.step(self.machine.agenda.now_us & ticks.MASK)
 
     def _still(self) -> bool:
         return self.core.still()
