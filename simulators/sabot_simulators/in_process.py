@@ -5,6 +5,8 @@ from typing import Any
 
 from sabot_firmware.boards.foretold import Foretold
 from sabot_firmware.core import Core
+from sabot_firmware.critical import CriticalMemory, Fram
+from sabot_firmware.kept import RECORDS
 from sabot_firmware.rng.chance import Chance
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
@@ -138,14 +140,22 @@ class InProcess(LockStep):
     """A machine and the firmware's core that runs it."""
 
     def __init__(
-        self, machine: Machine, draw: Callable[[int], int] | None, memory: Memory | None = None
+        self,
+        machine: Machine,
+        draw: Callable[[int], int] | None,
+        memory: Memory | None = None,
+        chip: Fram | None = None,
     ) -> None:
+        """With a ``chip`` critical memory is what every boot finds on it."""
         super().__init__(machine, draw)
         self.memory = memory if memory is not None else Memory()
+        self._chip = chip
         self.core = self._new_core()
         self._boot()
 
     def _new_core(self) -> Core:
+        if self._chip is not None:
+            self.memory = CriticalMemory(self._chip, RECORDS)
         return Core(self.machine, self.memory, self._chance(), self._report, self._utc_s)
 
     def _chance(self) -> Chance:
