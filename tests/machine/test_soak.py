@@ -33,10 +33,10 @@ def test_a_machine_that_does_not_look_at_the_height_is_found_out(monkeypatch: py
     assert soak(12, 1, quiet()).wrong
 
 
-def only(kind: str, monkeypatch: pytest.MonkeyPatch) -> list[SoakTable]:
-    """Some tables at which nothing else happens than this, and which are switched off after each round."""
+def only(kind: str, monkeypatch: pytest.MonkeyPatch, switched_off: int = 1) -> list[SoakTable]:
+    """Some tables at which nothing else happens than this, switched off after each round or never."""
     monkeypatch.setattr(soaking, "KINDS", {kind: KINDS[kind]})
-    monkeypatch.setattr(soaking, "SWITCHED_OFF", 1)
+    monkeypatch.setattr(soaking, "SWITCHED_OFF", switched_off)
     tables = [SoakTable(number, Findings()) for number in range(8)]
     for table in tables:
         table.play()
@@ -71,9 +71,9 @@ def test_a_clock_that_is_not_right_is_met(kind: str, monkeypatch: pytest.MonkeyP
     def join(self: BoardFaults, device: LockStep) -> None:
         device.machine.on_fault = struck.append
 
-    stops = sum(table.findings.stops for table in only(kind, monkeypatch))
+    stops = sum(table.findings.stops for table in only(kind, monkeypatch, 0))
     monkeypatch.setattr(BoardFaults, "join", join)
-    without = sum(table.findings.stops for table in only(kind, monkeypatch))
+    without = sum(table.findings.stops for table in only(kind, monkeypatch, 0))
     assert struck
     assert stops > without
 
