@@ -29,13 +29,15 @@ class BoardFaults:
                 device.clock_known = False
             elif fault.kind == "corrupted_record":
                 self._flip_a_bit()
+                if self._random.random() < 0.5:  # a record is read only when the power comes
+                    device.machine.cut_power()
             else:
                 self.chip.power.cut_after(self._random.randrange(LONGEST_RECORD))
 
         device.machine.on_fault = strike
 
     def _flip_a_bit(self) -> None:
-        """Of the core's record, the one that counts: it is found when the power comes the next time."""
+        """Of the core's record, the one that counts until another is written."""
         record = CriticalMemory(self.chip, kept.RECORDS).load("core")
         if record is not None:
             at = bytes(self.chip.cells).index(record) + self._random.randrange(len(record))
