@@ -106,6 +106,16 @@ class CardDispensed:
 
     round_id: int
     card: int
+    draw: int = 0
+    """Which draw of the device's it was, from 1; 0 where nobody counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardAside:
+    """A card of mini baccarat came out that goes to no hand now: seen, or drawn in error."""
+
+    round_id: int
+    draw: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +166,6 @@ class ThirdCardRead:
 
 DeviceEvent = (
     Identified | ShuffleStarted | ShuffleFinished | PackCounted | PackLoaded | StackDispensed | RoundEnded
-    | CardDispensed | CoverCardSeen | RoundVoided | UnitFailed | CardsRead
+    | CardDispensed | CardAside | CoverCardSeen | RoundVoided | UnitFailed | CardsRead
     | ThirdCardRead
 )  # fmt: skip

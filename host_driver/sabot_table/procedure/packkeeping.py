@@ -269,13 +269,19 @@ class PackKeeping(Desk):
 
     def check_hours(self, pack: Pack, by: By) -> None:
         """Refuse a pack past its hours by the method in use now; time that anyone told does not go back."""
-        hours = self.rules.hours(self.method)
-        if hours is None:
-            return
-        used_s = max(by.at_s, self.memory.newest_s) - pack.opened_s
-        if used_s >= hours * HOUR_S:
+        left_s = self.hours_left_s(pack, by.at_s)
+        if left_s is not None and left_s <= 0:
+            hours = self.rules.hours(self.method)
+            used_s = max(by.at_s, self.memory.newest_s) - pack.opened_s
             what = f"pack {pack.pack_id} was opened {used_s // HOUR_S} hours ago"
             raise self.refuse(what, "3.C", "3.C", f"change it: {hours} hours is the most")
+
+    def hours_left_s(self, pack: Pack, at_s: int) -> int | None:
+        """How long a pack may still be used by the method in use now; None where the text sets no limit."""
+        hours = self.rules.hours(self.method)
+        if hours is None:
+            return None
+        return hours * HOUR_S - (max(at_s, self.memory.newest_s) - pack.opened_s)
 
     def check_turn(self, pack: Pack) -> None:
         """Refuse the pack that was played last while two alternate (MD3 3.B(4), MDM 3.B(4))."""

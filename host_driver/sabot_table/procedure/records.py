@@ -29,6 +29,8 @@ class Round:
     wagers: dict[int, dict[str, int]] = field(default_factory=dict)
     stacks: list[int] = field(default_factory=list)  # cards in each, by the automated shoe
     dealt: int = 0  # cards, one by one
+    draws: int = 0  # of the device, whatever became of the cards
+    drawn: list[int] = field(default_factory=list)  # by which draw each card came; 0: by none of this round
     reserved: int = 0  # drawn in error and not seen: the next card (MD3 13.B)
     opened_by: list[str] = field(default_factory=list)  # cards known before: a simulated round's first
     player: list[str] = field(default_factory=list)
