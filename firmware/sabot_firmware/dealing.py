@@ -250,10 +250,12 @@ class Dealing:
 
     def faces(self, round_id: int, stack: int) -> "Values":
         """The faces of one stack, after the reveal."""
-        shown, seen, start = self._ended, self._faces, 0
+        shown, start = self._ended, 0
+        seen: bytes | bytearray = self._faces
         current = self.round
         if current is not None and current.round_id == round_id and current.revealed:
-            shown, seen, start = current, self._core.shoe.faces, current.first_card
+            shown, start = current, current.first_card
+            seen = self._core.shoe.faces
         if shown is None or shown.round_id != round_id or stack > len(shown.stacks):
             raise Refusal("stale", (self._kept.round_id, 0))
         if not shown.revealed:

@@ -37,7 +37,7 @@ PLAYERS = 6
     "--wagers", metavar="auto|FILE", default="auto", show_default=True, help="what is wagered, with --rules"
 )
 @click.option(
-    "--typed", metavar="FILE|-", help="cards as the dealer types them, a line a hand, where no reader sees them"
+    "--typed", metavar="FILE|-", help="cards as the dealer types them, a line a hand, where no reader is"
 )
 @click.option("--cover", type=int, metavar="N", help="the shoe's cover card lies N cards above the bottom")
 @click.option("--dealer", "dealer_name", metavar="NAME", default="dealer", help="who deals, for the record")
@@ -134,7 +134,7 @@ def _read_reports(reports: tuple[str, ...]) -> list[Report]:
 
 def _check_cover(book: Book, cover: int, emulated: bool) -> None:
     if book.rules.game is not Game.MINI or not emulated:
-        raise click.UsageError("--cover is for mini baccarat on an emulated device; elsewhere the dealer says it")
+        raise click.UsageError("--cover is for mini baccarat on an emulated device; elsewhere it is asked for")
     most = 52 * book.rules.cards.decks - 24
     if not 14 <= cover <= most:
         raise click.UsageError(f"the cover card lies 14 to {most} cards above the bottom (MDM 5.C)")

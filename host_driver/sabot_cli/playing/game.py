@@ -21,7 +21,7 @@ from sabot_cli.playing.rounds import Rounds
 from sabot_cli.playing.screen import DECK_CARDS, Screen
 from sabot_cli.playing.shoes import ShoeTable
 from sabot_cli.playing.stacks import StackTable
-from sabot_cli.playing.typed import EmulatedDealer, Lines, NobodyTypes, Nobody, Prompt, Typist
+from sabot_cli.playing.typed import EmulatedDealer, Lines, Nobody, NobodyTypes, Prompt, Typist
 from sabot_driver import Client
 from sabot_driver.errors import DeviceTimeout, Refused, SabotError
 from sabot_protocol.host.messages import Role

@@ -1,4 +1,4 @@
-"""Commit and reveal: the host adds a nonce of its own to every shuffle, and checks each when it is revealed."""
+"""Commit and reveal: a nonce of the host is in every shuffle, and each is checked once it is revealed."""
 
 import hashlib
 import secrets

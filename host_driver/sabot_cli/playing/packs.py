@@ -1,15 +1,13 @@
 """Packs: decks and batches are brought, opened, shuffled with a pledge, changed at the end of their hours."""
 
 from sabot_cli.playing.machine import NAMES, Deck, Machine, TableStopped
-from sabot_driver.errors import NotAllowed, NotSupported, Refused, WrongState
+from sabot_driver.errors import NotAllowed, NotSupported, WrongState
 from sabot_protocol.host.messages import (
     Back,
     Component,
     ComponentQuery,
-    Decks,
     Forbidden,
     Game,
-    LastRound,
     Method,
     PlayOneDeck,
     RegisterDeck,
@@ -247,18 +245,8 @@ class Packs(Machine):
             )
         return False
 
-    def last_played(self) -> int:
-        """The deck of the round or shoe that the device dealt last."""
-        return self.ask(Decks()).last_played
-
-    def device_round(self) -> int:
-        """The newest round that the device knows."""
-        return self.ask(LastRound()).round_id
-
     def loaded(self, deck_id: int) -> None:
         """The device has this pack in its shoe, proved."""
         if self.desk.pack(deck_id).state == "shuffled":
             self.desk.hear(heard.PackLoaded(deck_id))
 
-
-__all__ = ["TRIES", "Packs", "Refused"]

@@ -1,13 +1,14 @@
 """The record of a table: who did what, the procedure as it stands, and the shuffles with their nonces.
 
-One SQLite file a device, in WAL mode with ``synchronous=FULL``. What a step did and how far the device's events
-were read are written together, so that after a restart every event is taken in once.
+One SQLite file a device, in WAL mode with ``synchronous=FULL``. What a step did and how far the device's
+events were read are written together, so that after a restart every event is taken in once.
 """
 
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sabot_driver.errors import SabotError
 from sabot_table.procedure import By
@@ -128,12 +129,12 @@ class Record:
         except sqlite3.Error as error:
             raise RecordFailed(f"{self.path}: {error}") from error
 
-    def _all(self, sql: str, values: tuple[object, ...]) -> list[tuple[int, str, str, str]]:
+    def _all(self, sql: str, values: tuple[object, ...]) -> list[Any]:
         try:
             return self._db.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise RecordFailed(f"{self.path}: {error}") from error
 
-    def _one(self, sql: str, values: tuple[object, ...] = ()) -> tuple[object, ...] | None:
+    def _one(self, sql: str, values: tuple[object, ...] = ()) -> Any:
         rows = self._all(sql, values)
         return rows[0] if rows else None

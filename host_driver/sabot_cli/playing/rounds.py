@@ -22,20 +22,17 @@ from sabot_protocol.host.messages import (
     Back,
     CloseBets,
     Faces,
-    Forbidden,
     OpenRound,
     RevealRound,
     Role,
     RoundEnded,
     ShoeState,
-    StatusFlag,
 )
 from sabot_table import errors
 from sabot_table.procedure import Role as Person
 
 DECK = 52
 RANKS, SUITS = "A23456789TJQK", "SHDC"  # of a face's number, 0 to 51
-SHOWN_TO_DEALER = {"10": "T"}
 
 
 @dataclass
@@ -330,5 +327,3 @@ class Rounds(Packs):
             self.output.tell("vigorish", words, seat=seat, cents=cents)
         self.desk.keep()
 
-
-__all__ = ["Forbidden", "Played", "Rounds", "StatusFlag"]

@@ -1,7 +1,7 @@
-"""Rounds of mini baccarat, card by card from a shoe: cut, cover card, burn, last hand, new shoe (MDM 5, 8-10, BAC).
+"""Mini baccarat, card by card from a shoe: cut, cover card, burn, last hand, new shoe (MDM 5, 8-10, BAC).
 
-A batch is shuffled and delivered by the machine, cut and laid in by people, and dealt until its cover card. The
-round's first four cards lie open before third cards are drawn, so the reader tells them while it is played.
+A batch is shuffled and delivered by the machine, cut and laid in by people, and dealt until its cover card.
+The first four cards lie open before third cards are drawn, so the reader tells them while the round is played.
 """
 
 import time
@@ -11,7 +11,6 @@ from sabot_cli.playing.machine import TableStopped
 from sabot_cli.playing.packs import TRIES
 from sabot_cli.playing.reports import Report
 from sabot_cli.playing.rounds import Played, Rounds
-from sabot_cli.playing.typed import DealerVoids
 from sabot_driver.errors import NotAllowed, WrongState
 from sabot_protocol.host.messages import (
     BurnCards,
@@ -32,7 +31,7 @@ from sabot_protocol.host.messages import (
     SimulateRound,
     StatusFlag,
 )
-from sabot_table.cards import Card, card, cards
+from sabot_table.cards import Card, card
 from sabot_table.errors import ImpossibleCards
 from sabot_table.procedure import Role as Person
 from sabot_table.procedure import events as heard
@@ -129,7 +128,7 @@ class ShoeTable(Rounds):
         )
 
     def _out_of_a_lost_shoe(self) -> None:
-        """The procedure has a pack in the shoe that the device has not, or not any more: it is shuffled anew."""
+        """A pack that the procedure has in the shoe and the device has not is shuffled anew."""
         pack_id = self._in_the_shoe()
         if pack_id and (self.in_shoe != pack_id or self.shoe is ShoeState.UNPROVED):
             if self.desk.pack(pack_id).state == "playing" and self.desk.table.burns:
@@ -146,9 +145,8 @@ class ShoeTable(Rounds):
         if pack_id is None:
             self.wait(self._something_new, "a batch to be shuffled")
             return
-        if self._delivered != pack_id:
-            if not self._deliver(pack_id):
-                return
+        if self._delivered != pack_id and not self._deliver(pack_id):
+            return
         self._cut(pack_id)
         if not self._lay_in(pack_id):
             return
@@ -472,5 +470,3 @@ class ShoeTable(Rounds):
             told.hands = [[name.replace("10", "T") for name in hand] for hand in hands]
         return told
 
-
-__all__ = ["DealerVoids", "ShoeTable", "cards"]

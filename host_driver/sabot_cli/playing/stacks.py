@@ -1,4 +1,4 @@
-"""Rounds of Three Card Baccarat from the automated shoe: stacks of three, the stub, the reveal (MD3 10, WA3)."""
+"""Three Card Baccarat from the automated shoe: stacks of three, the stub, the reveal (MD3 10, WA3)."""
 
 from sabot_cli.playing.machine import TableStopped
 from sabot_cli.playing.packs import TRIES

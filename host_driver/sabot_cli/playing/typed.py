@@ -1,4 +1,4 @@
-"""Cards that no reader saw: the dealer types them, at a prompt or in a file; at an emulated table they are known."""
+"""Cards that no reader saw: the dealer types them, at a prompt or in a file."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TextIO

@@ -84,7 +84,7 @@ class Betting(DeviceKeeping):
         return not self.rules.fixed.every_round
 
     def number_after(self, round_id: int) -> None:
-        """Rounds are numbered on from here: a device takes no number twice, and may have played without us."""
+        """Rounds are numbered on from here: a device takes no number twice."""
         if self.memory.round is None:
             self.memory.rounds = max(self.memory.rounds, round_id)
 

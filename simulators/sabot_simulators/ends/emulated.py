@@ -202,6 +202,7 @@ class EmulatedDevice(Executor):
             if self.core.still() and (next_us is None or next_us - self.now_us > IDLE_US):
                 return False
             agenda.run(due)
+        self.settle()  # a command that comes now must find the firmware's clock where the machine's is
         return True
 
 
