@@ -134,7 +134,7 @@ def _read_reports(reports: tuple[str, ...]) -> list[Report]:
 
 def _check_cover(book: Book, cover: int, emulated: bool) -> None:
     if book.rules.game is not Game.MINI or not emulated:
-        raise click.UsageError("--cover is for mini baccarat on an emulated device; elsewhere it is asked for")
+        raise click.UsageError("--cover is for mini baccarat on an emulated device; elsewhere one is asked")
     most = 52 * book.rules.cards.decks - 24
     if not 14 <= cover <= most:
         raise click.UsageError(f"the cover card lies 14 to {most} cards above the bottom (MDM 5.C)")

@@ -131,8 +131,6 @@ def _words(order: Order) -> str | None:
     """What a person is told of an order; nothing where the round itself tells it."""
     said = {name: str(value) for name, value in order.details.items()}
     match order.do:
-        case "remove-pack":
-            return f"[yellow]pack {said['pack']} leaves the table: {said['why'].replace('_', ' ')}[/yellow]"
         case "mark-out-of-order":
             return f"[red]the {said['unit']} is to be covered or marked out of order[/red]"
         case "collect-vigorish":

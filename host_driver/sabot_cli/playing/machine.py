@@ -99,6 +99,7 @@ class Machine:
         self.in_shoe = 0
         self.in_shuffler = 0
         self.highest_deck = 0
+        self.last_played = 0  # as the device said when the table was opened
         self.faults: list[FaultRaised] = []
         self.faults_seen: Counter[str] = Counter()
         self.faults_cleared = 0
@@ -145,6 +146,7 @@ class Machine:
             before = shuffled.get(deck_id)
             self.decks[deck_id] = Deck(deck_id, Back(back)) if before is None else before
             self.decks[deck_id].back = Back(back)
+        self.last_played = known.last_played
         self.highest_deck = max([*known.ids, known.last_played, self.desk.table.memory.highest_pack])
         self.faults_seen.clear()
         self.shuffles = self.proved = self.lost = 0
@@ -172,6 +174,14 @@ class Machine:
             if not took and time.monotonic() > ends:
                 raise TableStopped(f"waited {patience_s:.0f} s for {what}; the shoe is {self.shoe.name}")
         self.nonces.check()
+
+    def catch_up(self) -> None:
+        """Take in what has been told already, and a moment more."""
+        for event in self.client.events(self._at, timeout=0.2):
+            self._take(event)
+        if self._rebooted:
+            self._rebooted = False
+            self.sync_round()
 
     def _take(self, event: Event | LostEvents) -> None:
         self._at = event.id

@@ -1,7 +1,7 @@
 """Packs: decks and batches are brought, opened, shuffled with a pledge, changed at the end of their hours."""
 
 from sabot_cli.playing.machine import NAMES, Deck, Machine, TableStopped
-from sabot_driver.errors import NotAllowed, NotSupported, WrongState
+from sabot_driver.errors import DeviceFaulted, NotAllowed, NotSupported, WrongState
 from sabot_protocol.host.messages import (
     Back,
     Component,
@@ -157,7 +157,9 @@ class Packs(Machine):
         while (order := self.desk.take_order("remove-pack")) is not None:
             deck_id = int(str(order.details["pack"]))
             if deck_id in self.decks:
-                self.ask_floor(RemoveDeck(deck_id, RemoveReason.WRONG_COUNT))
+                counted = "card_" in str(order.details["why"]) or "instead" in str(order.details["why"])
+                reason = RemoveReason.WRONG_COUNT if counted else RemoveReason.DAMAGED
+                self.ask_floor(RemoveDeck(deck_id, reason))
                 self.wait(lambda gone=deck_id: gone not in self.decks, "the deck to be removed")  # type: ignore[misc]
 
     # -- hours ----------------------------------------------------------------------------------
@@ -194,8 +196,8 @@ class Packs(Machine):
             return
         try:
             self._shuffle(deck)
-        except WrongState:
-            return  # not yet: the next event tells when
+        except (WrongState, DeviceFaulted):
+            return  # not yet: the next event tells when, or which fault it is
         except NotAllowed as error:
             if error.reason is not Forbidden.PAST_ITS_HOURS:
                 return

@@ -27,11 +27,13 @@ from sabot_protocol.host.messages import (
     Role,
     RoundEnded,
     ShoeState,
+    Verdict,
 )
 from sabot_table import errors
 from sabot_table.procedure import Role as Person
 
 DECK = 52
+WRONG = (Verdict.MISDEALT, Verdict.CARD_MISSING, Verdict.CARD_EXTRA)
 RANKS, SUITS = "A23456789TJQK", "SHDC"  # of a face's number, 0 to 51
 
 
@@ -103,7 +105,7 @@ class Rounds(Packs):
             "counting": self.count,
             "revealing": self.reveal,
             "drawing": self.draw,
-            "settling": self._settle,
+            "settling": self.settle,
             "collecting": self._collect,
             "voided": self._clear_away,
         }
@@ -182,13 +184,16 @@ class Rounds(Packs):
     def people_report(self) -> None:
         """Whatever somebody has to report of this round and may be reported now."""
         for report in list(self.reports):
-            allowed = [row.action for row in self.desk.table.expects()]
-            if report.round == self.number and report.may_be(self.table_state, allowed):
+            if report.round == self.number and self.may_report(report):
                 self.reports.remove(report)
                 try:
                     self.carry_out(report)
                 except errors.Refused as refused:
                     self.desk.tell_refused(refused)
+
+    def may_report(self, report: Report) -> bool:
+        """Whether this is the moment for it."""
+        return report.may_be(self.table_state, [row.action for row in self.desk.table.expects()])
 
     def carry_out(self, report: Report) -> None:
         """Something that the device cannot see has happened."""
@@ -203,8 +208,9 @@ class Rounds(Packs):
         try:
             self.ask(RevealRound(round_id))
             faces = self.ask(Faces(round_id, draw)).faces
-        except Refused:
-            return None  # the power has taken it
+        except (Refused, DeviceRebooted):
+            self.catch_up()  # the power has taken it, or the round is void
+            return None
         if not faces or any(face >= DECK for face in faces):
             return None
         return [RANKS[face % 13] + SUITS[face // 13] for face in faces]
@@ -244,8 +250,11 @@ class Rounds(Packs):
 
     # -- the end --------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
-        self.desk.do("settle", Person.DEALER)
+    def settle(self) -> None:
+        """The device's round is over; if it is not void, every wager is settled."""
+        self.end_on_device()
+        if self.table_state == "settling":
+            self.desk.do("settle", Person.DEALER)
 
     @abstractmethod
     def played(self) -> Played:
@@ -288,6 +297,8 @@ class Rounds(Packs):
         if self.desk.take_order("void-round") is not None:
             self.wait(self._may_void, "the shoe to rest")
             self.void_on_device(table.round.void_why)
+        if self.ended is not None and self.ended.verdict in WRONG:
+            self.wait(lambda: self.void_reason is not None, "the device to call the round void")
         self.tell(self.played())
         pack_id = table.round.pack_id
         if table.round.cards_in_device:

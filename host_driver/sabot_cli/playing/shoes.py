@@ -1,7 +1,7 @@
 """Mini baccarat, card by card from a shoe: cut, cover card, burn, last hand, new shoe (MDM 5, 8-10, BAC).
 
 A batch is shuffled and delivered by the machine, cut and laid in by people, and dealt until its cover card.
-The first four cards lie open before third cards are drawn, so the reader tells them while the round is played.
+The first four cards lie open before third cards are drawn: the reader tells them while the round is played.
 """
 
 import time
@@ -11,7 +11,7 @@ from sabot_cli.playing.machine import TableStopped
 from sabot_cli.playing.packs import TRIES
 from sabot_cli.playing.reports import Report
 from sabot_cli.playing.rounds import Played, Rounds
-from sabot_driver.errors import NotAllowed, WrongState
+from sabot_driver.errors import NotAllowed, Refused, WrongState
 from sabot_protocol.host.messages import (
     BurnCards,
     CardExposed,
@@ -50,6 +50,7 @@ class ShoeTable(Rounds):
     cover_above = COVER_FROM
     """Where the dealer puts the second cover card: so many cards above the bottom."""
     _delivered = 0  # the batch that lies on the table, to be cut
+    _came_out: DeckDelivered | None = None  # with its count
     _burnt = 0  # draws of burnt cards that were taken
     _ended: ShoeEnded | None = None
     _exposed = False  # the card that comes now lies face up
@@ -64,7 +65,7 @@ class ShoeTable(Rounds):
         desk, table = self.desk, self.desk.table
         playing = table.memory.round
         if isinstance(told, DeckDelivered):
-            self._delivered = told.deck_id if told.count == told.expected else 0
+            self._delivered, self._came_out = told.deck_id, told
         elif isinstance(told, ShoeEnded):
             self._ended = told
         elif isinstance(told, CoverCardSeen):
@@ -95,6 +96,7 @@ class ShoeTable(Rounds):
         """A shoe that may be dealt from: laid in, burnt, not over; what is in the way is done first."""
         for _ in range(TRIES):
             table = self.desk.table
+            self.wait(lambda: bool(self.faults) or self._rests(), "the shoe to rest")
             if self.mend():
                 continue
             self.watch_hours()
@@ -135,8 +137,13 @@ class ShoeTable(Rounds):
                 self.desk.do("end_shoe", Person.DEALER)
             else:
                 self.desk.do("start_shuffle", Person.FLOOR, pack_id, machine=True)
-        if self.shoe is ShoeState.UNPROVED:
+        if self.shoe is ShoeState.UNPROVED or self._wrong_on_shelf():
             self.empty()
+
+    def _wrong_on_shelf(self) -> bool:
+        """The batch on the shelf has not the turn, and nothing is in the shoe: the other must be there."""
+        stored = self.shuffler is ShufflerState.STORED and self.shoe is ShoeState.EMPTY
+        return stored and not self._has_turn(self.in_shuffler) and not self._in_the_shoe()
 
     def _new_shoe(self) -> None:
         """The batch whose turn it is comes out shuffled, is cut, gets its cover card, and is laid in."""
@@ -157,18 +164,23 @@ class ShoeTable(Rounds):
         """The batch that is shuffled and has the turn; None while there is none."""
         table = self.desk.table
         for pack in table.packs():
-            turn = pack.pack_id != table.memory.last_pack or len(self.backs) == 1
+            turn = self._has_turn(pack.pack_id)
             stored = self.shuffler is ShufflerState.STORED and self.in_shuffler == pack.pack_id
             out = self._delivered == pack.pack_id
             if pack.state in ("shuffled", "cut", "covered") and turn and (stored or out):
                 return pack.pack_id
         return None
 
+    def _has_turn(self, pack_id: int) -> bool:
+        memory = self.desk.table.memory
+        return pack_id != memory.last_pack or pack_id == memory.delivered or len(self.backs) == 1
+
     def _something_new(self) -> bool:
         self.feed()
         unproved = self.shoe is ShoeState.UNPROVED or self.shuffler is ShufflerState.UNPROVED
         missing = len(self.decks) < len(self.backs)
-        return bool(self.faults) or unproved or missing or self._next_batch() is not None
+        ready = self._next_batch() is not None or self._shoe_is_ready() or self._wrong_on_shelf()
+        return bool(self.faults) or unproved or missing or ready
 
     def _waits(self, deck_id: int) -> bool:
         """Not the batch that lies on the table to be cut, and none that is shuffled."""
@@ -180,10 +192,19 @@ class ShoeTable(Rounds):
         self.wait(lambda: bool(self.faults) or self.shoe is ShoeState.EMPTY, "the shoe to be empty")
         if self.faults:
             return False
+        self._came_out = None
         self.ask(DeliverDeck(pack_id))
-        self.wait(lambda: bool(self.faults) or self._delivered == pack_id, "the batch to come out")
+        self.desk.hear(heard.PackDelivered(pack_id))
+        self.wait(lambda: bool(self.faults) or self._came_out is not None, "the batch to come out")
         self.wait(lambda: bool(self.faults) or self.shoe is ShoeState.EMPTY, "the batch to be taken")
-        return not self.faults
+        out: DeckDelivered | None = self._came_out
+        if self.faults or out is None:
+            return False
+        if out.count != out.expected:  # a card is missing or extra: it leaves
+            self._delivered = 0
+            self.remove(pack_id, RemoveReason.WRONG_COUNT)
+            return False
+        return True
 
     def _cut(self, pack_id: int) -> None:
         """By the player whose turn it is, and the dealer's cover card (MDM 5.B-C)."""
@@ -357,6 +378,8 @@ class ShoeTable(Rounds):
         if read is not None:
             self.desk.hear(heard.ThirdCardRead(playing.round_id, due, card(read[0])))
             return
+        if self.table_state != "drawing":
+            return
 
         def ask() -> None:
             seen = self.seen(playing.round_id, draw)
@@ -375,6 +398,8 @@ class ShoeTable(Rounds):
                 self.desk.hear(heard.CardsRead(playing.round_id, self._by_hand(four)))
             except ImpossibleCards as error:
                 self.void_impossible(str(error))
+            return
+        if self.table_state != "drawing":
             return
         known = list(self._aside)
         names: list[str] | None = []
@@ -397,6 +422,14 @@ class ShoeTable(Rounds):
         return (four[0], four[2]), (four[1], four[3])
 
     # -- what people report ---------------------------------------------------------------------
+
+    def may_report(self, report: Report) -> bool:
+        """A third card that the Player must not have comes when the hand is known and stands."""
+        if report.what != "unauthorised_third":
+            return super().may_report(report)
+        playing = self.desk.table.round
+        stands = len(playing.player) == 2 and self.desk.table.third_due() != "player"
+        return stands and super().may_report(report)
 
     def carry_out(self, report: Report) -> None:
         """A card too many really comes out of the shoe; what becomes of it the procedure says."""
@@ -433,10 +466,19 @@ class ShoeTable(Rounds):
         status = self.client.status(self.timeout)
         if status.flags & StatusFlag.ROUND_OPEN and status.round_id == playing.round_id:
             self.wait(lambda: self.shoe is ShoeState.ROUND_OPEN or bool(self.faults), "the shoe to rest")
-            self.ask(EndRound(playing.round_id))
-            self.wait(lambda: self.shoe is not ShoeState.ROUND_OPEN, "the end of the hand")
+            if self.faults or not self._end_hand(playing.round_id):
+                return
         if not self.desk.table.burns and self.in_shoe == playing.pack_id and self.shoe is ShoeState.READY:
             self._eject(playing.pack_id)
+
+    def _end_hand(self, round_id: int) -> bool:
+        try:
+            self.ask(EndRound(round_id))
+        except Refused:
+            self.catch_up()
+            return False
+        self.wait(lambda: self.shoe is not ShoeState.ROUND_OPEN, "the end of the hand")
+        return True
 
     def play_round(self) -> None:
         """One round; by the six-deck text its shoe is judged with it."""

@@ -97,8 +97,8 @@ class StackTable(Rounds):
             except ImpossibleCards as error:
                 self.output.tell("impossible", f"[red]{error}[/red]", what="the hands", message=str(error))
                 self.void_impossible(str(error))
-            return
-        self.ask_again(self._type_hands, "the hands")
+        elif self.table_state == "revealing":
+            self.ask_again(self._type_hands, "the hands")
 
     def _type_hands(self) -> None:
         playing = self.desk.table.round

@@ -92,6 +92,13 @@ class PackLoaded:
 
 
 @dataclass(frozen=True, slots=True)
+class PackDelivered:
+    """It brought a whole shuffled pack out, to be cut and laid in: the pack's turn is used from then on."""
+
+    pack: int
+
+
+@dataclass(frozen=True, slots=True)
 class StackDispensed:
     """A stack came out of the shoe."""
 
@@ -165,7 +172,7 @@ class ThirdCardRead:
 
 
 DeviceEvent = (
-    Identified | ShuffleStarted | ShuffleFinished | PackCounted | PackLoaded | StackDispensed | RoundEnded
-    | CardDispensed | CardAside | CoverCardSeen | RoundVoided | UnitFailed | CardsRead
+    Identified | ShuffleStarted | ShuffleFinished | PackCounted | PackLoaded | PackDelivered | StackDispensed
+    | RoundEnded | CardDispensed | CardAside | CoverCardSeen | RoundVoided | UnitFailed | CardsRead
     | ThirdCardRead
 )  # fmt: skip

@@ -60,6 +60,7 @@ class Memory:
     packs: list[Pack] = field(default_factory=list)
     highest_pack: int = 0
     last_pack: int = 0  # the pack of the round (mini: the shoe) played last, void or not
+    delivered: int = 0  # the pack that came out of the device for its turn and is not in the shoe yet
     one_pack: bool = False
     round: Round | None = None
     rounds: int = 0

@@ -18,6 +18,7 @@ from sabot_table.procedure.events import (
     DeviceEvent,
     Identified,
     PackCounted,
+    PackDelivered,
     PackLoaded,
     Role,
     RoundEnded,
@@ -112,6 +113,8 @@ class Table(Closing):
                 self.finish_shuffle(by, pack, count)
             case PackLoaded(pack):
                 self.load(by, pack)
+            case PackDelivered(pack):
+                self.deliver(by, pack)
             case StackDispensed(round_id, stack, cards):
                 self.deal_stack(by, round_id, stack, cards)
             case CardDispensed(round_id, number, draw):
