@@ -7,12 +7,13 @@ SECONDS ?= 60
 FRAMES ?= 10000000
 TABLES ?= 2000
 SHUFFLES ?= 70000
+ROUNDS ?= 20000
 PLANTS := ten-shelves grip-off-by-one modulo-bias retry-redraws lcg32 stuck-slot no-reseed
 FAIRNESS := $(BIN)/python -m sabot_simulators.fairness
 PICO := simulators/sabot_simulators/rp2040
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo test lint generate bench fairness soak fuzz fuzz-campaign firmware test-board bench-board clean
+.PHONY: help play demo test lint generate bench fairness monte-carlo soak fuzz fuzz-campaign firmware test-board bench-board clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +50,9 @@ fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must 
 	$(FAIRNESS).secrecy --decks 5000
 	@for plant in $(PLANTS); do \
 		$(FAIRNESS) --shuffles 50000 --plant $$plant --until-flagged; test $$? -eq 1 || exit 1; done
+
+monte-carlo: $(VENV)/.fairness ## ROUNDS=20000 rounds of each of two rule sets, played by sabot play, against the exact odds
+	$(BIN)/python -m tests.table.monte_carlo --rounds $(ROUNDS)
 
 soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever claimed that was not so?
 	$(BIN)/python -m sabot_simulators.soak --tables $(TABLES)
