@@ -16,6 +16,8 @@ from sabot_simulators.ends.settings import Settings
 from sabot_simulators.view import View, view_of
 
 POWER = enum_number("BootReason", "power")
+COMPONENTS = [enum_number("Component", name) for name in ("controller", "card_recognition", "rng")]
+NO_IMAGE = bytes(32)  # the hash where a component is no part of an image that was built
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,8 +72,8 @@ class OnPython(InLockStep, Executor):
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Put a command to the core, with a person at hand who has prepared what it needs."""
-        if name == "component":
-            return values[0], bytes(32), VERSION
+        if name == "component" and values[0] in COMPONENTS:
+            return values[0], NO_IMAGE, VERSION
         if self.asked(name, values):
             self.settle()
         try:
