@@ -285,6 +285,8 @@ class People:
             self.hands[values[0]] = []
         elif name == "load_shoe":
             self.hands[0] = []
+        elif name == "empty_machine" and machine.exit_tray:  # left there when the power went
+            self._soon(self._take_left, 0)
 
     def heard(self, name: str, values: "tuple[Value, ...]") -> None:
         """The machine reports something; whoever it concerns does it in a moment."""
@@ -312,6 +314,9 @@ class People:
             self.hands.setdefault(self._device.core.status()[4], []).append(seen)
         if not taken:
             self._soon(self._take, waiting)
+
+    def _take_left(self, _: int) -> None:
+        self._device.machine.take_exit()
 
     def _look(self, fault: int) -> None:
         """Something has stopped: mend it, open the door, take every card out, close it again."""
