@@ -285,7 +285,7 @@ FIELDS = {
     "end_shoe.deck_id": "the batch in the shoe",
     "simulate_round.round_id": "number the host gives this round, higher than any before",
     "simulate_round.deck_id": "the deck or batch the host expects in the shoe",
-    "reveal_round.round_id": "the round that has ended",
+    "reveal_round.round_id": "the round that has ended; dealt card by card, also the one in play",
     "faces.round_id": "the round that was revealed",
     "faces.stack": "which stack, or draw, from 1",
     "faces_are.round_id": "the round",

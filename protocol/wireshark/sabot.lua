@@ -501,7 +501,7 @@ message(0x60, "simulate_round", "command", "Opens a round without wagers.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck or batch the host expects in the shoe" },
 })
 message(0x61, "reveal_round", "command", "Says that the round's hands lie open; from now on the faces read may be asked for.", {
-  { "round_id", "u32", 1, 4294967295, about = "the round that has ended" },
+  { "round_id", "u32", 1, 4294967295, about = "the round that has ended; dealt card by card, also the one in play" },
 })
 message(0x62, "faces", "query", "Asks for the faces the exit reader saw in one stack.", {
   { "round_id", "u32", 1, 4294967295, about = "the round that was revealed" },

@@ -86,9 +86,3 @@ def test_wagers_that_may_not_be_are_refused_and_nothing_is_dealt(
     assert ran.code == 2
     assert words in ran.lines[-1]["message"]
     assert ran.of("round") == []
-
-
-def test_a_game_that_play_does_not_deal_is_said_so(sabot: Sabot) -> None:  # noqa: F811
-    ran = sabot("play", "--device", "sim://", "--rules", "md-mini-baccarat", "--json")
-    assert ran.code == 2
-    assert "three-card" in ran.lines[-1]["message"]

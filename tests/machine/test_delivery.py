@@ -222,6 +222,34 @@ def test_a_card_face_up_in_the_shoe_is_told_and_a_simulated_round_needs_no_bets(
     assert len(table.named("bets_closed")) == 1
 
 
+@pytest.mark.rule("MDM 11.A")
+def test_faces_of_a_hand_dealt_card_by_card_are_told_once_it_lies_open() -> None:
+    table = Batch(14, decks=1)
+    deck_id = table.shuffle(back=RED)
+    table.prepare(deck_id)
+    table.device.command("load_shoe", deck_id, role="floor")
+    round_id = table.device.view().last_round + 1
+    table.device.command("open_round", round_id, deck_id, 2)
+    assert table.refused("reveal_round", round_id) == "bets_open"
+    table.device.command("close_bets", round_id)
+    drawn = [table.draw(1)[0].number for _ in range(4)]
+    assert table.refused("faces", round_id, 1) == "stale"  # nobody said that the hands lie open
+    table.device.command("reveal_round", round_id)
+    for draw, number in enumerate(drawn, 1):
+        told: object = table.device.command("faces", round_id, draw)[2]
+        assert told == [number]
+    assert table.refused("faces", round_id, 5) == "stale"  # the third card has not come
+    third = table.draw(1)[0].number
+    told = table.device.command("faces", round_id, 5)[2]
+    assert told == [third]
+    table.device.command("end_round", round_id)
+    told = table.device.command("faces", round_id, 2)[2]
+    assert told == [drawn[1]]
+    following = table.open(deck_id)
+    table.draw(1)
+    assert table.refused("faces", following, 1) == "stale"
+
+
 def test_a_shoe_is_laid_in_only_behind_a_door_that_was_opened_and_shut() -> None:
     table = Batch(9, decks=1)
     deck_id = table.shuffle(back=RED)

@@ -27,6 +27,7 @@ from sabot_driver.errors import DeviceTimeout, Refused, SabotError
 from sabot_protocol.host.messages import Role
 from sabot_table import errors
 from sabot_table.procedure import Role as Person
+from sabot_table.ruleset import RuleSet
 from sabot_table.texts import Game
 
 
@@ -43,6 +44,11 @@ def the_typist(client: Client, typed: str | None, stack: ExitStack) -> Typist:
     if client.people is not None:
         return EmulatedDealer()
     return Prompt() if sys.stdin.isatty() else Nobody()
+
+
+def the_kind(rules: RuleSet) -> type[Rounds]:
+    """How a game is dealt: stack by stack, or card by card from a shoe."""
+    return ShoeTable if rules.game is Game.MINI else StackTable
 
 
 def play(
@@ -73,9 +79,8 @@ def play(
         stack.callback(kept.close)
         desk = Desk(book.rules, output, kept, names)
         nonces = Nonces(client, output, kept, timeout, seed)
-        kind: type[Rounds] = ShoeTable if book.rules.game is Game.MINI else StackTable
         typist = the_typist(client, typed, stack)
-        table = kind(
+        table = the_kind(book.rules)(
             client, desk, nonces, timeout, raise_role, book, typist, screen.tell_round, reports
         )
         if isinstance(table, ShoeTable) and cover is not None:

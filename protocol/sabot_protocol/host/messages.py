@@ -3138,7 +3138,7 @@ class RevealRound(Command[Done]):
     ROLES = _BY_TABLE
 
     round_id: int
-    """The round that has ended (1..4294967295)."""
+    """The round that has ended; dealt card by card, also the one in play (1..4294967295)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""

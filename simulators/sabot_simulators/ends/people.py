@@ -7,7 +7,7 @@ from sabot_simulators.mechanism.cards import Card, new_deck
 A_MOMENT_US = 1000
 DECK_CARDS = 52
 FEEDS = ("shuffle", "shuffle_with")  # the deck is laid in before
-CONCERNED = (*FEEDS, "set_game", "register_deck", "load_shoe", "open_round", "simulate_round")
+CONCERNED = (*FEEDS, "set_game", "register_deck", "load_shoe", "open_round", "simulate_round", "empty_machine")
 """The commands that somebody at the table has to do with."""
 
 TYPE_CHECKING = False
@@ -95,6 +95,8 @@ class People:
             self.hands[values[0]] = []
         elif name == "load_shoe":
             self.hands[0] = []
+        elif name == "empty_machine" and machine.exit_tray:  # left there when the power went
+            self._soon(self._take_left, 0)
 
     def heard(self, name: str, values: "tuple[Value, ...]") -> None:
         """The machine reports something; whoever it concerns does it in a moment."""
@@ -123,6 +125,9 @@ class People:
             self.hands.setdefault(view.open_round, []).append(seen)
         if not taken:
             self._soon(self._take, waiting)
+
+    def _take_left(self, _: int) -> None:
+        self._device.machine.take_exit()
 
     def _look(self, fault: int) -> None:
         """Something has stopped: mend it, open the door, take every card out, close it again."""

@@ -1,0 +1,118 @@
+"""A table led in a test: an emulated device in this process, and everything that was told, as values."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+from sabot_cli.betting import Book
+from sabot_cli.commands import role_raiser
+from sabot_cli.device import State
+from sabot_cli.output import Output
+from sabot_cli.playing.desk import Desk, utc_s
+from sabot_cli.playing.game import the_kind
+from sabot_cli.playing.nonces import Nonces
+from sabot_cli.playing.record import Record
+from sabot_cli.playing.reports import Report
+from sabot_cli.playing.rounds import Played, Rounds
+from sabot_cli.playing.typed import EmulatedDealer, Typist
+from sabot_driver import Client, connect
+from sabot_driver.places import Places
+from sabot_protocol.host.messages import Role
+from sabot_simulators.mechanism.machine import Machine
+from sabot_table.ruleset import RuleSet, load
+from sabot_table.stakes import every_wager
+
+TIMEOUT_S = 20.0
+
+
+class Told(Output):
+    """What would be on the screen."""
+
+    def __init__(self) -> None:
+        super().__init__(as_json=True)
+        self.all: list[tuple[str, dict[str, Any]]] = []
+
+    def tell(self, event: str, text: str | None = None, /, **fields: Any) -> None:
+        """Kept."""
+        self.all.append((event, fields))
+
+    def of(self, event: str) -> list[dict[str, Any]]:
+        """What was told of one kind."""
+        return [fields for name, fields in self.all if name == event]
+
+
+class Led:
+    """A table with its rounds, and the machine below it."""
+
+    def __init__(self, client: Client, table: Rounds, told: Told, played: list[Played]) -> None:
+        self.client = client
+        self.table = table
+        self.told = told
+        self.played = played
+
+    @property
+    def machine(self) -> Machine:
+        """The truth."""
+        port: Any = self.client.line.transport
+        machine: Machine = port.port.bench.device.machine
+        return machine
+
+    def on_device(self, what: Any) -> Any:
+        """Do something on the device's own thread."""
+        port: Any = self.client.line.transport
+        return port.port.bench.served.call(what)
+
+    def open(self) -> None:
+        """The table is open and everybody sits."""
+        self.table.open_table()
+        self.table.sit()
+
+    def play(self, rounds: int = 1) -> Played:
+        """So many rounds more; the last one."""
+        for _ in range(rounds):
+            self.table.prepare()
+            self.table.play_round()
+        return self.played[-1]
+
+    def where(self, back: int) -> dict[str, int]:
+        """How many cards with this back are where, without those places that have none."""
+        zones = {zone: self.machine.count(zone, back) for zone in self.machine.truth()}
+        return {zone: count for zone, count in zones.items() if count}
+
+
+@contextmanager
+def led(
+    tmp_path: Path,
+    rules: RuleSet | str,
+    query: str = "seed=1",
+    *,
+    seats: int = 2,
+    reports: tuple[str, ...] = (),
+    typist: Typist | None = None,
+    now_s: Any = utc_s,
+    record: Record | None = None,
+) -> Iterator[Led]:
+    """A table on ``sim://?query``."""
+    rules = load(rules) if isinstance(rules, str) else rules
+    wagers = {seat: made for seat, made in every_wager(rules).items() if seat <= seats}
+    told, played = Told(), list[Played]()
+    mini = "" if rules.cards.decks == 1 else "&capacity=batch"
+    with connect(f"sim://?{query}{mini}", timeout=TIMEOUT_S) as client:
+        raise_role = role_raiser(State(told, Places(tmp_path)), client, TIMEOUT_S, None)
+        raise_role(Role.FLOOR)
+        kept = record or Record(None)
+        table = the_kind(rules)(
+            client,
+            Desk(rules, told, kept, now_s=now_s),
+            Nonces(client, told, kept, TIMEOUT_S, int(parse_qs(query)["seed"][0])),
+            TIMEOUT_S,
+            raise_role,
+            Book(rules, wagers),
+            typist or EmulatedDealer(),
+            played.append,
+            [Report.parse(each) for each in reports],
+            patience_s=15.0,
+        )
+        yield Led(client, table, told, played)

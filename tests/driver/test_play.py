@@ -1,0 +1,436 @@
+"""``sabot play``: every rule set, typed cards, nonces, versions, hours, and a program that is killed."""
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_mock import MockerFixture
+from tests.driver.leading import led
+from tests.driver.test_cli import SABOT, Sabot, home, sabot, simulated  # noqa: F401 - fixtures
+from tests.table.operators import royal_9_data
+
+from sabot_cli.playing.desk import Desk, utc_s
+from sabot_cli.playing.record import Record, RecordFailed, Saved
+from sabot_cli.playing.typed import DealerVoids, Lines, NobodyTypes
+from sabot_firmware.pledges import Pledges
+from sabot_protocol.host.audit import Shuffle, audit
+from sabot_table import ruleset
+from sabot_table.cards import card
+from sabot_table.coup import Coup
+from sabot_table.errors import Refused
+from sabot_table.procedure import By, Role
+from sabot_table.settlement import settle
+from sabot_table.texts import Game
+
+SIM = ("play", "--device", "sim://", "--seed", 1, "--json")
+MINIS = [name for name in ruleset.names() if ruleset.load(name).game is Game.MINI]
+STACKS = [name for name in ruleset.names() if ruleset.load(name).game is Game.THREE_CARD]
+
+
+# -- every rule set -----------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("MDM 5")
+@pytest.mark.rule("MDM 8")
+@pytest.mark.rule("MDM 9.C")
+@pytest.mark.rule("MDM 11.B")
+@pytest.mark.parametrize("name", MINIS)
+def test_mini_baccarat_is_dealt_card_by_card_and_settled(sabot: Sabot, name: str) -> None:  # noqa: F811
+    ran = sabot(*SIM, "--rules", name, "--rounds", 3, "--players", 2)
+    assert ran.code == 0, ran.err
+    rules = ruleset.load(name)
+    assert [each["round"] for each in ran.of("round")] == [1, 2, 3]
+    for each in ran.of("round"):
+        player, banker = (tuple(card(one) for one in hand) for hand in each["hands"])
+        again = settle(rules, {1: _made(each, 1), 2: _made(each, 2)}, Coup(player, banker))
+        assert each["settlement"] == [line.to_json() for line in again.lines]
+        assert {line["wager"] for line in each["settlement"]} == set(rules.offered)
+        assert (each["card_source"], each["expected"]) == ("reader", 52 * rules.cards.decks)
+    assert bool(ran.of("shoe")) is (rules.text == "MDM"), "only Maryland burns"
+
+
+def _made(told: dict[str, Any], seat: int) -> dict[str, int]:
+    return {line["wager"]: line["stake_cents"] for line in told["settlement"] if line["seat"] == seat}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_three_card_rule_sets_are_dealt_and_settled(sabot: Sabot, name: str) -> None:  # noqa: F811
+    ran = sabot(*SIM, "--rules", name, "--rounds", 2, "--players", 2)
+    assert ran.code == 0, ran.err
+    assert all(each["settlement"] and each["count"] == 52 for each in ran.of("round"))
+
+
+@pytest.mark.rule("MDM 3.B")
+@pytest.mark.rule("MDM 5.B")
+@pytest.mark.rule("MDM 5.F")
+@pytest.mark.rule("MDM 9.D")
+def test_a_shoe_is_cut_burnt_dealt_to_its_last_hand_and_the_other_batch_follows(
+    sabot: Sabot,  # noqa: F811
+) -> None:
+    ran = sabot(*SIM, "--rules", "md-mini-baccarat", "--rounds", 14, "--players", 1, "--cover", 370)
+    assert ran.code == 0, ran.err
+    shoes = ran.of("shoe")
+    assert [each["deck_id"] for each in shoes] == [1, 2]
+    assert all(card(each["burn_card"]).burns == each["burned"] for each in shoes)
+    assert ran.of("cut")[0] | {"at": 0} == {
+        "v": 1, "event": "cut", "at": 0, "simulator": True, "deck_id": 1, "from_top": 208,
+        "cover_above_bottom": 370,
+    }  # fmt: skip
+    (ended,) = ran.of("shoe_ended")
+    assert (ended["deck_id"], ended["count"], ended["expected"]) == (1, 416, 416)
+    names = [each["event"] for each in ran.lines]
+    last = next(at for at, each in enumerate(ran.lines) if each.get("details") == {"text": "last hand"})
+    assert names[last : names.index("shoe_ended")].count("round") == 1
+    decks = [each["deck"] for each in ran.of("round")]
+    assert decks == sorted(decks, reverse=True), "RED to its end, then BLUE"
+    assert set(decks) == {"RED", "BLUE"}
+
+
+@pytest.mark.rule("BAC shoe")
+def test_the_six_deck_shoe_is_shuffled_and_counted_every_round(sabot: Sabot) -> None:  # noqa: F811
+    ran = sabot(*SIM, "--rules", "baccarat-six-deck", "--rounds", 3, "--players", 1)
+    assert ran.code == 0, ran.err
+    assert len({each["shuffle_id"] for each in ran.of("round")}) == 3
+    assert [each["count"] for each in ran.of("shoe_ended")] == [312] * 3
+    assert ran.of("cut")[0]["from_top"] is None, "this text has no cut"
+
+
+@pytest.mark.rule("MDM 12.D")
+def test_marked_vigorish_is_collected_before_a_new_shoe(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+    own = tmp_path / "pit.toml"
+    own.write_text('extends = "md-mini-baccarat"\nname = "pit"\n[vigorish]\ncollected = "marked"\n')
+    ran = sabot(*SIM, "--rules", own, "--rounds", 14, "--players", 1, "--cover", 370)
+    assert ran.code == 0, ran.err
+    names = [each["event"] for each in ran.lines]
+    assert "vigorish" in names[: len(names) - 1 - names[::-1].index("shoe")], "before the second shoe"
+    owed = sum(line["vig_cents"] for each in ran.of("round") for line in each["settlement"])
+    assert sum(each["cents"] for each in ran.of("vigorish")) == owed > 0
+
+
+@pytest.mark.rule("MDM 7.A(9)")
+def test_royal_9_is_played_by_an_operators_file(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+    royal: Any = royal_9_data()["royal_9"]
+    lines = ['extends = "md-mini-baccarat"', 'name = "royal"', "[wagers]", 'royal-9 = { paytable = "A" }']
+    lines += ["[royal_9]", f"stake_cents = {royal['stake_cents']}", "[royal_9.personal]"]
+    lines += [f'{seat} = "{pair}"' for seat, pair in royal["personal"].items()]
+    for name in ("star", "spade", "heart", "must_hit"):
+        lines += [f"[royal_9.{name}]", *(f"{key} = {value}" for key, value in royal[name].items())]
+    own = tmp_path / "royal.toml"
+    own.write_text("\n".join(lines))
+    ran = sabot(*SIM, "--rules", own, "--rounds", 2, "--players", 2)
+    assert ran.code == 0, ran.err
+    for each in ran.of("round"):
+        royals = [line for line in each["settlement"] if line["wager"] == "royal-9"]
+        assert [line["stake_cents"] for line in royals] == [500, 500]
+    locks = [each for each in ran.of("order") if each["do"] == "lock-progressive"]
+    assert len(locks) == 2, "the meters are locked with 'no more bets'"
+
+
+# -- versions and hours -------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("WA3 versions")
+@pytest.mark.parametrize(
+    ("components", "words"),
+    [
+        ('[components."Sabot simulator"]\nrng = "0.1.1"\n', "rng of Sabot simulator is 0.1.0"),
+        ('[components."Sabot simulator"]\nshoe = "1.0"\n', "tells no version of shoe"),
+        ("", None),
+    ],
+)
+def test_components_are_checked_before_a_game(
+    sabot: Sabot, tmp_path: Path, components: str, words: str | None  # noqa: F811
+) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(f'extends = "wa-three-card-baccarat"\nname = "own"\n{components}')
+    ran = sabot(*SIM, "--rules", own, "--rounds", 1)
+    if words is None:
+        assert ran.code == 0, ran.err
+        return
+    assert ran.code == 5
+    (refused,) = ran.of("refused")
+    assert (refused["clause"], words in refused["what"]) == ("WA3 versions", True)
+    assert ran.of("round") == []
+
+
+@pytest.mark.rule("WA3 versions")
+def test_a_model_that_is_not_listed_is_refused(tmp_path: Path) -> None:
+    data = ruleset.load("wa-three-card-baccarat").model_dump(mode="json")
+    del data["components"]["Sabot simulator"]
+    with led(tmp_path, ruleset.parse(data)) as table, pytest.raises(Refused) as refused:
+        table.open()
+    assert refused.value.clause == "WA3 versions"
+
+
+@pytest.mark.rule("MD3 3.C")
+def test_a_deck_warns_before_its_hours_end_and_is_changed_then(tmp_path: Path) -> None:
+    ago_s = [8 * 3600 - 600]  # opened so long ago
+    with led(tmp_path, "md-three-card-baccarat", now_s=lambda: utc_s() - ago_s[0]) as table:
+        table.open()
+        table.table.prepare()
+        ago_s[0] = 0
+        table.table.play_round()
+        table.play()
+        warned = [each for each in table.told.of("deck_hours") if each["left_s"] > 0]
+        assert {each["deck_id"] for each in warned} == {1, 2}
+        assert all(300 < each["left_s"] <= 900 for each in warned)
+        ago_s[0] = -700  # ten minutes later
+        played = table.play()
+        assert played.deck_id > 2, "neither deck may be used any more"
+        assert [each["reason"] for each in table.told.of("deck_removed")] == ["hours", "hours"]
+        procedure = table.table.desk.table
+        with pytest.raises(Refused) as refused:
+            procedure.check_hours(procedure.packs()[0], By("Ben", Role.DEALER, utc_s() + 9 * 3600))
+        assert refused.value.clause == "MD3 3.C"
+
+
+# -- typed cards --------------------------------------------------------------------------------------
+
+
+def test_without_a_reader_the_dealer_types_and_it_is_said_so(sabot: Sabot) -> None:  # noqa: F811
+    ran = sabot("play", "--device", "sim://?reader=none", "--seed", 1, "--rounds", 2, "--rules",
+                "md-three-card-baccarat", "--json")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert {each["card_source"] for each in ran.of("round")} == {"typed"}
+    mini = sabot("play", "--device", "sim://?reader=none", "--seed", 1, "--rounds", 2, "--rules",
+                 "md-mini-baccarat", "--json")  # fmt: skip
+    assert {each["card_source"] for each in mini.of("round")} == {"typed"}
+
+
+TYPED = ("play", "--device", "sim://?reader=none", "--seed", 1, "--rounds", 1, "--json")
+HANDS = ["KS 5D TC", "4C 9H 2D", "AH 7D 3S"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        (HANDS, None),
+        (["KS 5D TC", "4C 9H 2D", "AH 7D KS", *HANDS], "KS is there 2 times"),
+        (["KS 5D", *HANDS], "names 2 cards"),
+        (["KS 5D XX", *HANDS], "'XX' is not a card"),
+        (["# seat 1", *HANDS], None),
+    ],
+)
+def test_typed_hands_that_cannot_be_are_asked_for_again(
+    sabot: Sabot, tmp_path: Path, lines: list[str], complaint: str | None  # noqa: F811
+) -> None:
+    file = tmp_path / "typed.txt"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    ran = sabot(*TYPED, "--players", 2, "--rules", "md-three-card-baccarat", "--typed", file)
+    assert ran.code == 0, ran.out
+    (played,) = ran.of("round")
+    assert (played["hands"], played["card_source"]) == ([each.split() for each in HANDS], "typed")
+    assert played["settlement"]
+    if complaint is not None:
+        assert complaint in ran.err + ran.out
+
+
+def test_typed_cards_that_end_too_early_settle_nothing(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "typed.txt"
+    file.write_text("KS 5D TC\nKS 9H 2D\nAH 7D 3S\n", encoding="utf-8")
+    ran = sabot(*TYPED, "--players", 2, "--rules", "md-three-card-baccarat", "--typed", file)
+    assert ran.code == 7
+    assert ran.of("impossible")
+    assert ran.of("round") == []
+    assert "no line for" in ran.lines[-1]["stopped"]
+
+
+def test_the_dealer_may_type_that_the_floor_voids_it(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "typed.txt"
+    file.write_text("KS 5D TC\nvoid\n", encoding="utf-8")
+    ran = sabot(*TYPED, "--players", 2, "--rules", "md-three-card-baccarat", "--typed", file)
+    (void,) = ran.of("round")
+    assert (void["void"], void["void_clause"]) == (True, "MD3 13.C")
+    assert {line["outcome"] for line in void["settlement"]} == {"returned"}
+
+
+def test_a_mini_round_is_typed_hand_by_hand(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "typed.txt"
+    file.write_text("3C\n2S KD\n5H TC\n4D\n7S\n", encoding="utf-8")  # burn, Player, Banker, two third cards
+    ran = sabot(*TYPED, "--players", 1, "--rules", "md-mini-baccarat", "--typed", file)
+    assert ran.code == 0, ran.out
+    (played,) = ran.of("round")
+    assert played["hands"] == [["2S", "KD", "4D"], ["5H", "TC", "7S"]]
+    assert ran.of("shoe")[0]["burned"] == 3
+
+
+def test_a_deck_with_a_card_twice_is_found_by_the_reader_and_leaves(sabot: Sabot) -> None:  # noqa: F811
+    found = None
+    for seed in range(1, 9):  # until the two copies are dealt in one round
+        faults = ("--fault", "missing_card@tray", "--fault", "duplicate_card@tray")
+        ran = sabot("play", "--device", "sim://", "--seed", seed, "--rounds", 3, *faults, "--rules",
+                    "md-three-card-baccarat", "--json")  # fmt: skip
+        assert ran.code == 0, ran.out
+        found = next((each for each in ran.of("round") if each["void_reason"] == "impossible_cards"), None)
+        if found is not None:
+            assert {line["outcome"] for line in found["settlement"]} == {"returned"}
+            assert ran.of("deck_removed")[0]["reason"] == "damaged"
+            break
+    assert found is not None
+
+
+def test_lines_are_read_until_they_can_be() -> None:
+    typist = Lines(iter(["AS", "AS KD", "void"]))
+    assert len(typist.cards("two", 2, None)) == 2
+    with pytest.raises(DealerVoids):
+        typist.cards("two", 2, None)
+    with pytest.raises(NobodyTypes):
+        typist.cards("two", 2, None)
+
+
+# -- nonces -------------------------------------------------------------------------------------------
+
+
+def test_every_shuffle_is_committed_to_has_our_nonce_and_is_checked(sabot: Sabot) -> None:  # noqa: F811
+    ran = sabot(*SIM, "--rounds", 4)
+    committed = {each["shuffle_id"]: each for each in ran.of("shuffle_committed")}
+    revealed = ran.of("shuffle_revealed")
+    assert len(revealed) >= 3
+    assert ran.lines[-1]["shuffles_checked"] == len(revealed)
+    for each in revealed:
+        before = committed[each["shuffle_id"]]
+        assert (each["commitment"], each["nonce"]) == (before["commitment"], before["nonce"])
+        shuffle = Shuffle(
+            ran.lines[0]["serial"].encode(), each["deck_id"], each["shuffle_id"], each["cards"],
+            bytes.fromhex(before["commitment"]), bytes.fromhex(before["nonce"]), bytes.fromhex(each["seed"]),
+            tuple(each["placed"]),
+        )  # fmt: skip
+        assert audit(shuffle) == []
+    assert {each["shuffle_id"] for each in ran.of("round")} <= set(committed)
+    assert len({each["nonce"] for each in committed.values()}) == len(committed)
+
+
+def test_a_reveal_that_does_not_fit_ends_with_five(sabot: Sabot, mocker: MockerFixture) -> None:  # noqa: F811
+    honest = Pledges.reveal
+
+    def lie(self: Pledges, shuffle_id: int) -> Any:
+        *others, seed, nonce = honest(self, shuffle_id)
+        return (*others, hashlib.sha256(bytes(seed)).digest(), nonce)
+
+    mocker.patch.object(Pledges, "reveal", lie)
+    ran = sabot(*SIM, "--rounds", 4)
+    assert ran.code == 5
+    (revealed,) = ran.of("shuffle_revealed")
+    assert (revealed["ok"], len(revealed["wrong"]) > 0) == (False, True)
+
+
+def test_without_a_seed_nonces_cannot_be_foretold(sabot: Sabot) -> None:  # noqa: F811
+    runs = [sabot("play", "--device", "sim://", "--rounds", 1, "--json") for _ in range(2)]
+    nonces = [each["nonce"] for ran in runs for each in ran.of("shuffle_committed")]
+    assert len(set(nonces)) == len(nonces)
+
+
+# -- a program that is killed -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rules", "speed", "after_s"),
+    [
+        ("md-three-card-baccarat", "40", 0.0),
+        ("md-three-card-baccarat", "40", 0.3),
+        ("md-mini-baccarat", "max", 0.0),
+    ],
+    ids=["stacks", "stacks-later", "shoe"],
+)
+def test_a_killed_program_goes_on_where_the_device_is(
+    sabot: Sabot, home: Path, rules: str, speed: str, after_s: float  # noqa: F811
+) -> None:
+    capacity = "batch" if "mini" in rules else "deck"
+    with simulated("--tcp", "0", "--seed", "7", "--capacity", capacity, "--speed", speed) as url:
+        play = ["play", "--device", url, "--rules", rules, "--players", "2", "--typed", str(_burnt(home))]
+        rounds = _killed_in_round(2, [*play, "--rounds", "400", "--json"], home, after_s)
+        kept = Record(next((home / "journals").glob("*.table.db")))
+        saved = kept.load()
+        kept.close()
+        assert saved is not None
+        memory = json.loads(saved.state)
+        more = sabot(*play, "--rounds", 2, "--json")
+        assert more.code == 0, more.out
+    following = more.of("round")
+    if memory["round"] is not None:
+        assert following[0]["round_id"] == memory["round"]["round_id"], "the round in play goes on"
+    assert more.lines[-1]["void"] == 0, "a program that ends is no reason to void anything"
+    ids = [each["round_id"] for each in [*rounds, *following]]
+    assert ids == sorted(set(ids)), "no round is settled twice"
+    record = Record(kept.path)
+    log = [what for _, _, _, what in record.log()]
+    record.close()
+    course = [what for what in log if what in ("open_bets", "settle", "collect")]
+    assert course == ["open_bets", "settle", "collect"] * (len(course) // 3)
+    assert len(course) // 3 == ids[-1], "every round once, whatever was on the screen"
+
+
+def _burnt(folder: Path) -> Path:
+    """The people of this device are far away: the burnt card must be typed."""
+    file = folder / "typed.txt"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("3C\n" * 20, encoding="utf-8")
+    return file
+
+
+def _killed_in_round(number: int, arguments: list[str], folder: Path, after_s: float) -> list[dict[str, Any]]:
+    """Kill a program (-9) so long after bets were closed in a round; the rounds it had told of."""
+    environment = {**os.environ, "SABOT_HOME": str(folder)}
+    process = subprocess.Popen([*SABOT, *arguments], stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    closed, rounds = 0, []
+    for text in process.stdout:
+        told = json.loads(text)
+        if told["event"] == "round":
+            rounds.append(told)
+        closed += told["event"] == "order" and told["details"].get("text") == "no more bets"
+        if closed == number:
+            break
+    time.sleep(after_s)
+    process.kill()
+    rest = process.stdout.read().splitlines()
+    process.wait(20)
+    process.stdout.close()
+    for text in rest:
+        with contextlib.suppress(json.JSONDecodeError):  # it was killed while it wrote
+            rounds += [json.loads(text)] if json.loads(text)["event"] == "round" else []
+    return rounds
+
+
+def test_a_record_keeps_what_was_done_and_by_whom(tmp_path: Path) -> None:
+    path = tmp_path / "table.db"
+    with led(tmp_path, "md-three-card-baccarat", record=Record(path)) as table:
+        table.open()
+        table.play()
+    record = Record(path)
+    log = record.log()
+    assert log[1][1:] == ("floor", "floor", "open_table")
+    assert [what for _, _, _, what in log].count("collect") == 1
+    assert record.load() is not None
+    again = Desk(ruleset.load("md-three-card-baccarat"), table.told, record)
+    assert (again.resumed, again.table.state) == (True, "between")
+    other = Desk(ruleset.load("md-three-card-baccarat-commission-free"), table.told, record)
+    assert (other.resumed, other.table.state) == (False, "closed"), "another rule set begins anew"
+    record.close()
+
+
+def test_a_record_that_cannot_be_used_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "table.db"
+    path.write_bytes(b"this is no database at all, not even a little bit of one")
+    with pytest.raises(RecordFailed):
+        Record(path)
+    record = Record(None)
+    record.keep([], Saved("{}", 3))
+    assert record.load() == Saved("{}", 3)
+
+
+@pytest.mark.parametrize("text", ["x:wrong_number", "1:flood", "1:card_exposed=ZZ", "1"])
+def test_a_report_that_cannot_be_is_usage(sabot: Sabot, text: str) -> None:  # noqa: F811
+    assert sabot("play", "--device", "sim://", "--report", text).code == 2
+
+
+def test_a_cover_card_that_may_not_lie_there_is_usage(sabot: Sabot) -> None:  # noqa: F811
+    for cover in (13, 416):
+        assert sabot(*SIM, "--rules", "md-mini-baccarat", "--cover", cover).code == 2
+    assert sabot(*SIM, "--cover", 20).code == 2
