@@ -353,7 +353,8 @@ class Board:
         now_us, self._now_ms, self._hardware.capacity, options = struct.unpack(FORMATS[START], body)
         own = options & OWN_CHANCE
         memory = CriticalMemory(JoinedFram(self._pipe), RECORDS)
-        self._core = Core(self._hardware, memory, self._chance(own), self._report, self._utc_s)
+        chance = self._chance(own)
+        self._core = Core(self._hardware, memory, chance, self._report, self._utc_s)
         if options & CABLE:
             self._core.pledges.device = SERIAL
             from sabot_protocol.device_end import DeviceEnd, Identity
@@ -361,7 +362,8 @@ class Board:
 
             flags = SIMULATOR if own else SIMULATOR | TEST_RNG
             identity = Identity(SERIAL, "Sabot simulator", "0.1.0", flags)
-            self._end = DeviceEnd(identity, memory, self._core, self._noise, self._now_ms)
+            nonces = chance.nonce if own else self._noise
+            self._end = DeviceEnd(identity, memory, self._core, nonces, self._now_ms)
             self._port = DevicePort(self._end)
         self._core.start(now_us)
 

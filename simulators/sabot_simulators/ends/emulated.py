@@ -49,10 +49,8 @@ class EmulatedDevice(Executor):
         """The truth about stacks: (round, stack) for each that was really dealt, over all boots."""
         self.boots = 0
         """How often it was switched on; ports of an earlier boot are dead."""
-        # one each, so that a frame sent again or a height read once more does not change the next shuffle
         mechanism = settings.seed if settings.seed is not None else SystemRandom().getrandbits(128)
         self._random = Random(f"{mechanism} mechanism")
-        self._wire = _random(settings.seed, "wire")
         self.machine = Machine(self._random, settings.faults)
         self.machine.on_edge = self._note
         self.machine.on_power_cut = self._power_cut
@@ -76,7 +74,7 @@ class EmulatedDevice(Executor):
             identity,
             memory,
             self,
-            self._wire.randbytes,
+            chance.nonce,
             self._now_ms,
             POWER,
             event_capacity=settings.events_kept,
@@ -199,11 +197,6 @@ class EmulatedDevice(Executor):
                 return False
             agenda.run(due)
         return True
-
-
-def _random(seed: int | None, purpose: str) -> Random:
-    """A stream of its own for each purpose; the system's, where nothing has to be repeatable."""
-    return SystemRandom() if seed is None else Random(f"{seed} {purpose}")
 
 
 class People:

@@ -41,11 +41,7 @@ class Stretch:
 
     def run(self) -> Orders:
         """The orders, a row a shuffle: cards by their place in the tray, the top one first."""
-        tolerance_um = shuffler.HEIGHT_TOLERANCE_UM
-        try:
-            return _Rig(self).run()
-        finally:
-            shuffler.HEIGHT_TOLERANCE_UM = tolerance_um
+        return _Rig(self).run()
 
 
 class _Device(InProcess):
