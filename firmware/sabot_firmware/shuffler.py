@@ -344,7 +344,7 @@ class Shuffler(Half):
             if late or not stack.fits(below, hardware.height_um()):
                 return self.stop("chamber", "grip_mismatch", self.inserted)
             if self.placed is not None:
-                self.placed[self.inserted] = self.inserted - stack.count(hardware.height_um(), below)
+                self.placed[self.inserted] = self.inserted - below  # as the height has just proved
             stack.learn(below, hardware.height_um())
             helped = late = False
             if hardware.level(INSERTION):

@@ -18,7 +18,7 @@ def built(thicknesses):
 def test_gaps_of_even_cards_are_where_their_mean_has_them():
     for thickness in (240, 300, 345):
         stack = built([thickness] * 52)
-        assert stack.mean_um() == thickness
+        assert stack.card_um == thickness
         for below in range(53):
             assert stack.gap_um(below) == thickness * below
 
@@ -31,8 +31,6 @@ def test_a_packet_of_one_card_more_or_less_never_fits():
             assert stack.fits(below, thickness * below + 60)
             assert not stack.fits(below, thickness * (below + 1))
             assert not stack.fits(below, thickness * (below - 1))
-            assert stack.count(thickness * below + 60, 0) == below
-            assert stack.count(thickness * below - 60, 30) == below
 
 
 def test_none_or_two_cards_are_not_one():
@@ -88,6 +86,6 @@ def test_a_new_stack_knows_nothing_of_the_last():
     stack = built([300] * 20 + [390])
     stack.learn(10, 3100)
     stack.reset(300)
-    assert not any(stack._below)
-    assert not any(stack._off_um)
-    assert stack.cards == stack.height_um == stack._uneven_um == 0
+    assert not any(stack._at)
+    assert not any(stack._off)
+    assert stack.cards == stack.height_um == stack._uneven == 0
