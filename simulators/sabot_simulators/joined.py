@@ -30,8 +30,6 @@ from sabot_simulators.micropython import find_micropython
 from sabot_simulators.view import DeckView, View
 
 HEAP = "256k"
-# Source is compiled on that heap: collected early, its leavings do not cut the free memory into pieces.
-BEGIN = "import gc\ngc.threshold(8192)\nfrom sabot_firmware.boards import joined\njoined.main()"
 FORMATS = {kind: struct.Struct(board.FORMATS.get(kind, "<")) for kind in range(256)}
 HEAD = struct.Struct(board.HEAD)
 DECK = struct.Struct(board.DECK)
@@ -59,7 +57,7 @@ class Board:
     def __init__(self, python: list[str]) -> None:
         folders = [str(Path(each.__path__[0]).parent) for each in (sabot_protocol, sabot_firmware)]
         self._process = subprocess.Popen(
-            [*python, "-c", BEGIN],
+            [*python, "-m", "sabot_firmware.boards.joined"],
             env={**os.environ, "MICROPYPATH": os.pathsep.join([*folders, ".frozen"])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -19,6 +19,7 @@ import io
 import struct
 import sys
 
+from sabot_firmware.boards import small_heap  # noqa: F401 - before anything is compiled
 from sabot_firmware.core import Core
 from sabot_firmware.critical import CriticalMemory, Fram
 from sabot_firmware.hardware import Hardware
