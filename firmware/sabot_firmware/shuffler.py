@@ -387,6 +387,7 @@ class Shuffler(Half):
                 return self.stop("chamber", "height_mismatch", self.inserted)
             stack.grown(below, hardware.height_um())
             self.raised += 1
+        stack.reset(self.card_um)  # where its gaps were measured tells of slots
         if self.counted() is None or not hardware.level(CHAMBER):
             return self.stop("chamber", "sensor_disagrees", self.inserted)
         if self.counted() != self._expected:

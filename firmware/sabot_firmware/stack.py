@@ -25,7 +25,7 @@ class Stack:
         self.reset(0)
 
     def reset(self, card_um: int) -> None:
-        """Nothing lies there; the first card should be so thick. What was known of the last stack is wiped."""
+        """Nothing lies there; the first card should be so thick. What was known before is wiped."""
         self.cards = 0
         self.height_um = 0
         self.card_um = card_um  # how thick a card is

@@ -1,4 +1,4 @@
-"""The grip is calibrated from the stack that lies there: cards that swell, wear or warp come out as drawn, or not."""
+"""The grip is calibrated from the stack that lies there: swollen, worn, warped cards come out as drawn."""
 
 from collections import Counter
 from random import Random
@@ -75,6 +75,6 @@ def test_without_the_check_blades_a_card_off_would_not_be_seen(monkeypatch: pyte
     assert {outcome(seed, lost_steps=True) for seed in range(6)} & {WRONG, "height_mismatch"}
 
 
-def test_without_calibration_a_drift_of_ten_percent_would_not_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_calibration_a_drift_of_ten_percent_would_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Stack, "gap_um", lambda stack, below: 300 * below)
     assert all(outcome(seed, -0.1) != RIGHT for seed in range(6))

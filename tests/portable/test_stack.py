@@ -1,4 +1,4 @@
-"""The stack as its heights tell it: exact on even cards, lifted by odd ones, strict about numbers of cards."""
+"""The stack as its heights tell it: exact on even cards, lifted by odd ones, strict about numbers."""
 
 from sabot_firmware.stack import Stack
 

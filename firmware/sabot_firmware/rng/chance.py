@@ -71,7 +71,11 @@ class Chance:
     def slots(self, cards: int, seed: bytes | bytearray, nonce: bytes, about: bytes) -> Slots:
         """The slots of a shuffle of so many cards."""
         slots = Slots(cards)
-        slots.fill(seed, nonce, about)
+        try:
+            slots.fill(seed, nonce, about)
+        except RngFailed:
+            slots.wipe()
+            raise
         return slots
 
     def random(self, count: int) -> bytes:
