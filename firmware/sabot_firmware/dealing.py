@@ -43,7 +43,6 @@ class Dealing:
         self.round: Round | None = None
         self._ended: Round | None = None  # the newest round that was not void
         self._faces = b""  # of its cards
-        self._revealed = False
         self._ejecting = 0  # what comes out
         self._delivering = 0  # the deck that is to be ejected as soon as it is in the shoe
         self._burning = False
@@ -234,21 +233,35 @@ class Dealing:
         return ()
 
     def reveal_round(self, round_id: int) -> "Values":
-        """The hands lie open: from now on the faces may be asked for."""
+        """The hands lie open: from now on the faces may be asked for.
+
+        Dealt card by card, that is so while the round is played: third cards follow from the first four.
+        """
+        current = self.round
+        if self._kept.game.method == CARD_BY_CARD and current is not None and current.round_id == round_id:
+            if not current.bets_closed:
+                raise forbidden("bets_open")
+            current.revealed = True
+            return ()
         if self._ended is None or self._ended.round_id != round_id:
             raise Refusal("stale", (self._kept.round_id, 0))
-        self._revealed = True
+        self._ended.revealed = True
         return ()
 
     def faces(self, round_id: int, stack: int) -> "Values":
         """The faces of one stack, after the reveal."""
-        ended = self._ended
-        if ended is None or ended.round_id != round_id or stack > len(ended.stacks):
+        shown, start = self._ended, 0
+        seen: bytes | bytearray = self._faces
+        current = self.round
+        if current is not None and current.round_id == round_id and current.revealed:
+            shown, start = current, current.first_card
+            seen = self._core.shoe.faces
+        if shown is None or shown.round_id != round_id or stack > len(shown.stacks):
             raise Refusal("stale", (self._kept.round_id, 0))
-        if not self._revealed:
+        if not shown.revealed:
             raise forbidden("not_revealed")
-        start = sum(ended.stacks[: stack - 1])
-        return round_id, stack, list(self._faces[start : start + ended.stacks[stack - 1]])
+        start += sum(shown.stacks[: stack - 1])
+        return round_id, stack, list(seen[start : start + shown.stacks[stack - 1]])
 
     def _current(self, round_id: int, stack: int) -> Round:
         if self.round is None or self.round.round_id != round_id:
@@ -350,7 +363,7 @@ class Dealing:
         if not wrong:
             first = ended.first_card
             self._faces = bytes(core.shoe.faces[first : first + sum(ended.stacks)])
-            self._ended, self._revealed = ended, False
+            self._ended = ended
         core.report("round_ended", ended.round_id, verdict, min(stub, 52), min(count, 255))
         if wrong:
             core.report("round_voided", ended.round_id, kept.void)

@@ -22,6 +22,7 @@ class Round:
         self.stack_cards = stack_cards
         self.bets_closed = False  # MD3 10.A: nothing is dealt before
         self.simulated = False  # a round without wagers
+        self.revealed = False  # the hands lie open: their faces may be told
         self.stacks: list[int] = []  # cards counted in each stack or draw
         self.first_card = 0  # cards of the deck that were dealt before it
 

@@ -1,43 +1,38 @@
-"""Wagers on the rounds that ``sabot play`` deals: read or made up, and settled by a rule set."""
+"""Wagers on the rounds that ``sabot play`` deals: read or made up, under a rule set."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from sabot_table import ruleset, stakes
-from sabot_table.cards import card
-from sabot_table.settlement import Hands, Settlement, Source, settle, settle_void
-from sabot_table.texts import Game
 
 AUTO = "auto"
-
-# By which clause a round is void, by the device's reason
-VOID_CLAUSES = {
-    "face_up_card": "MD3 13.A",
-    "wrong_number": "MD3 10.C",
-    "stack_disturbed": "MD3 13.C",
-    "floor_order": "MD3 13.C",
+PLAIN_SEATS = 16
+# What is played when nobody asks for a rule set: stacks of three to as many hands as the machine can deal.
+PLAIN = {
+    "name": "three-card",
+    "title": "Three cards a hand",
+    "text": "WA3",
+    "variant": "standard",
+    "cards": {"decks": 1, "alternating": True},
+    "dealing": {"methods": ["automated-shoe"]},
+    "seats": {"count": PLAIN_SEATS, "seat_one": "dealer-left"},
+    "vigorish": {"rounding": "none", "collected": "at-payout"},
+    "wagers": {"ante": {}},
 }
-SHOE_FAILED = "MD3 13.D"
-
-
-class NotDealtHere(ValueError):
-    """A rule set whose game ``sabot play`` does not deal."""
 
 
 class Book:
     """The wagers of every round, the same each time, under one rule set."""
 
-    def __init__(self, rules: ruleset.RuleSet, wagers: dict[int, dict[str, int]]) -> None:
-        if rules.game is not Game.THREE_CARD:
-            raise NotDealtHere(
-                f"{rules.name} is dealt card by card from a shoe that is cut and laid in by hand; "
-                "play deals stacks of three: give a three-card rule set"
-            )
+    def __init__(
+        self, rules: ruleset.RuleSet, wagers: dict[int, dict[str, int]], settled: bool = True
+    ) -> None:
         stakes.check_wagers(rules, wagers)
         self.rules = rules
-        self.wagers = wagers
-        self.seats = [seat for seat in rules.clockwise() if wagers.get(seat)]
+        self.wagers = {seat: made for seat, made in wagers.items() if made}
+        self.seats = [seat for seat in rules.clockwise() if seat in self.wagers]
         """The betting seats in the order they are dealt to."""
+        self.settled = settled
+        """Whether anybody asked for wagers; if not, settlements are not shown."""
 
     @classmethod
     def read(cls, name_or_path: str, wagers: str, players: int) -> "Book":
@@ -48,15 +43,8 @@ class Book:
             return cls(rules, {seat: made for seat, made in every.items() if seat <= players})
         return cls(rules, stakes.read_wagers(rules, Path(wagers).read_text(encoding="utf-8"), wagers))
 
-    def settle(self, hands: Sequence[Sequence[str]], from_reader: bool) -> Settlement:
-        """Settle a round whose hands lie open, in dealing order, the dealer's last."""
-        *players, dealer = [tuple(card(each) for each in hand) for hand in hands]
-        source = Source.READER if from_reader else Source.DEALER
-        return settle(
-            self.rules, self.wagers, Hands(dealer, dict(zip(self.seats, players, strict=True))), source
-        )
-
-    def give_back(self, reason: str) -> Settlement:
-        """A void round: every wager goes back."""
-        clause = VOID_CLAUSES.get(reason, SHOE_FAILED)
-        return settle_void(self.rules, self.wagers, clause, reason.replace("_", " "))
+    @classmethod
+    def plain(cls, players: int) -> "Book":
+        """No rule set and no wagers that anybody sees: an ante a player, so that there is a round."""
+        rules = ruleset.parse(PLAIN)
+        return cls(rules, {seat: {"ante": 2_000} for seat in range(1, players + 1)}, settled=False)

@@ -83,6 +83,11 @@ class Betting(DeviceKeeping):
         """Whether a shoe serves many rounds and burns cards before the first."""
         return not self.rules.fixed.every_round
 
+    def number_after(self, round_id: int) -> None:
+        """Rounds are numbered on from here: a device takes no number twice."""
+        if self.memory.round is None:
+            self.memory.rounds = max(self.memory.rounds, round_id)
+
     def begin(self, pack: Pack, simulated: bool) -> None:
         """A new round."""
         self.memory.rounds += 1

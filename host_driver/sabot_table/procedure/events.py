@@ -92,6 +92,13 @@ class PackLoaded:
 
 
 @dataclass(frozen=True, slots=True)
+class PackDelivered:
+    """It brought a whole shuffled pack out, to be cut and laid in: the pack's turn is used from then on."""
+
+    pack: int
+
+
+@dataclass(frozen=True, slots=True)
 class StackDispensed:
     """A stack came out of the shoe."""
 
@@ -106,6 +113,16 @@ class CardDispensed:
 
     round_id: int
     card: int
+    draw: int = 0
+    """Which draw of the device's it was, from 1; 0 where nobody counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardAside:
+    """A card of mini baccarat came out that goes to no hand now: seen, or drawn in error."""
+
+    round_id: int
+    draw: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +172,7 @@ class ThirdCardRead:
 
 
 DeviceEvent = (
-    Identified | ShuffleStarted | ShuffleFinished | PackCounted | PackLoaded | StackDispensed | RoundEnded
-    | CardDispensed | CoverCardSeen | RoundVoided | UnitFailed | CardsRead
+    Identified | ShuffleStarted | ShuffleFinished | PackCounted | PackLoaded | PackDelivered | StackDispensed
+    | RoundEnded | CardDispensed | CardAside | CoverCardSeen | RoundVoided | UnitFailed | CardsRead
     | ThirdCardRead
 )  # fmt: skip

@@ -125,6 +125,8 @@ class PackKeeping(Desk):
         if pack.state in IN_SHOE:
             self.forget_shoe()
         self.move_pack("start_shuffle", pack, by)
+        if self.memory.delivered == pack_id:
+            self.memory.delivered = 0
         pack.shuffled_by = "machine" if machine else "hand"
         pack.counted, pack.cut_by, pack.declined = False, None, []
         if machine:
@@ -223,6 +225,14 @@ class PackKeeping(Desk):
 
     # -- loading and burning --------------------------------------------------------------------
 
+    def deliver(self, by: By, pack_id: int) -> None:
+        """The device brought a shuffled pack out for its turn, which is used from now on."""
+        pack = self.pack(pack_id)
+        self.check_pack("deliver", pack, by)
+        self.check_turn(pack)
+        self.move_pack("deliver", pack, by)
+        self.memory.last_pack = self.memory.delivered = pack_id
+
     def load(self, by: By, pack_id: int) -> None:
         """Into the shoe, or into the dealer's hand."""
         pack = self.pack(pack_id)
@@ -239,6 +249,7 @@ class PackKeeping(Desk):
             )
         self.check_turn(pack)
         self.move_pack("load", pack, by)
+        self.memory.delivered = 0
 
     def burn(self, by: By, pack_id: int, first: Card, burned: int) -> None:
         """A new shoe's first card is shown and so many go with it, face down (MDM 5.F-G)."""
@@ -269,19 +280,25 @@ class PackKeeping(Desk):
 
     def check_hours(self, pack: Pack, by: By) -> None:
         """Refuse a pack past its hours by the method in use now; time that anyone told does not go back."""
-        hours = self.rules.hours(self.method)
-        if hours is None:
-            return
-        used_s = max(by.at_s, self.memory.newest_s) - pack.opened_s
-        if used_s >= hours * HOUR_S:
+        left_s = self.hours_left_s(pack, by.at_s)
+        if left_s is not None and left_s <= 0:
+            hours = self.rules.hours(self.method)
+            used_s = max(by.at_s, self.memory.newest_s) - pack.opened_s
             what = f"pack {pack.pack_id} was opened {used_s // HOUR_S} hours ago"
             raise self.refuse(what, "3.C", "3.C", f"change it: {hours} hours is the most")
+
+    def hours_left_s(self, pack: Pack, at_s: int) -> int | None:
+        """How long a pack may still be used by the method in use now; None where the text sets no limit."""
+        hours = self.rules.hours(self.method)
+        if hours is None:
+            return None
+        return hours * HOUR_S - (max(at_s, self.memory.newest_s) - pack.opened_s)
 
     def check_turn(self, pack: Pack) -> None:
         """Refuse the pack that was played last while two alternate (MD3 3.B(4), MDM 3.B(4))."""
         if not self.rules.cards.alternating or self.memory.one_pack or not self.uses_shuffler():
             return
-        if pack.pack_id == self.memory.last_pack:
+        if pack.pack_id == self.memory.last_pack != self.memory.delivered:
             other = next((each for each in self.packs() if each is not pack), None)
             do = f"it is pack {other.pack_id}'s turn" if other else "bring another, or choose one-pack play"
             raise self.refuse(f"pack {pack.pack_id} out of turn", "3.B", "3.B", do)

@@ -29,6 +29,8 @@ class Round:
     wagers: dict[int, dict[str, int]] = field(default_factory=dict)
     stacks: list[int] = field(default_factory=list)  # cards in each, by the automated shoe
     dealt: int = 0  # cards, one by one
+    draws: int = 0  # of the device, whatever became of the cards
+    drawn: list[int] = field(default_factory=list)  # by which draw each card came; 0: by none of this round
     reserved: int = 0  # drawn in error and not seen: the next card (MD3 13.B)
     opened_by: list[str] = field(default_factory=list)  # cards known before: a simulated round's first
     player: list[str] = field(default_factory=list)
@@ -58,6 +60,7 @@ class Memory:
     packs: list[Pack] = field(default_factory=list)
     highest_pack: int = 0
     last_pack: int = 0  # the pack of the round (mini: the shoe) played last, void or not
+    delivered: int = 0  # the pack that came out of the device for its turn and is not in the shoe yet
     one_pack: bool = False
     round: Round | None = None
     rounds: int = 0

@@ -122,6 +122,7 @@ PACK = (
     Row("accept_prepared", "received",                 "shuffled",  (F,),      "4.F",  "4.E"),
     Row("start_shuffle",   "stacked discards " + STORED, "shuffling", (D, X, F), "5.A", "5.A"),
     Row("finish_shuffle",  "shuffling",                "shuffled",  (D, X),    "5.A",  "5.A"),
+    Row("deliver",         "shuffled",                 "=",         (X, D),    "8",    "5.A"),
     Row("decline_cut",     "shuffled",                 "=",         (P, D),    "5.D",  "5.B"),
     Row("cut",             "shuffled",                 "cut",       (P, D),    "5.D",  "5.B"),
     Row("order_recut",     "cut covered loaded",       "shuffled",  (F,),      "5.E",  "5.D"),

@@ -11,12 +11,14 @@ from sabot_table.procedure.closing import Closing
 from sabot_table.procedure.coups import BANKER, FIRST_CARDS, PLAYER
 from sabot_table.procedure.events import (
     By,
+    CardAside,
     CardDispensed,
     CardsRead,
     CoverCardSeen,
     DeviceEvent,
     Identified,
     PackCounted,
+    PackDelivered,
     PackLoaded,
     Role,
     RoundEnded,
@@ -111,10 +113,17 @@ class Table(Closing):
                 self.finish_shuffle(by, pack, count)
             case PackLoaded(pack):
                 self.load(by, pack)
+            case PackDelivered(pack):
+                self.deliver(by, pack)
             case StackDispensed(round_id, stack, cards):
                 self.deal_stack(by, round_id, stack, cards)
-            case CardDispensed(round_id, number):
-                self._card(by, round_id, number)
+            case CardDispensed(round_id, number, draw):
+                self._card(by, round_id, number, draw)
+            case CardAside(round_id, draw):
+                self._must_be(round_id, "a card")
+                self._only_mini("a single card", "8.C")
+                self._next_draw(draw)
+                self.note(f"card aside {draw}", by)
             case CoverCardSeen():
                 self.cover_card(by)
             case RoundEnded(round_id, verdict):
@@ -145,14 +154,26 @@ class Table(Closing):
         else:
             self.announce(by, stacks[0], stacks[1], source)
 
-    def _card(self, by: By, round_id: int, number: int) -> None:
+    def _card(self, by: By, round_id: int, number: int, draw: int) -> None:
         playing = self.round
+        self._only_mini("a single card", "8.C")
         if self.state == "drawing" and number > FIRST_CARDS:
+            self._must_be(round_id, "a card")
+            self._next_draw(draw)
+            playing.drawn.append(draw)
             return  # a third card: it is told with its face
         if (round_id, number) != (playing.round_id, playing.dealt + 1):
             do = f"card {playing.dealt + 1} of round {playing.round_id} is next"
             raise self.refuse(f"card {number} of round {round_id}", "8.D", "8.C", do)
+        self.check("deal_card", by)
+        self._next_draw(draw)
+        playing.drawn += [0] * (playing.dealt - len(playing.drawn)) + [draw]  # those before came by none
         self.deal_card(by)
+
+    def _next_draw(self, draw: int) -> None:
+        if draw and draw != self.round.draws + 1:
+            raise self.refuse(f"draw {draw}", "8.D", "8.C", f"draw {self.round.draws + 1} is next")
+        self.round.draws = draw
 
     def _voided(self, by: By, round_id: int, reason: str) -> None:
         if round_id != self.round.round_id:
@@ -160,6 +181,9 @@ class Table(Closing):
             raise self.refuse(f"round {round_id} void", "13.D", "13.E", do)
         if self.state == "voided":
             return  # the table knew before the device
+        if reason == "too_few_cards" and not self.three_card:
+            self.too_few_cards(by)
+            return
         self.check("void", by)
         clause, inside = VOID_REASONS.get(reason, ("13.D", True))
         why = reason.replace("_", " ")

@@ -21,10 +21,12 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.errors import Refusal
 from sabot_simulators.chips import SimFlash, SimFram
 from sabot_simulators.ends.settings import Settings
+from sabot_simulators.ends.shoe_hands import ShoeHands
 from sabot_simulators.mechanism.cards import Card, new_deck
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.view import view_of
 
+VERSION = "0.1.0"  # of all it is made of
 SIMULATOR = 0x0002
 TEST_RNG = 0x0004
 POWER = enum_number("BootReason", "power")
@@ -51,7 +53,7 @@ class EmulatedDevice(Executor):
         """How often it was switched on; ports of an earlier boot are dead."""
         mechanism = settings.seed if settings.seed is not None else SystemRandom().getrandbits(128)
         self._random = Random(f"{mechanism} mechanism")
-        self.machine = Machine(self._random, settings.faults)
+        self.machine = Machine(self._random, settings.faults, settings.capacity, settings.reader)
         self.machine.on_edge = self._note
         self.machine.on_power_cut = self._power_cut
         self._edges: list[tuple[int, int, int]] = []
@@ -63,7 +65,7 @@ class EmulatedDevice(Executor):
     def _boot(self) -> None:
         settings = self.settings
         flags = SIMULATOR if settings.seed is None else SIMULATOR | TEST_RNG
-        identity = Identity(settings.serial, "Sabot simulator", "0.1.0", flags)
+        identity = Identity(settings.serial, "Sabot simulator", VERSION, flags)
         self._edges = []
         self.boots += 1
         memory, log = CriticalMemory(self._fram, kept.RECORDS), EventLog(self._flash)
@@ -118,6 +120,8 @@ class EmulatedDevice(Executor):
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Put a command to the core, with a person at hand who has prepared what it needs."""
         people = self.people
+        if name == "component":
+            return values[0], bytes(32), VERSION
         if people is None:
             return self.core.execute(name, values, caller)
         if people.before(name, values):
@@ -196,6 +200,7 @@ class EmulatedDevice(Executor):
             if self.core.still() and (next_us is None or next_us - self.now_us > IDLE_US):
                 return False
             agenda.run(due)
+        self.settle()  # a command that comes now must find the firmware's clock where the machine's is
         return True
 
 
@@ -207,19 +212,23 @@ class People:
         self._new: dict[int, list[Card]] = {}  # by deck id: decks not yet fed
         self._backs: dict[int, int] = {}  # by deck id
         self._loaded: list[Card] = []  # just put into the tray
-        self._round = 0
+        self._pledged: dict[int, int] = {}  # by shuffle id: the deck it is pledged for
+        self._laid_in = False
         self.hands: dict[int, list[list[str]]] = {}
-        """What lay in each stack, by round: the dealer sees it when the cards are turned over."""
+        """What lay in each stack or draw, by round: the dealer sees it when the cards are turned over.
+
+        Burnt cards are those of round 0."""
+        self.shoe = ShoeHands()
 
     def before(self, name: str, values: "Values") -> bool:
         """The host is about to ask for something; whether anybody did anything for it."""
         machine = self._device.machine
-        if name != "shuffle" or machine.tray:
+        if name == "load_shoe":
+            return self._lay_in(values[0])
+        if name not in ("shuffle", "shuffle_with") or machine.tray:
             return False
-        deck_id = values[0]
-        back = self._backs.get(deck_id)
-        in_hand = [card for card in machine.handed_out if card.back == back]
-        cards = self._new.pop(deck_id, None) or in_hand
+        deck_id = values[0] if name == "shuffle" else self._pledged.get(values[0], 0)
+        cards = self._new.pop(deck_id, None) or self._in_hand(deck_id)
         if not cards:
             return False
         for card in cards:
@@ -228,15 +237,35 @@ class People:
         machine.load(cards)
         return True
 
+    def _in_hand(self, deck_id: int) -> list[Card]:
+        back = self._backs.get(deck_id)
+        return [card for card in self._device.machine.handed_out if card.back == back]
+
+    def _lay_in(self, deck_id: int) -> bool:
+        machine, batch = self._device.machine, self._in_hand(deck_id)
+        if not batch or machine.shoe:
+            return False
+        self.shoe.open_shoe(machine)
+        self._device.settle()
+        self.shoe.lay_in(batch, machine)
+        self._laid_in = True
+        return True
+
     def refused(self) -> None:
         """It was refused: what was prepared is taken back."""
+        if self._laid_in:
+            self._laid_in = False
+            self._device.settle()
+            self.shoe.open_shoe(self._device.machine)
+            self._device.settle()
+            self._empty(hardware.SHOE_DOOR)
         if self._loaded:
             self._loaded = []
             self._device.machine.take_tray()
 
     def after(self, name: str, values: "Values") -> None:
         """It was accepted."""
-        self._loaded = []
+        self._loaded, self._laid_in = [], False
         machine = self._device.machine
         if name == "register_deck":
             deck_id, back, _ = values
@@ -244,15 +273,18 @@ class People:
             machine.removed += gone
             machine.handed_out = [card for card in machine.handed_out if card.back != back]
             self._backs[deck_id] = back
-            self._new[deck_id] = new_deck(back, machine.random)
-        elif name == "open_round":
-            self._round = values[0]
-            self.hands[self._round] = []
+            self._new[deck_id] = new_deck(back, machine.random, self._device.core.kept.game.cards())
+        elif name in ("open_round", "simulate_round"):
+            self.hands[values[0]] = []
+        elif name == "load_shoe":
+            self.hands[0] = []
 
     def heard(self, name: str, values: "tuple[Value, ...]") -> None:
         """The machine reports something; whoever it concerns does it in a moment."""
         if name == "shoe_changed" and values[0] in (shoe.STACK_WAITING, shoe.STUB_WAITING):
             self._soon(self._take, int(values[0]))
+        elif name == "shuffle_committed":
+            self._pledged = {int(values[1]): int(values[0])}  # the one before is dropped
         elif name == "fault_raised":
             self._soon(self._look, int(values[0]))
         elif name == "shoe_changed" and values[0] == shoe.DOOR_OPEN:
@@ -269,7 +301,8 @@ class People:
             return
         taken = machine.take_exit()
         if waiting == shoe.STACK_WAITING and taken:
-            self.hands.setdefault(self._round, []).append([card.name for card in taken])
+            seen = [card.name for card in taken if card.number >= 0]
+            self.hands.setdefault(self._device.core.status()[4], []).append(seen)
         if not taken:
             self._soon(self._take, waiting)
 

@@ -28,6 +28,10 @@ class Settings:
     """Whether somebody stands there who takes the stacks, feeds the tray and clears jams."""
     dealer_ms: int = 400
     """How long that person takes for each thing, in machine time."""
+    capacity: str = "deck"
+    """How much its chamber and shoe hold: a ``deck``, or a ``batch`` of up to eight."""
+    reader: bool = True
+    """Whether it has a card reader at the exit."""
     serial: bytes = b"SIM00001"
     events_kept: int = 64
     """How many events the device keeps."""
@@ -74,6 +78,18 @@ def _dealer(given: Sequence[str]) -> tuple[str, object]:
     return "dealer", given[-1] == "auto"
 
 
+def _capacity(given: Sequence[str]) -> tuple[str, object]:
+    if given[-1] not in ("deck", "batch"):
+        raise ValueError
+    return "capacity", given[-1]
+
+
+def _reader(given: Sequence[str]) -> tuple[str, object]:
+    if given[-1] not in ("exit", "none"):
+        raise ValueError
+    return "reader", given[-1] == "exit"
+
+
 def _serial(given: Sequence[str]) -> tuple[str, object]:
     serial = given[-1].encode("ascii")
     if len(serial) != SERIAL_SIZE:
@@ -94,6 +110,8 @@ _READERS: "dict[str, Callable[[Sequence[str]], tuple[str, object]]]" = {
     "fault": lambda given: ("faults", tuple(Fault.parse(each) for each in given)),
     "dealer": _dealer,
     "dealer_ms": lambda given: ("dealer_ms", int(given[-1])),
+    "capacity": _capacity,
+    "reader": _reader,
     "serial": _serial,
     "events": lambda given: ("events_kept", int(given[-1])),
     "drop": lambda given: _share("drop", given),

@@ -26,6 +26,9 @@ from sabot_simulators.mechanism.faults import KINDS
 @click.option(
     "--fault", "faults", multiple=True, metavar="NAME[@PLACE][:CARD]", help=f"of {', '.join(KINDS)}"
 )
+@click.option("--capacity", type=click.Choice(("deck", "batch")), default="deck", show_default=True,
+              help="what it holds: one deck, or a batch of up to eight")
+@click.option("--no-reader", is_flag=True, help="without a card reader at the exit")
 @click.option("--no-dealer", is_flag=True, help="nobody takes stacks and feeds the tray")
 @click.option("--seconds", type=float, help="stop after so long; without it, Ctrl-C does")
 @click.pass_obj
@@ -38,11 +41,14 @@ def simulate(
     speed: str,
     serial: str,
     faults: tuple[str, ...],
+    capacity: str,
+    no_reader: bool,
     no_dealer: bool,
     seconds: float | None,
 ) -> int:
     """Serve an emulated device on a pseudo-terminal or a TCP port, and print its URL."""
     query = {"speed": [speed], "serial": [serial], "dealer": ["none" if no_dealer else "auto"]}
+    query |= {"capacity": [capacity], "reader": ["none" if no_reader else "exit"]}
     if seed is not None:
         query["seed"] = [str(seed)]
     if faults:

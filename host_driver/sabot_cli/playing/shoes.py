@@ -1,0 +1,514 @@
+"""Mini baccarat, card by card from a shoe: cut, cover card, burn, last hand, new shoe (MDM 5, 8-10, BAC).
+
+A batch is shuffled and delivered by the machine, cut and laid in by people, and dealt until its cover card.
+The first four cards lie open before third cards are drawn: the reader tells them while the round is played.
+"""
+
+import time
+from typing import Any
+
+from sabot_cli.playing.machine import TableStopped
+from sabot_cli.playing.packs import TRIES
+from sabot_cli.playing.reports import Report
+from sabot_cli.playing.rounds import Played, Rounds
+from sabot_driver.errors import NotAllowed, Refused, WrongState
+from sabot_protocol.host.messages import (
+    BurnCards,
+    CardExposed,
+    CardsTaken,
+    CoverCardSeen,
+    DeckDelivered,
+    DeliverDeck,
+    DrawCards,
+    EndRound,
+    EndShoe,
+    Forbidden,
+    LoadShoe,
+    RemoveReason,
+    ShoeEnded,
+    ShoeState,
+    ShufflerState,
+    SimulateRound,
+    StatusFlag,
+)
+from sabot_table.cards import Card, card
+from sabot_table.errors import ImpossibleCards
+from sabot_table.procedure import Role as Person
+from sabot_table.procedure import events as heard
+from sabot_table.procedure.packkeeping import COVER_FROM, CUT_FROM
+from sabot_table.settlement import Source
+from sabot_table.texts import Cut
+
+FIRST_CARDS = 4
+IN_SHOE = ("loaded", "playing")
+LAY_IN_S = 600.0  # how long people have to cut a batch and lay it in
+
+
+class ShoeTable(Rounds):
+    """One shoe at a time, of one batch; the other batch is shuffled meanwhile."""
+
+    cover_above = COVER_FROM
+    """Where the dealer puts the second cover card: so many cards above the bottom."""
+    _delivered = 0  # the batch that lies on the table, to be cut
+    _came_out: DeckDelivered | None = None  # with its count
+    _burnt = 0  # draws of burnt cards that were taken
+    _ended: ShoeEnded | None = None
+    _exposed = False  # the card that comes now lies face up
+    _in_error = False  # the card that comes now is one too many
+    _aside: list[str]  # cards drawn too early, as people at an emulated table know them
+
+    # -- what the device tells ------------------------------------------------------------------
+
+    def pass_on(self, told: object) -> None:
+        """Cards, cover cards and faces mean something here."""
+        super().pass_on(told)
+        desk, table = self.desk, self.desk.table
+        playing = table.memory.round
+        if isinstance(told, DeckDelivered):
+            self._delivered, self._came_out = told.deck_id, told
+        elif isinstance(told, ShoeEnded):
+            self._ended = told
+        elif isinstance(told, CoverCardSeen):
+            if table.burns and not table.memory.cover and table.state != "collecting":
+                desk.hear(heard.CoverCardSeen())
+        elif isinstance(told, CardExposed):
+            self._exposed = told.round_id != 0
+        elif isinstance(told, CardsTaken):
+            if told.round_id == 0:
+                self._burnt = told.draw
+            elif playing is not None and playing.round_id == told.round_id:
+                self._card_taken(told.draw)
+
+    def _card_taken(self, draw: int) -> None:
+        playing = self.desk.table.round
+        if draw != playing.draws + 1:
+            return
+        if self._exposed or self._in_error:
+            self.desk.hear(heard.CardAside(playing.round_id, draw))
+            return
+        third = len(playing.player) + len(playing.banker) + 1
+        number = playing.dealt + 1 if self.table_state == "dealing" else third
+        self.desk.hear(heard.CardDispensed(playing.round_id, number, draw))
+
+    # -- a new shoe -----------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """A shoe that may be dealt from: laid in, burnt, not over; what is in the way is done first."""
+        for _ in range(TRIES):
+            table = self.desk.table
+            self.wait(lambda: bool(self.faults) or self._rests(), "the shoe to rest")
+            if self.mend():
+                continue
+            self.watch_hours()
+            self.bring_missing()
+            if table.memory.cover == "announce":
+                self.desk.do("announce_last_hand", Person.DEALER)
+            if table.memory.cover == "over":
+                self._end_shoe()
+            self._out_of_a_lost_shoe()
+            if self._shoe_is_ready():
+                self.taken_out = self.taken_out and self.shuffler is ShufflerState.IDLE
+                self.feed()
+                if not table.memory.exposed:
+                    return
+                self._simulate()
+                continue
+            self._new_shoe()
+        raise TableStopped("no shoe can be made ready")
+
+    def _in_the_shoe(self) -> int:
+        """The pack that the procedure has in the shoe; 0 if there is none."""
+        for pack in self.desk.table.packs():
+            if pack.state in IN_SHOE:
+                return pack.pack_id
+        return 0
+
+    def _shoe_is_ready(self) -> bool:
+        pack_id = self._in_the_shoe()
+        return bool(pack_id) and self.in_shoe == pack_id and self.shoe is ShoeState.READY and (
+            not self.desk.table.burns or self.desk.pack(pack_id).state == "playing"
+        )
+
+    def _out_of_a_lost_shoe(self) -> None:
+        """A pack that the procedure has in the shoe and the device has not is shuffled anew."""
+        pack_id = self._in_the_shoe()
+        if pack_id and (self.in_shoe != pack_id or self.shoe is ShoeState.UNPROVED):
+            if self.desk.pack(pack_id).state == "playing" and self.desk.table.burns:
+                self.desk.do("end_shoe", Person.DEALER)
+            else:
+                self.desk.do("start_shuffle", Person.FLOOR, pack_id, machine=True)
+        if self.shoe is ShoeState.UNPROVED or self._wrong_on_shelf():
+            self.empty()
+
+    def _wrong_on_shelf(self) -> bool:
+        """The batch on the shelf has not the turn, and nothing is in the shoe: the other must be there."""
+        stored = self.shuffler is ShufflerState.STORED and self.shoe is ShoeState.EMPTY
+        return stored and not self._has_turn(self.in_shuffler) and not self._in_the_shoe()
+
+    def _new_shoe(self) -> None:
+        """The batch whose turn it is comes out shuffled, is cut, gets its cover card, and is laid in."""
+        self.feed()
+        pack_id = self._next_batch()
+        if pack_id is None:
+            self.wait(self._something_new, "a batch to be shuffled")
+            return
+        if self._delivered != pack_id and not self._deliver(pack_id):
+            return
+        self._cut(pack_id)
+        if not self._lay_in(pack_id):
+            return
+        self._burn(pack_id)
+        self.feed()
+
+    def _next_batch(self) -> int | None:
+        """The batch that is shuffled and has the turn; None while there is none."""
+        table = self.desk.table
+        for pack in table.packs():
+            turn = self._has_turn(pack.pack_id)
+            stored = self.shuffler is ShufflerState.STORED and self.in_shuffler == pack.pack_id
+            out = self._delivered == pack.pack_id
+            if pack.state in ("shuffled", "cut", "covered") and turn and (stored or out):
+                return pack.pack_id
+        return None
+
+    def _has_turn(self, pack_id: int) -> bool:
+        memory = self.desk.table.memory
+        return pack_id != memory.last_pack or pack_id == memory.delivered or len(self.backs) == 1
+
+    def _something_new(self) -> bool:
+        self.feed()
+        unproved = self.shoe is ShoeState.UNPROVED or self.shuffler is ShufflerState.UNPROVED
+        missing = len(self.decks) < len(self.backs)
+        ready = self._next_batch() is not None or self._shoe_is_ready() or self._wrong_on_shelf()
+        return bool(self.faults) or unproved or missing or ready
+
+    def _waits(self, deck_id: int) -> bool:
+        """Not the batch that lies on the table to be cut, and none that is shuffled."""
+        if not super()._waits(deck_id) or deck_id == self._delivered:
+            return False
+        return self.desk.pack(deck_id).state not in IN_SHOE
+
+    def _deliver(self, pack_id: int) -> bool:
+        self.wait(lambda: bool(self.faults) or self.shoe is ShoeState.EMPTY, "the shoe to be empty")
+        if self.faults:
+            return False
+        self._came_out = None
+        self.ask(DeliverDeck(pack_id))
+        self.desk.hear(heard.PackDelivered(pack_id))
+        self.wait(lambda: bool(self.faults) or self._came_out is not None, "the batch to come out")
+        self.wait(lambda: bool(self.faults) or self.shoe is ShoeState.EMPTY, "the batch to be taken")
+        out: DeckDelivered | None = self._came_out
+        if self.faults or out is None:
+            return False
+        if out.count != out.expected:  # a card is missing or extra: it leaves
+            self._delivered = 0
+            self.remove(pack_id, RemoveReason.WRONG_COUNT)
+            return False
+        return True
+
+    def _cut(self, pack_id: int) -> None:
+        """By the player whose turn it is, and the dealer's cover card (MDM 5.B-C)."""
+        desk, table = self.desk, self.desk.table
+        pack, size = desk.pack(pack_id), table.pack_cards
+        people: Any = self.client.people
+        shoe = getattr(people, "shoe", None)
+        from_top = above = None
+        if table.needs_cut(pack) and pack.state == "shuffled":
+            seat = next(iter(table.cutters(pack)), None)
+            who = "the dealer" if seat is None else f"seat {seat}"
+            what = f"{who} cuts: cards from the top"
+            from_top = self.typist.number(what, CUT_FROM, size - CUT_FROM, size // 2)
+            desk.do("cut", Person.DEALER if seat is None else Person.PLAYER, pack_id, from_top, seat=seat)
+        if table.needs_cut(pack) and self.desk.rules.fixed.cut is Cut.ALWAYS:
+            what = "the cover card: cards above the bottom"
+            above = self.typist.number(what, COVER_FROM, size - 1, self.cover_above)
+            if pack.state == "cut":
+                desk.do("place_cover", Person.DEALER, pack_id, above)
+        if shoe is not None:
+            shoe.cut_from_top = 0 if not table.needs_cut(pack) else from_top
+            shoe.cover_above = above
+        self.output.tell("cut", deck_id=pack_id, from_top=from_top, cover_above_bottom=above)
+
+    def _lay_in(self, pack_id: int) -> bool:
+        """The floor says that the batch was laid in; the machine believes its sensors and its door."""
+        ends = time.monotonic() + LAY_IN_S
+        told = False
+        while True:
+            try:
+                self.ask_floor(LoadShoe(pack_id))
+                break
+            except (WrongState, NotAllowed) as error:
+                reason = error.reason if isinstance(error, NotAllowed) else None
+                if reason is Forbidden.NOT_DELIVERED:  # nobody vouches for it any more
+                    self._delivered = 0
+                    self.desk.do("start_shuffle", Person.FLOOR, pack_id, machine=True)
+                    return False
+                if time.monotonic() > ends or reason not in (None, Forbidden.NOT_CLEARED):
+                    raise
+                if not told:
+                    told = True
+                    self.output.tell("lay_in", "cut the batch, lay it into the shoe, shut the door")
+                time.sleep(0.1)
+        self._delivered = 0
+        self._burnt = 0
+        self._aside = []
+        self.wait(lambda: bool(self.faults) or self.in_shoe == pack_id, "the shoe")
+        self.desk.do("load", Person.DEALER, pack_id)
+        return not self.faults
+
+    def _burn(self, pack_id: int) -> None:
+        """The first card is shown, and as many as it counts go with it (MDM 5.F-G)."""
+        if not self.desk.table.burns:
+            return
+        self.close_table()  # marked vigorish is due before a new shoe
+        if not self._burn_cards(1):
+            return
+        (first,) = self.typist.cards("the first card, which is burnt", 1, self.seen(0, 1))
+        if not self._burn_cards(first.burns):
+            return
+        self.desk.do("burn", Person.DEALER, pack_id, first, first.burns)
+        words = f"a new shoe: {first} is burnt, and {first.burns} with it"
+        self.output.tell("shoe", words, deck_id=pack_id, burn_card=str(first), burned=first.burns)
+
+    def _burn_cards(self, number: int) -> bool:
+        before = self._burnt
+        self.ask(BurnCards(number))
+        self.wait(lambda: bool(self.faults) or self._burnt > before, "the burnt cards")
+        self.wait(lambda: bool(self.faults) or self.shoe is ShoeState.READY, "the burnt cards to be taken")
+        return not self.faults
+
+    def _end_shoe(self) -> None:
+        """What is left comes out and the whole batch is counted; a wrong one leaves."""
+        pack_id = self._in_the_shoe()
+        if not pack_id:
+            return
+        if self.in_shoe == pack_id and self.shoe is ShoeState.READY:
+            self._eject(pack_id)
+        self.desk.do("end_shoe", Person.DEALER)
+        self._judge_shoe(pack_id)
+
+    def _eject(self, pack_id: int) -> None:
+        self._ended = None
+        self.ask(EndShoe(pack_id))
+        self.wait(lambda: bool(self.faults) or self._ended is not None, "the end of the shoe")
+        self.wait(lambda: bool(self.faults) or self.shoe is ShoeState.EMPTY, "the shoe to be taken out")
+
+    def _judge_shoe(self, pack_id: int) -> None:
+        ended, self._ended = self._ended, None
+        if ended is None or ended.deck_id != pack_id:
+            return
+        right = ended.count == ended.expected
+        colour = "green" if right else "red"
+        words = f"the shoe is over: [{colour}]{ended.count} of {ended.expected} cards[/{colour}]"
+        self.output.tell("shoe_ended", words, deck_id=pack_id, count=ended.count, expected=ended.expected)
+        if not right:
+            self.remove(pack_id, RemoveReason.WRONG_COUNT)
+
+    # -- the round ------------------------------------------------------------------------------
+
+    def hands(self) -> int:
+        """Player and Banker."""
+        return 2
+
+    def begin(self) -> None:
+        """Bets are opened; what people knew of cards drawn too early opens the hand."""
+        super().begin()
+        self._exposed = self._in_error = False
+
+    def _simulate(self) -> None:
+        """A card that was seen opens a round without wagers (MDM 13.D)."""
+        self.ended = self.void_reason = None
+        self._exposed = self._in_error = False
+        self.desk.do("begin_simulated", Person.DEALER)
+        playing = self.desk.table.round
+        self.ask_floor(SimulateRound(playing.round_id, playing.pack_id))
+        self._aside = list(playing.opened_by)
+        self.play_round()
+
+    def deal(self) -> None:
+        """The next of the first four cards: Player, Banker, Player, Banker."""
+        self._draw_one("dealing")
+
+    def _draw_one(self, state: str) -> int | None:
+        """One card out of the shoe; its draw, or None if the round is void. A face-up card is set aside."""
+        playing = self.desk.table.round
+        self._exposed = False
+        self.wait(lambda: self.table_state != state or self.shoe is ShoeState.ROUND_OPEN, "the shoe to rest")
+        draw = playing.draws + 1
+        if self.table_state != state or not self.give(DrawCards(playing.round_id, draw, 1)):
+            return None
+        self.wait(
+            lambda: self.table_state not in (state, "drawing") or playing.draws >= draw, f"card {draw}"
+        )
+        if playing.draws < draw:
+            return None
+        if self._exposed:
+            self._exposed = False
+            self._name_exposed(playing.round_id, draw)
+            return self._draw_one(state) if self.table_state == state else None
+        return draw
+
+    def _name_exposed(self, round_id: int, draw: int) -> None:
+        """A card came face up: the dealer says which, and the following one takes its place (MDM 13.D)."""
+        (named,) = self.typist.cards("the card that came face up", 1, self.seen(round_id, draw))
+        self.output.tell("exposed", f"[yellow]{named} came face up[/yellow]", card=str(named))
+        self.desk.do("card_exposed", Person.DEALER, named)
+
+    def draw(self) -> None:
+        """The first four cards lie open; then the third cards that the rules give."""
+        playing = self.desk.table.round
+        if not playing.player:
+            self._announce()
+            return
+        due = self.desk.table.third_due()
+        if due is None:
+            raise TableStopped("the round cannot go on", "Have the floor decide.")
+        known = len(playing.player) + len(playing.banker)
+        draw = playing.drawn[known] if len(playing.drawn) > known else None  # it came before this program did
+        if playing.banker_third_waits:
+            draw = playing.draws
+        if draw is None:
+            draw = self._draw_one("drawing")
+        if draw is not None and self.table_state == "drawing":
+            self._third(due, draw)
+
+    def _third(self, due: str, draw: int) -> None:
+        playing = self.desk.table.round
+        read = self.read(playing.round_id, draw)
+        if read is not None:
+            self.desk.hear(heard.ThirdCardRead(playing.round_id, due, card(read[0])))
+            return
+        if self.table_state != "drawing":
+            return
+
+        def ask() -> None:
+            seen = self.seen(playing.round_id, draw)
+            (named,) = self.typist.cards(f"the {due}'s third card", 1, seen)
+            self.desk.do("third_card", Person.DEALER, due, named)
+
+        self.ask_again(ask, "the third card")
+
+    def _announce(self) -> None:
+        playing = self.desk.table.round
+        drawn = [0] * (FIRST_CARDS - len(playing.drawn)) + playing.drawn[:FIRST_CARDS]
+        read = [self.read(playing.round_id, draw) if draw else None for draw in drawn]
+        if all(each is not None for each in read):
+            four = [card(each[0]) for each in read if each is not None]
+            try:
+                self.desk.hear(heard.CardsRead(playing.round_id, self._by_hand(four)))
+            except ImpossibleCards as error:
+                self.void_impossible(str(error))
+            return
+        if self.table_state != "drawing":
+            return
+        known = list(self._aside)
+        names: list[str] | None = []
+        for draw in drawn:
+            seen = self.seen(playing.round_id, draw) if draw else known[:1]
+            known = known if draw else known[1:]
+            names = None if names is None or not seen else [*names, *seen]
+        self._aside = known
+
+        def ask() -> None:
+            text = [None if names is None else [names[at], names[at + 2]] for at in (0, 1)]
+            player = self.typist.cards("the Player's first two cards", 2, text[0])
+            banker = self.typist.cards("the Banker's first two cards", 2, text[1])
+            self.desk.do("announce", Person.DEALER, player, banker, Source.DEALER)
+
+        self.ask_again(ask, "the first four cards")
+
+    @staticmethod
+    def _by_hand(four: list[Card]) -> tuple[tuple[Card, ...], tuple[Card, ...]]:
+        return (four[0], four[2]), (four[1], four[3])
+
+    # -- what people report ---------------------------------------------------------------------
+
+    def may_report(self, report: Report) -> bool:
+        """A third card that the Player must not have comes when the hand is known and stands."""
+        if report.what != "unauthorised_third":
+            return super().may_report(report)
+        playing = self.desk.table.round
+        stands = len(playing.player) == 2 and self.desk.table.third_due() != "player"
+        return stands and super().may_report(report)
+
+    def carry_out(self, report: Report) -> None:
+        """A card too many really comes out of the shoe; what becomes of it the procedure says."""
+        if report.what not in ("drawn_in_error", "unauthorised_third", "card_exposed"):
+            super().carry_out(report)
+            return
+        state, playing = self.table_state, self.desk.table.round
+        self._in_error = True
+        draw = self._draw_one(state)
+        self._in_error = False
+        if draw is None:
+            return
+        names = self.seen(playing.round_id, draw) or []
+        wants = report.any_card or report.what == "card_exposed"
+        seen = report.seen
+        if wants and seen is None:
+            (seen,) = self.typist.cards("the card that was seen", 1, names or None)
+        if seen is None:
+            self._aside += names
+        report = Report(report.round, report.what, seen)
+        self.output.tell("report", f"[yellow]the dealer reports: {report}[/yellow]", **report.to_json())
+        self.desk.do(report.what, Person.DEALER, seen)
+        order = self.desk.take_order("discard")
+        for _ in range(int(str(order.details["unseen"])) if order is not None else 0):
+            self._in_error = True
+            self._draw_one(self.table_state)
+            self._in_error = False
+
+    # -- the end --------------------------------------------------------------------------------
+
+    def end_on_device(self) -> None:
+        """The hand is over on the device too; by the six-deck text the shoe is as well."""
+        playing = self.desk.table.round
+        status = self.client.status(self.timeout)
+        if status.flags & StatusFlag.ROUND_OPEN and status.round_id == playing.round_id:
+            self.wait(lambda: self.shoe is ShoeState.ROUND_OPEN or bool(self.faults), "the shoe to rest")
+            if self.faults or not self._end_hand(playing.round_id):
+                return
+        if not self.desk.table.burns and self.in_shoe == playing.pack_id and self.shoe is ShoeState.READY:
+            self._eject(playing.pack_id)
+
+    def _end_hand(self, round_id: int) -> bool:
+        try:
+            self.ask(EndRound(round_id))
+        except Refused:
+            self.catch_up()
+            return False
+        self.wait(lambda: self.shoe is not ShoeState.ROUND_OPEN, "the end of the hand")
+        return True
+
+    def play_round(self) -> None:
+        """One round; by the six-deck text its shoe is judged with it."""
+        before = self.desk.playing or self._in_the_shoe()
+        super().play_round()
+        if not self.desk.table.burns and self.desk.has(before):
+            self._judge_shoe(before)
+
+    def come_out(self, deck_id: int) -> None:
+        """A shoe that failed is a shoe no more: what is left of it comes out (MDM 13.E)."""
+        for _ in range(TRIES):
+            if self.mend():
+                continue
+            if self.shoe is ShoeState.READY and self.in_shoe == deck_id:
+                self._eject(deck_id)
+            elif self.shoe is ShoeState.UNPROVED:
+                self.empty()
+            elif self.shoe is ShoeState.EMPTY:
+                return
+            else:
+                self.wait(lambda: bool(self.faults) or self._rests(), "the cards to come out")
+        raise TableStopped("the cards do not come out of the shoe")
+
+    def played(self) -> Played:
+        """The round as it stands."""
+        playing = self.desk.table.round
+        told = self.told()
+        told.seats = [seat for seat in self.desk.rules.clockwise() if seat in playing.wagers]
+        if playing.player:
+            hands = (playing.player, playing.banker)
+            told.hands = [[name.replace("10", "T") for name in hand] for hand in hands]
+        return told
+
