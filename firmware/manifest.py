@@ -51,6 +51,7 @@ FIRMWARE = (
     "service",
     "shoe",
     "shuffler",
+    "stack",
     "wear",
     "whereabouts",
     "boards/__init__",

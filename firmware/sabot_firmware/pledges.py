@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NONCE_SIZE = 32
 NO_NONCE = bytes(NONCE_SIZE)  # of a host that adds nothing
 SLOTS_AT_ONCE = 32
+MOST_OPEN = 4  # pledges that may still be asked for; decks come and go
 RAW_NOISE = enum_number("RngSource", "noise")
 RNG_FAILED = enum_number("Fault", "rng_failed")
 
@@ -78,7 +79,7 @@ class Pledges:
         self._waiting: Pledge | None = None  # committed, not begun
         self._at_work: Pledge | None = None
         self._done: list[Pledge] = []  # the order a deck has now; one a deck
-        self._open: list[Pledge] = []  # the deck has been fed again; one a deck
+        self._open: list[Pledge] = []  # the deck has been fed again; one a deck, the newest last
 
     # -- the generator --------------------------------------------------------------------------
 
@@ -200,12 +201,17 @@ class Pledges:
         if pledge is None:
             return
         pledge.wipe_slots()
+        if self._kept.decks.find(pledge.deck_id) is None:  # it was taken off the table meanwhile
+            self._drop(pledge, "deck_removed")
+            return
         for older in self._of(self._done, pledge.deck_id):
             for oldest in self._of(self._open, pledge.deck_id):
                 self._open.remove(oldest)
                 oldest.wipe()
             self._done.remove(older)
             self._open.append(older)
+            while len(self._open) > MOST_OPEN:
+                self._open.pop(0).wipe()
             self._core.report("shuffle_revealable", older.deck_id, older.shuffle_id)
         self._done.append(pledge)
 

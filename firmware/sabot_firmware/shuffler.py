@@ -40,6 +40,7 @@ from sabot_firmware.jam import (
     roller_window_us,
 )
 from sabot_firmware.motion import Wait
+from sabot_firmware.stack import Stack
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.modes import SHUFFLER_STEPS, steps_of
@@ -64,7 +65,6 @@ SERVICE = enum_number("ShufflerState", "service")
 OUT_OF_ORDER = enum_number("ShufflerState", "out_of_order")
 UNPROVED = enum_number("ShufflerState", "unproved")
 
-HEIGHT_TOLERANCE_UM = 150  # half a card
 MAX_RETRIES = 3
 BACK_UP_US = 20000
 NUDGE_US = 10000  # less than the gap: the card behind is not touched
@@ -138,6 +138,7 @@ class Shuffler(Half):
         self.retried: list[str] = []  # where the half helped itself, for the core to report afterwards
         self.feed_permille = 1000  # how long cards lately took from entry to insertion
         self.retries = 0  # times the half helped itself in this shuffle
+        self._stack = Stack()
         self.placed: array[int] | None = None  # gets how many cards lie on each, as the heights prove it
         self._reset()
 
@@ -147,7 +148,7 @@ class Shuffler(Half):
         self.raised = 0  # counted by the growing height
         self._expected = 0
         self._began_us = 0
-        self._height_um = 0
+        self._stack.reset(self.card_um)
         self._back = NOTHING
         self._staged = False  # a card waits at the insertion roller
         self._backing = False  # the card that goes in is backed up
@@ -312,14 +313,14 @@ class Shuffler(Half):
 
     def _insert_cards(self) -> "Steps":
         """Open the stack at the drawn slot, let the card in, close it, and see that it grew by one."""
-        hardware, wait = self._hardware, self._wait
+        hardware, wait, stack = self._hardware, self._wait, self._stack
         while True:
             while not self._staged and not self._tray_done:
                 yield wait.signal()
             if not self._staged:
                 break
             below = self.inserted - self._draw(self.inserted + 1)
-            below_um = self._height_um * below // self.inserted if self.inserted else 0
+            below_um = stack.gap_um(below)
             seat_um = self.blade_um - below_um
             hardware.elevate(seat_um)
             if not hardware.level(ELEVATOR):
@@ -330,7 +331,7 @@ class Shuffler(Half):
             late = yield wait.edge(GRIPPER, 1, GRIP_WINDOW_US)
             if late:
                 return self.stop("chamber", "switch_missed", self.inserted)
-            hardware.elevate(seat_um - figures.OPENING_UM)
+            hardware.elevate(max(seat_um - figures.OPENING_UM, 0))  # thick cards leave less room below
             self.run(INSERT, FORWARD)
             start_um = hardware.travelled_um(INSERT)
             self._staged = False
@@ -340,11 +341,11 @@ class Shuffler(Half):
                 return self.stop("chamber", "axis_lost", self.inserted)
             hardware.measure()
             late = yield wait.edge(HEIGHT, 1, figures.HEIGHT_US + MARGIN_US)
-            if late or abs(hardware.height_um() - below_um) > HEIGHT_TOLERANCE_UM:
+            if late or not stack.fits(below, hardware.height_um()):
                 return self.stop("chamber", "grip_mismatch", self.inserted)
-            if self.placed is not None and self.inserted:
-                seen = (2 * hardware.height_um() * self.inserted + self._height_um) // (2 * self._height_um)
-                self.placed[self.inserted] = self.inserted - seen
+            if self.placed is not None:
+                self.placed[self.inserted] = self.inserted - below  # as the height has just proved
+            stack.learn(below, hardware.height_um())
             helped = late = False
             if hardware.level(INSERTION):
                 late = yield wait.edge(INSERTION, 0, IN_WINDOW_US)
@@ -382,11 +383,11 @@ class Shuffler(Half):
             self.inserted += 1
             hardware.measure()
             late = yield wait.edge(HEIGHT, 1, figures.HEIGHT_US + MARGIN_US)
-            grown_um = hardware.height_um() - self._height_um
-            if late or abs(grown_um - self.card_um) > HEIGHT_TOLERANCE_UM:
+            if late or not stack.grows(hardware.height_um()):
                 return self.stop("chamber", "height_mismatch", self.inserted)
-            self._height_um += grown_um
+            stack.grown(below, hardware.height_um())
             self.raised += 1
+        stack.reset(self.card_um)  # where its gaps were measured tells of slots
         if self.counted() is None or not hardware.level(CHAMBER):
             return self.stop("chamber", "sensor_disagrees", self.inserted)
         if self.counted() != self._expected:

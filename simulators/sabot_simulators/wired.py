@@ -66,9 +66,9 @@ class Wired(InProcess):
                 keys.set(slot, key)
         flags = SIMULATOR | (TEST_RNG if self.core.pledges.chance.test else 0)
         identity = Identity(SERIAL, "Sabot simulator", "0.1.0", flags)
-        self.end = DeviceEnd(
-            identity, self.memory, self.core, self._random.randbytes, self._now_ms(), log=self._log
-        )
+        chance = self.core.pledges.chance
+        nonces = self._random.randbytes if chance.test else chance.nonce
+        self.end = DeviceEnd(identity, self.memory, self.core, nonces, self._now_ms(), log=self._log)
         self.port = DevicePort(self.end)
         super()._boot()
 

@@ -30,7 +30,8 @@ from tests.machine.fault_table import (
     rows,
 )
 
-from sabot_firmware import hardware, shuffler
+from sabot_firmware import hardware
+from sabot_firmware.stack import Stack
 from sabot_protocol.codec import enum_number
 from sabot_simulators.mechanism.faults import KINDS
 from sabot_simulators.watch import UNSEEN
@@ -185,7 +186,8 @@ def test_every_kind_has_its_group_and_every_reason_is_used() -> None:
 
 
 def test_a_machine_that_does_not_look_at_the_height_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shuffler, "HEIGHT_TOLERANCE_UM", 10**6)
+    monkeypatch.setattr(Stack, "grows", lambda stack, height_um: True)
+    monkeypatch.setattr(Stack, "fits", lambda stack, below, height_um: True)
     played = Played(Row(("aligned_double@tray",), MIDDLE_CARD))
     assert played.outcome().did not in CLASSES
     with pytest.raises(AssertionError):

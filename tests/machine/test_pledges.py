@@ -279,3 +279,66 @@ def dropped(table: Table) -> list[tuple[int, str]]:
     return [
         (int(values[1]), enum_name("DropReason", int(values[2]))) for values in table.named("shuffle_dropped")
     ]
+
+
+def test_a_deck_whose_count_is_wrong_takes_its_order_with_it() -> None:
+    table = Audited(15)
+    assert table.open_table()
+    assert table.deal_round()
+    table._take()
+    table.collect()
+    pledge = table.device.core.pledges._of(table.device.core.pledges._done, 1)[0]
+    table.machine.removed.append(table.decks[1].pop())
+    table.wait(lambda: table.shuffler_state == shuffler.IDLE)
+    table.feed(1)
+    assert not table.shuffled()
+    assert (1, "deck_removed") in dropped(table)
+    assert not any(pledge.seed)
+    assert table.refused("reveal_shuffle", 1) == "no_such_shuffle"
+
+
+def test_a_deck_that_leaves_while_it_is_shuffled_leaves_no_seed() -> None:
+    table = Audited(16)
+    table.device.run_until_still()
+    deck_id = table.new_deck(RED)
+    table.feed(deck_id)
+    pledge = table.device.core.pledges._at_work
+    assert pledge is not None
+    table.device.command("remove_deck", deck_id, 3, role="floor")
+    assert table.shuffled()
+    assert dropped(table) == [(1, "deck_removed")]
+    assert not any(pledge.seed)
+    assert not any(pledge.placed)
+    assert table.device.core.pledges._done == []
+
+
+def test_pledges_of_decks_long_gone_do_not_pile_up() -> None:
+    table = Audited(17)
+    table.device.run_until_still()
+    table.device.command("set_game", "audit", HAND, 1, 1, role="floor")
+    pledges, machine = table.device.core.pledges, table.machine
+    opened = set()
+    for _ in range(8):
+        deck_id = table.new_deck(RED)
+        for _ in range(2):
+            table.feed(deck_id)
+            assert table.shuffled()
+            table.wait(lambda: table.shuffler_state == shuffler.STORED)
+            table.device.core.shuffler.take_from_shelf()
+            table.decks[deck_id], machine.store = machine.store, []
+            machine.presence()
+        opened |= set(pledges._open)
+        table.device.command("remove_deck", deck_id, 3, role="floor")
+    assert len(opened) == 8
+    assert len(pledges._open) == 4
+    assert pledges._done == []
+    assert all(not any(each.seed) for each in opened - set(pledges._open))
+
+
+def test_nothing_of_the_stack_is_known_once_the_cards_are_in() -> None:
+    table = Audited(18)
+    stack = table.device.core.shuffler._stack
+    table.shuffle()
+    assert stack.cards == 0
+    assert not any(stack._at)
+    assert not any(stack._off)

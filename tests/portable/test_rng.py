@@ -217,7 +217,7 @@ def test_no_seed_without_noise_and_every_seed_has_its_own():
     asked = source.asked
     chance.random(16)
     assert source.asked == asked
-    chance._drbg._requests = drbg_module.RESEED_INTERVAL + 1
+    chance._public._requests = drbg_module.RESEED_INTERVAL + 1
     chance.random(16)
     assert source.asked - asked == 128
     source.stuck = True
@@ -225,6 +225,34 @@ def test_no_seed_without_noise_and_every_seed_has_its_own():
     source.stuck = False
     refuses(chance.fresh_seed)
     chance.start()
+    chance.fresh_seed()
+
+
+def test_nonces_change_no_seed_and_come_even_when_the_noise_is_dead():
+    first, second = Chance(Bits().read), Chance(Bits().read)
+    first.start()
+    second.start()
+    nonces = [first.nonce(16) for _ in range(50)]
+    assert len(set(nonces)) == 50
+    assert first.fresh_seed() == second.fresh_seed()
+    source = Bits()
+    source.stuck = True
+    dead = Chance(source.read)
+    nonces = [dead.nonce(16) for _ in range(5)]  # it starts by itself, and fails
+    assert len(set(nonces)) == 5
+    assert [len(each) for each in nonces] == [16] * 5
+    assert len(dead.nonce(80)) == 80
+    refuses(dead.fresh_seed)
+    refuses(dead.random, 4)
+
+
+def test_a_first_nonce_starts_the_generator():
+    source = Bits()
+    chance = Chance(source.read)
+    nonce = chance.nonce(16)
+    started = Chance(Bits().read)
+    started.start()
+    assert nonce == started.random(16)
     chance.fresh_seed()
 
 

@@ -19,6 +19,7 @@ import io
 import struct
 import sys
 
+from sabot_firmware.boards import small_heap  # noqa: F401 - before anything is compiled
 from sabot_firmware.core import Core
 from sabot_firmware.critical import CriticalMemory, Fram
 from sabot_firmware.hardware import Hardware
@@ -401,7 +402,8 @@ class Board:
             from sabot_firmware.event_log import EventLog
 
             log = EventLog(_flash(self._pipe))
-        chance = self._chance(options & OWN_CHANCE)
+        own = options & OWN_CHANCE
+        chance = self._chance(own)
         self._core = Core(self._hardware, memory, chance, self._report, self._utc_s, log)
         if options & CABLE:
             self._core.pledges.device = serial
@@ -409,7 +411,13 @@ class Board:
 
             identity = Identity(serial, MODEL, VERSION, flags)
             self._end = DeviceEnd(
-                identity, memory, self._core, self._noise, self._now_ms, event_capacity=events_kept, log=log
+                identity,
+                memory,
+                self._core,
+                chance.nonce if own else self._noise,
+                self._now_ms,
+                event_capacity=events_kept,
+                log=log,
             )
         self._core.start(now_us)
 

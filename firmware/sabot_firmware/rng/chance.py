@@ -1,6 +1,8 @@
-"""Where the core gets its chance from: a seed for every shuffle, and the slots that follow from it."""
+"""Where chance comes from: a seed for every shuffle, the slots that follow from it, the wire's nonces."""
 
-from sabot_firmware.rng import RngFailed
+from hashlib import sha256
+
+from sabot_firmware.rng import RngFailed, wipe
 from sabot_firmware.rng.draws import Slots
 from sabot_firmware.rng.drbg import STRENGTH_BITS, HmacDrbg, check_known_answers
 from sabot_firmware.rng.noise import Noise
@@ -10,52 +12,96 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SEED_SIZE = 32
+MAKESHIFT_NOISE = 256  # bytes of raw noise that go into one nonce while the generator cannot be trusted
 
 
 class Chance:
     """The generator of the device: seeded from raw noise, reseeded before every shuffle.
 
-    Every method raises RngFailed when a test fails, and from then on until ``start`` has found all in order.
-    Generators for tests are subclasses that say so in ``test``; none is part of the firmware.
+    What others get to see (nonces, a laboratory's samples) comes from a second generator that the first one
+    seeded: nothing of it tells anything of seeds, and asking for it changes no shuffle. Methods raise
+    RngFailed when a test fails, and from then on until ``start`` has found all in order. Generators for tests
+    are subclasses that say so in ``test``; none is part of the firmware.
     """
 
     test = False  # whether its shuffles can be foretold
 
     def __init__(self, noise: "Callable[[int], bytes]") -> None:
+        self._read = noise
         self._noise = Noise(noise)
         self._drbg = HmacDrbg()
+        self._public = HmacDrbg()
+        self._started = False
         self._ready = False
+        self._makeshifts = 0
 
     def start(self) -> None:
         """The power-up tests, and the first seed."""
+        self._started = True
         self._ready = False
         self._drbg.wipe()
+        self._public.wipe()
         check_known_answers()
         self._noise.start()
-        nonce = bytes(self._noise.entropy(STRENGTH_BITS // 2))
-        self._drbg.instantiate(self._noise.entropy(STRENGTH_BITS), nonce)
+        nonce = self._noise.entropy(STRENGTH_BITS // 2)
+        entropy = self._noise.entropy(STRENGTH_BITS)
+        self._drbg.instantiate(entropy, nonce)
+        wipe(nonce)
+        wipe(entropy)
+        entropy, nonce = self._drbg.generate(SEED_SIZE), self._drbg.generate(SEED_SIZE // 2)
+        self._public.instantiate(entropy, nonce)
+        wipe(nonce)
+        wipe(entropy)
         self._ready = True
 
     def fresh_seed(self) -> bytearray:
         """A new seed: the generator is reseeded with 256 bits of noise before, whatever its state was."""
-        self._reseed()
+        self._reseed(self._drbg)
         return self._drbg.generate(SEED_SIZE)
 
-    def _reseed(self) -> None:
+    def _reseed(self, drbg: HmacDrbg) -> None:
         if not self._ready:
             raise RngFailed("the generator has not passed its power-up tests")
         self._ready = False  # should the noise fail
-        self._drbg.reseed(self._noise.entropy(STRENGTH_BITS))
+        entropy = self._noise.entropy(STRENGTH_BITS)
+        drbg.reseed(entropy)
+        wipe(entropy)
         self._ready = True
 
     def slots(self, cards: int, seed: bytes | bytearray, nonce: bytes, about: bytes) -> Slots:
         """The slots of a shuffle of so many cards."""
         slots = Slots(cards)
-        slots.fill(seed, nonce, about)
+        try:
+            slots.fill(seed, nonce, about)
+        except RngFailed:
+            slots.wipe()
+            raise
         return slots
 
     def random(self, count: int) -> bytes:
-        """Bytes for the wire's nonces, and for whoever tests the generator."""
-        if not self._ready or self._drbg.is_due():
-            self._reseed()
-        return bytes(self._drbg.generate(count))
+        """Bytes for whoever tests the generator."""
+        if not self._ready or self._public.is_due():
+            self._reseed(self._public)
+        return bytes(self._public.generate(count))
+
+    def nonce(self, count: int) -> bytes:
+        """Bytes for the wire, which must work even when the generator does not, to tell of it.
+
+        Then they are a hash of whatever noise there is. They differ from each other, and a handshake is bound
+        to its number and the boot's besides; that nobody could foresee them is not promised.
+        """
+        try:
+            if not self._started:
+                self.start()
+            return self.random(count)
+        except RngFailed:
+            return self._makeshift(count)
+
+    def _makeshift(self, count: int) -> bytes:
+        out = b""
+        while len(out) < count:
+            self._makeshifts += 1
+            digest = sha256(("%d" % self._makeshifts).encode())
+            digest.update(self._read(MAKESHIFT_NOISE))
+            out += digest.digest()
+        return out[:count]

@@ -53,9 +53,11 @@ class Slots:
         drbg = HmacDrbg()
         drbg.instantiate(seed, nonce, about)
         stream = Stream(drbg)
-        for card in range(self.cards):
-            self._slots[card] = stream.below(card + 1)
-        stream.wipe()
+        try:
+            for card in range(self.cards):
+                self._slots[card] = stream.below(card + 1)
+        finally:
+            stream.wipe()
 
     def draw(self, bound: int) -> int:
         """The slot of the card that makes the stack so high; the same however often it is asked for."""

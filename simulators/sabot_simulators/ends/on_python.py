@@ -43,7 +43,7 @@ class OnPython(InLockStep, Executor):
         self.core.pledges.device = settings.serial
         identity = Identity(settings.serial, MODEL, VERSION, self.flags)
         self.end = DeviceEnd(
-            identity, memory, self, self.wire.randbytes, self.now_ms, POWER,
+            identity, memory, self, chance.nonce, self.now_ms, POWER,
             event_capacity=settings.events_kept, log=log,
         )  # fmt: skip
         self.core.start(self.now_us & ticks.MASK)

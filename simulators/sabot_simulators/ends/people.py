@@ -7,7 +7,9 @@ from sabot_simulators.mechanism.cards import Card, new_deck
 A_MOMENT_US = 1000
 DECK_CARDS = 52
 FEEDS = ("shuffle", "shuffle_with")  # the deck is laid in before
-CONCERNED = (*FEEDS, "set_game", "register_deck", "load_shoe", "open_round", "simulate_round", "empty_machine")
+CONCERNED = (
+    *FEEDS, "set_game", "register_deck", "load_shoe", "open_round", "simulate_round", "empty_machine",
+)  # fmt: skip
 """The commands that somebody at the table has to do with."""
 
 TYPE_CHECKING = False

@@ -1,6 +1,5 @@
 """A whole run: shuffle, note the orders, judge them, and how soon a planted bias shows."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,7 +25,7 @@ class Evidence:
 
     @property
     def seconds_per_thousand(self) -> float:
-        """Seconds of wall time for a thousand shuffles, on all processes together."""
+        """Seconds of processor time for a thousand shuffles, all processes together."""
         return 1000 * self.seconds / len(self.orders)
 
 
@@ -40,10 +39,11 @@ def gather(
     shuffled: Callable[[int], None] = lambda count: None,
 ) -> Evidence:
     """Shuffle and judge; with ``until_flagged`` until a look finds a bias, the level shared by the looks."""
-    began = time.perf_counter()
     rows: list[Orders] = []
+    seconds = 0.0
     done, looks = 0, [look for look in LOOKS if look < shuffles] + [shuffles] if until_flagged else []
-    for orders in run_all(stretches(shuffles, cards, seed, plant), processes):
+    for orders, took in run_all(stretches(shuffles, cards, seed, plant), processes):
+        seconds += took
         rows.append(orders)
         done += len(orders)
         shuffled(len(orders))
@@ -52,8 +52,7 @@ def gather(
                 looks.pop(0)
             findings = _judge(rows, LEVEL / (len(LOOKS) + 1))
             if findings.verdict == "biased":
-                return Evidence(np.vstack(rows), findings, time.perf_counter() - began, done)
-    seconds = time.perf_counter() - began
+                return Evidence(np.vstack(rows), findings, seconds, done)
     return Evidence(np.vstack(rows), _judge(rows, LEVEL), seconds)
 
 

@@ -7,16 +7,31 @@ with the checks switched off that would have found it.
 from collections.abc import Callable
 from random import Random
 
-from sabot_firmware import figures, shuffler
+from sabot_firmware import figures
 from sabot_firmware.rng.chance import Chance
 from sabot_firmware.rng.draws import Slots
+from sabot_firmware.stack import Stack
 from sabot_simulators.in_process import InProcess
 
 SHELVES = 10
 STUCK_SLOT = 20
 SHUFFLES_A_SEED = 16  # of a machine that forgets to reseed
 JAMS = 0.5  # how often a card jams in the lower quarter of the stack, where retries redraw
-BLIND_UM = 10**9
+
+
+class BlindStack(Stack):
+    """Believes whatever it is told, and learns nothing from heights."""
+
+    def fits(self, below: int, height_um: int) -> bool:
+        """Always."""
+        return True
+
+    def grows(self, height_um: int) -> bool:
+        """Always."""
+        return True
+
+    def learn(self, below: int, height_um: int) -> None:
+        """Not here."""
 
 
 class PlantedSlots(Slots):
@@ -136,8 +151,8 @@ def no_reseed(random: Random) -> Callable[[int], list[int]]:
 
 def grip_off_by_one(device: InProcess) -> None:
     """The blades stand a card too low, and no height is checked."""
-    shuffler.HEIGHT_TOLERANCE_UM = BLIND_UM
     half = device.core.shuffler
+    half._stack = BlindStack()
     batch = device.machine.capacity > figures.DECK_CAPACITY
     travel_um = figures.ELEVATOR_TRAVEL_BATCH_UM if batch else figures.ELEVATOR_TRAVEL_DECK_UM
     half.configure(half.blade_um - figures.CARD_THICKNESS_UM, half.card_um, travel_um)

@@ -47,6 +47,10 @@ class Card:
         self.bent = True
         self.thickness_um += by_um
 
+    def warp(self, by_um: int) -> None:
+        """It lies hollow, and takes so much more height; it moves as any other."""
+        self.thickness_um += by_um
+
     def __repr__(self) -> str:
         return f"<{self.name} {('?', 'red', 'blue', '?', 'cover')[self.back]}>"
 
@@ -55,6 +59,12 @@ def new_deck(back: int, random: Random, cards: int = figures.DECK_CARDS) -> list
     """A deck in factory order: its mean thickness strays by up to 2 %, each card by a little."""
     mean = figures.CARD_THICKNESS_UM * (1 + random.uniform(-0.02, 0.02))
     return [Card(number % 52, back, round(random.gauss(mean, 2))) for number in range(cards)]
+
+
+def swell(cards: Iterable[Card], share: float) -> None:
+    """Damp air or wear: every card gets thicker by this share, thinner if it is below 0."""
+    for card in cards:
+        card.thickness_um = round(card.thickness_um * (1 + share))
 
 
 def one_card(back: int, random: Random, number: int | None = None) -> Card:

@@ -16,7 +16,7 @@ from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
 from sabot_firmware.boards.rp2040.clock import now_ms, now_us
 from sabot_firmware.boards.rp2040.fram import SpiFram
 from sabot_firmware.boards.rp2040.log_flash import LogFlash
-from sabot_firmware.boards.rp2040.noise import Noise, raw_noise
+from sabot_firmware.boards.rp2040.noise import raw_noise
 from sabot_firmware.boards.rp2040.parts import Parts
 from sabot_firmware.core import Core
 from sabot_firmware.critical import CriticalMemory
@@ -79,11 +79,9 @@ class LiveCore(Core):
 class Device:
     """Everything that begins anew after a crash."""
 
-    def __init__(
-        self, board: "Rp2040 | None", memory: Memory, noise: Noise, log: EventLog, reason: int
-    ) -> None:
+    def __init__(self, board: "Rp2040 | None", memory: Memory, log: EventLog, reason: int) -> None:
         self._board = board
-        self._noise = noise
+        self._chance = Chance(raw_noise)
         self._log = log
         self._exchanges = 0  # since garbage was collected
         self._talk = True  # something is to be said, or was heard
@@ -93,7 +91,7 @@ class Device:
             Identity(machine.unique_id(), MODEL, VERSION),
             memory,
             self._ahead,
-            noise.bytes,
+            self._chance.nonce,
             now_ms(),
             reason,
             log=log,
@@ -108,8 +106,7 @@ class Device:
     def begin(self, memory: Memory, crashed: bool) -> None:
         """The core wakes up."""
         assert self._board is not None
-        chance = Chance(raw_noise)
-        core = LiveCore(self._board, memory, chance, self._report, self._utc_s, self._log)
+        core = LiveCore(self._board, memory, self._chance, self._report, self._utc_s, self._log)
         core.pledges.device = self._end.identity.serial
         self._ahead.core = core
         if crashed:
@@ -200,7 +197,6 @@ class Program:
         self._reason = _WATCHDOG if machine.reset_cause() == machine.WDT_RESET else _POWER
         self._board: Rp2040 | None = None
         self._memory: Memory = Memory()  # until the chip is there
-        self._noise = Noise()
         self._crashes = 0
 
     def run(self) -> None:
@@ -229,7 +225,7 @@ class Program:
             self._memory = Memory()  # the chip itself may be what fails: only identification is left
         log = EventLog(LogFlash())
         board = None if given_up else self._board  # what failed is not touched again
-        device = Device(board, self._memory, self._noise, log, self._reason)
+        device = Device(board, self._memory, log, self._reason)
         if given_up:
             device.stay_idle()
         else:

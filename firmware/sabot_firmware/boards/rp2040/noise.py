@@ -1,17 +1,12 @@
-"""Randomness: the raw bits of the ring oscillator, and bytes for the wire made of them.
+"""Randomness: the raw bits of the ring oscillator.
 
-One sample is one bit, and by far not a whole bit of entropy. Shuffles are drawn by ``rng.chance`` from raw
-bits, under health tests; the wire's bytes are made of eight times as many samples through SHA-256.
+One sample is one bit, and by far not a whole bit of entropy. What is made of them, for shuffles and for the
+wire, is ``rng.chance``'s affair, under health tests.
 """
-
-from hashlib import sha256
 
 from machine import mem32
 
 from sabot_firmware.boards.rp2040.registers import RING_OSCILLATOR_BIT
-
-SAMPLES_PER_BIT = 8
-_DIGEST = 32
 
 
 def raw_noise(length: int) -> bytes:
@@ -24,18 +19,3 @@ def raw_noise(length: int) -> bytes:
             byte = byte << 1 | mem32[at] & 1
         samples[index] = byte
     return bytes(samples)
-
-
-class Noise:
-    """Bytes that nobody can foretell, for the wire's nonces."""
-
-    def bytes(self, length: int) -> bytes:
-        """So many bytes."""
-        data = b""
-        while len(data) < length:
-            data += _conditioned()
-        return data[:length]
-
-
-def _conditioned() -> bytes:
-    return sha256(raw_noise(_DIGEST * SAMPLES_PER_BIT)).digest()
