@@ -13,9 +13,11 @@ from sabot_image.modules import BOARD, COMPONENTS_MODULE, GENERATED, MANIFEST, R
 BUILD = ROOT / "build"
 OUT = BUILD / "firmware"
 UF2 = OUT / "sabot-rp2040.uf2"
+STOCK = OUT / "micropython-rp2040.uf2"
 FILES = OUT / "sabot-rp2040-files.uf2"
 MPY = OUT / "mpy"
 VERSION = "0.1.0"
+STOCK_MANIFEST = Path(__file__).parent / "stock_manifest.py"
 MICROPYTHON = "1.25"
 ARCHITECTURE = "armv6m"
 EPOCH = "1700000000"  # the time that is written into the image: the same bytes whenever it is built
@@ -99,7 +101,7 @@ def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
     ):
         need(tool, package)
     tree = sources.micropython_tree(cache)
-    _compile(tree, into)
+    _compile(tree, into, "SABOT_PICO", BOARD, MANIFEST)
     program = (into / "firmware.bin").read_bytes()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(uf2.to_uf2([(0, program)]))
@@ -107,7 +109,21 @@ def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
     return Image(target, len(program), made)
 
 
-def _compile(tree: Path, into: Path) -> None:
+def build_stock(cache: Path = BUILD) -> Path:
+    """MicroPython with its prompt and nothing of ours: what a board in development runs the files on."""
+    recipe = STOCK.with_suffix(".json")
+    inputs = json.dumps([sources.recipe(), MICROPYTHON, STOCK_MANIFEST.read_text()])
+    if not STOCK.exists() or not recipe.exists() or recipe.read_text() != inputs:
+        tree = sources.micropython_tree(cache)
+        into = cache / "rp2040-stock"
+        _compile(tree, into, "RPI_PICO", tree / "ports" / "rp2" / "boards" / "RPI_PICO", STOCK_MANIFEST)
+        STOCK.parent.mkdir(parents=True, exist_ok=True)
+        STOCK.write_bytes(uf2.to_uf2([(0, (into / "firmware.bin").read_bytes())]))
+        recipe.write_text(inputs)
+    return STOCK
+
+
+def _compile(tree: Path, into: Path, board: str, folder: Path, manifest: Path) -> None:
     flags = " ".join(
         f"-ffile-prefix-map={path}={name}"
         for path, name in ((into, "build"), (tree.parent, "sources"), (ROOT, "sabot"))
@@ -118,9 +134,9 @@ def _compile(tree: Path, into: Path) -> None:
             "cmake",
             *("-S", tree / "ports" / "rp2"),
             *("-B", into),
-            "-DMICROPY_BOARD=SABOT_PICO",
-            f"-DMICROPY_BOARD_DIR={BOARD}",
-            f"-DMICROPY_FROZEN_MANIFEST={MANIFEST}",
+            f"-DMICROPY_BOARD={board}",
+            f"-DMICROPY_BOARD_DIR={folder}",
+            f"-DMICROPY_FROZEN_MANIFEST={manifest}",
             "-DPICO_NO_PICOTOOL=1",
         ],
         into.parent / "cmake.log",

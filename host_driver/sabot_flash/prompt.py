@@ -1,0 +1,194 @@
+"""MicroPython's prompt on a port, by mpremote's own machinery, with errors of ours and no wait without end."""
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from sabot_driver.transports import opening_error
+from sabot_flash.errors import FlashError, MpremoteMissing, NoPrompt, NotWritten
+
+BAUD = 115200
+READ_S = 5.0
+ENTER_S = 5.0
+CHUNK = 512
+DIRECTORY = 0x4000
+
+Progress = Callable[[int], None]
+"""Told how many more bytes have gone over."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a board says at its prompt."""
+
+    platform: str
+    machine: str
+    version: tuple[int, ...]
+    byte_code: int
+
+
+class Prompt:
+    """A board that waits at its prompt. Nothing is written to its file system but by these calls."""
+
+    def __init__(self, port: str) -> None:
+        try:
+            from mpremote.transport import TransportError
+            from mpremote.transport_serial import SerialTransport
+        except ImportError:
+            raise MpremoteMissing("flashing a board by its port takes the package mpremote") from None
+        self.port = port
+        self._failed: type[Exception] = TransportError
+        self._way: Any = None
+        self._opens = SerialTransport
+
+    def __enter__(self) -> "Prompt":
+        import serial
+
+        try:
+            with _quietly():
+                self._way = self._opens(self.port, BAUD, timeout=READ_S)
+        except (serial.SerialException, OSError) as error:
+            raise opening_error(self.port, error) from error
+        except self._failed:
+            raise _why_closed(self.port) from None
+        try:
+            with _quietly():
+                self._way.enter_raw_repl(soft_reset=False, timeout_overall=ENTER_S)
+        except (self._failed, OSError) as error:
+            self.close()
+            raise NoPrompt(f"{self.port}: MicroPython's prompt does not answer ({error})") from error
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the port; the board stays at its prompt."""
+        way, self._way = self._way, None
+        if way is not None:
+            with contextlib.suppress(OSError, self._failed):
+                if way.in_raw_repl:
+                    way.exit_raw_repl()
+            with contextlib.suppress(OSError):
+                way.close()
+
+    # -- what it is -----------------------------------------------------------------------------
+
+    def about(self) -> About:
+        """What kind of board this is."""
+        with self._doing("asking what it is"):
+            self._way.exec("import sys")
+            platform, machine, version, code = self._way.eval(
+                "(sys.platform, getattr(sys.implementation, '_machine', ''),"
+                " tuple(sys.implementation.version[:3]), getattr(sys.implementation, '_mpy', 0) & 0xff)"
+            )
+        return About(platform, machine, tuple(version), code)
+
+    def room(self) -> tuple[int, int]:
+        """Bytes of a block of its file system, and how many blocks are free."""
+        with self._doing("asking for room"):
+            self._way.exec("import os")
+            status = self._way.eval("os.statvfs('/')")
+        return status[0], status[3]
+
+    # -- files ----------------------------------------------------------------------------------
+
+    def listing(self, folder: str) -> dict[str, int | None]:
+        """Names in a folder: the size of each file, None for a folder."""
+        with self._doing(f"listing {folder}"):
+            return {
+                each.name: None if each.st_mode & DIRECTORY else each.st_size
+                for each in self._way.fs_listdir(folder)
+            }
+
+    def read(self, path: str) -> bytes | None:
+        """A file's bytes; None if there is no such file."""
+        with self._doing(f"reading {path}"):
+            if not self._way.fs_exists(path):
+                return None
+            return bytes(self._way.fs_readfile(path, CHUNK))
+
+    def digest(self, path: str) -> bytes:
+        """SHA-256 of a file as the board reads it."""
+        with self._doing(f"checking {path}"):
+            return bytes(self._way.fs_hashfile(path, "sha256", CHUNK))
+
+    def write(self, path: str, data: bytes, progress: Progress | None = None) -> None:
+        """Write a file."""
+        done = 0
+
+        def told(written: int, _: int) -> None:
+            nonlocal done
+            if progress is not None:
+                progress(written - done)
+            done = written
+
+        with self._doing(f"writing {path}"):
+            self._way.fs_writefile(path, data, CHUNK, told)
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder."""
+        with self._doing(f"making {path}"):
+            self._way.fs_mkdir(path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, or a folder with everything in it."""
+        with self._doing(f"removing {path}"):
+            if self._way.fs_isdir(path):
+                for name in self.listing(path):
+                    self.remove(f"{path}/{name}")
+                self._way.fs_rmdir(path)
+            elif self._way.fs_exists(path):
+                self._way.fs_rmfile(path)
+
+    def rename(self, before: str, after: str) -> None:
+        """Give a file another's name, in one step; the other is gone."""
+        with self._doing(f"renaming {before}"):
+            self._way.exec(f"import os\nos.rename({before!r}, {after!r})")
+
+    # -- the end --------------------------------------------------------------------------------
+
+    def restart(self) -> None:
+        """Start the board anew; its port may vanish for a while."""
+        with self._doing("restarting"):
+            self._way.exec_raw_no_follow("import time, machine\ntime.sleep_ms(100)\nmachine.reset()")
+            self._way.in_raw_repl = False
+        self.close()
+
+    @contextlib.contextmanager
+    def _doing(self, what: str) -> Iterator[None]:
+        if self._way is None:
+            raise FlashError(f"{self.port}: closed")
+        try:
+            yield
+        except (self._failed, OSError, ValueError, SyntaxError) as error:
+            if isinstance(error, FlashError):
+                raise
+            last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+            raise NotWritten(f"{self.port}: {what} failed: {last}") from error
+
+
+def _why_closed(port: str) -> Exception:
+    """Mpremote does not say why it could not open a port: see for ourselves."""
+    import serial
+
+    try:
+        serial.serial_for_url(port, BAUD, exclusive=True).close()
+    except (serial.SerialException, OSError, ValueError) as error:
+        return opening_error(port, error)
+    return NoPrompt(f"{port}: it could not be opened")
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Mpremote prints what it did not expect of a prompt; our output is no place for that."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
