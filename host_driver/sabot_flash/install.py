@@ -2,8 +2,8 @@
 
 Each application has a folder of its own. ``/main.py``, which MicroPython starts, is only a pointer to one of
 them. The new one is written beside the old one and read back; then a new pointer takes the old one's name in
-one step, which the board's file system does wholly or not at all. A cut before that leaves the old application
-(or none, on a new board), a cut after it the new one.
+one step, which the board's file system does wholly or not at all. A cut before that leaves the old one (or
+none, on a new board), a cut after it the new one.
 """
 
 import hashlib

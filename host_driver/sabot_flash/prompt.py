@@ -1,18 +1,21 @@
-"""MicroPython's prompt on a port, by mpremote's own machinery, with errors of ours and no wait without end."""
+"""MicroPython's prompt on a port, by mpremote's own machinery, with our errors and no wait without end."""
 
 import contextlib
 import io
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from sabot_driver.errors import NoDevice
 from sabot_driver.transports import opening_error
 from sabot_flash.errors import FlashError, MpremoteMissing, NoPrompt, NotWritten
 
 BAUD = 115200
 READ_S = 5.0
 ENTER_S = 5.0
+AGAIN_S = 0.3
 CHUNK = 512
 DIRECTORY = 0x4000
 
@@ -33,24 +36,38 @@ class About:
 class Prompt:
     """A board that waits at its prompt. Nothing is written to its file system but by these calls."""
 
-    def __init__(self, port: str) -> None:
+    def __init__(self, port: str, seconds: float = 0.0) -> None:
+        """A board that restarts is waited for so long."""
         try:
             from mpremote.transport import TransportError
             from mpremote.transport_serial import SerialTransport
         except ImportError:
             raise MpremoteMissing("flashing a board by its port takes the package mpremote") from None
         self.port = port
+        self._seconds = seconds
         self._failed: type[Exception] = TransportError
         self._way: Any = None
         self._opens = SerialTransport
 
     def __enter__(self) -> "Prompt":
+        ends = time.monotonic() + self._seconds
+        while True:
+            try:
+                self._enter()
+            except (NoPrompt, NoDevice):
+                if time.monotonic() >= ends:
+                    raise
+                time.sleep(AGAIN_S)
+            else:
+                return self
+
+    def _enter(self) -> None:
         import serial
 
         try:
             with _quietly():
                 self._way = self._opens(self.port, BAUD, timeout=READ_S)
-        except (serial.SerialException, OSError) as error:
+        except (serial.SerialException, OSError, ValueError) as error:
             raise opening_error(self.port, error) from error
         except self._failed:
             raise _why_closed(self.port) from None
@@ -63,7 +80,6 @@ class Prompt:
         except BaseException:
             self.close()
             raise
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,4 +1,4 @@
-"""A board on this computer: MicroPython for unix at its prompt on a pseudo-terminal, littlefs in its flash."""
+"""A board on this computer: MicroPython for unix at its prompt on a pty, littlefs in its flash."""
 
 import os
 import select

@@ -1,12 +1,12 @@
-"""Runs on MicroPython for unix and makes it a board: littlefs in a file, main.py at the start, then the prompt.
+"""Makes MicroPython for unix a board: littlefs in a file, main.py at the start, then the prompt.
 
-The file after the image's takes down every write and erasure, so that each power cut there could have been can
-be looked at afterwards. ``machine.reset`` ends the process; whoever started it starts it again.
+The file beside it takes down every write and erasure, so that each power cut there could have been can be
+looked at afterwards. ``machine.reset`` ends the process; whoever started it starts it again.
 """
 
-import io
 import os
 import sys
+
 import vfs
 
 BLOCK = 4096

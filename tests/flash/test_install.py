@@ -1,22 +1,21 @@
 """An application goes onto a board by mpremote's own machinery: real MicroPython, real littlefs.
 
-A power cut is looked at after every single write and erasure of the flash, and in the midst of each: the board
-boots the old application, the new one, or says that it has none, and never anything else.
+A power cut is looked at after every single write and erasure of the flash, and in the midst of each: the
+board boots the old application, the new one, or says that it has none, and never anything else.
 """
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.flash.board import BLOCK, BLOCKS, UNIX, Operation, UnixBoard, files_of
 
+from sabot_driver.errors import NoDevice
 from sabot_flash import install as installing
 from sabot_flash.application import Application
 from sabot_flash.errors import BadImage, NoApplication, NoPrompt, NoRoom, NotWritten, WrongBoard
-from sabot_flash.install import NEW_POINTER, POINTER, RP2040, Installed, Kind, Step, install, pointed, pointer
+from sabot_flash.install import POINTER, RP2040, Installed, Step, install, pointed, pointer
 from sabot_flash.prompt import About, Prompt
-from sabot_driver.errors import NoDevice
 
 MAIN = b"import first\nimport more.second\nprint('application', first.NAME, more.second.NAME)\n"
 
@@ -109,7 +108,7 @@ def test_files_of_a_file_system_image_give_way(board: UnixBoard) -> None:
     with Prompt(board.port) as prompt:
         prompt.make_folder("/sabot_firmware")
         prompt.write("/sabot_firmware/first.py", b"NAME = 'image'\n")
-        prompt.write("/main.py", b"import sys\nsys.path.append('/sabot_firmware')\nimport first\nprint(first.NAME)\n")
+        prompt.write("/main.py", b"import sabot_firmware.first as first\nprint(first.NAME)\n")
     assert b"image" in board.power_cycle()
     flash(board, OLD)
     assert boots(board) == b"application old old"
