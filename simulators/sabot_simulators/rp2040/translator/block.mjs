@@ -8,9 +8,12 @@ const RAM_SIZE = 264 * 1024;
 const FLASH = 0x10000000;
 const FLASH_SIZE = 2 << 20;
 const FLAGS = ['N', 'Z', 'C', 'V'];
+const SIO = 0xd0000000;
+const isNumber = (text) => /^-?\d+$/.test(text);
 
-export const inMemory = (address) =>
-  (address >= RAM && address < RAM + RAM_SIZE) || (address >= FLASH && address < FLASH + FLASH_SIZE);
+// Registers of the processor's own I/O that have nothing to do with time or pins: its number, the divider, the locks.
+// Reading or writing one costs no cycle more than the instruction.
+const isAside = (offset) => offset === 0 || (offset >= 0x60 && offset <= 0x78) || (offset >= 0x100 && offset < 0x180);
 
 export class Block {
   constructor(start, written, loops) {
@@ -27,6 +30,8 @@ export class Block {
     this.fresh = new Set(loops ? FLAGS : []); // flags that the core does not have
     this.compared = null; // the two that were subtracted last, if the flags still say so
     this.comesBack = false;
+    this.constants = new Map(); // registers whose value is known
+    this.next = 0; // where the program went on from here when it was watched
   }
 
   emit(line) {
@@ -45,6 +50,8 @@ export class Block {
     this.written.add(number);
     this.dirty.add(number);
     this.emit(`r${number}=${value};`);
+    if (isNumber(value)) this.constants.set(number, Number(value) | 0);
+    else this.constants.delete(number);
   }
 
   value(text) {
@@ -99,7 +106,16 @@ export class Block {
 
   // -- memory ----------------------------------------------------------------------------------
 
-  load(address, bits, signed) {
+  // What an address is, if that is known: a register with a known value and an offset.
+  known(base, offset) {
+    return this.constants.has(base) ? (this.constants.get(base) + offset) >>> 0 : null;
+  }
+
+  load(address, bits, signed, known = null) {
+    if (known !== null && bits === 32 && known >= SIO && isAside(known - SIO)) {
+      this.cycles -= 1;
+      return this.value(`core.rp2040.sio.readUint32(${known - SIO})|0`);
+    }
     const [array, flash, shift] = { 8: ['ram8', 'flash8', 0], 16: ['ram16', 'flash16', 1], 32: ['ram32', 'flash32', 2] }[bits];
     const at = this.value(`(${address})|0`);
     const aligned = bits === 8 ? '' : `&&!(${at}&${bits / 8 - 1})`;
@@ -111,7 +127,12 @@ export class Block {
     return signed ? `${name}<<${32 - bits}>>${32 - bits}` : name;
   }
 
-  store(address, bits, value) {
+  store(address, bits, value, known = null) {
+    if (known !== null && bits === 32 && known >= SIO && isAside(known - SIO)) {
+      this.cycles -= 1;
+      this.emit(`core.rp2040.sio.writeUint32(${known - SIO},${value}>>>0);`);
+      return;
+    }
     const [array, shift] = { 8: ['ram8', 0], 16: ['ram16', 1], 32: ['ram32', 2] }[bits];
     const at = this.value(`(${address})|0`);
     const aligned = bits === 8 ? '' : `&&!(${at}&${bits / 8 - 1})`;
@@ -142,7 +163,14 @@ export class Block {
 
   notForUs() {
     const taken = this.loops ? `-1-spent-${this.cycles}` : -1 - this.cycles;
-    return `${this.writeBack()}R[15]=${this.pc};return ${taken};`;
+    return `${this.writeBack()}R[15]=${this.pc};return ${taken};`; // registers as they were before it
+  }
+
+  // To an address that is only known when it runs: on, if it is the one it was when this was watched.
+  leaveTo(target, cycles) {
+    const to = this.value(target);
+    this.emit(`if(${to}!==${this.next | 0}){${this.leave(to, cycles)}}`);
+    this.cycles += cycles;
   }
 
   goTo(target, cycles) {

@@ -1,8 +1,5 @@
 // Thumb instructions of the Cortex-M0+, each with the cycles and to the letter what rp2040js's interpreter does.
-// `translate` gives the text of one; what is not here (system instructions, peripherals) is left to the interpreter.
-export const ON = 0; // the next instruction follows
-export const OVER = 1; // the block ends here
-export const NOT_OURS = 2; // leave it to the interpreter
+// `translate` gives the text of one, or says no: what is not here is left to the interpreter.
 
 const SP = 13;
 const LR = 14;
@@ -139,7 +136,7 @@ function dataProcessing(block, opcode) {
       block.set(d, plain(`~${M}`));
   }
   block.cycles += 1;
-  return ON;
+  return true;
 }
 
 function highRegisters(block, opcode) {
@@ -148,40 +145,41 @@ function highRegisters(block, opcode) {
   const kind = (opcode >> 8) & 3;
   const valueOf = (number) => (number === PC ? `${(block.pc + 4) | 0}` : block.register(number));
   if (kind === 3) {
-    if (m === PC || opcode & 7) return NOT_OURS;
+    if (m === PC || opcode & 7) return false;
     const target = block.value(valueOf(m));
     if (opcode & 0x80) {
-      block.set(LR, (block.pc + 2) | 1);
+      block.set(LR, `${(block.pc + 2) | 1}`);
     } else {
       block.emit(`if((${target}>>>28)===15){${block.notForUs()}}`);
     }
-    block.emit(block.leave(`${target}&~1`, 2));
-    return OVER;
+    block.leaveTo(`${target}&~1`, 2);
+    return true;
   }
   if (kind === 1) {
-    if (m === PC || d === PC) return NOT_OURS;
+    if (m === PC || d === PC) return false;
     subtracted(block, valueOf(d), valueOf(m));
     block.cycles += 1;
-    return ON;
+    return true;
   }
   const result = kind === 0 ? `(${valueOf(d)}+${valueOf(m)})|0` : valueOf(m);
   if (d === PC) {
-    block.emit(block.leave(`(${result})&~1`, 2));
-    return OVER;
+    block.leaveTo(`(${result})&~1`, 2);
+    return true;
   }
   block.set(d, d === SP ? `(${result})&~3` : result);
   block.cycles += 1;
-  return ON;
+  return true;
 }
 
 function shiftImmediate(block, opcode) {
   const kind = (opcode >> 11) & 3;
   const by = (opcode >> 6) & 31;
-  const input = block.value(block.register((opcode >> 3) & 7));
+  const m = (opcode >> 3) & 7;
+  const input = block.value(block.register(m));
   let result;
   let C = null;
   if (kind === 0) {
-    result = block.value(`${input}<<${by}`);
+    result = block.constants.has(m) ? `${block.constants.get(m) << by}` : block.value(`${input}<<${by}`);
     if (by) C = `(${input}&${1 << (32 - by)})!==0`;
   } else if (kind === 1) {
     result = block.value(by ? `(${input}>>>${by})|0` : '0');
@@ -193,7 +191,7 @@ function shiftImmediate(block, opcode) {
   block.set(opcode & 7, result);
   block.setFlags({ N: `${result}<0`, Z: `${result}===0`, ...(C ? { C } : {}) });
   block.cycles += 1;
-  return ON;
+  return true;
 }
 
 function addOrSubtract(block, opcode) {
@@ -201,7 +199,7 @@ function addOrSubtract(block, opcode) {
   const second = opcode & 0x400 ? `${(opcode >> 6) & 7}` : block.register((opcode >> 6) & 7);
   block.set(opcode & 7, (opcode & 0x200 ? subtracted : added)(block, first, second));
   block.cycles += 1;
-  return ON;
+  return true;
 }
 
 function immediate8(block, opcode) {
@@ -217,7 +215,7 @@ function immediate8(block, opcode) {
     block.set(d, (kind === 2 ? added : subtracted)(block, block.register(d), `${value}`));
   }
   block.cycles += 1;
-  return ON;
+  return true;
 }
 
 function literal(block, opcode, code) {
@@ -226,7 +224,7 @@ function literal(block, opcode, code) {
   if (code.constant(address)) block.set(d, `${code.word(address) | 0}`);
   else block.set(d, block.load(`${address | 0}`, 32, false));
   block.cycles += 2;
-  return ON;
+  return true;
 }
 
 function byRegister(block, opcode) {
@@ -236,17 +234,20 @@ function byRegister(block, opcode) {
   if (kind < 3) block.store(address, [32, 16, 8][kind], block.register(t));
   else block.set(t, block.load(address, [8, 32, 16, 8, 16][kind - 3], kind === 3 || kind === 7));
   block.cycles += 2;
-  return ON;
+  return true;
 }
 
 function byImmediate(block, opcode) {
   const bits = opcode >> 12 === 8 ? 16 : opcode & 0x1000 ? 8 : 32;
-  const address = `${block.register((opcode >> 3) & 7)}+${((opcode >> 6) & 31) * (bits / 8)}`;
+  const n = (opcode >> 3) & 7;
+  const offset = ((opcode >> 6) & 31) * (bits / 8);
+  const address = `${block.register(n)}+${offset}`;
+  const known = block.known(n, offset);
   const t = opcode & 7;
-  if (opcode & 0x800) block.set(t, block.load(address, bits, false));
-  else block.store(address, bits, block.register(t));
+  if (opcode & 0x800) block.set(t, block.load(address, bits, false, known));
+  else block.store(address, bits, block.register(t), known);
   block.cycles += 2;
-  return ON;
+  return true;
 }
 
 function byStack(block, opcode) {
@@ -255,7 +256,7 @@ function byStack(block, opcode) {
   if (opcode & 0x800) block.set(t, block.load(address, 32, false));
   else block.store(address, 32, block.register(t));
   block.cycles += 2;
-  return ON;
+  return true;
 }
 
 const listed = (bits) => [0, 1, 2, 3, 4, 5, 6, 7].filter((number) => bits & (1 << number));
@@ -268,7 +269,7 @@ function push(block, opcode) {
   numbers.forEach((number, n) => block.emit(`ram32[${at}+${n}]=${block.register(number)};`));
   block.set(SP, `(r${SP}-${4 * numbers.length})|0`);
   block.cycles += cycles;
-  return ON;
+  return true;
 }
 
 function pop(block, opcode) {
@@ -283,11 +284,11 @@ function pop(block, opcode) {
   numbers.forEach((number, n) => block.set(number, `ram32[${at}+${n}]`));
   block.set(SP, `(r${SP}+${4 * (numbers.length + back)})|0`);
   if (back) {
-    block.emit(block.leave(`${target}&~1`, 3 + numbers.length));
-    return OVER;
+    block.leaveTo(`${target}&~1`, 3 + numbers.length);
+    return true;
   }
   block.cycles += 1 + numbers.length;
-  return ON;
+  return true;
 }
 
 function multiple(block, opcode) {
@@ -298,7 +299,7 @@ function multiple(block, opcode) {
   else numbers.forEach((number, i) => block.emit(`ram32[${at}+${i}]=${block.register(number)};`));
   if (!numbers.includes(n)) block.set(n, `(r${n}+${4 * numbers.length})|0`);
   block.cycles += 1 + numbers.length;
-  return ON;
+  return true;
 }
 
 function miscellaneous(block, opcode) {
@@ -315,35 +316,36 @@ function miscellaneous(block, opcode) {
   else if (opcode >> 6 === 0x2e8) {
     const input = block.value(M());
     block.set(d, `(${input}<<24)|((${input}&65280)<<8)|((${input}>>>8)&65280)|(${input}>>>24)`);
-  } else if (opcode !== 0xbf00) return NOT_OURS;
+  } else if (opcode !== 0xbf00) return false;
   block.cycles += 1;
-  return ON;
+  return true;
 }
 
-// Instructions that may change where the program goes on: the address of the next one to translate, or null.
+// Branches to a place that the code itself names. True if it was one.
 export function branch(block, opcode, second) {
   if (opcode >> 12 === 13) {
     const condition = (opcode >> 8) & 15;
-    if (condition >= 14) return undefined;
+    if (condition >= 14) return false;
     const target = block.pc + 4 + signed(opcode, 8) * 2;
-    block.emit(`if(${block.condition(condition)}){${block.goTo(target, 2)}}`);
-    block.cycles += 1;
-    return block.pc + 2;
+    if (block.next === target) {
+      block.emit(`if(${block.condition(condition ^ 1)}){${block.goTo(block.pc + 2, 1)}}`);
+      block.cycles += 2;
+    } else {
+      block.emit(`if(${block.condition(condition)}){${block.goTo(target, 2)}}`);
+      block.cycles += 1;
+    }
+    return true;
   }
   if (opcode >> 11 === 28) {
     block.cycles += 2;
-    return block.pc + 4 + signed(opcode, 11) * 2;
+    return true;
   }
   if (opcode >> 11 === 30 && second >> 14 === 3 && second & 0x1000) {
-    const sign = (opcode >> 10) & 1;
-    const high = 1 - (sign ^ ((second >> 13) & 1));
-    const low = 1 - (sign ^ ((second >> 11) & 1));
-    const offset = ((sign ? 255 : 0) << 24) | (high << 23) | (low << 22) | ((opcode & 1023) << 12) | ((second & 2047) << 1);
-    block.set(LR, (block.pc + 4) | 1);
+    block.set(LR, `${(block.pc + 4) | 1}`);
     block.cycles += 3;
-    return block.pc + 4 + offset;
+    return true;
   }
-  return undefined;
+  return false;
 }
 
 export function translate(block, opcode, code) {
@@ -369,13 +371,13 @@ export function translate(block, opcode, code) {
       const base = opcode & 0x800 ? block.register(SP) : `${((block.pc + 4) & ~3) | 0}`;
       block.set((opcode >> 8) & 7, `(${base}+${(opcode & 255) << 2})|0`);
       block.cycles += 1;
-      return ON;
+      return true;
     }
     case 11:
       return miscellaneous(block, opcode);
     case 12:
       return multiple(block, opcode);
     default:
-      return NOT_OURS;
+      return false;
   }
 }

@@ -7,8 +7,8 @@
 //
 // Code in RAM is taken to stay as it is once it has run: this image's is copied there when it boots, and its
 // MicroPython makes no machine code of its own.
-import { Block, inMemory } from './block.mjs';
-import { branch, NOT_OURS, ON, translate } from './thumb.mjs';
+import { Block } from './block.mjs';
+import { branch, translate } from './thumb.mjs';
 
 const ROM_SIZE = 0x4000;
 const FLASH_PLACES = 1 << 20;
@@ -16,7 +16,8 @@ const RAM_PLACES = 1 << 18;
 const ROM_AT = FLASH_PLACES + RAM_PLACES;
 const PLACES = ROM_AT + ROM_SIZE / 2;
 const OFTEN = 24; // as many times the interpreter comes by before a stretch is translated
-const MOST_INSTRUCTIONS = 48;
+const MOST_INSTRUCTIONS = 96;
+const LEAST_INSTRUCTIONS = 6;
 const SPARE_CYCLES = 4; // a branch that is taken costs more than one that is not
 
 // Where a stretch that begins at an address is kept; -1 if there is no code there.
@@ -68,55 +69,47 @@ export class Translator {
     this.passed.fill(0, FLASH_PLACES, ROM_AT);
   }
 
-  // Passed by the interpreter once more: the stretch that begins here, if it is one by now.
-  pass(at, pc) {
-    if (++this.passed[at] < OFTEN) return null;
+  // The interpreter comes by once more: whether what begins here runs often by now.
+  isHot(at) {
+    if (++this.passed[at] < OFTEN) return false;
     this.passed[at] = 0;
-    const known = this.inRam.get(pc);
+    return true;
+  }
+
+  // Translate what was watched: addresses of instructions, and the one after them.
+  make(path) {
+    const [start] = path;
+    const at = place(start);
+    const known = this.inRam.get(start);
     if (known && known.code.every(([address, half]) => this.half(address) === half)) {
       this.blocks[at] = known.made;
-      return known.made;
+      return;
     }
-    const { text, code } = this.stretch(pc);
+    let block = this.walk(new Block(start, [], false), path);
+    if (block.comesBack) block = this.walk(new Block(start, block.written, true), path);
+    const text = block.text(block.cycles + SPARE_CYCLES);
     const names = ['R', 'ram8', 'ram16', 'ram32', 'flash8', 'flash16', 'flash32'];
     const made = new Function(...names, `return function(core,left){${text}}`)(...this.memory);
-    if (at >= FLASH_PLACES && at < ROM_AT) this.inRam.set(pc, { made, code });
-    this.blocks[at] = made;
-    return made;
-  }
-
-  stretch(pc) {
-    const first = this.walk(new Block(pc, [], false));
-    if (!first.block.comesBack) return { text: first.block.text(first.most), code: first.code };
-    const again = this.walk(new Block(pc, first.block.written, true));
-    return { text: again.block.text(again.most), code: again.code };
-  }
-
-  walk(block) {
-    const code = [];
-    const seen = new Set();
-    let over = false;
-    while (!over) {
-      const { pc } = block;
-      if (seen.size === MOST_INSTRUCTIONS || seen.has(pc) || (!inMemory(pc) && pc >= ROM_SIZE)) {
-        block.emit(block.goTo(pc, 0));
-        break;
-      }
-      seen.add(pc);
-      const opcode = this.half(pc);
-      const second = this.half(pc + 2);
-      code.push([pc, opcode], [pc + 2, second]);
-      const next = branch(block, opcode, second);
-      if (next !== undefined) {
-        block.pc = next;
-        continue;
-      }
-      const went = translate(block, opcode, this);
-      if (went === NOT_OURS) block.emit(block.notForUs());
-      over = went !== ON;
-      block.pc = pc + 2;
+    if (at >= FLASH_PLACES && at < ROM_AT) {
+      this.inRam.set(start, { made, code: path.map((address) => [address, this.half(address)]) });
     }
-    return { block, code, most: block.cycles + MOST_INSTRUCTIONS + SPARE_CYCLES };
+    this.blocks[at] = made;
+  }
+
+  walk(block, path) {
+    for (let n = 0; n < path.length - 1; n++) {
+      block.pc = path[n];
+      block.next = path[n + 1];
+      const opcode = this.half(block.pc);
+      if (branch(block, opcode, this.half(block.pc + 2))) {
+        // its way on is the next of the path
+      } else if (!translate(block, opcode, this)) {
+        block.emit(block.notForUs());
+        return block;
+      }
+    }
+    block.emit(block.goTo(block.next, 0));
+    return block;
   }
 }
 
@@ -129,13 +122,13 @@ export function makeRun(translator) {
     if (!Number.isInteger(cycleNanos)) return interpret(pico, core, clock); // sums would be rounded otherwise
     let count = 0;
     while (clock.nextAlarm !== null && !pico.why && !core.waiting && clock.nanosCounter >= pico.stalledUntil) {
-      let left = Math.ceil((clock.nextAlarm.nanos - clock.nanosCounter) / cycleNanos) - 1;
       if (core.interruptsUpdated && core.checkForInterrupts()) core.waiting = false;
+      let left = Math.ceil((clock.nextAlarm.nanos - clock.nanosCounter) / cycleNanos) - 1;
       let spent = 0;
+      let at;
       for (;;) {
-        const pc = registers[15] & ~1;
-        const at = place(pc);
-        const block = at < 0 ? null : (blocks[at] ?? translator.pass(at, pc));
+        at = place(registers[15]);
+        const block = at < 0 ? null : blocks[at];
         if (block === null) break;
         const taken = block(core, left);
         if (taken > 0) {
@@ -143,25 +136,32 @@ export function makeRun(translator) {
           left -= taken;
         } else {
           spent -= taken + 1;
+          at = -1;
           break;
         }
       }
       clock.nanosCounter += spent * cycleNanos;
       count += spent;
-      let before;
+      const path = at >= 0 && translator.isHot(at) ? [] : null;
+      const start = registers[15] & ~1;
+      let pc = start;
       do { // up to where a stretch may begin
-        before = registers[15];
+        if (path) path.push(pc);
         const taken = core.executeInstruction();
         clock.nanosCounter += taken * pico.cycleNanos; // which this instruction may have changed
         count += taken;
+        const before = pc;
+        pc = registers[15] & ~1;
+        if (path ? path.length === MOST_INSTRUCTIONS || pc === start : pc !== before + 2 || blocks[place(pc)]) break;
       } while (
-        registers[15] === before + 2 &&
         !core.interruptsUpdated &&
         pico.cycleNanos === cycleNanos &&
         clock.nextAlarm.nanos > clock.nanosCounter &&
-        !pico.why && !core.waiting && clock.nanosCounter >= pico.stalledUntil &&
-        (place(before + 2) < 0 || blocks[place(before + 2)] === null)
+        !pico.why && !core.waiting && clock.nanosCounter >= pico.stalledUntil
       );
+      if (path) {
+        if (path.length >= LEAST_INSTRUCTIONS || pc === start) translator.make([...path, pc]);
+      }
       if (clock.nextAlarm.nanos <= clock.nanosCounter) clock.tick(0);
       if (pico.cycleNanos !== cycleNanos) break;
     }
