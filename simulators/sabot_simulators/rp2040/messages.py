@@ -144,7 +144,7 @@ class Ran:
 class Figures:
     """What has been counted since the beginning."""
 
-    instructions: int
+    cycles: int
     boots: int
     flash_operations: int
     fram_writes: int
