@@ -3,6 +3,7 @@
 // Everything that may change hangs off one object as a field, so that a snapshot finds it. Times are nanoseconds of
 // world time, which goes on through resets and power cuts.
 import { ConsoleLogger, LogLevel, Simulator, USBCDC } from 'rp2040js';
+import { patchBootLoader } from './patches/boot_loader.mjs';
 import { patchClockRate } from './patches/clock_rate.mjs';
 import { patchFlash } from './patches/flash.mjs';
 import { patchGpioLevels } from './patches/gpio_levels.mjs';
@@ -128,6 +129,7 @@ export class Pico {
     mcu.flashView = new DataView(this.flash.cells.buffer);
     patchClockRate(mcu, this);
     patchFlash(mcu, this);
+    patchBootLoader(mcu, this);
     patchRingOscillator(mcu, this);
     patchWatchdog(mcu, this, kept);
     patchUniqueId(mcu, this);
