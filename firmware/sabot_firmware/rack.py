@@ -55,6 +55,7 @@ class Rack:
             self._kept.decks.remove(deck_id)
             self._core.keep()
             self._core.report("deck_removed", deck_id, enum_number("RemoveReason", "wrong_count"))
+            self._core.pledges.deck_removed(deck_id)
 
     def play_one_deck(self, on: int) -> "Values":
         """The floor chooses to go on with one deck, or with two again (MD3 3.A)."""
