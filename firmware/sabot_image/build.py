@@ -1,29 +1,34 @@
-"""The images of the firmware: byte code, a file system of it, and a UF2 with everything frozen."""
+"""The images of the firmware: byte code, a file system of it, and a UF2 with everything frozen.
+
+The file system is read-only and lies in flash as it is: MicroPython runs byte code out of it in place.
+"""
 
 import hashlib
 import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sabot_image import modules, sources, uf2
 from sabot_image.commands import BuildFailed, ToolMissing, need, run
 from sabot_image.modules import BOARD, COMPONENTS_MODULE, GENERATED, MANIFEST, ROOT, Component
 
+if TYPE_CHECKING:
+    from mpremote.romfs import VfsRomWriter
+
 BUILD = ROOT / "build"
 OUT = BUILD / "firmware"
 UF2 = OUT / "sabot-rp2040.uf2"
-STOCK = OUT / "micropython-rp2040.uf2"
-FILES = OUT / "sabot-rp2040-files.uf2"
+DEVELOPMENT = OUT / "micropython-rp2040.uf2"
+FILES = OUT / "sabot-rp2040.romfs"
 MPY = OUT / "mpy"
 VERSION = "0.1.0"
-STOCK_MANIFEST = Path(__file__).parent / "stock_manifest.py"
+DEVELOPMENT_BOARD = Path(__file__).parent / "SABOT_PICO_DEV"
+DEVELOPMENT_MODULES = Path(__file__).parent / "development"
 MICROPYTHON = "1.25"
 ARCHITECTURE = "armv6m"
 EPOCH = "1700000000"  # the time that is written into the image: the same bytes whenever it is built
-FILE_SYSTEM_AT = 0xA0000  # of the stock MicroPython for the Pico, for which the file system is
-FILE_SYSTEM_BLOCKS = 352
-BLOCK = 4096
 STORAGE_BYTES = 512 * 1024  # as SABOT_PICO/mpconfigboard.h has it
 FLASH_BYTES = 2 << 20
 
@@ -70,25 +75,25 @@ def write_components() -> list[Component]:
 
 
 def build_file_system(files: dict[str, bytes]) -> bytes:
-    """A file system of these files, as the stock MicroPython for the Pico mounts it."""
+    """A read-only file system of these files, which MicroPython's VfsRom mounts where it lies."""
     try:
-        from littlefs import LittleFS
+        from mpremote.romfs import VfsRomWriter
     except ImportError:
-        raise ToolMissing("littlefs-python is missing: pip install 'sabot[board]'") from None
-    system = LittleFS(
-        block_size=BLOCK,
-        block_count=FILE_SYSTEM_BLOCKS,
-        prog_size=256,
-        read_size=256,
-        disk_version=0x00020000,
-    )
-    for name in sorted(files):
-        folder = str(Path(name).parent)
-        if folder != ".":
-            system.makedirs(folder, exist_ok=True)
-        with system.open(name, "wb") as file:
-            file.write(files[name])
-    return bytes(system.context.buffer)
+        raise ToolMissing("mpremote is missing: pip install 'sabot[board]'") from None
+    system = VfsRomWriter()
+    _add_folder(system, {tuple(name.split("/")): data for name, data in files.items()})
+    return bytes(system.finalise())
+
+
+def _add_folder(system: "VfsRomWriter", files: dict[tuple[str, ...], bytes]) -> None:
+    """Add files by their paths below a folder that is open, sorted."""
+    for name in sorted({path[0] for path in files}):
+        if (name,) in files:
+            system.mkfile(name, files[name,])
+        else:
+            system.opendir(name)
+            _add_folder(system, {path[1:]: data for path, data in files.items() if path[0] == name})
+            system.closedir()
 
 
 def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
@@ -102,12 +107,7 @@ def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
         known = json.loads(record.read_text())
         if known["inputs"] == inputs:
             return Image(target, known["program_bytes"], made)
-    for tool, package in (
-        ("arm-none-eabi-gcc", "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"),
-        ("cmake", "cmake"),
-        ("make", "make"),
-    ):
-        need(tool, package)
+    _need_tools()
     tree = sources.micropython_tree(cache)
     _compile(tree, into, "SABOT_PICO", BOARD, MANIFEST)
     program = (into / "firmware.bin").read_bytes()
@@ -117,18 +117,30 @@ def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
     return Image(target, len(program), made)
 
 
-def build_stock(cache: Path = BUILD) -> Path:
-    """MicroPython with its prompt and nothing of ours: what a board in development runs the files on."""
-    recipe = STOCK.with_suffix(".json")
-    inputs = json.dumps([sources.recipe(), MICROPYTHON, STOCK_MANIFEST.read_text()])
-    if not STOCK.exists() or not recipe.exists() or recipe.read_text() != inputs:
+def build_development(cache: Path = BUILD) -> Path:
+    """MicroPython with its prompt and places for an application, for boards in development."""
+    record = DEVELOPMENT.with_suffix(".json")
+    paths = [*sorted(DEVELOPMENT_BOARD.iterdir()), *sorted(DEVELOPMENT_MODULES.glob("*.py"))]
+    inputs = json.dumps([sources.recipe(), MICROPYTHON, *(path.read_text() for path in paths)])
+    if not DEVELOPMENT.exists() or not record.exists() or record.read_text() != inputs:
+        _need_tools()
         tree = sources.micropython_tree(cache)
-        into = cache / "rp2040-stock"
-        _compile(tree, into, "RPI_PICO", tree / "ports" / "rp2" / "boards" / "RPI_PICO", STOCK_MANIFEST)
-        STOCK.parent.mkdir(parents=True, exist_ok=True)
-        STOCK.write_bytes(uf2.to_uf2([(0, (into / "firmware.bin").read_bytes())]))
-        recipe.write_text(inputs)
-    return STOCK
+        into = cache / "rp2040-development"
+        manifest = DEVELOPMENT_MODULES / "manifest.py"
+        _compile(tree, into, DEVELOPMENT_BOARD.name, DEVELOPMENT_BOARD, manifest)
+        DEVELOPMENT.parent.mkdir(parents=True, exist_ok=True)
+        DEVELOPMENT.write_bytes(uf2.to_uf2([(0, (into / "firmware.bin").read_bytes())]))
+        record.write_text(inputs)
+    return DEVELOPMENT
+
+
+def _need_tools() -> None:
+    for tool, package in (
+        ("arm-none-eabi-gcc", "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"),
+        ("cmake", "cmake"),
+        ("make", "make"),
+    ):
+        need(tool, package)
 
 
 def _compile(tree: Path, into: Path, board: str, folder: Path, manifest: Path) -> None:

@@ -21,7 +21,7 @@ from sabot_flash.install import Step
 from sabot_flash.prompt import Prompt
 from sabot_flash.uf2 import Image, read_image
 
-FILES = Path("build/firmware/mpy")
+IMAGE = Path("build/firmware/sabot-rp2040.romfs")
 PROMPT_S = 15.0  # for a board to come to its prompt or to become a drive
 START_S = 20.0
 
@@ -30,7 +30,7 @@ START_S = 20.0
 @json_option
 @click.argument("port", required=False)
 @click.option("--uf2", type=click.Path(path_type=Path), help="write this image by the boot loader's drive")
-@click.option("--files", type=click.Path(path_type=Path), help=f"the application's folder ({FILES})")
+@click.option("--image", type=click.Path(path_type=Path), help=f"the application, for a PORT ({IMAGE})")
 @click.option("--drive", type=click.Path(path_type=Path), help="where the boot loader's drive is mounted")
 @click.option("--service-key", type=click.Path(path_type=Path), help="service's key, if Sabot runs there")
 @click.option(
@@ -46,7 +46,7 @@ def flash(
     state: State,
     port: str | None,
     uf2: Path | None,
-    files: Path | None,
+    image: Path | None,
     drive: Path | None,
     service_key: Path | None,
     timeout: float,
@@ -55,8 +55,8 @@ def flash(
 
     A board that plays, or has cards inside, is left alone. What is written is read back before it counts.
     """
-    if uf2 is not None and files is not None:
-        raise click.UsageError("--uf2 and --files exclude each other")
+    if uf2 is not None and image is not None:
+        raise click.UsageError("--uf2 and --image exclude each other")
     if uf2 is None and port is None:
         raise click.UsageError("name the board's PORT, or an image: --uf2 FILE")
     if uf2 is None and drive is not None:
@@ -65,7 +65,7 @@ def flash(
     work = Flashing(state, port, key, timeout)
     if uf2 is not None:
         return work.by_drive(read_image(uf2), drive)
-    return work.by_prompt(Application.read(files or FILES))
+    return work.by_prompt(Application.read(image or IMAGE))
 
 
 class Flashing:
@@ -79,24 +79,23 @@ class Flashing:
         self._timeout = timeout
 
     def by_prompt(self, application: Application) -> int:
-        """Write files at MicroPython's prompt."""
+        """Write an application at MicroPython's prompt."""
         port = self._port
         assert port is not None
-        components = application.components()
         self._stop(port)
         with Prompt(port, PROMPT_S) as prompt, _bar(self._output, "flashing") as step:
             done = install.install(prompt, application, step)
             prompt.restart()
         told = "was there already" if not done.written else "was written and read back"
-        size = f"{len(application.files)} files, {application.size:,} bytes"
         self._output.tell(
             "flashed",
-            f"the application {done.slot} ({size}) {told}",
-            application=done.slot,
-            before=done.before,
+            f"the application ({len(application.data):,} bytes) {told}, in place {done.pointer.place}",
+            place=done.pointer.place,
+            sha256=done.pointer.sha256.hex(),
+            before=None if done.before is None else done.before.sha256.hex(),
             written=done.written,
         )
-        return self._finish(port, components)
+        return self._finish(port, application.components)
 
     def by_drive(self, image: Image, folder: Path | None) -> int:
         """Copy an image to the boot loader's drive."""

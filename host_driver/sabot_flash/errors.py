@@ -16,7 +16,7 @@ class MpremoteMissing(FlashError, ImportError):
 class NoApplication(FlashError, FileNotFoundError):
     """There is nothing to flash at the place that was named."""
 
-    advice = "Build it with 'make firmware', or name the folder: --files DIR."
+    advice = "Build it with 'make firmware', or name the file: --image FILE."
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -44,9 +44,9 @@ class BoardBusy(FlashError, BlockingIOError):
 
 
 class NoRoom(FlashError):
-    """The board's file system is too small or too full."""
+    """The application is larger than the place for it."""
 
-    advice = "Remove files of your own from the board; sabot flash removes its own old ones by itself."
+    advice = "It must become smaller, or the places larger: firmware/sabot_image/development/sabot_slots.py."
 
 
 class NotWritten(FlashError):

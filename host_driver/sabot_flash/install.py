@@ -1,38 +1,30 @@
 """Writing an application onto a board so that it is always the old one, the new one, or none.
 
-Each application has a folder of its own. ``/main.py``, which MicroPython starts, is only a pointer to one of
-them. The new one is written beside the old one and read back; then a new pointer takes the old one's name in
-one step, which the board's file system does wholly or not at all. A cut before that leaves the old one (or
-none, on a new board), a cut after it the new one.
+A board in development has two places for an application in its flash. ``/main.py``, which MicroPython starts,
+is only a pointer to one of them, with the hash of what must be there. The new application is written into the
+other place and read back; then a new pointer takes the old one's name in one step, which the board's file
+system does wholly or not at all. A cut before that leaves the old one (or none, on a new board), a cut after
+it the new one. What has another hash than its pointer says is not started.
 """
 
-import hashlib
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sabot_flash.application import SLOT, Application
+from sabot_flash.application import Application
 from sabot_flash.errors import NoRoom, NotWritten, WrongBoard
 from sabot_flash.prompt import About, Prompt
 
 POINTER = "/main.py"
 NEW_POINTER = "/main.new"
-FORMER = ("sabot_firmware", "sabot_protocol")  # where a file-system image lays them
-ROOM_BESIDE = 8  # blocks for folders and the pointer
 
 _TEXT = '''"""Which application this board runs. Written by sabot flash: flash again to change it."""
 
-import sys
+import sabot_slots
 
-sys.path.clear()
-sys.path.extend(["/{slot}", ".frozen"])
-import main
+sabot_slots.start("{place}", {size}, "{digest}")
 '''
-Tell = Callable[[str, int], None]
-"""Told which file is at work, and how many bytes are done."""
-
-_SLOT = re.compile(rf'"/({SLOT}[0-9a-f-]+)"')
+_CALL = re.compile(rb'^sabot_slots\.start\("([a-z])", (\d+), "([0-9a-f]{64})"\)$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +37,33 @@ class Kind:
     """Stands in the name that MicroPython gives the board."""
     oldest: tuple[int, int]
     """The oldest MicroPython that will do."""
+    byte_code: int
+    """The version of byte code that its MicroPython runs."""
 
 
-RP2040 = Kind("RP2040", "rp2", "RP2040", (1, 25))
+RP2040 = Kind("RP2040", "rp2", "RP2040", (1, 25), 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """What a board starts: a place, how many bytes of it, and their SHA-256."""
+
+    place: str
+    size: int
+    sha256: bytes
+
+    def text(self) -> bytes:
+        """As a program of the board."""
+        return _TEXT.format(place=self.place, size=self.size, digest=self.sha256.hex()).encode()
+
+    @classmethod
+    def read(cls, text: bytes | None) -> "Pointer | None":
+        """The pointer that a program is; None if it is none of ours."""
+        found = None if text is None else _CALL.search(text)
+        if found is None:
+            return None
+        made = cls(found.group(1).decode(), int(found.group(2)), bytes.fromhex(found.group(3).decode()))
+        return made if made.text() == text else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,144 +79,66 @@ class Step:
 class Installed:
     """What an installation has done."""
 
-    slot: str
-    before: str | None
-    """The folder of the application that ran before."""
+    pointer: Pointer
+    before: Pointer | None
+    """What the board started before."""
     written: int
     """Bytes; 0 if the application was there already."""
 
 
-def pointer(slot: str) -> bytes:
-    """The text of a pointer."""
-    return _TEXT.format(slot=slot).encode()
-
-
-def pointed(text: bytes | None) -> str | None:
-    """The folder that a pointer names; None if it is none of ours."""
-    if text is None:
-        return None
-    found = _SLOT.search(text.decode("utf-8", "replace"))
-    return found.group(1) if found is not None and text == pointer(found.group(1)) else None
-
-
-def check_kind(about: About, application: Application, kind: Kind = RP2040) -> None:
+def check_kind(about: About, kind: Kind = RP2040) -> None:
     """WrongBoard if the application is not for this board."""
     if about.platform != kind.platform or kind.machine not in about.machine:
         raise WrongBoard(f"this is a {about.machine or about.platform}, not an {kind.name}")
-    if about.version[:2] < kind.oldest:
+    if about.version[:2] < kind.oldest or about.byte_code != kind.byte_code:
         told = ".".join(map(str, about.version))
-        raise WrongBoard(f"the board has MicroPython {told}; {kind.oldest[0]}.{kind.oldest[1]} is needed")
-    if application.byte_codes - {about.byte_code}:
-        made = ", ".join(map(str, sorted(application.byte_codes)))
-        raise WrongBoard(f"the board reads byte code {about.byte_code}; the application is byte code {made}")
+        raise WrongBoard(
+            f"the board has MicroPython {told} with byte code {about.byte_code}; "
+            f"{kind.oldest[0]}.{kind.oldest[1]} or newer with byte code {kind.byte_code} is needed"
+        )
 
 
 def install(
     board: Prompt, application: Application, tell: Callable[[Step], None], kind: Kind = RP2040
 ) -> Installed:
     """Write, read back and switch; the board is not restarted. Whatever fails leaves the old pointer."""
-    check_kind(board.about(), application, kind)
-    total = 2 * application.size
-    before = pointed(board.read(POINTER))
-    tell(Step("looking", 0, total))
-    _tidy(board, before)
-    slot = application.slot
-    if before == slot:
-        if _is_whole(board, slot, application):
-            tell(Step("it is there already", total, total))
-            return Installed(slot, before, 0)
-        slot += "-2"  # what is there is damaged, and stays until the new one is whole
-    _check_room(board, application)
-    _write(board, slot, application, lambda name, done: tell(Step(f"writing {name}", done, total)))
-    wrong = _differences(
-        board,
-        slot,
-        application,
-        lambda name, done: tell(Step(f"reading back {name}", application.size + done, total)),
-    )
-    if wrong:
-        raise NotWritten(f"{wrong[0]} was read back otherwise than it was written")
-    tell(Step("switching", total, total))
-    _switch(board, slot)
-    return Installed(slot, before, application.size)
+    check_kind(board.about(), kind)
+    places = board.places()
+    if places is None:
+        raise WrongBoard(
+            "this MicroPython has no place for an application",
+            "Flash the one of 'make firmware' first: micropython-rp2040.uf2, with the BOOTSEL button.",
+        )
+    size = len(application.data)
+    if size > places.size:
+        raise NoRoom(f"the application has {size} bytes; a place on the board has {places.size}")
+    before = Pointer.read(board.read(POINTER))
+    tell(Step("looking", 0, size))
+    if before is not None and _is_there(board, before, application):
+        tell(Step("it is there already", size, size))
+        return Installed(before, before, 0)
+    free = [name for name in places.names if before is None or name != before.place]
+    new = Pointer(free[0], size, application.sha256)
+    for at in range(0, size, places.block):
+        data = application.data[at : at + places.block].ljust(places.block, b"\xff")
+        board.write_block(new.place, at // places.block, data)
+        tell(Step("writing", min(at + places.block, size), size))
+    tell(Step("reading back", size, size))
+    if board.digest(new.place, size) != new.sha256:
+        raise NotWritten(f"place {new.place} was read back otherwise than it was written")
+    _switch(board, new)
+    return Installed(new, before, size)
 
 
-def _tidy(board: Prompt, current: str | None) -> None:
-    """Remove what earlier flashings left and nothing points to."""
-    for name in board.listing("/"):
-        left_over = name.startswith(SLOT) and name != current
-        if left_over or "/" + name == NEW_POINTER or (current is not None and name in FORMER):
-            board.remove("/" + name)
+def _is_there(board: Prompt, before: Pointer, application: Application) -> bool:
+    size, sha256 = len(application.data), application.sha256
+    return (before.size, before.sha256) == (size, sha256) and board.digest(before.place, size) == sha256
 
 
-def _check_room(board: Prompt, application: Application) -> None:
-    block, free = board.room()
-    needed = sum(math.ceil(len(data) / block) for data in application.files.values())
-    needed += 2 * (len(application.folders) + 1) + ROOM_BESIDE
-    if needed > free:
-        raise NoRoom(f"the application takes {needed} blocks of {block} bytes; {free} are free")
-
-
-def _write(board: Prompt, slot: str, application: Application, tell: Tell) -> None:
-    board.make_folder(f"/{slot}")
-    for folder in application.folders:
-        board.make_folder(f"/{slot}/{folder}")
-    done = 0
-    for name, data in sorted(application.files.items()):
-
-        def more(written: int, name: str = name) -> None:
-            nonlocal done
-            done += written
-            tell(name, done)
-
-        board.write(f"/{slot}/{name}", data, more)
-
-
-def _is_whole(board: Prompt, slot: str, application: Application) -> bool:
-    """Whether a folder holds this application and nothing else."""
-    return not _differences(board, slot, application, lambda name, done: None)
-
-
-def _switch(board: Prompt, slot: str) -> None:
-    text = pointer(slot)
-    board.write(NEW_POINTER, text)
-    if board.read(NEW_POINTER) != text:
+def _switch(board: Prompt, new: Pointer) -> None:
+    board.write(NEW_POINTER, new.text())
+    if board.read(NEW_POINTER) != new.text():
         raise NotWritten("the new pointer was read back otherwise than it was written")
     board.rename(NEW_POINTER, POINTER)
-    if board.read(POINTER) != text:
+    if board.read(POINTER) != new.text():
         raise NotWritten("the board does not point to the new application")
-
-
-def _differences(board: Prompt, slot: str, application: Application, tell: Tell) -> list[str]:
-    """The names of files that are not as they should be, by listing the folder and hashing each."""
-    there = _all_files(board, slot)
-    if there is None:
-        return [slot]
-    wanted = application.files
-    wrong = sorted(there.keys() ^ wanted.keys())
-    done = 0
-    for name, data in sorted(wanted.items()):
-        if name not in there:
-            continue
-        digest = hashlib.sha256(data).digest()
-        if there[name] != len(data) or board.digest(f"/{slot}/{name}") != digest:
-            wrong.append(name)
-        done += len(data)
-        tell(name, done)
-    return wrong
-
-
-def _all_files(board: Prompt, slot: str) -> dict[str, int] | None:
-    """Every file below a folder with its size; None if there is no such folder."""
-    if board.listing("/").get(slot, 0) is not None:
-        return None
-    found: dict[str, int] = {}
-    folders = [""]
-    while folders:
-        below = folders.pop()
-        for name, size in board.listing(f"/{slot}/{below}".rstrip("/")).items():
-            if size is None:
-                folders.append(f"{below}{name}/")
-            else:
-                found[below + name] = size
-    return found

@@ -1,5 +1,6 @@
 """MicroPython's prompt on a port, by mpremote's own machinery, with our errors and no wait without end."""
 
+import base64
 import contextlib
 import io
 import time
@@ -17,7 +18,6 @@ READ_S = 5.0
 ENTER_S = 5.0
 AGAIN_S = 0.3
 CHUNK = 512
-DIRECTORY = 0x4000
 
 Progress = Callable[[int], None]
 """Told how many more bytes have gone over."""
@@ -31,6 +31,15 @@ class About:
     machine: str
     version: tuple[int, ...]
     byte_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a board can have an application."""
+
+    block: int
+    size: int
+    names: tuple[str, ...]
 
 
 class Prompt:
@@ -108,22 +117,7 @@ class Prompt:
             )
         return About(platform, machine, tuple(version), code)
 
-    def room(self) -> tuple[int, int]:
-        """Bytes of a block of its file system, and how many blocks are free."""
-        with self._doing("asking for room"):
-            self._way.exec("import os")
-            status = self._way.eval("os.statvfs('/')")
-        return status[0], status[3]
-
     # -- files ----------------------------------------------------------------------------------
-
-    def listing(self, folder: str) -> dict[str, int | None]:
-        """Names in a folder: the size of each file, None for a folder."""
-        with self._doing(f"listing {folder}"):
-            return {
-                each.name: None if each.st_mode & DIRECTORY else each.st_size
-                for each in self._way.fs_listdir(folder)
-            }
 
     def read(self, path: str) -> bytes | None:
         """A file's bytes; None if there is no such file."""
@@ -132,43 +126,41 @@ class Prompt:
                 return None
             return bytes(self._way.fs_readfile(path, CHUNK))
 
-    def digest(self, path: str) -> bytes:
-        """SHA-256 of a file as the board reads it."""
-        with self._doing(f"checking {path}"):
-            return bytes(self._way.fs_hashfile(path, "sha256", CHUNK))
-
-    def write(self, path: str, data: bytes, progress: Progress | None = None) -> None:
+    def write(self, path: str, data: bytes) -> None:
         """Write a file."""
-        done = 0
-
-        def told(written: int, _: int) -> None:
-            nonlocal done
-            if progress is not None:
-                progress(written - done)
-            done = written
-
         with self._doing(f"writing {path}"):
-            self._way.fs_writefile(path, data, CHUNK, told)
-
-    def make_folder(self, path: str) -> None:
-        """Make a folder."""
-        with self._doing(f"making {path}"):
-            self._way.fs_mkdir(path)
-
-    def remove(self, path: str) -> None:
-        """Remove a file, or a folder with everything in it."""
-        with self._doing(f"removing {path}"):
-            if self._way.fs_isdir(path):
-                for name in self.listing(path):
-                    self.remove(f"{path}/{name}")
-                self._way.fs_rmdir(path)
-            elif self._way.fs_exists(path):
-                self._way.fs_rmfile(path)
+            self._way.fs_writefile(path, data, CHUNK)
 
     def rename(self, before: str, after: str) -> None:
         """Give a file another's name, in one step; the other is gone."""
         with self._doing(f"renaming {before}"):
             self._way.exec(f"import os\nos.rename({before!r}, {after!r})")
+
+    # -- places for an application --------------------------------------------------------------
+
+    def places(self) -> Places | None:
+        """The board's places for an application; None if its MicroPython has none."""
+        with self._doing("asking for places"):
+            self._way.exec("try:\n import sabot_slots\nexcept ImportError:\n sabot_slots = None")
+            told = self._way.eval(
+                "sabot_slots and (sabot_slots.BLOCK, sabot_slots.SIZE, sorted(sabot_slots.PLACES))"
+            )
+        return None if told is None else Places(told[0], told[1], tuple(told[2]))
+
+    def write_block(self, place: str, block: int, data: bytes) -> None:
+        """Erase one block of a place and write it."""
+        text = base64.b64encode(data).decode()
+        with self._doing(f"writing block {block} of place {place}"):
+            self._way.exec(
+                "import binascii, sabot_slots\n"
+                f"sabot_slots.write({place!r}, {block}, binascii.a2b_base64({text!r}))"
+            )
+
+    def digest(self, place: str, size: int) -> bytes:
+        """SHA-256 of the first bytes of a place, as the board's processor sees them."""
+        with self._doing(f"reading place {place} back"):
+            self._way.exec("import sabot_slots")
+            return bytes(self._way.eval(f"sabot_slots.digest({place!r}, {size})"))
 
     # -- the end --------------------------------------------------------------------------------
 

@@ -34,6 +34,8 @@ SOUND_ROUNDS = 2
 WARM_ROUNDS = 10  # by then everything that is kept for good is there
 SAMPLE_ROUNDS = 5
 MOST_GROWTH = 2048  # bytes, first to last: what can be revealed of two decks that left the table
+MOST_TRIES = 12  # rounds and recoveries in which a power cut comes
+TRIES_AFTER = 3
 LEFT_OUT = ("power_cut", *RUNNERS_KINDS)  # ends the process; belong to chip and clock
 
 
@@ -151,13 +153,14 @@ class Sitting:
         self.heap = Heap()
         now_s = self.machine.agenda.now_us / 1e6
         self.machine.plan(Fault.parse(f"power_cut@controller+{now_s + self.random.uniform(0, 40):.3f}"))
-        try:
-            for _ in range(3):
-                self._go_on(True)
-        except PowerCut:
-            self.device.reboot()
-        self._go_on(False)
-        self._go_on(True)
+        going_on, left = True, MOST_TRIES
+        while left:
+            left -= 1
+            try:
+                going_on = self._go_on(going_on)
+            except PowerCut:
+                self.device.reboot()
+                going_on, left = False, min(left, TRIES_AFTER)
         self._forget_faults()
 
     def _account(self) -> int:

@@ -1,5 +1,6 @@
 """Flashing an emulated Pico: service starts its boot loader, its drive takes an image, identity is compared."""
 
+import hashlib
 import json
 import threading
 import time
@@ -15,6 +16,8 @@ from sabot_driver import connect
 from sabot_driver.keyring import write_key
 from sabot_driver.places import Places
 from sabot_flash.drive import ABOUT, TARGET
+from sabot_image.build import build_development, build_file_system, build_mpy
+from sabot_image.commands import ToolMissing
 from sabot_protocol.host.messages import KeySlot
 from sabot_simulators.rp2040.pico import Pico, bootrom
 from sabot_simulators.rp2040.served import PtyCable, serve
@@ -117,3 +120,32 @@ def test_a_production_board_is_flashed_by_service_and_proves_its_components(
         ]
         assert said[-1]["model"] == "Sabot on RP2040"
         assert set(said[-1]["components"]) == {"controller", "card_recognition", "rng"}
+
+
+def test_a_board_in_development_is_flashed_at_its_prompt_and_again_while_it_runs(
+    tmp_path: Path, flash: Flash
+) -> None:
+    try:
+        micropython = build_development()
+    except ToolMissing as missing:
+        pytest.skip(str(missing))
+    files = build_mpy(tmp_path / "mpy")
+    first, second = tmp_path / "first.romfs", tmp_path / "second.romfs"
+    first.write_bytes(build_file_system(files))
+    second.write_bytes(build_file_system({**files, "another.py": b"pass\n"}))
+    write_key(tmp_path / "service.key", SERVICE_KEY)
+    with Bench(micropython, tmp_path) as bench:
+        code, said = flash(bench.port, "--image", first)
+        assert code == 0, said[-1]
+        assert said[-1]["model"] == "Sabot on RP2040"
+        assert said[-1]["components"] is None  # nobody has its key yet
+        provision(bench)
+        code, said = flash(bench.port, "--image", second)
+        assert (code, said[-1]["error"]) == (5, "KeyMissing")
+        code, said = flash(bench.port, "--image", second, "--service-key", tmp_path / "service.key")
+        assert code == 0, said[-1]
+        flashed = next(each for each in said if each["event"] == "flashed")
+        assert flashed["place"] == "b"
+        assert flashed["before"] == hashlib.sha256(first.read_bytes()).hexdigest()
+        assert set(said[-1]["components"]) == {"controller", "card_recognition", "rng"}
+        assert bench.loaders == 0

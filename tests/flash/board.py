@@ -13,38 +13,48 @@ from types import TracebackType
 from littlefs import LittleFS
 
 from sabot_flash.install import Kind
+from sabot_image.build import DEVELOPMENT_MODULES
 
-UNIX = Kind("MicroPython for unix", "linux", "linux", (1, 25))
+UNIX = Kind("MicroPython for unix", "linux", "linux", (1, 25), 6)
 SCRIPT = Path(__file__).parent / "on_unix.py"
 BLOCK = 4096
-BLOCKS = 64
+FILES = 640 * 1024
+PLACE = 256 * 1024
+PLACES = {"a": FILES, "b": FILES + PLACE}
 
 
-def file_system(image: bytes | None = None, blocks: int = BLOCKS) -> LittleFS:
-    """A file system as the board has it: new, or what an image holds."""
+def new_flash() -> bytes:
+    """The flash of a new board: no files, nothing in its places."""
+    return _file_system(None) + b"\xff" * (2 * PLACE)
+
+
+def _mounted(image: bytes | None) -> LittleFS:
     made = LittleFS(
-        block_size=BLOCK,
-        block_count=blocks,
-        prog_size=256,
-        read_size=256,
-        mount=image is None,
+        block_size=BLOCK, block_count=FILES // BLOCK, prog_size=256, read_size=256, mount=image is None
     )
     if image is not None:
-        made.context.buffer = bytearray(image)
+        made.context.buffer = bytearray(image[:FILES])
         made.mount()
     return made
 
 
-def files_of(image: bytes) -> dict[str, bytes]:
-    """Every file of an image, by its path."""
-    system = file_system(image)
-    found = {}
-    for folder, _, names in system.walk("/"):
-        for name in names:
-            path = f"{folder.rstrip('/')}/{name}"
-            with system.open(path, "rb") as file:
-                found[path] = file.read()
-    return found
+def _file_system(image: bytes | None) -> bytes:
+    return bytes(_mounted(image).context.buffer)
+
+
+def file_in(image: bytes, path: str) -> bytes | None:
+    """A file of a board's flash; None if there is none."""
+    system = _mounted(image)
+    try:
+        with system.open(path, "rb") as file:
+            return bytes(file.read())
+    except FileNotFoundError:
+        return None
+
+
+def place_in(image: bytes, place: str, size: int) -> bytes:
+    """The first bytes of a place of a board's flash."""
+    return image[PLACES[place] : PLACES[place] + size]
 
 
 @dataclass(frozen=True)
@@ -58,9 +68,9 @@ class Operation:
 class UnixBoard:
     """A MicroPython that begins again whenever it ends, as a board does; the port is its terminal."""
 
-    def __init__(self, micropython: str, folder: Path, blocks: int = BLOCKS) -> None:
+    def __init__(self, micropython: str, folder: Path) -> None:
         self.image = folder / "flash.bin"
-        self.image.write_bytes(bytes(file_system(blocks=blocks).context.buffer))
+        self.image.write_bytes(new_flash())
         self._log = Path(f"{self.image}.log")
         self._python = micropython
         self._ours, self._theirs = os.openpty()
@@ -92,7 +102,7 @@ class UnixBoard:
             self.starts += 1
             self._process = subprocess.Popen(
                 [self._python, "-X", "heapsize=192k", "-i", str(SCRIPT)],
-                env={**os.environ, "FLASH": str(self.image)},
+                env={**os.environ, "FLASH": str(self.image), "MODULES": str(DEVELOPMENT_MODULES)},
                 stdin=self._ours,
                 stdout=self._ours,
                 stderr=self._ours,
@@ -123,8 +133,8 @@ class UnixBoard:
         found = []
         at = 0
         while at < len(text):
-            address = int.from_bytes(text[at + 1 : at + 5], "little")
-            size = int.from_bytes(text[at + 5 : at + 9], "little")
-            found.append(Operation(address, text[at + 9 : at + 9 + size]))
-            at += 9 + size
+            address = int.from_bytes(text[at : at + 4], "little")
+            size = int.from_bytes(text[at + 4 : at + 8], "little")
+            found.append(Operation(address, text[at + 8 : at + 8 + size]))
+            at += 8 + size
         return found

@@ -14,7 +14,7 @@ from tests.conformance.table import Table
 from tests.conformance.targets import Tcp
 from tests.flash.board import UNIX, UnixBoard
 from tests.flash.test_install import OLD, boots
-from tests.flash.test_uf2 import INFO, MADE, image, program
+from tests.flash.test_uf2 import INFO, MADE, image
 
 from sabot_cli import flash as command
 from sabot_cli import main
@@ -104,14 +104,11 @@ def answers(version: str) -> Found:
     return Found("port", about)
 
 
-def folder_of(tmp_path: Path) -> Path:
-    """The small application as files, with the module that says what it is made of."""
-    folder = tmp_path / "files"
-    for name, data in {**OLD.files, "sabot_components.mpy": b"M\x06\x00\x1f" + program()}.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return folder
+def file_of(tmp_path: Path) -> Path:
+    """The small application as a file."""
+    path = tmp_path / "application.romfs"
+    path.write_bytes(OLD.data)
+    return path
 
 
 # -- by a port -------------------------------------------------------------------------------------------
@@ -121,9 +118,9 @@ def test_a_board_at_its_prompt_is_flashed_and_shows_its_identity(
     sabot: Sabot, board: UnixBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(install.install, "__defaults__", (UNIX,))
-    monkeypatch.setattr(running, "wait_back", lambda port, seconds: answers("1.2.3"))
+    monkeypatch.setattr(running, "wait_back", lambda port, seconds: answers("old"))
     monkeypatch.setattr(command.Flashing, "_compare", lambda self, found, wanted: False)
-    ran = sabot(board.port, "--files", folder_of(tmp_path))
+    ran = sabot(board.port, "--image", file_of(tmp_path))
     assert boots(board) == b"application old old"
     assert ran.code == 0
     assert ran.names() == ["progress", "flashed", "identity"]
@@ -135,13 +132,13 @@ def test_another_version_that_answers_is_told(
     sabot: Sabot, board: UnixBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(install.install, "__defaults__", (UNIX,))
-    monkeypatch.setattr(running, "wait_back", lambda port, seconds: answers("1.2.2"))
-    ran = sabot(board.port, "--files", folder_of(tmp_path))
+    monkeypatch.setattr(running, "wait_back", lambda port, seconds: answers("older"))
+    ran = sabot(board.port, "--image", file_of(tmp_path))
     assert (ran.code, ran.last["error"]) == (5, "NotWritten")
 
 
 def test_a_board_of_another_kind_is_left_alone(sabot: Sabot, board: UnixBoard, tmp_path: Path) -> None:
-    ran = sabot(board.port, "--files", folder_of(tmp_path))
+    ran = sabot(board.port, "--image", file_of(tmp_path))
     assert (ran.code, ran.last["error"]) == (5, "WrongBoard")
     assert board.operations() == []
 
@@ -150,7 +147,7 @@ def test_without_mpremote_it_says_what_to_install(
     sabot: Sabot, board: UnixBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mpremote.transport", None)
-    ran = sabot(board.port, "--files", folder_of(tmp_path))
+    ran = sabot(board.port, "--image", file_of(tmp_path))
     assert (ran.code, ran.last["error"]) == (1, "MpremoteMissing")
     assert "pip install 'sabot[flash]'" in ran.last["advice"]
 
@@ -159,9 +156,9 @@ def test_without_mpremote_it_says_what_to_install(
     ("arguments", "error", "code"),
     [
         ([], "UsageError", 2),
-        (["port", "--uf2", "a", "--files", "b"], "UsageError", 2),
+        (["port", "--uf2", "a", "--image", "b"], "UsageError", 2),
         (["port", "--drive", "a"], "UsageError", 2),
-        (["port", "--files", "/nowhere"], "NoApplication", 2),
+        (["port", "--image", "/nowhere"], "NoApplication", 2),
         (["--uf2", "/nowhere"], "NoApplication", 2),
     ],
 )
@@ -174,7 +171,7 @@ def test_what_makes_no_sense(sabot: Sabot, arguments: list[str], error: str, cod
 
 
 def test_another_device_is_left_alone(sabot: Sabot, tmp_path: Path) -> None:
-    ran = sabot("sim://", "--files", folder_of(tmp_path))
+    ran = sabot("sim://", "--image", file_of(tmp_path))
     assert (ran.code, ran.last["error"]) == (5, "WrongBoard")
 
 
@@ -184,7 +181,7 @@ def test_a_device_in_a_round_is_left_alone(sabot: Sabot, tcp: Tcp, tmp_path: Pat
     table.open_round()
     before = tcp.device.boots
     tcp._clients.pop().close()
-    ran = sabot(tcp.listener.url, "--files", folder_of(tmp_path))
+    ran = sabot(tcp.listener.url, "--image", file_of(tmp_path))
     assert (ran.code, ran.last["error"]) == (6, "BoardBusy")
     assert "would be void" in ran.last["message"]
     assert tcp.device.boots == before
@@ -192,7 +189,7 @@ def test_a_device_in_a_round_is_left_alone(sabot: Sabot, tcp: Tcp, tmp_path: Pat
 
 def test_a_device_that_another_host_owns_is_left_alone(sabot: Sabot, tcp: Tcp, tmp_path: Path) -> None:
     tcp.connect()
-    ran = sabot(tcp.listener.url, "--files", folder_of(tmp_path))
+    ran = sabot(tcp.listener.url, "--image", file_of(tmp_path))
     assert (ran.code, ran.last["error"]) == (6, "OwnerHeld")
 
 
@@ -200,13 +197,13 @@ def test_stopping_a_device_takes_service(sabot: Sabot, tcp: Tcp, tmp_path: Path)
     key = bytes(range(32))
     tcp.connect().set_key(KeySlot.SERVICE, key)
     tcp._clients.pop().close()
-    ran = sabot(tcp.listener.url, "--files", folder_of(tmp_path))
+    ran = sabot(tcp.listener.url, "--image", file_of(tmp_path))
     assert (ran.code, ran.last["error"]) == (5, "KeyMissing")
     write_key(tmp_path / "wrong", bytes(32))
-    ran = sabot(tcp.listener.url, "--files", folder_of(tmp_path), "--service-key", tmp_path / "wrong")
+    ran = sabot(tcp.listener.url, "--image", file_of(tmp_path), "--service-key", tmp_path / "wrong")
     assert ran.last["error"] == "BadCredential"
     write_key(tmp_path / "service", key)
-    ran = sabot(tcp.listener.url, "--files", folder_of(tmp_path), "--service-key", tmp_path / "service")
+    ran = sabot(tcp.listener.url, "--image", file_of(tmp_path), "--service-key", tmp_path / "service")
     assert (ran.code, ran.last["error"]) == (3, "NoPrompt")  # this one has no loader to start
     assert "BOOTSEL" in ran.last["advice"]
 
