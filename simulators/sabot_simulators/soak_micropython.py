@@ -78,8 +78,7 @@ class Sitting:
         self.watch = Watch(self.device)
         self.dealer = Dealer(self.device)
         self.heap = Heap()
-        self._sound = 0  # rounds that went well since something last did not
-        self._told = 0  # reports that were accounted for
+        self._sound: list[int] = []  # when each round began that went well since something last did not
 
     def play(self, rounds: int) -> int:
         """Play so many rounds, or until this dealer knows no further; how many came to an end."""
@@ -113,13 +112,17 @@ class Sitting:
                 self.found.stops += 1
                 self.dealer.recover()
                 return True
+            began_us = self.machine.agenda.now_us
             went_well = self.dealer.play_round()
         except Refusal:
             went_well = False
-        self._sound = self._sound + 1 if went_well else 0
-        if self._sound >= SOUND_ROUNDS:
-            self._forget_faults()
-        return went_well
+        if not went_well:
+            self._sound.clear()
+            return False
+        self._sound.append(began_us)
+        if len(self._sound) >= SOUND_ROUNDS:
+            self._forget_faults(self._sound[-SOUND_ROUNDS])
+        return True
 
     def _plan(self) -> None:
         """Plan some faults for the next rounds."""
@@ -135,11 +138,11 @@ class Sitting:
                 when = f":{gone + self.random.randrange(1, CARDS_AHEAD)}"
             self.machine.plan(Fault.parse(f"{kind}@{place}{when}"))
 
-    def _forget_faults(self) -> None:
-        """All cards have been counted since: what happened before excuses no claim from now on."""
+    def _forget_faults(self, before_us: int) -> None:
+        """Both decks have been counted since then: what happened before excuses no claim from now on."""
         happened = self.machine.faults.happened
-        self.found.faults.update(each.fault.kind for each in happened)
-        happened.clear()
+        self.found.faults.update(each.fault.kind for each in happened if each.at_us < before_us)
+        happened[:] = [each for each in happened if each.at_us >= before_us]
 
     def _sample(self, ended: int) -> None:
         state = (self.device.shuffler_state, self.device.shoe_state)
@@ -161,7 +164,7 @@ class Sitting:
             except PowerCut:
                 self.device.reboot()
                 going_on, left = False, min(left, TRIES_AFTER)
-        self._forget_faults()
+        self._forget_faults(self.machine.agenda.now_us + 1)
 
     def _account(self) -> int:
         """Take down what the watch has seen; how many rounds have ended since the last time."""

@@ -1,4 +1,4 @@
-"""Flashing an emulated Pico: service starts its boot loader, its drive takes an image, identity is compared."""
+"""Flashing an emulated Pico: service starts its loader, drive or prompt takes an image, identity is compared."""
 
 import hashlib
 import json

@@ -99,8 +99,10 @@ def tcp(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 def answers(version: str) -> Found:
     """What a board that was flashed answers."""
-    sizes = (bytes(4), 16, 249, bytes(8))
-    about = Identity(*CODEC.version, SCHEMA_HASH, 0, 1, *sizes, model="Sabot on RP2040", version=version)
+    major, minor = CODEC.version
+    about = Identity(
+        major, minor, SCHEMA_HASH, 0, 1, bytes(4), 16, 249, bytes(8), model="Sabot on RP2040", version=version
+    )
     return Found("port", about)
 
 

@@ -23,7 +23,7 @@ def held() -> bool:
 
 def start() -> None:
     """Start it; does not return."""
-    if _PRODUCTION in sys.implementation._machine:  # type: ignore[attr-defined]
+    if _PRODUCTION in sys.implementation._machine:
         machine.bootloader()
     machine.mem32[_SCRATCH] = _MARK
     machine.reset()
