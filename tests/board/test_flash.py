@@ -1,4 +1,4 @@
-"""Flashing an emulated Pico: service starts its loader, drive or prompt takes an image, identity is compared."""
+"""Flashing an emulated Pico: service starts its loader, drive or prompt takes an image, and it answers."""
 
 import hashlib
 import json
