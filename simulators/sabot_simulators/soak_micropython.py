@@ -46,7 +46,7 @@ class Heap:
     samples: list[int] = field(default_factory=list)
     """Bytes in use after a collection."""
     most: int = 0
-    """The most there were, garbage included."""
+    """The most in use at any command or report, after a collection."""
     size: int = 0
 
     def growth(self) -> int:
@@ -202,7 +202,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     try:
         found = soak(arguments.rounds, arguments.seed, console)
     except NoMicroPython as missing:
@@ -220,8 +220,8 @@ def main() -> int:
     for heap in found.heaps:
         if heap.samples:
             console.print(
-                f"  heap: {heap.samples[0]:,} bytes first, {heap.samples[-1]:,} last, "
-                f"{max(heap.samples):,} at most in use; {heap.most:,} with garbage, of {heap.size:,}"
+                f"  heap: {heap.samples[0]:,} bytes first, {heap.samples[-1]:,} last, {max(heap.samples):,} "
+                f"at most between rounds, {heap.most:,} at any report, of {heap.size:,}"
             )
     wrong = sum(found.wrong.values())
     console.print(f"wrong claims: {wrong}; 95 % upper bound of their rate {found.upper_bound():.1e}")
