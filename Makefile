@@ -6,17 +6,18 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 SECONDS ?= 60
 FRAMES ?= 10000000
 TABLES ?= 2000
+ROUNDS ?= 1000
 SHUFFLES ?= 70000
-ROUNDS ?= 20000
+DEALT ?= 20000
 PLANTS := ten-shelves grip-off-by-one modulo-bias retry-redraws lcg32 stuck-slot no-reseed
 FAIRNESS := $(BIN)/python -m sabot_simulators.fairness
 PICO := simulators/sabot_simulators/rp2040
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo test lint generate bench fairness monte-carlo soak fuzz fuzz-campaign firmware test-board bench-board clean
+.PHONY: help play demo test lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware test-board bench-board clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 play: $(VENV)/.play ## two decks on an emulated machine: shuffled, dealt to six players, counted (sabot play)
 	@$(BIN)/sabot play --device sim:// --seed 1
@@ -51,11 +52,14 @@ fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must 
 	@for plant in $(PLANTS); do \
 		$(FAIRNESS) --shuffles 50000 --plant $$plant --until-flagged; test $$? -eq 1 || exit 1; done
 
-monte-carlo: $(VENV)/.fairness ## ROUNDS=20000 rounds of each of two rule sets, played by sabot play, against the exact odds
-	$(BIN)/python -m tests.table.monte_carlo --rounds $(ROUNDS)
+monte-carlo: $(VENV)/.fairness ## DEALT=20000 rounds of each of two rule sets, played by sabot play, against the exact odds
+	$(BIN)/python -m tests.table.monte_carlo --rounds $(DEALT)
 
 soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever claimed that was not so?
 	$(BIN)/python -m sabot_simulators.soak --tables $(TABLES)
+
+soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real MicroPython: wrong claims, and whether its heap grows
+	$(BIN)/python -m sabot_simulators.soak_micropython --rounds $(ROUNDS)
 
 fuzz: $(VENV)/.fuzz ## fuzz decoder, codec and session with atheris for SECONDS=60
 	$(BIN)/python tests/fuzz/fuzz_wire.py --seconds $(SECONDS)

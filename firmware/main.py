@@ -1,10 +1,19 @@
-"""The board's program begins here. It never ends: whatever fails, the motors stop and the link comes back."""
+"""The board's program begins here. Whatever fails, the motors stop and the link comes back.
+
+It ends only when service has the loader started, and then not here.
+"""
 
 import micropython
 
 micropython.kbd_intr(-1)  # no byte of the cable is a command to MicroPython
 micropython.alloc_emergency_exception_buf(100)
 
-from sabot_firmware.boards.rp2040.loop import main  # noqa: E402  only now may anything take time
+from sabot_firmware.boards.rp2040 import loader  # noqa: E402  only now may anything take time
 
-main()
+if loader.held():
+    micropython.kbd_intr(3)  # service wants the prompt
+else:
+    from sabot_firmware.boards.rp2040.loop import main
+
+    main()
+    loader.start()

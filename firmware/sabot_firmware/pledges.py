@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NONCE_SIZE = 32
 NO_NONCE = bytes(NONCE_SIZE)  # of a host that adds nothing
 SLOTS_AT_ONCE = 32
-MOST_OPEN = 4  # pledges that may still be asked for; decks come and go
+MOST_OPEN = 4  # of the decks at the table, and of the last that left it
 RAW_NOISE = enum_number("RngSource", "noise")
 RNG_FAILED = enum_number("Fault", "rng_failed")
 
@@ -210,9 +210,9 @@ class Pledges:
                 oldest.wipe()
             self._done.remove(older)
             self._open.append(older)
-            while len(self._open) > MOST_OPEN:
-                self._open.pop(0).wipe()
             self._core.report("shuffle_revealable", older.deck_id, older.shuffle_id)
+        while len(self._open) > MOST_OPEN:
+            self._open.pop(0).wipe()
         self._done.append(pledge)
 
     def failed(self) -> None:

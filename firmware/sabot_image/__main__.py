@@ -10,7 +10,6 @@ from rich.table import Table
 
 from sabot_image import build, modules
 from sabot_image.commands import BuildFailed
-from sabot_image.uf2 import to_uf2
 
 
 def package_json() -> str:
@@ -39,11 +38,10 @@ def main() -> int:
         table.add_column(name)
     try:
         files = build.build_mpy()
-        system = build.build_file_system(files)
-        build.FILES.write_bytes(to_uf2([(build.FILE_SYSTEM_AT, system)]))
+        build.FILES.write_bytes(build.build_file_system(files))
         size = sum(map(len, files.values()))
         table.add_row(f"{len(files)} modules as byte code", f"{size:,}", "")
-        _add(table, "file system for stock MicroPython", build.FILES.read_bytes())
+        _add(table, f"{build.FILES.name}, a file system of it", build.FILES.read_bytes())
         if not options.no_uf2:
             image = build.build_uf2()
             _add(table, f"{image.path.name}, everything frozen", image.path.read_bytes())
@@ -51,6 +49,8 @@ def main() -> int:
             table.add_row("its program in flash", f"{image.program_bytes:,}", room)
             for each in image.components:
                 table.add_row(f"  {each.name} {each.version}", "", each.sha256.hex()[:16])
+            development = build.build_development()
+            _add(table, f"{development.name}, for development", development.read_bytes())
     except BuildFailed as failed:
         console.print(f"[red]{failed}[/red]", markup=True, highlight=False)
         return 1

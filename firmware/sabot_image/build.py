@@ -1,27 +1,34 @@
-"""The images of the firmware: byte code, a file system of it, and a UF2 with everything frozen."""
+"""The images of the firmware: byte code, a file system of it, and a UF2 with everything frozen.
+
+The file system is read-only and lies in flash as it is: MicroPython runs byte code out of it in place.
+"""
 
 import hashlib
 import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sabot_image import modules, sources, uf2
 from sabot_image.commands import BuildFailed, ToolMissing, need, run
 from sabot_image.modules import BOARD, COMPONENTS_MODULE, GENERATED, MANIFEST, ROOT, Component
 
+if TYPE_CHECKING:
+    from mpremote.romfs import VfsRomWriter
+
 BUILD = ROOT / "build"
 OUT = BUILD / "firmware"
 UF2 = OUT / "sabot-rp2040.uf2"
-FILES = OUT / "sabot-rp2040-files.uf2"
+DEVELOPMENT = OUT / "micropython-rp2040.uf2"
+FILES = OUT / "sabot-rp2040.romfs"
 MPY = OUT / "mpy"
 VERSION = "0.1.0"
+DEVELOPMENT_BOARD = Path(__file__).parent / "SABOT_PICO_DEV"
+DEVELOPMENT_MODULES = Path(__file__).parent / "development"
 MICROPYTHON = "1.25"
 ARCHITECTURE = "armv6m"
 EPOCH = "1700000000"  # the time that is written into the image: the same bytes whenever it is built
-FILE_SYSTEM_AT = 0xA0000  # of the stock MicroPython for the Pico, for which the file system is
-FILE_SYSTEM_BLOCKS = 352
-BLOCK = 4096
 STORAGE_BYTES = 512 * 1024  # as SABOT_PICO/mpconfigboard.h has it
 FLASH_BYTES = 2 << 20
 
@@ -43,7 +50,9 @@ class Image:
 def build_mpy(out: Path = MPY) -> dict[str, bytes]:
     """Every module as byte code, by its place; also written below a folder."""
     made = {}
-    for module in modules.board_modules():
+    write_components()
+    parts = modules.Module(GENERATED / COMPONENTS_MODULE, COMPONENTS_MODULE)
+    for module in [*modules.board_modules(), parts]:
         if module.name == "_boot.py":
             continue  # stock MicroPython has its own, which mounts the file system
         target = out / (module.name if module.name == "main.py" else module.name[:-3] + ".mpy")
@@ -57,33 +66,39 @@ def build_mpy(out: Path = MPY) -> dict[str, bytes]:
     return made
 
 
+def write_components() -> list[Component]:
+    """Write the module that says what the application is made of."""
+    made = modules.components(VERSION, MICROPYTHON)
+    GENERATED.mkdir(parents=True, exist_ok=True)
+    _write_if_new(GENERATED / COMPONENTS_MODULE, modules.components_module(made))
+    return made
+
+
 def build_file_system(files: dict[str, bytes]) -> bytes:
-    """A file system of these files, as the stock MicroPython for the Pico mounts it."""
+    """A read-only file system of these files, which MicroPython's VfsRom mounts where it lies."""
     try:
-        from littlefs import LittleFS
+        from mpremote.romfs import VfsRomWriter
     except ImportError:
-        raise ToolMissing("littlefs-python is missing: pip install 'sabot[board]'") from None
-    system = LittleFS(
-        block_size=BLOCK,
-        block_count=FILE_SYSTEM_BLOCKS,
-        prog_size=256,
-        read_size=256,
-        disk_version=0x00020000,
-    )
-    for name in sorted(files):
-        folder = str(Path(name).parent)
-        if folder != ".":
-            system.makedirs(folder, exist_ok=True)
-        with system.open(name, "wb") as file:
-            file.write(files[name])
-    return bytes(system.context.buffer)
+        raise ToolMissing("mpremote is missing: pip install 'sabot[board]'") from None
+    system = VfsRomWriter()
+    _add_folder(system, {tuple(name.split("/")): data for name, data in files.items()})
+    return bytes(system.finalise())
+
+
+def _add_folder(system: "VfsRomWriter", files: dict[tuple[str, ...], bytes]) -> None:
+    """Add files by their paths below a folder that is open, sorted."""
+    for name in sorted({path[0] for path in files}):
+        if (name,) in files:
+            system.mkfile(name, files[name,])
+        else:
+            system.opendir(name)
+            _add_folder(system, {path[1:]: data for path, data in files.items() if path[0] == name})
+            system.closedir()
 
 
 def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
     """The production image; nothing is built again if nothing it is made of has changed."""
-    made = modules.components(VERSION, MICROPYTHON)
-    GENERATED.mkdir(parents=True, exist_ok=True)
-    _write_if_new(GENERATED / COMPONENTS_MODULE, modules.components_module(made))
+    made = write_components()
     into = folder or cache / "rp2040"
     target = UF2 if folder is None else folder / UF2.name
     record = target.with_suffix(".json")
@@ -92,14 +107,9 @@ def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
         known = json.loads(record.read_text())
         if known["inputs"] == inputs:
             return Image(target, known["program_bytes"], made)
-    for tool, package in (
-        ("arm-none-eabi-gcc", "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"),
-        ("cmake", "cmake"),
-        ("make", "make"),
-    ):
-        need(tool, package)
+    _need_tools()
     tree = sources.micropython_tree(cache)
-    _compile(tree, into)
+    _compile(tree, into, "SABOT_PICO", BOARD, MANIFEST)
     program = (into / "firmware.bin").read_bytes()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(uf2.to_uf2([(0, program)]))
@@ -107,7 +117,33 @@ def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
     return Image(target, len(program), made)
 
 
-def _compile(tree: Path, into: Path) -> None:
+def build_development(cache: Path = BUILD) -> Path:
+    """MicroPython with its prompt and places for an application, for boards in development."""
+    record = DEVELOPMENT.with_suffix(".json")
+    paths = [*sorted(DEVELOPMENT_BOARD.iterdir()), *sorted(DEVELOPMENT_MODULES.glob("*.py"))]
+    inputs = json.dumps([sources.recipe(), MICROPYTHON, *(path.read_text() for path in paths)])
+    if not DEVELOPMENT.exists() or not record.exists() or record.read_text() != inputs:
+        _need_tools()
+        tree = sources.micropython_tree(cache)
+        into = cache / "rp2040-development"
+        manifest = DEVELOPMENT_MODULES / "manifest.py"
+        _compile(tree, into, DEVELOPMENT_BOARD.name, DEVELOPMENT_BOARD, manifest)
+        DEVELOPMENT.parent.mkdir(parents=True, exist_ok=True)
+        DEVELOPMENT.write_bytes(uf2.to_uf2([(0, (into / "firmware.bin").read_bytes())]))
+        record.write_text(inputs)
+    return DEVELOPMENT
+
+
+def _need_tools() -> None:
+    for tool, package in (
+        ("arm-none-eabi-gcc", "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"),
+        ("cmake", "cmake"),
+        ("make", "make"),
+    ):
+        need(tool, package)
+
+
+def _compile(tree: Path, into: Path, board: str, folder: Path, manifest: Path) -> None:
     flags = " ".join(
         f"-ffile-prefix-map={path}={name}"
         for path, name in ((into, "build"), (tree.parent, "sources"), (ROOT, "sabot"))
@@ -118,9 +154,9 @@ def _compile(tree: Path, into: Path) -> None:
             "cmake",
             *("-S", tree / "ports" / "rp2"),
             *("-B", into),
-            "-DMICROPY_BOARD=SABOT_PICO",
-            f"-DMICROPY_BOARD_DIR={BOARD}",
-            f"-DMICROPY_FROZEN_MANIFEST={MANIFEST}",
+            f"-DMICROPY_BOARD={board}",
+            f"-DMICROPY_BOARD_DIR={folder}",
+            f"-DMICROPY_FROZEN_MANIFEST={manifest}",
             "-DPICO_NO_PICOTOOL=1",
         ],
         into.parent / "cmake.log",
@@ -133,7 +169,8 @@ def _inputs() -> str:
     """A hash of everything the image is made of."""
     whole = hashlib.sha256()
     paths = [module.path for module in modules.board_modules()]
-    paths += [MANIFEST, Path(__file__), Path(sources.__file__), *sorted(BOARD.iterdir())]
+    paths += [MANIFEST, *sorted(BOARD.iterdir())]
+    paths += [Path(each) for each in (__file__, sources.__file__, modules.__file__, uf2.__file__)]
     for path in paths:
         whole.update(str(path.relative_to(ROOT)).encode())
         whole.update(hashlib.sha256(path.read_bytes()).digest())

@@ -73,11 +73,16 @@ def components(version: str, micropython: str) -> list[Component]:
 
 
 def components_module(made: list[Component]) -> str:
-    """The module by which the board knows what it is made of."""
+    """The module by which the board knows what it is made of.
+
+    The same stands there as a text, by which ``sabot flash`` knows what an image is before it writes it.
+    """
     lines = ['"""What this image is made of; written by its build."""', "", "COMPONENTS = ("]
     for each in made:
         lines.append(f'    ("{each.name}", "{each.version}", {each.sha256!r}),')
-    return "\n".join([*lines, ")", ""])
+    text = "".join(f"{each.name} {each.version} {each.sha256.hex()}\n" for each in made)
+    whole = f"sabot-image 1\n{text}end\n".encode()
+    return "\n".join([*lines, ")", "", f"TEXT = {whole!r}", ""])
 
 
 def _digest(modules: list[Module], extra: list[bytes]) -> bytes:

@@ -1,5 +1,9 @@
-"""UF2: the form of an image that a Pico's boot loader takes, 256 bytes of flash to a block of 512."""
+"""UF2: the form of an image that a Pico's boot loader takes, 256 bytes of flash to a block of 512.
 
+The first block carries the SHA-256 of all pages as a note (an extension tag), which ``sabot flash`` looks at.
+"""
+
+import hashlib
 import struct
 
 from sabot_image.commands import BuildFailed
@@ -10,6 +14,8 @@ PAYLOAD = 256
 BLOCK = 512
 _MAGIC = (0x0A324655, 0x9E5D5157, 0x0AB16F30)
 _FAMILY_PRESENT = 0x00002000
+_TAGS_PRESENT = 0x00008000
+_SHA_TAG = 0xB46DB0
 
 
 def to_uf2(parts: list[tuple[int, bytes]]) -> bytes:
@@ -20,12 +26,14 @@ def to_uf2(parts: list[tuple[int, bytes]]) -> bytes:
             raise BuildFailed(f"a part of the image begins at {offset:#x}, within a page")
         for at in range(0, len(data), PAYLOAD):
             pages.append((FLASH + offset + at, data[at : at + PAYLOAD].ljust(PAYLOAD, b"\0")))
+    digest = hashlib.sha256(b"".join(page for _, page in pages)).digest()
+    note = bytes([4 + len(digest)]) + _SHA_TAG.to_bytes(3, "little") + digest
     blocks = []
     for number, (address, page) in enumerate(pages):
-        head = struct.pack(
-            "<8I", *_MAGIC[:2], _FAMILY_PRESENT, address, PAYLOAD, number, len(pages), RP2040
-        )
-        blocks.append((head + page).ljust(BLOCK - 4, b"\0") + struct.pack("<I", _MAGIC[2]))
+        flags = _FAMILY_PRESENT if number else _FAMILY_PRESENT | _TAGS_PRESENT
+        head = struct.pack("<8I", *_MAGIC[:2], flags, address, PAYLOAD, number, len(pages), RP2040)
+        body = head + page + (b"" if number else note)
+        blocks.append(body.ljust(BLOCK - 4, b"\0") + struct.pack("<I", _MAGIC[2]))
     return b"".join(blocks)
 
 

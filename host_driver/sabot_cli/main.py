@@ -7,7 +7,7 @@ from importlib.metadata import entry_points, version
 
 import click
 
-from sabot_cli import commands, doctor, play, recording, rules
+from sabot_cli import commands, doctor, flash, play, recording, rules
 from sabot_cli.device import State
 from sabot_cli.output import FAILED, OK, USAGE, Output
 from sabot_driver.errors import SabotError
@@ -61,6 +61,7 @@ for each in (
     rules.rules,
     rules.odds,
     doctor.doctor,
+    flash.flash,
     recording.capture,
     recording.replay,
     recording.bundle,

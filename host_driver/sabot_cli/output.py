@@ -26,6 +26,7 @@ from sabot_driver.errors import (
     VersionMismatch,
     WrongDevice,
 )
+from sabot_flash.errors import BadImage, BoardBusy, NoApplication, NotWritten
 
 SCHEMA = 1
 """The version of the JSON objects; it rises when a field changes its meaning or goes away."""
@@ -33,10 +34,11 @@ SCHEMA = 1
 OK, FAILED, USAGE, NO_DEVICE, AMBIGUOUS, NOT_VERIFIED, IN_PROGRESS, FAULT = 0, 1, 2, 3, 4, 5, 6, 7
 
 _CODES: tuple[tuple[tuple[type[SabotError], ...], int], ...] = (
-    ((BadUrl,), USAGE),
+    ((BadUrl, NoApplication), USAGE),
     ((AmbiguousDevice,), AMBIGUOUS),
     ((WrongDevice, NotProvisioned, KeyMissing, KeyExposed, VersionMismatch, JournalDamaged), NOT_VERIFIED),
-    ((OwnerHeld,), IN_PROGRESS),
+    ((BadImage, NotWritten), NOT_VERIFIED),
+    ((OwnerHeld, BoardBusy), IN_PROGRESS),
     ((DeviceFaulted,), FAULT),
     ((NoDevice, PortBusy, PortDenied, LinkLost, DeviceTimeout), NO_DEVICE),
 )

@@ -87,6 +87,7 @@ MESSAGES = {
     "last_round_is": "The newest round.",
     "mark_out_of_order": "Takes the machine out of use until service has acted.",
     "return_to_service": "Service has acted: the machine tests itself and may be used again.",
+    "start_loader": "Ends the application and starts what takes another one; the machine must be empty.",
     "service_mode": "Begins or ends service: live sensors, jogging, calibration.",
     "self_test": "Has both halves test themselves.",
     "jog": "Moves one part, in service.",

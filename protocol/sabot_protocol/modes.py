@@ -136,6 +136,7 @@ COMMANDS = (
     ("self_test", ("idle",), ("empty",)),
     ("jog", ("service",), ("service",)),
     ("calibrate", ("service",), ("service",)),
+    ("start_loader", ("idle", "service", "out_of_order"), ("empty", "service", "out_of_order")),
 )
 
 SHUFFLER = enum_number("Half", "shuffler")

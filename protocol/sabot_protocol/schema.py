@@ -364,6 +364,7 @@ MESSAGES = (
     (0x7C, "wear_is", "answer", "", "", (
         ("values", "array", "u32", 1, 40, 0, 0xFFFFFFFF),
     )),
+    (0x7D, "start_loader", "command", "done", "service", ()),
     # Events -----------------------------------------------------------------------------------
     (0x80, "booted", "event", "", "", (("reason", "enum", "BootReason"),)),
     (0x81, "clock_changed", "event", "", "", (

@@ -53,18 +53,19 @@ NAMES.message = {
   [112] = "mark_out_of_order", [113] = "return_to_service", [114] = "service_mode",
   [115] = "self_test", [116] = "jog", [117] = "calibrate", [118] = "calibration",
   [119] = "calibration_is", [120] = "empty_machine", [121] = "sensors", [122] = "sensors_are",
-  [123] = "wear", [124] = "wear_is", [128] = "booted", [129] = "clock_changed",
-  [130] = "owner_changed", [131] = "role_changed", [132] = "key_changed", [133] = "located",
-  [134] = "buttons", [135] = "host_started", [144] = "shuffler_changed", [145] = "shoe_changed",
-  [146] = "deck_counted", [147] = "stack_dispensed", [148] = "stack_taken", [149] = "round_ended",
-  [150] = "round_voided", [151] = "fault_raised", [152] = "fault_cleared", [153] = "deck_hours",
-  [154] = "deck_removed", [155] = "bets_closed", [156] = "deck_delivered", [157] = "cards_drawn",
-  [158] = "cards_taken", [159] = "cover_card_seen", [160] = "card_exposed", [161] = "last_hand",
-  [162] = "shoe_ended", [163] = "out_of_order_changed", [164] = "self_tested", [165] = "emptied",
-  [166] = "retried", [192] = "commit_shuffle", [193] = "commitment_is", [194] = "shuffle_with",
-  [195] = "reveal_shuffle", [196] = "shuffle_revealed", [197] = "shuffle_slots",
-  [198] = "shuffle_slots_are", [199] = "rng_samples", [200] = "shuffle_committed",
-  [201] = "shuffle_dropped", [202] = "shuffle_revealable", [203] = "rng_samples_are",
+  [123] = "wear", [124] = "wear_is", [125] = "start_loader", [128] = "booted",
+  [129] = "clock_changed", [130] = "owner_changed", [131] = "role_changed", [132] = "key_changed",
+  [133] = "located", [134] = "buttons", [135] = "host_started", [144] = "shuffler_changed",
+  [145] = "shoe_changed", [146] = "deck_counted", [147] = "stack_dispensed", [148] = "stack_taken",
+  [149] = "round_ended", [150] = "round_voided", [151] = "fault_raised", [152] = "fault_cleared",
+  [153] = "deck_hours", [154] = "deck_removed", [155] = "bets_closed", [156] = "deck_delivered",
+  [157] = "cards_drawn", [158] = "cards_taken", [159] = "cover_card_seen", [160] = "card_exposed",
+  [161] = "last_hand", [162] = "shoe_ended", [163] = "out_of_order_changed", [164] = "self_tested",
+  [165] = "emptied", [166] = "retried", [192] = "commit_shuffle", [193] = "commitment_is",
+  [194] = "shuffle_with", [195] = "reveal_shuffle", [196] = "shuffle_revealed",
+  [197] = "shuffle_slots", [198] = "shuffle_slots_are", [199] = "rng_samples",
+  [200] = "shuffle_committed", [201] = "shuffle_dropped", [202] = "shuffle_revealable",
+  [203] = "rng_samples_are",
 }
 NAMES.error = {
   [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
@@ -569,6 +570,7 @@ message(0x7b, "wear", "query", "Asks what the machine has counted of its own wea
 message(0x7c, "wear_is", "answer", "What the machine has counted of its own wear.", {
   { "values", "array", "u32", 1, 40, 0, 4294967295, about = "one number each, in the order of the table of wear" },
 })
+message(0x7d, "start_loader", "command", "Ends the application and starts what takes another one; the machine must be empty.", {})
 message(0x80, "booted", "event", "The device has started; always the first event of a boot.", {
   { "reason", "enum", names = NAMES.BootReason, about = "why the device started" },
 })

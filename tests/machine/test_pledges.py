@@ -10,7 +10,7 @@ from tests.machine.tables import BLUE, RED, Table
 from tests.machine.test_chance import OwnChance
 
 from sabot_firmware import shoe, shuffler
-from sabot_firmware.pledges import Pledge, about
+from sabot_firmware.pledges import MOST_OPEN, Pledge, about
 from sabot_firmware.rng.chance import Chance
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.host.audit import Shuffle, audit, slots_of
@@ -235,6 +235,34 @@ def test_a_deck_that_leaves_takes_its_order_with_it() -> None:
     assert not any(pledge.seed)
     assert not any(pledge.placed)
     assert table.refused("reveal_shuffle", 1) == "no_such_shuffle"
+
+
+def test_a_deck_that_leaves_for_a_wrong_count_takes_its_order_with_it() -> None:
+    table = Audited(13, "missing_card@shoe:3")
+    assert table.open_table()
+    pledge = table.device.core.pledges._done[0]
+    table.play_round()
+    assert table.named("deck_removed") == [(1, enum_number("RemoveReason", "wrong_count"))]
+    assert (pledge.shuffle_id, "deck_removed") in dropped(table)
+    assert not any(pledge.seed)
+
+
+def test_what_can_be_revealed_of_decks_that_left_is_not_kept_for_ever() -> None:
+    table = Audited(14, *(f"missing_card@tray:{card}" for card in range(200, 3000, 220)))
+    pledges = table.device.core.pledges
+    going_on = table.open_table()
+    for _ in range(30):
+        before = pledges._done + pledges._open
+        if going_on:
+            going_on = table.play_round()
+        else:
+            table.recover()
+            going_on = True
+        for each in before:
+            assert each in pledges._done + pledges._open or not any(each.seed)
+        assert len(pledges._done) <= 2
+        assert len(pledges._open) <= MOST_OPEN
+    assert len(table.decks) > 6
 
 
 def test_what_held_the_order_is_wiped_after_use() -> None:

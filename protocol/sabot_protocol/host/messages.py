@@ -4092,6 +4092,28 @@ class Wear(Query[WearIs]):
         return cls()
 
 
+@dataclass(frozen=True, slots=True)
+class StartLoader(Command[Done]):
+    """Ends the application and starts what takes another one; the machine must be empty."""
+
+    ID = 0x7D
+    NAME = "start_loader"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_SERVICE
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
 _pack_booted = Struct("<B").pack
 _unpack_booted = Struct("<B").unpack
 
@@ -6955,6 +6977,7 @@ BY_ID: dict[int, type[Message]] = {
     0x7A: SensorsAre,
     0x7B: Wear,
     0x7C: WearIs,
+    0x7D: StartLoader,
     0x80: Booted,
     0x81: ClockChanged,
     0x82: OwnerChanged,

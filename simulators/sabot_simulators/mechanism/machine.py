@@ -37,10 +37,14 @@ class Machine(People):
         self.on_fault: Callable[[Fault], None] = lambda fault: None
         """Called for faults of records and clock, which the machine does not have."""
         for fault in faults:
-            if fault.seconds is None:
-                self.faults.add(fault)
-            else:
-                self.agenda.at(round(fault.seconds * 1_000_000), self.mishaps.strike, fault)
+            self.plan(fault)
+
+    def plan(self, fault: Fault) -> None:
+        """Plan one more fault."""
+        if fault.seconds is None:
+            self.faults.add(fault)
+        else:
+            self.agenda.at(round(fault.seconds * 1_000_000), self.mishaps.strike, fault)
 
     @property
     def on_edge(self) -> Callable[[int, int, int], None]:

@@ -212,7 +212,9 @@ class OnPico(LockStep):
             proof = role_proof(self._keys[wanted], self.host.transcript, self.host.next_number, wanted)
             self.ask("elevate", wanted, ELEVATED_S, proof)
             self._elevated = wanted
-        return self.ask(name, *values)
+        answer = self.ask(name, *values)
+        self.run_for(NOTICE_US)  # what it changed is told after the answer
+        return answer
 
     def ask(self, name: str, *values: int | bytes | str) -> tuple[Any, ...]:
         """Any request of the schema: the answer's values."""

@@ -125,7 +125,8 @@ UNTIL = "until"  # the time has come
 TOLD = "told"  # ``told`` is not empty
 SAID = "said"  # ``usb`` is not empty
 RESET = "reset"  # the watchdog, or the firmware itself; it has booted again
-WHYS = (UNTIL, TOLD, SAID, RESET, "booted", "off", "restored")
+LOADER = "loader"  # the firmware has started the boot loader: the board is a drive now
+WHYS = (UNTIL, TOLD, SAID, RESET, LOADER, "booted", "off", "restored")
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ class Ran:
 class Figures:
     """What has been counted since the beginning."""
 
-    instructions: int
+    cycles: int
     boots: int
     flash_operations: int
     fram_writes: int

@@ -3,6 +3,7 @@
 // Everything that may change hangs off one object as a field, so that a snapshot finds it. Times are nanoseconds of
 // world time, which goes on through resets and power cuts.
 import { ConsoleLogger, LogLevel, Simulator, USBCDC } from 'rp2040js';
+import { patchBootLoader } from './patches/boot_loader.mjs';
 import { patchClockRate } from './patches/clock_rate.mjs';
 import { patchFlash } from './patches/flash.mjs';
 import { patchGpioLevels } from './patches/gpio_levels.mjs';
@@ -21,13 +22,15 @@ import { Expander } from './parts/expander.mjs';
 import { Flash } from './parts/flash.mjs';
 import { Fram } from './parts/fram.mjs';
 import { I2cBus } from './parts/i2c_bus.mjs';
+import { interpret, makeRun, Translator } from './translator/translator.mjs';
 
 const FLASH_START = 0x10000000;
 const UF2_BLOCK = 512;
 const SAMPLE_NANOS = 2e3;
+const RAM_SIZE = 264 * 1024;
 
 export class Pico {
-  constructor(wiring, bootrom, seed) {
+  constructor(wiring, bootrom, seed, translate = true) {
     this.wiring = wiring;
     this.bootrom = bootrom;
     this.ringOscillator = new RingOscillator(seed);
@@ -38,7 +41,7 @@ export class Pico {
     this.epoch = 0; // world time at which this boot began
     this.clock = null;
     this.boots = 0;
-    this.instructions = 0;
+    this.cycles = 0;
     this.powered = false;
     this.why = '';
     this.told = [];
@@ -53,6 +56,12 @@ export class Pico {
     this.display = new Display((lines) => this.tell('display', lines[0], lines[1]));
     this.cardReader = new CardReader();
     this.snapshots = new Map();
+    this.ram = new Uint8Array(RAM_SIZE);
+    this.registers = new Uint32Array(16);
+    this.rom = new Uint32Array(bootrom.length);
+    const translator = new Translator(this.registers, this.ram, this.flash.cells, this.rom);
+    this.runCode = translate ? makeRun(translator) : interpret;
+    this.forgetRam = () => translator.forgetRam();
   }
 
   directionOf(axis) {
@@ -113,12 +122,14 @@ export class Pico {
     this.toUsb = [];
     this.sampling = null;
     mcu.logger = new ConsoleLogger(LogLevel.Error);
-    mcu.loadBootrom(this.bootrom.slice());
+    this.placeMemory(mcu);
+    mcu.loadBootrom(this.bootrom);
     mcu.flash = this.flash.cells;
     mcu.flash16 = new Uint16Array(this.flash.cells.buffer);
     mcu.flashView = new DataView(this.flash.cells.buffer);
     patchClockRate(mcu, this);
     patchFlash(mcu, this);
+    patchBootLoader(mcu, this);
     patchRingOscillator(mcu, this);
     patchWatchdog(mcu, this, kept);
     patchUniqueId(mcu, this);
@@ -128,6 +139,17 @@ export class Pico {
     this.attachUsb();
     this.attachParts();
     mcu.core.PC = FLASH_START;
+  }
+
+  // The same memory for every boot: translated code is bound to it.
+  placeMemory(mcu) {
+    this.forgetRam();
+    this.ram.fill(0);
+    this.registers.fill(0);
+    mcu.bootrom = this.rom;
+    mcu.sram = this.ram;
+    mcu.sramView = new DataView(this.ram.buffer);
+    mcu.core.registers = this.registers;
   }
 
   attachUsb() {
@@ -204,20 +226,16 @@ export class Pico {
     const { clock, horizon } = this;
     const { core } = this.mcu;
     horizon.schedule(Math.max(0, untilMicros * 1e3 - this.nanos()));
-    let count = 0;
     while (!this.why) {
       if (clock.nanos < this.stalledUntil) {
         clock.tick(Math.min(clock.nanosToNextAlarm, this.stalledUntil - clock.nanos));
       } else if (core.waiting) {
         clock.tick(clock.nanosToNextAlarm);
       } else {
-        clock.nanosCounter += core.executeInstruction() * this.cycleNanos; // what tick does, for most of them
-        if (clock.nextAlarm !== null && clock.nextAlarm.nanos <= clock.nanosCounter) clock.tick(0);
-        count++;
+        this.cycles += this.runCode(this, core, clock);
       }
     }
     horizon.cancel();
-    this.instructions += count;
     const { why } = this;
     if (why === 'reset') this.boot(keptOverReset(this.mcu));
     return why;

@@ -82,7 +82,7 @@ const REQUESTS = {
     return {};
   },
   figures: () => ({
-    instructions: pico.instructions,
+    cycles: pico.cycles,
     boots: pico.boots,
     flash_operations: pico.flash.operations,
     fram_writes: pico.fram.writes,

@@ -84,7 +84,7 @@ class TcpCable:
 
 
 def serve(pico: Pico, machine: PinMachine, cable: Cable, going_on: Callable[[], bool]) -> None:
-    """Run the board in real time until told to stop."""
+    """Run the board in real time until told to stop, or until it has started its boot loader."""
     wiring, agenda = Wiring(machine), machine.agenda
     pico.power_on()
     began = time.monotonic()
@@ -106,6 +106,8 @@ def serve(pico: Pico, machine: PinMachine, cable: Cable, going_on: Callable[[], 
             if ran.why == messages.RESET:
                 wiring.reset()
             said += ran.usb
+            if ran.why == messages.LOADER:
+                return
 
 
 def main() -> int:

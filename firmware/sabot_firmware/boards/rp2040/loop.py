@@ -44,6 +44,7 @@ LOG_ROWS = 4
 CRASH = ("crash", 96)  # the record of what went wrong last
 MOST_CRASHES = 3
 SOUND_AFTER_MS = 60000
+LEAVE_MS = 500  # for the answer to reach the host, and events the log
 
 _POWER = enum_number("BootReason", "power")
 _WATCHDOG = enum_number("BootReason", "watchdog")
@@ -85,6 +86,7 @@ class Device:
         self._log = log
         self._exchanges = 0  # since garbage was collected
         self._talk = True  # something is to be said, or was heard
+        self._leave_at: int | None = None
         self.core: Core | None = None
         self._ahead = Parts()
         self._end = DeviceEnd(
@@ -164,11 +166,20 @@ class Device:
             return  # what is due may be another thing now
         if (due is None or due > ROOM_US) and self._tidy(due):
             return
-        wait_ms = LONGEST_WAIT_MS if due is None else min((due + 999) // 1000, LONGEST_WAIT_MS)
+        longest = LEAVE_MS if self._ahead.leaving else LONGEST_WAIT_MS
+        wait_ms = longest if due is None else min((due + 999) // 1000, longest)
         ring = board.ring if board is not None else None
         for ready in self._poller.ipoll(wait_ms):  # type: ignore[attr-defined]
             if ready[0] is not ring:
                 self._talk = True
+
+    def leaves(self, at_ms: int) -> bool:
+        """Whether the loader is to be started, and what was to be said before has been."""
+        if not self._ahead.leaving:
+            return False
+        if self._leave_at is None:
+            self._leave_at = ticks.add(at_ms, LEAVE_MS)
+        return ticks.diff(self._leave_at, at_ms) <= 0
 
     def _tidy(self, due: "int | None") -> bool:
         """One piece of what can wait; whether there was one."""
@@ -200,11 +211,12 @@ class Program:
         self._crashes = 0
 
     def run(self) -> None:
-        """Never returns."""
+        """Returns only to let the loader be started."""
         while True:
             began = now_ms()
             try:
                 self._live()
+                return
             except Exception as error:  # noqa: BLE001  whatever it is: nothing may move
                 if self._board is not None:
                     self._board.safe()
@@ -215,7 +227,7 @@ class Program:
                 gc.collect()
 
     def _live(self) -> None:
-        """One life of the device; it ends with an exception."""
+        """One life of the device; it ends with an exception, or when the loader is to be started."""
         given_up = self._crashes >= MOST_CRASHES
         if self._board is None and not given_up:
             self._board = Rp2040()
@@ -231,9 +243,11 @@ class Program:
         else:
             device.begin(self._memory, self._crashes > 0 or self._reason == _WATCHDOG)
         gc.collect()
-        while True:
+        while not device.leaves(now_ms()):
             self._watchdog.feed()
             device.turn()
+        if self._board is not None:
+            self._board.safe()
 
     def _keep(self, error: Exception) -> None:
         """Write down what went wrong, for whoever asks later."""
@@ -245,5 +259,5 @@ class Program:
 
 
 def main() -> None:
-    """Never returns."""
+    """Returns only to let the loader be started."""
     Program().run()

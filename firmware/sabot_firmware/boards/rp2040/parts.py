@@ -3,6 +3,7 @@
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_end import Caller, Executor
 from sabot_protocol.errors import Refusal
+from sabot_protocol.modes import check_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +20,12 @@ def components() -> "dict[int, tuple[str, bytes]]":
 
 
 class Parts(Executor):
-    """Stands before the core: answers what the image is made of, passes on everything else."""
+    """Stands before the core: what the image is made of, how another one gets in; the rest is passed on."""
 
     def __init__(self) -> None:
         self.core: Executor = Executor()
         self._components = components()
+        self.leaving = False  # the loader is to be started
 
     def status(self) -> "tuple[int, int, int, int, int, int]":
         """What the core says."""
@@ -31,6 +33,11 @@ class Parts(Executor):
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Carry out a request."""
+        if name == "start_loader":
+            state = self.core.status()
+            check_command(name, state[0], state[1])
+            self.leaving = True
+            return ()
         if name != "component":
             return self.core.execute(name, values, caller)
         found = self._components.get(values[0])

@@ -1,0 +1,2 @@
+set(PICO_BOARD "pico")
+set(PICO_PLATFORM "rp2040")

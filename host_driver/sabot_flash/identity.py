@@ -1,0 +1,37 @@
+"""What an image says of itself: its components by name, version and hash, as a text within its bytes.
+
+The build puts the text into the module ``sabot_components``; the board answers ``component`` from the same
+module. So what was flashed can be compared with what answers.
+"""
+
+import re
+from dataclasses import dataclass
+
+from sabot_flash.errors import BadImage
+
+_TEXT = re.compile(rb"sabot-image 1\n((?:[a-z_]{1,24} [!-~]{1,24} [0-9a-f]{64}\n){1,16})end\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A named part of the software."""
+
+    name: str
+    version: str
+    sha256: bytes
+
+
+def components_in(data: bytes) -> tuple[Component, ...]:
+    """The components that an image names; BadImage if it names none, or different ones twice."""
+    found = {each.group(1) for each in _TEXT.finditer(data)}
+    if len(found) != 1:
+        raise BadImage(
+            "the image does not say what it is made of"
+            if not found
+            else "the image says twice, and differently, what it is made of"
+        )
+    made = []
+    for line in found.pop().decode("ascii").splitlines():
+        name, version, digest = line.split(" ")
+        made.append(Component(name, version, bytes.fromhex(digest)))
+    return tuple(made)

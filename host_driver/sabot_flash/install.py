@@ -1,0 +1,144 @@
+"""Writing an application onto a board so that it is always the old one, the new one, or none.
+
+A board in development has two places for an application in its flash. ``/main.py``, which MicroPython starts,
+is only a pointer to one of them, with the hash of what must be there. The new application is written into the
+other place and read back; then a new pointer takes the old one's name in one step, which the board's file
+system does wholly or not at all. A cut before that leaves the old one (or none, on a new board), a cut after
+it the new one. What has another hash than its pointer says is not started.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sabot_flash.application import Application
+from sabot_flash.errors import NoRoom, NotWritten, WrongBoard
+from sabot_flash.prompt import About, Prompt
+
+POINTER = "/main.py"
+NEW_POINTER = "/main.new"
+
+_TEXT = '''"""Which application this board runs. Written by sabot flash: flash again to change it."""
+
+import sabot_slots
+
+sabot_slots.start("{place}", {size}, "{digest}")
+'''
+_CALL = re.compile(rb'^sabot_slots\.start\("([a-z])", (\d+), "([0-9a-f]{64})"\)$', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of board."""
+
+    name: str
+    platform: str
+    machine: str
+    """Stands in the name that MicroPython gives the board."""
+    oldest: tuple[int, int]
+    """The oldest MicroPython that will do."""
+    byte_code: int
+    """The version of byte code that its MicroPython runs."""
+
+
+RP2040 = Kind("RP2040", "rp2", "RP2040", (1, 25), 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """What a board starts: a place, how many bytes of it, and their SHA-256."""
+
+    place: str
+    size: int
+    sha256: bytes
+
+    def text(self) -> bytes:
+        """As a program of the board."""
+        return _TEXT.format(place=self.place, size=self.size, digest=self.sha256.hex()).encode()
+
+    @classmethod
+    def read(cls, text: bytes | None) -> "Pointer | None":
+        """The pointer that a program is; None if it is none of ours."""
+        found = None if text is None else _CALL.search(text)
+        if found is None:
+            return None
+        made = cls(found.group(1).decode(), int(found.group(2)), bytes.fromhex(found.group(3).decode()))
+        return made if made.text() == text else None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far an installation has come: bytes done and in all, and what is done now."""
+
+    what: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What an installation has done."""
+
+    pointer: Pointer
+    before: Pointer | None
+    """What the board started before."""
+    written: int
+    """Bytes; 0 if the application was there already."""
+
+
+def check_kind(about: About, kind: Kind = RP2040) -> None:
+    """WrongBoard if the application is not for this board."""
+    if about.platform != kind.platform or kind.machine not in about.machine:
+        raise WrongBoard(f"this is a {about.machine or about.platform}, not an {kind.name}")
+    if about.version[:2] < kind.oldest or about.byte_code != kind.byte_code:
+        told = ".".join(map(str, about.version))
+        raise WrongBoard(
+            f"the board has MicroPython {told} with byte code {about.byte_code}; "
+            f"{kind.oldest[0]}.{kind.oldest[1]} or newer with byte code {kind.byte_code} is needed"
+        )
+
+
+def install(
+    board: Prompt, application: Application, tell: Callable[[Step], None], kind: Kind = RP2040
+) -> Installed:
+    """Write, read back and switch; the board is not restarted. Whatever fails leaves the old pointer."""
+    check_kind(board.about(), kind)
+    places = board.places()
+    if places is None:
+        raise WrongBoard(
+            "this MicroPython has no place for an application",
+            "Flash the one of 'make firmware' first: micropython-rp2040.uf2, with the BOOTSEL button.",
+        )
+    size = len(application.data)
+    if size > places.size:
+        raise NoRoom(f"the application has {size} bytes; a place on the board has {places.size}")
+    before = Pointer.read(board.read(POINTER))
+    tell(Step("looking", 0, size))
+    if before is not None and _is_there(board, before, application):
+        tell(Step("it is there already", size, size))
+        return Installed(before, before, 0)
+    free = [name for name in places.names if before is None or name != before.place]
+    new = Pointer(free[0], size, application.sha256)
+    for at in range(0, size, places.block):
+        data = application.data[at : at + places.block].ljust(places.block, b"\xff")
+        board.write_block(new.place, at // places.block, data)
+        tell(Step("writing", min(at + places.block, size), size))
+    tell(Step("reading back", size, size))
+    if board.digest(new.place, size) != new.sha256:
+        raise NotWritten(f"place {new.place} was read back otherwise than it was written")
+    _switch(board, new)
+    return Installed(new, before, size)
+
+
+def _is_there(board: Prompt, before: Pointer, application: Application) -> bool:
+    size, sha256 = len(application.data), application.sha256
+    return (before.size, before.sha256) == (size, sha256) and board.digest(before.place, size) == sha256
+
+
+def _switch(board: Prompt, new: Pointer) -> None:
+    board.write(NEW_POINTER, new.text())
+    if board.read(NEW_POINTER) != new.text():
+        raise NotWritten("the new pointer was read back otherwise than it was written")
+    board.rename(NEW_POINTER, POINTER)
+    if board.read(POINTER) != new.text():
+        raise NotWritten("the board does not point to the new application")

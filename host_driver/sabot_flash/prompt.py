@@ -1,0 +1,202 @@
+"""MicroPython's prompt on a port, by mpremote's own machinery, with our errors and no wait without end."""
+
+import base64
+import contextlib
+import io
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from sabot_driver.errors import NoDevice
+from sabot_driver.transports import opening_error
+from sabot_flash.errors import FlashError, MpremoteMissing, NoPrompt, NotWritten
+
+BAUD = 115200
+READ_S = 5.0
+ENTER_S = 5.0
+AGAIN_S = 0.3
+CHUNK = 512
+
+Progress = Callable[[int], None]
+"""Told how many more bytes have gone over."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a board says at its prompt."""
+
+    platform: str
+    machine: str
+    version: tuple[int, ...]
+    byte_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a board can have an application."""
+
+    block: int
+    size: int
+    names: tuple[str, ...]
+
+
+class Prompt:
+    """A board that waits at its prompt. Nothing is written to its file system but by these calls."""
+
+    def __init__(self, port: str, seconds: float = 0.0) -> None:
+        """A board that restarts is waited for so long."""
+        try:
+            from mpremote.transport import TransportError
+            from mpremote.transport_serial import SerialTransport
+        except ImportError:
+            raise MpremoteMissing("flashing a board by its port takes the package mpremote") from None
+        self.port = port
+        self._seconds = seconds
+        self._failed: type[Exception] = TransportError
+        self._way: Any = None
+        self._opens = SerialTransport
+
+    def __enter__(self) -> "Prompt":
+        ends = time.monotonic() + self._seconds
+        while True:
+            try:
+                self._enter()
+            except (NoPrompt, NoDevice):
+                if time.monotonic() >= ends:
+                    raise
+                time.sleep(AGAIN_S)
+            else:
+                return self
+
+    def _enter(self) -> None:
+        import serial
+
+        try:
+            with _quietly():
+                self._way = self._opens(self.port, BAUD, timeout=READ_S)
+        except (serial.SerialException, OSError, ValueError) as error:
+            raise opening_error(self.port, error) from error
+        except self._failed:
+            raise _why_closed(self.port) from None
+        try:
+            with _quietly():
+                self._way.enter_raw_repl(soft_reset=False, timeout_overall=ENTER_S)
+        except (self._failed, OSError) as error:
+            self.close()
+            raise NoPrompt(f"{self.port}: MicroPython's prompt does not answer ({error})") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the port; the board stays at its prompt."""
+        way, self._way = self._way, None
+        if way is not None:
+            with contextlib.suppress(OSError, self._failed):
+                if way.in_raw_repl:
+                    way.exit_raw_repl()
+            with contextlib.suppress(OSError):
+                way.close()
+
+    # -- what it is -----------------------------------------------------------------------------
+
+    def about(self) -> About:
+        """What kind of board this is."""
+        with self._doing("asking what it is"):
+            self._way.exec("import sys")
+            platform, machine, version, code = self._way.eval(
+                "(sys.platform, getattr(sys.implementation, '_machine', ''),"
+                " tuple(sys.implementation.version[:3]), getattr(sys.implementation, '_mpy', 0) & 0xff)"
+            )
+        return About(platform, machine, tuple(version), code)
+
+    # -- files ----------------------------------------------------------------------------------
+
+    def read(self, path: str) -> bytes | None:
+        """A file's bytes; None if there is no such file."""
+        with self._doing(f"reading {path}"):
+            if not self._way.fs_exists(path):
+                return None
+            return bytes(self._way.fs_readfile(path, CHUNK))
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file."""
+        with self._doing(f"writing {path}"):
+            self._way.fs_writefile(path, data, CHUNK)
+
+    def rename(self, before: str, after: str) -> None:
+        """Give a file another's name, in one step; the other is gone."""
+        with self._doing(f"renaming {before}"):
+            self._way.exec(f"import os\nos.rename({before!r}, {after!r})")
+
+    # -- places for an application --------------------------------------------------------------
+
+    def places(self) -> Places | None:
+        """The board's places for an application; None if its MicroPython has none."""
+        with self._doing("asking for places"):
+            self._way.exec("try:\n import sabot_slots\nexcept ImportError:\n sabot_slots = None")
+            told = self._way.eval(
+                "sabot_slots and (sabot_slots.BLOCK, sabot_slots.SIZE, sorted(sabot_slots.PLACES))"
+            )
+        return None if told is None else Places(told[0], told[1], tuple(told[2]))
+
+    def write_block(self, place: str, block: int, data: bytes) -> None:
+        """Erase one block of a place and write it."""
+        text = base64.b64encode(data).decode()
+        with self._doing(f"writing block {block} of place {place}"):
+            self._way.exec(
+                "import binascii, sabot_slots\n"
+                f"sabot_slots.write({place!r}, {block}, binascii.a2b_base64({text!r}))"
+            )
+
+    def digest(self, place: str, size: int) -> bytes:
+        """SHA-256 of the first bytes of a place, as the board's processor sees them."""
+        with self._doing(f"reading place {place} back"):
+            self._way.exec("import sabot_slots")
+            return bytes(self._way.eval(f"sabot_slots.digest({place!r}, {size})"))
+
+    # -- the end --------------------------------------------------------------------------------
+
+    def restart(self) -> None:
+        """Start the board anew; its port may vanish for a while."""
+        with self._doing("restarting"):
+            self._way.exec_raw_no_follow("import time, machine\ntime.sleep_ms(100)\nmachine.reset()")
+            self._way.in_raw_repl = False
+        self.close()
+
+    @contextlib.contextmanager
+    def _doing(self, what: str) -> Iterator[None]:
+        if self._way is None:
+            raise FlashError(f"{self.port}: closed")
+        try:
+            yield
+        except (self._failed, OSError, ValueError, SyntaxError) as error:
+            if isinstance(error, FlashError):
+                raise
+            last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+            raise NotWritten(f"{self.port}: {what} failed: {last}") from error
+
+
+def _why_closed(port: str) -> Exception:
+    """Mpremote does not say why it could not open a port: see for ourselves."""
+    import serial
+
+    try:
+        serial.serial_for_url(port, BAUD, exclusive=True).close()
+    except (serial.SerialException, OSError, ValueError) as error:
+        return opening_error(port, error)
+    return NoPrompt(f"{port}: it could not be opened")
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Mpremote prints what it did not expect of a prompt; our output is no place for that."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
