@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,7 +100,11 @@ def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
     ):
         need(tool, package)
     tree = sources.micropython_tree(cache)
+    configuration = into / "sabot.configuration"
+    if into.exists() and (not configuration.exists() or configuration.read_text() != _configuration()):
+        shutil.rmtree(into)  # MicroPython's build does not notice what was switched off
     _compile(tree, into)
+    configuration.write_text(_configuration())
     program = (into / "firmware.bin").read_bytes()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(uf2.to_uf2([(0, program)]))
@@ -131,9 +136,16 @@ def _compile(tree: Path, into: Path) -> None:
 
 def _inputs() -> str:
     """A hash of everything the image is made of."""
+    return _hash([MANIFEST, *(module.path for module in modules.board_modules())]) + _configuration()
+
+
+def _configuration() -> str:
+    """A hash of how it is built."""
+    return _hash([Path(__file__), Path(sources.__file__), *sorted(BOARD.iterdir())])
+
+
+def _hash(paths: list[Path]) -> str:
     whole = hashlib.sha256()
-    paths = [module.path for module in modules.board_modules()]
-    paths += [MANIFEST, Path(__file__), Path(sources.__file__), *sorted(BOARD.iterdir())]
     for path in paths:
         whole.update(str(path.relative_to(ROOT)).encode())
         whole.update(hashlib.sha256(path.read_bytes()).digest())

@@ -50,6 +50,11 @@ def usb(data: bytes) -> Change:
     return ("usb", data.decode("latin-1"))
 
 
+def uart(data: bytes) -> Change:
+    """Bytes of the host at the second cable; each arrives when its time has come."""
+    return ("uart", data.decode("latin-1"))
+
+
 def cable(there: bool) -> Change:
     """The USB cable is put in or pulled out; what is on its way is lost."""
     return ("cable", there)
@@ -123,7 +128,7 @@ _KINDS: dict[str, type[Told]] = {
 
 UNTIL = "until"  # the time has come
 TOLD = "told"  # ``told`` is not empty
-SAID = "said"  # ``usb`` is not empty
+SAID = "said"  # ``usb`` or ``uart`` is not empty
 RESET = "reset"  # the watchdog, or the firmware itself; it has booted again
 WHYS = (UNTIL, TOLD, SAID, RESET, "booted", "off", "restored")
 
@@ -136,6 +141,7 @@ class Ran:
     why: str
     told: tuple[Told, ...]
     usb: bytes
+    uart: bytes
     axes: tuple[int, ...]
     """The position of each axis, in steps since the beginning."""
 
@@ -184,6 +190,7 @@ class BoardWiring:
     card_reader: int
     fram_spi: int
     fram_select: int
+    uart: int
 
 
 # -- lines -----------------------------------------------------------------------------------------------
@@ -225,7 +232,12 @@ def ran(said: dict[str, Any]) -> Ran:
             raise RunnerFailed(f"no reason to stop: {said['why']}")
         told = tuple(_told(each) for each in said["told"])
         return Ran(
-            float(said["now_us"]), said["why"], told, said["usb"].encode("latin-1"), tuple(said["axes"])
+            float(said["now_us"]),
+            said["why"],
+            told,
+            said["usb"].encode("latin-1"),
+            said["uart"].encode("latin-1"),
+            tuple(said["axes"]),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise RunnerFailed(f"not the answer to a run: {said!r:.200}") from error
