@@ -25,7 +25,7 @@ from sabot_protocol.host.messages import (
 )
 
 FLOOR_KEY = bytes(range(1, 33))
-WAIT_S = 30.0  # a limit for what fails, not a measure
+WAIT_S = 120.0  # a limit for what fails, not a measure
 M = TypeVar("M", bound=Message)
 
 

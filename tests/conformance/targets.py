@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from sabot_driver import Client, Keyring, connect
+from sabot_driver.asking import Asking
+from sabot_driver.clock import Clock
 from sabot_driver.transports import SerialTransport, SocketTransport, Transport, transport
 from sabot_driver.usb import UsbTransport
 from sabot_simulators.ends.emulated import EmulatedDevice, emulate
@@ -24,6 +26,8 @@ from sabot_simulators.ends.usb import Backend
 
 ROOT = Path(__file__).parent.parent.parent
 _names = itertools.count()
+PROVISION_S = 20.0  # a limit for what fails, not a measure
+KEY_SIZE = 32
 
 
 class Target:
@@ -180,6 +184,21 @@ class MicroPython(Pty):
     firmware = "micropython"
 
 
+class OnPico(Pty):
+    """The board's image on an emulated Raspberry Pi Pico; its second cable is the UART."""
+
+    name = "pico"
+    firmware = "rp2040"
+
+    def __init__(self, folder: Path, settings: str = "seed=1") -> None:
+        """A real board is new until somebody gives it its key."""
+        super().__init__(folder, settings)
+        with Asking(self.way(), str(self.link), Clock(), PROVISION_S) as asking:
+            serial, key = asking.identify().serial, os.urandom(KEY_SIZE)
+            asking.provision(serial, key)
+        self.keyring.keep(serial, key)
+
+
 class Tcp(OnServed):
     """A TCP port."""
 
@@ -247,12 +266,13 @@ class AtUrl(Target):
 
 
 EMULATED: dict[str, type[Emulated]] = {
-    each.name: each for each in (InProcess, Pty, Tcp, Usb, MicroPython)
+    each.name: each for each in (InProcess, Pty, Tcp, Usb, MicroPython, OnPico)
 }
-NAMES = tuple(EMULATED)
+NAMES = tuple(name for name in EMULATED if name != OnPico.name)
+"""What the suite runs against unless it is told otherwise; the Pico has ``make test-board``."""
 
 
-def eventually(what: Callable[[], bool], seconds: float = 20.0) -> bool:
+def eventually(what: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Wait until something is so; the time is a limit for a test that fails, not a measure."""
     ends = time.monotonic() + seconds
     while not what():

@@ -6,6 +6,7 @@ the settings name:
 
     python       ``on_python.OnPython``: the shipped firmware in this process
     micropython  ``on_micropython.OnMicroPython``: the same on a real MicroPython, in lock step over two pipes
+    rp2040       ``rp2040.emulated.OnRp2040``: the board's image on an emulated Raspberry Pi Pico
 
 Two clocks: the mechanism lives in virtual microseconds, which may run at any speed; the wire lives in the
 milliseconds of whoever serves it, because the host at its other end has timers too.
@@ -29,6 +30,7 @@ IDLE_US = 2_000_000  # longer than anything takes that somebody waits for
 KINDS = {
     "python": "sabot_simulators.ends.on_python:OnPython",
     "micropython": "sabot_simulators.ends.on_micropython:OnMicroPython",
+    "rp2040": "sabot_simulators.rp2040.emulated:OnRp2040",
 }
 """By the setting ``firmware``: where each kind is. Only the one that is asked for is loaded."""
 

@@ -8,8 +8,8 @@ from sabot_simulators.mechanism.faults import Fault, UnknownFault
 
 SERIAL_SIZE = 8
 AS_FAST_AS_IT_GOES = 0.0
-FIRMWARE = ("python", "micropython")
-"""What the firmware can run on: this Python, or a MicroPython of its own."""
+FIRMWARE = ("python", "micropython", "rp2040")
+"""What the firmware can run on: this Python, a MicroPython of its own, or an emulated Raspberry Pi Pico."""
 
 
 class BadSetting(ValueError):

@@ -22,6 +22,7 @@ import { Expander } from './parts/expander.mjs';
 import { Flash } from './parts/flash.mjs';
 import { Fram } from './parts/fram.mjs';
 import { I2cBus } from './parts/i2c_bus.mjs';
+import { SerialCable } from './parts/serial_cable.mjs';
 import { FastCore, interpret, makeRun } from './core/fast_core.mjs';
 
 const FLASH_START = 0x10000000;
@@ -189,6 +190,7 @@ export class Pico {
     wiring.expanders.forEach((address, n) => {
       parts[address] = this.expanders[n];
     });
+    this.serial = new SerialCable(mcu.uart[wiring.uart], clock, () => this.stop('said'));
     this.bus = new I2cBus(mcu.i2c[wiring.i2c], clock, parts);
     this.expanderInterrupt();
     mcu.adc.onADCRead = (channel) => {
