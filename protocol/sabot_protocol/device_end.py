@@ -180,6 +180,10 @@ class DeviceEnd:
         if step or quality != TIME_SET:
             self.emit("clock_changed", step, TIME_SET)
 
+    def lose_clock(self) -> None:
+        """Nobody knows the time any more, until a host sets it."""
+        self._utc = None
+
     # -- credentials ----------------------------------------------------------------------------
 
     def check_credential(self, role: int, proof: bytes, transcript_hash: bytes, request: int) -> None:

@@ -66,9 +66,9 @@ class SoakTable:
         self.findings = findings
         self.faults = tuple(self._fault() for _ in range(self.random.randrange(MAX_FAULTS + 1)))
         self.machine = Machine(self.random, self.faults)
-        self.board = BoardFaults(self.random)
-        self.device = InProcess(self.machine, None, chip=self.board.chip)
-        self.board.join(self.device)
+        self.chip = chips.SimFram()
+        self.device = InProcess(self.machine, None, chip=self.chip)
+        BoardFaults(self.random, self.chip).join(self.machine, self._clock_wrong, self._clock_lost)
         self.watch = Watch(self.device)
         self.dealer = SoakDealer(self.device)
 
@@ -107,10 +107,16 @@ class SoakTable:
                 break
         self._account()
 
+    def _clock_wrong(self, by_s: int) -> None:
+        self.device.clock_wrong_by_s = by_s
+
+    def _clock_lost(self) -> None:
+        self.device.clock_known = False
+
     def _switch_on(self) -> None:
         """The power comes back, and the firmware begins anew over the same chip."""
         self.machine.power_off()
-        self.board.chip.power.restore()
+        self.chip.power.restore()
         self.device.reboot()
 
     def _account(self) -> None:

@@ -8,8 +8,6 @@ from rich.console import Console
 from sabot_firmware.stack import Stack
 from sabot_protocol.codec import enum_number
 from sabot_simulators import soak as soaking
-from sabot_simulators.board_faults import BoardFaults
-from sabot_simulators.in_process import LockStep
 from sabot_simulators.mechanism.faults import KINDS
 from sabot_simulators.soak import Findings, SoakTable, soak
 
@@ -57,7 +55,7 @@ def test_a_corrupted_record_is_found_when_the_power_comes(monkeypatch: pytest.Mo
 
 def test_a_torn_record_is_no_fault_and_its_cut_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = only("torn_record", monkeypatch)
-    assert any(table.board.chip.power.cuts for table in tables)
+    assert any(table.chip.power.cuts for table in tables)
     assert not any(told(table, "memory_damaged") for table in tables)
 
 
@@ -67,13 +65,10 @@ def test_a_stuck_noise_source_stops_the_shuffler(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("kind", ["unknown_clock", "wrong_clock"])
 def test_a_clock_that_is_not_right_is_met(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    struck: list[object] = []
-
-    def join(self: BoardFaults, device: LockStep) -> None:
-        device.machine.on_fault = struck.append
-
+    struck: list[int] = []
     stops = sum(table.findings.stops for table in only(kind, monkeypatch, 0))
-    monkeypatch.setattr(BoardFaults, "join", join)
+    monkeypatch.setattr(SoakTable, "_clock_wrong", lambda self, by_s: struck.append(by_s))
+    monkeypatch.setattr(SoakTable, "_clock_lost", lambda self: struck.append(0))
     without = sum(table.findings.stops for table in only(kind, monkeypatch, 0))
     assert struck
     assert stops > without

@@ -10,6 +10,7 @@ from sabot_protocol.codec import enum_number
 from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.errors import Refusal
+from sabot_simulators.board_faults import BoardFaults
 from sabot_simulators.chips import SimFlash, SimFram
 from sabot_simulators.ends.emulated import MODEL, VERSION, InLockStep, Port
 from sabot_simulators.ends.settings import Settings
@@ -34,6 +35,18 @@ class OnPython(InLockStep, Executor):
         self._fram = SimFram()
         self._flash = SimFlash()
         super().__init__(settings, now_ms)
+        faults = BoardFaults(self.machine.random, self._fram)
+        faults.join(self.machine, self._clock_wrong, lambda: self.end.lose_clock())
+
+    def _clock_wrong(self, by_s: int) -> None:
+        """Somebody has set it so."""
+        seconds, ms, _ = self.end.utc()
+        self.end.set_clock(max(seconds + by_s, 0), ms)
+
+    def reboot(self, now_ms: int) -> None:
+        """The power fails and comes back."""
+        self._fram.power.restore()
+        super().reboot(now_ms)
 
     def _start(self) -> None:
         settings = self.settings

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from typing import Protocol, TypeVar
 
 from sabot_protocol import ticks
+from sabot_simulators.chips import PowerCut
 from sabot_simulators.ends.emulated import EmulatedDevice, Port
 from sabot_simulators.ends.settings import AS_FAST_AS_IT_GOES
 
@@ -201,16 +202,13 @@ class Served:
                 self._plug(cable)
                 cable = listener.accept()
         now = self.now_ms()
-        for cable, port in list(self._cables.items()):
-            try:
-                data = cable.take()
-            except Unplugged:
-                self._unplug(cable)
-                continue
-            if data:
-                port.receive(data, now)
-        self.device.tick(now)
-        busy, wait = self._pass_time()
+        try:
+            self._hear(now)
+            self.device.tick(now)
+            busy, wait = self._pass_time()
+        except PowerCut:  # in the midst of a record
+            self.device.reboot(now)
+            busy, wait = True, 0.0
         if self.device.boots != self._boots:
             self._replug()
         for cable, port in self._cables.items():
@@ -221,6 +219,17 @@ class Served:
             if due is not None:
                 wait = min(wait, max(ticks.diff(due, now), 0) / 1000 / self._rate)
         return 0.0 if busy else wait
+
+    def _hear(self, now: int) -> None:
+        """What the cables have brought."""
+        for cable, port in list(self._cables.items()):
+            try:
+                data = cable.take()
+            except Unplugged:
+                self._unplug(cable)
+                continue
+            if data:
+                port.receive(data, now)
 
     def _pass_time(self) -> tuple[bool, float]:
         """Let the mechanism move: whether there is more to do at once, and how long it can wait."""

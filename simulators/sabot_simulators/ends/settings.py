@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
-from sabot_simulators.mechanism.faults import Fault, UnknownFault
+from sabot_simulators.mechanism.faults import RUNNERS_KINDS, Fault, UnknownFault
 
 SERIAL_SIZE = 8
 AS_FAST_AS_IT_GOES = 0.0
@@ -66,7 +66,14 @@ class Settings:
             except ValueError:
                 raise BadSetting(f"'{given[-1]}' is no value for '{name}'") from None
             values[field] = value
-        return cls(**values)  # type: ignore[arg-type]
+        settings = cls(**values)  # type: ignore[arg-type]
+        for fault in settings.faults:
+            if settings.firmware != FIRMWARE[0] and fault.kind in RUNNERS_KINDS:
+                raise BadSetting(
+                    f"'{fault.kind}' is a fault of the board's chip or clock; "
+                    f"those are within reach with firmware={FIRMWARE[0]} only"
+                )
+        return settings
 
 
 def _speed(given: Sequence[str]) -> tuple[str, object]:
