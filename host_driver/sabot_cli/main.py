@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sabot_cli import commands, doctor, recording, rules
+from sabot_cli import commands, doctor, journal, recording, rules
 from sabot_cli.betting import Book, NotDealtHere
 from sabot_cli.device import Chosen, State, device_options, opened
 from sabot_cli.output import FAILED, OK, USAGE, Output
@@ -132,6 +132,7 @@ for each in (
     recording.capture,
     recording.replay,
     recording.bundle,
+    journal.journal,
 ):
     cli.add_command(each)
 
