@@ -7,7 +7,7 @@ from importlib.metadata import entry_points, version
 
 import click
 
-from sabot_cli import commands, doctor, flash, play, recording, rules
+from sabot_cli import commands, doctor, flash, journal, play, recording, rules
 from sabot_cli.device import State
 from sabot_cli.output import FAILED, OK, USAGE, Output
 from sabot_driver.errors import SabotError
@@ -65,6 +65,7 @@ for each in (
     recording.capture,
     recording.replay,
     recording.bundle,
+    journal.journal,
 ):
     cli.add_command(each)
 

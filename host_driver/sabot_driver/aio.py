@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from sabot_driver import client as blocking
 from sabot_driver.client import CONNECT_S, TIMEOUT_S, Client, Resolved
-from sabot_driver.core import Link, Notice, Peer
 from sabot_driver.events import Event, LostEvents, read_entry
+from sabot_driver.states import Link, Notice, Peer
 from sabot_protocol.host import messages
 from sabot_protocol.host.message import AnswerT, Request
 from sabot_protocol.host.messages import Elevated, Identity, KeySlot, Role, StatusReport

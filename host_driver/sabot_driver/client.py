@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
-from sabot_driver.core import Core, Link, Notice, Peer
+from sabot_driver.core import Core
 from sabot_driver.errors import (
     Closed,
     DeviceTimeout,
@@ -29,6 +29,7 @@ from sabot_driver.events import Event, LostEvents, read_entry
 from sabot_driver.journal import Journal
 from sabot_driver.keyring import Keyring
 from sabot_driver.line import Line, Listener
+from sabot_driver.states import Link, Notice, Peer
 from sabot_driver.transports import People, Transport, transport
 from sabot_protocol.host import messages
 from sabot_protocol.host.message import AnswerT, Request
@@ -141,7 +142,10 @@ class Client:
         Refused (with its kinds) if the device refuses; DeviceTimeout, LinkLost, DeviceRebooted and others as
         they are named. A command that ends in DeviceTimeout may be executed all the same: ``resolve`` tells.
         """
-        number, future = self.begin(message, timeout)
+        line = self._line
+        number, future = line.ask(
+            lambda now: line.core.request(message, now, line.clock.to_ms(timeout)), will_wait=True
+        )
         return self._result(future, timeout, number)
 
     def begin(self, message: Request[AnswerT], timeout: float = TIMEOUT_S) -> "tuple[int, Future[AnswerT]]":
@@ -155,17 +159,19 @@ class Client:
 
     def _result(self, future: "Future[T]", timeout: float, number: int | None = None) -> T:
         try:
-            return future.result(timeout + GRACE_S)
+            return self._line.wait(future, timeout + GRACE_S)
         except FutureTimeout as error:
             if isinstance(error, SabotError):
                 raise
             raise DeviceTimeout("the driver itself did not answer in time", number) from error
         except CancelledError as error:
             raise Closed("the request was cancelled") from error
-        except BaseException:
+        except BaseException as error:
             if number is not None and not future.done():  # Ctrl-C: the link goes on without this question
                 future.cancel()
                 self.abandon(number)
+            if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
+                raise error.__context__ from None  # it came while Python took up a lock again
             raise
 
     def status(self, timeout: float = TIMEOUT_S) -> StatusReport:
@@ -177,7 +183,8 @@ class Client:
         line = self._line
         to_ms = line.clock.to_ms
         return self._result(
-            line.ask(lambda now: line.core.elevate(role, seconds, key, now, to_ms(timeout))), timeout
+            line.ask(lambda now: line.core.elevate(role, seconds, key, now, to_ms(timeout)), will_wait=True),
+            timeout,
         )
 
     def set_key(self, slot: KeySlot, key: bytes, timeout: float = TIMEOUT_S) -> None:

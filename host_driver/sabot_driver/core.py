@@ -5,10 +5,11 @@ thin shells over it. It decides when a cable should be opened again and what eve
 
     shell: want_cable → open → cable_opened / cable_failed
     shell: bytes → receive;  poll → bytes;  deadline → when to poll again;  cable_lost when reading fails
-    shell: take_ends → settle the futures;  take_told → put on disk, then told_is_on_disk
+    shell: ends → settle the futures;  take_told → put on disk, then on_disk
+    shell: mend, when somebody was interrupted in the midst of one of these
 """
 
-import enum
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -18,16 +19,11 @@ from typing import Any
 from sabot_driver.errors import (
     Closed,
     DeviceFaulted,
-    DeviceRebooted,
     DeviceTimeout,
     JournalError,
     JournalFull,
-    KeyMissing,
     LinkLost,
-    NoAnswer,
     NotProvisioned,
-    NotSabot,
-    OutcomeUnknown,
     OwnerHeld,
     PortBusy,
     PortDenied,
@@ -39,25 +35,15 @@ from sabot_driver.errors import (
 )
 from sabot_driver.follower import Follower
 from sabot_driver.journal import Journal, Told
+from sabot_driver.reasons import attach_error, link_error, outcome, request_error
+from sabot_driver.states import End, Link, Notice, Peer
 from sabot_protocol import ticks
 from sabot_protocol.errors import NotAllowed
-from sabot_protocol.handshake import DEVICE_NOT_PROVED, NO_ANSWER, WRONG_DEVICE
 from sabot_protocol.happenings import Answered, AttachRefused, Down, EventArrived, Failed, Gap, Up
 from sabot_protocol.host import messages
 from sabot_protocol.host.message import AnswerT, Message, Request
 from sabot_protocol.host.messages import Elevate, Elevated, GapReason, KeySlot, Role, SetClock, SetKey
-from sabot_protocol.host_end import (
-    DEVICE_REBOOTED,
-    FORGOTTEN,
-    NUMBER_USED,
-    OBSERVER,
-    OWNER,
-    SESSION_ENDED,
-    TIMED_OUT,
-    TOO_LONG,
-    VERSION_MISMATCH,
-    HostEnd,
-)
+from sabot_protocol.host_end import OBSERVER, OWNER, HostEnd
 from sabot_protocol.session import role_proof, wrap_key
 
 FIRST_PAUSE_MS = 100
@@ -66,49 +52,6 @@ MAX_TOLD = 4096  # events in memory that are not on disk; then the cable is let 
 CLOCK_TIMEOUT_MS = 10_000
 UNRECORDED = frozenset({"set_clock", "locate"})  # commands whose repetition harms nobody
 NEEDS_DISK = frozenset({"open_round"})
-
-
-class Link(enum.Enum):
-    """How things stand between this client and its device."""
-
-    DOWN = "down"
-    """No cable; it is tried again by itself."""
-    PROVING = "proving"
-    """A cable is there, the device has not yet proved itself."""
-    UP = "up"
-    """The device takes requests."""
-    CLOSED = "closed"
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Something the driver says of itself: link up or down, a reboot, a journal that cannot be written."""
-
-    kind: str
-    """``up``, ``down``, ``rebooted``, ``journal_failed``, ``journal_works``, ``step_not_allowed``."""
-    text: str
-    error: SabotError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """The device as it proved itself in the running session."""
-
-    serial: bytes
-    boot_id: int
-    memory_id: bytes
-    version: tuple[int, int]
-    limited: bool
-    owner: bool
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """How a request ended: settle its future with one of the two, outside of any lock."""
-
-    future: "Future[Any]"
-    answer: Any = None
-    error: SabotError | None = None
 
 
 @dataclass(slots=True)
@@ -156,8 +99,10 @@ class Core:
         if position is not None:
             self._end.start_from(*position)
         self._memory_id = b"" if position is None else position[0]
+        self._handed = position  # the last event that was given away to be put on disk
         self._open: dict[int, _Open] = {}
-        self._ends: list[End] = []
+        self.ends: deque[End] = deque()
+        """Requests that have ended; the shell settles the first and takes it away, until there is none."""
         self._notices: list[Notice] = []
         self._told: list[Told] = []
         self._pause_ms = FIRST_PAUSE_MS
@@ -196,6 +141,10 @@ class Core:
         """Whether the cable is of no use any more and not yet closed."""
         return self._drop_cable
 
+    def has_open(self) -> bool:
+        """Whether any request has not ended."""
+        return bool(self._open)
+
     def has_told(self) -> bool:
         """Whether events wait to be put on disk."""
         return bool(self._told)
@@ -233,6 +182,31 @@ class Core:
         out = self._end.poll(now)
         self._take(now)
         return out if self.link in (Link.PROVING, Link.UP) else b""
+
+    def mend(self, now: int) -> None:
+        """Somebody was interrupted in the midst of a call: go on in a new session, from what is certain.
+
+        Requests wait for that session, events are told again from the last one that was kept. A request
+        whose end was being dealt with has an end nobody knows.
+        """
+        self._end.disconnect()
+        self._end.take()
+        kept = _place(self._told[-1]) if self._told else self._handed
+        if kept is None:
+            self._end.position = (0, 0)
+        else:
+            self._memory_id = kept[0]
+            self._end.start_from(*kept)
+        words = "somebody was interrupted while it was being answered"
+        for number, found in list(self._open.items()):
+            if self._end.waits_for(number):
+                continue
+            if found.is_command:
+                self._finish(number, error=DeviceTimeout(f"{found.name}: {words}", number, found.name))
+            else:
+                self._finish(number, error=SessionEnded(f"{found.name}: {words}"))
+        if self.link in (Link.PROVING, Link.UP):
+            self._went_down(LinkLost(f"{self.url}: interrupted; beginning anew"), now)
 
     def deadline(self) -> int | None:
         """When ``poll`` or ``want_cable`` is due by itself."""
@@ -317,10 +291,9 @@ class Core:
         if name in NEEDS_DISK and self.journal_error is not None:
             raise JournalFull(f"{name}: {self.journal_error}")
 
-    def take_ends(self) -> list[End]:
-        """Requests that have ended since the last call."""
-        ends, self._ends = self._ends, []
-        return ends
+    def has_notices(self) -> bool:
+        """Whether the driver has something to say of itself."""
+        return bool(self._notices)
 
     def take_notices(self) -> list[Notice]:
         """What the driver has to say of itself since the last call."""
@@ -332,6 +305,8 @@ class Core:
     def take_told(self) -> list[Told]:
         """Events and gaps that must go to disk, with the memory id they are of."""
         told, self._told = self._told, []
+        if told:
+            self._handed = _place(told[-1])
         return told
 
     def untake_told(self, told: list[Told]) -> None:
@@ -344,9 +319,7 @@ class Core:
             self.journal_error = None
             self._notices.append(Notice("journal_works", "the journal can be written again"))
         if self._mode == OWNER:
-            boot_id, n = (last.boot_id, last.n) if isinstance(last, EventArrived) else last.before
-            if isinstance(last, Gap):
-                n -= 1
+            boot_id, n = _reached(last)
             if n:
                 self._end.acknowledge(boot_id, n)
 
@@ -375,9 +348,10 @@ class Core:
                 self._went_up(each, now)
             elif isinstance(each, AttachRefused):
                 self._end.disconnect()
-                self._went_down(self._not_attached(each), now)
+                self._went_down(attach_error(self.url, each), now)
             elif isinstance(each, Down) and self.link in (Link.PROVING, Link.UP):
-                self._went_down(self._why_down(each.reason), now)
+                garbage = self._bytes_in > 0 and self._end.record.frames_in == self._good_frames
+                self._went_down(link_error(self.url, each.reason, garbage), now)
         if len(self._told) > MAX_TOLD and self.link in (Link.PROVING, Link.UP):
             self._end.disconnect()
             self._end.take()
@@ -413,31 +387,6 @@ class Core:
         self._pause_ms = min(self._pause_ms * 2, LONGEST_PAUSE_MS)
         self._notices.append(Notice("down", f"{error}; trying again in {pause / 1000:.1f} s", error))
 
-    def _why_down(self, reason: str) -> SabotError:
-        if reason == NO_ANSWER:
-            if self._bytes_in and self._end.record.frames_in == self._good_frames:
-                return NotSabot(f"{self.url}: what comes from there is not from a Sabot device")
-            return NoAnswer(f"{self.url}: nothing answers")
-        if reason == DEVICE_NOT_PROVED or reason == "bad_proof":
-            return WrongDevice(f"{self.url}: the device does not have the key this table knows it by")
-        if reason == WRONG_DEVICE:
-            return WrongDevice(f"{self.url}: another device answers than the one expected")
-        if reason == "not_provisioned":
-            return NotProvisioned(f"{self.url}: the device has no key yet")
-        if reason == "bad_field":
-            return KeyMissing(f"{self.url}: the device does not take this host's id")
-        return LinkLost(f"{self.url}: the session is over ({reason.replace('_', ' ')})")
-
-    def _not_attached(self, refused: AttachRefused) -> SabotError:
-        error = refusal("attach", refused.status, refused.body)
-        if getattr(error, "code", 0) == messages.BadField.CODE:
-            return WrongDevice(
-                f"{self.url}: the device has not come as far as this journal says; it was reset, or the "
-                "journal is of another one",
-                "Put the journal aside and start with a new one: docs/driver.md says what that means.",
-            )
-        return error
-
     def _event(self, event: EventArrived) -> None:
         self._told.append((self._memory_id, event))
         kind = messages.BY_ID.get(event.message)
@@ -465,54 +414,31 @@ class Core:
         found = self._open.get(failed.number)
         if found is None:
             return
-        self._finish(failed.number, error=self._why_failed(found, failed))
-
-    def _why_failed(self, found: _Open, failed: Failed) -> SabotError:
-        name, reason = found.name, failed.reason
-        if reason == TIMED_OUT:
-            number = failed.number if found.is_command else None
-            if self.link is not Link.UP and self.problem is not None and not found.is_command:
-                lost = LinkLost(f"{name}: {self.problem}", self.problem.advice)
-                lost.__cause__ = self.problem
-                return lost
-            why = f" The link is down: {self.problem}" if self.problem is not None else ""
-            return DeviceTimeout(f"{name}: no answer in the time given.{why}", number, name)
-        if reason == DEVICE_REBOOTED:
-            return DeviceRebooted(f"{name}: the device restarted before this was sent; it was not executed")
-        if reason == FORGOTTEN:
-            return refusal(name, messages.Forgotten.CODE, b"")
-        if reason == VERSION_MISMATCH:
-            return VersionMismatch(f"{name}: the device's version does not have this message; not executed")
-        if reason == SESSION_ENDED:
-            return SessionEnded(f"{name}: the session it was meant for has ended")
-        if reason == NUMBER_USED:
-            return SessionEnded(
-                f"{name}: not executed; this host's journal is older than what the device remembers of it"
-            )
-        assert reason == TOO_LONG, reason
-        return SabotError(f"{name}: longer than the device's frames; not executed", "Send less at once.")
+        problem = None if self.link is Link.UP else self.problem
+        command = failed.number if found.is_command else None
+        self._finish(failed.number, error=request_error(found.name, failed.reason, command, problem))
 
     def _finish(self, number: int, answer: Any = None, error: SabotError | None = None) -> None:
         found = self._open.pop(number)
         if found.recorded:
-            outcome = _outcome(error)
-            if outcome is not None:
+            known = outcome(error)
+            if known is not None:
                 try:
-                    self._journal.command_ended(number, outcome)
+                    self._journal.command_ended(number, known)
                 except JournalError as failed:
                     self.not_on_disk(failed)
-        self._ends.append(End(found.future, answer, error))
+        self.ends.append(End(found.future, answer, error))
 
 
-def _outcome(error: SabotError | None) -> str | None:
-    """What the journal keeps of a command's end; None while nobody knows and it can still be asked."""
-    if error is None:
-        return "done"
-    if isinstance(error, OutcomeUnknown):
-        return "unknown"
-    if isinstance(error, DeviceTimeout | Closed):
-        return None
-    return "not_executed"
+def _reached(told: EventArrived | Gap) -> tuple[int, int]:
+    """The last event that is known of, or known to be lost, once this is: boot id and number."""
+    if isinstance(told, EventArrived):
+        return told.boot_id, told.n
+    return told.before[0], told.before[1] - 1
+
+
+def _place(told: Told) -> tuple[bytes, int, int]:
+    return (told[0], *_reached(told[1]))
 
 
 def _text(serial: bytes) -> str:

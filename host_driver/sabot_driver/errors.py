@@ -168,6 +168,12 @@ class JournalDamaged(JournalError):
     advice = "Put the file aside and start with a new one: docs/driver.md says what that means."
 
 
+class JournalMissing(JournalError, FileNotFoundError):
+    """There is no such journal."""
+
+    advice = "'sabot journal show' lists those of this computer."
+
+
 # -- refusals -----------------------------------------------------------------------------------
 
 

@@ -276,6 +276,15 @@ class Journal:
         """The first number that was never reserved."""
         return int(self._get("next_number") or b"1")
 
+    @contextlib.contextmanager
+    def sql(self) -> "Iterator[sqlite3.Connection]":
+        """The database, for this thread alone; what SQLite says of it comes as a JournalError."""
+        with self._lock:
+            try:
+                yield self._db
+            except sqlite3.Error as error:
+                raise _named(error, self.path) from error
+
     def _get(self, name: str) -> bytes | None:
         row = self._one("SELECT value FROM meta WHERE name = ?", (name,))
         return None if row is None else bytes(row[0])

@@ -1,28 +1,40 @@
 """A core with its cable: the threads that read, keep time and write the journal.
 
-Both clients are shells over this. Whoever asks writes to the port itself, so that a round trip costs one
-change of threads; a reader thread takes what comes; a keeper opens the cable, and does what is due by time;
-a scribe puts events on disk and only then has them acknowledged.
+Both clients are shells over this. Whoever asks writes to the port itself; a reader thread takes what comes; a
+keeper opens the cable, and does what is due by time; a scribe puts events on disk and only then has them
+acknowledged.
+
+A thread that asks one thing after the other reads the cable itself while it waits (it *leads*), so that its
+round trips cost no change of threads: the reader has stepped aside after the first answer, and comes back
+when nobody has led for a moment, or when others wait for whom nobody reads.
+
+Ctrl-C can end a call anywhere, also in the midst of the core. ``_unfinished`` is set while somebody is in
+there; whoever comes next and finds it set has the core mended first.
 """
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from typing import TypeVar
 
 from sabot_driver.clock import Clock
-from sabot_driver.core import Core, End, Notice
+from sabot_driver.core import Core
 from sabot_driver.errors import Closed, JournalError, SabotError
 from sabot_driver.journal import Entry, Journal, Told
+from sabot_driver.states import End, Notice
 from sabot_driver.transports import Transport
 from sabot_protocol import ticks
+from sabot_protocol.errors import ProtocolError
 
 log = logging.getLogger("sabot")
 
 JOIN_S = 10.0
 RETRY_DISK_S = 1.0
 LONGEST_SLEEP_S = 60.0
+ASIDE_S = 0.01  # how long the reader leaves the cable to others, after the last of them has gone
 
 T = TypeVar("T")
 Listener = Callable[[Notice], None]
@@ -46,9 +58,16 @@ class Line:
         self._keeper_until: int | None = 0  # the tick the keeper sleeps until; None for long
         self._new_rows = threading.Condition()
         self._rows = journal.last_id()
-        self._cable = 0  # counts cables, so that a reader knows when its own is gone
+        self._cable = 1  # counts cables, so that a reader knows when its own is gone
         self._readers: list[threading.Thread] = []
         self._closing = False
+        self._unfinished = False  # somebody is in the core, or was interrupted there
+        self._aside = threading.Condition(self._lock)  # the reader waits here while others read
+        self._stepped_aside = 0  # the cable whose reader does
+        self._leader = 0  # the thread that reads in its place
+        self._led = 0  # how often somebody has
+        self._left = threading.Condition(self._lock)  # the leader of a cable that is gone has seen it
+        self._followers: set[int] = set()  # threads that wait for an answer and do not read
         self._keeper = self._thread("keeper", self._keep)
         self._scribe = self._thread("scribe", self._write)
         self.failure: BaseException | None = None
@@ -60,16 +79,44 @@ class Line:
 
     # -- for the shells -------------------------------------------------------------------------
 
-    def ask(self, what: Callable[[int], T]) -> T:
-        """Do something with the core at this moment, and send what comes of it."""
+    def ask(self, what: Callable[[int], T], will_wait: bool = False) -> T:
+        """Do something with the core at this moment, and send what comes of it.
+
+        Who says ``will_wait`` calls ``wait`` next, and need not be read for.
+        """
         with self._lock:
             if self._closing:
                 raise Closed("the client was closed")
-            result = what(self.clock.now_ms())
+            self._enter()
+            try:
+                result = what(self.clock.now_ms())
+            except (SabotError, ProtocolError):
+                self._unfinished = False
+                raise
             self._speak()
             self._hasten()
+            self._unfinished = False
+            if self._stepped_aside and not will_wait:
+                self._aside.notify()
         self._settle()
         return result
+
+    def wait(self, future: "Future[T]", timeout_s: float) -> T:
+        """What a future ends with; TimeoutError when it has not ended by then.
+
+        The calling thread reads the cable itself if nobody else does.
+        """
+        ends = time.monotonic() + timeout_s
+        while not future.done() and time.monotonic() < ends:
+            try:
+                cable = self._begin_to_lead()
+                if not cable:
+                    return future.result(max(ends - time.monotonic(), 0))
+                while not future.done() and self._take_in(cable, max(ends - time.monotonic(), 0)):
+                    pass
+            finally:
+                self._stop_waiting()
+        return future.result(0)
 
     def look(self, what: Callable[[], T]) -> T:
         """Read something of the core."""
@@ -117,6 +164,7 @@ class Line:
             self._cable += 1
             self.transport.wake()
             self._wake_all()
+            self._wait_for_leader()
         me = threading.current_thread()
         for thread in (self._keeper, self._scribe, *self._readers):
             if thread is not me and thread.ident is not None:
@@ -144,7 +192,7 @@ class Line:
             self._settle()
 
     def _wake_all(self) -> None:
-        for condition in (self._changed, self._due, self._told):
+        for condition in (self._changed, self._due, self._told, self._aside):
             condition.notify_all()
         with self._new_rows:
             self._new_rows.notify_all()
@@ -167,6 +215,8 @@ class Line:
                 if self._closing:
                     return
                 now = self.clock.now_ms()
+                if self._unfinished:
+                    self._mend()
                 drop = self.core.want_drop()
                 wanted = self.core.want_cable(now)
             if drop:
@@ -174,7 +224,9 @@ class Line:
             if wanted:
                 self._pick_up()
             with self._lock:
+                self._enter()
                 self._speak()
+                self._unfinished = False
             self._settle()
             with self._due:
                 if not self._closing and not self.core.wants_attention(self.clock.now_ms()):
@@ -186,6 +238,8 @@ class Line:
         with self._lock:
             self._cable += 1
             self.transport.wake()
+            self._aside.notify_all()
+            self._wait_for_leader()
         self._join_readers()
         self.transport.close()
 
@@ -213,25 +267,94 @@ class Line:
 
     def _read(self, cable: int) -> None:
         """Take what comes over one cable until it is gone."""
-        while cable == self._cable:
-            try:
-                data = self.transport.read()
-            except SabotError as error:
-                with self._changed:
-                    if cable == self._cable and not self._closing:
-                        self.core.cable_lost(error, self.clock.now_ms())
-                        self._hasten()
-                self._settle()
-                return
-            if not data:
-                continue
-            with self._lock:
-                if cable != self._cable or self._closing:
-                    return
-                self.core.receive(data, self.clock.now_ms())
-                self._speak()
-                self._hasten()
+        while self._take_in(cable, None):
+            if self._followers and not self.core.has_open():
+                self._step_aside(cable)
+
+    def _take_in(self, cable: int, seconds: float | None) -> bool:
+        """Read once, for so long; False when the cable is gone."""
+        if cable != self._cable:
+            return False
+        try:
+            data = self.transport.read(seconds)
+        except SabotError as error:
+            with self._changed:
+                if cable == self._cable and not self._closing:
+                    self._enter()
+                    self.core.cable_lost(error, self.clock.now_ms())
+                    self._hasten()
+                    self._unfinished = False
             self._settle()
+            return False
+        if not data:
+            return cable == self._cable
+        with self._lock:
+            if cable != self._cable or self._closing:
+                return False
+            self._enter()
+            self.core.receive(data, self.clock.now_ms())
+            self._speak()
+            self._hasten()
+            self._unfinished = False
+        self._settle()
+        return True
+
+    # -- who reads ------------------------------------------------------------------------------
+
+    def _step_aside(self, cable: int) -> None:
+        """Leave the cable to those who ask, until none of them has read for a moment."""
+        with self._aside:
+            self._stepped_aside = cable
+            led = -1
+            while cable == self._cable and not self._closing:
+                if not self._leader:
+                    if led == self._led or self.core.has_open():
+                        break
+                    led = self._led
+                self._aside.wait(ASIDE_S)
+            self._stepped_aside = 0
+
+    def _begin_to_lead(self) -> int:
+        """The cable to read, if its reader has stepped aside and nobody else leads; 0 makes a follower."""
+        me = threading.get_ident()
+        with self._lock:
+            if self._leader in (0, me) and self._stepped_aside == self._cable and not self._closing:
+                self._leader = me
+                return self._stepped_aside
+            self._followers.add(me)
+            return 0
+
+    def _stop_waiting(self) -> None:
+        """No longer lead or follow."""
+        me = threading.get_ident()
+        with self._lock:
+            self._followers.discard(me)
+            if self._leader != me:
+                return
+            self._leader = 0
+            self._led += 1
+            if self.core.has_open():
+                self._aside.notify()  # others wait, and nobody reads
+            if self._stepped_aside != self._cable or self._closing:
+                self._left.notify_all()
+
+    def _wait_for_leader(self) -> None:
+        """A cable is about to be closed: whoever reads it has to leave it first. The lock is held."""
+        if self._leader != threading.get_ident():
+            self._left.wait_for(lambda: not self._leader, JOIN_S)
+
+    # -- the core -------------------------------------------------------------------------------
+
+    def _enter(self) -> None:
+        """Begin to do something with the core; ``_unfinished`` is cleared after it. The lock is held."""
+        if self._unfinished:
+            self._mend()
+        self._unfinished = True
+
+    def _mend(self) -> None:
+        self.core.mend(self.clock.now_ms())
+        self._unfinished = False
+        self._due.notify()
 
     def _speak(self) -> None:
         """Put on the cable what the core has to say. The lock is held."""
@@ -248,11 +371,21 @@ class Line:
 
     def _settle(self) -> None:
         """End futures and tell listeners, with no lock held."""
+        core = self.core
+        ends = core.ends
+        if ends:
+            while ends:
+                end = ends[0]
+                settle(end)
+                with suppress(ValueError):  # another thread has settled it too
+                    ends.remove(end)
+            leader = self._leader
+            if leader and leader != threading.get_ident():
+                self.transport.wake()  # its answer may be among them
+        if not core.has_notices():
+            return
         with self._lock:
-            ends = self.core.take_ends()
-            notices = self.core.take_notices()
-        for end in ends:
-            settle(end)
+            notices = core.take_notices()
         for notice in notices:
             grave = notice.error is not None or notice.kind == "step_not_allowed"
             log.log(logging.WARNING if grave else logging.INFO, "%s", notice.text)
@@ -286,9 +419,11 @@ class Line:
             self._settle()
             return False
         with self._lock:
+            self._enter()
             self.core.on_disk(told[-1][1])
             self._speak()
             self._hasten()
+            self._unfinished = False
         self._settle()
         with self._new_rows:
             self._rows = last_id

@@ -31,9 +31,9 @@ class Tap:
         """Open the line below."""
         self._way.open()
 
-    def read(self) -> bytes:
+    def read(self, seconds: float | None = None) -> bytes:
         """Read, and note what came."""
-        data = self._way.read()
+        data = self._way.read(seconds)
         if data:
             self._note(data, to_device=False)
         return data

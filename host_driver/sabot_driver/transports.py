@@ -7,9 +7,11 @@ other end is gone, PortBusy, PortDenied and NoDevice when it cannot be opened; n
 import contextlib
 import errno
 import os
-import selectors
+import select
 import socket
 import threading
+import time
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -39,8 +41,11 @@ class Transport(Protocol):
     def open(self) -> None:
         """Open it; PortBusy, PortDenied or NoDevice say why not."""
 
-    def read(self) -> bytes:
-        """What has come, as soon as something has; nothing after a while, or when woken."""
+    def read(self, seconds: float | None = None) -> bytes:
+        """What has come, as soon as something has; nothing after a while, or when woken.
+
+        With ``seconds``, after so long at the latest, where that can be said.
+        """
 
     def write(self, data: bytes) -> None:
         """Send all of it, or LinkLost."""
@@ -99,7 +104,7 @@ class SerialTransport:
             self._port.timeout = WAKEABLE_S if hasattr(self._port, "cancel_read") else BLOCK_S
         self._open = True
 
-    def read(self) -> bytes:
+    def read(self, seconds: float | None = None) -> bytes:
         """What has come."""
         try:
             waits = self._waits
@@ -107,7 +112,7 @@ class SerialTransport:
                 data = bytes(self._port.read(1))
                 more = self._port.in_waiting if data else 0
                 return data + bytes(self._port.read(more)) if more else data
-            if not waits.wait(WAKEABLE_S):
+            if not waits.wait(WAKEABLE_S if seconds is None else min(seconds, WAKEABLE_S)):
                 return b""
             data = os.read(self._port.fileno(), CHUNK)  # pyserial's read would ask twice more whether it may
         except _GONE as error:
@@ -119,7 +124,10 @@ class SerialTransport:
     def write(self, data: bytes) -> None:
         """Send all of it."""
         try:
-            self._port.write(data)
+            if self._waits is None:
+                self._port.write(data)
+            else:  # pyserial's write would ask after each piece whether it may write another
+                _write_all(self._port.fileno(), data)
         except _GONE as error:
             raise LinkLost(f"{self.url}: {error}") from error
 
@@ -176,13 +184,13 @@ class SocketTransport:
         self._socket = made
         self._waits = _Waits(made.fileno())
 
-    def read(self) -> bytes:
+    def read(self, seconds: float | None = None) -> bytes:
         """What has come."""
         made, waits = self._socket, self._waits
         if made is None or waits is None:
             raise LinkLost(f"{self.url}: closed")
         try:
-            if not waits.wait(WAKEABLE_S):
+            if not waits.wait(WAKEABLE_S if seconds is None else min(seconds, WAKEABLE_S)):
                 return b""
             data = made.recv(CHUNK)
         except (OSError, ValueError) as error:
@@ -217,33 +225,53 @@ class SocketTransport:
             made.close()
 
 
+def _write_all(fileno: int, data: bytes) -> None:
+    """Write to a descriptor that does not block; OSError when it takes nothing for too long."""
+    ends: float | None = None
+    while True:
+        try:
+            written = os.write(fileno, data)
+        except BlockingIOError:
+            written = 0
+        if written == len(data):
+            return
+        data = data[written:]
+        now = time.monotonic()
+        ends = ends or now + WRITE_S
+        if now >= ends or not select.select([], [fileno], [], ends - now)[1]:
+            raise OSError(errno.ETIMEDOUT, "the port takes nothing")
+
+
+def _until_ready(*filenos: int) -> Callable[[float], list[int]]:
+    """What waits so many seconds for one of these to be readable, and says which are."""
+    if not hasattr(select, "poll"):  # Windows, where only sockets are waited for
+        return lambda seconds: select.select(filenos, [], [], seconds)[0]
+    poller = select.poll()
+    for each in filenos:
+        poller.register(each, select.POLLIN)
+    return lambda seconds: [fileno for fileno, _ in poller.poll(seconds * 1000)]
+
+
 class _Waits:
     """Waits for a file descriptor or for being woken; where ports have descriptors."""
 
     def __init__(self, fileno: int) -> None:
-        self._selector = selectors.DefaultSelector()
         self._fileno = fileno
         self._read, self._write = socket.socketpair()
         self._read.setblocking(False)
         self._lock = threading.Lock()
         self._closed = False
-        try:
-            self._selector.register(fileno, selectors.EVENT_READ)
-        except (OSError, ValueError):
-            self.close()
-            raise
-        self._selector.register(self._read, selectors.EVENT_READ)
+        self._ready = _until_ready(fileno, self._read.fileno())
 
     def wait(self, seconds: float) -> bool:
         """Whether there is something to read."""
-        ready = self._selector.select(seconds)
-        woken = False
-        for key, _ in ready:
-            if key.fd != self._fileno:
-                woken = True
-                with contextlib.suppress(BlockingIOError):
-                    self._read.recv(64)
-        return len(ready) > woken
+        ready = self._ready(seconds)
+        if ready == [self._fileno]:
+            return True
+        if ready:
+            with contextlib.suppress(BlockingIOError):
+                self._read.recv(64)
+        return len(ready) > 1
 
     def wake(self) -> None:
         """End a wait."""
@@ -255,7 +283,6 @@ class _Waits:
         """Let go."""
         with self._lock:
             self._closed = True
-            self._selector.close()
             self._read.close()
             self._write.close()
 

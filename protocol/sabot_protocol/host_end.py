@@ -288,6 +288,10 @@ class HostEnd(WireEnd):
         """How many requests have not ended."""
         return len(self._asked)
 
+    def waits_for(self, number: int) -> bool:
+        """Whether this request has not ended."""
+        return number in self._asked
+
     def acknowledge(self, boot_id: int, n: int) -> None:
         """Everything up to this event is on disk; the device is told, also after a reconnect."""
         self._acknowledged = (boot_id, n)

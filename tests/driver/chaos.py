@@ -1,12 +1,16 @@
 """A program that plays on whatever happens, and what must be true afterwards."""
 
+import errno
 import gc
 import itertools
 import os
 import threading
 import time
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+
+import usb.core
 
 from sabot_driver import Client, Event, LostEvents
 from sabot_driver.errors import NotAllowed, Refused, SabotError, Stale, WrongState
@@ -25,7 +29,10 @@ from sabot_protocol.host.messages import (
     Shuffle,
     ShufflerState,
 )
+from sabot_simulators.ends.mischief import Mischief
 from sabot_simulators.ends.on_python import OnPython
+from sabot_simulators.ends.settings import Settings
+from sabot_simulators.ends.usb import Backend, Handle, Shoe
 
 FLOOR_KEY = bytes(range(1, 33))
 PATIENCE_S = 60.0
@@ -114,6 +121,46 @@ def check(client: Client, device: OnPython, rounds: int) -> None:
     numbers = [each.n for each in told if isinstance(each, Event)]
     assert numbers == list(range(1, device.end.events.last + 1))
     assert all(after.id > before.id for before, after in itertools.pairwise(told))
+
+
+class BadBus(Backend):
+    """A USB bus as bad as told: pieces lost or damaged, stalls, and a plug that falls out for a moment."""
+
+    AWAY_S = 0.02
+
+    def __init__(self, settings: Settings, mischief: Mischief, clock_rate: float) -> None:
+        super().__init__(settings, clock_rate)
+        self._mischief = mischief
+        self._back_at = 0.0
+
+    def enumerate_devices(self) -> list[tuple[Shoe, int]]:
+        """The bus; what fell out has been put in again after a while."""
+        if not self.shoe.plugged and time.monotonic() >= self._back_at:
+            self.plug()
+        return super().enumerate_devices()
+
+    def bulk_write(self, dev_handle: Handle, ep: int, intf: int, data: "array[int]", timeout: int) -> int:
+        """Bytes to the device, as far as they get there."""
+        if self._mischief.cuts_now():
+            self._back_at = time.monotonic() + self.AWAY_S
+            self.unplug()
+        arrives = self._carried(data.tobytes())
+        super().bulk_write(dev_handle, ep, intf, array("B", arrives), timeout)
+        return len(data)
+
+    def bulk_read(self, dev_handle: Handle, ep: int, intf: int, buff: "array[int]", timeout: int) -> int:
+        """Bytes from the device, as far as they get here."""
+        size = super().bulk_read(dev_handle, ep, intf, buff, timeout)
+        arrives = self._carried(buff[:size].tobytes())
+        if not arrives:
+            raise usb.core.USBTimeoutError("Operation timed out", -7, errno.ETIMEDOUT)
+        buff[: len(arrives)] = array("B", arrives)
+        return len(arrives)
+
+    def _carried(self, data: bytes) -> bytes:
+        arrives, late_s = self._mischief.carry(data)
+        time.sleep(late_s)  # a stall holds up the transfer, and with it what follows
+        return arrives
 
 
 @contextmanager

@@ -9,11 +9,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.driver.chaos import Player, check, nothing_left_behind, set_up
+from tests.driver.chaos import BadBus, Player, check, nothing_left_behind, set_up
 
-from sabot_driver import Keyring, connect
+from sabot_driver import Client, Keyring, connect
 from sabot_driver.clock import Clock
 from sabot_driver.errors import Stale
+from sabot_driver.usb import UsbTransport
 from sabot_simulators.ends.mischief import Mischief
 from sabot_simulators.ends.on_python import OnPython
 from sabot_simulators.ends.proxy import FaultProxy, TcpDoor, TcpPlug, TerminalDoor, TerminalPlug
@@ -23,6 +24,7 @@ from sabot_simulators.ends.tcp import TcpListener
 from sabot_simulators.ends.terminal import Terminal
 
 ROUNDS = 125  # of each kind: 500 in all
+USB_ROUNDS = 60
 RATE = 20.0  # both ends' timers run so much faster, or the lost frames would take minutes
 KILLS = 10
 
@@ -32,6 +34,7 @@ KINDS = {
     "cut": {"cut": 0.004, "drop": 0.005},
     "all": {"drop": 0.01, "corrupt": 0.01, "delay": 0.05, "delay_s": 0.004, "cut": 0.002},
 }
+USB = {"drop": 0.01, "corrupt": 0.01, "delay": 0.05, "delay_s": 0.004, "cut": 0.005}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -49,22 +52,45 @@ def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path) -> None:
             listener = TcpListener()
             served.listen(listener)
             proxy = FaultProxy(TcpDoor(), TcpPlug(listener.host, listener.port), mischief)
-        with proxy:
-            path = tmp_path / "journal.db"
-            client = connect(proxy.url, keyring=Keyring(tmp_path), journal=path, clock=Clock(RATE))
-            with client:
-                for name, share in KINDS[kind].items():
-                    setattr(mischief, name, share)
-                set_up(client)
-                player = Player(client)
-                while not player.step(ROUNDS):
-                    pass
-                mischief.drop = mischief.corrupt = mischief.cut = mischief.delay = 0
-                stale = [each for each in player.refused if isinstance(each, Stale)]
-                assert stale == [], "a command was executed again, or an answer mixed up"
-                check(client, device, ROUNDS)
+        with proxy, connect(
+            proxy.url, keyring=Keyring(tmp_path), journal=tmp_path / "journal.db", clock=Clock(RATE)
+        ) as client:
+            play(client, device, mischief, KINDS[kind], ROUNDS)
         served.close()
         assert served.failure is None
+
+
+def test_rounds_over_a_bad_usb(tmp_path: Path) -> None:
+    """Pieces lost and damaged, stalls, and the plug pulled: ENODEV, and another address when it is back."""
+    with nothing_left_behind():
+        mischief = Mischief(Random("usb"))
+        bus = BadBus(Settings(seed=5, events_kept=512), mischief, RATE)
+        device = bus.shoe.device
+        assert isinstance(device, OnPython)
+        way = UsbTransport("usb://", None, bus)
+        with connect(
+            "usb://", keyring=Keyring(tmp_path), journal=tmp_path / "journal.db", clock=Clock(RATE), way=way
+        ) as client:
+            play(client, device, mischief, USB, USB_ROUNDS)
+        bus.close()
+    assert mischief.cuts > 5
+    assert bus.shoe.address > 5
+
+
+def play(
+    client: Client, device: OnPython, mischief: Mischief, how_bad: dict[str, float], rounds: int
+) -> None:
+    """Play so many rounds while the cable is as bad as told; what must be true then is."""
+    for name, share in how_bad.items():
+        setattr(mischief, name, share)
+    set_up(client)
+    player = Player(client)
+    while not player.step(rounds):
+        pass
+    mischief.drop = mischief.corrupt = mischief.cut = mischief.delay = 0
+    stale = [each for each in player.refused if isinstance(each, Stale)]
+    assert stale == [], "a command was executed again, or an answer mixed up"
+    check(client, device, rounds)
     assert mischief.dropped + mischief.corrupted + mischief.cuts + mischief.delayed > 20, "it was bad"
 
 

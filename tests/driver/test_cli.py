@@ -268,10 +268,13 @@ def test_usage_errors_are_two(sabot: Sabot) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["devices", "status", "watch", "play", "shuffle", "simulate", "doctor", "capture", "replay", "bundle"],
+    [
+        "devices", "status", "watch", "play", "shuffle", "simulate", "doctor", "capture", "replay", "bundle",
+        "table list", "table set", "provision", "journal show", "journal prune",
+    ],
 )
 def test_every_command_takes_json_and_explains_itself(sabot: Sabot, command: str) -> None:
-    ran = sabot(command, "--help")
+    ran = sabot(*command.split(), "--help")
     assert ran.code == 0
     assert "--json" in ran.out
 

@@ -17,6 +17,7 @@ from sabot_simulators.ends.settings import AS_FAST_AS_IT_GOES
 STEPS_AT_ONCE = 200  # of the mechanism, before cables are looked at again
 MAX_WAIT_S = 1.0
 JOIN_S = 10.0
+IDLE_S = 0.01  # the time of a machine at rest passes in pieces of at least this
 
 T = TypeVar("T")
 
@@ -180,7 +181,9 @@ class Served:
         try:
             while not self._stopping:
                 wait = self._once()
-                self._selector.select(wait)
+                for key, _ in self._selector.select(wait):
+                    if key.data is None:
+                        self._drain_wakes()
         except Exception as error:  # noqa: BLE001 - kept for whoever asks why the device is silent
             self.failure = error
         finally:
@@ -194,8 +197,8 @@ class Served:
 
     def _once(self) -> float:
         """Do what is due; how long nothing will be, in seconds."""
-        self._drain_wakes()
-        self._do_calls()
+        if self._calls:
+            self._do_calls()
         for listener in self._listeners:
             cable = listener.accept()
             while cable is not None:
@@ -251,14 +254,16 @@ class Served:
     def _pass_idle_time(self) -> float:
         """Nothing moves: time passes as it does for everybody; how long it can wait."""
         now = time.monotonic()
-        since, self._idle_since = self._idle_since or now, now
-        self.device.advance(self.device.now_us + int((now - since) * 1e6), STEPS_AT_ONCE)
+        if self._idle_since is None:
+            self._idle_since = now
+        elif now - self._idle_since >= IDLE_S:
+            since, self._idle_since = self._idle_since, now
+            self.device.advance(self.device.now_us + int((now - since) * 1e6), STEPS_AT_ONCE)
         return MAX_WAIT_S
 
     def _drain_wakes(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            while self._wake_read.recv(4096):
-                pass
+            self._wake_read.recv(4096)
 
     def _do_calls(self) -> None:
         with self._lock:

@@ -99,9 +99,9 @@ def string_descriptor(text: str) -> bytes:
 class Shoe:
     """The device on the bus."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock_rate: float = 1.0) -> None:
         self.serial = settings.serial.decode("ascii")
-        self.device = emulate(settings, wire_ms())
+        self.device = emulate(settings, wire_ms(clock_rate))
         self.plugged = True
         self.bus, self.address = 1, 1
         self.claimed_by: object | None = None
@@ -119,11 +119,15 @@ class Handle:
 
 
 class Backend(usb.backend.IBackend):  # type: ignore[misc]
-    """A bus with one emulated shoe. ``unplug`` and ``plug`` do what hands do."""
+    """A bus with one emulated shoe. ``unplug`` and ``plug`` do what hands do.
 
-    def __init__(self, settings: Settings) -> None:
+    ``clock_rate`` makes the timers of the device's wire run faster, for tests in which both ends do so.
+    """
+
+    def __init__(self, settings: Settings, clock_rate: float = 1.0) -> None:
         super().__init__()
-        self.shoe = Shoe(settings)
+        self.shoe = Shoe(settings, clock_rate)
+        self._clock_rate = clock_rate
         self._lock = threading.Lock()
 
     # -- hands ----------------------------------------------------------------------------------
@@ -244,7 +248,7 @@ class Backend(usb.backend.IBackend):  # type: ignore[misc]
                 raise usb.core.USBError("Resource busy", -6, errno.EBUSY)
             shoe.claimed_by = dev_handle
             fresh = shoe.served is None
-            served = shoe.served = shoe.served or Served(shoe.device)
+            served = shoe.served = shoe.served or Served(shoe.device, self._clock_rate)
             cable = shoe.cable = shoe.cable or InProcessCable(served)
         if fresh:
             served.plug(cable)

@@ -1,0 +1,108 @@
+"""Keeping a journal from growing for ever: what it holds, and letting go of what is old.
+
+What goes is older than the operator wants to keep, *and* nobody needs it any more. These stay, however old:
+
+- the newest row, which is the place from which the device goes on telling;
+- events that a named reader has not read;
+- commands whose end is not known here, which are still to be resolved.
+
+Numbers of rows and commands are never given again. A journal that another program has is refused (PortBusy).
+"""
+
+import contextlib
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from sabot_driver.errors import JournalMissing
+from sabot_driver.journal import Journal
+
+_OLD_EVENTS = "FROM events WHERE at_us < ? AND id < (SELECT MAX(id) FROM events)"
+_UNREAD = " AND id > (SELECT MIN(id) FROM readers)"
+_READ = " AND id <= (SELECT COALESCE(MIN(id), 9223372036854775807) FROM readers)"
+_OLD_COMMANDS = "FROM commands WHERE at_us < ? AND outcome IS NOT NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a journal holds."""
+
+    serial: str | None
+    events: int
+    oldest_us: int | None
+    """When its oldest row came, UTC in microseconds."""
+    newest_us: int | None
+    commands: int
+    open_commands: int
+    """Commands whose end is not known here."""
+    unread: dict[str, int]
+    """By named reader: how many rows it has not read."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What was let go of, or would be."""
+
+    events: int
+    commands: int
+    unread: int
+    """Events old enough to go, which stay because a reader has not read them."""
+
+
+def open_journal(path: Path) -> Journal:
+    """A journal that is there; JournalMissing if it is not, PortBusy if another program has it."""
+    if not path.exists():
+        raise JournalMissing(f"{path}: there is no such journal")
+    return Journal(path)
+
+
+def contents(journal: Journal) -> Contents:
+    """What a journal holds."""
+    with journal.sql() as db:
+        events, oldest, newest = db.execute("SELECT COUNT(*), MIN(at_us), MAX(at_us) FROM events").fetchone()
+        commands, ended = db.execute("SELECT COUNT(*), COUNT(outcome) FROM commands").fetchone()
+        unread = {
+            name: db.execute("SELECT COUNT(*) FROM events WHERE id > ?", (id,)).fetchone()[0]
+            for name, id in db.execute("SELECT name, id FROM readers ORDER BY name").fetchall()
+        }
+        serial = db.execute("SELECT value FROM meta WHERE name = 'serial'").fetchone()
+    text = None if serial is None else bytes(serial[0]).decode("ascii", "backslashreplace")
+    return Contents(
+        text, events, oldest, newest, commands, commands - ended, unread, size_of(journal.path)
+    )
+
+
+def prune(journal: Journal, before_us: int, dry_run: bool = False) -> Pruned:
+    """Let go of what came before a moment and nobody needs any more; all of it or, if that fails, nothing."""
+    with journal.sql() as db:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            (unread,) = db.execute(f"SELECT COUNT(*) {_OLD_EVENTS}{_UNREAD}", (before_us,)).fetchone()
+            events = db.execute(f"DELETE {_OLD_EVENTS}{_READ}", (before_us,)).rowcount
+            commands = db.execute(f"DELETE {_OLD_COMMANDS}", (before_us,)).rowcount
+            db.execute("ROLLBACK" if dry_run else "COMMIT")
+        except sqlite3.Error:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+        if not dry_run and (events or commands):
+            with contextlib.suppress(sqlite3.OperationalError):  # no room to copy it: it shrinks another time
+                db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return Pruned(events, commands, unread)
+
+
+def forget_reader(journal: Journal, reader: str) -> bool:
+    """Nobody reads under this name any more; whether anybody did."""
+    with journal.sql() as db:
+        return db.execute("DELETE FROM readers WHERE name = ?", (reader,)).rowcount > 0
+
+
+def size_of(path: Path | None) -> int:
+    """The bytes a journal takes on disk; 0 for one in memory."""
+    if path is None:
+        return 0
+    files = (path, path.with_name(path.name + "-wal"))
+    return sum(each.stat().st_size for each in files if each.exists())
+

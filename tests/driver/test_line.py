@@ -1,0 +1,220 @@
+"""The line below the clients: who reads, what Ctrl-C may break, and that no thread is left behind."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from pytest_mock import MockerFixture
+from tests.conformance.table import Table
+from tests.conformance.targets import InProcess, Pty, Tcp, eventually
+from tests.driver.chaos import nothing_left_behind
+
+from sabot_driver import Client, Event, Link
+from sabot_driver.errors import LinkLost
+from sabot_driver.transports import Transport
+from sabot_protocol.happenings import EventArrived
+from sabot_protocol.host.messages import Locate, Located, Status
+
+
+class Slow:
+    """A transport whose reads take their time to end; counts who is in one."""
+
+    def __init__(self, way: Transport) -> None:
+        self._way = way
+        self._lock = threading.Lock()
+        self.url = way.url
+        self.inside = 0
+        self.most = 0
+        self.closed_under_a_read = 0
+        self.opened = 0
+
+    def open(self) -> None:
+        self.opened += 1
+        self._way.open()
+
+    def read(self, seconds: float | None = None) -> bytes:
+        with self._lock:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        try:
+            data = self._way.read(seconds)
+            if not data:
+                time.sleep(0.2)
+            return data
+        finally:
+            with self._lock:
+                self.inside -= 1
+
+    def write(self, data: bytes) -> None:
+        self._way.write(data)
+
+    def wake(self) -> None:
+        self._way.wake()
+
+    def close(self) -> None:
+        self.closed_under_a_read += self.inside
+        self._way.close()
+
+
+def lose_the_cable(client: Client) -> None:
+    """The core takes its cable for lost while a thread still reads it."""
+    core = client.line.core
+    client.line.ask(lambda now: core.cable_lost(LinkLost("lost by the test"), now))
+
+
+@pytest.mark.parametrize("asking", [False, True])
+def test_a_cable_is_given_up_only_when_nobody_reads_it_any_more(tmp_path: Path, asking: bool) -> None:
+    with nothing_left_behind():
+        target = Tcp(tmp_path)
+        way = Slow(target.way())
+        client = target.connect(way=way)
+        for _ in range(3):
+            if asking:  # this thread reads
+                for _ in range(20):
+                    client.status()
+            lose_the_cable(client)
+            client.status(30)
+        assert way.opened == 5  # once to ask who is there
+        assert way.most == 1, "two threads have read the same cable"
+        assert way.closed_under_a_read == 0
+        client.close()
+        target.close()
+
+
+def test_a_pulled_cable_leaves_no_thread(tmp_path: Path) -> None:
+    target = Tcp(tmp_path)
+    client = target.connect()
+    client.status()
+
+    def readers() -> int:
+        return sum(each.name == "sabot-reader" for each in threading.enumerate())
+
+    assert eventually(lambda: readers() == 1)
+    target.pull()
+    assert eventually(lambda: client.link is not Link.UP)
+    assert eventually(lambda: readers() == 0)
+    target.plug()
+    client.status(30)
+    assert readers() == 1
+    target.close()
+    assert readers() == 0
+
+
+def test_events_come_by_themselves_after_a_thread_has_read_for_itself(tmp_path: Path) -> None:
+    target = Pty(tmp_path)
+    client = target.connect()
+    for _ in range(50):
+        client.status()
+    assert client.line._led > 0, "whoever asks again and again reads by himself"
+    table = Table(client)
+    target.served.call(lambda: target.python.end.emit("located", 57))
+    table.wait_for(Located, 0, seconds=57)
+    for _ in range(50):
+        client.status()
+    _, future = client.begin(Status(), 20)  # nobody will wait for this one by reading
+    assert future.result(20)
+    target.close()
+
+
+def test_a_leader_and_those_who_wait_beside_it_are_all_answered(tmp_path: Path) -> None:
+    target = Pty(tmp_path)
+    client = target.connect()
+    done: list[int] = []
+
+    def ask(pause_s: float) -> None:
+        for _ in range(60):
+            client.status(30)
+            time.sleep(pause_s)
+        done.append(1)
+
+    threads = [threading.Thread(target=ask, args=(pause_s,)) for pause_s in (0, 0, 0.001, 0.003)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+    assert len(done) == 4
+    target.close()
+
+
+def test_an_interruption_amid_an_event_costs_nothing(tmp_path: Path, mocker: MockerFixture) -> None:
+    target = Pty(tmp_path)
+    client = target.connect(journal=tmp_path / "journal.db")
+    table = Table(client)
+    client.ask(Locate(1))
+    table.wait_for(Located, 0, seconds=1)
+    core = client.line.core
+    real = core._event
+    struck: list[EventArrived] = []
+
+    def strike(event: EventArrived) -> None:
+        if not struck and threading.current_thread() is threading.main_thread():
+            struck.append(event)
+            raise KeyboardInterrupt
+        real(event)
+
+    mocker.patch.object(core, "_event", side_effect=strike)
+    for _ in range(400):
+        try:
+            client.ask(Locate(2))
+        except KeyboardInterrupt:
+            break
+    assert struck, "this thread has read an event"
+    client.ask(Locate(3), timeout=30)
+    table.wait_for(Located, 0, seconds=3)
+    told = [each for each in client.events(0, timeout=0) if isinstance(each, Event)]
+    assert len(told) == len(list(client.events(0, timeout=0)))
+    assert [each.n for each in told] == list(range(1, len(told) + 1))
+    target.close()
+
+
+def test_an_interruption_amid_an_answer_leaves_nothing(tmp_path: Path, mocker: MockerFixture) -> None:
+    target = Pty(tmp_path)
+    client = target.connect()
+    for _ in range(10):
+        client.status()
+    core = client.line.core
+    real = core._answered
+    struck: list[object] = []
+
+    def strike(answered: object) -> None:
+        if not struck and threading.current_thread() is threading.main_thread():
+            struck.append(answered)
+            raise KeyboardInterrupt
+        real(answered)  # type: ignore[arg-type]
+
+    mocker.patch.object(core, "_answered", side_effect=strike)
+    for _ in range(200):
+        with contextlib.suppress(KeyboardInterrupt):
+            client.status()
+    assert struck, "this thread has read an answer"
+    assert client.status(30)
+    assert not core.has_open()
+    target.close()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals")
+def test_ctrl_c_at_any_moment_leaves_link_and_journal_whole(tmp_path: Path, root: Path) -> None:
+    program = Path(__file__).with_name("interrupted_host.py")
+    ran = subprocess.run(
+        [sys.executable, str(program), str(tmp_path), "300"],
+        env={"PYTHONPATH": str(root), "PATH": ""}, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    interrupted, whole = ran.stdout.split()
+    assert int(interrupted) > 50
+    assert whole == "whole"
+
+
+def test_in_process_too(tmp_path: Path) -> None:
+    target = InProcess(tmp_path)
+    client = target.connect()
+    for _ in range(50):
+        client.status()
+    lose_the_cable(client)
+    assert client.status(30)
+    target.close()
