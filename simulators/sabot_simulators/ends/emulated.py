@@ -21,9 +21,9 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.errors import Refusal
 from sabot_simulators.chips import SimFlash, SimFram
 from sabot_simulators.ends.settings import Settings
-from sabot_simulators.ends.shoe_hands import ShoeHands
 from sabot_simulators.mechanism.cards import Card, new_deck
 from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.shoe_hands import ShoeHands
 from sabot_simulators.view import view_of
 
 VERSION = "0.1.0"  # of all it is made of
