@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 from sabot_cli.betting import Book
 from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output
+from sabot_cli.playing.coups import ShoeTable
 from sabot_cli.playing.desk import Desk
 from sabot_cli.playing.machine import TableStopped
 from sabot_cli.playing.nonces import Nonces, ShuffleNotProved
@@ -19,7 +20,6 @@ from sabot_cli.playing.record import Record
 from sabot_cli.playing.reports import Report
 from sabot_cli.playing.rounds import Rounds
 from sabot_cli.playing.screen import DECK_CARDS, Screen
-from sabot_cli.playing.shoes import ShoeTable
 from sabot_cli.playing.stacks import StackTable
 from sabot_cli.playing.typed import EmulatedDealer, Lines, Nobody, NobodyTypes, Prompt, Typist
 from sabot_driver import Client

@@ -3,6 +3,7 @@
 Every event is passed on to the procedure once. What the device says of a round wins over what is remembered.
 """
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -14,12 +15,13 @@ from rich.markup import escape
 from sabot_cli.playing.desk import Desk
 from sabot_cli.playing.nonces import Nonces
 from sabot_driver import Client, Event, LostEvents
-from sabot_driver.errors import NotAllowed, SabotError, WrongRole
+from sabot_driver.errors import NotAllowed, Refused, SabotError, WrongRole
 from sabot_protocol.host.message import AnswerT, Request
 from sabot_protocol.host.messages import (
     Back,
     Booted,
     ClearFault,
+    CloseBets,
     DeckCounted,
     DeckHours,
     DeckRemoved,
@@ -318,6 +320,8 @@ class Machine:
         if status.flags & StatusFlag.ROUND_OPEN and status.round_id == playing.round_id:
             self.shoe = ShoeState(status.shoe)
             if self._caught_up(status.stack):
+                with contextlib.suppress(Refused):  # cards have come: they are closed there too
+                    self.ask(CloseBets(playing.round_id))  # a second time it does nothing
                 return
             self.void_on_device("its events are lost")
         last = self.client.ask(LastRound(), self.timeout)

@@ -45,6 +45,7 @@ class Screen:
             clause = f" ({played.void_clause})" if self._settled else ""
             text += f"  [red]void: {why}{clause}[/red]"
         if self._settled:
+            fields["ruleset_sha256"] = self._rules.sha256
             fields["settlement"] = played.settlement
             for line in played.settlement or ():
                 text += f"\n    {escape(_line(line))}"

@@ -1,8 +1,8 @@
 """Those at an emulated table, as far as a machine needs hands: the dealer, and the floor at a jam."""
 
 from sabot_firmware import hardware, shoe, shuffler
-from sabot_simulators.ends.shoe_hands import ShoeHands
 from sabot_simulators.mechanism.cards import Card, new_deck
+from sabot_simulators.shoe_hands import ShoeHands
 
 A_MOMENT_US = 1000
 DECK_CARDS = 52
