@@ -7,7 +7,7 @@ from importlib.metadata import entry_points, version
 
 import click
 
-from sabot_cli import commands, doctor, play, recording, rules
+from sabot_cli import audit, commands, doctor, play, recording, rng, rules
 from sabot_cli.device import State
 from sabot_cli.output import FAILED, OK, USAGE, Output
 from sabot_driver.errors import SabotError
@@ -64,6 +64,8 @@ for each in (
     recording.capture,
     recording.replay,
     recording.bundle,
+    audit.audit,
+    rng.rng,
 ):
     cli.add_command(each)
 

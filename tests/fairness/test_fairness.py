@@ -1,16 +1,13 @@
 """The evidence: the tests are right about uniform orders, find what is planted, and pass the machine."""
 
-import json
 from collections import defaultdict
 from functools import cache
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from sabot_simulators.fairness import __main__ as command
 from sabot_simulators.fairness import tests_of_order as tested
 from sabot_simulators.fairness.evidence import gather, successive
 from sabot_simulators.fairness.plants import PLANTS, slots_of
@@ -131,33 +128,3 @@ def test_batches_are_shuffled_too_and_pieces_add_up() -> None:
     assert sorted(Stretch(1, 104, 1).run()[0].tolist()) == list(range(104))
     assert [each.shuffles for each in stretches(250, 52, 1, None)] == [100, 100, 50]
     assert len({each.seed for each in stretches(2000, 52, 1, None)}) == 20
-
-
-# -- the command ---------------------------------------------------------------------------------
-
-
-def test_the_command_writes_orders_a_page_and_one_object_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    orders, page = tmp_path / "orders.txt", tmp_path / "page"
-    run = ["--shuffles", "100", "--processes", "1", "--json", "--orders", str(orders), "--report", str(page)]
-    assert command.main(run) == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert lines[-1]["verdict"] == "uniform"
-    assert lines[-1]["shuffles"] == 100
-    assert len(lines) == 15
-    assert all(0 <= line["p"] <= line["p_corrected"] <= 1 for line in lines[:-1])
-    rows = orders.read_text().splitlines()
-    assert len(rows) == 100
-    assert sorted(map(int, rows[0].split())) == list(range(52))
-    text = (page / "index.html").read_text()
-    assert text.count("<svg") == 2
-    assert text.count("<rect") == 52 * 52
-
-
-def test_a_biased_machine_ends_the_command_with_1(capsys: pytest.CaptureFixture[str]) -> None:
-    run = ["--shuffles", "100", "--processes", "1", "--plant", "no-reseed", "--until-flagged"]
-    assert command.main(run) == 1
-    said = capsys.readouterr().out
-    assert "no-reseed: biased, 100 shuffles of 52 cards" in said
-    assert "found after 100 shuffles" in said

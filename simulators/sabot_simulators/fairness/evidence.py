@@ -56,6 +56,11 @@ def gather(
     return Evidence(np.vstack(rows), _judge(rows, LEVEL), seconds)
 
 
+def judged(orders: Orders, seconds: float) -> Evidence:
+    """Evidence of orders that were made elsewhere, one shuffle after the other."""
+    return Evidence(orders, _judge([orders], LEVEL), seconds)
+
+
 def _judge(rows: list[Orders], level: float) -> Findings:
     return judge(np.vstack(rows), successive([len(each) for each in rows]), level)
 
