@@ -133,16 +133,18 @@ def _tell(output: Output, title: str, plant: str | None, evidence: "Evidence") -
         )
     if not output.as_json:
         output.console.print(table)
+    stops = f", stopped and begun anew {evidence.stops} times" if evidence.stops else ""
     found = f"\nfound after {evidence.flagged_at} shuffles" if evidence.flagged_at is not None else ""
     output.tell(
         "fairness",
         f"{title}: {findings.verdict}, {findings.shuffles} shuffles of {findings.cards} cards, "
-        f"{evidence.seconds_per_thousand:.1f} s a thousand{found}",
+        f"{evidence.seconds_per_thousand:.1f} s a thousand{stops}{found}",
         verdict=findings.verdict,
         shuffles=findings.shuffles,
         cards=findings.cards,
         level=findings.level,
         plant=plant,
         flagged_at=evidence.flagged_at,
+        stops=evidence.stops,
         seconds_per_thousand=round(evidence.seconds_per_thousand, 3),
     )
