@@ -7,7 +7,7 @@ from importlib.metadata import entry_points, version
 
 import click
 
-from sabot_cli import commands, doctor, flash, journal, play, recording, rules
+from sabot_cli import audit, commands, doctor, flash, journal, play, recording, rng, rules
 from sabot_cli.device import State
 from sabot_cli.output import FAILED, OK, USAGE, Output
 from sabot_driver.errors import SabotError
@@ -66,6 +66,8 @@ for each in (
     recording.replay,
     recording.bundle,
     journal.journal,
+    audit.audit,
+    rng.rng,
 ):
     cli.add_command(each)
 

@@ -1,20 +1,18 @@
 """The evidence: the tests are right about uniform orders, find what is planted, and pass the machine."""
 
-import json
 from collections import defaultdict
 from functools import cache
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from sabot_simulators.fairness import __main__ as command
+from sabot_firmware.stack import Stack
 from sabot_simulators.fairness import tests_of_order as tested
 from sabot_simulators.fairness.evidence import gather, successive
 from sabot_simulators.fairness.plants import PLANTS, slots_of
-from sabot_simulators.fairness.shuffling import Orders, Stretch, stretches
+from sabot_simulators.fairness.shuffling import Orders, ShuffleFailed, Stretch, stretches
 
 
 def uniform(shuffles: int, cards: int, seed: int) -> Orders:
@@ -117,47 +115,28 @@ def test_a_planted_bias_is_found(plant: str) -> None:
 
 def test_ten_shelves_are_guessed_as_the_paper_says() -> None:
     """Diaconis, Fulman and Holmes: about 9.5 cards right, against 4.5, if the player knows the shelves."""
-    orders = Stretch(1, 52, 100, "ten-shelves").run()
+    orders = Stretch(1, 52, 100, "ten-shelves").run().orders
     assert 7.5 < tested.guess_next_in_line(orders).statistic < 10.5
 
 
 @pytest.mark.parametrize("plant", PLANTS)
 def test_every_plant_shuffles_all_cards(plant: str) -> None:
-    orders = Stretch(1, 52, 2, plant).run()
+    orders = Stretch(1, 52, 2, plant).run().orders
     assert all(sorted(row) == list(range(52)) for row in orders.tolist())
 
 
 def test_batches_are_shuffled_too_and_pieces_add_up() -> None:
-    assert sorted(Stretch(1, 104, 1).run()[0].tolist()) == list(range(104))
+    assert sorted(Stretch(1, 104, 1).run().orders[0].tolist()) == list(range(104))
     assert [each.shuffles for each in stretches(250, 52, 1, None)] == [100, 100, 50]
     assert len({each.seed for each in stretches(2000, 52, 1, None)}) == 20
 
 
-# -- the command ---------------------------------------------------------------------------------
-
-
-def test_the_command_writes_orders_a_page_and_one_object_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    orders, page = tmp_path / "orders.txt", tmp_path / "page"
-    run = ["--shuffles", "100", "--processes", "1", "--json", "--orders", str(orders), "--report", str(page)]
-    assert command.main(run) == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert lines[-1]["verdict"] == "uniform"
-    assert lines[-1]["shuffles"] == 100
-    assert len(lines) == 15
-    assert all(0 <= line["p"] <= line["p_corrected"] <= 1 for line in lines[:-1])
-    rows = orders.read_text().splitlines()
-    assert len(rows) == 100
-    assert sorted(map(int, rows[0].split())) == list(range(52))
-    text = (page / "index.html").read_text()
-    assert text.count("<svg") == 2
-    assert text.count("<rect") == 52 * 52
-
-
-def test_a_biased_machine_ends_the_command_with_1(capsys: pytest.CaptureFixture[str]) -> None:
-    run = ["--shuffles", "100", "--processes", "1", "--plant", "no-reseed", "--until-flagged"]
-    assert command.main(run) == 1
-    said = capsys.readouterr().out
-    assert "no-reseed: biased, 100 shuffles of 52 cards" in said
-    assert "found after 100 shuffles" in said
+def test_a_shuffle_that_is_stopped_is_begun_anew_with_every_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits, times = Stack.fits, iter(range(10**6))
+    monkeypatch.setattr(Stack, "fits", lambda *given: next(times) != 100 and fits(*given))
+    made = Stretch(1, 52, 4).run()
+    assert made.stops == 1
+    assert all(sorted(row) == list(range(52)) for row in made.orders.tolist())
+    monkeypatch.setattr(Stack, "fits", lambda *given: False)
+    with pytest.raises(ShuffleFailed, match="grip_mismatch at chamber"):
+        Stretch(1, 52, 1).run()

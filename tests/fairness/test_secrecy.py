@@ -1,6 +1,7 @@
 """Nobody learns of undealt cards: not from what is told, not from when, not from what is kept."""
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from functools import cache
 from random import Random
 
@@ -10,6 +11,7 @@ from tests.machine.tables import RED, Table
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.event_log import EventLog
 from sabot_firmware.service import SECRET_SENSORS
+from sabot_protocol.errors import Refusal
 from sabot_protocol.memory import Memory
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness import secrecy
@@ -119,34 +121,87 @@ class Overheard(Wired):
             port.poll = poll  # type: ignore[method-assign]
 
 
-def test_no_seed_is_on_the_wire_in_the_log_or_in_critical_memory_before_its_reveal() -> None:
-    memory = Memory()
-    log: list[bytes] = []
+class Rows(EventLog):
+    """Keeps what would be written to flash."""
 
-    class Rows(EventLog):
-        def __init__(self) -> None:
-            pass
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
 
-        def add(self, row: bytes) -> None:
-            log.append(bytes(row))
+    def add(self, row: bytes) -> None:
+        self.written.append(bytes(row))
 
-        def due(self) -> bool:
-            return False
+    def due(self) -> bool:
+        return False
 
-    machine = Machine(Random(5))
-    device = Overheard(machine, None, memory, Rows())
-    dealer = Dealer(device)
-    assert dealer.open_table()
-    assert dealer.play_round()
-    pledges = device.core.pledges
-    seeds = [bytes(each.seed) for each in pledges._done + pledges._open]
-    assert len(set(seeds)) == 3
-    for seed in seeds:
-        for piece in (seed[:8], seed[12:20], seed[24:]):  # a frame may cut it once
-            assert piece not in device.said
-            assert piece not in b"".join(log)
-            assert all(piece not in record for record in memory._records.values())
-    revealed = device.ask("reveal_shuffle", 1)[4]
-    assert revealed == seeds[-1]
-    pieces = [revealed[:8], revealed[12:20], revealed[24:]]
-    assert sum(piece in device.said for piece in pieces) >= 2  # so it would have been noticed
+
+class Listened:
+    """A table of which everything that leaves the core is kept: the wire, the log, critical memory."""
+
+    def __init__(self, seed: int) -> None:
+        self.memory = Memory()
+        self.log = Rows()
+        self.device = Overheard(Machine(Random(seed)), None, self.memory, self.log)
+        self.dealer = Dealer(self.device)
+        assert self.dealer.open_table()
+
+    def told(self, secret: Sequence[int]) -> list[str]:
+        """Where eight numbers of a secret have been, as bytes or as words of two or four."""
+        some = [secret[at : at + 8] for at in range(0, len(secret) - 7, 4)]
+        pieces = [array(size, numbers).tobytes() for numbers in some for size in "BHI"]
+        places = {
+            "wire": b"".join(map(unframed, self.device.said.split(b"\x00"))),
+            "log": b"".join(self.log.written),
+            "memory": b"".join(map(bytes, self.memory._records.values())),
+        }
+        return [name for name, data in places.items() if any(piece in data for piece in pieces)]
+
+
+def unframed(block: bytes) -> bytes:
+    """What a COBS block holds."""
+    out, at = bytearray(), 0
+    while at < len(block):
+        out += block[at + 1 : at + block[at]]
+        at += block[at]
+        if at < len(block):
+            out.append(0)
+    return bytes(out)
+
+
+def test_no_seed_or_slot_is_on_the_wire_in_the_log_or_in_critical_memory_before_its_reveal() -> None:
+    table = Listened(5)
+    assert table.dealer.play_round()
+    pledges = table.device.core.pledges
+    assert [len(pledges._done), len(pledges._open)] == [2, 1]
+    for each in pledges._done + pledges._open:
+        assert table.told(each.seed) == table.told(each.placed[12:52]) == []
+    opened = pledges._open[0]
+    assert table.device.ask("reveal_shuffle", 1)[4] == opened.seed
+    assert table.told(opened.seed) == ["wire"]  # so it would have been noticed
+    slots = table.device.ask("shuffle_slots", 1, 0)[2]
+    assert list(slots) == list(opened.placed[:32])
+    assert table.told(slots[12:]) == ["wire"]
+
+
+def test_no_face_is_told_before_the_round_is_revealed_and_none_of_the_stub_ever() -> None:
+    table = Listened(6)
+    dealer, device = table.dealer, table.device
+    in_shoe = bytes(card.number for card in device.machine.shoe)
+    assert dealer.deal_round()
+    dealt, stub = in_shoe[:21], in_shoe[21:]
+    assert bytes(device.core.shoe.faces[:52]) == in_shoe  # the reader has seen them all
+    assert table.told(dealt) == table.told(stub) == []
+    assert dealer_refused(device, "faces", dealer.round_id, 1) == "not_allowed"
+    device.ask("reveal_round", dealer.round_id)
+    seen = [device.ask("faces", dealer.round_id, stack)[2] for stack in range(1, 8)]
+    assert bytes(face for faces in seen for face in faces) == dealt
+    assert dealer_refused(device, "faces", dealer.round_id, 8) == "stale"
+    assert table.told(stub) == []
+    dealer._take()
+    device.run_until_still()
+    assert set(device.core.shoe.faces) == {255}  # wiped with the deck
+
+
+def dealer_refused(device: Overheard, name: str, *values: int) -> str:
+    with pytest.raises(Refusal) as refused:
+        device.ask(name, *values)
+    return refused.value.error

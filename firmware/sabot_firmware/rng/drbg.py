@@ -30,7 +30,9 @@ class HmacDrbg:
         self._outer_pad = bytearray(_BLOCK)
         self._requests = 0  # since the last seed; 0: there was none
 
-    def instantiate(self, entropy: bytes | bytearray, nonce: bytes, personal: bytes = b"") -> None:
+    def instantiate(
+        self, entropy: bytes | bytearray, nonce: bytes | bytearray, personal: bytes = b""
+    ) -> None:
         """Begin anew from entropy input, nonce and personalization string."""
         for index in range(_SIZE):
             self._key[index] = 0

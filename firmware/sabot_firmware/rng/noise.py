@@ -3,7 +3,7 @@
 They are the start-up, the repetition count and the adaptive proportion test.
 A sample is one raw bit, as it leaves the ring oscillator: nothing has whitened it, so a source that dies or
 leans shows. The entropy stated for a sample is a quarter of what an ideal bit would have; the tests' cutoffs
-come from it and from a false alarm in 2^20 (``tests/machine/test_noise.py`` computes them again).
+come from it and from a false alarm in 2^20 (``tests/fairness/test_generator.py`` computes them again).
 """
 
 from sabot_firmware.rng import RngFailed

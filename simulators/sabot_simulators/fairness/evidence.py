@@ -20,6 +20,8 @@ class Evidence:
     orders: Orders
     findings: Findings
     seconds: float
+    stops: int = 0
+    """Shuffles that the machine stopped, which were begun anew."""
     flagged_at: int | None = None
     """How many shuffles it took to find a bias, if that was asked for and one was found."""
 
@@ -40,10 +42,11 @@ def gather(
 ) -> Evidence:
     """Shuffle and judge; with ``until_flagged`` until a look finds a bias, the level shared by the looks."""
     rows: list[Orders] = []
-    seconds = 0.0
+    seconds, stops = 0.0, 0
     done, looks = 0, [look for look in LOOKS if look < shuffles] + [shuffles] if until_flagged else []
-    for orders, took in run_all(stretches(shuffles, cards, seed, plant), processes):
+    for orders, took, stopped in run_all(stretches(shuffles, cards, seed, plant), processes):
         seconds += took
+        stops += stopped
         rows.append(orders)
         done += len(orders)
         shuffled(len(orders))
@@ -52,8 +55,13 @@ def gather(
                 looks.pop(0)
             findings = _judge(rows, LEVEL / (len(LOOKS) + 1))
             if findings.verdict == "biased":
-                return Evidence(np.vstack(rows), findings, seconds, done)
-    return Evidence(np.vstack(rows), _judge(rows, LEVEL), seconds)
+                return Evidence(np.vstack(rows), findings, seconds, stops, done)
+    return Evidence(np.vstack(rows), _judge(rows, LEVEL), seconds, stops)
+
+
+def judged(orders: Orders, seconds: float) -> Evidence:
+    """Evidence of orders that were made elsewhere, one shuffle after the other."""
+    return Evidence(orders, _judge([orders], LEVEL), seconds)
 
 
 def _judge(rows: list[Orders], level: float) -> Findings:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,21 @@ CARD_BY_CARD = enum_number("Method", "card_by_card")
 AT_ONCE = {52: 100}  # shuffles that follow each other on one machine; fewer of larger decks
 FEW_AT_ONCE = 20
 DECK_ID = 1
+MOST_STOPS = 3  # in a row; a machine that stops oftener is not fit for evidence
 
 
 class ShuffleFailed(Exception):
-    """The machine stopped, although nothing was wrong with it; the text is the fault."""
+    """The machine stopped again and again; the text is the fault."""
+
+
+class Made(NamedTuple):
+    """What came of a stretch."""
+
+    orders: Orders
+    seconds: float
+    """Of the processor."""
+    stops: int
+    """Shuffles that the machine stopped and that were begun anew with every card."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +52,12 @@ class Stretch:
     shuffles: int
     plant: str | None = None
 
-    def run(self) -> Orders:
+    def run(self) -> Made:
         """The orders, a row a shuffle: cards by their place in the tray, the top one first."""
-        return _Rig(self).run()
-
-    def timed(self) -> "tuple[Orders, float]":
-        """The same, and the processor's seconds it took."""
         began = time.process_time()
-        return self.run(), time.process_time() - began
+        rig = _Rig(self)
+        orders = rig.run()
+        return Made(orders, time.process_time() - began, rig.stops)
 
 
 class _Device(InProcess):
@@ -68,6 +78,7 @@ class _Rig:
         random = Random(stretch.seed)
         batch = stretch.cards > figures.DECK_CARDS
         self._stretch = stretch
+        self.stops = 0
         self._machine = Machine(random, capacity="batch" if batch else "deck")
         make = GENERATORS.get(stretch.plant or "")
         chance = Chance(self._machine.noise) if make is None else PlantedChance(make(Random(random.random())))
@@ -91,15 +102,37 @@ class _Rig:
         return orders
 
     def _shuffle(self, deck: list[Card]) -> list[Card]:
+        for _ in range(MOST_STOPS):
+            self._feed(deck)
+            jam = self._device.core.shuffler.jam
+            if jam is None:
+                return self._lift_off()
+            self.stops += 1
+            self._clear(jam.cause)
+        raise ShuffleFailed(f"{jam.cause} at {jam.place}")
+
+    def _feed(self, deck: list[Card]) -> None:
         device, machine = self._device, self._machine
         machine.load(list(deck))
         device.run_until(lambda: True)
         device.clock_wrong_by_s = -machine.agenda.now_us // 1_000_000  # the deck's hours stand still
         device.command("shuffle", DECK_ID)
         device.run_until(lambda: device.shuffler_state in (shuffler.STORED, shuffler.JAMMED))
-        jam = device.core.shuffler.jam
-        if jam is not None:
-            raise ShuffleFailed(f"{jam.cause} at {jam.place}")
+
+    def _clear(self, cause: str) -> None:
+        """Every card comes out through the door, as a dealer would do it."""
+        device, machine = self._device, self._machine
+        machine.open_door(hardware.SHUFFLER_DOOR)
+        device.run_until(lambda: True)
+        machine.empty_by_hand(hardware.SHUFFLER_DOOR)
+        machine.take_tray()
+        machine.close_door(hardware.SHUFFLER_DOOR)
+        device.run_until(lambda: True)
+        device.command("clear_fault", enum_number("Fault", cause), role="service")
+        device.run_until_still()
+
+    def _lift_off(self) -> list[Card]:
+        device, machine = self._device, self._machine
         device.core.shuffler.take_from_shelf()
         shuffled, machine.store = machine.store, []
         machine.presence()
@@ -114,11 +147,11 @@ def stretches(shuffles: int, cards: int, seed: int, plant: str | None) -> list[S
     return [Stretch(seed * 1_000_003 + at, cards, size, plant) for at, size in enumerate(sizes)]
 
 
-def run_all(work: list[Stretch], processes: int | None = None) -> Iterator[tuple[Orders, float]]:
-    """The orders of each stretch, in their order, from several processes, and the seconds each took."""
+def run_all(work: list[Stretch], processes: int | None = None) -> Iterator[Made]:
+    """What comes of each stretch, in their order, from several processes."""
     count = min(processes or os.cpu_count() or 1, len(work))
     if count <= 1:
-        yield from map(Stretch.timed, work)
+        yield from map(Stretch.run, work)
         return
     with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(Stretch.timed, work)
+        yield from pool.map(Stretch.run, work)

@@ -1,0 +1,117 @@
+"""``sabot rng``: what a laboratory needs to judge the device's randomness by its own means."""
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.progress import Progress
+
+from sabot_cli.commands import ELEVATED_S
+from sabot_cli.device import Chosen, State, device_options, opened
+from sabot_cli.output import OK
+from sabot_driver import Client
+from sabot_driver.errors import KeyMissing, Refused, SabotError, WrongRole
+from sabot_driver.keyring import read_key, write_key
+from sabot_protocol.host.messages import KeySlot, RngSamples, RngSource, Role
+from sabot_protocol.session import KEY_SIZE
+
+AT_ONCE = 128  # bytes of one answer
+ONE_A_BYTE = [bytes(byte >> shift & 1 for shift in range(7, -1, -1)) for byte in range(256)]
+
+
+class CannotWrite(SabotError):
+    """A file that cannot be written."""
+
+    advice = "Name a file that can be written."
+
+
+def raise_lab(state: State, client: Client, timeout: float, lab_key: Path | None) -> None:
+    """Become the laboratory: by its key file, or by a key of our own on an emulated device."""
+    if lab_key is not None:
+        key = read_key(lab_key)
+    elif client.simulator:
+        path = state.places.floor_key(client.identity.serial)
+        key = read_key(path) if path.exists() else os.urandom(KEY_SIZE)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_key(path, key)
+        with contextlib.suppress(Refused):  # it is set already
+            client.set_key(KeySlot.LAB, key, timeout)
+    else:
+        raise KeyMissing("only the laboratory is given samples", "Give its key file: --lab-key FILE.")
+    client.elevate(Role.LAB, key, ELEVATED_S, timeout)
+
+
+@click.group()
+def rng() -> None:
+    """The device's randomness, for a laboratory."""
+
+
+@rng.command()
+@device_options
+@click.option(
+    "--source",
+    type=click.Choice(["noise", "generator"]),
+    default="noise",
+    show_default=True,
+    help="raw bits of the noise source, or bytes of the generator that is seeded from it",
+)
+@click.option("--bytes", "size", type=click.IntRange(1, 1 << 30), default=125_000, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="the file")
+@click.option("--one-a-byte", is_flag=True, help="each bit as a byte, as NIST's SP 800-90B tool reads them")
+@click.option("--lab-key", type=click.Path(path_type=Path), help="the laboratory's key file")
+@click.pass_obj
+def export(
+    state: State,
+    /,
+    source: str,
+    size: int,
+    out: Path,
+    one_a_byte: bool,
+    lab_key: Path | None,
+    **options: Any,
+) -> int:
+    """Write samples of the device's randomness to a file; none of them is ever used for a shuffle.
+
+    Eight samples are a byte, the first in its highest bit.
+    """
+    output, timeout = state.output, options["timeout"]
+    digest, written = hashlib.sha256(), 0
+    with opened(state, Chosen(**options), owner=True) as client:
+        raise_lab(state, client, timeout, lab_key)
+        try:
+            with (
+                out.open("wb") as file,
+                Progress(console=output.errors, disable=output.as_json, transient=True) as progress,
+            ):
+                task = progress.add_task(f"reading {source}", total=size)
+                while written < size:
+                    count = min(AT_ONCE, size - written)
+                    question = RngSamples(RngSource[source.upper()], count)
+                    try:
+                        samples = client.ask(question, timeout).samples
+                    except WrongRole:  # the session it was shown in has ended
+                        raise_lab(state, client, timeout, lab_key)
+                        continue
+                    data = b"".join(ONE_A_BYTE[byte] for byte in samples) if one_a_byte else samples
+                    digest.update(data)
+                    file.write(data)
+                    written += len(samples)
+                    progress.update(task, completed=written)
+        except OSError as error:
+            raise CannotWrite(f"{out}: {error.strerror}") from error
+        serial = client.identity.serial.decode("ascii", "replace")
+    output.tell(
+        "exported",
+        f"{written} bytes of {source} in {out}",
+        serial=serial,
+        source=source,
+        file=str(out),
+        bytes=written,
+        samples=8 * written,
+        one_a_byte=one_a_byte,
+        sha256=digest.hexdigest(),
+    )
+    return OK

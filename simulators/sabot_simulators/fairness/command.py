@@ -1,0 +1,150 @@
+"""``sabot fairness``: shuffle, test the order the cards really have, say what was found."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from sabot_cli.commands import role_raiser
+from sabot_cli.device import Chosen, State, json_option, opened
+from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output
+from sabot_driver.errors import SabotError
+from sabot_simulators.fairness.plants import PLANTS
+
+if TYPE_CHECKING:
+    from sabot_simulators.fairness.evidence import Evidence
+    from sabot_simulators.fairness.shuffling import Orders
+
+CARDS = tuple(str(52 * decks) for decks in range(1, 9))
+
+
+class EvidenceMissing(SabotError):
+    """The statistics need packages that are not installed."""
+
+    advice = "Install them: pip install 'sabot[fairness]'."
+
+
+@click.command()
+@json_option
+@click.option("--shuffles", type=click.IntRange(2), default=2000, show_default=True, metavar="N")
+@click.option("--cards", type=click.Choice(CARDS), default="52", show_default=True)
+@click.option("--plant", type=click.Choice(PLANTS), help="a bias that must be found")
+@click.option("--until-flagged", is_flag=True, help="stop as soon as a bias is found")
+@click.option("--device", metavar="URL", help="shuffle on this device instead; its reader sees the cards")
+@click.option("--floor-key", type=click.Path(), help="with --device: the floor's key file")
+@click.option("--timeout", type=click.FloatRange(0.1, 600), default=10.0, show_default=True, metavar="S")
+@click.option("--orders", type=click.Path(path_type=Path, dir_okay=False), help="write each order as a line")
+@click.option("--report", type=click.Path(path_type=Path, file_okay=False), help="write a page with plots")
+@click.option("--seed", type=int, default=1, show_default=True, help="of the simulated machines")
+@click.option("--processes", type=click.IntRange(1), metavar="N", help="as many as there are cores")
+@click.pass_obj
+def fairness(
+    state: State,
+    shuffles: int,
+    cards: str,
+    plant: str | None,
+    until_flagged: bool,
+    device: str | None,
+    floor_key: str | None,
+    timeout: float,
+    orders: Path | None,
+    report: Path | None,
+    seed: int,
+    processes: int | None,
+) -> int:
+    """Shuffle with firmware and mechanism, or on a device, and test the order of the cards themselves.
+
+    Exit code 0 for uniform, 5 for biased, 7 if the machine stopped.
+    """
+    try:
+        from sabot_simulators.fairness.evidence import gather, judged
+        from sabot_simulators.fairness.page import write_page
+        from sabot_simulators.fairness.shuffling import ShuffleFailed
+    except ImportError as error:
+        raise EvidenceMissing(f"the evidence needs {error.name}, which is not installed") from error
+    output = state.output
+    if device is not None and (plant is not None or cards != "52" or until_flagged):
+        raise click.UsageError("--device goes with neither --plant, --cards nor --until-flagged")
+    try:
+        with _progress(output, f"shuffling {cards} cards", shuffles) as shuffled:
+            if device is None:
+                output.simulator = True
+                evidence = gather(shuffles, int(cards), seed, plant, processes, until_flagged, shuffled)
+            else:
+                evidence = judged(*_on_device(state, device, floor_key, timeout, shuffles, shuffled))
+    except ShuffleFailed as failed:
+        output.tell("stopped", f"[red]the machine stopped: {failed}[/red]", fault=str(failed))
+        return FAULT
+    if orders is not None:
+        write_orders(orders, evidence.orders)
+    title = plant or device or "the reference machine"
+    if report is not None:
+        page = write_page(report, title, evidence.findings, evidence.orders)
+        output.tell("report", f"wrote {page}", file=str(page))
+    _tell(output, title, plant, evidence)
+    return NOT_VERIFIED if evidence.findings.verdict == "biased" else OK
+
+
+@contextmanager
+def _progress(output: Output, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=output.errors, disable=output.as_json, transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda count: progress.advance(task, count)
+
+
+def _on_device(
+    state: State,
+    url: str,
+    floor_key: str | None,
+    timeout: float,
+    shuffles: int,
+    shuffled: Callable[[int], None],
+) -> "tuple[Orders, float]":
+    """Orders of a device's own deck, read at its exit; the seconds it took."""
+    from sabot_simulators.fairness.lab import Lab
+
+    with opened(state, Chosen(url, None, None, timeout), owner=True) as client:
+        lab = Lab(client, state.output, role_raiser(state, client, timeout, floor_key), timeout)
+        return lab.shuffle(shuffles, shuffled)
+
+
+def write_orders(path: Path, orders: "Orders") -> None:
+    """One order a line: cards by their place in the tray, from 0, the top one first."""
+    with path.open("w", encoding="ascii") as file:
+        for order in orders:
+            file.write(" ".join(map(str, order)) + "\n")
+
+
+def _tell(output: Output, title: str, plant: str | None, evidence: "Evidence") -> None:
+    """Every test, then the verdict."""
+    findings = evidence.findings
+    table = Table("test", "seen", "expected", "p", "p, corrected", "found with 99 %", "in")
+    for test in findings.tests:
+        numbers = (test.statistic, test.expected, test.p, test.p_corrected, findings.detectable(test))
+        table.add_row(test.name, *(f"{number:.4g}" for number in numbers), test.unit)
+        names = ("statistic", "expected", "p", "p_corrected", "detectable")
+        output.tell(
+            "test", test=test.name, **dict(zip(names, numbers, strict=True)), detectable_in=test.unit
+        )
+    if not output.as_json:
+        output.console.print(table)
+    stops = f", stopped and begun anew {evidence.stops} times" if evidence.stops else ""
+    found = f"\nfound after {evidence.flagged_at} shuffles" if evidence.flagged_at is not None else ""
+    output.tell(
+        "fairness",
+        f"{title}: {findings.verdict}, {findings.shuffles} shuffles of {findings.cards} cards, "
+        f"{evidence.seconds_per_thousand:.1f} s a thousand{stops}{found}",
+        verdict=findings.verdict,
+        shuffles=findings.shuffles,
+        cards=findings.cards,
+        level=findings.level,
+        plant=plant,
+        flagged_at=evidence.flagged_at,
+        stops=evidence.stops,
+        seconds_per_thousand=round(evidence.seconds_per_thousand, 3),
+    )

@@ -1,0 +1,298 @@
+"""``sabot fairness``, ``sabot audit`` and ``sabot rng``: what they say, what they find, how they end."""
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sabot_cli.commands import role_raiser
+from sabot_cli.device import State
+from sabot_cli.main import run
+from sabot_cli.output import Output
+from sabot_driver import connect
+from sabot_driver.journal import Journal
+from sabot_driver.places import Places
+from sabot_simulators.fairness.lab import Lab
+
+Lines = list[dict[str, Any]]
+Sabot = Callable[..., tuple[int, Lines]]
+
+
+@pytest.fixture
+def sabot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Sabot:
+    monkeypatch.setenv("SABOT_HOME", str(tmp_path / "home"))
+
+    def command(*arguments: str) -> tuple[int, Lines]:
+        code = run([*arguments, "--json"])
+        return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return command
+
+
+# -- sabot fairness ------------------------------------------------------------------------------
+
+
+def test_fairness_writes_orders_a_page_and_one_object_a_line(sabot: Sabot, tmp_path: Path) -> None:
+    orders, page = tmp_path / "orders.txt", tmp_path / "page"
+    files = ["--orders", str(orders), "--report", str(page)]
+    code, lines = sabot("fairness", "--shuffles", "100", "--processes", "1", *files)
+    assert code == 0
+    assert lines[-1]["verdict"] == "uniform"
+    assert lines[-1]["shuffles"] == 100
+    assert lines[-1]["seconds_per_thousand"] > 0
+    assert all(line["v"] == 1 and line["at"] and line["simulator"] for line in lines)
+    tests = [line for line in lines if line["event"] == "test"]
+    assert len(tests) == 14
+    assert all(0 <= line["p"] <= line["p_corrected"] <= 1 for line in tests)
+    rows = orders.read_text().splitlines()
+    assert len(rows) == 100
+    assert sorted(map(int, rows[0].split())) == list(range(52))
+    text = (page / "index.html").read_text()
+    assert text.count("<svg") == 2
+    assert text.count("<rect") == 52 * 52
+
+
+def test_a_biased_machine_ends_fairness_with_5(sabot: Sabot) -> None:
+    plant = ["--plant", "no-reseed", "--until-flagged"]
+    code, lines = sabot("fairness", "--shuffles", "100", "--processes", "1", *plant)
+    assert code == 5
+    assert (lines[-1]["verdict"], lines[-1]["plant"], lines[-1]["flagged_at"]) == ("biased", "no-reseed", 100)
+
+
+def test_without_numpy_fairness_says_what_to_install(sabot: Sabot, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("sabot_simulators.fairness.")]:
+        if not name.endswith((".command", ".plants")):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    code, lines = sabot("fairness", "--shuffles", "100")
+    assert code == 1
+    assert lines[-1]["error"] == "EvidenceMissing"
+    assert "numpy" in lines[-1]["message"]
+    assert "sabot[fairness]" in lines[-1]["advice"]
+
+
+def test_fairness_on_a_device_reads_the_deck_and_can_be_audited(sabot: Sabot, tmp_path: Path) -> None:
+    orders = tmp_path / "orders.txt"
+    code, lines = sabot("fairness", "--shuffles", "3", "--device", "sim://", "--orders", str(orders))
+    assert code == 0
+    assert lines[-1]["verdict"] == "uniform"
+    assert len(orders.read_text().splitlines()) == 3
+    told = tmp_path / "lab.jsonl"
+    told.write_text("\n".join(map(json.dumps, lines)))
+    code, lines = sabot("audit", str(told))
+    assert code == 0
+    assert (lines[-1]["proved"], lines[-1]["secret"]) == (3, 1)
+    assert [line["faces"] for line in lines[:3]] == [0, 52, 52]  # nobody knew how the first one was fed
+
+
+def test_a_machine_that_stops_ends_fairness_with_7(sabot: Sabot) -> None:
+    code, lines = sabot("fairness", "--shuffles", "3", "--device", "sim://?fault=stuck@insertion:70")
+    assert code == 7
+    assert lines[-1]["fault"] == "card_stuck"
+
+
+def test_a_device_has_neither_plants_nor_other_decks(sabot: Sabot) -> None:
+    assert sabot("fairness", "--device", "sim://", "--plant", "lcg32")[0] == 2
+    assert sabot("fairness", "--device", "sim://", "--cards", "416")[0] == 2
+
+
+# -- sabot audit ---------------------------------------------------------------------------------
+
+
+class Session:
+    """A small session on an emulated device: its journal, and the lines that were told of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.journal = folder / "journal.db"
+        told = StringIO()
+        with (
+            redirect_stdout(told),
+            connect("sim://?seed=5", journal=Journal(self.journal, b"SIM00001")) as client,
+        ):
+            output = Output(as_json=True)
+            raiser = role_raiser(State(output, Places(folder / "home")), client, 10.0, None)
+            Lab(client, output, raiser, 10.0).shuffle(3, lambda count: None)
+        self.lines: Lines = [json.loads(line) for line in told.getvalue().splitlines()]
+
+    def written(self, name: str = "told.jsonl", **changes: Any) -> Path:
+        """The lines as a file; ``changes`` are made to every reveal of shuffle 2."""
+        path = self.folder / name
+        lines = [dict(line) for line in self.lines]
+        for line in lines:
+            if line["event"] == "shuffle_revealed" and line["shuffle_id"] == 2:
+                line.update(changes)
+        path.write_text("\n".join(map(json.dumps, lines)))
+        return path
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    return Session(tmp_path_factory.mktemp("session"))
+
+
+def wrong(lines: Lines) -> list[tuple[int, str]]:
+    """Each shuffle that is not proved, and the first reason."""
+    return [(line["shuffle_id"], line["wrong"][0]) for line in lines if line.get("verdict") == "wrong"]
+
+
+def flipped(text: str) -> str:
+    return ("0" if text[0] != "0" else "1") + text[1:]
+
+
+@pytest.mark.xdist_group("audit")
+def test_a_session_is_proved_from_its_lines_and_with_its_journal(sabot: Sabot, session: Session) -> None:
+    for more in ([], ["--journal", str(session.journal)]):
+        code, lines = sabot("audit", str(session.written()), *more)
+        assert code == 0, lines
+        assert [line["verdict"] for line in lines[:-1]] == ["proved"] * 3 + ["secret"]
+        assert lines[-1]["serial"] == "SIM00001"
+        assert lines[-1]["ok"] is True
+
+
+@pytest.mark.xdist_group("audit")
+def test_a_journal_alone_proves_nothing_as_it_has_no_seeds(sabot: Sabot, session: Session) -> None:
+    code, lines = sabot("audit", "--journal", str(session.journal))
+    assert code == 5
+    assert lines[-1]["secret"] == 4
+
+
+@pytest.mark.xdist_group("audit")
+def test_every_change_to_a_reveal_is_found_and_named(sabot: Sabot, session: Session) -> None:
+    (reveal,) = [
+        line for line in session.lines if line["event"] == "shuffle_revealed" and line["shuffle_id"] == 2
+    ]
+    placed = list(reveal["placed"])
+    placed[30] = (placed[30] + 1) % 31
+    differs = "is not the same in told.jsonl and told.jsonl (reveal)"
+    not_bound = "the seed is not the one that device, deck and shuffle were bound to"
+    moved = f"card 30 was to go under {reveal['placed'][30]} cards and went under {placed[30]}"
+    for changes, why in (
+        ({"seed": flipped(reveal["seed"])}, not_bound),
+        ({"nonce": flipped(reveal["nonce"])}, f"the nonce {differs}"),
+        ({"commitment": flipped(reveal["commitment"])}, f"the commitment {differs}"),
+        ({"deck_id": 7}, f"the deck {differs}"),
+        ({"cards": 51}, not_bound),
+        ({"placed": placed}, moved),
+        ({"placed": placed[:40]}, "40 of 52 cards were reported"),
+    ):
+        code, lines = sabot("audit", str(session.written(**changes)))
+        assert code == 5
+        assert wrong(lines) == [(2, why)]
+
+
+@pytest.mark.xdist_group("audit")
+def test_another_device_another_number_and_another_order_are_found(sabot: Sabot, session: Session) -> None:
+    told = session.written()
+    text = told.read_text()
+    changed = session.folder / "changed.jsonl"
+    changed.write_text(text.replace("SIM00001", "SIM00002"))
+    code, lines = sabot("audit", str(changed))
+    assert code == 5
+    assert [number for number, _ in wrong(lines)] == [1, 2, 3]
+    code, lines = sabot("audit", str(changed), "--journal", str(session.journal))
+    assert code == 5
+    assert "different devices" in lines[-2]["wrong"]
+    changed.write_text(text.replace('"shuffle_id": 2', '"shuffle_id": 9'))
+    code, lines = sabot("audit", str(changed))
+    assert code == 5
+    assert wrong(lines)[0][0] == 9
+    (out,) = [line for line in session.lines if line["event"] == "deck_out" and line["shuffle_id"] == 2]
+    cards = list(out["cards"])
+    cards[7], cards[8] = cards[8], cards[7]
+    changed.write_text(text.replace(json.dumps(out), json.dumps({**out, "cards": cards})))
+    code, lines = sabot("audit", str(changed))
+    assert code == 5
+    assert wrong(lines)[0] == (2, f"card 7 from the top was to be {out['cards'][7]} and is {cards[7]}")
+    assert wrong(lines)[1:] == []  # what was fed is told apart
+
+
+@pytest.mark.xdist_group("audit")
+def test_a_reveal_that_nobody_was_promised_proves_nothing(sabot: Sabot, session: Session) -> None:
+    alone = session.folder / "alone.jsonl"
+    alone.write_text(
+        "\n".join(json.dumps(line) for line in session.lines if line["event"] != "shuffle_committed")
+    )
+    code, lines = sabot("audit", str(alone))
+    assert code == 5
+    assert wrong(lines)[0] == (1, "nobody kept the commitment before the reveal")
+    code, lines = sabot("audit", str(alone), "--journal", str(session.journal))
+    assert code == 0  # the journal did
+
+
+@pytest.mark.xdist_group("audit")
+def test_a_try_that_nobody_tells_of_is_missed(sabot: Sabot, session: Session, tmp_path: Path) -> None:
+    changed = tmp_path / "journal.db"
+    changed.write_bytes(session.journal.read_bytes())
+    with Journal(changed) as journal:  # shuffle 2 as if it had never been
+        journal._do("DELETE FROM events WHERE message >= 200 AND substr(body, 5, 4) = x'02000000'", ())
+        journal._do("DELETE FROM commands WHERE message = 194 AND substr(body, 1, 4) = x'02000000'", ())
+    lines_without = tmp_path / "less.jsonl"
+    lines_without.write_text(
+        "\n".join(json.dumps(line) for line in session.lines if line.get("shuffle_id") != 2)
+    )
+    assert sabot("audit", str(lines_without))[0] == 0  # from lines alone nobody could know
+    code, lines = sabot("audit", str(lines_without), "--journal", str(changed))
+    assert code == 5
+    assert lines[-1]["wrong_in_general"] == ["shuffle 2 is missing: a try that nobody tells of"]
+
+
+def test_lines_of_sabot_play_are_proved_faces_included(sabot: Sabot, tmp_path: Path) -> None:
+    code, lines = sabot("play", "--device", "sim://", "--seed", "2", "--rounds", "3")
+    assert code == 0
+    told = tmp_path / "play.jsonl"
+    told.write_text("\n".join(map(json.dumps, lines)))
+    code, lines = sabot("audit", str(told), "--new-decks")
+    assert code == 0
+    assert [line["faces"] for line in lines if line.get("verdict") == "proved"] == [21, 21]
+
+
+def test_a_device_is_asked_for_what_it_may_reveal(sabot: Sabot) -> None:
+    url = "sim://asked?seed=4"
+    assert sabot("fairness", "--shuffles", "2", "--device", url)[0] == 0
+    code, lines = sabot("audit", "--device", url)
+    assert code == 5  # this host kept no nonce of that session: it is not on disk
+    assert wrong(lines)[0][1].startswith("nobody kept the")
+
+
+def test_what_is_no_evidence_is_refused(sabot: Sabot, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"event": "shuffle_committed"}\n')
+    code, lines = sabot("audit", str(bad))
+    assert code == 1
+    assert lines[-1]["error"] == "BadEvidence"
+    assert "line 1" in lines[-1]["message"]
+    assert sabot("audit", "--journal", str(bad))[0] == 1
+    assert sabot("audit", str(tmp_path / "none"))[0] == 1
+    assert sabot("audit")[0] == 2
+    bad.write_text("")
+    assert sabot("audit", str(bad))[0] == 5
+
+
+# -- sabot rng -----------------------------------------------------------------------------------
+
+
+def test_samples_are_exported_as_bits_or_bytes(sabot: Sabot, tmp_path: Path) -> None:
+    out = tmp_path / "samples"
+    asked = ["rng", "export", "--device", "sim://?seed=1", "--bytes", "300", "--out", str(out), "--source"]
+    for source in ("noise", "generator"):
+        code, lines = sabot(*asked, source)
+        assert code == 0
+        packed = out.read_bytes()
+        assert lines[-1]["bytes"] == len(packed) == 300
+        assert len(set(packed)) > 100
+        sabot(*asked, source, "--one-a-byte")
+        bits = out.read_bytes()
+        assert set(bits) == {0, 1}
+        assert bytes(int("".join(map(str, bits[at : at + 8])), 2) for at in range(0, 2400, 8)) == packed
+
+
+def test_a_file_that_cannot_be_written_is_told(sabot: Sabot, tmp_path: Path) -> None:
+    code, lines = sabot("rng", "export", "--device", "sim://", "--out", str(tmp_path / "no" / "file"))
+    assert code == 1
+    assert lines[-1]["error"] == "CannotWrite"
