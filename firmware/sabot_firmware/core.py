@@ -228,7 +228,10 @@ class Core(Executor):
     def step(self, now_us: int) -> int | None:
         """Let time pass; how long until something is due, in microseconds, or None."""
         self.now_us = now_us
-        due = _sooner(self.shuffler.step(now_us), self.shoe.step(now_us))
+        due = self.shuffler.step(now_us)
+        of_shoe = self.shoe.step(now_us)
+        if due is None or (of_shoe is not None and of_shoe < due):
+            due = of_shoe
         self._follow()
         if self._locating_until_us is not None:
             due = _sooner(due, self._locate_on(self._locating_until_us))

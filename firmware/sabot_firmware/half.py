@@ -59,6 +59,7 @@ class Half:
         self.states = states
         self._steps = steps
         self._scheduler = Scheduler()
+        self.step = self._scheduler.step  # let time pass; how long until something is due
         self._wait = Wait()
         self.state = states.starting
         self._news = bytearray(8)  # the states entered since the core last looked; more than one look has
@@ -90,10 +91,6 @@ class Half:
         for at in range(self.news):
             self._news[at] = self._news[at + 1]
         return first
-
-    def step(self, now_us: int) -> int | None:
-        """Let time pass; how long until something is due."""
-        return self._scheduler.step(now_us)
 
     def at_rest(self) -> bool:
         """Whether nothing of this half moves or is about to."""

@@ -21,50 +21,36 @@ class Wait:
 
     def __init__(self) -> None:
         self.now_us = 0
-        self._sensor = ANY
-        self._level = 0
-        self._until_us = 0
-        self._timed = False
-        self._signal = False
+        self.sensor = ANY  # the edge it waits for, if any
+        self.level = 0
+        self.until_us = 0  # the end of its window
+        self.timed = False  # whether it has one
+        self.signalled = False  # whether it waits for another motion
         self.at_us = 0  # when it came
 
     def edge(self, sensor: int, level: int, within_us: int) -> "Wait":
         """Until a sensor has this level, at most this long."""
-        self._sensor = sensor
-        self._level = level
+        self.sensor = sensor
+        self.level = level
         return self._for(within_us)
 
     def time(self, us: int) -> "Wait":
         """For a time."""
-        self._sensor = ANY
+        self.sensor = ANY
         return self._for(us)
 
     def signal(self) -> "Wait":
         """Until another motion signals; as long as it takes."""
-        self._sensor = ANY
-        self._timed = False
-        self._signal = True
+        self.sensor = ANY
+        self.timed = False
+        self.signalled = True
         return self
 
     def _for(self, us: int) -> "Wait":
-        self._until_us = ticks.add(self.now_us, us)
-        self._timed = True
-        self._signal = False
+        self.until_us = (self.now_us + us) & ticks.MASK
+        self.timed = True
+        self.signalled = False
         return self
-
-    def wants(self, sensor: int, level: int) -> bool:
-        """Whether this edge is what it waits for."""
-        return self._sensor == sensor and self._level == level
-
-    def wants_signal(self) -> bool:
-        """Whether it waits for another motion."""
-        return self._signal
-
-    def due_in_us(self, now_us: int) -> int | None:
-        """How long until its window is over; None if it has none."""
-        if not self._timed:
-            return None
-        return ((self._until_us - now_us + ticks.HALF) & ticks.MASK) - ticks.HALF
 
 
 class Motion:
@@ -128,10 +114,12 @@ class Scheduler:
         taken = False
         self.now_us = now_us
         for motion in self._motions:
-            if not motion.done and motion.wait.wants(sensor, level):
+            wait = motion.wait
+            if wait.sensor == sensor and wait.level == level and not motion.done:
                 motion.resume(now_us, at_us, False)
                 taken = True
-        self._after(now_us)
+        if taken or self._signalled:
+            self._after(now_us)
         return taken
 
     def step(self, now_us: int) -> int | None:
@@ -141,9 +129,10 @@ class Scheduler:
             soonest: int | None = None
             woken = False
             for motion in self._motions:
-                due = motion.wait.due_in_us(now_us)
-                if due is None or motion.done:
+                wait = motion.wait
+                if not wait.timed or motion.done:
                     continue
+                due = ((wait.until_us - now_us + ticks.HALF) & ticks.MASK) - ticks.HALF
                 if due <= 0:
                     motion.resume(now_us, now_us, True)
                     woken = True
@@ -155,10 +144,11 @@ class Scheduler:
         return None
 
     def _after(self, now_us: int) -> None:
+        """What follows when motions have run: those they signalled run too, those that ended go."""
         while self._signalled:
             self._signalled = False
             for motion in self._motions:
-                if not motion.done and motion.wait.wants_signal():
+                if motion.wait.signalled and not motion.done:
                     motion.resume(now_us, now_us, False)
         for motion in self._motions:
             if motion.done:

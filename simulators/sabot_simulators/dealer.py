@@ -235,7 +235,8 @@ class Dealer:
                 return False
             try:
                 self.feed(waiting[0])
-            except Refusal:
+            except Refusal:  # its hours are over, or it may not be shuffled for another reason: a new one
+                self.device.command("remove_deck", waiting[0], DAMAGED, role="floor")
                 return False
             if not self.shuffled():
                 return False

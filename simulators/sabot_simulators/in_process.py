@@ -5,6 +5,8 @@ from typing import Any
 
 from sabot_firmware.boards.foretold import Foretold
 from sabot_firmware.core import Core
+from sabot_firmware.critical import CriticalMemory, Fram
+from sabot_firmware.kept import RECORDS
 from sabot_firmware.rng.chance import Chance
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
@@ -99,23 +101,23 @@ class LockStep:
     def run_until(self, done: Callable[[], bool]) -> int:
         """Let time pass until something has happened; how many microseconds that took."""
         agenda = self.machine.agenda
-        began = agenda.now_us
         edges = self._edges
+        began = agenda.now_us
+        latest = began + LONGEST_WAIT_US
         while True:
-            if edges:
-                now_us = self.now_us
-                for sensor, level, at_us in edges:
-                    self._edge(sensor, level, at_us, now_us)
-                edges.clear()
+            now_us = agenda.now_us
+            for sensor, level, at_us in edges:
+                self._edge(sensor, level, at_us, now_us & ticks.MASK)
+            edges.clear()
             due = self._step()
             self.each_step()
             if done():
                 return agenda.now_us - began
             if edges:
                 continue  # somebody acted upon what was seen
-            if not agenda.run(None if due is None else agenda.now_us + due):
+            if not agenda.run(None if due is None else now_us + due):
                 raise Stuck(f"nothing is due at {agenda.now_us} us")
-            if agenda.now_us - began > LONGEST_WAIT_US:
+            if agenda.now_us > latest:
                 raise Stuck(f"ten minutes have gone at {agenda.now_us} us")
 
     def run_for(self, us: int) -> None:
@@ -138,14 +140,22 @@ class InProcess(LockStep):
     """A machine and the firmware's core that runs it."""
 
     def __init__(
-        self, machine: Machine, draw: Callable[[int], int] | None, memory: Memory | None = None
+        self,
+        machine: Machine,
+        draw: Callable[[int], int] | None,
+        memory: Memory | None = None,
+        chip: Fram | None = None,
     ) -> None:
+        """With a ``chip`` critical memory is what every boot finds on it."""
         super().__init__(machine, draw)
         self.memory = memory if memory is not None else Memory()
+        self._chip = chip
         self.core = self._new_core()
         self._boot()
 
     def _new_core(self) -> Core:
+        if self._chip is not None:
+            self.memory = CriticalMemory(self._chip, RECORDS)
         return Core(self.machine, self.memory, self._chance(), self._report, self._utc_s)
 
     def _chance(self) -> Chance:
@@ -180,7 +190,7 @@ class InProcess(LockStep):
         return view_of(self.core)
 
     def _step(self) -> int | None:
-        return self.core.step(self.now_us)
+        return self.core.step(self.machine.agenda.now_us & ticks.MASK)
 
     def _still(self) -> bool:
         return self.core.still()

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.progress import track
 
 from sabot_protocol.errors import Refusal
+from sabot_simulators import chips
+from sabot_simulators.board_faults import BoardFaults
 from sabot_simulators.dealer import CannotGoOn, Dealer
 from sabot_simulators.in_process import InProcess, Stuck
 from sabot_simulators.mechanism.faults import KINDS, Fault
@@ -24,6 +26,7 @@ ROUNDS_A_TABLE = 4
 MAX_FAULTS = 3
 LAST_CARD = 52 * (ROUNDS_A_TABLE + 2)
 LAST_SECOND = 120
+SWITCHED_OFF = 0.2  # how likely the machine is switched off and on after a round: records are read only then
 
 
 @dataclass
@@ -47,6 +50,14 @@ class Findings:
         return wrong / self.claims if wrong else 1 - 0.05 ** (1 / self.claims)
 
 
+class SoakDealer(Dealer):
+    """A dealer whose table PC tells the device the time again whenever something is mended."""
+
+    def _mend(self) -> bool:
+        self.device.clock_known, self.device.clock_wrong_by_s = True, 0
+        return super()._mend()
+
+
 class SoakTable:
     """One table with its faults, watched at every report."""
 
@@ -55,9 +66,11 @@ class SoakTable:
         self.findings = findings
         self.faults = tuple(self._fault() for _ in range(self.random.randrange(MAX_FAULTS + 1)))
         self.machine = Machine(self.random, self.faults)
-        self.device = InProcess(self.machine, self.random.randrange)
+        self.board = BoardFaults(self.random)
+        self.device = InProcess(self.machine, None, chip=self.board.chip)
+        self.board.join(self.device)
         self.watch = Watch(self.device)
-        self.dealer = Dealer(self.device)
+        self.dealer = SoakDealer(self.device)
 
     def _fault(self) -> Fault:
         kind = self.random.choice(sorted(KINDS))
@@ -82,8 +95,10 @@ class SoakTable:
                 else:
                     played += 1
                     going_on = self.dealer.play_round()
-            except PowerCut:
-                self.device.reboot()
+                    if self.random.random() < SWITCHED_OFF:
+                        raise PowerCut
+            except (PowerCut, chips.PowerCut):
+                self._switch_on()
                 going_on = False
             except Refusal:
                 going_on = False
@@ -91,6 +106,12 @@ class SoakTable:
                 self.findings.gave_up += 1
                 break
         self._account()
+
+    def _switch_on(self) -> None:
+        """The power comes back, and the firmware begins anew over the same chip."""
+        self.machine.power_off()
+        self.board.chip.power.restore()
+        self.device.reboot()
 
     def _account(self) -> None:
         findings = self.findings

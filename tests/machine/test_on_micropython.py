@@ -24,8 +24,6 @@ from tests.machine import (
 
 from sabot_firmware import shoe
 from sabot_firmware.boards import joined as board
-from sabot_firmware.critical import CriticalMemory
-from sabot_firmware.kept import RECORDS
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips, soak
 from sabot_simulators.dealer import CannotGoOn, Dealer
@@ -38,6 +36,7 @@ from sabot_simulators.watch import Watch
 pytestmark = pytest.mark.usefixtures("micropython")
 
 HEAP_BYTES = 256 * 1024
+WITH_GENERATOR = "448k"  # the generator is compiled from its source too
 MODULES = (test_deal, test_delivery, test_recovery, test_service, test_shuffle, test_two_decks)
 INSIDE = {  # these look at the core's own objects, or need no machine
     "test_what_a_rounds_count_says",
@@ -70,14 +69,20 @@ class Runs:
         self._made: list[tuple[LockStep, chips.SimFram]] = []
         self.most = 0  # bytes of the heap in use, the most there were
 
-    def make(self, machine: Machine, draw: Callable[[int], int], memory: None = None) -> LockStep:
+    def make(
+        self,
+        machine: Machine,
+        draw: Callable[[int], int] | None,
+        memory: None = None,
+        chip: chips.SimFram | None = None,
+    ) -> LockStep:
         """A device like ``InProcess``."""
-        chip = chips.SimFram()
+        chip = chip or chips.SimFram()
         device: LockStep
         if self._joined:
-            device = Joined(machine, draw, chip)
+            device = Joined(machine, draw, chip, HEAP if draw is not None else WITH_GENERATOR)
         else:
-            device = InProcess(machine, draw, CriticalMemory(chip, RECORDS))
+            device = InProcess(machine, draw, chip=chip)
         self._made.append((device, chip))
         return device
 
@@ -184,7 +189,7 @@ def compare(*faults: Fault, cut_after: int | None = None) -> Joined:
         if joined:
             device = Joined(machine, random.randrange, chip)
         else:
-            device = InProcess(machine, random.randrange, CriticalMemory(chip, RECORDS))
+            device = InProcess(machine, random.randrange, chip=chip)
         watch = Watch(device)
         try:
             cut_short(device, chip, cut_after)

@@ -6,8 +6,12 @@ import pytest
 from rich.console import Console
 
 from sabot_firmware import shuffler
+from sabot_protocol.codec import enum_number
 from sabot_simulators import soak as soaking
-from sabot_simulators.soak import Findings, soak
+from sabot_simulators.board_faults import BoardFaults
+from sabot_simulators.in_process import LockStep
+from sabot_simulators.mechanism.faults import KINDS
+from sabot_simulators.soak import Findings, SoakTable, soak
 
 
 def quiet() -> Console:
@@ -27,6 +31,51 @@ def test_a_machine_that_does_not_look_at_the_height_is_found_out(monkeypatch: py
     monkeypatch.setattr(shuffler, "HEIGHT_TOLERANCE_UM", 10**6)
     monkeypatch.setattr(soaking, "KINDS", {"aligned_double": ("", ("tray",))})
     assert soak(12, 1, quiet()).wrong
+
+
+def only(kind: str, monkeypatch: pytest.MonkeyPatch, switched_off: int = 1) -> list[SoakTable]:
+    """Some tables at which nothing else happens than this, switched off after each round or never."""
+    monkeypatch.setattr(soaking, "KINDS", {kind: KINDS[kind]})
+    monkeypatch.setattr(soaking, "SWITCHED_OFF", switched_off)
+    tables = [SoakTable(number, Findings()) for number in range(8)]
+    for table in tables:
+        table.play()
+        assert not table.findings.wrong
+        assert not table.findings.gave_up
+    return [table for table in tables if table.machine.faults.happened]
+
+
+def told(table: SoakTable, cause: str) -> bool:
+    number = enum_number("Fault", cause)
+    return any(name == "fault_raised" and values[0] == number for name, values in table.device.reports)
+
+
+def test_a_corrupted_record_is_found_when_the_power_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert any(told(table, "memory_damaged") for table in only("corrupted_record", monkeypatch))
+
+
+def test_a_torn_record_is_no_fault_and_its_cut_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = only("torn_record", monkeypatch)
+    assert any(table.board.chip.power.cuts for table in tables)
+    assert not any(told(table, "memory_damaged") for table in tables)
+
+
+def test_a_stuck_noise_source_stops_the_shuffler(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert any(told(table, "rng_failed") for table in only("stuck_noise", monkeypatch))
+
+
+@pytest.mark.parametrize("kind", ["unknown_clock", "wrong_clock"])
+def test_a_clock_that_is_not_right_is_met(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    struck: list[object] = []
+
+    def join(self: BoardFaults, device: LockStep) -> None:
+        device.machine.on_fault = struck.append
+
+    stops = sum(table.findings.stops for table in only(kind, monkeypatch, 0))
+    monkeypatch.setattr(BoardFaults, "join", join)
+    without = sum(table.findings.stops for table in only(kind, monkeypatch, 0))
+    assert struck
+    assert stops > without
 
 
 def test_the_bound_is_what_so_many_claims_can_show() -> None:

@@ -200,17 +200,19 @@ class Track:
             goal, looks = stretch + 1, course.looks
             while not looks[goal] and self._pull(body, goal) == speed:
                 goal += 1
+            if speed == body.speed_um_ms and goal == body.goal:
+                return  # it is on its way there already
             due_us = now_us - (lead - course.points[goal]) * 1000 // speed
         elif speed and lead > 0:
             goal, edges = stretch, course.edges
             while goal and not edges[goal] and self._pull(body, goal - 1) == speed:
                 goal -= 1
+            if speed == body.speed_um_ms and goal == body.goal:
+                return
             to_um = course.points[goal] - 1 if goal else 0  # just behind it: a sensor there is free
             due_us = now_us - (to_um - lead) * 1000 // -speed
         else:
             goal, speed, due_us = 0, 0, NEVER
-        if speed and speed == body.speed_um_ms and goal == body.goal:
-            return  # it is on its way there already
         body.stretch, body.lead_um, body.since_us = stretch, lead, now_us
         body.speed_um_ms, body.goal, body.due_us = speed, goal, due_us
         if speed:
