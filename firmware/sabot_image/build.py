@@ -5,6 +5,7 @@ The file system is read-only and lies in flash as it is: MicroPython runs byte c
 
 import hashlib
 import json
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,7 +110,11 @@ def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
             return Image(target, known["program_bytes"], made)
     _need_tools()
     tree = sources.micropython_tree(cache)
+    configuration = into / "sabot.configuration"
+    if into.exists() and (not configuration.exists() or configuration.read_text() != _configuration()):
+        shutil.rmtree(into)  # MicroPython's build does not notice what was switched off
     _compile(tree, into, "SABOT_PICO", BOARD, MANIFEST)
+    configuration.write_text(_configuration())
     program = (into / "firmware.bin").read_bytes()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(uf2.to_uf2([(0, program)]))
@@ -167,10 +172,17 @@ def _compile(tree: Path, into: Path, board: str, folder: Path, manifest: Path) -
 
 def _inputs() -> str:
     """A hash of everything the image is made of."""
+    return _hash([MANIFEST, *(module.path for module in modules.board_modules())]) + _configuration()
+
+
+def _configuration() -> str:
+    """A hash of how it is built."""
+    recipe = [Path(each) for each in (__file__, sources.__file__, modules.__file__, uf2.__file__)]
+    return _hash([*recipe, *sorted(BOARD.iterdir())])
+
+
+def _hash(paths: list[Path]) -> str:
     whole = hashlib.sha256()
-    paths = [module.path for module in modules.board_modules()]
-    paths += [MANIFEST, *sorted(BOARD.iterdir())]
-    paths += [Path(each) for each in (__file__, sources.__file__, modules.__file__, uf2.__file__)]
     for path in paths:
         whole.update(str(path.relative_to(ROOT)).encode())
         whole.update(hashlib.sha256(path.read_bytes()).digest())

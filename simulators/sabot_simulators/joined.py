@@ -4,14 +4,17 @@
 an edge, a step of time or a command; until it has done with that it is served from here: its orders move the
 mechanism the moment they come, what it reads is read then. The same seed therefore gives the same reports and
 the same order of cards as in one process. Critical memory is a chip on this side, and a power cut kills the
-process. What the firmware answers and reports must be what the schema allows: FieldError if it is not.
+process. With a ``Wire`` the board has its end of the wire too, and cables can be plugged into it. What the
+firmware answers and reports must be what the schema allows: FieldError if it is not.
 """
 
 import os
 import struct
 import subprocess
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,6 +23,7 @@ import sabot_firmware
 import sabot_protocol
 from sabot_firmware.boards import joined as board
 from sabot_firmware.critical import Fram
+from sabot_firmware.event_log import Flash
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_end import Caller
 from sabot_protocol.errors import Refusal
@@ -30,7 +34,9 @@ from sabot_simulators.micropython import find_micropython
 from sabot_simulators.view import DeckView, View
 
 HEAP = "256k"
+SIMULATOR = 0x0002
 FORMATS = {kind: struct.Struct(board.FORMATS.get(kind, "<")) for kind in range(256)}
+CHIPS = (board.READ, board.WRITE, board.READ_FLASH, board.PROGRAM, board.ERASE)
 HEAD = struct.Struct(board.HEAD)
 DECK = struct.Struct(board.DECK)
 
@@ -47,6 +53,21 @@ def micropython(heap: str) -> list[str]:
     return [found, "-X", f"heapsize={heap}"]
 
 
+@dataclass(frozen=True)
+class Wire:
+    """What the board's end of the wire is made with."""
+
+    serial: bytes = b"JOINED01"
+    flags: int = SIMULATOR
+    events_kept: int = 64
+    random: Callable[[int], bytes] | None = None
+    """For nonces and the memory's id; without it, the machine's."""
+    flash: Flash | None = None
+    """For the event log, if there is to be one."""
+    now_ms: int | None = None
+    """The wire's clock as it is now; without it, the machine's time is the wire's."""
+
+
 class FirmwareCrashed(Exception):
     """The firmware has failed, or its process has ended; the text is its traceback."""
 
@@ -56,17 +77,19 @@ class Board:
 
     def __init__(self, python: list[str]) -> None:
         folders = [str(Path(each.__path__[0]).parent) for each in (sabot_protocol, sabot_firmware)]
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [*python, "-m", "sabot_firmware.boards.joined"],
             env={**os.environ, "MICROPYPATH": os.pathsep.join([*folders, ".frozen"])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._writes, self._reads = self._process.stdin, self._process.stdout
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._writes, self._reads = self.process.stdin, self.process.stdout
         self.messages = 0  # sent and taken
+        self.kill = weakref.finalize(self, _kill, self.process)
+        """The power goes: at the latest when nobody knows this object any more, or the program ends."""
 
     def send(self, kind: int, *fields: int | bytes, data: bytes = b"") -> None:
         """One message."""
@@ -91,17 +114,17 @@ class Board:
         return kind, body
 
     def _crashed(self) -> FirmwareCrashed:
-        assert self._process.stderr is not None
-        return FirmwareCrashed(self._process.stderr.read().decode() or "the firmware's process has ended")
+        assert self.process.stderr is not None
+        return FirmwareCrashed(self.process.stderr.read().decode() or "the firmware's process has ended")
 
-    def kill(self) -> None:
-        """The power goes."""
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            assert stream is not None
-            with suppress(BrokenPipeError):
-                stream.close()
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        assert stream is not None
+        with suppress(BrokenPipeError):
+            stream.close()
 
 
 class Joined(LockStep):
@@ -114,19 +137,27 @@ class Joined(LockStep):
         chip: Fram | None = None,
         heap: str = HEAP,
         python: list[str] | None = None,
-        cable: bool = False,
+        wire: Wire | None = None,
+        heard: Callable[[str, tuple[Any, ...]], None] | None = None,
     ) -> None:
-        """``python`` is the command for another Python; with a ``cable`` the wire's end is there too."""
+        """``python`` is the command for another Python; with a ``wire`` its end is on the board too.
+
+        ``heard`` is told of every report, from the first on.
+        """
         super().__init__(machine, draw)
+        if heard is not None:
+            self.each_report = heard
         self.chip = chip if chip is not None else SimFram()
         self._python = python if python is not None else micropython(heap)
-        self._cable = cable
+        self._wire = wire
+        if wire is not None and wire.now_ms is not None:
+            self.clock_known = False  # a host will say what time it is
         self._state = (0, 0, False)  # shuffler, shoe, whether all is still: as of the last message
         self._due_us: int | None = None
         self._at_work = False
         self._orders = self._make_orders()
         self._readings = self._make_readings()
-        self._edge = self._tell_edge
+        self._edge = self.edge
         self.board: Board | None = None
         self._boot()
 
@@ -151,11 +182,25 @@ class Joined(LockStep):
         self.machine.power_on()
         self._boot()
 
-    def _boot(self) -> None:
+    def restart(self, now_ms: int) -> None:
+        """The power has come back to a machine that has it already: another process."""
+        self.close()
+        self._boot(now_ms)
+
+    def _boot(self, now_ms: int | None = None) -> None:
         self._edges.clear()
         self.board = Board(self._python)
-        options = (board.CABLE if self._cable else 0) | (board.OWN_CHANCE if self._draw is None else 0)
-        self._do(board.START, self.now_us, self._now_ms(), self.machine.capacity, options)
+        wire = self._wire
+        options = board.OWN_CHANCE if self._draw is None else 0
+        serial, flags, kept = board.NO_SERIAL, 0, 0
+        if wire is not None:
+            options |= board.CABLE | (board.LOG if wire.flash is not None else 0)
+            serial, flags, kept = wire.serial, wire.flags, wire.events_kept
+            if now_ms is None:
+                now_ms = wire.now_ms
+        start_ms = self._now_ms() if now_ms is None else now_ms
+        capacity = self.machine.capacity
+        self._do(board.START, self.now_us, start_ms, capacity, options, serial, flags, kept)
 
     def _now_ms(self) -> int:
         return self.machine.agenda.now_us // 1000 & 0x3FFFFFFF
@@ -203,11 +248,23 @@ class Joined(LockStep):
             decks=tuple(decks),
         )
 
-    def carry(self, data: bytes) -> tuple[bytes, int | None]:
-        """Bytes that came over the cable: what the device says, and in how many ms it has more to say."""
-        _, body = self._do(board.PORT, self._now_ms(), data=data)
+    def carry(self, data: bytes, cable: int = 0, now_ms: int | None = None) -> tuple[bytes, int | None]:
+        """Bytes that came over a cable: what the device says, and in how many ms it has more to say.
+
+        A number that is not known yet is a cable that has just been plugged in.
+        """
+        now_ms = self._now_ms() if now_ms is None else now_ms
+        _, body = self._do(board.PORT, cable, now_ms, data=data)
         (due,) = FORMATS[board.SAID].unpack_from(body)
         return body[FORMATS[board.SAID].size :], due if due >= 0 else None
+
+    def unplug(self, cable: int) -> None:
+        """A cable is pulled."""
+        self._do(board.UNPLUG, cable)
+
+    def tick(self, now_ms: int) -> None:
+        """The wire's time."""
+        self._do(board.TICK, now_ms)
 
     def due_us(self) -> int | None:
         """How long nothing happens by itself, in the machine or the firmware; None if never."""
@@ -223,15 +280,24 @@ class Joined(LockStep):
         live, most, size = FORMATS[board.USED].unpack(self._do(board.HEAP)[1])
         return live, most, size
 
-    def _tell_edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
+    def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
+        """Tell the firmware of an edge."""
         self._do(board.EDGE, sensor, level, at_us, now_us)
 
-    def _step(self) -> int | None:
+    def step(self) -> int | None:
+        """Let the firmware do what is due; microseconds until it is due again, or None."""
         self._do(board.STEP, self.now_us)
         return self._due_us
 
-    def _still(self) -> bool:
+    def still(self) -> bool:
+        """Whether nothing moves or is about to."""
         return self._state[2]
+
+    def _step(self) -> int | None:
+        return self.step()
+
+    def _still(self) -> bool:
+        return self.still()
 
     def _execute(self, name: str, values: tuple[Given, ...], caller: Caller) -> tuple[Any, ...]:
         request = board.pack_said(name, values)
@@ -319,10 +385,11 @@ class Joined(LockStep):
             CODEC.named(name).pack(values)
             self._report(name, *values)
             at.send(board.GO_ON)
-        elif said in (board.READ, board.WRITE):
+        elif said in CHIPS:
             self._access_chip(at, said, body)
         elif said == board.NOISE:
-            at.send(board.DATA, data=self.machine.random.randbytes(struct.unpack("<H", body)[0]))
+            wire = self._wire.random if self._wire is not None else None
+            at.send(board.DATA, data=(wire or self.machine.random.randbytes)(struct.unpack("<H", body)[0]))
         elif said == board.RAW_NOISE:
             at.send(board.DATA, data=self.machine.noise(struct.unpack("<H", body)[0]))
         else:
@@ -330,13 +397,23 @@ class Joined(LockStep):
         return True
 
     def _access_chip(self, at: Board, said: int, body: bytes) -> None:
+        form = FORMATS[said]
+        fields, rest = form.unpack_from(body), body[form.size :]
+        flash = self._wire.flash if self._wire is not None else None
         data = b""
         try:
             if said == board.READ:
-                data = self.chip.read(*FORMATS[said].unpack(body))
+                data = self.chip.read(*fields)
+            elif said == board.WRITE:
+                self.chip.write(fields[0], rest)
+            elif flash is None:
+                raise OSError("there is no flash")
+            elif said == board.READ_FLASH:
+                data = flash.read(*fields)
+            elif said == board.PROGRAM:
+                flash.program(fields[0], rest)
             else:
-                (address,) = FORMATS[said].unpack_from(body)
-                self.chip.write(address, body[FORMATS[said].size :])
+                flash.erase(*fields)
         except OSError as error:
             at.send(board.CHIP_FAILED, data=str(error).encode())
         else:

@@ -20,13 +20,14 @@ from random import Random
 from sabot_firmware import shoe
 from sabot_firmware.critical import FRAM_SIZE, Fram
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.joined import Joined, micropython
+from sabot_simulators.joined import Joined, Wire, micropython
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.micropython import find_micropython
 
 HEAP = "512k"  # the firmware is compiled into it from its source, with the wire's end
 LONGEST_WAIT_MS = 500
 REACTION_US = 250_000  # of the hand that takes a stack
+WIRE = Wire(flags=0x0006)  # a simulator whose shuffles can be foretold
 WAITING = (shoe.STACK_WAITING, shoe.STUB_WAITING)
 
 
@@ -122,7 +123,7 @@ def main() -> int:
     random = Random(arguments.seed)
     python = micropython(HEAP) if find_micropython() else [sys.executable, "-u"]
     chip = FileFram(arguments.memory)
-    with Joined(Machine(random), random.randrange, chip, python=python, cable=True) as device:
+    with Joined(Machine(random), random.randrange, chip, python=python, wire=WIRE) as device:
         if arguments.table:
             prepare(device)
         device.clock_known = False  # from now on the host says what time it is

@@ -25,7 +25,7 @@ from sabot_driver.usb import UsbTransport
 from sabot_driver.usb_ids import ENDPOINT_IN, ENDPOINT_OUT, PRODUCT, VENDOR
 from sabot_protocol import frame
 from sabot_protocol.host.messages import Status, StatusReport
-from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.on_python import OnPython
 from sabot_simulators.ends.serving import Served, wire_ms
 from sabot_simulators.ends.settings import Settings
 from sabot_simulators.ends.tcp import TcpListener
@@ -169,7 +169,7 @@ def echo_on_usb() -> Iterator[Timed]:
 def threaded_echo_on_usb() -> Iterator[Timed]:
     """The same to a device that lives in a thread of its own, as the emulated shoe does."""
     bus = Backend(Settings(seed=1))
-    bus.shoe.device.plug = lambda: EchoPort()  # type: ignore[assignment,method-assign,return-value]
+    bus.shoe.device.plug = lambda: EchoPort()  # type: ignore[method-assign]
     device: Any = usb.core.find(idVendor=VENDOR, idProduct=PRODUCT, backend=bus)
     usb.util.claim_interface(device, 0)
 
@@ -219,7 +219,7 @@ def _figure(rates: Rates, run: Run, section: str, name: str, other: str, goal: f
 @contextmanager
 def journalling(folder: str) -> Iterator[tuple[Client, Run]]:
     """Events that a device in this process makes at once, until the last one is on disk."""
-    device = EmulatedDevice(Settings(seed=1, events_kept=100_000), wire_ms())
+    device = OnPython(Settings(seed=1, events_kept=100_000), wire_ms())
     served = Served(device)
     listener = TcpListener()
     served.listen(listener)

@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _fits(name: str, needs: set[str]) -> bool:
     """Whether a target has what a behaviour needs; it is not asked of one that has not."""
-    kind: type[Target] = {MicroPython.name: MicroPython, **EMULATED}.get(name, AtUrl)  # type: ignore[assignment]
+    kind: type[Target] = EMULATED.get(name, AtUrl)
     return all(getattr(kind, need) for need in needs)
 
 
@@ -36,12 +36,11 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
     """A new device."""
     name = request.param
     made: Target
-    if name == MicroPython.name:
-        request.getfixturevalue("micropython")  # skips where there is none
-        made = MicroPython(tmp_path, table=request.node.get_closest_marker("dealt") is not None)
-    elif name in EMULATED:
+    if name in EMULATED:
+        if issubclass(EMULATED[name], MicroPython):
+            request.getfixturevalue("micropython")  # skips where there is none
         marks = request.node.get_closest_marker("settings")
-        made = EMULATED[name](tmp_path) if marks is None else EMULATED[name](tmp_path, marks.args[0])  # type: ignore[call-arg]
+        made = EMULATED[name](tmp_path, marks.args[0] if marks is not None else "seed=1")
     else:
         made = AtUrl(tmp_path, name)
     yield made
@@ -57,4 +56,4 @@ def client(target: Target, tmp_path: Path) -> Client:
 @pytest.fixture
 def table(target: Target, client: Client) -> Table:
     """A table with the floor at hand."""
-    return Table(client, target.machine)
+    return Table(client)

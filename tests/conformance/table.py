@@ -1,4 +1,4 @@
-"""A table for tests: decks, rounds and the floor's key, on a device with or without a mechanism."""
+"""A table for tests: decks, rounds and the floor's key, on any device."""
 
 import time
 from typing import TypeVar
@@ -25,16 +25,15 @@ from sabot_protocol.host.messages import (
 )
 
 FLOOR_KEY = bytes(range(1, 33))
-WAIT_S = 30.0  # a limit for what fails, not a measure
+WAIT_S = 120.0  # a limit for what fails, not a measure
 M = TypeVar("M", bound=Message)
 
 
 class Table:
     """Drives a device as a table's program does."""
 
-    def __init__(self, client: Client, machine: bool) -> None:
+    def __init__(self, client: Client) -> None:
         self.client = client
-        self.machine = machine
         self.decks = {1: Back.RED, 2: Back.BLUE}
         self.round_id = 0
 
@@ -74,9 +73,7 @@ class Table:
         return self.wait_for(DeckCounted, here, deck_id=deck_id)
 
     def open(self) -> None:
-        """Both decks shuffled, one in the shoe and one on the shelf; nothing to do where they are already."""
-        if not self.machine:
-            return
+        """Both decks shuffled, one in the shoe and one on the shelf."""
         here = self.now
         self.register()
         self.shuffle(1)

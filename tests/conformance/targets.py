@@ -3,19 +3,20 @@
 import contextlib
 import itertools
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sabot_driver import Client, Keyring, connect
+from sabot_driver.asking import Asking
+from sabot_driver.clock import Clock
 from sabot_driver.transports import SerialTransport, SocketTransport, Transport, transport
 from sabot_driver.usb import UsbTransport
-from sabot_simulators.cable import Cable
-from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.emulated import EmulatedDevice, emulate
+from sabot_simulators.ends.on_python import OnPython
 from sabot_simulators.ends.serving import Served, wire_ms
 from sabot_simulators.ends.settings import Settings
 from sabot_simulators.ends.tcp import TcpListener
@@ -25,18 +26,18 @@ from sabot_simulators.ends.usb import Backend
 
 ROOT = Path(__file__).parent.parent.parent
 _names = itertools.count()
+PROVISION_S = 20.0  # a limit for what fails, not a measure
+KEY_SIZE = 32
 
 
 class Target:
     """One device under test, with hands at its cable and its power."""
 
     name: str
-    machine = True
-    """Whether somebody is there who feeds the tray; without, the decks are in the machine already."""
     hands = True
     """Whether the suite can pull its cable and cut its power."""
     cables = True
-    """Whether a second host can be connected at the same time."""
+    """Whether a second host can be connected at the same time; a USB interface has one holder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,6 +47,10 @@ class Target:
     def way(self) -> Transport:
         """A new way to the device."""
         raise NotImplementedError
+
+    def second_way(self) -> Transport:
+        """A way over another cable, while the first is in use."""
+        return self.way()
 
     def connect(self, **named: Any) -> Client:
         """A client of the device; closed with the target."""
@@ -81,8 +86,18 @@ class Emulated(Target):
 
     device: EmulatedDevice
 
+    def __init__(self, folder: Path, settings: str = "seed=1") -> None:
+        """Settings as in the query of ``sim://``."""
+        super().__init__(folder)
+
     def dispensed(self) -> list[tuple[int, int]] | None:
         return self.device.stacks_dispensed
+
+    @property
+    def python(self) -> OnPython:
+        """The device, where its firmware is in this process and can be looked into."""
+        assert isinstance(self.device, OnPython)
+        return self.device
 
 
 class InProcess(Emulated):
@@ -113,12 +128,17 @@ class InProcess(Emulated):
 
 
 class OnServed(Emulated):
-    """Targets with a server thread."""
+    """Targets with a server thread.
+
+    Another kind of firmware is a subclass of one of these that names it; see ``simulators/README.md``.
+    """
+
+    firmware = "python"
 
     def __init__(self, folder: Path, settings: str = "seed=1") -> None:
         super().__init__(folder)
-        _, parsed = Settings.from_url("sim://?" + settings)
-        self.device = EmulatedDevice(parsed, wire_ms())
+        _, parsed = Settings.from_url(f"sim://?firmware={self.firmware}&{settings}")
+        self.device = emulate(parsed, wire_ms())
         self.served = Served(self.device)
 
     def pull(self) -> None:
@@ -130,6 +150,7 @@ class OnServed(Emulated):
     def close(self) -> None:
         super().close()
         self.served.close()
+        self.device.close()
         assert self.served.failure is None, self.served.failure
 
 
@@ -137,7 +158,6 @@ class Pty(OnServed):
     """A pseudo-terminal, as a serial port."""
 
     name = "pty"
-    cables = False
 
     def __init__(self, folder: Path, settings: str = "seed=1") -> None:
         super().__init__(folder, settings)
@@ -147,8 +167,36 @@ class Pty(OnServed):
     def way(self) -> Transport:
         return SerialTransport(str(self.link))
 
+    def second_way(self) -> Transport:
+        """A port of its own."""
+        second = Terminal()
+        self.served.plug(second)
+        return SerialTransport(second.path)
+
     def plug(self) -> None:
         self.served.plug(Terminal(self.link))
+
+
+class MicroPython(Pty):
+    """The firmware on a real MicroPython, behind a pseudo-terminal."""
+
+    name = "micropython"
+    firmware = "micropython"
+
+
+class OnPico(Pty):
+    """The board's image on an emulated Raspberry Pi Pico; its second cable is the UART."""
+
+    name = "pico"
+    firmware = "rp2040"
+
+    def __init__(self, folder: Path, settings: str = "seed=1") -> None:
+        """A real board is new until somebody gives it its key."""
+        super().__init__(folder, settings)
+        with Asking(self.way(), str(self.link), Clock(), PROVISION_S) as asking:
+            serial, key = asking.identify().serial, os.urandom(KEY_SIZE)
+            asking.provision(serial, key)
+        self.keyring.keep(serial, key)
 
 
 class Tcp(OnServed):
@@ -201,56 +249,6 @@ class Usb(Emulated):
         self.backend.close()
 
 
-class MicroPython(Target):
-    """The firmware on a real MicroPython with a mechanism in real time, behind two pseudo-terminals."""
-
-    name = "micropython"
-    machine = False
-    cables = False
-
-    def __init__(self, folder: Path, table: bool) -> None:
-        super().__init__(folder)
-        self._stack = ExitStack()
-        self._cable = self._stack.enter_context(Cable())
-        self._options = ["--table"] if table else []
-        self._process = self._start()
-
-    def _start(self) -> "subprocess.Popen[bytes]":
-        memory = str(self.folder / "critical-memory")
-        command = [
-            sys.executable,
-            "-m",
-            "sabot_simulators.serve",
-            self._cable.device_tty,
-            memory,
-            "--seed",
-            "1",
-        ]
-        return subprocess.Popen([*command, *self._options], stdin=subprocess.DEVNULL)
-
-    def way(self) -> Transport:
-        return SerialTransport(self._cable.host_tty)
-
-    def pull(self) -> None:
-        self._cable.pulled = True
-
-    def plug(self) -> None:
-        self._cable.pulled = False
-
-    def reboot(self) -> None:
-        self._stop()
-        self._process = self._start()
-
-    def _stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def close(self) -> None:
-        super().close()
-        self._stop()
-        self._stack.close()
-
-
 class AtUrl(Target):
     """Whatever is behind a URL, a real board included. Nobody pulls its cable."""
 
@@ -267,13 +265,14 @@ class AtUrl(Target):
         return transport(self._url)
 
 
-EMULATED: dict[str, Callable[[Path], Target]] = {
-    "in-process": InProcess, "pty": Pty, "tcp": Tcp, "usb": Usb,
-}  # fmt: skip
-NAMES = (*EMULATED, MicroPython.name)
+EMULATED: dict[str, type[Emulated]] = {
+    each.name: each for each in (InProcess, Pty, Tcp, Usb, MicroPython, OnPico)
+}
+NAMES = tuple(name for name in EMULATED if name != OnPico.name)
+"""What the suite runs against unless it is told otherwise; the Pico has ``make test-board``."""
 
 
-def eventually(what: Callable[[], bool], seconds: float = 20.0) -> bool:
+def eventually(what: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Wait until something is so; the time is a limit for a test that fails, not a measure."""
     ends = time.monotonic() + seconds
     while not what():

@@ -103,7 +103,7 @@ def test_two_readers_hear_everything(client: Client, table: Table) -> None:
 
 def test_a_named_reader_goes_on_where_it_was(client: Client, target: Target, tmp_path: Path) -> None:
     client.ask(Locate(1))
-    Table(client, target.machine).wait_for(Located, 0)
+    Table(client).wait_for(Located, 0)
     seen = [each.id for each in itertools.islice(client.events(reader="till", timeout=5), 3)]
     client.close()
     again = target.connect(journal=tmp_path / "journal.db")
@@ -115,27 +115,27 @@ def test_a_program_that_restarts_misses_nothing_and_hears_nothing_twice(
     client: Client, target: Target, tmp_path: Path
 ) -> None:
     client.ask(Locate(1))
-    Table(client, target.machine).wait_for(Located, 0, seconds=1)
+    Table(client).wait_for(Located, 0, seconds=1)
     client.close()
     again = target.connect(journal=tmp_path / "journal.db")
     again.ask(Locate(2))
-    Table(again, target.machine).wait_for(Located, 0, seconds=2)
+    Table(again).wait_for(Located, 0, seconds=2)
     assert located(again) == [1, 2]
     assert in_step(told(again))
 
 
 def test_a_replacement_computer_gets_what_the_device_still_has(client: Client, target: Target) -> None:
     client.ask(Locate(3))
-    Table(client, target.machine).wait_for(Located, 0, seconds=3)
+    Table(client).wait_for(Located, 0, seconds=3)
     client.close()
     other = target.connect()
-    Table(other, target.machine).wait_for(Located, 0, seconds=3)
+    Table(other).wait_for(Located, 0, seconds=3)
     assert in_step(told(other))
 
 
 def test_what_was_overwritten_is_a_gap_with_its_size(client: Client, target: Target, tmp_path: Path) -> None:
     client.ask(Locate(1))
-    Table(client, target.machine).wait_for(Located, 0, seconds=1)
+    Table(client).wait_for(Located, 0, seconds=1)
     client.close()
     other = target.connect()
     for _ in range(150):
@@ -143,7 +143,7 @@ def test_what_was_overwritten_is_a_gap_with_its_size(client: Client, target: Tar
     other.close()
     again = target.connect(journal=tmp_path / "journal.db")
     again.ask(Locate(3))
-    Table(again, target.machine).wait_for(Located, 0, seconds=3)
+    Table(again).wait_for(Located, 0, seconds=3)
     gaps = [each for each in told(again) if isinstance(each, LostEvents)]
     assert [each.reason for each in gaps] == [GapReason.OVERFLOW]
     events = [each for each in told(again) if isinstance(each, Event)]
@@ -192,10 +192,10 @@ def test_events_of_two_boots_are_in_step(client: Client, target: Target, table: 
 
 @pytest.mark.needs("hands", "cables")
 def test_an_observer_hears_the_same_events(client: Client, target: Target, table: Table) -> None:
-    observer = target.connect(owner=False)
+    observer = target.connect(owner=False, way=target.second_way())
     client.ask(Locate(5))
     table.wait_for(Located, 0, seconds=5)
-    Table(observer, target.machine).wait_for(Located, 0, seconds=5)
+    Table(observer).wait_for(Located, 0, seconds=5)
     mine = [(each.boot_id, each.n) for each in told(client) if isinstance(each, Event)]
     theirs = [(each.boot_id, each.n) for each in told(observer) if isinstance(each, Event)]
     assert mine == theirs

@@ -1,4 +1,4 @@
-"""Decks, shuffles, whole rounds and faults: for targets with a mechanism."""
+"""Decks, shuffles, whole rounds and faults."""
 
 import time
 
@@ -35,8 +35,6 @@ from sabot_protocol.host.messages import (
     Verdict,
     VoidReason,
 )
-
-pytestmark = pytest.mark.needs("machine")
 
 
 def test_a_deck_is_registered(table: Table) -> None:
@@ -222,7 +220,7 @@ def test_a_cleared_jam_lets_play_go_on(table: Table) -> None:
 
 @pytest.mark.settings("seed=1&fault=stuck@insertion:70")
 def test_a_jam_of_the_shuffler_never_touches_the_round(table: Table) -> None:
-    if not table.machine or not table.client.simulator:
+    if not table.client.simulator:
         return
     table.register()
     table.shuffle(1)

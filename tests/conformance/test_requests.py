@@ -140,11 +140,8 @@ def test_a_change_of_role_is_told_by_an_event(client: Client, table: Table) -> N
     assert (told.role, told.host_id) == (Role.FLOOR, client.journal.host_id)
 
 
-@pytest.mark.dealt
 def test_an_elevation_adds_to_what_the_owner_may(table: Table) -> None:
     table.open()
-    if not table.machine:
-        table.floor()
     table.open_round()
 
 

@@ -10,8 +10,6 @@ from sabot_driver import Client, Event, Journal
 from sabot_driver.errors import DeviceTimeout, SabotError, Stale
 from sabot_protocol.host.messages import DispenseStack, Locate, Located, OpenRound, ShoeState, StackDispensed
 
-pytestmark = pytest.mark.dealt
-
 
 def stacks(client: Client) -> list[tuple[int, int]]:
     """Every stack told as dispensed."""
@@ -167,7 +165,7 @@ def test_a_command_in_flight_at_a_reboot_is_never_guessed(table: Table, target: 
 def test_a_command_an_earlier_run_left_open_is_resolved(
     target: Target, client: Client, tmp_path: Path
 ) -> None:
-    table = Table(client, target.machine)
+    table = Table(client)
     table.open()
     table.open_round()
     client.ask(DispenseStack(1, 1))
@@ -185,7 +183,7 @@ def test_a_command_that_never_arrived_is_resolved_as_not_executed(
     target: Target, client: Client, tmp_path: Path
 ) -> None:
     client.ask(Locate(1))
-    Table(client, target.machine).wait_for(Located, 0)
+    Table(client).wait_for(Located, 0)
     peer = client.peer
     assert peer is not None
     client.close()

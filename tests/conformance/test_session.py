@@ -83,14 +83,14 @@ def test_another_host_may_own_it_when_the_first_has_gone(client: Client, target:
 @pytest.mark.needs("cables")
 def test_a_second_owner_is_refused_with_who_holds_it(client: Client, target: Target) -> None:
     with pytest.raises(OwnerHeld) as refused:
-        target.connect()
+        target.connect(way=target.second_way())
     assert refused.value.holder == client.journal.host_id.hex()
     assert client.status()
 
 
 @pytest.mark.needs("cables")
 def test_an_observer_watches_beside_the_owner(client: Client, target: Target) -> None:
-    observer = target.connect(owner=False)
+    observer = target.connect(owner=False, way=target.second_way())
     assert observer.peer is not None
     assert not observer.peer.owner
     assert observer.status().flags == client.status().flags

@@ -25,7 +25,7 @@ from sabot_protocol.host.messages import (
     Shuffle,
     ShufflerState,
 )
-from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.on_python import OnPython
 
 FLOOR_KEY = bytes(range(1, 33))
 PATIENCE_S = 60.0
@@ -98,7 +98,7 @@ class Player:
         return False
 
 
-def check(client: Client, device: EmulatedDevice, rounds: int) -> None:
+def check(client: Client, device: OnPython, rounds: int) -> None:
     """Every stack was dispensed once, and every event is in the journal once and in order."""
     expected = [(each, stack) for each in range(1, rounds + 1) for stack in range(1, HANDS + 1)]
     assert device.stacks_dispensed == expected

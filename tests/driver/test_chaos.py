@@ -14,8 +14,8 @@ from tests.driver.chaos import Player, check, nothing_left_behind, set_up
 from sabot_driver import Keyring, connect
 from sabot_driver.clock import Clock
 from sabot_driver.errors import Stale
-from sabot_simulators.ends.emulated import EmulatedDevice
 from sabot_simulators.ends.mischief import Mischief
+from sabot_simulators.ends.on_python import OnPython
 from sabot_simulators.ends.proxy import FaultProxy, TcpDoor, TcpPlug, TerminalDoor, TerminalPlug
 from sabot_simulators.ends.serving import Served, wire_ms
 from sabot_simulators.ends.settings import Settings
@@ -38,7 +38,7 @@ KINDS = {
 def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path) -> None:
     with nothing_left_behind():
         # every reconnect makes events of its own, and a starved computer may lose many links in a row
-        device = EmulatedDevice(Settings(seed=3, events_kept=512), wire_ms(RATE))
+        device = OnPython(Settings(seed=3, events_kept=512), wire_ms(RATE))
         served = Served(device, RATE)
         mischief = Mischief(Random(kind))
         if kind == "noisy":
@@ -71,7 +71,7 @@ def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path) -> None:
 def test_a_host_that_is_killed_again_and_again(tmp_path: Path) -> None:
     """The journal is complete and has nothing twice, and no stack came twice."""
     random = Random(7)
-    device = EmulatedDevice(Settings(seed=4), wire_ms())
+    device = OnPython(Settings(seed=4), wire_ms())
     served = Served(device)
     listener = TcpListener()
     served.listen(listener)

@@ -42,6 +42,7 @@ from sabot_driver.usb import UsbTransport
 from sabot_protocol.host.messages import Locate, Located, OpenRound, Shuffle
 from sabot_simulators.ends import emulated
 from sabot_simulators.ends.mischief import Mischief
+from sabot_simulators.ends.on_python import OnPython
 from sabot_simulators.ends.proxy import FaultProxy, TcpDoor, TcpPlug
 from sabot_simulators.ends.serving import Served, wire_ms
 from sabot_simulators.ends.settings import Settings
@@ -225,7 +226,7 @@ def test_a_key_others_can_read_is_not_used(tmp_path: Path) -> None:
 
 def test_a_device_of_another_version_still_tells_its_status(tmp_path: Path, mocker: MockerFixture) -> None:
     target = Pty(tmp_path)
-    target.served.call(lambda: setattr(target.device.end, "schema_hash", b"another!"))
+    target.served.call(lambda: setattr(target.python.end, "schema_hash", b"another!"))
     client = target.connect()
     assert client.peer is not None
     assert client.peer.limited
@@ -258,7 +259,7 @@ def test_a_pulled_cable_is_said_and_found_again(tmp_path: Path) -> None:
 def test_a_half_open_link_is_noticed(tmp_path: Path) -> None:
     """The other end is gone, and TCP does not know: no answer in time, then the silence ends the session."""
     rate = 20.0
-    served = Served(emulated.EmulatedDevice(Settings(seed=1), wire_ms(rate)), rate)
+    served = Served(OnPython(Settings(seed=1), wire_ms(rate)), rate)
     listener = TcpListener()
     served.listen(listener)
     mischief = Mischief(Random(1))
@@ -337,11 +338,11 @@ def test_a_full_disk_stops_acknowledging_and_refuses_a_round(tmp_path: Path, moc
     target = Tcp(tmp_path)
     path = tmp_path / "journal.db"
     client = target.connect(journal=path)
-    table = Table(client, machine=True)
+    table = Table(client)
     table.open()
     client.ask(Locate(1))
     table.wait_for(Located, 0)
-    assert eventually(lambda: target.device.end.events.unacknowledged() == 0)
+    assert eventually(lambda: target.python.end.events.unacknowledged() == 0)
     notices: list[str] = []
     client.listen(lambda notice: notices.append(notice.kind))
     journal = client.journal
@@ -356,11 +357,11 @@ def test_a_full_disk_stops_acknowledging_and_refuses_a_round(tmp_path: Path, moc
     with pytest.raises(JournalFull) as full:
         client.ask(OpenRound(1, 1, 2))
     assert "room on the disk" in full.value.advice
-    assert target.device.end.events.unacknowledged() > 0
+    assert target.python.end.events.unacknowledged() > 0
     assert client.status(), "everything else goes on"
     with journal._lock:
         journal._db.execute("PRAGMA max_page_count=1000000")
-    assert eventually(lambda: target.device.end.events.unacknowledged() == 0)
+    assert eventually(lambda: target.python.end.events.unacknowledged() == 0)
     assert eventually(lambda: "journal_works" in notices)
     told = [each.n for each in client.events(0, timeout=0) if isinstance(each, Event)]
     assert told == list(range(1, len(told) + 1))
@@ -377,11 +378,11 @@ def test_a_restored_journal_is_noticed_by_its_numbers(tmp_path: Path) -> None:
         backup = [(each.boot_id, each.n) for each in journal.entries()]
     shutil.copy(path, tmp_path / "backup.db")
     client = target.connect(journal=path)
-    Table(client, machine=True).open()
+    Table(client).open()
     client.close()
     shutil.copy(tmp_path / "backup.db", path)
     again = target.connect(journal=path)
-    table = Table(again, machine=True)
+    table = Table(again)
     table.open_round(2, 1)
     table.stack(1)
     told = [(each.boot_id, each.n) for each in again.events(0, timeout=0) if isinstance(each, Event)]

@@ -63,13 +63,13 @@ def test_a_client_follows_its_device_and_tells(tmp_path: Path) -> None:
     client = target.connect()
     told: list[str] = []
     client.listen(lambda notice: told.append(notice.text) if notice.kind == "step_not_allowed" else None)
-    table = Table(client, machine=True)
+    table = Table(client)
     table.open()
     for deck_id in (1, 2):
         table.play(deck_id)
     assert told == [], "what the machine does is in the table"
     here = table.now
-    report = target.device.end.emit
+    report = target.python.end.emit
     target.served.call(lambda: report(ShoeChanged.NAME, ShoeState.STACK_WAITING, 1, 0))
     table.wait_for(ShoeChanged, here, state=ShoeState.STACK_WAITING)
     assert eventually(lambda: len(told) == 1)

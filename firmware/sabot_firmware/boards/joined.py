@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import BinaryIO
 
+    from sabot_firmware.event_log import Flash
     from sabot_firmware.half import Half
     from sabot_firmware.rng.chance import Chance
     from sabot_protocol.codec import Value
@@ -44,8 +45,10 @@ START = 0x01  # the power has come
 EDGE = 0x02
 STEP = 0x03  # time goes on
 EXECUTE = 0x04  # a request of the wire, put to the core; ANSWERED or REFUSED comes before DONE
-PORT = 0x05  # bytes of the cable, if any, and what the device says: SAID comes before DONE
+PORT = 0x05  # bytes of a cable, if any, and what the device says: SAID comes before DONE
 HEAP = 0x06  # collect garbage: USED comes before DONE
+UNPLUG = 0x07  # a cable is pulled
+TICK = 0x08  # the wire's time goes on
 # To the board: what answers it
 NUMBER = 0x10
 DATA = 0x11
@@ -76,6 +79,9 @@ READ = 0x37
 WRITE = 0x38
 NOISE = 0x39
 RAW_NOISE = 0x3A
+READ_FLASH = 0x3B
+PROGRAM = 0x3C
+ERASE = 0x3D
 # From the board: what comes of it
 REPORT = 0x40  # a name and values, as ANSWERED and REFUSED are
 DONE = 0x41
@@ -87,11 +93,13 @@ BELIEVED = 0x46
 CRASHED = 0x47  # the firmware has failed; the traceback
 
 FORMATS = {
-    START: "<IIHB",  # now in us and in ms, cards a zone can hold; 1: a cable, 2: the board's own generator
+    START: "<IIHB8sHI",  # now in us and in ms, cards a zone can hold, options; serial, flags, events kept
     EDGE: "<BBII",  # sensor, level, when, now
     STEP: "<I",  # now
     EXECUTE: "<B8s",  # role, host; then the request
-    PORT: "<I",  # now in ms; then bytes
+    PORT: "<BI",  # which cable, now in ms; then bytes
+    UNPLUG: "<B",
+    TICK: "<I",
     NUMBER: "<q",
     RUN: "<Bb",  # roller, direction
     ELEVATE: "<i",
@@ -106,6 +114,9 @@ FORMATS = {
     DRAW: "<I",
     READ: "<IH",  # address, length
     WRITE: "<I",  # address; then bytes
+    READ_FLASH: "<IH",
+    PROGRAM: "<I",
+    ERASE: "<H",
     NOISE: "<H",
     RAW_NOISE: "<H",
     DONE: "<iBBB",  # microseconds until something is due or -1, shuffler, shoe, whether all is still
@@ -124,11 +135,13 @@ IS_TEXT = 2
 IS_BYTES = 3
 IS_LIST = 4
 
-SERIAL = b"JOINED01"
-SIMULATOR = 0x0002
-TEST_RNG = 0x0004
-CABLE = 1
-OWN_CHANCE = 2
+MODEL = "Sabot simulator"
+VERSION = "0.1.0"
+NO_SERIAL = bytes(8)
+# Options of START
+CABLE = 1  # the wire's end is here too
+OWN_CHANCE = 2  # the board's own generator
+LOG = 4  # a flash for the event log
 
 
 def pack_said(name: str, values: "Sequence[Value]") -> bytes:
@@ -277,11 +290,23 @@ class JoinedHardware(Hardware):
         self._pipe.send(LIGHT, (colour,))
 
 
-class JoinedFram(Fram):
+class _Chip:
     """A chip at the other end: what it holds outlives this process."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
+
+    def _answer(self) -> bytes:
+        kind, body = self._pipe.take()
+        if kind == CHIP_FAILED:
+            raise OSError(body.decode())
+        if kind != DATA:
+            raise Ended
+        return body
+
+
+class JoinedFram(_Chip, Fram):
+    """Critical memory."""
 
     def read(self, address: int, length: int) -> bytes:
         """So many bytes from an address on."""
@@ -293,13 +318,25 @@ class JoinedFram(Fram):
         self._pipe.send(WRITE, (address,), bytes(data))
         self._answer()
 
-    def _answer(self) -> bytes:
-        kind, body = self._pipe.take()
-        if kind == CHIP_FAILED:
-            raise OSError(body.decode())
-        if kind != DATA:
-            raise Ended
-        return body
+
+def _flash(pipe: Pipe) -> "Flash":
+    """The event log's; loaded only where there is one."""
+    from sabot_firmware.event_log import Flash
+
+    class JoinedFlash(_Chip, Flash):
+        def read(self, address: int, length: int) -> bytes:
+            self._pipe.send(READ_FLASH, (address, length))
+            return self._answer()
+
+        def program(self, address: int, data: bytes) -> None:
+            self._pipe.send(PROGRAM, (address,), bytes(data))
+            self._answer()
+
+        def erase(self, sector: int) -> None:
+            self._pipe.send(ERASE, (sector,))
+            self._answer()
+
+    return JoinedFlash(pipe)
 
 
 class Board:
@@ -310,7 +347,7 @@ class Board:
         self._hardware = JoinedHardware(pipe)
         self._core: Core | None = None
         self._end: DeviceEnd | None = None
-        self._port: DevicePort | None = None
+        self._ports: dict[int, DevicePort] = {}  # by the number of the cable
         self._now_ms = 0
         self._most = 0  # bytes in use, the most there were
 
@@ -332,6 +369,11 @@ class Board:
             elif kind == HEAP:
                 self._note_heap()
                 self._pipe.send(USED, self._heap())
+            elif kind == UNPLUG:
+                if body[0] in self._ports:
+                    self._ports.pop(body[0]).close()
+            elif kind == TICK:
+                self._tick(struct.unpack(FORMATS[TICK], body)[0])
             elif kind == VIEW:
                 self._say_belief()
                 continue
@@ -350,19 +392,25 @@ class Board:
         """The power has come: the wire's end first, so that what the core reports is kept."""
         from sabot_firmware.core import Core
 
-        now_us, self._now_ms, self._hardware.capacity, options = struct.unpack(FORMATS[START], body)
-        own = options & OWN_CHANCE
+        now_us, self._now_ms, self._hardware.capacity, options, serial, flags, events_kept = struct.unpack(
+            FORMATS[START], body
+        )
         memory = CriticalMemory(JoinedFram(self._pipe), RECORDS)
-        self._core = Core(self._hardware, memory, self._chance(own), self._report, self._utc_s)
-        if options & CABLE:
-            self._core.pledges.device = SERIAL
-            from sabot_protocol.device_end import DeviceEnd, Identity
-            from sabot_protocol.device_port import DevicePort
+        log = None
+        if options & LOG:
+            from sabot_firmware.event_log import EventLog
 
-            flags = SIMULATOR if own else SIMULATOR | TEST_RNG
-            identity = Identity(SERIAL, "Sabot simulator", "0.1.0", flags)
-            self._end = DeviceEnd(identity, memory, self._core, self._noise, self._now_ms)
-            self._port = DevicePort(self._end)
+            log = EventLog(_flash(self._pipe))
+        chance = self._chance(options & OWN_CHANCE)
+        self._core = Core(self._hardware, memory, chance, self._report, self._utc_s, log)
+        if options & CABLE:
+            self._core.pledges.device = serial
+            from sabot_protocol.device_end import DeviceEnd, Identity
+
+            identity = Identity(serial, MODEL, VERSION, flags)
+            self._end = DeviceEnd(
+                identity, memory, self._core, self._noise, self._now_ms, event_capacity=events_kept, log=log
+            )
         self._core.start(now_us)
 
     def _chance(self, own: int) -> "Chance":
@@ -387,15 +435,26 @@ class Board:
             self._pipe.send(ANSWERED, (), pack_said(name, answer))
 
     def _carry(self, body: bytes) -> None:
-        """Bytes of the cable, and what the device says."""
-        assert self._port is not None
-        self._now_ms = struct.unpack_from(FORMATS[PORT], body, 0)[0]
-        if len(body) > 4:
-            self._port.receive(body[4:], self._now_ms)
-        said = self._port.poll(self._now_ms)
-        due = self._port.deadline()
-        left = max(ticks.diff(due, self._now_ms), 0) if due is not None else -1
+        """Bytes of a cable, and what the device says."""
+        number, now_ms = struct.unpack_from(FORMATS[PORT], body, 0)
+        if number not in self._ports:
+            from sabot_protocol.device_port import DevicePort
+
+            assert self._end is not None
+            self._ports[number] = DevicePort(self._end)
+        port = self._ports[number]
+        self._now_ms = now_ms
+        if len(body) > 5:
+            port.receive(body[5:], now_ms)
+        said = port.poll(now_ms)
+        due = port.deadline()
+        left = max(ticks.diff(due, now_ms), 0) if due is not None else -1
         self._pipe.send(SAID, (left,), said)
+
+    def _tick(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+        if self._end is not None:
+            self._end.tick(now_ms)
 
     # -- what the core is given -----------------------------------------------------------------
 

@@ -12,3 +12,5 @@
 #define MICROPY_HW_USB_CDC_1200BPS_TOUCH (0)
 // A host that does not read must not hold up a motor: what finds no room is written later.
 #define MICROPY_HW_USB_CDC_TX_TIMEOUT (0)
+// One thread is all there is: no locks around what only threads would need them for.
+#define MICROPY_PY_THREAD (0)

@@ -1,108 +1,204 @@
-"""One emulated device: the shipped firmware on the simulated mechanism, with its end of the wire.
+"""An emulated device: firmware somewhere, the simulated mechanism, and the people at its table.
 
-This is the only module of this folder that knows the firmware's core and the mechanism. The rest sees an
-object with cables: bytes in, bytes out, when it is due, and virtual time that somebody lets pass.
+The rest of this folder sees an object with cables: bytes in, bytes out, when it is due, and virtual time that
+somebody lets pass. What runs the machine is a subclass, a kind of firmware; ``emulate`` makes the one that
+the settings name:
+
+    python       ``on_python.OnPython``: the shipped firmware in this process
+    micropython  ``on_micropython.OnMicroPython``: the same on a real MicroPython, in lock step over two pipes
+    rp2040       ``rp2040.emulated.OnRp2040``: the board's image on an emulated Raspberry Pi Pico
 
 Two clocks: the mechanism lives in virtual microseconds, which may run at any speed; the wire lives in the
 milliseconds of whoever serves it, because the host at its other end has timers too.
 """
 
+from importlib import import_module
 from random import Random, SystemRandom
+from typing import Protocol
 
-from sabot_firmware import hardware, kept, shoe, shuffler
-from sabot_firmware.core import Core
-from sabot_firmware.critical import CriticalMemory
-from sabot_firmware.event_log import EventLog
-from sabot_firmware.rng.chance import Chance
 from sabot_protocol import ticks
-from sabot_protocol.codec import enum_number
-from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
-from sabot_protocol.device_port import DevicePort
-from sabot_protocol.errors import Refusal
-from sabot_simulators.chips import SimFlash, SimFram
+from sabot_simulators.ends.people import People
 from sabot_simulators.ends.settings import Settings
-from sabot_simulators.mechanism.cards import Card, new_deck
 from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.view import view_of
 
+MODEL = "Sabot simulator"
+VERSION = "0.1.0"
 SIMULATOR = 0x0002
 TEST_RNG = 0x0004
-POWER = enum_number("BootReason", "power")
-A_MOMENT_US = 1000
 IDLE_US = 2_000_000  # longer than anything takes that somebody waits for
+
+KINDS = {
+    "python": "sabot_simulators.ends.on_python:OnPython",
+    "micropython": "sabot_simulators.ends.on_micropython:OnMicroPython",
+    "rp2040": "sabot_simulators.rp2040.emulated:OnRp2040",
+}
+"""By the setting ``firmware``: where each kind is. Only the one that is asked for is loaded."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sabot_protocol.codec import Value, Values
+    from sabot_simulators.view import View
 
 
-class EmulatedDevice(Executor):
-    """A machine, its firmware and everything its cables share. It never waits and reads no clock."""
+class FirmwareMissing(Exception):
+    """This computer lacks what a kind of firmware runs on; the text says how to get it."""
+
+
+class Port(Protocol):
+    """One cable's place at the device; ``DevicePort`` is one."""
+
+    def receive(self, data: bytes, now: int) -> None:
+        """Bytes from the host."""
+
+    def poll(self, now: int) -> bytes:
+        """Bytes for the host."""
+
+    def deadline(self) -> int | None:
+        """The tick of the wire at which ``poll`` is due by itself, or None."""
+
+
+class EmulatedDevice:
+    """A machine, the people at it, and what a kind of firmware fills in. It never waits and reads no clock.
+
+    A kind fills in the methods of the first part. It calls ``asked`` before a command reaches the firmware,
+    ``answered`` or ``refused`` when that has decided, and ``heard`` for everything it reports; it counts
+    ``boots``, since the ports of an earlier boot are dead; and it joins ``machine`` and firmware.
+    """
 
     def __init__(self, settings: Settings, now_ms: int = 0) -> None:
         self.settings = settings
-        self._fram = SimFram()
-        self._flash = SimFlash()
+        self.now_ms = now_ms
         self.stacks_dispensed: list[tuple[int, int]] = []
         """The truth about stacks: (round, stack) for each that was really dealt, over all boots."""
         self.boots = 0
         """How often it was switched on; ports of an earlier boot are dead."""
         # one each, so that a frame sent again or a height read once more does not change the next shuffle
         mechanism = settings.seed if settings.seed is not None else SystemRandom().getrandbits(128)
-        self._random = Random(f"{mechanism} mechanism")
-        self._wire = _random(settings.seed, "wire")
-        self.machine = Machine(self._random, settings.faults)
-        self.machine.on_edge = self._note
-        self.machine.on_power_cut = self._power_cut
-        self._edges: list[tuple[int, int, int]] = []
-        self._power_lost = False
-        self._now_ms = now_ms
+        self.wire = _random(settings.seed, "wire")
+        self.machine = self._new_machine(Random(f"{mechanism} mechanism"))
         self.people = People(self) if settings.dealer else None
-        self._boot()
 
-    def _boot(self) -> None:
-        settings = self.settings
-        flags = SIMULATOR if settings.seed is None else SIMULATOR | TEST_RNG
-        identity = Identity(settings.serial, "Sabot simulator", "0.1.0", flags)
-        self._edges = []
-        self.boots += 1
-        memory, log = CriticalMemory(self._fram, kept.RECORDS), EventLog(self._flash)
-        chance = Chance(self.machine.noise)
-        self.core = Core(self.machine, memory, chance, self._report, self._utc_s, log)
-        self.core.pledges.device = settings.serial
-        self.end = DeviceEnd(
-            identity,
-            memory,
-            self,
-            self._wire.randbytes,
-            self._now_ms,
-            POWER,
-            event_capacity=settings.events_kept,
-            log=log,
-        )
-        self.core.start(self.now_us & ticks.MASK)
+    def _new_machine(self, random: Random) -> Machine:
+        return Machine(random, self.settings.faults)
 
-    # -- cables and power -----------------------------------------------------------------------
+    @property
+    def flags(self) -> int:
+        """What its identity says of it."""
+        return SIMULATOR if self.settings.seed is None else SIMULATOR | TEST_RNG
 
-    def plug(self) -> DevicePort:
+    @property
+    def now_us(self) -> int:
+        """Virtual time since the machine was made."""
+        return self.machine.agenda.now_us
+
+    # -- what a kind of firmware fills in -------------------------------------------------------
+
+    def plug(self) -> Port:
         """Another cable."""
-        return DevicePort(self.end)
+        raise NotImplementedError
 
-    def unplug(self, port: DevicePort) -> None:
+    def unplug(self, port: Port) -> None:
         """A cable is pulled."""
-        if port.device is self.end:
-            port.close()
+        raise NotImplementedError
 
     def tick(self, now_ms: int) -> None:
         """The wire's time."""
-        self._now_ms = now_ms
-        self.end.tick(now_ms)
+        raise NotImplementedError
 
     def reboot(self, now_ms: int) -> None:
         """The power fails and comes back; cables stay where they are, ports must be plugged anew."""
-        self._now_ms = now_ms
+        raise NotImplementedError
+
+    def view(self) -> "View":
+        """What the firmware believes; also in the midst of ``heard``."""
+        raise NotImplementedError
+
+    def next_us(self) -> int | None:
+        """When anything happens next in virtual time, or None."""
+        raise NotImplementedError
+
+    def advance(self, to_us: int, steps: int) -> bool:
+        """Let virtual time pass up to a moment, in at most so many steps; whether it got there."""
+        raise NotImplementedError
+
+    def run(self, steps: int) -> bool:
+        """Let as much virtual time pass as there is work for; whether there is more.
+
+        For a machine at rest there is none: what it waits for then is people, the hours of its decks, a motor
+        that cools, or a fault that is planned for a time.
+        """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of what it took of this computer; it cannot be used any more."""
+
+    # -- what it tells --------------------------------------------------------------------------
+
+    def asked(self, name: str, values: "Values") -> bool:
+        """A command is about to reach the firmware; whether anybody at the table did anything for it."""
+        return self.people is not None and self.people.before(name, values)
+
+    def answered(self, name: str, values: "Values") -> None:
+        """The firmware has accepted that command."""
+        if self.people is not None:
+            self.people.after(name, values)
+
+    def refused(self) -> None:
+        """The firmware has refused the last command."""
+        if self.people is not None:
+            self.people.refused()
+
+    def heard(self, name: str, values: "tuple[Value, ...]") -> None:
+        """The firmware reports something."""
+        if name == "stack_dispensed":
+            self.stacks_dispensed.append((values[0], values[1]))
+        if self.people is not None:
+            self.people.heard(name, values)
+
+
+class InLockStep(EmulatedDevice):
+    """Firmware that is told of edges and time and says when it is due again, wherever it runs."""
+
+    def __init__(self, settings: Settings, now_ms: int = 0) -> None:
+        super().__init__(settings, now_ms)
+        self._edges: list[tuple[int, int, int]] = []
+        self._power_lost = False
+        self._listen()
+        self._boot()
+
+    def _listen(self) -> None:
+        """Hear what the machine does."""
+        self.machine.on_edge = self._note
+        self.machine.on_power_cut = self._power_cut
+
+    # -- what these fill in ---------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """The power has come."""
+        raise NotImplementedError
+
+    def _edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
+        """An edge of a sensor, and when it was."""
+        raise NotImplementedError
+
+    def _step(self, now_us: int) -> int | None:
+        """Let the firmware do what is due; microseconds until it is due again, or None."""
+        raise NotImplementedError
+
+    def _still(self) -> bool:
+        """Whether nothing moves or is about to."""
+        raise NotImplementedError
+
+    # -- power ----------------------------------------------------------------------------------
+
+    def _boot(self) -> None:
+        self._edges = []
+        self.boots += 1
+        self._start()
+
+    def reboot(self, now_ms: int) -> None:
+        """The power fails and comes back; cables stay where they are, ports must be plugged anew."""
+        self.now_ms = now_ms
         self.machine.power_off()
         self.machine.power_on()
         self._boot()
@@ -111,44 +207,7 @@ class EmulatedDevice(Executor):
         """A planned cut: the machine is off already; it is switched on again at the next step."""
         self._power_lost = True
 
-    # -- the core, as the wire asks for it ------------------------------------------------------
-
-    def status(self) -> "tuple[int, int, int, int, int, int]":
-        """What the core says of itself."""
-        return self.core.status()
-
-    def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
-        """Put a command to the core, with a person at hand who has prepared what it needs."""
-        people = self.people
-        if people is None:
-            return self.core.execute(name, values, caller)
-        if people.before(name, values):
-            self.settle()
-        try:
-            answer = self.core.execute(name, values, caller)
-        except Refusal:
-            people.refused()
-            raise
-        people.after(name, values)
-        return answer
-
-    def _report(self, name: str, *values: "Value") -> None:
-        self.end.emit(name, *values)
-        if name == "stack_dispensed":
-            self.stacks_dispensed.append((values[0], values[1]))
-        if self.people is not None:
-            self.people.heard(name, values)
-
-    def _utc_s(self) -> int | None:
-        seconds, _, quality = self.end.utc()
-        return seconds if quality else None
-
     # -- virtual time ---------------------------------------------------------------------------
-
-    @property
-    def now_us(self) -> int:
-        """Virtual time since the machine was made."""
-        return self.machine.agenda.now_us
 
     def _note(self, sensor: int, level: int, at_us: int) -> None:
         self._edges.append((sensor, level, at_us & ticks.MASK))
@@ -163,8 +222,8 @@ class EmulatedDevice(Executor):
             edges, self._edges = self._edges, []
             now_us = self.now_us & ticks.MASK
             for sensor, level, at_us in edges:
-                self.core.edge(sensor, level, at_us, now_us)
-            due = self.core.step(now_us)
+                self._edge(sensor, level, at_us, now_us)
+            due = self._step(now_us)
             if not self._edges:
                 return None if due is None else self.now_us + due
 
@@ -187,117 +246,23 @@ class EmulatedDevice(Executor):
         return False
 
     def run(self, steps: int) -> bool:
-        """Let as much virtual time pass as there is work for; whether there is more.
-
-        For a machine at rest there is none: what it waits for then is people, the hours of its decks, a motor
-        that cools, or a fault that is planned for a time.
-        """
+        """Let as much virtual time pass as there is work for; whether there is more."""
         agenda = self.machine.agenda
         for _ in range(steps):
             due, next_us = self.settle(), agenda.next_us()
-            if self.core.still() and (next_us is None or next_us - self.now_us > IDLE_US):
+            if self._still() and (next_us is None or next_us - self.now_us > IDLE_US):
                 return False
             agenda.run(due)
         return True
 
 
+def emulate(settings: Settings, now_ms: int = 0) -> EmulatedDevice:
+    """A device with the kind of firmware that the settings name; FirmwareMissing if that cannot be had."""
+    module, _, kind = KINDS[settings.firmware].partition(":")
+    made: EmulatedDevice = getattr(import_module(module), kind)(settings, now_ms)
+    return made
+
+
 def _random(seed: int | None, purpose: str) -> Random:
     """A stream of its own for each purpose; the system's, where nothing has to be repeatable."""
     return SystemRandom() if seed is None else Random(f"{seed} {purpose}")
-
-
-class People:
-    """Those at the table, as far as a machine needs hands: the dealer, and the floor at a jam."""
-
-    def __init__(self, device: EmulatedDevice) -> None:
-        self._device = device
-        self._new: dict[int, list[Card]] = {}  # by deck id: decks not yet fed
-        self._backs: dict[int, int] = {}  # by deck id
-        self._loaded: list[Card] = []  # just put into the tray
-        self._round = 0
-        self.hands: dict[int, list[list[str]]] = {}
-        """What lay in each stack, by round: the dealer sees it when the cards are turned over."""
-
-    def before(self, name: str, values: "Values") -> bool:
-        """The host is about to ask for something; whether anybody did anything for it."""
-        machine = self._device.machine
-        if name != "shuffle" or machine.tray:
-            return False
-        deck_id = values[0]
-        back = self._backs.get(deck_id)
-        in_hand = [card for card in machine.handed_out if card.back == back]
-        cards = self._new.pop(deck_id, None) or in_hand
-        if not cards:
-            return False
-        for card in cards:
-            card.face_up = False
-        self._loaded = cards
-        machine.load(cards)
-        return True
-
-    def refused(self) -> None:
-        """It was refused: what was prepared is taken back."""
-        if self._loaded:
-            self._loaded = []
-            self._device.machine.take_tray()
-
-    def after(self, name: str, values: "Values") -> None:
-        """It was accepted."""
-        self._loaded = []
-        machine = self._device.machine
-        if name == "register_deck":
-            deck_id, back, _ = values
-            gone = [card for card in machine.handed_out if card.back == back]  # of the deck it replaces
-            machine.removed += gone
-            machine.handed_out = [card for card in machine.handed_out if card.back != back]
-            self._backs[deck_id] = back
-            self._new[deck_id] = new_deck(back, machine.random)
-        elif name == "open_round":
-            self._round = values[0]
-            self.hands[self._round] = []
-
-    def heard(self, name: str, values: "tuple[Value, ...]") -> None:
-        """The machine reports something; whoever it concerns does it in a moment."""
-        if name == "shoe_changed" and values[0] in (shoe.STACK_WAITING, shoe.STUB_WAITING):
-            self._soon(self._take, int(values[0]))
-        elif name == "fault_raised":
-            self._soon(self._look, int(values[0]))
-        elif name == "shoe_changed" and values[0] == shoe.DOOR_OPEN:
-            self._soon(self._device.machine.close_door, hardware.SHOE_DOOR)
-        elif name == "shuffler_changed" and values[0] == shuffler.DOOR_OPEN:
-            self._soon(self._device.machine.close_door, hardware.SHUFFLER_DOOR)
-
-    def _soon(self, action: "Callable[[int], None]", argument: int) -> None:
-        self._device.machine.agenda.after(self._device.settings.dealer_ms * 1000, action, argument)
-
-    def _take(self, waiting: int) -> None:
-        machine = self._device.machine
-        if self._device.core.status()[1] != waiting:
-            return
-        taken = machine.take_exit()
-        if waiting == shoe.STACK_WAITING and taken:
-            self.hands.setdefault(self._round, []).append([card.name for card in taken])
-        if not taken:
-            self._soon(self._take, waiting)
-
-    def _look(self, fault: int) -> None:
-        """Something has stopped: mend it, open the door, take every card out, close it again."""
-        view = view_of(self._device.core)
-        agenda, machine = self._device.machine.agenda, self._device.machine
-        for door, found in (
-            (hardware.SHOE_DOOR, view.shoe_fault),
-            (hardware.SHUFFLER_DOOR, view.shuffler_fault),
-        ):
-            if found == fault:
-                machine.repair()
-                machine.open_door(door)
-                agenda.after(A_MOMENT_US, self._empty, door)
-
-    def _empty(self, door: int) -> None:
-        machine = self._device.machine
-        if machine.level(door):
-            return  # somebody closed it meanwhile
-        machine.empty_by_hand(door)
-        if door == hardware.SHUFFLER_DOOR:
-            machine.take_tray()
-        machine.agenda.after(A_MOMENT_US, machine.close_door, door)

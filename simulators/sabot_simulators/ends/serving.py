@@ -10,8 +10,7 @@ from concurrent.futures import Future
 from typing import Protocol, TypeVar
 
 from sabot_protocol import ticks
-from sabot_protocol.device_port import DevicePort
-from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.emulated import EmulatedDevice, Port
 from sabot_simulators.ends.settings import AS_FAST_AS_IT_GOES
 
 STEPS_AT_ONCE = 200  # of the mechanism, before cables are looked at again
@@ -73,7 +72,7 @@ class Served:
         self._began = time.monotonic()  # for the mechanism
         self._began_us = device.now_us
         self._boots = device.boots
-        self._cables: dict[Cable, DevicePort] = {}
+        self._cables: dict[Cable, Port] = {}
         self._listeners: list[Listener] = []
         self._calls: list[tuple[Future[object], Callable[[], object]]] = []
         self._lock = threading.Lock()

@@ -8,6 +8,8 @@ from sabot_simulators.mechanism.faults import Fault, UnknownFault
 
 SERIAL_SIZE = 8
 AS_FAST_AS_IT_GOES = 0.0
+FIRMWARE = ("python", "micropython", "rp2040")
+"""What the firmware can run on: this Python, a MicroPython of its own, or an emulated Raspberry Pi Pico."""
 
 
 class BadSetting(ValueError):
@@ -31,6 +33,8 @@ class Settings:
     serial: bytes = b"SIM00001"
     events_kept: int = 64
     """How many events the device keeps."""
+    firmware: str = "python"
+    """What it runs on: a name of ``FIRMWARE``."""
     drop: float = 0.0
     """Share of the pieces on the cable that are lost."""
     corrupt: float = 0.0
@@ -81,6 +85,12 @@ def _serial(given: Sequence[str]) -> tuple[str, object]:
     return "serial", serial
 
 
+def _firmware(given: Sequence[str]) -> tuple[str, object]:
+    if given[-1] not in FIRMWARE:
+        raise ValueError
+    return "firmware", given[-1]
+
+
 def _share(name: str, given: Sequence[str]) -> tuple[str, object]:
     share = float(given[-1])
     if not 0 <= share <= 1:
@@ -96,6 +106,7 @@ _READERS: "dict[str, Callable[[Sequence[str]], tuple[str, object]]]" = {
     "dealer_ms": lambda given: ("dealer_ms", int(given[-1])),
     "serial": _serial,
     "events": lambda given: ("events_kept", int(given[-1])),
+    "firmware": _firmware,
     "drop": lambda given: _share("drop", given),
     "corrupt": lambda given: _share("corrupt", given),
 }

@@ -8,9 +8,9 @@ import click
 
 from sabot_cli.device import State, json_option
 from sabot_driver.errors import BadUrl
-from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.emulated import FirmwareMissing, emulate
 from sabot_simulators.ends.serving import Served, wire_ms
-from sabot_simulators.ends.settings import BadSetting, Settings
+from sabot_simulators.ends.settings import FIRMWARE, BadSetting, Settings
 from sabot_simulators.ends.tcp import TcpListener
 from sabot_simulators.mechanism.faults import KINDS
 
@@ -26,6 +26,9 @@ from sabot_simulators.mechanism.faults import KINDS
 @click.option(
     "--fault", "faults", multiple=True, metavar="NAME[@PLACE][:CARD]", help=f"of {', '.join(KINDS)}"
 )
+@click.option(
+    "--firmware", type=click.Choice(FIRMWARE), default=FIRMWARE[0], show_default=True, help="what it runs on"
+)
 @click.option("--no-dealer", is_flag=True, help="nobody takes stacks and feeds the tray")
 @click.option("--seconds", type=float, help="stop after so long; without it, Ctrl-C does")
 @click.pass_obj
@@ -38,11 +41,13 @@ def simulate(
     speed: str,
     serial: str,
     faults: tuple[str, ...],
+    firmware: str,
     no_dealer: bool,
     seconds: float | None,
 ) -> int:
     """Serve an emulated device on a pseudo-terminal or a TCP port, and print its URL."""
-    query = {"speed": [speed], "serial": [serial], "dealer": ["none" if no_dealer else "auto"]}
+    dealer = "none" if no_dealer else "auto"
+    query = {"speed": [speed], "serial": [serial], "dealer": [dealer], "firmware": [firmware]}
     if seed is not None:
         query["seed"] = [str(seed)]
     if faults:
@@ -51,7 +56,11 @@ def simulate(
         settings = Settings.from_query(query)
     except BadSetting as error:
         raise click.UsageError(str(error)) from error
-    served = Served(EmulatedDevice(settings, wire_ms()))
+    try:
+        device = emulate(settings, wire_ms())
+    except FirmwareMissing as error:
+        raise click.UsageError(str(error)) from error
+    served = Served(device)
     try:
         urls = []
         if port is not None:
@@ -70,6 +79,7 @@ def simulate(
             threading.Event().wait(seconds)
     finally:
         served.close()
+        device.close()
     return 0
 
 

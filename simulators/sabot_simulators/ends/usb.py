@@ -30,7 +30,7 @@ from sabot_driver.usb_ids import (
     PRODUCT,
     VENDOR,
 )
-from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.emulated import emulate
 from sabot_simulators.ends.serving import InProcessCable, Served, Unplugged, wire_ms
 from sabot_simulators.ends.settings import Settings
 
@@ -101,7 +101,7 @@ class Shoe:
 
     def __init__(self, settings: Settings) -> None:
         self.serial = settings.serial.decode("ascii")
-        self.device = EmulatedDevice(settings, wire_ms())
+        self.device = emulate(settings, wire_ms())
         self.plugged = True
         self.bus, self.address = 1, 1
         self.claimed_by: object | None = None

@@ -50,6 +50,11 @@ def usb(data: bytes) -> Change:
     return ("usb", data.decode("latin-1"))
 
 
+def uart(data: bytes) -> Change:
+    """Bytes of the host at the second cable; each arrives when its time has come."""
+    return ("uart", data.decode("latin-1"))
+
+
 def cable(there: bool) -> Change:
     """The USB cable is put in or pulled out; what is on its way is lost."""
     return ("cable", there)
@@ -123,7 +128,7 @@ _KINDS: dict[str, type[Told]] = {
 
 UNTIL = "until"  # the time has come
 TOLD = "told"  # ``told`` is not empty
-SAID = "said"  # ``usb`` is not empty
+SAID = "said"  # ``usb`` or ``uart`` is not empty
 RESET = "reset"  # the watchdog, or the firmware itself; it has booted again
 LOADER = "loader"  # the firmware has started the boot loader: the board is a drive now
 WHYS = (UNTIL, TOLD, SAID, RESET, LOADER, "booted", "off", "restored")
@@ -137,6 +142,7 @@ class Ran:
     why: str
     told: tuple[Told, ...]
     usb: bytes
+    uart: bytes
     axes: tuple[int, ...]
     """The position of each axis, in steps since the beginning."""
 
@@ -185,6 +191,7 @@ class BoardWiring:
     card_reader: int
     fram_spi: int
     fram_select: int
+    uart: int
 
 
 # -- lines -----------------------------------------------------------------------------------------------
@@ -226,7 +233,12 @@ def ran(said: dict[str, Any]) -> Ran:
             raise RunnerFailed(f"no reason to stop: {said['why']}")
         told = tuple(_told(each) for each in said["told"])
         return Ran(
-            float(said["now_us"]), said["why"], told, said["usb"].encode("latin-1"), tuple(said["axes"])
+            float(said["now_us"]),
+            said["why"],
+            told,
+            said["usb"].encode("latin-1"),
+            said["uart"].encode("latin-1"),
+            tuple(said["axes"]),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise RunnerFailed(f"not the answer to a run: {said!r:.200}") from error

@@ -22,7 +22,8 @@ import { Expander } from './parts/expander.mjs';
 import { Flash } from './parts/flash.mjs';
 import { Fram } from './parts/fram.mjs';
 import { I2cBus } from './parts/i2c_bus.mjs';
-import { interpret, makeRun, Translator } from './translator/translator.mjs';
+import { SerialCable } from './parts/serial_cable.mjs';
+import { FastCore, interpret, makeRun } from './core/fast_core.mjs';
 
 const FLASH_START = 0x10000000;
 const UF2_BLOCK = 512;
@@ -30,7 +31,7 @@ const SAMPLE_NANOS = 2e3;
 const RAM_SIZE = 264 * 1024;
 
 export class Pico {
-  constructor(wiring, bootrom, seed, translate = true) {
+  constructor(wiring, bootrom, seed, fast = true) {
     this.wiring = wiring;
     this.bootrom = bootrom;
     this.ringOscillator = new RingOscillator(seed);
@@ -59,9 +60,9 @@ export class Pico {
     this.ram = new Uint8Array(RAM_SIZE);
     this.registers = new Uint32Array(16);
     this.rom = new Uint32Array(bootrom.length);
-    const translator = new Translator(this.registers, this.ram, this.flash.cells, this.rom);
-    this.runCode = translate ? makeRun(translator) : interpret;
-    this.forgetRam = () => translator.forgetRam();
+    const core = new FastCore(this.registers, this.ram, this.flash.cells, this.rom);
+    this.runCode = fast ? makeRun(core) : interpret;
+    this.forgetRam = () => core.forgetRam();
   }
 
   directionOf(axis) {
@@ -141,7 +142,7 @@ export class Pico {
     mcu.core.PC = FLASH_START;
   }
 
-  // The same memory for every boot: translated code is bound to it.
+  // The same memory for every boot: decoded code is bound to it.
   placeMemory(mcu) {
     this.forgetRam();
     this.ram.fill(0);
@@ -189,6 +190,7 @@ export class Pico {
     wiring.expanders.forEach((address, n) => {
       parts[address] = this.expanders[n];
     });
+    this.serial = new SerialCable(mcu.uart[wiring.uart], clock, () => this.stop('said'));
     this.bus = new I2cBus(mcu.i2c[wiring.i2c], clock, parts);
     this.expanderInterrupt();
     mcu.adc.onADCRead = (channel) => {

@@ -20,6 +20,7 @@ const CHANGES = {
   usb: (text) => {
     if (pico.cable) pico.toUsb.push(...Buffer.from(text, 'latin1'));
   },
+  uart: (text) => pico.serial.send(Buffer.from(text, 'latin1')),
   cable: (there) => {
     pico.cable = there;
     if (!there) pico.toUsb.length = 0;
@@ -31,6 +32,7 @@ const state = (why) => ({
   why,
   told: pico.told,
   usb: Buffer.from(pico.fromUsb).toString('latin1'),
+  uart: pico.powered ? Buffer.from(pico.serial.take()).toString('latin1') : '',
   axes: pico.axes.map((axis) => axis.position),
 });
 

@@ -59,6 +59,7 @@ def board_wiring() -> BoardWiring:
         card_reader=pins.CARD_READER,
         fram_spi=0,
         fram_select=pins.FRAM_SELECT,
+        uart=0,
     )
 
 

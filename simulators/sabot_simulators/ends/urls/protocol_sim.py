@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from serial.serialutil import PortNotOpenError, SerialBase, SerialException
 from serial.serialutil import Timeout as Deadline
 
-from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.emulated import FirmwareMissing, emulate
 from sabot_simulators.ends.mischief import Mischief
 from sabot_simulators.ends.serving import InProcessCable, Served, Unplugged, wire_ms
 from sabot_simulators.ends.settings import BadSetting, Settings
@@ -26,7 +26,7 @@ class Bench:
     """One emulated device with the ports that are open to it."""
 
     def __init__(self, settings: Settings) -> None:
-        self.device = EmulatedDevice(settings, wire_ms())
+        self.device = emulate(settings, wire_ms())
         self.served: Served | None = None
         self.unplugged = False
         """While set, no port can be opened to it."""
@@ -96,7 +96,10 @@ class Serial(SerialBase):
                 name, settings = Settings.from_url(self._port)
             except (BadSetting, ValueError) as error:
                 raise SerialException(errno.EINVAL, str(error)) from error
-            self._bench = bench(name, settings) if name else Bench(settings)
+            try:
+                self._bench = bench(name, settings) if name else Bench(settings)
+            except FirmwareMissing as error:
+                raise SerialException(errno.ENOENT, str(error)) from error
             if settings.drop or settings.corrupt:
                 self._mischief = Mischief(Random(settings.seed), settings.drop, settings.corrupt)
         self._cable = self._bench.plug()

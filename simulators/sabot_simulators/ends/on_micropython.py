@@ -1,0 +1,123 @@
+"""The shipped firmware on a real MicroPython, with its end of the wire, in lock step over two pipes.
+
+What a command needs of the people is learnt from the cable: each frame is overheard before the firmware gets
+it. What the firmware reports comes over the pipe.
+"""
+
+from sabot_protocol import ticks
+from sabot_protocol.frame import DELIMITER
+from sabot_simulators.chips import SimFlash, SimFram
+from sabot_simulators.ends.emulated import FirmwareMissing, InLockStep, Port
+from sabot_simulators.ends.overheard import Ears, Overheard
+from sabot_simulators.ends.settings import Settings
+from sabot_simulators.joined import Joined, NoMicroPython, Wire, micropython
+from sabot_simulators.view import View
+
+HEAP = "512k"  # the firmware is compiled into it from its source, with the wire's end
+
+
+class Plugged:
+    """A cable at the board; what passes over it is overheard, frame by frame."""
+
+    def __init__(self, device: "OnMicroPython", number: int) -> None:
+        self.number = number
+        self.boot = device.boots
+        self._device = device
+        self._ears = Ears(device.overheard)
+        self._said = b""
+        self._due: int | None = None
+
+    def receive(self, data: bytes, now: int) -> None:
+        """Bytes from the host, frame by frame, with somebody at hand who prepares what each needs."""
+        while data:
+            end = data.find(DELIMITER) + 1 or len(data)
+            if self._ears.host_said(data[:end]):
+                self._device.settle()
+            self._carry(data[:end], now)
+            data = data[end:]
+
+    def poll(self, now: int) -> bytes:
+        """Bytes for the host."""
+        self._carry(b"", now)
+        said, self._said = self._said, b""
+        return said
+
+    def deadline(self) -> int | None:
+        """When the board has more to say."""
+        return self._due
+
+    def _carry(self, data: bytes, now: int) -> None:
+        if self.boot != self._device.boots:
+            return
+        said, due = self._device.joined.carry(data, self.number, now)
+        self._due = None if due is None else ticks.add(now, due)
+        if said:
+            self._said += said
+            self._ears.device_said(said)
+
+
+class OnMicroPython(InLockStep):
+    """A process with MicroPython that runs the machine."""
+
+    joined: Joined
+
+    def __init__(self, settings: Settings, now_ms: int = 0) -> None:
+        self.overheard = Overheard(self)
+        self._ports: dict[int, Plugged] = {}
+        super().__init__(settings, now_ms)
+
+    def _start(self) -> None:
+        self._ports.clear()
+        if self.boots > 1:
+            self.joined.restart(self.now_ms)
+            return
+        settings = self.settings
+        wire = Wire(
+            settings.serial, self.flags, settings.events_kept, self.wire.randbytes, SimFlash(), self.now_ms
+        )
+        try:
+            python = micropython(HEAP)
+        except NoMicroPython as error:
+            raise FirmwareMissing(str(error)) from error
+        self.joined = Joined(self.machine, None, SimFram(), python=python, wire=wire, heard=self.heard)
+        self._listen()  # the joined one heard the machine itself
+
+    # -- cables ---------------------------------------------------------------------------------
+
+    def plug(self) -> Plugged:
+        """Another cable."""
+        number = next(each for each in range(256) if each not in self._ports)
+        self._ports[number] = port = Plugged(self, number)
+        return port
+
+    def unplug(self, port: Port) -> None:
+        """A cable is pulled."""
+        if isinstance(port, Plugged) and port.boot == self.boots:
+            del self._ports[port.number]
+            self.joined.unplug(port.number)
+
+    def tick(self, now_ms: int) -> None:
+        """The wire's time."""
+        if now_ms != self.now_ms:
+            self.now_ms = now_ms
+            self.joined.tick(now_ms)
+
+    # -- lock step ------------------------------------------------------------------------------
+
+    def view(self) -> View:
+        """What the core believes."""
+        return self.joined.view()
+
+    def _edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
+        self.joined.edge(sensor, level, at_us, now_us)
+
+    def _step(self, now_us: int) -> int | None:
+        self.joined.reports.clear()  # heard, and nobody else reads them
+        return self.joined.step()
+
+    def _still(self) -> bool:
+        return self.joined.still()
+
+    def close(self) -> None:
+        """End the process."""
+        self.joined.close()

@@ -1,0 +1,104 @@
+"""The shipped firmware in this process."""
+
+from sabot_firmware import kept
+from sabot_firmware.core import Core
+from sabot_firmware.critical import CriticalMemory
+from sabot_firmware.event_log import EventLog
+from sabot_firmware.rng.chance import Chance
+from sabot_protocol import ticks
+from sabot_protocol.codec import enum_number
+from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
+from sabot_protocol.device_port import DevicePort
+from sabot_protocol.errors import Refusal
+from sabot_simulators.chips import SimFlash, SimFram
+from sabot_simulators.ends.emulated import MODEL, VERSION, InLockStep, Port
+from sabot_simulators.ends.settings import Settings
+from sabot_simulators.view import View, view_of
+
+POWER = enum_number("BootReason", "power")
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_protocol.codec import Value, Values
+
+
+class OnPython(InLockStep, Executor):
+    """Core and wire's end as objects of this process."""
+
+    core: Core
+    end: DeviceEnd
+
+    def __init__(self, settings: Settings, now_ms: int = 0) -> None:
+        self._fram = SimFram()
+        self._flash = SimFlash()
+        super().__init__(settings, now_ms)
+
+    def _start(self) -> None:
+        settings = self.settings
+        memory, log = CriticalMemory(self._fram, kept.RECORDS), EventLog(self._flash)
+        chance = Chance(self.machine.noise)
+        self.core = Core(self.machine, memory, chance, self._report, self._utc_s, log)
+        self.core.pledges.device = settings.serial
+        identity = Identity(settings.serial, MODEL, VERSION, self.flags)
+        self.end = DeviceEnd(
+            identity, memory, self, self.wire.randbytes, self.now_ms, POWER,
+            event_capacity=settings.events_kept, log=log,
+        )  # fmt: skip
+        self.core.start(self.now_us & ticks.MASK)
+
+    # -- cables ---------------------------------------------------------------------------------
+
+    def plug(self) -> DevicePort:
+        """Another cable."""
+        return DevicePort(self.end)
+
+    def unplug(self, port: Port) -> None:
+        """A cable is pulled."""
+        if isinstance(port, DevicePort) and port.device is self.end:
+            port.close()
+
+    def tick(self, now_ms: int) -> None:
+        """The wire's time."""
+        self.now_ms = now_ms
+        self.end.tick(now_ms)
+
+    # -- the core, as the wire asks for it ------------------------------------------------------
+
+    def status(self) -> "tuple[int, int, int, int, int, int]":
+        """What the core says of itself."""
+        return self.core.status()
+
+    def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
+        """Put a command to the core, with a person at hand who has prepared what it needs."""
+        if self.asked(name, values):
+            self.settle()
+        try:
+            answer = self.core.execute(name, values, caller)
+        except Refusal:
+            self.refused()
+            raise
+        self.answered(name, values)
+        return answer
+
+    def _report(self, name: str, *values: "Value") -> None:
+        self.end.emit(name, *values)
+        self.heard(name, values)
+
+    def _utc_s(self) -> int | None:
+        seconds, _, quality = self.end.utc()
+        return seconds if quality else None
+
+    def view(self) -> View:
+        """What the core believes."""
+        return view_of(self.core)
+
+    # -- lock step ------------------------------------------------------------------------------
+
+    def _edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
+        self.core.edge(sensor, level, at_us, now_us)
+
+    def _step(self, now_us: int) -> int | None:
+        return self.core.step(now_us)
+
+    def _still(self) -> bool:
+        return self.core.still()
