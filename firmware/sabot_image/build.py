@@ -177,8 +177,8 @@ def _inputs() -> str:
 
 def _configuration() -> str:
     """A hash of how it is built."""
-    code = [Path(each) for each in (__file__, sources.__file__, modules.__file__, uf2.__file__)]
-    return _hash([*code, *sorted(BOARD.iterdir())])
+    recipe = [Path(each) for each in (__file__, sources.__file__, modules.__file__, uf2.__file__)]
+    return _hash([*recipe, *sorted(BOARD.iterdir())])
 
 
 def _hash(paths: list[Path]) -> str:

@@ -24,6 +24,7 @@ from sabot_flash.uf2 import Image, read_image
 IMAGE = Path("build/firmware/sabot-rp2040.romfs")
 PROMPT_S = 15.0  # for a board to come to its prompt or to become a drive
 START_S = 20.0
+ASK_S = 2.0
 
 
 @click.command()
@@ -129,7 +130,7 @@ class Flashing:
 
     def _stop(self, port: str) -> None:
         """If Sabot runs on the board, have it start its loader; if nothing answers, it is at its prompt."""
-        found = ask(port)
+        found = ask(port, ASK_S)
         if found.identity is None:
             if not isinstance(found.error, NoAnswer):
                 assert found.error is not None

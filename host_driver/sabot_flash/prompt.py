@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import io
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ BAUD = 115200
 READ_S = 5.0
 ENTER_S = 5.0
 AGAIN_S = 0.3
+QUIET_S = (0.2, 1.0, 3.0)  # a board that has said nothing for so long has said all; tried in turn
+SETTLE_S = 10.0
 CHUNK = 512
 
 Progress = Callable[[int], None]
@@ -82,13 +85,36 @@ class Prompt:
             raise _why_closed(self.port) from None
         try:
             with _quietly():
-                self._way.enter_raw_repl(soft_reset=False, timeout_overall=ENTER_S)
+                for quiet_s in QUIET_S:
+                    self._settle(quiet_s)
+                    self._way.enter_raw_repl(soft_reset=False, timeout_overall=ENTER_S)
+                    if self._understands():
+                        return
+            raise self._failed("its answers do not fit the questions")
         except (self._failed, OSError) as error:
             self.close()
             raise NoPrompt(f"{self.port}: MicroPython's prompt does not answer ({error})") from error
         except BaseException:
             self.close()
             raise
+
+    def _settle(self, quiet_s: float) -> None:
+        """Hear out what the board still says, or it would be taken for the answer to something else."""
+        port = self._way.serial
+        port.timeout = quiet_s
+        ends = time.monotonic() + SETTLE_S
+        while port.read(CHUNK) and time.monotonic() < ends:
+            pass
+        port.timeout = READ_S
+
+    def _understands(self) -> bool:
+        """Whether the board answers what it is asked, and nothing else."""
+        self._way.use_raw_paste = True
+        asked = int.from_bytes(os.urandom(4), "big")
+        try:
+            return bool(self._way.eval(f"{asked} + 1") == asked + 1)
+        except (self._failed, ValueError, SyntaxError):
+            return False
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from sabot_cli import flash as command
 from sabot_cli import main
 from sabot_driver import connect
 from sabot_driver.keyring import write_key
 from sabot_driver.places import Places
+from sabot_flash import prompt
 from sabot_flash.drive import ABOUT, TARGET
 from sabot_image.build import build_development, build_file_system, build_mpy
 from sabot_image.commands import ToolMissing
@@ -85,10 +87,15 @@ Flash = Callable[..., tuple[int, list[dict[str, Any]]]]
 def flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Flash:
     """``sabot flash --json``: its exit code and what it said."""
     monkeypatch.setenv("SABOT_HOME", str(tmp_path / "home"))
+    for name in ("PROMPT_S", "START_S"):  # an emulated board on a busy computer takes its time
+        monkeypatch.setattr(command, name, 300.0)
+    monkeypatch.setattr(command, "ASK_S", 20.0)
+    monkeypatch.setattr(prompt, "READ_S", 60.0)
+    monkeypatch.setattr(prompt, "ENTER_S", 60.0)
 
     def run(*arguments: object) -> tuple[int, list[dict[str, Any]]]:
         capsys.readouterr()
-        code = main.run(["flash", "--json", "--timeout", "60", *map(str, arguments)])
+        code = main.run(["flash", "--json", "--timeout", "300", *map(str, arguments)])
         return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     return run
@@ -96,9 +103,9 @@ def flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 def provision(bench: Bench) -> None:
     """Give the device its keys, as a table's computer does."""
-    assert main.run(["provision", "--device", bench.port, "--timeout", "60"]) == 0
-    with connect(bench.port, keyring=Places().keyring, timeout=60) as client:
-        client.set_key(KeySlot.SERVICE, SERVICE_KEY, 60)
+    assert main.run(["provision", "--device", bench.port, "--timeout", "300"]) == 0
+    with connect(bench.port, keyring=Places().keyring, timeout=300) as client:
+        client.set_key(KeySlot.SERVICE, SERVICE_KEY, 300)
 
 
 def test_a_production_board_is_flashed_by_service_and_proves_its_components(

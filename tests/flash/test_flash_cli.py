@@ -178,7 +178,7 @@ def test_another_device_is_left_alone(sabot: Sabot, tmp_path: Path) -> None:
 
 
 def test_a_device_in_a_round_is_left_alone(sabot: Sabot, tcp: Tcp, tmp_path: Path) -> None:
-    table = Table(tcp.connect(), True)
+    table = Table(tcp.connect())
     table.open()
     table.open_round()
     before = tcp.device.boots
