@@ -183,6 +183,7 @@ class DeviceEnd:
     def lose_clock(self) -> None:
         """Nobody knows the time any more, until a host sets it."""
         self._utc = None
+        self.emit("clock_changed", 0, UNKNOWN_TIME)
 
     # -- credentials ----------------------------------------------------------------------------
 

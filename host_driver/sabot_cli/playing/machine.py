@@ -21,6 +21,7 @@ from sabot_protocol.host.messages import (
     Back,
     Booted,
     ClearFault,
+    ClockChanged,
     CloseBets,
     DeckCounted,
     DeckHours,
@@ -37,6 +38,7 @@ from sabot_protocol.host.messages import (
     Role,
     RoundEnded,
     RoundVoided,
+    SetClock,
     ShoeChanged,
     ShoeState,
     ShufflerChanged,
@@ -57,6 +59,7 @@ CATCH_UP_S = 2.0  # how long events may lag behind a status
 NAMES = {Back.RED: "RED", Back.BLUE: "BLUE"}
 MAY_BE_EMPTIED = (ShufflerState.IDLE, ShufflerState.STORED, ShufflerState.UNPROVED)
 CARDS_ARE_OUT = ("dealing", "counting", "drawing")
+CLOCK_TOLERANCE_S = 5
 
 
 class TableStopped(SabotError):
@@ -114,6 +117,7 @@ class Machine:
         self.taken_out = desk.resumed
         """Whether shuffled packs may have come out of the machine without being played."""
         self._rebooted = False
+        self._clock_changed = False
         self._quiet = True  # while the past is read
         self._at = 0
 
@@ -199,6 +203,9 @@ class Machine:
     def _heard(self, told: object) -> None:
         if isinstance(told, Booted):
             self._forget()
+            self._tell_boot(told)
+        elif isinstance(told, ClockChanged):
+            self._clock_changed = True
         elif isinstance(told, ShoeChanged):
             self.shoe = told.state
             self.in_shoe = 0 if told.state is ShoeState.EMPTY else told.deck_id
@@ -239,6 +246,23 @@ class Machine:
         self.shoe, self.shuffler = ShoeState.STARTING, ShufflerState.STARTING
         self.in_shoe = self.in_shuffler = 0
         self._rebooted = not self._quiet
+
+    def _tell_boot(self, told: Booted) -> None:
+        if not self._quiet:
+            why = told.reason.name.lower().replace("_", " ")
+            words = f"[yellow]the device has started again ({why}); nothing in it is proved[/yellow]"
+            self.output.tell("booted", words, reason=told.reason.name.lower())
+
+    def check_clock(self) -> None:
+        """The table PC's time counts: a device whose clock was lost or moved by others is told it again."""
+        if not self._clock_changed:
+            return
+        self._clock_changed = False
+        now_s, status = self.desk.now_s(), self.client.status(self.timeout)
+        if abs(status.utc_s - now_s) > CLOCK_TOLERANCE_S:
+            self.ask(SetClock(now_s, 0))
+            words = "[yellow]the device's clock was not right and has been set[/yellow]"
+            self.output.tell("clock_set", words, was_utc_s=status.utc_s, utc_s=now_s)
 
     def _tell_fault(self, told: FaultRaised) -> None:
         if self._quiet:

@@ -191,6 +191,7 @@ class Packs(Machine):
         """Have a pack shuffled that is not in the machine, if the shuffler half is free."""
         if self.shuffler is not ShufflerState.IDLE or self.faults:
             return
+        self.check_clock()
         deck = self.next_to_feed()
         if deck is None:
             return
