@@ -53,10 +53,11 @@ pass_state = click.make_pass_decorator(State)
 def devices(state: State, urls: tuple[str, ...]) -> int:
     """Find devices on this computer, and ask each who it is."""
     output = state.output
-    found = find_devices() + find_devices(list(urls))
-    for entry in state.places.tables().values():
-        if entry.url not in [each.url for each in found]:
-            found += find_devices([entry.url])
+    with output.console.status("asking who is there") if not output.as_json else contextlib.nullcontext():
+        found = find_devices() + find_devices(list(urls))
+        for entry in state.places.tables().values():
+            if entry.url not in [each.url for each in found]:
+                found += find_devices([entry.url])
     for each in found:
         about = each.identity
         if about is None:

@@ -208,6 +208,11 @@ class Core:
         if self.link in (Link.PROVING, Link.UP):
             self._went_down(LinkLost(f"{self.url}: interrupted; beginning anew"), now)
 
+    def has_to_say(self, now: int) -> bool:
+        """Whether ``poll`` is due: something waits to be said, or its time has come."""
+        due = self._end.deadline()
+        return self._end.has_to_say() or due is None or ticks.diff(now, due) >= 0
+
     def deadline(self) -> int | None:
         """When ``poll`` or ``want_cable`` is due by itself."""
         due = self._end.deadline()

@@ -107,15 +107,17 @@ class Line:
         The calling thread reads the cable itself if nobody else does.
         """
         ends = time.monotonic() + timeout_s
-        while not future.done() and time.monotonic() < ends:
+        left = timeout_s
+        while left > 0 and not future.done():
             try:
                 cable = self._begin_to_lead()
                 if not cable:
-                    return future.result(max(ends - time.monotonic(), 0))
-                while not future.done() and self._take_in(cable, max(ends - time.monotonic(), 0)):
-                    pass
+                    return future.result(left)
+                while left > 0 and self._take_in(cable, left) and not future.done():
+                    left = ends - time.monotonic()
             finally:
                 self._stop_waiting()
+            left = ends - time.monotonic()
         return future.result(0)
 
     def look(self, what: Callable[[], T]) -> T:
@@ -292,8 +294,10 @@ class Line:
             if cable != self._cable or self._closing:
                 return False
             self._enter()
-            self.core.receive(data, self.clock.now_ms())
-            self._speak()
+            now = self.clock.now_ms()
+            self.core.receive(data, now)
+            if self.core.has_to_say(now):
+                self._speak()
             self._hasten()
             self._unfinished = False
         self._settle()

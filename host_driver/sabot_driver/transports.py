@@ -70,8 +70,9 @@ class SerialTransport:
         self.url = url
         _add_handlers()
         try:
+            limit = None if url.startswith("rfc2217://") else WRITE_S  # that one has a limit of its own
             self._port: Any = serial.serial_for_url(
-                url, baudrate=BAUD, timeout=BLOCK_S, write_timeout=WRITE_S, do_not_open=True
+                url, baudrate=BAUD, timeout=BLOCK_S, write_timeout=limit, do_not_open=True
             )
         except ValueError as error:
             raise BadUrl(f"{url}: {error}") from error

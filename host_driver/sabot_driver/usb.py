@@ -25,7 +25,7 @@ from sabot_driver.usb_ids import (
 BACKENDS = "sabot.usb_backends"
 READ_MS = 100  # nothing can wake a bulk read
 WRITE_MS = 2000
-CHUNK = 16384
+CHUNK = 4096  # a full window of frames; pyusb makes a buffer of this size for each read
 
 
 class UsbTransport:

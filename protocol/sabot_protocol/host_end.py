@@ -406,6 +406,17 @@ class HostEnd(WireEnd):
             return b""
         return b"".join(frames)
 
+    def has_to_say(self) -> bool:
+        """Whether ``poll`` may have something at once, and not only when ``deadline`` has come."""
+        link = self._link
+        return (
+            link is None
+            or self._handshake is not None
+            or self._say_acknowledged
+            or bool(self._unsent)
+            or link.has_to_say()
+        )
+
     def deadline(self) -> int | None:
         """The tick at which ``poll`` is due by itself, or None."""
         due = self._soonest

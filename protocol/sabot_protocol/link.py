@@ -162,6 +162,10 @@ class Link:
             self._bare(now, frames)
         return frames
 
+    def has_to_say(self) -> bool:
+        """Whether messages wait for ``poll``, whatever the time."""
+        return self._resend or bool(self._waiting)
+
     def deadline(self) -> int:
         """The tick at which ``poll`` must be called again, if nothing else happens before."""
         due = ticks.add(self._spoke_at, KEEP_ALIVE_MS)

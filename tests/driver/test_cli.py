@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from pytest_mock import MockerFixture
 from tests.conformance.targets import Tcp
 
 from sabot_cli import main
-from sabot_driver import discovery
+from sabot_cli.output import exit_code
+from sabot_driver import discovery, errors
 from sabot_driver.discovery import Found
+from sabot_protocol.host import messages
 from sabot_protocol.host.capture import read_capture
 
 CARD = re.compile(r"[A23456789TJQK][SHDC]")
@@ -267,6 +270,23 @@ def test_usage_errors_are_two(sabot: Sabot) -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.BadUrl("x"), 2), (errors.NoDevice("x"), 3), (errors.PortBusy("x"), 3),
+        (errors.PortDenied("x"), 3), (errors.NoAnswer("x"), 3), (errors.LinkLost("x"), 3),
+        (errors.DeviceTimeout("x", None, "y"), 3), (errors.AmbiguousDevice(["a", "b"]), 4),
+        (errors.WrongDevice("x"), 5), (errors.KeyMissing("x"), 5), (errors.VersionMismatch("x"), 5),
+        (errors.refusal("attach", messages.OwnerHeld.CODE, bytes(8)), 6),
+        (errors.refusal("shuffle", messages.DeviceFault.CODE, bytes((messages.Fault.MISFEED,))), 7),
+        (errors.JournalFull("x"), 1),
+    ],
+    ids=lambda each: type(each).__name__ if isinstance(each, Exception) else str(each),
+)  # fmt: skip
+def test_errors_have_their_exit_codes(error: errors.SabotError, code: int) -> None:
+    assert exit_code(error) == code
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "devices", "status", "watch", "play", "shuffle", "simulate", "doctor", "capture", "replay", "bundle",
@@ -322,6 +342,18 @@ def test_a_key_is_never_in_a_capture(sabot: Sabot, tmp_path: Path, home: Path) -
     for key in keys:
         assert key[:8] not in data
         assert key[8:24] not in data
+
+
+def test_tshark_reads_a_capture(sabot: Sabot, tmp_path: Path) -> None:
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed")
+    out = tmp_path / "wire.pcapng"
+    ran = sabot("capture", "--device", "sim://", "--out", out, "--seconds", "0.3", "--json")
+    read = subprocess.run(
+        ["tshark", "-r", str(out), "-T", "fields", "-e", "frame.len"],
+        env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert len(read.stdout.split()) == ran.lines[-1]["frames"]
 
 
 def test_a_damaged_capture_says_where(sabot: Sabot, tmp_path: Path) -> None:

@@ -176,8 +176,9 @@ def test_garbage_on_the_line() -> None:
 
         thread = threading.Thread(target=chatter)
         thread.start()
-        with pytest.raises(NotSabot, match="not from a Sabot device"):
+        with pytest.raises(NotSabot, match="not from a Sabot device") as error:
             connect(terminal.path, timeout=0.5)
+        assert error.value.advice
         stop.set()
         thread.join()
 
@@ -195,8 +196,9 @@ def test_a_swapped_device_is_recognised(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     target.connect().close()
     other = Pty(tmp_path, "seed=9&serial=SIM00009")
-    with pytest.raises(WrongDevice, match="SIM00009"):
+    with pytest.raises(WrongDevice, match="SIM00009") as error:
         other.connect(serial=b"SIM00001")
+    assert error.value.advice
     other.close()
     target.close()
 
@@ -269,6 +271,7 @@ def test_a_half_open_link_is_noticed(tmp_path: Path) -> None:
         with pytest.raises(DeviceTimeout) as error:
             client.status(timeout=0.05)
         assert isinstance(error.value, TimeoutError)
+        assert error.value.advice
         with pytest.raises(LinkLost):
             client.status(timeout=2)
         assert client.link is not Link.UP

@@ -10,7 +10,8 @@ import pytest
 POSIX = ("fcntl", "termios", "tty", "pty", "grp", "pwd", "posix_ipc", "resource", "syslog", "readline")
 MODULES = (
     "sabot_driver", "sabot_driver.aio", "sabot_driver.discovery", "sabot_driver.places", "sabot_driver.tap",
-    "sabot_driver.usb", "sabot_cli.main", "sabot_simulators.ends.tcp", "sabot_simulators.ends.usb",
+    "sabot_driver.usb", "sabot_driver.pruning", "sabot_cli.main", "sabot_simulators.ends.on_python",
+    "sabot_simulators.ends.on_micropython", "sabot_simulators.ends.tcp", "sabot_simulators.ends.usb",
     "sabot_simulators.ends.urls.protocol_sim", "sabot_simulators.ends.simulate",
 )  # fmt: skip
 

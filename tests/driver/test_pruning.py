@@ -139,9 +139,9 @@ def test_events_are_told_once_after_pruning(tmp_path: Path) -> None:
         assert [each.id for each in told] == list(range(last, last + len(told)))
         assert [each.n for each in told] == list(range(told[0].n, told[0].n + len(told)))
         assert len(told) == len(list(client.events(0, timeout=0))), "and no gap"
-        seconds = [each.message.seconds for each in told if isinstance(each.message, Located)]
-        assert seconds[-1] == 4
-        assert seconds.count(4) == 1
+        located = [each.message.seconds for each in told if isinstance(each.message, Located)]
+        assert located[-1] == 4
+        assert located.count(4) == 1
     target.close()
 
 
