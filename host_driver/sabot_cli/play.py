@@ -7,6 +7,8 @@ import click
 from sabot_cli import commands
 from sabot_cli.betting import Book
 from sabot_cli.device import Chosen, State, device_options, find, is_emulator, opened
+from sabot_cli.output import IN_PROGRESS
+from sabot_cli.playing.desk import GameInPlay
 from sabot_cli.playing.game import play as play_rounds
 from sabot_cli.playing.reports import KINDS, BadReport, Report
 from sabot_protocol.host.messages import Role
@@ -110,6 +112,9 @@ def play(
                 cover=cover,
                 reports=told,
             )
+        except GameInPlay as error:
+            state.output.error(error)
+            return IN_PROGRESS
         except OSError as error:
             if typed is not None and error.filename == typed:
                 raise click.UsageError(f"{typed} cannot be read: {error.strerror}") from None

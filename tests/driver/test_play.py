@@ -15,7 +15,7 @@ from tests.driver.leading import led
 from tests.driver.test_cli import SABOT, Sabot, home, sabot, simulated  # noqa: F401 - fixtures
 from tests.table.operators import royal_9_data
 
-from sabot_cli.playing.desk import Desk, utc_s
+from sabot_cli.playing.desk import Desk, GameInPlay, utc_s
 from sabot_cli.playing.record import Record, RecordFailed, Saved
 from sabot_cli.playing.typed import DealerVoids, Lines, NobodyTypes
 from sabot_firmware.pledges import Pledges
@@ -413,6 +413,18 @@ def test_a_record_keeps_what_was_done_and_by_whom(tmp_path: Path) -> None:
     other = Desk(ruleset.load("md-three-card-baccarat-commission-free"), table.told, record)
     assert (other.resumed, other.table.state) == (False, "closed"), "another rule set begins anew"
     record.close()
+
+
+def test_a_round_in_play_is_not_forgotten_for_another_rule_set(tmp_path: Path) -> None:
+    record = Record(None)
+    with led(tmp_path, "md-three-card-baccarat", record=record) as table:
+        table.open()
+        table.table.prepare()
+        table.table.begin()
+        table.table.desk.keep()
+        with pytest.raises(GameInPlay, match="another rule set"):
+            Desk(ruleset.load("wa-three-card-baccarat"), table.told, record)
+        assert Desk(table.table.desk.rules, table.told, record).table.state == "betting"
 
 
 def test_a_record_that_cannot_be_used_says_so(tmp_path: Path) -> None:

@@ -319,6 +319,10 @@ def test_any_other_card_that_was_seen_opens_a_simulated_round(tmp_path: Path, wh
         assert not simulated.settlement
         assert simulated.hands is not None
         assert simulated.source == "typed", "no reader saw the card that came face up"
+        seen = [each["card"] for each in [*table.told.of("exposed"), *table.told.of("report")]]
+        assert [str(card(simulated.hands[0][0]))] == seen, "the card that was seen opens it"
+        used = [name for each in table.played for hand in each.hands or () for name in hand]
+        assert sorted(used) == sorted(all_dealt(table)), "each card was used once"
         coup(before), coup(simulated), coup(after)
         with pytest.raises(Refused) as refused:
             table.table.desk.do("begin_simulated", Role.DEALER)

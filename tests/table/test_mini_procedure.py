@@ -10,10 +10,12 @@ from sabot_table.errors import ImpossibleCards
 from sabot_table.procedure import Role, Table
 from sabot_table.procedure.coups import result
 from sabot_table.procedure.events import (
+    CardAside,
     CardDispensed,
     CardsRead,
     CoverCardSeen,
     PackCounted,
+    PackDelivered,
     RoundVoided,
     ThirdCardRead,
     Unit,
@@ -712,3 +714,58 @@ def test_a_draw_that_is_due_is_ordered_again_after_a_restart() -> None:
     table.four("2H KD", "KS KC")
     orders = Table.restore(table.rules, table.table.save()).take_orders()
     assert [(each.do, each.details["to"]) for each in orders] == [("draw", "player")]
+
+
+# -- what a device tells of batches and draws ----------------------------------------------------------
+
+
+@pytest.mark.rule("MDM 3.B")
+def test_a_batch_that_was_delivered_has_used_its_turn() -> None:
+    table = Croupier(MINI, restarts=True).open(2, (2, 5))
+    table.machine_shuffle(1)
+    table.machine_shuffle(2)
+    table.hear(PackDelivered(1))
+    table.do("start_shuffle", FLOOR, 1, machine=True)  # it never came into the shoe
+    table.hear(PackCounted(1, 416))
+    with table.refused("MDM 3.B"):
+        table.hear(PackDelivered(1))
+    table.hear(PackDelivered(2))
+    table.load_shoe(2)
+    assert table.table.pack(2).state == "playing"
+
+
+@pytest.mark.rule("MDM 13.A")
+def test_draws_are_counted_whatever_becomes_of_the_cards() -> None:
+    table = Croupier(changed(MINI, dealing={"methods": ["automated-shoe"]}), restarts=True).shoe()
+    table.bet((2, "player", 1_000))
+    round_id = table.table.round.round_id
+    table.hear(CardDispensed(round_id, 1, 1))
+    table.hear(CardAside(round_id, 2))
+    with table.refused("MDM 8.C"):
+        table.hear(CardDispensed(round_id, 2, 2))
+    for number, draw in ((2, 3), (3, 4), (4, 5)):
+        table.hear(CardDispensed(round_id, number, draw))
+    playing = table.table.round
+    assert (table.table.state, playing.drawn, playing.draws) == ("drawing", [1, 3, 4, 5], 5)
+    with table.refused("MDM 11.A"):
+        table.hear(CardAside(round_id + 1, 6))
+
+
+@pytest.mark.rule("MDM 13.E")
+def test_a_device_that_runs_out_of_cards_voids_the_round_and_ends_the_shoe() -> None:
+    table = Croupier(changed(MINI, dealing={"methods": ["automated-shoe"]}), restarts=True).shoe()
+    table.bet((2, "player", 1_000))
+    table.hear(RoundVoided(table.table.round.round_id, "too_few_cards"))
+    assert (table.table.round.void_clause, table.table.memory.cover) == ("MDM 13.E", "over")
+    table.do("collect", DEALER)
+    with table.refused("MDM 9.D"):
+        table.do("open_bets", DEALER)
+
+
+def test_rounds_are_numbered_on_from_the_devices_last() -> None:
+    table = Croupier(MINI).shoe()
+    table.table.number_after(40)
+    table.bet((2, "player", 1_000))
+    assert table.table.round.round_id == 41
+    table.table.number_after(50)
+    assert table.table.memory.rounds == 41, "not while one is in play"

@@ -1,11 +1,13 @@
 """The desk: the procedure of the table, who acts in it, and its record. It knows no device."""
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
 
 from sabot_cli.output import Output
 from sabot_cli.playing.record import Record, Saved
+from sabot_driver.errors import SabotError
 from sabot_table.errors import BadSave, Refused
 from sabot_table.procedure import By, Order, Role, Table
 from sabot_table.procedure.events import DeviceEvent
@@ -14,6 +16,12 @@ from sabot_table.ruleset import RuleSet
 
 # What the device is asked for is asked by whoever leads the round, from the table's state.
 FOR_THE_DEVICE = ("shuffle", "open-round", "dispense-stack", "dispense-card", "end-round", "draw")
+
+
+class GameInPlay(SabotError):
+    """A round lies on the layout that this rule set cannot go on with."""
+
+    advice = "Play it to its end under the rule set it was begun with."
 
 
 def utc_s() -> int:
@@ -51,6 +59,8 @@ class Desk:
         try:
             self.table = Table.restore(self.rules, saved.state)
         except BadSave as error:
+            if _in_play(saved.state):
+                raise GameInPlay(f"a round is in play at this table: {error}") from error
             self.output.tell("new_table", f"[yellow]{error}: the table begins anew[/yellow]", why=str(error))
             return
         self.at, self.resumed = saved.at, True
@@ -125,6 +135,15 @@ class Desk:
     def playing(self) -> int:
         """The pack of the round in play; 0 if there is none."""
         return 0 if self.table.memory.round is None else self.table.memory.round.pack_id
+
+
+def _in_play(saved: str) -> bool:
+    """Whether a saved table that cannot be restored had wagers on the layout."""
+    try:
+        read = json.loads(saved)
+    except ValueError:
+        return False
+    return isinstance(read, dict) and read.get("round") is not None
 
 
 def _words(order: Order) -> str | None:
