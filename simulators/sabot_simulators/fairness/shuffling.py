@@ -102,14 +102,16 @@ class _Rig:
         return orders
 
     def _shuffle(self, deck: list[Card]) -> list[Card]:
+        why = ""
         for _ in range(MOST_STOPS):
             self._feed(deck)
             jam = self._device.core.shuffler.jam
             if jam is None:
                 return self._lift_off()
             self.stops += 1
+            why = f"{jam.cause} at {jam.place}"
             self._clear(jam.cause)
-        raise ShuffleFailed(f"{jam.cause} at {jam.place}")
+        raise ShuffleFailed(why)
 
     def _feed(self, deck: list[Card]) -> None:
         device, machine = self._device, self._machine
