@@ -6,6 +6,8 @@ from sabot_protocol.errors import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabot_protocol.codec import Values
 
 
@@ -18,11 +20,17 @@ def components() -> "dict[int, tuple[str, bytes]]":
     return {enum_number("Component", name): (version, digest) for name, version, digest in COMPONENTS}
 
 
+def _nothing(_: bool) -> None:
+    """What is done where there are no edges."""
+
+
 class Parts(Executor):
     """Stands before the core: answers what the image is made of, passes on everything else."""
 
     def __init__(self) -> None:
         self.core: Executor = Executor()
+        self.hold: Callable[[bool], None] = _nothing
+        """Called before and after a command: no edge may come between, since both change the core."""
         self._components = components()
 
     def status(self) -> "tuple[int, int, int, int, int, int]":
@@ -32,7 +40,11 @@ class Parts(Executor):
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Carry out a request."""
         if name != "component":
-            return self.core.execute(name, values, caller)
+            self.hold(True)
+            try:
+                return self.core.execute(name, values, caller)
+            finally:
+                self.hold(False)
         found = self._components.get(values[0])
         if found is None:
             raise Refusal("not_supported")
