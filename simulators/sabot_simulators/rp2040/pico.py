@@ -116,6 +116,10 @@ class Pico:
         """What the flash holds."""
         return self._read("flash", at, size)
 
+    def read_ram(self, at: int, size: int) -> bytes:
+        """What the RAM holds."""
+        return self._read("sram", at, size)
+
     def break_fram(self, fault: str, on: bool = True) -> None:
         """``absent``: it does not answer; ``deaf``: it takes no writes."""
         self._ask("fault", part="fram", field=fault, value=on)

@@ -79,7 +79,8 @@ const REQUESTS = {
     return {};
   },
   read_memory({ part, at, size }) {
-    return { data: Buffer.from(pico[part].cells.subarray(at, at + size)).toString('base64') };
+    const cells = part === 'sram' ? pico.ram : pico[part].cells;
+    return { data: Buffer.from(cells.subarray(at, at + size)).toString('base64') };
   },
   write_memory({ part, at, data }) {
     pico[part].cells.set(Buffer.from(data, 'base64'), at);
