@@ -6,6 +6,8 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 SECONDS ?= 60
 FRAMES ?= 10000000
 TABLES ?= 2000
+CUTS ?= 200
+BOARD_ROUNDS ?= 100
 ROUNDS ?= 1000
 SHUFFLES ?= 70000
 DEALT ?= 20000
@@ -15,7 +17,7 @@ BIASED := 5
 PICO := simulators/sabot_simulators/rp2040
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo test lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware test-board bench-board clean
+.PHONY: help play demo test lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware test-board cuts-board soak-board bench-board clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,7 +75,15 @@ firmware: $(VENV)/.board ## the board's images: byte code, a file system of it, 
 
 test-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## the firmware's image on an emulated Raspberry Pi Pico, wired to the mechanism
 	$(BIN)/python -m sabot_image
-	SABOT_BOARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/board
+	SABOT_BOARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/board tests/conformance --target pico
+
+cuts-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## CUTS=200 power cuts through a shuffle and a round of the emulated Pico
+	$(BIN)/python -m sabot_image
+	SABOT_BOARD=1 SABOT_CUTS=$(CUTS) $(BIN)/python -m pytest -n 2 tests/board/test_power_cuts.py
+
+soak-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## BOARD_ROUNDS=100 rounds with faults on the emulated Pico
+	$(BIN)/python -m sabot_image
+	$(BIN)/python -m tests.board.soak --rounds $(BOARD_ROUNDS)
 
 bench-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## figures of the emulated Pico, in emulated time
 	$(BIN)/python -m sabot_image

@@ -116,9 +116,8 @@ def _measure(pico: Pico, image: Image, table: Printed) -> None:
     assert dealer.play_round()
     wall, round_s, after = time.perf_counter() - wall, (pico.now_us - began) / 1e6, pico.figures()
     table.add_row("a round with its shuffle", f"{round_s:.1f} s", "")
-    instructions = (after.instructions - before.instructions) / 1e6
-    busy = instructions / 125 * 100 / round_s
-    table.add_row("  of which the processor worked", f"{busy:.0f} % or more", "")
+    busy = (after.cycles - before.cycles) / 125e6 / round_s
+    table.add_row("  of which the processor worked", f"{100 * busy:.0f} %", "")
     table.add_row("flash of the program", f"{image.program_bytes:,} bytes", "")
     table.add_row("emulated seconds a second, here", f"{round_s / wall:.1f}", "10")
 

@@ -14,6 +14,9 @@ from sabot_simulators.ends.settings import FIRMWARE, BadSetting, Settings
 from sabot_simulators.ends.tcp import TcpListener
 from sabot_simulators.mechanism.faults import KINDS
 
+BOARDS = ("rp2040",)
+"""Kinds of firmware that are a whole board."""
+
 
 @click.command()
 @json_option
@@ -32,6 +35,7 @@ from sabot_simulators.mechanism.faults import KINDS
 @click.option(
     "--firmware", type=click.Choice(FIRMWARE), default=FIRMWARE[0], show_default=True, help="what it runs on"
 )
+@click.option("--board", type=click.Choice(BOARDS), help="run the image of this board on an emulated one")
 @click.option("--no-dealer", is_flag=True, help="nobody takes stacks and feeds the tray")
 @click.option("--seconds", type=float, help="stop after so long; without it, Ctrl-C does")
 @click.pass_obj
@@ -47,12 +51,13 @@ def simulate(
     capacity: str,
     no_reader: bool,
     firmware: str,
+    board: str | None,
     no_dealer: bool,
     seconds: float | None,
 ) -> int:
     """Serve an emulated device on a pseudo-terminal or a TCP port, and print its URL."""
     dealer = "none" if no_dealer else "auto"
-    query = {"speed": [speed], "serial": [serial], "dealer": [dealer], "firmware": [firmware]}
+    query = {"speed": [speed], "serial": [serial], "dealer": [dealer], "firmware": [board or firmware]}
     query |= {"capacity": [capacity], "reader": ["none" if no_reader else "exit"]}
     if seed is not None:
         query["seed"] = [str(seed)]

@@ -10,7 +10,7 @@ import tempfile
 from copy import deepcopy
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 from sabot_firmware import shuffler
 from sabot_protocol.codec import CODEC
@@ -100,7 +100,7 @@ class OnRp2040(EmulatedDevice):
     """An emulated Pico with the mechanism on its pins."""
 
     machine: PinMachine
-    _new: "dict[tuple[str, int], Moment]" = {}
+    _new: ClassVar["dict[tuple[str, int], Moment]"] = {}
     """Boards that have just booted, by image and seed: the next one of the kind goes on from there."""
 
     def __init__(self, settings: Settings, now_ms: int = 0) -> None:
@@ -303,9 +303,10 @@ class OnRp2040(EmulatedDevice):
         state, deck = self._states[0], self._decks[0]
         stored = deck if state in (shuffler.STORED, shuffler.IDLE) else 0
         feeding = 0 if stored else deck
-        faults = self._faults
+        shuffler_fault, shoe_fault = self._faults
         return View(
-            *self._states, *faults, feeding, stored, self._decks[1], 0, 0, 0, 0, False, ()
+            state, self._states[1], shuffler_fault, shoe_fault, feeding, stored, self._decks[1],
+            0, 0, 0, 0, False, (),
         )  # fmt: skip
 
     def close(self) -> None:

@@ -46,7 +46,10 @@ def node() -> str:
 class Pico:
     """One emulated Pico with an image in its flash, switched off."""
 
-    def __init__(self, image: Path, wiring: BoardWiring, rom: Path, seed: int = 1) -> None:
+    def __init__(
+        self, image: Path, wiring: BoardWiring, rom: Path, seed: int = 1, interpreted: bool = False
+    ) -> None:
+        """With ``interpreted`` it runs as rp2040js alone would, ten times as slow."""
         self._process = subprocess.Popen(
             [node(), str(HERE / "runner.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=-1
         )
@@ -59,6 +62,7 @@ class Pico:
             bootrom=str(rom),
             image=str(image),
             seed=seed,
+            interpreted=interpreted,
         )
 
     def __enter__(self) -> Self:
@@ -112,6 +116,10 @@ class Pico:
         """What the flash holds."""
         return self._read("flash", at, size)
 
+    def read_ram(self, at: int, size: int) -> bytes:
+        """What the RAM holds."""
+        return self._read("sram", at, size)
+
     def break_fram(self, fault: str, on: bool = True) -> None:
         """``absent``: it does not answer; ``deaf``: it takes no writes."""
         self._ask("fault", part="fram", field=fault, value=on)
@@ -127,6 +135,10 @@ class Pico:
     def hang(self, us: int) -> None:
         """The processor stands still for so long, as if it were caught in a loop."""
         self._ask("hang", micros=us)
+
+    def digest(self) -> str:
+        """A hash of RAM, registers, flags and the time."""
+        return str(self._ask("digest")["digest"])
 
     def figures(self) -> Figures:
         """What was counted."""

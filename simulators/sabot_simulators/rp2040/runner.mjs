@@ -1,4 +1,5 @@
 // Serves one emulated Pico: a line of JSON in, a line of JSON out. messages.py is the other end and says what they mean.
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { Pico } from './pico.mjs';
 
@@ -37,9 +38,10 @@ const state = (why) => ({
 });
 
 const REQUESTS = {
-  start({ wiring, bootrom, image, seed }) {
+  start({ wiring, bootrom, image, seed, interpreted }) {
     const rom = fs.readFileSync(bootrom);
-    pico = new Pico(wiring, new Uint32Array(rom.buffer.slice(rom.byteOffset, rom.byteOffset + rom.length)), seed);
+    const words = new Uint32Array(rom.buffer.slice(rom.byteOffset, rom.byteOffset + rom.length));
+    pico = new Pico(wiring, words, seed, !interpreted);
     pico.loadUf2(fs.readFileSync(image));
     return {};
   },
@@ -77,11 +79,17 @@ const REQUESTS = {
     return {};
   },
   read_memory({ part, at, size }) {
-    return { data: Buffer.from(pico[part].cells.subarray(at, at + size)).toString('base64') };
+    const cells = part === 'sram' ? pico.ram : pico[part].cells;
+    return { data: Buffer.from(cells.subarray(at, at + size)).toString('base64') };
   },
   write_memory({ part, at, data }) {
     pico[part].cells.set(Buffer.from(data, 'base64'), at);
     return {};
+  },
+  digest() {
+    const whole = createHash('sha256').update(pico.ram).update(new Uint8Array(pico.registers.buffer));
+    const { N, Z, C, V } = pico.mcu.core;
+    return { digest: whole.update(JSON.stringify([N, Z, C, V, pico.nanos()])).digest('hex') };
   },
   figures: () => ({
     cycles: pico.cycles,

@@ -1,13 +1,15 @@
 """Edges, stamped in interrupts and kept in a ring of fixed size until the loop takes them.
 
 Nothing is allocated in an interrupt. The ring is also something ``select.poll`` can wait for: it is ready
-while an edge is in it, so that an interrupt ends the loop's wait.
+while an edge is in it, so that an interrupt ends the loop's wait. While the loop talks to a host, which takes
+it many milliseconds, the ring is eager: an edge is then dealt with between two steps of that talk.
 """
 
 import io
 from array import array
 
 from machine import Pin
+from micropython import schedule
 
 from sabot_firmware.boards.rp2040.clock import now_us
 
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 SIZE = 64  # a power of two
 _POLL = 3  # what ioctl is asked: is something there?
 _READABLE = 1
+
+
+def _nothing(_: object) -> None:
+    """What an edge leads to while nobody wants to know at once."""
 
 
 class EdgesLost(Exception):
@@ -33,6 +39,9 @@ class EdgeRing(io.IOBase):
         self._head = 0  # where the next one goes; only interrupts change it
         self._tail = 0  # where the oldest is; only the loop changes it
         self.lost = 0
+        self.eager = False  # whether ``on_edge`` is to be called soon after an edge
+        self.on_edge: Callable[[object], None] = _nothing
+        self.scheduled = False  # that is on its way; ``on_edge`` clears it
         self.sensor = 0  # what ``take`` took
         self.level = 0
         self.at_us = 0
@@ -47,6 +56,9 @@ class EdgeRing(io.IOBase):
         self._times[head] = now_us()
         self._whats[head] = what
         self._head = after
+        if self.eager and not self.scheduled:
+            self.scheduled = True
+            schedule(self.on_edge, None)
 
     def take(self) -> bool:
         """Take the oldest edge into ``sensor``, ``level`` and ``at_us``; False if there is none."""

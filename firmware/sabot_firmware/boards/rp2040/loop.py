@@ -4,6 +4,10 @@ The loop sleeps in ``select.poll`` until an edge or a byte comes or something is
 log, garbage, randomness for the next shuffle) is done only while nothing moves. An exception of any kind
 stops every motor; then the device begins anew over its critical memory, as after a power cut, and says why.
 What fails again and again is left alone: the link stays up and refuses everything that moves.
+
+A frame of the wire takes ten milliseconds, in which a card goes ten millimetres. So while the loop talks,
+edges are given to the core in the midst of it (``Device._edge_came``): motors are ordered at once, what is to
+be written down or told of it follows when the talk is over.
 """
 
 import gc
@@ -39,6 +43,7 @@ WATCHDOG_MS = 4000
 LONGEST_WAIT_MS = 1000
 ROOM_US = 5000  # what can wait is done if nothing is due for so long
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
+LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is over
 COLLECT_AFTER = 24  # exchanges that brought bytes
 LOG_ROWS = 4
 CRASH = ("crash", 96)  # the record of what went wrong last
@@ -67,6 +72,18 @@ class Idle(Executor):
 class LiveCore(Core):
     """A core that reads the clock itself: what begins after a record was written begins then, not before."""
 
+    busy_elsewhere = False
+    """The loop talks: what follows from an edge beyond orders waits for the next step."""
+
+    def _follow(self) -> None:
+        if not self.busy_elsewhere:
+            super()._follow()
+
+    def move_on(self, at_us: int) -> "int | None":
+        """Let motions do what is due, and no more; how long until the next is due, or None."""
+        due, other = self.shuffler.step(at_us), self.shoe.step(at_us)
+        return other if due is None or (other is not None and other < due) else due
+
     @property
     def now_us(self) -> int:
         """The time at this moment."""
@@ -87,8 +104,12 @@ class Device:
         self._exchanges = 0  # since garbage was collected
         self._talk = True  # something is to be said, or was heard
         self._leave_at: int | None = None
-        self.core: Core | None = None
+        self.core: LiveCore | None = None
         self._ahead = Parts()
+        self._later: list[tuple[str, tuple[Value, ...]]] = []  # reports that came up while it talked
+        self._failed: Exception | None = None  # what went wrong with an edge meanwhile
+        self._timer = machine.Timer(-1)  # for what is due while it talks
+        self._came = self._edge_came
         self._end = DeviceEnd(
             Identity(machine.unique_id(), MODEL, VERSION),
             memory,
@@ -102,6 +123,8 @@ class Device:
         self._poller = select.poll()
         if board is not None:
             self._poller.register(board.ring, select.POLLIN)
+            board.ring.on_edge = self._edge_came
+            self._ahead.hold = self._hold
         for cable in self._cables:
             cable.register(self._poller)
 
@@ -126,8 +149,11 @@ class Device:
         self._end.emit("fault_raised", _WATCHDOG_RESET, _CONTROLLER, 0, _NOBODY_CLEARS_IT)
 
     def _report(self, name: str, *values: "Value") -> None:
-        self._end.emit(name, *values)
         self._talk = True
+        if self.core is not None and self.core.busy_elsewhere:
+            self._later.append((name, values))
+        else:
+            self._end.emit(name, *values)
 
     def _utc_s(self) -> "int | None":
         seconds, _, quality = self._end.utc()
@@ -156,13 +182,15 @@ class Device:
                     self._talk = True
         if self._talk:
             self._talk = False
+            self._hold(False)
             for cable in self._cables:
                 if cable.exchange(at_ms):
                     self._exchanges += 1
                     self._talk = True  # there may be more, and more to say
                 elif cable.writing():
                     self._talk = True
-                    due = 1000
+            self._hold(True)
+            self._catch_up()
             return  # what is due may be another thing now
         if (due is None or due > ROOM_US) and self._tidy(due):
             return
@@ -180,6 +208,51 @@ class Device:
         if self._leave_at is None:
             self._leave_at = ticks.add(at_ms, LEAVE_MS)
         return ticks.diff(self._leave_at, at_ms) <= 0
+
+    def _hold(self, on: bool) -> None:
+        """Edges wait for the loop, or are dealt with in the midst of what it does: those there at once."""
+        if self.core is None or self._board is None:
+            return
+        ring = self._board.ring
+        ring.eager = not on
+        if on:
+            self._timer.deinit()
+        else:
+            self._edge_came(None)
+
+    def _edge_came(self, _: object) -> None:
+        """Deal with edges and with what is due in the midst of a talk, unless they have to wait."""
+        board, core = self._board, self.core
+        assert board is not None
+        ring = board.ring
+        ring.scheduled = False
+        if not ring.eager or core is None:
+            return
+        ring.eager = False  # not in the midst of this
+        core.busy_elsewhere = True
+        try:
+            board.take_edges(core)
+            at_us = now_us()
+            board.step(core, at_us)
+            due, measured = core.move_on(at_us), board.due_us(at_us)
+            if measured is not None and (due is None or measured < due):
+                due = measured
+            if due is not None and due < LONGEST_TALK_US:
+                self._timer.init(  # type: ignore[call-overload]  # the stubs know periods of milliseconds only
+                    mode=machine.Timer.ONE_SHOT, period=max(due, 100), tick_hz=1000000, callback=self._came
+                )
+        except Exception as error:  # noqa: BLE001  in an interrupt nobody hears of it: the loop raises it
+            self._failed = error
+        core.busy_elsewhere = False
+        ring.eager = self._failed is None
+
+    def _catch_up(self) -> None:
+        """What came up in the midst of the talk."""
+        if self._failed is not None:
+            raise self._failed
+        while self._later:
+            name, values = self._later.pop(0)
+            self._end.emit(name, *values)
 
     def _tidy(self, due: "int | None") -> bool:
         """One piece of what can wait; whether there was one."""

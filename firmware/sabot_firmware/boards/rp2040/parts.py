@@ -7,6 +7,8 @@ from sabot_protocol.modes import check_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabot_protocol.codec import Values
 
 
@@ -19,11 +21,17 @@ def components() -> "dict[int, tuple[str, bytes]]":
     return {enum_number("Component", name): (version, digest) for name, version, digest in COMPONENTS}
 
 
+def _nothing(_: bool) -> None:
+    """What is done where there are no edges."""
+
+
 class Parts(Executor):
     """Stands before the core: what the image is made of, how another one gets in; the rest is passed on."""
 
     def __init__(self) -> None:
         self.core: Executor = Executor()
+        self.hold: Callable[[bool], None] = _nothing
+        """Called before and after a command: no edge may come between, since both change the core."""
         self._components = components()
         self.leaving = False  # the loader is to be started
 
@@ -39,7 +47,11 @@ class Parts(Executor):
             self.leaving = True
             return ()
         if name != "component":
-            return self.core.execute(name, values, caller)
+            self.hold(True)
+            try:
+                return self.core.execute(name, values, caller)
+            finally:
+                self.hold(False)
         found = self._components.get(values[0])
         if found is None:
             raise Refusal("not_supported")
