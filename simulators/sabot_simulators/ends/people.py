@@ -30,6 +30,7 @@ class People:
         self._loaded: list[Card] = []  # just put into the tray
         self._pledged: dict[int, int] = {}  # by shuffle id: the deck it is pledged for
         self._laid_in = False
+        self._round = 0  # the one cards are dealt for; 0 while a new shoe is burnt
         self._cards = DECK_CARDS  # what a deck or batch of the game has
         self.hands: dict[int, list[list[str]]] = {}
         """What lay in each stack or draw, by round: the dealer sees it when the cards are turned over.
@@ -94,8 +95,10 @@ class People:
         elif name == "set_game":
             self._cards = values[2] * DECK_CARDS
         elif name in ("open_round", "simulate_round"):
-            self.hands[values[0]] = []
+            self._round = values[0]
+            self.hands[self._round] = []
         elif name == "load_shoe":
+            self._round = 0
             self.hands[0] = []
         elif name == "empty_machine" and machine.exit_tray:  # left there when the power went
             self._soon(self._take_left, 0)
@@ -118,13 +121,12 @@ class People:
 
     def _take(self, waiting: int) -> None:
         machine = self._device.machine
-        view = self._device.view()
-        if view.shoe_state != waiting:
+        if self._device.view().shoe_state != waiting:
             return
         taken = machine.take_exit()
         if waiting == shoe.STACK_WAITING and taken:
             seen = [card.name for card in taken if card.number >= 0]
-            self.hands.setdefault(view.open_round, []).append(seen)
+            self.hands.setdefault(self._round, []).append(seen)
         if not taken:
             self._soon(self._take, waiting)
 

@@ -209,6 +209,11 @@ class OnRp2040(EmulatedDevice):
         """Let the board see what somebody has just done."""
         self.advance(self.now_us + NOTICE_US, 1 << 30)
 
+    def settle(self) -> int | None:
+        """Let the board see what somebody has just done; when anything happens next."""
+        self.notice()
+        return self.next_us()
+
     def next_us(self) -> int | None:
         """The board may do something at any time: when the mechanism does."""
         next_us = self.machine.agenda.next_us()
