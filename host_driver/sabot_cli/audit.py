@@ -81,7 +81,9 @@ def audit(
     new_decks: bool,
     **options: Any,
 ) -> int:
-    """Prove shuffles after their reveal, from lines of 'sabot play --json' (FILES), a journal, or a device.
+    """Prove shuffles after their reveal.
+
+    From lines of 'sabot play --json' (FILES), a journal, or a device.
 
     Slots are computed from seed and nonce and compared with those the machine measured, card by card; faces
     too, where it is known in which order the cards were fed. Exit code 5 if anything does not fit.

@@ -51,7 +51,7 @@ pass_state = click.make_pass_decorator(State)
 @click.option("--device", "urls", metavar="URL", multiple=True, help="ask here too (repeatable)")
 @pass_state
 def devices(state: State, urls: tuple[str, ...]) -> int:
-    """Find devices on this computer, and ask each who it is."""
+    """Find devices, and ask each who it is."""
     output = state.output
     with output.console.status("asking who is there") if not output.as_json else contextlib.nullcontext():
         found = find_devices() + find_devices(list(urls))
@@ -245,7 +245,7 @@ def role_raiser(
 @click.argument("deck_id", type=click.IntRange(1, 0xFFFFFFFF))
 @pass_state
 def shuffle(state: State, /, deck_id: int, **options: Any) -> int:
-    """Have the deck in the tray shuffled, and wait for its count."""
+    """Have a registered deck shuffled, and wait for its count."""
     output = state.output
     with opened(state, Chosen(**options), owner=True) as client:
         now = client.status(options["timeout"])
@@ -291,7 +291,10 @@ def table() -> None:
 @pass_state
 def table_list(state: State) -> int:
     """Every table that is set up."""
-    for entry in state.places.tables().values():
+    tables = state.places.tables()
+    if not tables and not state.output.as_json:
+        state.output.console.print("no table has a name yet; 'sabot table set NAME --device URL' gives one")
+    for entry in tables.values():
         state.output.tell(
             "table",
             f"{entry.name}  {entry.url}  {entry.serial or ''}",
@@ -321,7 +324,10 @@ def table_set(state: State, /, name: str, **options: Any) -> int:
 @device_options
 @pass_state
 def provision(state: State, /, **options: Any) -> int:
-    """Give a new device its key, over a cable you trust, and keep it here."""
+    """Give a new device its key, and keep it here.
+
+    The key is sent in clear: use a cable you trust.
+    """
     entry = find(state, Chosen(**options))
     with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
         about = asking.identify()

@@ -181,5 +181,8 @@ def examine(state: State, urls: list[str]) -> Findings:
 @click.option("--device", "urls", metavar="URL", multiple=True, help="look here too (repeatable)")
 @click.pass_obj
 def doctor(state: State, urls: tuple[str, ...]) -> int:
-    """Look for what could be wrong: permissions, port owners, versions, keys."""
+    """Look for what could be wrong on this computer.
+
+    Permissions, who has a port open, versions, keys that others can read.
+    """
     return NOT_VERIFIED if examine(state, list(urls)).worst == BAD else OK

@@ -52,7 +52,9 @@ def flash(
     service_key: Path | None,
     timeout: float,
 ) -> int:
-    """Put an application onto a board (RP2040), by its PORT or, with --uf2, by its boot loader.
+    """Put an application onto a board (RP2040).
+
+    By its PORT or, with --uf2, by its boot loader.
 
     A board that plays, or has cards inside, is left alone. What is written is read back before it counts.
     """

@@ -16,7 +16,7 @@ DAY_US = 86_400_000_000
 
 @click.group()
 def journal() -> None:
-    """What devices have told this computer, on disk: see what there is, let go of what is old."""
+    """What devices have told this computer, on disk."""
 
 
 def _which(state: State, serial: str | None, table: str | None, file: Path | None) -> list[Path]:

@@ -25,7 +25,8 @@ PLAYERS = 6
 @click.option("--players", type=click.IntRange(1, 16), default=PLAYERS, show_default=True)
 @click.option("--seed", type=int, help="make a run repeatable; emulated devices only")
 @click.option(
-    "--fault", "faults", multiple=True, metavar="NAME[@PLACE][:CARD]", help="plan a fault (repeatable)"
+    "--fault", "faults", multiple=True, metavar="NAME[@PLACE][:CARD|+SECONDS|~CHANCE]",
+    help="plan a fault (repeatable)"
 )
 @click.option(
     "--report",
@@ -63,7 +64,10 @@ def play(
     floor_key: str | None,
     **options: Any,
 ) -> int:
-    """Open a table, have its cards shuffled, deal rounds by the rules, and show counts and settlements."""
+    """Open a table and play rounds by its rules.
+
+    Cards are shuffled, dealt and counted, wagers settled. Without a machine, --device sim:// emulates one.
+    """
     book = Book.plain(players) if rule_set is None else _read_book(rule_set, wagers, players)
     chosen = Chosen(**options)
     settings = [("fault", each) for each in faults]

@@ -22,6 +22,8 @@ from sabot_protocol.host.messages import Counters, Trace
 from sabot_protocol.schema import COUNTERS
 
 LAST_EVENTS = 1000
+HIDDEN = "…"
+KEYS = ("key", "wrapped")  # fields that carry one, in clear or hidden under a pad
 
 
 class BadCapture(SabotError):
@@ -36,7 +38,7 @@ class BadCapture(SabotError):
 @click.option("--seconds", type=click.FloatRange(0.1), default=10.0, show_default=True)
 @click.pass_obj
 def capture(state: State, /, out: Path, seconds: float, **options: Any) -> int:
-    """Watch a device for a while and write every frame to a file for Wireshark."""
+    """Write what a device says to a file for Wireshark."""
     output = state.output
     chosen = Chosen(**{**options, "capture": out})
     ends = datetime.now(UTC).timestamp() + seconds
@@ -59,7 +61,7 @@ def capture(state: State, /, out: Path, seconds: float, **options: Any) -> int:
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.pass_obj
 def replay(state: State, file: Path) -> int:
-    """Show what is in a capture, frame by frame, as it was said."""
+    """Show a capture, frame by frame; keys are hidden."""
     output = state.output
     frames = 0
     first: int | None = None
@@ -85,7 +87,7 @@ def _tell_frame(output: Output, framed: bytes, at_us: int, first: int, to_device
         output.tell("frame", f"{head}  [red]bad frame: {error}[/red]", bad=str(error), **fields)
         return
     header = {name: _plain(value) for name, value in parsed.header.items()}
-    values = {name: _plain(value) for name, value in parsed.fields.items()}
+    values = {name: HIDDEN if name in KEYS else _plain(value) for name, value in parsed.fields.items()}
     words = " ".join(f"{name}={value}" for name, value in values.items())
     number = f" #{header['number']}" if "number" in header else ""
     output.tell(
@@ -112,7 +114,10 @@ def _plain(value: Any) -> Any:
 @click.option("--out", type=click.Path(path_type=Path), default=Path("sabot-support.zip"), show_default=True)
 @click.pass_obj
 def bundle(state: State, /, out: Path, **options: Any) -> int:
-    """Gather what support needs in one archive: no keys, no host ids, never the order of cards."""
+    """Gather what support needs in one archive.
+
+    It has no keys, no host ids, and never the order of cards.
+    """
     output = state.output
     silent = State(Output(as_json=False), state.places)
     silent.output.console = type(output.console)(file=io.StringIO())
@@ -147,13 +152,13 @@ def bundle(state: State, /, out: Path, **options: Any) -> int:
     return OK
 
 
-SECRET = ("host_id", "owner", "key", "proof", "wrapped")
+SECRET = ("host_id", "owner", *KEYS, "proof")
 
 
 def redacted(value: Any) -> Any:
     """The same, without what tells one host from another or helps to become one."""
     if isinstance(value, dict):
-        return {name: "…" if name in SECRET else redacted(each) for name, each in value.items()}
+        return {name: HIDDEN if name in SECRET else redacted(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [redacted(each) for each in value]
     return value.replace(str(Path.home()), "~") if isinstance(value, str) else value

@@ -21,7 +21,7 @@ pass_state = click.make_pass_decorator(State)
 @click.option("--clauses", is_flag=True, help="the regulators' clauses and the tests that prove each")
 @pass_state
 def rules(state: State, clauses: bool) -> int:
-    """List the rule sets that are packaged, or the clauses they come from."""
+    """List the rule sets, or the clauses behind them."""
     output = state.output
     if clauses:
         for each in _clauses():
@@ -51,7 +51,7 @@ def rules(state: State, clauses: bool) -> int:
 @click.option("--wager", metavar="NAME", help="this wager only")
 @pass_state
 def odds(state: State, name: str, decks: int | None, wager: str | None) -> int:
-    """Count exactly what every wager of a rule set is worth, by every paytable the text gives."""
+    """Count exactly what every wager of a rule set is worth."""
     try:
         counted = worth.odds(ruleset.load(name), decks, wager)
     except TableError as error:

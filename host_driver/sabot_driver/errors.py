@@ -36,7 +36,7 @@ class BadUrl(SabotError, ValueError):
 class NoDevice(SabotError, FileNotFoundError):
     """There is no such port, or nothing that could be a device."""
 
-    advice = "Check the cable and the power, then see what 'sabot devices' finds."
+    advice = "Check cable and power; 'sabot devices' lists what is found. --device sim:// emulates a device."
 
 
 class AmbiguousDevice(SabotError):

@@ -36,7 +36,7 @@ from sabot_simulators.micropython import find_micropython
 ROUND = 1
 HANDS = 7
 WAIT_S = 20.0
-CAPTURE = Path("build/play.pcapng")
+CAPTURE = Path("build/demo.pcapng")
 
 H = TypeVar("H", bound=Happening)
 

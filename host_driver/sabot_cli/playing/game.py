@@ -125,7 +125,7 @@ def _sum_up(
     text = (
         f"\n{screen.rounds} rounds, {screen.void} of them void; {table.shuffles} shuffles, {table.proved} of "
         f"them proved to be {expected}, {table.nonces.checked} revealed and checked. Decks: {turns}. "
-        f"{took_s:.1f} s."
+        f"It took {took_s:.1f} s here."
     )
     if stopped is not None:
         text += f"\n[red]{escape(str(stopped))}[/red]\n{escape(stopped.advice)}"

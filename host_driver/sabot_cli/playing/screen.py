@@ -1,5 +1,6 @@
 """What is told of rounds and of the whole run: a line for people, an object for programs."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.markup import escape
@@ -47,8 +48,7 @@ class Screen:
         if self._settled:
             fields["ruleset_sha256"] = self._rules.sha256
             fields["settlement"] = played.settlement
-            for line in played.settlement or ():
-                text += f"\n    {escape(_line(line))}"
+            text += "".join(f"\n    {escape(each)}" for each in _settled(played.settlement or ()))
         self._output.tell("simulated_round" if played.simulated else "round", text, **fields)
 
     def _fields(self, played: Played, name: str, mini: bool) -> dict[str, Any]:
@@ -94,5 +94,25 @@ class Screen:
         return text
 
 
-def _line(line: dict[str, Any]) -> str:
-    return str(Line(**{**line, "outcome": Outcome(line["outcome"])}))
+def _settled(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """A line for each seat: every wager with what it won or lost, and all of them together."""
+    by_seat: dict[int, list[Line]] = {}
+    for each in lines:
+        line = Line(**{**each, "outcome": Outcome(each["outcome"])})
+        by_seat.setdefault(line.seat, []).append(line)
+    for seat, made in by_seat.items():
+        words = ", ".join(_wager(line) for line in made)
+        yield f"seat {seat} {_money(sum(line.net_cents for line in made)):>9}:  {words}"
+
+
+def _wager(line: Line) -> str:
+    """One wager: its net in money, and by which line where there are several."""
+    net = _money(line.net_cents)
+    if line.outcome is Outcome.WIN:
+        by = "" if line.line == "win" else f" {line.line}"
+        return f"{line.wager} {net}{by}"
+    return f"{line.wager} {net}" if line.outcome is Outcome.LOSE else f"{line.wager} {line.outcome} {net}"
+
+
+def _money(cents: int) -> str:
+    return f"{cents / 100:+.2f}" if cents else "0"

@@ -27,7 +27,8 @@ BOARDS = ("rp2040",)
 @click.option("--speed", default="1", show_default=True, help="machine seconds a second, or 'max'")
 @click.option("--serial", default="SIM00001", show_default=True, help="eight characters")
 @click.option(
-    "--fault", "faults", multiple=True, metavar="NAME[@PLACE][:CARD]", help=f"of {', '.join(KINDS)}"
+    "--fault", "faults", multiple=True, metavar="NAME[@PLACE][:CARD|+SECONDS|~CHANCE]",
+    help=f"of {', '.join(KINDS)}"
 )
 @click.option("--capacity", type=click.Choice(("deck", "batch")), default="deck", show_default=True,
               help="what it holds: one deck, or a batch of up to eight")
@@ -55,7 +56,10 @@ def simulate(
     no_dealer: bool,
     seconds: float | None,
 ) -> int:
-    """Serve an emulated device on a pseudo-terminal or a TCP port, and print its URL."""
+    """Serve an emulated device, and print its URL.
+
+    On a pseudo-terminal, or with --tcp on a TCP port.
+    """
     dealer = "none" if no_dealer else "auto"
     query = {"speed": [speed], "serial": [serial], "dealer": [dealer], "firmware": [board or firmware]}
     query |= {"capacity": [capacity], "reader": ["none" if no_reader else "exit"]}

@@ -56,7 +56,9 @@ def fairness(
     seed: int,
     processes: int | None,
 ) -> int:
-    """Shuffle with firmware and mechanism, or on a device, and test the order of the cards themselves.
+    """Test the order that shuffled cards really have.
+
+    Shuffled by firmware and mechanism here, or on a device.
 
     Exit code 0 for uniform, 5 for biased, 7 if the machine stopped.
     """
