@@ -21,6 +21,7 @@ AGAIN_S = 0.3
 QUIET_S = (0.2, 1.0, 3.0)  # a board that has said nothing for so long has said all; tried in turn
 SETTLE_S = 10.0
 CHUNK = 512
+HELD_MARK = 0x4005800C  # as firmware/sabot_firmware/boards/rp2040/loader.py has it
 
 Progress = Callable[[int], None]
 """Told how many more bytes have gone over."""
@@ -191,9 +192,16 @@ class Prompt:
     # -- the end --------------------------------------------------------------------------------
 
     def restart(self) -> None:
-        """Start the board anew; its port may vanish for a while."""
+        """Start the board anew; its port may vanish for a while.
+
+        The mark of an application that was to leave the prompt alone is cleared: our own Ctrl-C may have come
+        before it was looked at.
+        """
         with self._doing("restarting"):
-            self._way.exec_raw_no_follow("import time, machine\ntime.sleep_ms(100)\nmachine.reset()")
+            self._way.exec_raw_no_follow(
+                f"import time, machine\nmachine.mem32[{HELD_MARK:#x}] = 0\n"
+                "time.sleep_ms(100)\nmachine.reset()"
+            )
             self._way.in_raw_repl = False
         self.close()
 

@@ -5,7 +5,6 @@ import select
 import subprocess
 import threading
 import tty
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -78,8 +77,9 @@ class UnixBoard:
         self.port = os.ttyname(self._theirs)
         self._process: subprocess.Popen[bytes] | None = None
         self._going = True
+        self._power = threading.Event()
+        self._power.set()
         self.starts = 0
-        self.on_restart: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._live, daemon=True)
 
     def __enter__(self) -> "UnixBoard":
@@ -99,6 +99,7 @@ class UnixBoard:
 
     def _live(self) -> None:
         while self._going:
+            self._power.wait()
             self.starts += 1
             self._process = subprocess.Popen(
                 [self._python, "-X", "heapsize=192k", "-i", str(SCRIPT)],
@@ -108,8 +109,6 @@ class UnixBoard:
                 stderr=self._ours,
             )
             self._process.wait()
-            if self._going:
-                self.on_restart()
 
     def wait_for(self, text: bytes, seconds: float = 20.0) -> bytes:
         """What the board says up to a text; nobody else may have the port open."""
@@ -123,7 +122,12 @@ class UnixBoard:
     def power_cycle(self) -> bytes:
         """Switch it off and on; what it says until its prompt is there."""
         assert self._process is not None
+        self._power.clear()
         self._process.kill()
+        self._process.wait()
+        while select.select([self._theirs], [], [], 0)[0]:
+            os.read(self._theirs, 1024)  # what it said before
+        self._power.set()
         return self.wait_for(b">>> ")
 
     def operations(self) -> list[Operation]:

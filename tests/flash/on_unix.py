@@ -72,6 +72,9 @@ class Uctypes:
 
 
 class Machine:
+    def __init__(self):
+        self.mem32 = {}
+
     def reset(self):
         os.system("kill -9 $PPID")
 
