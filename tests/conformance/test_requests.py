@@ -150,7 +150,7 @@ def test_an_elevation_adds_to_what_the_owner_may(table: Table) -> None:
 
 def test_what_a_device_cannot_do_it_says(client: Client) -> None:
     with pytest.raises(NotSupported):
-        client.ask(ComponentQuery(1))
+        client.ask(ComponentQuery(200))
 
 
 def test_it_shows_itself(client: Client, table: Table) -> None:
