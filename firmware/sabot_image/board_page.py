@@ -7,7 +7,7 @@ from sabot_firmware.boards.rp2040 import pins
 from sabot_image.modules import ROOT
 
 PAGE = ROOT / "docs" / "board.md"
-TEXT = Path(__file__).parent / "board_page.md"
+TEXT = Path(__file__).parent / "board_page.txt"
 ROLLERS = {hardware.FEED: "feed roller", hardware.INSERT: "insertion roller", hardware.DEAL: "deal roller"}
 SENSORS = {
     getattr(hardware, name): name.lower().replace("_", " ")

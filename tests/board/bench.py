@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.table import Table as Printed
+from tests.board.heap import Heap
 
 from sabot_firmware import hardware
 from sabot_firmware.boards.rp2040 import pins
@@ -101,8 +102,17 @@ def _measure(pico: Pico, image: Image, table: Printed) -> None:
         answers.append((pico.now_us - began) / 1e3)
         device.run_for(100_000)
     table.add_row("status answered, worst of 10", f"{max(answers):.1f} ms", "10 ms")
+    heap = Heap()
+    rest, whole = heap.used(pico)
+    peak = rest
     told: list[tuple[str, float]] = []
-    device.each_report = lambda name, values: told.append((_named(name, values), pico.now_us / 1e6))
+
+    def note(name: str, values: tuple[int | str, ...]) -> None:
+        nonlocal peak
+        told.append((_named(name, values), pico.now_us / 1e6))
+        peak = max(peak, heap.used(pico)[0])
+
+    device.each_report = note
     latencies = Latencies(device)
     dealer = Dealer(device)
     assert dealer.open_table()
@@ -118,6 +128,8 @@ def _measure(pico: Pico, image: Image, table: Printed) -> None:
     table.add_row("a round with its shuffle", f"{round_s:.1f} s", "")
     busy = (after.cycles - before.cycles) / 125e6 / round_s
     table.add_row("  of which the processor worked", f"{100 * busy:.0f} %", "")
+    table.add_row("heap at rest, garbage included", f"{rest:,} bytes of {whole:,}", "")
+    table.add_row("heap at most when something was told", f"{peak:,} bytes", "120,000")
     table.add_row("flash of the program", f"{image.program_bytes:,} bytes", "")
     table.add_row("emulated seconds a second, here", f"{round_s / wall:.1f}", "10")
 

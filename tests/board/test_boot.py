@@ -50,4 +50,4 @@ def test_idle_it_sleeps(ready: Table) -> None:
     ready.device.run_for(30_000_000)  # the link gives up, the last row is written
     before = ready.device.pico.figures().cycles
     ready.device.run_for(10_000_000)
-    assert ready.device.pico.figures().cycles - before < 1_000_000
+    assert ready.device.pico.figures().cycles - before < 12_500_000  # one in a hundred
