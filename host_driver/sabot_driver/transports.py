@@ -294,7 +294,7 @@ def opening_error(url: str, error: BaseException) -> SabotError:
     text = str(error)
     if number == errno.EINVAL and "://" in url:
         why = f"{url}: {getattr(error, 'strerror', None) or text}"
-        return BadUrl(why, "Correct that part of the URL, or leave it out.") if url.startswith("sim://") else BadUrl(why)
+        return BadUrl(why, "Correct that part of the URL." if url.startswith("sim://") else None)
     if number in (errno.EACCES, errno.EPERM) or isinstance(error, PermissionError):
         # Windows says "access is denied" for a port that another program has open
         busy = "PermissionError" in text and "COM" in url.upper()
