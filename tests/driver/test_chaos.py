@@ -34,7 +34,7 @@ KINDS = {
     "cut": {"cut": 0.004, "drop": 0.005},
     "all": {"drop": 0.01, "corrupt": 0.01, "delay": 0.05, "delay_s": 0.004, "cut": 0.002},
 }
-USB = {"drop": 0.01, "corrupt": 0.01, "delay": 0.05, "delay_s": 0.004, "cut": 0.005}
+USB = {"drop": 0.01, "corrupt": 0.01, "delay": 0.05, "delay_s": 0.004, "cut": 0.02}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,8 +73,8 @@ def test_rounds_over_a_bad_usb(tmp_path: Path) -> None:
         ) as client:
             play(client, device, mischief, USB, USB_ROUNDS)
         bus.close()
-    assert mischief.cuts > 5
-    assert bus.shoe.address > 5
+    assert mischief.cuts > 2
+    assert bus.shoe.address > 2
 
 
 def play(
