@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.board.served import PtyCable, serve
 
 from sabot_cli import flash as command
 from sabot_cli import main
@@ -22,7 +23,6 @@ from sabot_image.build import build_development, build_file_system, build_mpy
 from sabot_image.commands import ToolMissing
 from sabot_protocol.host.messages import KeySlot
 from sabot_simulators.rp2040.pico import Pico, bootrom
-from sabot_simulators.rp2040.served import PtyCable, serve
 from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
 
 SERVICE_KEY = bytes(range(1, 33))
