@@ -28,6 +28,17 @@ def test_a_pulled_cable_does_not_disturb_a_shuffle_and_no_event_is_lost(ready: T
     assert len(ready.device.named("booted")) == 1
 
 
+def test_a_host_that_asks_during_a_shuffle_does_not_disturb_it(ready: Table) -> None:
+    """A frame takes ten milliseconds; cards must not wait for it."""
+    begin_shuffle(ready, 1_000)
+    for _ in range(20):
+        ready.device.run_for(107_000)
+        assert ready.device.ask("status")[3] == shuffler.FEEDING
+    ready.device.run_until_still()
+    assert ready.device.named("deck_counted") == [(1, 1, 52, 52)]
+    assert not ready.device.named("fault_raised")
+
+
 def test_the_watchdog_ends_what_hangs_and_the_motors_stand(ready: Table) -> None:
     begin_shuffle(ready, 2_000_000)
     ready.device.pico.hang(60_000_000)
