@@ -20,12 +20,11 @@ from sabot_cli import flash as command
 from sabot_cli import main
 from sabot_driver import discovery
 from sabot_driver.discovery import Found
-from sabot_driver.errors import NotSupported
 from sabot_driver.keyring import write_key
 from sabot_driver.places import Places
 from sabot_flash import install, running
 from sabot_flash.drive import ABOUT, TARGET
-from sabot_flash.errors import BoardBusy
+from sabot_flash.errors import BoardBusy, NotWritten
 from sabot_flash.identity import Component
 from sabot_flash.running import check_idle
 from sabot_protocol.codec import CODEC
@@ -271,7 +270,7 @@ def test_a_damaged_image_is_not_copied(sabot: Sabot, tmp_path: Path) -> None:
 
 
 def test_components_are_asked_of_the_device(tcp: Tcp) -> None:
-    """The emulated device does not know its components; what it does not say is not believed."""
+    """An emulated device has no image: what it says of its components is not what was flashed."""
     client = tcp.connect()
-    with pytest.raises(NotSupported):
+    with pytest.raises(NotWritten, match=r"controller is 0\.1\.0"):
         running.compare_components(client, (Component("controller", "1", bytes(32)),), 5)

@@ -32,7 +32,7 @@ def test_it_shows_a_simulator_and_six_stacks_each_dispensed_once(played: tuple[s
 
 def test_its_capture_holds_every_frame(played: tuple[str, Path]) -> None:
     _, folder = played
-    with (folder / "build" / "play.pcapng").open("rb") as stream:
+    with (folder / "build" / "demo.pcapng").open("rb") as stream:
         frames = list(read_capture(stream))
     kinds = [parse_payload(parse_frame(each.frame)) for each in frames]
     stacks = [each for each in kinds if each.kind == "event" and each.name == "stack_dispensed"]

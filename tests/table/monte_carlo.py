@@ -29,7 +29,7 @@ from sabot_table.paytables import LOSE
 
 LEAST_EXPECTED = 5
 SIGNIFICANT = 0.001  # of the whole run, all comparisons together
-RULES = ("md-three-card-baccarat", "md-five-treasures-baccarat")
+USUAL = ("md-three-card-baccarat", "md-five-treasures-baccarat")
 ROUNDS_A_TABLE = 500
 
 
@@ -170,13 +170,13 @@ def main() -> int:
     """Play, compare and report; 1 if the dealt rounds do not agree with the odds."""
     parser = argparse.ArgumentParser(prog="python -m tests.table.monte_carlo")
     parser.add_argument("--rounds", type=int, default=20_000, help="of each rule set")
-    parser.add_argument("--rules", action="append", help=f"by default {' and '.join(RULES)}")
+    parser.add_argument("--rules", action="append", help=f"by default {' and '.join(USUAL)}")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     console = Console(highlight=False)
     everything: list[Agreement] = []
-    for name in arguments.rules or RULES:
+    for name in arguments.rules or USUAL:
         began = time.monotonic()
         with Progress(console=console, transient=True) as progress:
             tally = sample(name, arguments.rounds, arguments.processes, arguments.seed, progress)

@@ -9,7 +9,7 @@ from tests.table.monte_carlo import SIGNIFICANT, Agreement, Tally, agreements, c
 from sabot_table import ruleset
 from sabot_table.odds import WagerOdds, odds
 
-RULES = ruleset.load("md-mini-baccarat")
+MINI = ruleset.load("md-mini-baccarat")
 STAKE = 2_000
 ROUNDS = 20_000
 
@@ -23,13 +23,13 @@ def drawn(exact: WagerOdds, seed: int, ways: dict[str, int] | None = None) -> Ag
     return compare(exact, Counter(names), won, STAKE * ROUNDS)
 
 
-@pytest.mark.parametrize("exact", odds(RULES), ids=lambda each: f"{each.wager}-{each.paytable}")
+@pytest.mark.parametrize("exact", odds(MINI), ids=lambda each: f"{each.wager}-{each.paytable}")
 def test_a_sample_of_the_odds_agrees_with_them(exact: WagerOdds) -> None:
     assert least_p([drawn(exact, 1)]) > SIGNIFICANT
 
 
 def test_a_banker_who_wins_too_often_is_found() -> None:
-    (exact,) = odds(RULES, wager="banker")
+    (exact,) = odds(MINI, wager="banker")
     ways = {each.name: each.ways for each in exact.outcomes}
     moved = ways["lose"] // 20
     ways["lose"] -= moved
@@ -38,7 +38,7 @@ def test_a_banker_who_wins_too_often_is_found() -> None:
 
 
 def test_lines_that_change_places_at_the_same_edge_are_found() -> None:
-    (exact,) = (each for each in odds(RULES, wager="dragon-bonus-player") if each.paytable == "A")
+    (exact,) = (each for each in odds(MINI, wager="dragon-bonus-player") if each.paytable == "A")
     lines = Counter({each.name: ROUNDS * each.ways // exact.total for each in exact.outcomes})
     lines["win by 9"], lines["win by 8"] = lines["win by 9"] // 4, lines["win by 8"] * 2
     staked = STAKE * sum(lines.values())
@@ -48,16 +48,16 @@ def test_lines_that_change_places_at_the_same_edge_are_found() -> None:
 
 
 def test_a_line_the_odds_do_not_have_is_an_error() -> None:
-    (exact,) = odds(RULES, wager="banker")
+    (exact,) = odds(MINI, wager="banker")
     with pytest.raises(ValueError, match="win by magic"):
         compare(exact, {"win by magic": 1}, 0, STAKE)
 
 
 def test_rounds_as_play_tells_them_are_tallied() -> None:
     tally = Tally()
-    for event in play(RULES.name, 6, 1):
+    for event in play(MINI.name, 6, 1):
         tally.add(event)
     assert tally.rounds == 6
-    found = agreements(RULES, tally)
-    assert {each.exact.wager for each in found} == set(RULES.offered)
+    found = agreements(MINI, tally)
+    assert {each.exact.wager for each in found} == set(MINI.offered)
     assert all(each.rounds == 6 for each in found)
