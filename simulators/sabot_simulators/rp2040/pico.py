@@ -49,7 +49,7 @@ class Pico:
     def __init__(
         self, image: Path, wiring: BoardWiring, rom: Path, seed: int = 1, interpreted: bool = False
     ) -> None:
-        """With ``interpreted`` it runs as rp2040js alone would, ten times as slow."""
+        """With ``interpreted`` it runs as rp2040js alone would, several times as slow."""
         self._process = subprocess.Popen(
             [node(), str(HERE / "runner.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=-1
         )
