@@ -10,7 +10,7 @@ from scipy import stats
 
 from sabot_firmware.stack import Stack
 from sabot_simulators.fairness import tests_of_order as tested
-from sabot_simulators.fairness.evidence import gather, successive
+from sabot_simulators.fairness.evidence import gather, judged, successive
 from sabot_simulators.fairness.plants import PLANTS, slots_of
 from sabot_simulators.fairness.shuffling import Orders, ShuffleFailed, Stretch, stretches
 
@@ -140,3 +140,14 @@ def test_a_shuffle_that_is_stopped_is_begun_anew_with_every_card(monkeypatch: py
     monkeypatch.setattr(Stack, "fits", lambda *given: False)
     with pytest.raises(ShuffleFailed, match="grip_mismatch at chamber"):
         Stretch(1, 52, 1).run()
+
+
+@pytest.mark.parametrize("shuffles", [2, 5, 20])
+def test_a_handful_of_shuffles_is_no_reason_for_alarm(shuffles: int) -> None:
+    """Approximations for many shuffles must not call a fair machine biased after few."""
+    random = np.random.default_rng(1)
+    alarms = 0
+    for _ in range(100):
+        orders = np.array([random.permutation(52) for _ in range(shuffles)], dtype=np.int16)
+        alarms += judged(orders, 1.0).findings.verdict == "biased"
+    assert alarms <= 1
