@@ -151,7 +151,7 @@ def _need_tools() -> None:
 def _compile(tree: Path, into: Path, board: str, folder: Path, manifest: Path) -> None:
     flags = " ".join(
         f"-ffile-prefix-map={path}={name}"
-        for path, name in ((into, "build"), (tree.parent, "sources"), (ROOT, "sabot"))
+        for path, name in ((ROOT, "sabot"), (tree.parent, "sources"), (into, "build"))  # the last that fits
     )
     more = {"SOURCE_DATE_EPOCH": EPOCH, "CFLAGS": flags, "CXXFLAGS": flags, "ASMFLAGS": flags}
     run(
