@@ -3,6 +3,7 @@
 import contextlib
 import os
 import stat
+import threading
 from pathlib import Path
 
 from sabot_driver.errors import KeyExposed, KeyMissing
@@ -34,8 +35,8 @@ class Keyring:
 
 
 def write_key(path: Path, key: bytes) -> None:
-    """Write a key file that only its owner can read."""
-    new = path.with_name(path.name + ".new")
+    """Write a key file that only its owner can read; of two who write it at once, one wins whole."""
+    new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     with contextlib.suppress(FileNotFoundError):
         new.unlink()
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:

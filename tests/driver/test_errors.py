@@ -1,6 +1,7 @@
 """Errors: each refusal of the schema has its type, says what it knows, and advises."""
 
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from sabot_driver.errors import (
     WrongState,
     refusal,
 )
-from sabot_driver.keyring import Keyring
+from sabot_driver.keyring import Keyring, read_key, write_key
 from sabot_driver.places import Places, SettingsDamaged, TableEntry, TableUnknown
 from sabot_protocol.host import messages
 from sabot_protocol.host.messages import Fault, Forbidden, Half, Place, Role, ShoeState, ShufflerState
@@ -167,3 +168,12 @@ def test_a_key_file_without_a_key(tmp_path: Path, text: str) -> None:
     path.chmod(0o600)
     with pytest.raises(errors.KeyMissing):
         Keyring(tmp_path).find(b"X")
+
+
+def test_two_who_write_a_key_at_once_do_not_fall_over_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "one.key"
+    keys = [bytes([number]) * 32 for number in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda key: [write_key(path, key) for _ in range(50)], keys))
+    assert read_key(path) in keys
+    assert [each.name for each in tmp_path.iterdir()] == ["one.key"]
