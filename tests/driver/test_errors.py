@@ -173,7 +173,12 @@ def test_a_key_file_without_a_key(tmp_path: Path, text: str) -> None:
 def test_two_who_write_a_key_at_once_do_not_fall_over_each_other(tmp_path: Path) -> None:
     path = tmp_path / "one.key"
     keys = [bytes([number]) * 32 for number in range(4)]
+
+    def write(key: bytes) -> None:
+        for _ in range(50):
+            write_key(path, key)
+
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda key: [write_key(path, key) for _ in range(50)], keys))
+        list(pool.map(write, keys))
     assert read_key(path) in keys
     assert [each.name for each in tmp_path.iterdir()] == ["one.key"]
