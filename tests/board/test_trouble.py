@@ -28,8 +28,11 @@ def test_a_pulled_cable_does_not_disturb_a_shuffle_and_no_event_is_lost(ready: T
     assert len(ready.device.named("booted")) == 1
 
 
-def test_a_host_that_asks_during_a_shuffle_does_not_disturb_it(ready: Table) -> None:
-    """A frame takes ten milliseconds; cards must not wait for it."""
+def test_a_host_that_asks_nine_times_a_second_for_a_while_does_not_disturb_a_shuffle(ready: Table) -> None:
+    """A frame takes ten milliseconds; cards must not wait for it.
+
+    Dozens more of them still force a collection of garbage in motion, which may jam (docs/benchmarks.md).
+    """
     begin_shuffle(ready, 1_000)
     for _ in range(20):
         ready.device.run_for(107_000)
