@@ -35,6 +35,7 @@ from sabot_driver.errors import (
 )
 from sabot_driver.follower import Follower
 from sabot_driver.journal import Journal, Told
+from sabot_driver.pending import Pending
 from sabot_driver.reasons import attach_error, link_error, outcome, request_error
 from sabot_driver.states import End, Link, Notice, Peer
 from sabot_protocol import ticks
@@ -205,7 +206,8 @@ class Core:
                 self._finish(number, error=DeviceTimeout(f"{found.name}: {words}", number, found.name))
             else:
                 self._finish(number, error=SessionEnded(f"{found.name}: {words}"))
-        if self.link in (Link.PROVING, Link.UP):
+        going_down = self.link is Link.DOWN and self._retry_at is None  # it was interrupted amid that
+        if going_down or self.link in (Link.PROVING, Link.UP):
             self._went_down(LinkLost(f"{self.url}: interrupted; beginning anew"), now)
 
     def has_to_say(self, now: int) -> bool:
@@ -244,7 +246,7 @@ class Core:
                 raise VersionMismatch(str(error)) from error
             raise SabotError(str(error), "Take the answers that wait, then ask again.") from error
         recorded = is_command and name not in UNRECORDED and self._record(number, message, body)
-        future: Future[AnswerT] = Future()
+        future: Future[AnswerT] = Pending()
         self._open[number] = _Open(future, name, message.ANSWER, is_command, recorded)
         return number, future
 
@@ -280,7 +282,7 @@ class Core:
         self._check("resolve")
         if number in self._open:
             raise SabotError(f"command {number} is still under way", "Wait for its own end.")
-        future: Future[AnswerT] = Future()
+        future: Future[AnswerT] = Pending()
         self._open[number] = _Open(future, message.NAME, message.ANSWER, True, True, resolving=True)
         self._end.resolve(number, message.ID, memory_id, now, timeout_ms)
         return future
@@ -388,7 +390,7 @@ class Core:
         self.problem = error
         self._drop_cable = True
         pause = self._jitter.randint(self._pause_ms // 2, self._pause_ms)
-        self._retry_at = ticks.add(now, pause)
+        self._retry_at = ticks.add(now, pause)  # from here on it is down, and ``mend`` has nothing to do
         self._pause_ms = min(self._pause_ms * 2, LONGEST_PAUSE_MS)
         self._notices.append(Notice("down", f"{error}; trying again in {pause / 1000:.1f} s", error))
 

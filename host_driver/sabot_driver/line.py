@@ -9,7 +9,8 @@ round trips cost no change of threads: the reader has stepped aside after the fi
 when nobody has led for a moment, or when others wait for whom nobody reads.
 
 Ctrl-C can end a call anywhere, also in the midst of the core. ``_unfinished`` is set while somebody is in
-there; whoever comes next and finds it set has the core mended first.
+there; whoever comes next and finds it set has the core mended first. Locks are entered by themselves, never
+through a condition: a condition's way in is Python, and an interruption on it would leave the lock held.
 """
 
 import logging
@@ -56,7 +57,8 @@ class Line:
         self._due = threading.Condition(self._lock)  # the keeper has something to do
         self._told = threading.Condition(self._lock)  # the scribe has
         self._keeper_until: int | None = 0  # the tick the keeper sleeps until; None for long
-        self._new_rows = threading.Condition()
+        self._rows_lock = threading.RLock()
+        self._new_rows = threading.Condition(self._rows_lock)
         self._rows = journal.last_id()
         self._cable = 1  # counts cables, so that a reader knows when its own is gone
         self._readers: list[threading.Thread] = []
@@ -116,7 +118,11 @@ class Line:
                 while left > 0 and self._take_in(cable, left) and not future.done():
                     left = ends - time.monotonic()
             finally:
-                self._stop_waiting()
+                try:
+                    self._stop_waiting()
+                except KeyboardInterrupt:
+                    self._stop_waiting()
+                    raise
             left = ends - time.monotonic()
         return future.result(0)
 
@@ -127,12 +133,12 @@ class Line:
 
     def wait_link(self, done: Callable[[Core], bool], timeout_s: float) -> bool:
         """Wait until the link is as wanted, or time is up; whether it is."""
-        with self._changed:
+        with self._lock:
             return self._changed.wait_for(lambda: self._closing or done(self.core), timeout_s)
 
     def rows_after(self, id: int, timeout_s: float | None) -> list[Entry]:
         """Rows of the journal after one; waits for the first, none when time is up. Closed when it is."""
-        with self._new_rows:
+        with self._rows_lock:
             self._new_rows.wait_for(lambda: self._rows > id or self._closing, timeout_s)
             if self._rows <= id:
                 if self._closing:
@@ -153,12 +159,12 @@ class Line:
     @property
     def rows(self) -> int:
         """The newest row's id."""
-        with self._new_rows:
+        with self._rows_lock:
             return self._rows
 
     def close(self) -> None:
         """Let go of the device: threads end, files are closed. A second time does nothing."""
-        with self._changed:
+        with self._lock:
             if self._closing:
                 return
             self._closing = True
@@ -173,6 +179,7 @@ class Line:
                 thread.join(JOIN_S)
         self.transport.close()
         self._settle()
+        self._tell()
         self._call_row_listeners()
         self.journal.close()
 
@@ -196,7 +203,7 @@ class Line:
     def _wake_all(self) -> None:
         for condition in (self._changed, self._due, self._told, self._aside):
             condition.notify_all()
-        with self._new_rows:
+        with self._rows_lock:
             self._new_rows.notify_all()
 
     def _hasten(self) -> None:
@@ -230,8 +237,9 @@ class Line:
                 self._speak()
                 self._unfinished = False
             self._settle()
-            with self._due:
-                if not self._closing and not self.core.wants_attention(self.clock.now_ms()):
+            with self._lock:
+                idle = not self.core.has_notices() and not self.core.wants_attention(self.clock.now_ms())
+                if idle and not self._closing:
                     self._keeper_until = self.core.deadline()
                     until = self._keeper_until
                     self._due.wait(LONGEST_SLEEP_S if until is None else self.clock.seconds_until(until))
@@ -254,11 +262,11 @@ class Line:
         try:
             self.transport.open()
         except SabotError as error:
-            with self._changed:
+            with self._lock:
                 self.core.cable_failed(error, self.clock.now_ms())
             self._settle()
             return
-        with self._changed:
+        with self._lock:
             if self._closing:
                 return
             self.core.cable_opened(self.clock.now_ms())
@@ -280,7 +288,7 @@ class Line:
         try:
             data = self.transport.read(seconds)
         except SabotError as error:
-            with self._changed:
+            with self._lock:
                 if cable == self._cable and not self._closing:
                     self._enter()
                     self.core.cable_lost(error, self.clock.now_ms())
@@ -307,7 +315,7 @@ class Line:
 
     def _step_aside(self, cable: int) -> None:
         """Leave the cable to those who ask, until none of them has read for a moment."""
-        with self._aside:
+        with self._lock:
             self._stepped_aside = cable
             led = -1
             while cable == self._cable and not self._closing:
@@ -374,7 +382,7 @@ class Line:
             self._due.notify()
 
     def _settle(self) -> None:
-        """End futures and tell listeners, with no lock held."""
+        """End futures, and see to it that listeners are told, with no lock held."""
         core = self.core
         ends = core.ends
         if ends:
@@ -386,29 +394,39 @@ class Line:
             leader = self._leader
             if leader and leader != threading.get_ident():
                 self.transport.wake()  # its answer may be among them
-        if not core.has_notices():
-            return
+        if core.has_notices():
+            if threading.current_thread() is self._keeper:
+                self._tell()
+            else:
+                with self._lock:
+                    self._due.notify()
+
+    def _tell(self) -> None:
+        """Log notices and tell listeners, with no lock held. Only the keeper does, whom no Ctrl-C strikes.
+
+        The log's lock, too, would stay held after an interruption.
+        """
         with self._lock:
-            notices = core.take_notices()
+            notices = self.core.take_notices()
         for notice in notices:
             grave = notice.error is not None or notice.kind == "step_not_allowed"
             log.log(logging.WARNING if grave else logging.INFO, "%s", notice.text)
             for listener in list(self.listeners):
                 listener(notice)
         if notices:
-            with self._changed:
+            with self._lock:
                 self._changed.notify_all()
 
     def _write(self) -> None:
         """Put events on disk, many at a time, and have them acknowledged."""
         while True:
-            with self._told:
+            with self._lock:
                 self._told.wait_for(lambda: self.core.has_told() or self._closing)
                 told = self.core.take_told()
                 if not told:
                     return
             if not self._write_down(told):
-                with self._told:
+                with self._lock:
                     if self._told.wait_for(lambda: self._closing, RETRY_DISK_S):
                         return
 
@@ -429,7 +447,7 @@ class Line:
             self._hasten()
             self._unfinished = False
         self._settle()
-        with self._new_rows:
+        with self._rows_lock:
             self._rows = last_id
             self._new_rows.notify_all()
         self._call_row_listeners()

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from pytest_mock import MockerFixture
@@ -16,6 +17,8 @@ from tests.driver.chaos import nothing_left_behind
 
 from sabot_driver import Client, Event, Link
 from sabot_driver.errors import LinkLost
+from sabot_driver.line import ASIDE_S
+from sabot_driver.pending import Pending
 from sabot_driver.transports import Transport
 from sabot_protocol.happenings import EventArrived
 from sabot_protocol.host.messages import Locate, Located, Status
@@ -194,6 +197,94 @@ def test_an_interruption_amid_an_answer_leaves_nothing(tmp_path: Path, mocker: M
     assert struck, "this thread has read an answer"
     assert client.status(30)
     assert not core.has_open()
+    target.close()
+
+
+class StrikeAt:
+    """Ctrl-C at a thread's given call: Python looks for signals as functions begin and as C returns."""
+
+    def __init__(self, number: int) -> None:
+        self._left = number
+
+    def __call__(self, frame: FrameType, event: str, arg: object) -> None:
+        if event in ("call", "c_return"):
+            self._left -= 1
+            if not self._left:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_ctrl_c_after_every_single_call_of_a_request(tmp_path: Path, leads: bool) -> None:
+    target = Pty(tmp_path)
+    client = target.connect(journal=tmp_path / "journal.db")
+    moment, unharmed = 0, 0
+    while unharmed < 5:  # what a request does is not always as much
+        moment += 1
+        if leads:
+            for _ in range(5):
+                client.status(30)
+        else:
+            time.sleep(3 * ASIDE_S)  # until the reader has come back
+        try:
+            sys.setprofile(StrikeAt(moment))
+            client.ask(Locate(1), timeout=30)
+            sys.setprofile(None)
+            unharmed += 1
+        except KeyboardInterrupt:
+            unharmed = 0
+        assert client.status(30), f"after an interruption at call {moment}"
+    assert moment > 100
+    client.ask(Locate(9), timeout=30)
+    Table(client).wait_for(Located, 0, seconds=9)
+    told = list(client.events(0, timeout=0))
+    assert [each.n for each in told if isinstance(each, Event)] == list(range(1, len(told) + 1))
+    assert not client.line.core.has_open()
+    target.close()
+
+
+def test_who_is_interrupted_while_it_looks_at_an_answer_holds_up_nobody() -> None:
+    moment, unharmed = 0, False
+    while not unharmed:
+        moment += 1
+        pending: Pending[int] = Pending()
+        try:
+            sys.setprofile(StrikeAt(moment))
+            pending.done()
+            sys.setprofile(None)
+            unharmed = True
+        except KeyboardInterrupt:
+            pass
+        other = threading.Thread(target=pending.set_result, args=(moment,), daemon=True)
+        other.start()
+        other.join(10)
+        assert not other.is_alive(), f"nobody can settle it after an interruption at call {moment}"
+    assert moment > 2
+
+
+def test_only_the_keeper_logs_and_tells_so_that_an_interruption_cannot_hold_the_log(tmp_path: Path) -> None:
+    target = Pty(tmp_path)
+    client = target.connect()
+    told_by: list[str] = []
+    client.listen(lambda notice: told_by.append(threading.current_thread().name))
+    for _ in range(3):
+        lose_the_cable(client)
+        client.status(30)
+    assert eventually(lambda: len(told_by) >= 6)
+    assert set(told_by) == {"sabot-keeper"}
+    target.close()
+
+
+def test_an_interruption_while_the_link_goes_down_does_not_keep_it_down(
+    tmp_path: Path, mocker: MockerFixture
+) -> None:
+    target = Pty(tmp_path)
+    client = target.connect()
+    strike = mocker.patch.object(client.line.core._jitter, "randint", side_effect=[KeyboardInterrupt, 60])
+    with pytest.raises(KeyboardInterrupt):
+        lose_the_cable(client)
+    assert client.status(30)
+    assert strike.call_count == 2
     target.close()
 
 
