@@ -153,7 +153,12 @@ def _compile(tree: Path, into: Path, board: str, folder: Path, manifest: Path) -
         f"-ffile-prefix-map={path}={name}"
         for path, name in ((ROOT, "sabot"), (tree.parent, "sources"), (into, "build"))  # the last that fits
     )
-    more = {"SOURCE_DATE_EPOCH": EPOCH, "CFLAGS": flags, "CXXFLAGS": flags, "ASMFLAGS": flags}
+    more = {
+        "SOURCE_DATE_EPOCH": EPOCH,
+        "MICROPY_GIT_TAG": f"v{MICROPYTHON}",  # else it asks git, which knows of this project only
+        "MICROPY_GIT_HASH": "sabot",
+        **dict.fromkeys(("CFLAGS", "CXXFLAGS", "ASMFLAGS"), flags),
+    }
     run(
         [
             "cmake",

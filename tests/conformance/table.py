@@ -26,6 +26,7 @@ from sabot_protocol.host.messages import (
 
 FLOOR_KEY = bytes(range(1, 33))
 WAIT_S = 120.0  # a limit for what fails, not a measure
+LAST = 12  # events that a failure shows
 M = TypeVar("M", bound=Message)
 
 
@@ -53,7 +54,8 @@ class Table:
                 return message
             if time.monotonic() > ends:
                 break
-        raise AssertionError(f"no {kind.NAME} with {fields} came")
+        last = [str(event) for event in self.client.events(0, timeout=0)][-LAST:]
+        raise AssertionError("\n".join([f"no {kind.NAME} with {fields} came; the last that did:", *last]))
 
     @property
     def now(self) -> int:

@@ -15,6 +15,7 @@ from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
 from sabot_driver.transports import SerialTransport, SocketTransport, Transport, transport
 from sabot_driver.usb import UsbTransport
+from sabot_protocol import ticks
 from sabot_simulators.ends.emulated import EmulatedDevice, emulate
 from sabot_simulators.ends.on_python import OnPython
 from sabot_simulators.ends.serving import Served, wire_ms
@@ -38,6 +39,8 @@ class Target:
     """Whether the suite can pull its cable and cut its power."""
     cables = True
     """Whether a second host can be connected at the same time; a USB interface has one holder."""
+    simulator = True
+    """Whether the firmware knows that it runs in a simulator; a board's image does not."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -184,19 +187,41 @@ class MicroPython(Pty):
     firmware = "micropython"
 
 
+class BoardsClock(Clock):
+    """The emulated board's own time, which may be faster or slower than the one on the wall."""
+
+    LOOK_S = 0.01
+
+    def __init__(self, device: EmulatedDevice) -> None:
+        super().__init__()
+        self._device = device
+
+    def now_ms(self) -> int:
+        return self._device.now_us // 1000 & ticks.MASK
+
+    def seconds_until(self, tick: int) -> float:
+        """Nobody knows: somebody looks again soon."""
+        return min(super().seconds_until(tick), self.LOOK_S)
+
+
 class OnPico(Pty):
     """The board's image on an emulated Raspberry Pi Pico; its second cable is the UART."""
 
     name = "pico"
     firmware = "rp2040"
+    simulator = False
 
     def __init__(self, folder: Path, settings: str = "seed=1") -> None:
         """A real board is new until somebody gives it its key."""
         super().__init__(folder, settings)
-        with Asking(self.way(), str(self.link), Clock(), PROVISION_S) as asking:
+        self._clock = BoardsClock(self.device)
+        with Asking(self.way(), str(self.link), self._clock, PROVISION_S) as asking:
             serial, key = asking.identify().serial, os.urandom(KEY_SIZE)
             asking.provision(serial, key)
         self.keyring.keep(serial, key)
+
+    def connect(self, **named: Any) -> Client:
+        return super().connect(clock=self._clock, **named)
 
 
 class Tcp(OnServed):
@@ -254,6 +279,7 @@ class AtUrl(Target):
 
     hands = False
     cables = False
+    simulator = False
 
     def __init__(self, folder: Path, url: str) -> None:
         super().__init__(folder)

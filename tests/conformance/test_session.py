@@ -17,7 +17,8 @@ from sabot_protocol.host.messages import Counters, IdentityFlag, Status
 
 def test_it_says_what_it_is(client: Client, target: Target) -> None:
     assert client.identity.model
-    assert client.identity.flags & IdentityFlag.SIMULATOR or not target.hands
+    says_so = bool(client.identity.flags & IdentityFlag.SIMULATOR)
+    assert says_so == target.simulator or not target.hands
 
 
 def test_the_serial_number_it_says_is_the_one_it_proves(client: Client) -> None:

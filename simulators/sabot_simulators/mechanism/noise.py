@@ -13,14 +13,15 @@ class RingOscillator:
     def __init__(self, random: Random) -> None:
         # Its own generator, so that asking for noise changes nothing else of a machine.
         self._random = Random(sha256(repr(random.getstate()).encode()).digest())
-        self._bit = 0
+        self.bit = 0
+        """The last one; the one it says when it is stuck."""
         self.stuck = False
 
     def read(self, count: int) -> bytes:
         """So many bytes of raw bits, the first in the highest bit."""
         if self.stuck:
-            return (b"\xff" if self._bit else b"\x00") * count
-        draw, bit, out = self._random.random, self._bit, bytearray(count)
+            return (b"\xff" if self.bit else b"\x00") * count
+        draw, bit, out = self._random.random, self.bit, bytearray(count)
         for at in range(count):
             byte = 0
             for _ in range(8):
@@ -29,5 +30,5 @@ class RingOscillator:
                     bit = 1 if chance < STAYS + ONES * (1 - STAYS) else 0
                 byte = byte << 1 | bit
             out[at] = byte
-        self._bit = bit
+        self.bit = bit
         return bytes(out)

@@ -1,7 +1,9 @@
 """The board's image on an emulated Pico, as one more kind of emulated device: any host can plug into it.
 
-It has two cables, its USB and its UART, and one clock: the machine's time is the wire's too. What its people
-must know they overhear on the cables, commands and events alike. Without a cable they know nothing, and wait.
+It has two cables, its USB and its UART, and one clock: the machine's time is the wire's too. So that it does
+not take a host for dead whose second is longer, it goes no faster than real time when it has heard nothing of
+the host for a while. What its people must know they overhear on the cables, commands and events alike.
+Without a cable they know nothing, and wait.
 """
 
 import atexit
@@ -33,6 +35,8 @@ IMAGE = Path(__file__).parents[3] / "build" / "firmware" / "sabot-rp2040.uf2"
 USB, UART = 0, 1
 UNKNOWN = -1  # what a half does before anybody has heard of it
 TALK_US = 60_000  # after a byte the board is given so long to answer
+PATIENCE_US = 2_000_000  # a host that says nothing for so long is waited for: its clock may be a slower one
+PAUSE_US = 5_000_000  # whoever moves nothing for so long is not at work, whatever was heard last
 BOOT_US = 1_200_000  # until it has tested itself
 LOOK_MS = 50  # how often somebody looks at a cable that says nothing
 SLICE_US = 1_000_000
@@ -49,6 +53,8 @@ class Plugged:
         self.number = number
         self.boot = device.boots
         self.said = b""
+        self.heard_us: int | None = None
+        """When the host last said something."""
         self._device = device
         self._ears = EventEars(device)
 
@@ -109,6 +115,7 @@ class OnRp2040(EmulatedDevice):
         self._events: tuple[int, int] = (0, 0)  # boot and number of the newest event that was heard
         self._power_lost = False
         self._busy_until_us = 0
+        self._moved_us = 0
         super().__init__(settings, now_ms)
         seed = settings.seed if settings.seed is not None else self.wire.getrandbits(31)
         image = Path(os.environ.get("SABOT_UF2", IMAGE))
@@ -170,6 +177,7 @@ class OnRp2040(EmulatedDevice):
     def carry(self, number: int, data: bytes) -> None:
         """Bytes of a host."""
         self.wiring.changes.append(messages.usb(data) if number == USB else messages.uart(data))
+        self._ports[number].heard_us = self.now_us
         self._busy_until_us = self.now_us + TALK_US
 
     def tick(self, now_ms: int) -> None:
@@ -237,14 +245,19 @@ class OnRp2040(EmulatedDevice):
         return True
 
     def _working(self) -> bool:
+        if self._power_lost or self.now_us < self._busy_until_us:
+            return True
+        if self._ahead_of_its_hosts():
+            return False
         next_us = self.machine.agenda.next_us()
-        return (
-            self._power_lost
-            or self.now_us < self._busy_until_us
-            or self._states[0] in SHUFFLER_AT_WORK
-            or self._states[1] in SHOE_AT_WORK
-            or (next_us is not None and next_us - self.now_us <= IDLE_US)
-        )
+        if next_us is not None and next_us - self.now_us <= IDLE_US:
+            return True
+        at_work = self._states[0] in SHUFFLER_AT_WORK or self._states[1] in SHOE_AT_WORK
+        return at_work and self.now_us - self._moved_us < PAUSE_US
+
+    def _ahead_of_its_hosts(self) -> bool:
+        heard = [port.heard_us for port in self._ports.values() if port.heard_us is not None]
+        return bool(heard) and self.now_us - max(heard) > PATIENCE_US
 
     def _turn(self, end_us: int) -> None:
         """The board runs until something must be known; the mechanism follows."""
@@ -259,6 +272,8 @@ class OnRp2040(EmulatedDevice):
         if not self.machine.powered:
             return
         wiring.take(ran)
+        if ran.told:
+            self._moved_us = self.now_us
         if ran.why == RESET:
             wiring.reset()
             self._new_life()

@@ -30,6 +30,16 @@ def sample(value: int) -> Change:
     return ("sample", value)
 
 
+def noise(data: bytes) -> Change:
+    """More bits of the ring oscillator, the first in the highest bit."""
+    return ("noise", data.decode("latin-1"))
+
+
+def noise_stuck(bit: int | None) -> Change:
+    """The ring oscillator gives one bit for ever, or is well again."""
+    return ("noise_stuck", -1 if bit is None else bit)
+
+
 def encoder(number: int, at_us: float, count: float, per_us: float) -> Change:
     """From a time on an encoder gives so many pulses a microsecond, beginning with a count."""
     return ("encoder", number, at_us, count, per_us)
@@ -108,6 +118,13 @@ class SampleWanted:
 
 
 @dataclass(frozen=True)
+class NoiseWanted:
+    """The ring oscillator's bits come to an end: one of the next runs must bring more ``noise``."""
+
+    at_us: float
+
+
+@dataclass(frozen=True)
 class Shown:
     """The display shows something else."""
 
@@ -116,13 +133,14 @@ class Shown:
     second: str
 
 
-Told = PinSet | OutputsSet | AxisMoves | AxisReached | SampleWanted | Shown
+Told = PinSet | OutputsSet | AxisMoves | AxisReached | SampleWanted | NoiseWanted | Shown
 _KINDS: dict[str, type[Told]] = {
     "pin": PinSet,
     "outputs": OutputsSet,
     "axis": AxisMoves,
     "reached": AxisReached,
     "sample": SampleWanted,
+    "noise": NoiseWanted,
     "display": Shown,
 }
 

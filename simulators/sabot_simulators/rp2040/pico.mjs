@@ -34,7 +34,7 @@ export class Pico {
   constructor(wiring, bootrom, seed, fast = true) {
     this.wiring = wiring;
     this.bootrom = bootrom;
-    this.ringOscillator = new RingOscillator(seed);
+    this.ringOscillator = new RingOscillator();
     this.uniqueId = new UniqueId(seed);
     this.flash = new Flash(this);
     this.fram = new Fram();
@@ -103,6 +103,7 @@ export class Pico {
     this.flash.cutPower();
     this.fram.cutPower();
     this.display.cutPower();
+    this.ringOscillator.asked = false; // the answer may be lost
     for (const expander of this.expanders) expander.cutPower();
     this.epoch = this.nanos();
     this.clock = null;

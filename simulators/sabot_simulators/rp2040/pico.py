@@ -128,10 +128,6 @@ class Pico:
         """The expanders do not answer any more, or do again."""
         self._ask("fault", part="expanders", field="absent", value=on)
 
-    def stick_noise(self, bit: int | None) -> None:
-        """The ring oscillator gives one bit for ever, or is well again."""
-        self._ask("fault", part="ringOscillator", field="stuck", value=bit)
-
     def hang(self, us: int) -> None:
         """The processor stands still for so long, as if it were caught in a loop."""
         self._ask("hang", micros=us)

@@ -10,6 +10,10 @@ let pico = null;
 const CHANGES = {
   pin: (pin, level) => pico.setPin(pin, level),
   inputs: (chip, word) => pico.expanders[chip].set(word),
+  noise: (text) => pico.ringOscillator.give(Buffer.from(text, 'latin1')),
+  noise_stuck: (bit) => {
+    pico.ringOscillator.stuck = bit < 0 ? null : bit;
+  },
   sample: (value) => pico.giveSample(value),
   encoder: (n, micros, count, perMicro) => pico.encoders[n].set(micros, count, perMicro),
   face: (face) => {

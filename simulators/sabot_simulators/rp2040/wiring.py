@@ -20,6 +20,7 @@ from sabot_simulators.rp2040.messages import (
     BoardWiring,
     Change,
     EncoderPins,
+    NoiseWanted,
     OutputsSet,
     PinSet,
     Ran,
@@ -33,6 +34,7 @@ STEP_UM = figures.ELEVATOR_STEP_UM
 PUSHER_STEPS = figures.PUSHER_US // 1000
 LOST_STEPS = figures.CARD_THICKNESS_UM // STEP_UM
 HIGHEST_COUNT = 4095
+NOISE_SIZE = 4096  # bytes sent at a time
 COLOUR_COUNTS = {
     hardware.NOTHING: 400,
     hardware.RED: 1228,
@@ -150,6 +152,8 @@ class Wiring:
         self._stop_at: list[tuple[int, ...]] = [(), ()]
         self._encoders = [(0, 0, 0.0)] * 3  # velocity, since when, pulses by then
         self._face = hardware.NO_FACE
+        self._noise_stuck = False
+        self._give_noise()
         machine.on_edge = self.edge
         for sensor in range(hardware.SENSORS):
             self.edge(sensor, machine.sensors.levels[sensor], 0)
@@ -185,6 +189,10 @@ class Wiring:
         if face != self._face:
             self._face = face
             self.changes.append(messages.face(face))
+        oscillator = self.machine.ring_oscillator
+        if oscillator.stuck != self._noise_stuck:
+            self._noise_stuck = oscillator.stuck
+            self.changes.append(messages.noise_stuck(oscillator.bit if oscillator.stuck else None))
         home = self._steps[PUSHER] - self.machine.pusher_steps
         for axis, stops in (
             (ELEVATOR, (self._steps[ELEVATOR] - self.machine.elevator.platform_um // STEP_UM,)),
@@ -240,10 +248,15 @@ class Wiring:
             self.on_order(told.at_us)
         elif isinstance(told, SampleWanted):
             self.changes.append(messages.sample(self._sample(told.channel)))
+        elif isinstance(told, NoiseWanted):
+            self._give_noise()
         elif isinstance(told, Shown):
             machine.show(told.first.rstrip(), told.second.rstrip())
         else:
             assert isinstance(told, AxisReached)
+
+    def _give_noise(self) -> None:
+        self.changes.append(messages.noise(self.machine.noise(NOISE_SIZE)))
 
     def _drive(self, roller: int, level: int) -> None:
         self._driven[roller] = level
