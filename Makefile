@@ -17,7 +17,7 @@ BIASED := 5
 PICO := simulators/sabot_simulators/rp2040
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo test lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware test-board conformance-board cuts-board soak-board bench-board clean
+.PHONY: help play demo test lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware test-board soak-board bench-board clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,17 +73,9 @@ fuzz-campaign: $(VENV)/.test ## FRAMES=10000000 random and mutated frames agains
 firmware: $(VENV)/.board ## the board's images: byte code, a file system of it, a UF2 with everything frozen
 	$(BIN)/python -m sabot_image
 
-test-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## the firmware's image on an emulated Raspberry Pi Pico, wired to the mechanism
+test-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## the firmware's image on an emulated Raspberry Pi Pico: its own tests, the whole conformance suite, CUTS=200 power cuts
 	$(BIN)/python -m sabot_image
-	SABOT_BOARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/board
-
-conformance-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## the conformance suite on the emulated Pico (not all of it passes yet)
-	$(BIN)/python -m sabot_image
-	SABOT_BOARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/conformance --target pico
-
-cuts-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## CUTS=200 power cuts through a shuffle and a round of the emulated Pico
-	$(BIN)/python -m sabot_image
-	SABOT_BOARD=1 SABOT_CUTS=$(CUTS) $(BIN)/python -m pytest -n 2 tests/board/test_power_cuts.py
+	SABOT_BOARD=1 SABOT_CUTS=$(CUTS) $(BIN)/python -m pytest -n 2 --dist worksteal tests/board tests/conformance --target pico
 
 soak-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## BOARD_ROUNDS=100 rounds with faults on the emulated Pico
 	$(BIN)/python -m sabot_image

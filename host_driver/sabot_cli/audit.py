@@ -13,6 +13,7 @@ from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_cli.witnesses import BadEvidence, Told, Witnesses
 from sabot_driver import Client
 from sabot_driver.errors import NotAllowed
+from sabot_driver.serials import from_text, to_text
 from sabot_protocol.host.audit import Shuffle
 from sabot_protocol.host.audit import audit as audited
 from sabot_protocol.host.messages import RevealShuffle, ShuffleSlots
@@ -99,7 +100,7 @@ def audit(
     elif not files and not journals:
         raise click.UsageError("give files, --journal or --device")
     if serial is not None:
-        witnesses.serials = {"--serial": serial.encode("ascii", "replace"), **witnesses.serials}
+        witnesses.serials = {"--serial": from_text(serial), **witnesses.serials}
     return tell(state.output, witnesses, new_decks)
 
 
@@ -173,7 +174,7 @@ def tell(output: Output, witnesses: Witnesses, new_decks: bool) -> int:
     output.tell(
         "audit",
         f"[{'green' if ok else 'red'}]{words}[/{'green' if ok else 'red'}]",
-        serial=None if device is None else device.decode("ascii", "replace"),
+        serial=None if device is None else to_text(device),
         **counts,
         lost_events=witnesses.lost_events,
         wrong_in_general=general,

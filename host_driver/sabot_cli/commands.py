@@ -21,6 +21,7 @@ from sabot_driver.discovery import find_devices
 from sabot_driver.errors import KeyMissing, Refused
 from sabot_driver.keyring import read_key, write_key
 from sabot_driver.places import TableEntry
+from sabot_driver.serials import to_text
 from sabot_driver.transports import transport
 from sabot_protocol.host.message import astuple
 from sabot_protocol.host.messages import (
@@ -72,7 +73,7 @@ def devices(state: State, urls: tuple[str, ...]) -> int:
                 advice=each.error.advice,
             )
             continue
-        serial = about.serial.decode("ascii", "replace")
+        serial = to_text(about.serial)
         label = "[bold yellow]SIMULATOR[/bold yellow]  " if each.simulator else ""
         new = "" if about.flags & IdentityFlag.PROVISIONED else ", new: it has no key yet"
         output.tell(
@@ -125,7 +126,7 @@ def tell_status(output: Output, client: Client, status: StatusReport) -> None:
                 name.replace("_", " "), f"[red]{words}[/red]" if name == "fault" and value else words
             )
         output.console.print(shown)
-    serial = client.identity.serial.decode("ascii", "replace")
+    serial = to_text(client.identity.serial)
     output.tell("status", None, serial=serial, **fields)
 
 
@@ -314,7 +315,7 @@ def table_set(state: State, /, name: str, **options: Any) -> int:
     entry = find(state, Chosen(**options))
     with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
         about = asking.identify()
-    serial = about.serial.decode("ascii", "replace")
+    serial = to_text(about.serial)
     state.places.set_table(TableEntry(name, entry.url, serial))
     state.output.tell("table", f"{name} is {serial} at {entry.url}", name=name, url=entry.url, serial=serial)
     return OK
@@ -335,7 +336,7 @@ def provision(state: State, /, **options: Any) -> int:
         key = state.places.keyring.find(about.serial) or os.urandom(KEY_SIZE)
         path = state.places.keyring.keep(about.serial, key)  # kept first: a key only the device has is lost
         asking.provision(about.serial, key)
-    serial = about.serial.decode("ascii", "replace")
+    serial = to_text(about.serial)
     state.output.tell(
         "provisioned", f"{serial} has its key; it is kept in {path}", serial=serial, key_file=str(path)
     )

@@ -15,6 +15,7 @@ from sabot_driver.clock import Clock
 from sabot_driver.discovery import find_devices, the_one
 from sabot_driver.errors import BadUrl
 from sabot_driver.places import Places, TableEntry
+from sabot_driver.serials import from_text, to_text
 from sabot_driver.tap import Tap
 from sabot_driver.transports import Transport, transport
 
@@ -111,7 +112,7 @@ def opened(
     """The device, for as long as the command needs it; labelled SIMULATOR if it is one."""
     entry = find(state, chosen)
     url = with_settings(entry.url, settings or [])
-    serial = None if entry.serial is None else entry.serial.encode("ascii")
+    serial = None if entry.serial is None else from_text(entry.serial)
     with ExitStack() as stack:
         way: Transport = transport(url)
         if chosen.capture is not None:
@@ -136,7 +137,7 @@ def opened(
         if not state.output.as_json:
             label = "[bold yellow]SIMULATOR[/bold yellow]  " if client.simulator else ""
             about = client.identity
-            serial_text = about.serial.decode("ascii", "replace")
+            serial_text = to_text(about.serial)
             state.output.console.print(f"{label}{about.model} {about.version}, {serial_text}, at {url}")
         yield client
 

@@ -14,6 +14,7 @@ from sabot_cli.device import State, json_option
 from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_driver import usb
 from sabot_driver.discovery import ask, candidates
+from sabot_driver.serials import to_text
 from sabot_driver.usb_ids import PRODUCT, VENDOR
 from sabot_protocol.codec import CODEC
 from sabot_protocol.schema_hash import SCHEMA_HASH
@@ -126,7 +127,7 @@ def ports(findings: Findings, urls: list[str]) -> None:
             continue
         about = found.identity
         label = "SIMULATOR " if found.simulator else ""
-        text = f"{label}{about.serial.decode('ascii', 'replace')}, {about.model} {about.version}"
+        text = f"{label}{to_text(about.serial)}, {about.model} {about.version}"
         if (about.major, about.minor) != CODEC.version:
             findings.add(
                 WARN,

@@ -13,6 +13,7 @@ from sabot_driver import Client
 from sabot_driver.discovery import Found, ask
 from sabot_driver.errors import NoAnswer
 from sabot_driver.keyring import read_key
+from sabot_driver.serials import to_text
 from sabot_flash import install, running
 from sabot_flash.application import Application
 from sabot_flash.drive import find_drive
@@ -152,7 +153,7 @@ class Flashing:
         running.check_model(found.identity)
         running.compare_version(found.identity, wanted)
         proved = self._compare(found, wanted)
-        about, serial = found.identity, found.identity.serial.hex()
+        about, serial = found.identity, to_text(found.identity.serial)
         how = "its components are those flashed" if proved else "components not asked: no key for it here"
         self._output.tell(
             "identity",

@@ -10,6 +10,7 @@ import click
 from sabot_cli.device import State, json_option
 from sabot_cli.output import OK, utc
 from sabot_driver.pruning import Contents, contents, forget_reader, open_journal, prune, size_of
+from sabot_driver.serials import from_text
 
 DAY_US = 86_400_000_000
 
@@ -30,7 +31,7 @@ def _which(state: State, serial: str | None, table: str | None, file: Path | Non
         if serial is None:
             raise click.UsageError(f"the table '{table}' names no device; use --serial")
     if serial is not None:
-        return [state.places.journal(serial.encode("ascii", "replace"))]
+        return [state.places.journal(from_text(serial))]
     return sorted((state.places.state / "journals").glob("*.db"))
 
 

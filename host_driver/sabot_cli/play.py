@@ -11,6 +11,7 @@ from sabot_cli.output import IN_PROGRESS
 from sabot_cli.playing.desk import GameInPlay
 from sabot_cli.playing.game import play as play_rounds
 from sabot_cli.playing.reports import KINDS, BadReport, Report
+from sabot_driver.serials import to_text
 from sabot_protocol.host.messages import Role
 from sabot_table.errors import TableError
 from sabot_table.procedure import Role as Person
@@ -89,7 +90,7 @@ def play(
             "hello",
             None,
             device=client.url,
-            serial=about.serial.decode("ascii", "replace"),
+            serial=to_text(about.serial),
             model=about.model,
             version=about.version,
             protocol=[about.major, about.minor],

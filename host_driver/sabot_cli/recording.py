@@ -16,6 +16,7 @@ from sabot_cli.device import Chosen, State, device_options, json_option, opened
 from sabot_cli.output import OK, Output, utc
 from sabot_driver.errors import SabotError
 from sabot_driver.events import read_entry
+from sabot_driver.serials import to_text
 from sabot_protocol.host.capture import CaptureDamaged, read_capture
 from sabot_protocol.host.constructs import parse_frame, parse_payload
 from sabot_protocol.host.messages import Counters, Trace
@@ -127,7 +128,7 @@ def bundle(state: State, /, out: Path, **options: Any) -> int:
         timeout = options["timeout"]
         about = client.identity
         parts["device.json"] = {
-            "serial": about.serial.decode("ascii", "replace"),
+            "serial": to_text(about.serial),
             "model": about.model,
             "version": about.version,
             "protocol": [about.major, about.minor],

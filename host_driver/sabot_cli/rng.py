@@ -15,6 +15,7 @@ from sabot_cli.output import OK
 from sabot_driver import Client
 from sabot_driver.errors import KeyMissing, Refused, SabotError, WrongRole
 from sabot_driver.keyring import read_key, write_key
+from sabot_driver.serials import to_text
 from sabot_protocol.host.messages import KeySlot, RngSamples, RngSource, Role
 from sabot_protocol.session import KEY_SIZE
 
@@ -102,7 +103,7 @@ def export(
                     progress.update(task, completed=written)
         except OSError as error:
             raise CannotWrite(f"{out}: {error.strerror}") from error
-        serial = client.identity.serial.decode("ascii", "replace")
+        serial = to_text(client.identity.serial)
     output.tell(
         "exported",
         f"{written} bytes of {source} in {out}",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sabot_driver.errors import SabotError
+from sabot_driver.serials import from_text
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host.messages import (
     DropReason,
@@ -170,7 +171,7 @@ class Witnesses:
     def _line(self, said: Mapping[str, Any], source: str, hands: dict[int, list[int]]) -> None:
         event = said.get("event")
         if isinstance(said.get("serial"), str):
-            self.serials.setdefault(source, said["serial"].encode("ascii"))
+            self.serials.setdefault(source, from_text(said["serial"]))
         if event == "shuffle_committed":
             told = self.of(int(said["shuffle_id"]))
             told.say("deck", int(said["deck_id"]), source)

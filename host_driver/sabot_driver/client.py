@@ -29,6 +29,7 @@ from sabot_driver.events import Event, LostEvents, read_entry
 from sabot_driver.journal import Journal
 from sabot_driver.keyring import Keyring
 from sabot_driver.line import Line, Listener
+from sabot_driver.serials import to_text
 from sabot_driver.states import Link, Notice, Peer
 from sabot_driver.transports import People, Transport, transport
 from sabot_protocol.host import messages
@@ -289,7 +290,7 @@ def connect(
     with Asking(way, url, clock, timeout) as asking:
         identity = asking.identify()
         if serial is not None and identity.serial != serial:
-            raise WrongDevice(f"{url}: this is {_text(identity.serial)}, not {_text(serial)}")
+            raise WrongDevice(f"{url}: this is {to_text(identity.serial)}, not {to_text(serial)}")
         key = key or _find_key(asking, url, identity, keyring)
     if not isinstance(journal, Journal):
         journal = Journal(journal(identity.serial) if callable(journal) else journal, identity.serial)
@@ -321,7 +322,7 @@ def connect(
 def _find_key(asking: Asking, url: str, identity: Identity, keyring: Keyring | None) -> bytes:
     if not identity.flags & IdentityFlag.PROVISIONED:
         if not identity.flags & IdentityFlag.SIMULATOR:
-            raise NotProvisioned(f"{url}: {_text(identity.serial)} has no key yet")
+            raise NotProvisioned(f"{url}: {to_text(identity.serial)} has no key yet")
         key = os.urandom(KEY_SIZE)
         asking.provision(identity.serial, key)
         if keyring is not None:
@@ -329,12 +330,9 @@ def _find_key(asking: Asking, url: str, identity: Identity, keyring: Keyring | N
         return key
     found = None if keyring is None else keyring.find(identity.serial)
     if found is None:
-        raise KeyMissing(f"{url}: no key for {_text(identity.serial)} here")
+        raise KeyMissing(f"{url}: no key for {to_text(identity.serial)} here")
     return found
 
-
-def _text(serial: bytes) -> str:
-    return serial.decode("ascii", "backslashreplace")
 
 
 __all__ = ["Client", "JournalDamaged", "Notice", "Resolved", "connect"]

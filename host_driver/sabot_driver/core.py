@@ -37,6 +37,7 @@ from sabot_driver.follower import Follower
 from sabot_driver.journal import Journal, Told
 from sabot_driver.pending import Pending
 from sabot_driver.reasons import attach_error, link_error, outcome, request_error
+from sabot_driver.serials import to_text
 from sabot_driver.states import End, Link, Notice, Peer
 from sabot_protocol import ticks
 from sabot_protocol.errors import NotAllowed
@@ -375,7 +376,8 @@ class Core:
             self.follower.lost_sight()
             self._fault = None
             self._notices.append(Notice("rebooted", f"the device has restarted: boot {up.boot_id}"))
-        self._notices.append(Notice("up", f"{self.url}: session with {_text(up.serial)}, boot {up.boot_id}"))
+        who = to_text(up.serial)
+        self._notices.append(Notice("up", f"{self.url}: session with {who}, boot {up.boot_id}"))
         if up.owner and not up.limited:
             seconds, us = divmod(self._utc_us(), 1_000_000)
             try:
@@ -447,6 +449,3 @@ def _reached(told: EventArrived | Gap) -> tuple[int, int]:
 def _place(told: Told) -> tuple[bytes, int, int]:
     return (told[0], *_reached(told[1]))
 
-
-def _text(serial: bytes) -> str:
-    return serial.decode("ascii", "backslashreplace")

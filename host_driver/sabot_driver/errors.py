@@ -33,6 +33,12 @@ class BadUrl(SabotError, ValueError):
     advice = "Use a serial port (/dev/ttyACM0, COM3), socket://HOST:PORT, usb://SERIAL or sim://."
 
 
+class BadSerial(SabotError, ValueError):
+    """Not a serial number."""
+
+    advice = "Eight letters and digits, or sixteen hexadecimal digits, as 'sabot devices' shows them."
+
+
 class NoDevice(SabotError, FileNotFoundError):
     """There is no such port, or nothing that could be a device."""
 

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 from sabot_driver.errors import KeyExposed, KeyMissing
+from sabot_driver.serials import to_text
 from sabot_protocol.session import KEY_SIZE
 
 
@@ -18,8 +19,7 @@ class Keyring:
 
     def path(self, serial: bytes) -> Path:
         """Where a device's key is kept. Serial numbers may hold anything, file names may not."""
-        text = serial.decode("ascii", "replace")
-        return self.folder / f"{text if text.isalnum() else serial.hex()}.key"
+        return self.folder / f"{to_text(serial)}.key"
 
     def find(self, serial: bytes) -> bytes | None:
         """A device's key, None if there is none; KeyExposed if others can read it."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from sabot_driver.errors import JournalMissing
 from sabot_driver.journal import Journal
+from sabot_driver.serials import to_text
 
 _OLD_EVENTS = "FROM events WHERE at_us < ? AND id < (SELECT MAX(id) FROM events)"
 _UNREAD = " AND id > (SELECT MIN(id) FROM readers)"
@@ -67,7 +68,7 @@ def contents(journal: Journal) -> Contents:
             for name, id in db.execute("SELECT name, id FROM readers ORDER BY name").fetchall()
         }
         serial = db.execute("SELECT value FROM meta WHERE name = 'serial'").fetchone()
-    text = None if serial is None else bytes(serial[0]).decode("ascii", "backslashreplace")
+    text = None if serial is None else to_text(bytes(serial[0]))
     return Contents(
         text, events, oldest, newest, commands, commands - ended, unread, size_of(journal.path)
     )

@@ -81,7 +81,7 @@ def main() -> int:
     table = Printed("figure", "emulated Pico", "goal", title="Sabot on an emulated Raspberry Pi Pico")
     with TemporaryDirectory() as folder:
         rom = bootrom(Path(folder))
-        with Pico(image.path, board_wiring(), rom, SEED) as pico:
+        with Pico(image.path, board_wiring(), rom) as pico:
             _measure(pico, image, table)
     Console().print(table)
     return 0

@@ -38,7 +38,7 @@ def image() -> Path:
 def pico(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pico]:
     """An emulated Pico with the image in its flash."""
     try:
-        made = Pico(image, board_wiring(), bootrom(tmp_path_factory.mktemp("rom")), SEED)
+        made = Pico(image, board_wiring(), bootrom(tmp_path_factory.mktemp("rom")))
     except EmulatorMissing as missing:
         pytest.skip(str(missing))
     with made:

@@ -39,7 +39,7 @@ def main() -> int:
     heap = Heap()
     with TemporaryDirectory() as folder:
         rom = bootrom(Path(folder))
-        with Pico(build_uf2().path, board_wiring(), rom, options.seed) as pico:
+        with Pico(build_uf2().path, board_wiring(), rom) as pico:
             device = OnPico(pico, PinMachine(Random(options.seed)))
             device.provision()
             device.run_until_still()

@@ -33,9 +33,9 @@ def _moments(pico: Pico) -> list[str]:
 
 def test_instructions_do_what_the_interpreter_does_and_take_as_long(image: Path, tmp_path: Path) -> None:
     rom = bootrom(tmp_path)
-    with Pico(image, board_wiring(), rom, SEED) as quick:
+    with Pico(image, board_wiring(), rom) as quick:
         ours = _moments(quick)
-    with Pico(image, board_wiring(), rom, SEED, interpreted=True) as slow:
+    with Pico(image, board_wiring(), rom, interpreted=True) as slow:
         theirs = _moments(slow)
     assert len(set(ours)) > 10
     assert ours == theirs

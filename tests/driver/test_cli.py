@@ -226,17 +226,25 @@ def test_two_devices_are_an_error_that_lists_them(sabot: Sabot, mocker: MockerFi
     assert "/dev/ttyACM0, /dev/ttyACM1" in ran.lines[-1]["message"]
 
 
-def test_a_table_has_a_name(sabot: Sabot, tmp_path: Path, home: Path) -> None:
-    target = Tcp(tmp_path, "seed=1&serial=SIM00042")
+@pytest.mark.parametrize("serial", ["SIM00042", "E6615342800000FF"])
+def test_a_table_has_a_name(sabot: Sabot, tmp_path: Path, home: Path, serial: str) -> None:
+    """The second is one of a real board: any eight bytes."""
+    target = Tcp(tmp_path, f"seed=1&serial={serial}")
     url = target.listener.url
     assert sabot("table", "set", "BAC-07", "--device", url).code == 0
-    assert sabot("table", "list", "--json").lines[0]["serial"] == "SIM00042"
-    assert sabot("status", "--table", "BAC-07", "--json").of("status")[0]["serial"] == "SIM00042"
+    assert sabot("table", "list", "--json").lines[0]["serial"] == serial
+    assert sabot("status", "--table", "BAC-07", "--json").of("status")[0]["serial"] == serial
+    played = sabot("play", "--table", "BAC-07", "--rounds", 3, "--json")
+    assert played.of("summary")[0]["rounds"] == 3
+    assert sabot("journal", "show", "--table", "BAC-07", "--json").lines[0]["serial"] == serial
+    told = tmp_path / "play.jsonl"
+    told.write_text(played.out)
+    ran = sabot("audit", told, "--json")
+    assert (ran.code, ran.lines[-1]["serial"], ran.lines[-1]["ok"]) == (0, serial, True), ran.out + ran.err
     assert sabot("status", "--table", "BAC-08").code == 1
     assert sabot("status", "--table", "BAC-07", "--device", url).code == 2
     assert '[tables."BAC-07"]' in (home / "tables.toml").read_text()
-    (key,) = (home / "keys").glob("*.key")
-    assert key.stat().st_mode & 0o777 == 0o600
+    assert (home / "keys" / f"{serial}.key").stat().st_mode & 0o777 == 0o600
     target.close()
 
 

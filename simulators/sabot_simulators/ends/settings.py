@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
+from sabot_driver.serials import from_text
 from sabot_simulators.mechanism.faults import RUNNERS_KINDS, Fault, UnknownFault
 
-SERIAL_SIZE = 8
 AS_FAST_AS_IT_GOES = 0.0
 FIRMWARE = ("python", "micropython", "rp2040")
 """What the firmware can run on: this Python, a MicroPython of its own, or an emulated Raspberry Pi Pico."""
@@ -102,10 +102,7 @@ def _reader(given: Sequence[str]) -> tuple[str, object]:
 
 
 def _serial(given: Sequence[str]) -> tuple[str, object]:
-    serial = given[-1].encode("ascii")
-    if len(serial) != SERIAL_SIZE:
-        raise ValueError
-    return "serial", serial
+    return "serial", from_text(given[-1])
 
 
 def _firmware(given: Sequence[str]) -> tuple[str, object]:

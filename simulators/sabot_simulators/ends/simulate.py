@@ -25,7 +25,7 @@ BOARDS = ("rp2040",)
 @click.option("--link", type=click.Path(path_type=Path), help="a name for the pseudo-terminal")
 @click.option("--seed", type=int, help="make it repeatable")
 @click.option("--speed", default="1", show_default=True, help="machine seconds a second, or 'max'")
-@click.option("--serial", default="SIM00001", show_default=True, help="eight characters")
+@click.option("--serial", default="SIM00001", show_default=True, help="eight characters, or 16 hexadecimal")
 @click.option(
     "--fault", "faults", multiple=True, metavar="NAME[@PLACE][:CARD|+SECONDS|~CHANCE]",
     help=f"of {', '.join(KINDS)}"

@@ -106,8 +106,8 @@ class OnRp2040(EmulatedDevice):
     """An emulated Pico with the mechanism on its pins."""
 
     machine: PinMachine
-    _new: ClassVar["dict[tuple[str, int], Moment]"] = {}
-    """Boards that have just booted, by image and seed: the next one of the kind goes on from there."""
+    _new: ClassVar["dict[tuple[object, ...], Moment]"] = {}
+    """Boards that have just booted, by image and settings: the next one of the kind goes on from there."""
 
     def __init__(self, settings: Settings, now_ms: int = 0) -> None:
         self.overheard = Overheard(self)
@@ -117,12 +117,11 @@ class OnRp2040(EmulatedDevice):
         self._busy_until_us = 0
         self._moved_us = 0
         super().__init__(settings, now_ms)
-        seed = settings.seed if settings.seed is not None else self.wire.getrandbits(31)
         image = Path(os.environ.get("SABOT_UF2", IMAGE))
         if not image.exists():
             raise FirmwareMissing(f"there is no image of the board at {image}: make firmware")
         try:
-            self._begin(image, seed)
+            self._begin(image)
         except EmulatorMissing as missing:
             raise FirmwareMissing(str(missing)) from missing
         self.machine.on_power_cut = self._power_cut
@@ -130,19 +129,22 @@ class OnRp2040(EmulatedDevice):
             self.machine.strike(fault)
 
     def _new_machine(self, random: Random) -> PinMachine:
-        return PinMachine(random)
+        return PinMachine(random, (), self.settings.capacity, self.settings.reader)
 
-    def _begin(self, image: Path, seed: int) -> None:
+    def _begin(self, image: Path) -> None:
         """Boot, or go on from where one of the same kind had booted."""
         self._forget()
         self.boots = 1
-        key = (f"{image}:{image.stat().st_mtime_ns}", seed)
+        settings = self.settings
+        of_its_kind = (settings.seed, settings.serial, settings.capacity, settings.reader)
+        key = (f"{image}:{image.stat().st_mtime_ns}", *of_its_kind)
         self._moment = self._new.get(key)
         if self._moment is not None and not self._moment.in_use:
             self.pico = self._moment.pico
             self.machine, self.wiring = self._moment.restored()
             return
-        self.pico = Pico(image, board_wiring(), bootrom(Path(tempfile.gettempdir()) / "sabot"), seed)
+        rom = bootrom(Path(tempfile.gettempdir()) / "sabot")
+        self.pico = Pico(image, board_wiring(), rom, settings.serial)
         self.wiring = Wiring(self.machine)
         self.pico.power_on()
         self.advance(BOOT_US, 1 << 30)

@@ -31,11 +31,11 @@ const SAMPLE_NANOS = 2e3;
 const RAM_SIZE = 264 * 1024;
 
 export class Pico {
-  constructor(wiring, bootrom, seed, fast = true) {
+  constructor(wiring, bootrom, serial, fast = true) {
     this.wiring = wiring;
     this.bootrom = bootrom;
     this.ringOscillator = new RingOscillator();
-    this.uniqueId = new UniqueId(seed);
+    this.uniqueId = new UniqueId(serial);
     this.flash = new Flash(this);
     this.fram = new Fram();
     this.levels = {}; // what drives each pin from outside

@@ -15,6 +15,7 @@ from sabot_simulators.rp2040.messages import BoardWiring, Change, Figures, Ran
 HERE = Path(__file__).parent
 FRAM_SIZE = 32768
 FLASH_SIZE = 2 << 20
+SERIAL = bytes.fromhex("E661534200000001")  # such as chips have
 
 
 class EmulatorMissing(Exception):
@@ -47,9 +48,17 @@ class Pico:
     """One emulated Pico with an image in its flash, switched off."""
 
     def __init__(
-        self, image: Path, wiring: BoardWiring, rom: Path, seed: int = 1, interpreted: bool = False
+        self,
+        image: Path,
+        wiring: BoardWiring,
+        rom: Path,
+        serial: bytes = SERIAL,
+        interpreted: bool = False,
     ) -> None:
-        """With ``interpreted`` it runs as rp2040js alone would, several times as slow."""
+        """A chip with a serial number of its own.
+
+        With ``interpreted`` it runs as rp2040js alone would, several times as slow.
+        """
         self._process = subprocess.Popen(
             [node(), str(HERE / "runner.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=-1
         )
@@ -61,7 +70,7 @@ class Pico:
             wiring=messages.wiring_values(wiring),
             bootrom=str(rom),
             image=str(image),
-            seed=seed,
+            serial=serial.hex(),
             interpreted=interpreted,
         )
 

@@ -105,10 +105,11 @@ class SteppedElevator(Elevator):
 class PinMachine(Machine):
     """The reference machine whose elevator is stepped from outside."""
 
-    def __init__(self, random: Random, faults: tuple[Fault, ...] = (), capacity: str = "deck") -> None:
-        super().__init__(random, faults, capacity)
+    def __init__(
+        self, random: Random, faults: tuple[Fault, ...] = (), capacity: str = "deck", reader: bool = True
+    ) -> None:
+        super().__init__(random, faults, capacity, reader)
         self.elevator: SteppedElevator = SteppedElevator(self, capacity)
-
         self.pusher_steps = 0  # from home; PUSHER_STEPS is the end
 
     def elevator_driven(self) -> bool:

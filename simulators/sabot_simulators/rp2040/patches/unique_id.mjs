@@ -7,8 +7,8 @@ const DUMMIES = 5; // the command itself and four bytes more
 const SIZE = 8;
 
 export class UniqueId {
-  constructor(seed) {
-    this.bytes = [0xe6, 0x61, 0x53, 0x42, ...[24, 16, 8, 0].map((shift) => (seed >>> shift) & 0xff)];
+  constructor(bytes) {
+    this.bytes = bytes;
     this.at = -1; // how much of the command was exchanged, -1 outside of it
     this.answers = [];
   }
