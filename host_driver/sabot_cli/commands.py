@@ -41,6 +41,7 @@ from sabot_protocol.host.messages import (
 )
 from sabot_protocol.session import KEY_SIZE
 
+KEY_FILE = click.Path(dir_okay=False, path_type=Path)
 ELEVATED_S = 3600
 SHUFFLE_S = 180.0
 
@@ -323,11 +324,22 @@ def table_set(state: State, /, name: str, **options: Any) -> int:
 
 @click.command()
 @device_options
+@click.option("--floor-key", type=KEY_FILE, help="the floor's key too; the file is made if there is none")
+@click.option("--service-key", type=KEY_FILE, help="the same for service")
+@click.option("--lab-key", type=KEY_FILE, help="the same for a laboratory")
 @pass_state
-def provision(state: State, /, **options: Any) -> int:
+def provision(
+    state: State,
+    /,
+    floor_key: Path | None,
+    service_key: Path | None,
+    lab_key: Path | None,
+    **options: Any,
+) -> int:
     """Give a new device its key, and keep it here.
 
-    The key is sent in clear: use a cable you trust.
+    The key is sent in clear: use a cable you trust. People's keys follow in a session, hidden; whoever has
+    such a file can do what that person may: keep it away from the table's computer.
     """
     entry = find(state, Chosen(**options))
     with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
@@ -340,7 +352,22 @@ def provision(state: State, /, **options: Any) -> int:
     state.output.tell(
         "provisioned", f"{serial} has its key; it is kept in {path}", serial=serial, key_file=str(path)
     )
+    people = ((KeySlot.FLOOR, floor_key), (KeySlot.SERVICE, service_key), (KeySlot.LAB, lab_key))
+    given = [(slot, file) for slot, file in people if file is not None]
+    if given:
+        with opened(state, Chosen(**options), owner=True) as client:
+            for slot, file in given:
+                _give_key(state, client, slot, file, options["timeout"])
     return OK
+
+
+def _give_key(state: State, client: Client, slot: KeySlot, file: Path, timeout: float) -> None:
+    """Give a person's key to the device: the one in a file, or a new one that is written there first."""
+    if not file.exists():
+        write_key(file, os.urandom(KEY_SIZE))
+    client.set_key(slot, read_key(file), timeout)
+    name = slot.name.lower()
+    state.output.tell("key_given", f"the key of {name} is {file}", slot=name, key_file=str(file))
 
 
 __all__ = ["AMBIGUOUS", "devices", "exit_code", "provision", "shuffle", "status", "table", "watch"]

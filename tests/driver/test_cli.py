@@ -258,6 +258,24 @@ def test_a_table_takes_only_its_own_device(sabot: Sabot, tmp_path: Path, home: P
     target.close()
 
 
+def test_people_get_keys_and_can_then_use_them(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    target = Tcp(tmp_path)
+    url, floor, service = target.listener.url, tmp_path / "anna.key", tmp_path / "service.key"
+    ran = sabot("provision", "--device", url, "--floor-key", floor, "--service-key", service, "--json")
+    assert [each["slot"] for each in ran.of("key_given")] == ["floor", "service"]
+    assert floor.stat().st_mode & 0o777 == 0o600
+    assert floor.read_text() != service.read_text()
+    played = sabot("play", "--device", url, "--rounds", 1, "--floor-key", floor, "--json")
+    assert played.code == 0, played.out + played.err
+    kept = floor.read_text()
+    again = sabot("provision", "--device", url, "--floor-key", floor, "--json")
+    assert (again.code, again.lines[-1]["event"]) == (1, "error"), "only service changes a key that is set"
+    assert floor.read_text() == kept
+    refused = sabot("play", "--device", url, "--rounds", 1, "--floor-key", service, "--json")
+    assert refused.code != 0
+    target.close()
+
+
 def test_a_device_another_host_owns_is_in_progress(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
     target.keyring.folder.parent.mkdir(parents=True, exist_ok=True)
