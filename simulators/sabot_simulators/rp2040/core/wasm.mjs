@@ -1,0 +1,200 @@
+// As much of WebAssembly's binary format as compiled code needs: functions without parameters that give a number.
+const [TYPES, IMPORTS, FUNCTIONS, EXPORTS, CODE] = [1, 2, 3, 7, 10];
+const I32 = 0x7f;
+const FUNCREF = 0x70;
+const EMPTY = 0x40;
+const FUNCTION = 0x60;
+
+export const [EQZ, EQ, NE, LT_S, LT_U, GT_S, GT_U, LE_S, LE_U, GE_S, GE_U] = Array.from({ length: 11 }, (_, n) => 0x45 + n);
+export const [ADD, SUB, MUL] = [0x6a, 0x6b, 0x6c];
+export const [AND, OR, XOR, SHL, SHR_S, SHR_U, ROTL, ROTR] = Array.from({ length: 8 }, (_, n) => 0x71 + n);
+export const [EXTEND8, EXTEND16] = [0xc0, 0xc1];
+export const SELECT = 0x1b;
+export const RETURN = 0x0f;
+
+// How memory is accessed: the instruction, and the logarithm of its size.
+export const LOAD = [0x28, 2];
+export const LOAD8_S = [0x2c, 0];
+export const LOAD8_U = [0x2d, 0];
+export const LOAD16_S = [0x2e, 1];
+export const LOAD16_U = [0x2f, 1];
+export const STORE = [0x36, 2];
+export const STORE8 = [0x3a, 0];
+export const STORE16 = [0x3b, 1];
+
+// Bytes, one after the other.
+class Writer {
+  constructor() {
+    this.bytes = new Uint8Array(1 << 12);
+    this.size = 0;
+  }
+
+  byte(value) {
+    if (this.size === this.bytes.length) {
+      const larger = new Uint8Array(2 * this.size);
+      larger.set(this.bytes);
+      this.bytes = larger;
+    }
+    this.bytes[this.size++] = value;
+  }
+
+  all(bytes) {
+    for (let n = 0; n < bytes.length; n++) this.byte(bytes[n]);
+  }
+
+  unsigned(value) {
+    let rest = value >>> 0;
+    for (; rest > 127; rest >>>= 7) this.byte((rest & 127) | 128);
+    this.byte(rest);
+  }
+
+  signed(value) {
+    let rest = value | 0;
+    for (; rest < -64 || rest > 63; rest >>= 7) this.byte((rest & 127) | 128);
+    this.byte(rest & 127);
+  }
+
+  written() {
+    return this.bytes.subarray(0, this.size);
+  }
+}
+
+// The body of one function, written from its beginning to its end.
+export class Body {
+  constructor(locals) {
+    this.writer = new Writer();
+    this.do(1);
+    this.writer.unsigned(locals);
+    this.do(I32);
+    this.depth = 0; // of blocks that are open
+  }
+
+  do(...operations) {
+    this.writer.all(operations);
+  }
+
+  number(value) {
+    this.writer.byte(0x41);
+    this.writer.signed(value);
+  }
+
+  get(local) {
+    this.writer.byte(0x20);
+    this.writer.byte(local);
+  }
+
+  set(local) {
+    this.writer.byte(0x21);
+    this.writer.byte(local);
+  }
+
+  tee(local) {
+    this.writer.byte(0x22);
+    this.writer.byte(local);
+  }
+
+  memory([operation, size], offset) {
+    this.writer.byte(operation);
+    this.writer.byte(size);
+    this.writer.unsigned(offset);
+  }
+
+  block() {
+    this.do(0x02, EMPTY);
+    return ++this.depth;
+  }
+
+  loop() {
+    this.do(0x03, EMPTY);
+    return ++this.depth;
+  }
+
+  if(gives = false) {
+    this.do(0x04, gives ? I32 : EMPTY);
+    this.depth++;
+  }
+
+  else() {
+    this.do(0x05);
+  }
+
+  end() {
+    this.do(0x0b);
+    this.depth--;
+  }
+
+  // To the end of a block or the beginning of a loop, named by the depth it was opened at.
+  to(depth) {
+    this.writer.byte(0x0c);
+    this.writer.unsigned(this.depth - depth);
+  }
+
+  toIf(depth) {
+    this.writer.byte(0x0d);
+    this.writer.unsigned(this.depth - depth);
+  }
+
+  toOneOf(depths) {
+    this.writer.byte(0x0e);
+    this.writer.unsigned(depths.length - 1);
+    for (const depth of depths) this.writer.unsigned(this.depth - depth);
+  }
+
+  callIndirect() {
+    this.do(0x11, 0, 0);
+  }
+
+  callRead() {
+    this.do(0x10, 0);
+  }
+
+  callWrite() {
+    this.do(0x10, 1);
+  }
+
+  done() {
+    this.do(0x0b);
+    return this.writer.written();
+  }
+}
+
+const unsigned = (value) => {
+  const writer = new Writer();
+  writer.unsigned(value);
+  return [...writer.written()];
+};
+const list = (items) => [...unsigned(items.length), ...items.flat()];
+const name = (text) => list([...Buffer.from(text)]);
+const IMPORTED = 2; // functions: read and write
+
+// Makes functions of bodies. World: the memory, the functions that callRead and callWrite call, and, for those that
+// call others by their number, a table.
+export function instantiate(bodies, world) {
+  const module = new Writer();
+  const section = (id, contents) => {
+    module.byte(id);
+    module.unsigned(contents.length);
+    module.all(contents);
+  };
+  const imported = (what, ...kind) => [...name('world'), ...name(what), ...kind];
+  module.all([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]);
+  section(TYPES, list([[FUNCTION, 0, 1, I32], [FUNCTION, 1, I32, 1, I32], [FUNCTION, 2, I32, I32, 1, I32]]));
+  const imports = [
+    imported('memory', 2, 0, ...unsigned(world.memory.buffer.byteLength >> 16)),
+    imported('read', 0, 1),
+    imported('write', 0, 2),
+  ];
+  if (world.table) imports.push(imported('table', 1, FUNCREF, 0, 1));
+  section(IMPORTS, list(imports));
+  section(FUNCTIONS, list(bodies.map(() => [0])));
+  section(EXPORTS, list(bodies.map((_, n) => [...name(`${n}`), 0, ...unsigned(n + IMPORTED)])));
+  const code = new Writer();
+  code.unsigned(bodies.length);
+  for (const body of bodies) {
+    code.unsigned(body.length);
+    code.all(body);
+  }
+  section(CODE, code.written());
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(module.written()), { world });
+  return bodies.map((_, n) => exports[n]);
+}
