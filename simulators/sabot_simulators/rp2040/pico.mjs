@@ -61,9 +61,9 @@ export class Pico {
     this.display = new Display((lines) => this.tell('display', lines[0], lines[1]));
     this.cardReader = new CardReader();
     this.snapshots = new Map();
-    const core = new FastCore(memory);
+    const core = fast ? new FastCore(memory) : null;
     this.runCode = fast ? makeRun(core) : interpret;
-    this.forgetRam = () => core.forgetRam();
+    this.bootCode = (mcu) => core?.boot(mcu);
   }
 
   directionOf(axis) {
@@ -125,6 +125,7 @@ export class Pico {
     this.sampling = null;
     mcu.logger = new ConsoleLogger(LogLevel.Error);
     this.placeMemory(mcu);
+    mcu.flash = new Uint8Array(0); // which it would clear
     mcu.loadBootrom(this.bootrom);
     const { cells } = this.flash;
     mcu.flash = cells;
@@ -146,7 +147,7 @@ export class Pico {
 
   // The same memory for every boot: decoded code is bound to it.
   placeMemory(mcu) {
-    this.forgetRam();
+    this.bootCode(mcu);
     this.ram.fill(0);
     this.registers.fill(0);
     mcu.bootrom = this.rom;

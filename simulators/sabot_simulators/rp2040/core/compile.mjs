@@ -626,17 +626,19 @@ class Region {
     body.tee(X);
     body.number(M.RAM);
     body.do(W.SUB);
-    body.tee(AT);
+    body.set(AT);
   }
 
-  // Whether what is on the stack is below a size, and aligned: bits below go to the top and make it large.
+  // Whether AT is below a size, and aligned: bits that are not zero then go to the top and make it large.
   isWithin(size, log) {
     const { body } = this;
+    body.get(AT);
     if (log) {
-      body.number(log);
-      body.do(W.ROTR);
+      body.get(AT);
+      body.number(32 - log);
+      body.do(W.SHL, W.OR);
     }
-    body.number(size >> log);
+    body.number(size);
     body.do(W.LT_U);
   }
 
@@ -652,7 +654,7 @@ class Region {
     body.get(X);
     body.number(M.FLASH);
     body.do(W.SUB);
-    body.tee(AT);
+    body.set(AT);
     this.isWithin(M.FLASH_SIZE, log);
     body.if(true);
     body.get(AT);
@@ -666,27 +668,26 @@ class Region {
     this.cycles += 1;
   }
 
-  // From an address (X) that is neither in RAM nor in flash. It is one cycle quicker.
+  // From an address (X) that is neither in RAM nor in flash.
   compileRead(pc) {
     const { body } = this;
     body.get(X);
+    body.get(SPENT);
+    body.number(this.cycles);
+    body.do(W.ADD);
     body.callRead();
-    this.leaveIfRefused(pc);
-    this.spendOneLess();
-  }
-
-  leaveIfRefused(pc) {
-    const { body } = this;
     body.number(0);
     body.memory(W.LOAD, M.REFUSED_AT);
     this.leaveIf(pc);
+    this.spendMore();
   }
 
-  spendOneLess() {
+  spendMore() {
     const { body } = this;
     body.get(SPENT);
-    body.number(1);
-    body.do(W.SUB);
+    body.number(0);
+    body.memory(W.LOAD, M.MORE_AT);
+    body.do(W.ADD);
     body.set(SPENT);
   }
 
@@ -711,7 +712,7 @@ class Region {
     body.get(d);
     body.callWrite();
     this.leaveIf(pc);
-    this.spendOneLess();
+    this.spendMore();
   }
 
   [T.LITERAL]({ d, value, pc }) {
@@ -729,7 +730,7 @@ class Region {
     body.get(n);
     body.number(M.RAM + below);
     body.do(W.SUB);
-    body.tee(AT);
+    body.set(AT);
     this.isWithin(M.RAM_SIZE - room, 2);
     body.do(W.EQZ);
     this.leaveIf(pc);
@@ -903,27 +904,50 @@ function usedBy({ operation, d, n, m, value }) {
 
 // No instruction takes longer; one that moves several words takes one for each.
 function mostCycles({ operation, value }) {
-  return 3 + (SEVERAL.has(operation) ? registersIn(value).length : 0);
+  return 4 + (SEVERAL.has(operation) ? registersIn(value).length : 0);
 }
 
-// Runs compiled regions, one after the other, until the limit is reached, one is not compiled (0),
-// or one stops (1).
+// Runs compiled regions, one after the other, until one stops (1) or the next is not compiled (0).
 export function makeDispatcher(world) {
-  const body = new W.Body(3);
-  const [pc, at, entry] = [0, 1, 2];
+  const body = new W.Body(2);
+  const [pc, at] = [0, 1];
+  body.number(0);
+  body.memory(W.LOAD, M.PC_AT);
+  body.number(~1); // an exception begins with the lowest bit set
+  body.do(W.AND);
+  body.set(pc);
   const out = body.block();
   const again = body.loop();
+  compilePlace(body, pc, at, out);
+  body.number(1);
+  body.do(W.SHL);
+  body.memory(W.LOAD, M.ENTRIES_AT);
+  body.tee(at);
   body.number(0);
-  body.memory(W.LOAD, M.SPENT_AT);
-  body.number(0);
-  body.memory(W.LOAD, M.LIMIT_AT);
-  body.do(W.GE_S);
+  body.do(W.LE_S);
   body.toIf(out);
-  body.number(0);
-  body.memory(W.LOAD, M.REGISTERS_AT + 60);
-  body.number(~1); // an exception begins with it set
-  body.do(W.AND);
+  body.get(at);
+  body.callIndirect();
   body.tee(pc);
+  body.number(1);
+  body.do(W.AND, W.EQZ);
+  body.toIf(again);
+  body.end();
+  body.end();
+  body.number(0);
+  body.get(pc);
+  body.number(~1);
+  body.do(W.AND);
+  body.memory(W.STORE, M.PC_AT);
+  body.get(pc);
+  body.number(1);
+  body.do(W.AND);
+  return W.instantiate([body.done()], world)[0];
+}
+
+// Twice the place of an address, as place() in memory.mjs has it; out where there is no code.
+function compilePlace(body, pc, at, out) {
+  body.get(pc);
   body.number(M.FLASH);
   body.do(W.SUB);
   body.tee(at);
@@ -952,28 +976,4 @@ export function makeDispatcher(world) {
   body.do(W.ADD);
   body.end();
   body.end();
-  body.number(1);
-  body.do(W.SHL);
-  body.memory(W.LOAD, M.ENTRIES_AT);
-  body.tee(entry);
-  body.number(0);
-  body.do(W.LE_S);
-  body.toIf(out);
-  body.number(0);
-  body.get(entry);
-  body.callIndirect();
-  body.tee(pc);
-  body.number(~1);
-  body.do(W.AND);
-  body.memory(W.STORE, M.REGISTERS_AT + 60);
-  body.get(pc);
-  body.number(1);
-  body.do(W.AND, W.EQZ);
-  body.toIf(again);
-  body.end();
-  body.end();
-  body.get(pc);
-  body.number(1);
-  body.do(W.AND);
-  return W.instantiate([body.done()], world)[0];
 }

@@ -8,60 +8,58 @@
 //
 // Code in flash and ROM is taken to stay as it is, and code in RAM until the controller begins anew: this image's is
 // copied there when it boots, and its MicroPython makes no machine code of its own.
+import { setFlagsFromString } from 'node:v8';
+import { Aside, placeDivider } from './aside.mjs';
 import { compileRegion, makeDispatcher } from './compile.mjs';
 import { decode, FOREIGN } from './decode.mjs';
-import { CARRY_AT, FLASH_PLACES, LIMIT_AT, OVERFLOW_AT, place, RESULT_AT, ROM_PLACE, SPENT_AT, REFUSED_AT } from './memory.mjs';
+import { CARRY_AT, FLASH_PLACES, LIMIT_AT, OVERFLOW_AT, place, RESULT_AT, ROM_PLACE, SPENT_AT } from './memory.mjs';
 import { findRegion, LONGEST } from './regions.mjs';
 import { instantiate } from './wasm.mjs';
 
 const [RESULT, CARRY, OVERFLOW] = [RESULT_AT / 4, CARRY_AT / 4, OVERFLOW_AT / 4];
-const [SPENT, LIMIT, REFUSED] = [SPENT_AT / 4, LIMIT_AT / 4, REFUSED_AT / 4];
+const [SPENT, LIMIT] = [SPENT_AT / 4, LIMIT_AT / 4];
 const PC = 15;
 
 // What the entry of a place says. Above zero: the function in the table. Otherwise how often code began here.
+const COLD = 0;
 const HOT = -32; // to be compiled, together with others
 const NOW = -128; // the others are not waited for
 const NEVER = -129; // it begins with what cannot be compiled
 const TOGETHER = 32;
-const TABLE = 1 << 16;
 
-// Registers of the processor's own I/O that have nothing to do with time or pins: its number, the divider, the locks.
-const isAside = (offset) => offset === 0 || (offset >= 0x60 && offset <= 0x78) || (offset >= 0x100 && offset < 0x180);
+// Node compiles what it thinks is hot once more, better, which takes longer than most of this code runs.
+setFlagsFromString('--wasm-tiering-budget=40000000');
 
 export class FastCore {
   constructor(memory) {
     this.memory = memory;
     this.entries = memory.entries;
     this.state = memory.state;
-    this.sio = null;
-    this.table = new WebAssembly.Table({ element: 'anyfunc', initial: TABLE });
-    this.world = {
-      memory: memory.linear,
-      read: (address) => this.read(address),
-      write: (address, value) => this.write(address, value),
-    };
+    this.aside = new Aside(memory);
+    this.table = new WebAssembly.Table({ element: 'anyfunc', initial: 1 });
+    this.world = { memory: memory.linear, read: this.aside.readWord, write: this.aside.writeWord };
     this.dispatch = makeDispatcher({ ...this.world, table: this.table });
-    this.slots = 1;
     this.stopped = false; // whether compiled code came to what is not for it
     this.waiting = []; // to be compiled
-    this.made = new Map(); // what was compiled of code in RAM, by its place: each with the code it was made of
+    this.made = new Map(); // the function of each region, by its code: RAM has the same after every boot
   }
 
   // The controller begins anew: other code may be in RAM.
-  forgetRam() {
+  boot(mcu) {
+    placeDivider(mcu.sio, this.memory);
     this.entries.fill(0, FLASH_PLACES, ROM_PLACE);
     this.waiting = this.waiting.filter((pc) => pc >>> 28 !== 2);
   }
 
   // Run compiled code from where the processor is, up to a limit of cycles; how many it took, 0 if there is none.
-  run(core, limit) {
+  run(core, limit, cycleNanos) {
     const { state } = this;
     state[RESULT] = core.Z ? 0 : core.N ? -1 : 1;
     state[CARRY] = core.C ? 1 : 0;
     state[OVERFLOW] = core.V ? -1 : 0;
     state[SPENT] = 0;
     state[LIMIT] = limit;
-    this.sio = core.rp2040.sio;
+    this.aside.begin(core.rp2040, cycleNanos);
     this.stopped = this.dispatch() === 1;
     const result = state[RESULT];
     core.N = result < 0;
@@ -71,46 +69,36 @@ export class FastCore {
     return state[SPENT];
   }
 
-  // For compiled code: the word at an address that is neither in RAM nor in flash, if it has nothing to do with time.
-  read(address) {
-    const known = address >>> 28 === 13 && isAside(address & 0xfffffff);
-    this.state[REFUSED] = known ? 0 : 1;
-    return known ? this.sio.readUint32(address & 0xfffffff) : 0;
-  }
-
-  // For compiled code: set such a word; whether that was refused.
-  write(address, value) {
-    const offset = address & 0xfffffff;
-    if (address >>> 28 !== 13 || offset === 0 || !isAside(offset)) return 1;
-    this.sio.writeUint32(offset, value >>> 0);
-    return 0;
-  }
-
-  // Whether code that begins here is compiled; if not it is counted, and compiled when it has begun here often.
-  knows(pc) {
+  // What is known of code that begins here: above zero if it is compiled, NEVER, or else. It is counted, and compiled
+  // when it has begun here often.
+  look(pc) {
     const at = place(pc);
-    if (at < 0) return false;
+    if (at < 0) return NEVER;
     const entry = this.entries[at];
-    if (entry > 0) return true;
-    if (entry < NOW) return false;
+    if (entry > 0 || entry === NEVER) return entry;
     this.entries[at] = entry - 1;
     if (entry === HOT) this.waiting.push(pc);
     if (entry === NOW || this.waiting.length === TOGETHER) this.compile();
-    return false;
+    return entry;
   }
 
   compile() {
-    const { waiting, slots } = this;
+    const { waiting, table, made } = this;
+    const first = table.length;
     this.waiting = [];
     const bodies = [];
     for (const pc of waiting) {
       const blocks = findRegion(pc, (each) => this.learn(each));
-      this.entries[place(pc)] = blocks.length ? slots + bodies.length : NEVER;
-      if (blocks.length) bodies.push(compileRegion(pc, blocks));
+      const code = JSON.stringify([pc, blocks]);
+      if (blocks.length && !made.has(code)) {
+        made.set(code, first + bodies.length);
+        bodies.push(compileRegion(pc, blocks));
+      }
+      this.entries[place(pc)] = made.get(code) ?? NEVER;
     }
     if (!bodies.length) return;
-    instantiate(bodies, this.world).forEach((made, n) => this.table.set(slots + n, made));
-    this.slots += bodies.length;
+    table.grow(bodies.length);
+    instantiate(bodies, this.world).forEach((region, n) => table.set(first + n, region));
   }
 
   learn(pc) {
@@ -127,14 +115,14 @@ export function makeRun(fast) {
     const { cycleNanos } = pico;
     if (!Number.isInteger(cycleNanos)) return interpret(pico, core, clock); // sums would be rounded otherwise
     let count = 0;
-    let straightOn = -1; // where code goes on that was not compiled
+    let straightOn = -1; // where code goes on that is not compiled
     while (!pico.why && !core.waiting && clock.nanosCounter >= pico.stalledUntil && pico.cycleNanos === cycleNanos) {
       if (core.interruptsUpdated && core.checkForInterrupts()) core.waiting = false;
       let pc = registers[PC] & ~1;
-      let compiled = pc !== straightOn && fast.knows(pc);
-      if (compiled) {
+      let entry = pc === straightOn ? COLD : fast.look(pc);
+      if (entry > 0) {
         const limit = Math.ceil((clock.nextAlarm.nanos - clock.nanosCounter) / cycleNanos);
-        const spent = fast.run(core, limit);
+        const spent = fast.run(core, limit, cycleNanos);
         clock.nanosCounter += spent * cycleNanos;
         count += spent;
         straightOn = -1;
@@ -143,10 +131,11 @@ export function makeRun(fast) {
           continue;
         }
         pc = registers[PC];
-        compiled = limit - spent > LONGEST && (fast.stopped || fast.knows(pc)); // what is next begins anew
+        if (limit - spent < LONGEST) entry = COLD;
+        else entry = fast.stopped ? NEVER : fast.look(pc);
       }
       count += interpret(pico, core, clock);
-      straightOn = compiled ? -1 : pc + 2;
+      straightOn = entry === NEVER ? -1 : pc + 2; // after what is not to be compiled, code begins anew
     }
     return count;
   };

@@ -14,12 +14,15 @@ export const PLACES = ROM_PLACE + ROM_SIZE / 2;
 
 // In the linear memory.
 export const REGISTERS_AT = 0;
+export const PC_AT = REGISTERS_AT + 60;
 export const RESULT_AT = 64; // its sign and whether it is zero are the flags N and Z
 export const CARRY_AT = 68; // 0 or 1
 export const OVERFLOW_AT = 72; // set if negative
 export const SPENT_AT = 76; // cycles
 export const LIMIT_AT = 80;
-export const REFUSED_AT = 84; // set if something was not read
+export const REFUSED_AT = 84; // set if a word was not read
+export const MORE_AT = 88; // cycles that an access took beyond those of RAM
+export const DIVIDER_AT = 96; // its registers
 export const RAM_AT = PAGE;
 export const ROM_AT = 8 * PAGE;
 export const FLASH_AT = 16 * PAGE;

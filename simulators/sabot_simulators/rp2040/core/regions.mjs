@@ -4,7 +4,7 @@ import { ADD_PC, B, BEQ, BL, BLE, BLX, BX, FOREIGN, MOV_PC, POP_PC } from './dec
 
 const BLOCK = 32; // instructions
 const REGION = 160;
-export const LONGEST = BLOCK * 12; // cycles of a block, and more
+export const LONGEST = BLOCK * 14; // cycles of a block, and more
 
 const LEAVES = new Set([BX, BLX, MOV_PC, ADD_PC, POP_PC, BL]);
 export const isBranch = (operation) => operation >= BEQ && operation <= BLE;

@@ -1,4 +1,4 @@
-// As much of WebAssembly's binary format as compiled code needs: functions without parameters that give a number.
+// As much of WebAssembly's binary format as compiled code needs.
 const [TYPES, IMPORTS, FUNCTIONS, EXPORTS, CODE] = [1, 2, 3, 7, 10];
 const I32 = 0x7f;
 const FUNCREF = 0x70;
@@ -6,11 +6,15 @@ const EMPTY = 0x40;
 const FUNCTION = 0x60;
 
 export const [EQZ, EQ, NE, LT_S, LT_U, GT_S, GT_U, LE_S, LE_U, GE_S, GE_U] = Array.from({ length: 11 }, (_, n) => 0x45 + n);
-export const [ADD, SUB, MUL] = [0x6a, 0x6b, 0x6c];
+export const [ADD, SUB, MUL, DIV_S, DIV_U, REM_S, REM_U] = Array.from({ length: 7 }, (_, n) => 0x6a + n);
 export const [AND, OR, XOR, SHL, SHR_S, SHR_U, ROTL, ROTR] = Array.from({ length: 8 }, (_, n) => 0x71 + n);
 export const [EXTEND8, EXTEND16] = [0xc0, 0xc1];
 export const SELECT = 0x1b;
 export const RETURN = 0x0f;
+
+// What a function takes and gives.
+export const NONE_TO_ONE = 0;
+export const TWO_TO_ONE = 1;
 
 // How memory is accessed: the instruction, and the logarithm of its size.
 export const LOAD = [0x28, 2];
@@ -25,21 +29,25 @@ export const STORE16 = [0x3b, 1];
 // Bytes, one after the other.
 class Writer {
   constructor() {
-    this.bytes = new Uint8Array(1 << 12);
+    this.bytes = new Uint8Array(1 << 10);
     this.size = 0;
   }
 
   byte(value) {
-    if (this.size === this.bytes.length) {
-      const larger = new Uint8Array(2 * this.size);
-      larger.set(this.bytes);
-      this.bytes = larger;
-    }
+    if (this.size === this.bytes.length) this.grow(1);
     this.bytes[this.size++] = value;
   }
 
   all(bytes) {
-    for (let n = 0; n < bytes.length; n++) this.byte(bytes[n]);
+    if (this.size + bytes.length > this.bytes.length) this.grow(bytes.length);
+    this.bytes.set(bytes, this.size);
+    this.size += bytes.length;
+  }
+
+  grow(more) {
+    const larger = new Uint8Array(2 * (this.size + more));
+    larger.set(this.written());
+    this.bytes = larger;
   }
 
   unsigned(value) {
@@ -70,7 +78,7 @@ export class Body {
   }
 
   do(...operations) {
-    this.writer.all(operations);
+    for (const each of operations) this.writer.byte(each);
   }
 
   number(value) {
@@ -141,7 +149,7 @@ export class Body {
   }
 
   callIndirect() {
-    this.do(0x11, 0, 0);
+    this.do(0x11, NONE_TO_ONE, 0);
   }
 
   callRead() {
@@ -169,7 +177,7 @@ const IMPORTED = 2; // functions: read and write
 
 // Makes functions of bodies. World: the memory, the functions that callRead and callWrite call, and, for those that
 // call others by their number, a table.
-export function instantiate(bodies, world) {
+export function instantiate(bodies, world, type = NONE_TO_ONE) {
   const module = new Writer();
   const section = (id, contents) => {
     module.byte(id);
@@ -178,15 +186,15 @@ export function instantiate(bodies, world) {
   };
   const imported = (what, ...kind) => [...name('world'), ...name(what), ...kind];
   module.all([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]);
-  section(TYPES, list([[FUNCTION, 0, 1, I32], [FUNCTION, 1, I32, 1, I32], [FUNCTION, 2, I32, I32, 1, I32]]));
+  section(TYPES, list([[FUNCTION, 0, 1, I32], [FUNCTION, 2, I32, I32, 1, I32]]));
   const imports = [
     imported('memory', 2, 0, ...unsigned(world.memory.buffer.byteLength >> 16)),
-    imported('read', 0, 1),
-    imported('write', 0, 2),
+    imported('read', 0, TWO_TO_ONE),
+    imported('write', 0, TWO_TO_ONE),
   ];
   if (world.table) imports.push(imported('table', 1, FUNCREF, 0, 1));
   section(IMPORTS, list(imports));
-  section(FUNCTIONS, list(bodies.map(() => [0])));
+  section(FUNCTIONS, list(bodies.map(() => [type])));
   section(EXPORTS, list(bodies.map((_, n) => [...name(`${n}`), 0, ...unsigned(n + IMPORTED)])));
   const code = new Writer();
   code.unsigned(bodies.length);
