@@ -836,9 +836,10 @@ class Region {
     this.leaveForPc(2);
   }
 
+  // In this order, as rp2040js has it: by LR itself it goes to the next instruction.
   [T.BLX]({ m, pc }) {
-    this.take(PC, m);
     this.takeNumber(LR, (pc + 2) | 1);
+    this.take(PC, m);
     this.leaveForPc(2);
   }
 

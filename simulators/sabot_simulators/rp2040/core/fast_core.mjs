@@ -44,9 +44,14 @@ export class FastCore {
     this.made = new Map(); // the function of each region, by its code: RAM has the same after every boot
   }
 
-  // The controller begins anew: other code may be in RAM.
+  // The controller begins anew.
   boot(mcu) {
     placeDivider(mcu.sio, this.memory);
+    this.forgetRam();
+  }
+
+  // Other code may be in RAM.
+  forgetRam() {
     this.entries.fill(0, FLASH_PLACES, ROM_PLACE);
     this.waiting = this.waiting.filter((pc) => pc >>> 28 !== 2);
   }
