@@ -12,7 +12,7 @@ const T = await load('core/decode.mjs');
 const { ConsoleLogger, LogLevel, Simulator } = await load('node_modules/rp2040js/dist/esm/index.js');
 
 const NAMES = Object.fromEntries(Object.entries(T).filter(([, value]) => typeof value === 'number').map(([k, v]) => [v, k]));
-const CYCLE_NANOS = 8;
+const CYCLE_NANOS = 80; // so long that a program sees microseconds go
 const SIZE = 24; // instructions
 const TOGETHER = 50; // programs on one controller, one after the other
 const CODE = 0x20001000;
@@ -22,6 +22,7 @@ const FLASH = 0x10000000;
 const END = 0xe7fe; // for ever
 const RETURNS = [0x4770, 0x47f0, 0x46f7]; // bx lr, blx lr, mov pc, lr
 const FLAGS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]; // never both N and Z
+const SPECIAL = [0, 1, 2, 7, 31, 32, 33, 255, 0x7fffffff, 0x80000000, 0xfffffff9, 0xffffffff];
 const PLACES = [DATA, FLASH + 0x800, 0xd0000060, 0xd0000100, 0x40054000, 0x4003c000, 0x20041fe0, 0];
 
 let state = Number(seed) >>> 0 || 1;
@@ -57,7 +58,7 @@ class Side {
   }
 
   // Give it this code, these registers and flags; what it has come to after so many cycles.
-  run({ code, data, registers, flags, limit }) {
+  run({ code, data, registers, flags, entries, limit }) {
     const { memory, clock, mcu } = this;
     const { core } = mcu;
     this.fast?.forgetRam();
@@ -70,7 +71,7 @@ class Side {
     const pico = { why: '', stalledUntil: 0, cycleNanos: CYCLE_NANOS };
     clock.createAlarm(() => (pico.why = 'until')).schedule(limit * CYCLE_NANOS);
     if (this.fast) {
-      this.fast.waiting = code.map((_, n) => CODE + 2 * n);
+      this.fast.waiting = entries;
       this.fast.compile();
     }
     const run = this.fast ? makeRun(this.fast) : interpret;
@@ -93,6 +94,8 @@ class Side {
 function instruction(at) {
   if (!random(8)) return 0xd000 | (random(14) << 8) | ((random(SIZE) - at - 2) & 255);
   if (!random(40)) return RETURNS[random(RETURNS.length)];
+  if (!random(8)) return (random(2) ? 0x6800 : 0x6000) | (random(7) << 6) | (4 << 3) | random(4); // the divider, see below
+  if (!random(12)) return 0x6800 | (10 << 6) | (5 << 3) | random(4); // the time
   for (;;) {
     const half = random(8) ? random(0xe000) : 0x4000 | random(0x400);
     const [decoded, target] = T.decode(half, 0, CODE + 2 * at);
@@ -105,14 +108,20 @@ function instruction(at) {
   }
 }
 
-const register = () => (random(3) ? (PLACES[random(PLACES.length)] + random(64) * (random(4) ? 4 : 1)) >>> 0 : random(2) ? word() : random(40));
+function register() {
+  const kind = random(6);
+  if (kind < 4) return (PLACES[random(PLACES.length)] + random(kind ? 64 : 8) * (random(4) ? 4 : 1)) >>> 0;
+  return kind === 4 ? word() : SPECIAL[random(SPECIAL.length)];
+}
 
 function program() {
   const code = Array.from({ length: SIZE }, (_, n) => instruction(n)).concat(END);
   const registers = Array.from({ length: 13 }, register);
+  if (random(2)) registers.splice(4, 2, 0xd0000060, 0x40054000);
   registers.push(STACK + 4 * random(16), CODE + 2 * random(SIZE) + 1, CODE);
   const data = Array.from({ length: 64 }, () => (random(2) ? word() : register()));
-  return { code, data, registers, flags: FLAGS[random(FLAGS.length)] << 28, limit: 1 + random(120) };
+  const entries = code.map((_, n) => CODE + 2 * n).filter(() => random(2)); // what is compiled of it
+  return { code, data, registers, flags: FLAGS[random(FLAGS.length)] << 28, entries, limit: 1 + random(200) };
 }
 
 const compiled = new Side(true);
