@@ -39,7 +39,7 @@ class Watched(Pico):
 
 
 def _moments(pico: Watched) -> list[tuple[float, str, str]]:
-    """What the chip is through half a boot, a power cut, a boot, its provisioning, and the start of a shuffle."""
+    """What the chip is through half a boot, a power cut, a boot, provisioning, and the start of a shuffle."""
     pico.moments = []
     device = OnPico(pico, PinMachine(Random(SEED)))
     while pico.now_us < CUT_US:
@@ -65,9 +65,8 @@ def test_instructions_do_what_the_interpreter_does_and_take_as_long(image: Path,
 
 
 def test_random_programs_end_as_the_interpreter_ends_them() -> None:
-    ended = subprocess.run(
-        [node(), str(COMPARE), str(HERE), str(PROGRAMS), str(SEED)], capture_output=True, text=True, check=False
-    )
+    command = [node(), str(COMPARE), str(HERE), str(PROGRAMS), str(SEED)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     said = json.loads(ended.stdout)
     assert said["compared"] > PROGRAMS * 9 // 10

@@ -145,7 +145,7 @@ export class Pico {
     mcu.core.PC = FLASH_START;
   }
 
-  // The same memory for every boot: decoded code is bound to it.
+  // The same memory for every boot: compiled code is bound to it.
   placeMemory(mcu) {
     this.bootCode(mcu);
     this.ram.fill(0);

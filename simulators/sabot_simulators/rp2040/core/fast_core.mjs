@@ -3,8 +3,9 @@
 // what an emulated second would cost.
 //
 // Nothing is different from the interpreter alone but the time it takes: compiled code runs up to the clock's next
-// alarm, and what touches anything but RAM, flash and ROM is left to the interpreter, so every alarm, interrupt and
-// access to a peripheral comes after the same instruction, at the same emulated nanosecond. tests/board compares both.
+// alarm, and what touches a peripheral is left to the interpreter, but for registers that may be read at any time
+// (aside.mjs). So every alarm, interrupt and access to a peripheral comes after the same instruction, at the same
+// emulated nanosecond. tests/board compares both.
 //
 // Code in flash and ROM is taken to stay as it is, and code in RAM until the controller begins anew: this image's is
 // copied there when it boots, and its MicroPython makes no machine code of its own.
@@ -26,6 +27,7 @@ const HOT = -32; // to be compiled, together with others
 const NOW = -128; // the others are not waited for
 const NEVER = -129; // it begins with what cannot be compiled
 const TOGETHER = 32;
+const FARTHEST = 1 << 30; // cycles at once
 
 // Node compiles what it thinks is hot once more, better, which takes longer than most of this code runs.
 setFlagsFromString('--wasm-tiering-budget=40000000');
@@ -56,7 +58,7 @@ export class FastCore {
     this.waiting = this.waiting.filter((pc) => pc >>> 28 !== 2);
   }
 
-  // Run compiled code from where the processor is, up to a limit of cycles; how many it took, 0 if there is none.
+  // Run compiled code from where the processor is, up to a limit of cycles; how many it took.
   run(core, limit, cycleNanos) {
     const { state } = this;
     state[RESULT] = core.Z ? 0 : core.N ? -1 : 1;
@@ -126,7 +128,7 @@ export function makeRun(fast) {
       let pc = registers[PC] & ~1;
       let entry = pc === straightOn ? COLD : fast.look(pc);
       if (entry > 0) {
-        const limit = Math.ceil((clock.nextAlarm.nanos - clock.nanosCounter) / cycleNanos);
+        const limit = Math.min(Math.ceil((clock.nextAlarm.nanos - clock.nanosCounter) / cycleNanos), FARTHEST);
         const spent = fast.run(core, limit, cycleNanos);
         clock.nanosCounter += spent * cycleNanos;
         count += spent;
