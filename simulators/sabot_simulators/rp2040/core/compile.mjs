@@ -22,6 +22,8 @@ const STATE = [
   [SPENT, M.SPENT_AT],
 ];
 
+const range = (first, last) => Array.from({ length: last - first + 1 }, (_, n) => first + n); // of decode.mjs's order
+
 const LOADS = {
   [T.LDR_I]: W.LOAD, [T.LDRB_I]: W.LOAD8_U, [T.LDRH_I]: W.LOAD16_U,
   [T.LDR]: W.LOAD, [T.LDRB]: W.LOAD8_U, [T.LDRH]: W.LOAD16_U, [T.LDRSB]: W.LOAD8_S, [T.LDRSH]: W.LOAD16_S,
@@ -32,6 +34,7 @@ const STORES = {
 };
 const BY_OFFSET = new Set([T.LDR_I, T.LDRB_I, T.LDRH_I, T.STR_I, T.STRB_I, T.STRH_I]);
 const SEVERAL = new Set([T.PUSH, T.POP, T.POP_PC, T.LDM, T.STM]);
+const ALWAYS_ONE = new Set([...range(T.LSL_I, T.MOV_SP), T.CONSTANT, ...range(T.SXTH, T.NOP)]);
 const LOGIC = { [T.AND]: W.AND, [T.EOR]: W.XOR, [T.ORR]: W.OR, [T.MUL]: W.MUL };
 
 // The flag of each branch, how it compares with zero, and how the flag Z joins in.
@@ -903,9 +906,12 @@ function usedBy({ operation, d, n, m, value }) {
   return operation === T.BL || operation === T.BLX ? named | (1 << LR) : named;
 }
 
-// No instruction takes longer; one that moves several words takes one for each.
+// As many cycles as an instruction can take at most: words may be read from peripherals too.
 function mostCycles({ operation, value }) {
-  return 4 + (SEVERAL.has(operation) ? registersIn(value).length : 0);
+  if (SEVERAL.has(operation)) return 3 + registersIn(value).length;
+  if (LOADS[operation] === W.LOAD) return 4;
+  if (operation === T.BL) return 3;
+  return ALWAYS_ONE.has(operation) ? 1 : 2;
 }
 
 // Runs compiled regions, one after the other, until one stops (1) or the next is not compiled (0).
