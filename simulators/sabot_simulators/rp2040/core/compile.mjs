@@ -35,6 +35,7 @@ const STORES = {
 const BY_OFFSET = new Set([T.LDR_I, T.LDRB_I, T.LDRH_I, T.STR_I, T.STRB_I, T.STRH_I]);
 const SEVERAL = new Set([T.PUSH, T.POP, T.POP_PC, T.LDM, T.STM]);
 const ALWAYS_ONE = new Set([...range(T.LSL_I, T.MOV_SP), T.CONSTANT, ...range(T.SXTH, T.NOP)]);
+const COMPARES = new Set([T.CMP_I, T.CMP, T.CMN, T.TST]);
 const LOGIC = { [T.AND]: W.AND, [T.EOR]: W.XOR, [T.ORR]: W.OR, [T.MUL]: W.MUL };
 
 // The flag of each branch, how it compares with zero, and how the flag Z joins in.
@@ -69,7 +70,9 @@ class Region {
     this.number = new Map(blocks.map(({ start }, n) => [start, n]));
     this.entry = this.number.get(entry);
     this.body = new W.Body(LOCALS);
-    this.used = registersIn(blocks.flatMap((block) => block.instructions).reduce((all, each) => all | usedBy(each), 0));
+    const instructions = blocks.flatMap((block) => block.instructions);
+    this.used = registersIn(instructions.reduce((all, each) => all | usedBy(each), 0));
+    this.changed = registersIn(instructions.reduce((all, each) => all | changedBy(each), 0));
   }
 
   compile() {
@@ -113,7 +116,7 @@ class Region {
       this.body.get(local);
       this.body.memory(W.STORE, at);
     };
-    for (const n of this.used) keep(n, M.REGISTERS_AT + 4 * n);
+    for (const n of this.changed) keep(n, M.REGISTERS_AT + 4 * n);
     for (const [local, at] of STATE) keep(local, at);
   }
 
@@ -904,6 +907,13 @@ function usedBy({ operation, d, n, m, value }) {
   const named = (1 << d) | (1 << n) | (1 << m);
   if (SEVERAL.has(operation)) return named | (value & 0xffff) | (1 << SP);
   return operation === T.BL || operation === T.BLX ? named | (1 << LR) : named;
+}
+
+// Those it may write, and perhaps some more that it uses.
+function changedBy({ operation, d, n, value }) {
+  if (operation in STORES || COMPARES.has(operation) || isBranch(operation)) return 0;
+  if (SEVERAL.has(operation)) return (value & 0xffff) | (1 << n) | (1 << SP);
+  return operation === T.BL || operation === T.BLX ? 1 << LR : 1 << d;
 }
 
 // As many cycles as an instruction can take at most: words may be read from peripherals too.
