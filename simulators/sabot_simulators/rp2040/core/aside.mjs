@@ -90,33 +90,26 @@ export function placeDivider(sio, { state }) {
 const [FIRST, SECOND, AT] = [0, 1, 2]; // parameters and locals of what follows
 
 function setWord(body, register, value) {
-  body.number(0);
+  body.do(W.number(0));
   value();
   body.memory(W.STORE, M.DIVIDER_AT + register);
 }
 
 function getWord(body, register) {
-  body.number(0);
+  body.do(W.number(0));
   body.memory(W.LOAD, M.DIVIDER_AT + register);
 }
 
 function storeAt(body, at, value) {
-  body.number(0);
-  body.number(value);
+  body.do(W.number(0), W.number(value));
   body.memory(W.STORE, at);
 }
 
 // If the address (FIRST) is a register of the divider up to the last one that counts; AT is which.
 function ifDivider(body, last) {
-  body.get(FIRST);
-  body.number(DIVIDER);
-  body.do(W.SUB);
-  body.tee(AT);
-  body.get(AT);
-  body.number(30);
+  body.do(W.get(FIRST), W.number(DIVIDER), W.SUB, W.tee(AT), W.get(AT), W.number(30));
   body.do(W.SHL, W.OR); // which makes it large if it is not aligned
-  body.number(last);
-  body.do(W.LE_U);
+  body.do(W.number(last), W.LE_U);
   body.if();
 }
 
@@ -125,22 +118,18 @@ function readDivider() {
   ifDivider(body, CSR);
   storeAt(body, M.REFUSED_AT, 0);
   storeAt(body, M.MORE_AT, -1);
-  body.get(AT);
-  body.number(QUOTIENT);
-  body.do(W.EQ);
+  body.do(W.get(AT), W.number(QUOTIENT), W.EQ);
   body.if();
   setWord(body, CSR, () => {
     getWord(body, CSR);
-    body.number(~2);
-    body.do(W.AND);
+    body.do(W.number(~2), W.AND);
   });
   body.end();
-  body.get(AT);
+  body.do(W.get(AT));
   body.memory(W.LOAD, M.DIVIDER_AT);
   body.do(W.RETURN);
   body.end();
-  body.get(FIRST);
-  body.get(SECOND);
+  body.do(W.get(FIRST), W.get(SECOND));
   body.callRead();
   return body.done();
 }
@@ -149,33 +138,24 @@ function writeDivider() {
   const body = new W.Body(1);
   ifDivider(body, REMAINDER);
   storeAt(body, M.MORE_AT, -1);
-  setWord(body, CSR, () => body.number(DIRTY_AND_READY));
-  body.get(AT);
-  body.get(SECOND);
+  setWord(body, CSR, () => body.do(W.number(DIRTY_AND_READY)));
+  body.do(W.get(AT), W.get(SECOND));
   body.memory(W.STORE, M.DIVIDER_AT);
-  body.get(AT);
-  body.number(QUOTIENT);
-  body.do(W.LT_U);
+  body.do(W.get(AT), W.number(QUOTIENT), W.LT_U);
   body.if();
   for (const [register, twin] of [[UDIVIDEND, SDIVIDEND], [UDIVISOR, SDIVISOR]]) {
-    body.get(AT);
-    body.number(~SDIVIDEND);
-    body.do(W.AND);
-    body.number(register);
-    body.do(W.EQ);
+    body.do(W.get(AT), W.number(~SDIVIDEND), W.AND, W.number(register), W.EQ);
     body.if();
-    setWord(body, register, () => body.get(SECOND));
-    setWord(body, twin, () => body.get(SECOND));
+    setWord(body, register, () => body.do(W.get(SECOND)));
+    setWord(body, twin, () => body.do(W.get(SECOND)));
     body.end();
   }
   divide(body);
   body.end();
-  body.number(0);
-  body.do(W.RETURN);
+  body.do(W.number(0), W.RETURN);
   body.end();
   storeAt(body, M.MORE_AT, -1);
-  body.get(FIRST);
-  body.get(SECOND);
+  body.do(W.get(FIRST), W.get(SECOND));
   body.callWrite();
   return body.done();
 }
@@ -196,31 +176,27 @@ function divide(body) {
   body.if();
   both(
     () => {
-      body.number(-1);
-      body.number(1);
+      body.do(W.number(-1), W.number(1));
       getWord(body, UDIVIDEND);
       body.do(W.SELECT);
     },
     () => getWord(body, UDIVIDEND),
   );
   body.else();
-  body.get(AT);
-  body.number(SDIVIDEND);
-  body.do(W.LT_U);
+  body.do(W.get(AT), W.number(SDIVIDEND), W.LT_U);
   body.if();
   both(operands(W.DIV_U), operands(W.REM_U));
   body.else();
   getWord(body, UDIVISOR);
-  body.number(-1);
-  body.do(W.EQ);
+  body.do(W.number(-1), W.EQ);
   body.if();
   both(
     () => {
-      body.number(0);
+      body.do(W.number(0));
       getWord(body, UDIVIDEND);
       body.do(W.SUB);
     },
-    () => body.number(0),
+    () => body.do(W.number(0)),
   );
   body.else();
   both(operands(W.DIV_S), operands(W.REM_S));

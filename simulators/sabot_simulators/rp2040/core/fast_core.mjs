@@ -11,8 +11,9 @@
 // copied there when it boots, and its MicroPython makes no machine code of its own.
 import { setFlagsFromString } from 'node:v8';
 import { Aside, placeDivider } from './aside.mjs';
-import { compileRegion, makeDispatcher } from './compile.mjs';
+import { compileRegion } from './compile.mjs';
 import { decode, FOREIGN } from './decode.mjs';
+import { makeDispatcher } from './dispatcher.mjs';
 import { CARRY_AT, FLASH_PLACES, LIMIT_AT, OVERFLOW_AT, place, RESULT_AT, ROM_PLACE, SPENT_AT } from './memory.mjs';
 import { findRegion, LONGEST } from './regions.mjs';
 import { instantiate } from './wasm.mjs';

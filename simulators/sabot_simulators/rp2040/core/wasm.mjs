@@ -26,6 +26,13 @@ export const STORE = [0x36, 2];
 export const STORE8 = [0x3a, 0];
 export const STORE16 = [0x3b, 1];
 
+// Operations that carry a value.
+const NUMBER = 0x41;
+export const get = (local) => ({ operation: 0x20, value: local });
+export const set = (local) => ({ operation: 0x21, value: local });
+export const tee = (local) => ({ operation: 0x22, value: local });
+export const number = (value) => ({ operation: NUMBER, value });
+
 // Bytes, one after the other.
 class Writer {
   constructor() {
@@ -62,6 +69,12 @@ class Writer {
     this.byte(rest & 127);
   }
 
+  carrying({ operation, value }) {
+    this.byte(operation);
+    if (operation === NUMBER) this.signed(value);
+    else this.byte(value);
+  }
+
   written() {
     return this.bytes.subarray(0, this.size);
   }
@@ -77,28 +90,12 @@ export class Body {
     this.depth = 0; // of blocks that are open
   }
 
+  // Operations, some of them with what they carry.
   do(...operations) {
-    for (const each of operations) this.writer.byte(each);
-  }
-
-  number(value) {
-    this.writer.byte(0x41);
-    this.writer.signed(value);
-  }
-
-  get(local) {
-    this.writer.byte(0x20);
-    this.writer.byte(local);
-  }
-
-  set(local) {
-    this.writer.byte(0x21);
-    this.writer.byte(local);
-  }
-
-  tee(local) {
-    this.writer.byte(0x22);
-    this.writer.byte(local);
+    for (const each of operations) {
+      if (typeof each === 'number') this.writer.byte(each);
+      else this.writer.carrying(each);
+    }
   }
 
   memory([operation, size], offset) {
