@@ -1,44 +1,78 @@
 """The emulator does what rp2040js does, however quick; the image is built twice the same."""
 
 import hashlib
+import json
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 from tests.board.table import SEED, Table
 
+from sabot_firmware import hardware
 from sabot_image.build import build_uf2
 from sabot_image.uf2 import from_uf2
-from sabot_simulators.rp2040.messages import SampleWanted, noise, sample
-from sabot_simulators.rp2040.pico import Pico, bootrom
-from sabot_simulators.rp2040.wiring import board_wiring
+from sabot_simulators.dealer import Dealer
+from sabot_simulators.rp2040.device import OnPico
+from sabot_simulators.rp2040.messages import Change, Ran
+from sabot_simulators.rp2040.pico import HERE, Pico, bootrom, node
+from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
 
 STEP_US = 6_173
-END_US = 450_000
-NOISE_SIZE = 8192
+CUT_US = 300_000
+SHUFFLE_US = 2_500_000
+COMPARE = Path(__file__).with_name("compare_core.mjs")
+PROGRAMS = 2_000
+FEWEST = 5
+"""How often each instruction must have been among them."""
 
 
-def _moments(pico: Pico) -> list[str]:
-    """What the chip is at moments through its boot."""
-    found = []
-    pico.power_on()
-    pico.run(0, [noise(Random(SEED).randbytes(NOISE_SIZE))])
-    for until in range(STEP_US, END_US, STEP_US):
-        while pico.now_us < until:
-            ran = pico.run(until)
-            while any(isinstance(told, SampleWanted) for told in ran.told):
-                ran = pico.run(until, [sample(400)])
-        found.append(pico.digest())
-    return found
+class Watched(Pico):
+    """Keeps what it was after every run."""
+
+    moments: list[tuple[float, str, str]]
+
+    def run(self, until_us: float, changes: Sequence[Change] = ()) -> Ran:
+        """Run, and look."""
+        ran = super().run(until_us, changes)
+        self.moments.append((ran.now_us, ran.why, self.digest()))
+        return ran
+
+
+def _moments(pico: Watched) -> list[tuple[float, str, str]]:
+    """What the chip is through half a boot, a power cut, a boot, provisioning, and the start of a shuffle."""
+    pico.moments = []
+    device = OnPico(pico, PinMachine(Random(SEED)))
+    while pico.now_us < CUT_US:
+        device.run_for(STEP_US)
+    device.power_off()
+    device.power_on()
+    device.provision()
+    device.run_until_still()
+    dealer = Dealer(device)
+    dealer.feed(dealer.new_deck(hardware.RED))
+    device.run_for(SHUFFLE_US)
+    return pico.moments
 
 
 def test_instructions_do_what_the_interpreter_does_and_take_as_long(image: Path, tmp_path: Path) -> None:
     rom = bootrom(tmp_path)
-    with Pico(image, board_wiring(), rom) as quick:
+    with Watched(image, board_wiring(), rom) as quick:
         ours = _moments(quick)
-    with Pico(image, board_wiring(), rom, interpreted=True) as slow:
+    with Watched(image, board_wiring(), rom, interpreted=True) as slow:
         theirs = _moments(slow)
-    assert len(set(ours)) > 10
+    assert len({digest for _, _, digest in ours}) > 200
     assert ours == theirs
+
+
+def test_random_programs_end_as_the_interpreter_ends_them() -> None:
+    command = [node(), str(COMPARE), str(HERE), str(PROGRAMS), str(SEED)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    said = json.loads(ended.stdout)
+    assert said["compared"] > PROGRAMS * 9 // 10
+    assert len(said["seen"]) > 70
+    assert all(count >= FEWEST for name, count in said["seen"].items() if name != "NOP")
 
 
 def test_two_builds_give_the_same_bytes(image: Path, tmp_path: Path, record_property: object) -> None:

@@ -24,11 +24,11 @@ import { Fram } from './parts/fram.mjs';
 import { I2cBus } from './parts/i2c_bus.mjs';
 import { SerialCable } from './parts/serial_cable.mjs';
 import { FastCore, interpret, makeRun } from './core/fast_core.mjs';
+import { Memory } from './core/memory.mjs';
 
 const FLASH_START = 0x10000000;
 const UF2_BLOCK = 512;
 const SAMPLE_NANOS = 2e3;
-const RAM_SIZE = 264 * 1024;
 
 export class Pico {
   constructor(wiring, bootrom, serial, fast = true) {
@@ -36,7 +36,11 @@ export class Pico {
     this.bootrom = bootrom;
     this.ringOscillator = new RingOscillator();
     this.uniqueId = new UniqueId(serial);
-    this.flash = new Flash(this);
+    const memory = new Memory();
+    this.ram = memory.ram;
+    this.registers = memory.registers;
+    this.rom = memory.rom;
+    this.flash = new Flash(this, memory.flash);
     this.fram = new Fram();
     this.levels = {}; // what drives each pin from outside
     this.epoch = 0; // world time at which this boot began
@@ -57,12 +61,9 @@ export class Pico {
     this.display = new Display((lines) => this.tell('display', lines[0], lines[1]));
     this.cardReader = new CardReader();
     this.snapshots = new Map();
-    this.ram = new Uint8Array(RAM_SIZE);
-    this.registers = new Uint32Array(16);
-    this.rom = new Uint32Array(bootrom.length);
-    const core = new FastCore(this.registers, this.ram, this.flash.cells, this.rom);
+    const core = fast ? new FastCore(memory) : null;
     this.runCode = fast ? makeRun(core) : interpret;
-    this.forgetRam = () => core.forgetRam();
+    this.bootCode = (mcu) => core?.boot(mcu);
   }
 
   directionOf(axis) {
@@ -125,10 +126,12 @@ export class Pico {
     this.sampling = null;
     mcu.logger = new ConsoleLogger(LogLevel.Error);
     this.placeMemory(mcu);
+    mcu.flash = new Uint8Array(0); // which it would clear
     mcu.loadBootrom(this.bootrom);
-    mcu.flash = this.flash.cells;
-    mcu.flash16 = new Uint16Array(this.flash.cells.buffer);
-    mcu.flashView = new DataView(this.flash.cells.buffer);
+    const { cells } = this.flash;
+    mcu.flash = cells;
+    mcu.flash16 = new Uint16Array(cells.buffer, cells.byteOffset, cells.length / 2);
+    mcu.flashView = new DataView(cells.buffer, cells.byteOffset, cells.length);
     patchClockRate(mcu, this);
     patchFlash(mcu, this);
     patchBootLoader(mcu, this);
@@ -143,14 +146,14 @@ export class Pico {
     mcu.core.PC = FLASH_START;
   }
 
-  // The same memory for every boot: decoded code is bound to it.
+  // The same memory for every boot: compiled code is bound to it.
   placeMemory(mcu) {
-    this.forgetRam();
+    this.bootCode(mcu);
     this.ram.fill(0);
     this.registers.fill(0);
     mcu.bootrom = this.rom;
     mcu.sram = this.ram;
-    mcu.sramView = new DataView(this.ram.buffer);
+    mcu.sramView = new DataView(this.ram.buffer, this.ram.byteOffset, this.ram.length);
     mcu.core.registers = this.registers;
   }
 

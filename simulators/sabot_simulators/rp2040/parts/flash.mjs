@@ -3,12 +3,11 @@ const ERASE_NANOS = 45e6; // a sector
 const PROGRAM_NANOS = 0.7e6; // a page
 const SECTOR = 4096;
 const PAGE = 256;
-export const FLASH_SIZE = 2 << 20;
 
 export class Flash {
-  constructor(pico) {
+  constructor(pico, cells) {
     this.pico = pico;
-    this.cells = new Uint8Array(FLASH_SIZE).fill(0xff);
+    this.cells = cells.fill(0xff);
     this.job = null;
     this.operations = 0;
   }

@@ -8,7 +8,7 @@ const TABLE_POINTER = 0x14;
 const WATCHDOG = 0x40058;
 
 export function patchBootLoader(mcu, pico) {
-  const rom = new Uint16Array(mcu.bootrom.buffer);
+  const rom = new Uint16Array(mcu.bootrom.buffer, mcu.bootrom.byteOffset, mcu.bootrom.length * 2);
   for (let at = rom[TABLE_POINTER >> 1] >> 1; rom[at]; at += 2) {
     if (String.fromCharCode(rom[at] & 255, rom[at] >> 8) !== RESET_TO_USB) continue;
     const entry = (rom[at + 1] & ~1) >> 1;

@@ -11,7 +11,7 @@ const TABLE_POINTER = 0x14;
 const SRAM = 0x20000000;
 
 export function patchFlash(mcu, pico) {
-  const rom = new Uint16Array(mcu.bootrom.buffer);
+  const rom = new Uint16Array(mcu.bootrom.buffer, mcu.bootrom.byteOffset, mcu.bootrom.length * 2);
   const entries = {};
   for (let at = rom[TABLE_POINTER >> 1] >> 1; rom[at]; at += 2) {
     entries[String.fromCharCode(rom[at] & 255, rom[at] >> 8)] = (rom[at + 1] & ~1) >> 1;

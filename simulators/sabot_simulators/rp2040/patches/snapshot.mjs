@@ -1,4 +1,4 @@
-// A snapshot: every field of every object that can be reached from one, and the bytes of every buffer. Restoring
+// A snapshot: every field of every object that can be reached from one, and the bytes of every array. Restoring
 // writes them back into the same objects, so that closures over them stay right. It takes a few milliseconds.
 // What a closure keeps in a variable of its own is not seen: state belongs into fields.
 export function takeSnapshot(root) {
@@ -10,7 +10,7 @@ export function takeSnapshot(root) {
     if (each === null || typeof each !== 'object' || objects.has(each)) continue;
     if (ArrayBuffer.isView(each)) {
       objects.set(each, null);
-      if (!buffers.has(each.buffer)) buffers.set(each.buffer, each.buffer.slice(0));
+      keepBytes(each, buffers);
       continue;
     }
     let held;
@@ -24,8 +24,18 @@ export function takeSnapshot(root) {
   return { objects, buffers };
 }
 
+// Several views may show the same bytes of one buffer, and others may hold bytes of it that are not for us.
+function keepBytes({ buffer, byteOffset, byteLength }, buffers) {
+  const kept = buffers.get(buffer) ?? [];
+  buffers.set(buffer, kept);
+  if (kept.some(({ at, bytes }) => at === byteOffset && bytes.length === byteLength)) return;
+  kept.push({ at: byteOffset, bytes: new Uint8Array(buffer, byteOffset, byteLength).slice() });
+}
+
 export function restoreSnapshot({ objects, buffers }) {
-  for (const [buffer, bytes] of buffers) new Uint8Array(buffer).set(new Uint8Array(bytes));
+  for (const [buffer, kept] of buffers) {
+    for (const { at, bytes } of kept) new Uint8Array(buffer).set(bytes, at);
+  }
   for (const [each, held] of objects) {
     if (held === null) continue;
     if (each instanceof Set) {
