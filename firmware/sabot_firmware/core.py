@@ -260,6 +260,16 @@ class Core(Executor):
         """Whether nothing moves or is about to: only then may flash be written."""
         return self.shuffler.at_rest() and self.shoe.at_rest() and not self.service.jogging()
 
+    def resting(self) -> bool:
+        """Whether nothing moves at this moment, if only between two cards: a board that wants it may rest."""
+        return self.shuffler.resting() and self.shoe.resting() and not self.service.jogging()
+
+    def go_on(self, now_us: int, after_us: int) -> None:
+        """The board has had the rest that it wanted so long ago."""
+        self.now_us = now_us
+        self.shuffler.go_on(now_us, after_us)
+        self.shoe.go_on(now_us, after_us)
+
     # -- what follows ---------------------------------------------------------------------------
 
     def _follow(self) -> None:

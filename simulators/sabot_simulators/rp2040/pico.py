@@ -47,9 +47,18 @@ class Pico:
     """One emulated Pico with an image in its flash, switched off."""
 
     def __init__(
-        self, image: Path, wiring: BoardWiring, rom: Path, seed: int = 1, interpreted: bool = False
+        self,
+        image: Path,
+        wiring: BoardWiring,
+        rom: Path,
+        seed: int = 1,
+        interpreted: bool = False,
+        watched: Sequence[int] = (),
     ) -> None:
-        """With ``interpreted`` it runs as rp2040js alone would, several times as slow."""
+        """With ``interpreted`` it runs as rp2040js alone would, several times as slow.
+
+        Calls of functions that begin at a ``watched`` address are told, and their returns.
+        """
         self._process = subprocess.Popen(
             [node(), str(HERE / "runner.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=-1
         )
@@ -63,6 +72,7 @@ class Pico:
             image=str(image),
             seed=seed,
             interpreted=interpreted,
+            watched=list(watched),
         )
 
     def __enter__(self) -> Self:

@@ -38,10 +38,10 @@ const state = (why) => ({
 });
 
 const REQUESTS = {
-  start({ wiring, bootrom, image, seed, interpreted }) {
+  start({ wiring, bootrom, image, seed, interpreted, watched }) {
     const rom = fs.readFileSync(bootrom);
     const words = new Uint32Array(rom.buffer.slice(rom.byteOffset, rom.byteOffset + rom.length));
-    pico = new Pico(wiring, words, seed, !interpreted);
+    pico = new Pico(wiring, words, seed, !interpreted, watched);
     pico.loadUf2(fs.readFileSync(image));
     return {};
   },

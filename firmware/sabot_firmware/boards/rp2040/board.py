@@ -68,6 +68,7 @@ class Rp2040(Hardware):
         self._measured_at_us = _NOT_MEASURING
         self._lines: list[str | None] = [None, None]  # what the display does not show yet
         self._lamp = 0
+        self.tired = False  # the loop sets it: garbage is to be collected
         for chip in range(len(pins.EXPANDERS)):
             self._take_levels(chip, self._expanders.scan(chip))
         self._changed = watch_interrupt(self.ring, _SCAN, pins.EXPANDER_INTERRUPT)
@@ -264,6 +265,10 @@ class Rp2040(Hardware):
         """Two lines on the display, when there is time for it."""
         self._lines[0] = first
         self._lines[1] = second
+
+    def wants_rest(self) -> bool:
+        """Whether halves are to stand between two cards."""
+        return self.tired
 
     def noise(self, count: int) -> bytes:
         """Raw bits of the ring oscillator."""

@@ -7,7 +7,7 @@
 //
 // Code in RAM is taken to stay as it is once it has run: this image's is copied there when it boots, and its
 // MicroPython makes no machine code of its own. Cases are numbers, those of decode.mjs: only so is the switch a jump.
-import { decode, UNKNOWN } from './decode.mjs';
+import { decode, FOREIGN, UNKNOWN } from './decode.mjs';
 
 const ROM_SIZE = 0x4000;
 const FLASH = 0x10000000;
@@ -45,6 +45,7 @@ export class FastCore {
     this.rom = new Uint16Array(rom.buffer);
     this.words = new Int32Array(PLACES);
     this.values = new Int32Array(PLACES);
+    this.watched = new Set(); // addresses that are left to the interpreter
     this.run = this.makeRun();
   }
 
@@ -59,8 +60,15 @@ export class FastCore {
     return this.rom[address >>> 1];
   }
 
+  // Leave an address to the interpreter from now on, for whoever wants to see it passed.
+  watch(pc) {
+    this.watched.add(pc);
+    this.words[place(pc)] = UNKNOWN;
+  }
+
   learn(at, pc) {
-    const [word, value] = decode(this.half(pc), this.half(pc + 2), pc);
+    const decoded = decode(this.half(pc), this.half(pc + 2), pc);
+    const [word, value] = this.watched.has(pc) ? [FOREIGN, 0] : decoded;
     this.words[at] = word;
     this.values[at] = value;
   }
@@ -711,6 +719,7 @@ export function makeRun(fast) {
 
 // One instruction as rp2040js does it.
 export function interpret(pico, core, clock) {
+  pico.passes(core);
   const taken = core.executeInstruction();
   clock.nanosCounter += taken * pico.cycleNanos; // which it may have changed
   if (clock.nextAlarm !== null && clock.nextAlarm.nanos <= clock.nanosCounter) clock.tick(0);
