@@ -111,8 +111,11 @@ class Hardware:
         """A sensor's level at this moment."""
         raise NotImplementedError
 
-    def wants_rest(self) -> bool:
-        """Whether the board needs a moment in which nothing moves: each half then stands between two cards."""
+    def wants_rest(self, much_ahead: bool = False) -> bool:
+        """Whether the board needs a moment in which nothing moves: each half then stands between two cards.
+
+        ``much_ahead``: cards are about to move for long, so it may want it sooner.
+        """
         return False
 
     def noise(self, count: int) -> bytes:

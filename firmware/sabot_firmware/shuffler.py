@@ -143,7 +143,8 @@ class Shuffler(Half):
         self.retried: list[str] = []  # where the half helped itself, for the core to report afterwards
         self.feed_permille = 1000  # how long cards lately took from entry to insertion
         self.retries = 0  # times the half helped itself in this shuffle
-        self.longest_card_us = 0  # in the shuffle under way
+        self._reckoned_for = 0  # how many cards these are for
+        self._even_us = self._longest_card_us = 0
         self._stack = Stack()
         self.placed: array[int] | None = None  # gets how many cards lie on each, as the heights prove it
         self._reset()
@@ -157,6 +158,7 @@ class Shuffler(Half):
         self._rested_us = 0  # how much later it may end because the board wanted to rest
         self._stack.reset(self.card_um)
         self._back = NOTHING
+        self._may_feed = False  # until then nothing has moved
         self._staged = False  # a card waits at the insertion roller
         self._backing = False  # the card that goes in is backed up
         self._tray_done = False
@@ -177,7 +179,10 @@ class Shuffler(Half):
         self._back = back
         self._expected = expected
         self._began_us = now_us
-        self.longest_card_us = longest_card_us(expected)
+        if expected != self._reckoned_for:  # once a game: it allocates
+            self._reckoned_for = expected
+            self._even_us = even_time_us(expected)
+            self._longest_card_us = longest_card_us(expected)
         self.jam = None
         self.enter(FEEDING)
         for sensor, place in ((ENTRY, "entry"), (INSERTION, "insertion"), (CHAMBER, "chamber")):
@@ -197,7 +202,7 @@ class Shuffler(Half):
 
     def rest_after_us(self) -> int:
         """How long after it was wanted a rest may come: sooner or later would tell when a card was done."""
-        return self.longest_card_us if self.state == FEEDING else 0
+        return self._longest_card_us if self.state == FEEDING and self._may_feed else 0
 
     def go_on(self, now_us: int, after_us: int) -> None:
         """The board has had the rest that it wanted so long ago."""
@@ -263,6 +268,8 @@ class Shuffler(Half):
     def _feed_cards(self) -> "Steps":
         """Bring cards from the tray to the insertion roller, one ahead of the inserter."""
         hardware, wait = self._hardware, self._feed_wait
+        while not self._may_feed:
+            yield wait.signal()
         while True:
             self.run(FEED, FORWARD)
             if not hardware.level(TRAY) and not hardware.level(ENTRY):
@@ -332,6 +339,10 @@ class Shuffler(Half):
     def _insert_cards(self) -> "Steps":
         """Open the stack at the drawn slot, let the card in, close it, and see that it grew by one."""
         hardware, wait, stack = self._hardware, self._wait, self._stack
+        while hardware.wants_rest(True):
+            yield wait.rest()
+        self._may_feed = True
+        self._scheduler.signal()
         while True:
             while not self._staged and not self._tray_done:
                 yield wait.signal()
@@ -414,7 +425,7 @@ class Shuffler(Half):
             return self.stop("chamber", "count_wrong", self.inserted)  # MD3 5.B: that deck leaves
         # How long it took depends on the slots; nobody is to see that.
         rested_us = self._rested_us
-        left_us = even_time_us(self.inserted) + rested_us - ticks.diff(self._scheduler.now_us, self._began_us)
+        left_us = self._even_us + rested_us - ticks.diff(self._scheduler.now_us, self._began_us)
         yield wait.still(left_us if left_us > 0 else left_us % STEP_US)
         while rested_us != self._rested_us:  # a rest lengthens every shuffle by as much, wherever it came
             more_us = self._rested_us - rested_us

@@ -5,6 +5,8 @@ is read then, all levels first, so that what happened at one moment is seen as o
 are those of the edges it was given: never a newer one.
 """
 
+import gc
+
 from machine import I2C, Pin
 
 from sabot_firmware import figures
@@ -45,6 +47,8 @@ _LAMP_SHIFT = pins.LAMP_BITS - 8
 _LAMP = 3 << _LAMP_SHIFT
 _NOT_MEASURING = -1
 
+AHEAD_BYTES = 8192  # allocated: before cards move for long, garbage is collected
+
 
 class Rp2040(Hardware):
     """Movers, sensors and readers. Made, everything stands and every output is off."""
@@ -68,7 +72,8 @@ class Rp2040(Hardware):
         self._measured_at_us = _NOT_MEASURING
         self._lines: list[str | None] = [None, None]  # what the display does not show yet
         self._lamp = 0
-        self.tired = False  # the loop sets it: garbage is to be collected
+        self.tired = False  # garbage is to be collected, and the halves are asked to stand for it
+        self.tired_us = 0  # since when
         for chip in range(len(pins.EXPANDERS)):
             self._take_levels(chip, self._expanders.scan(chip))
         self._changed = watch_interrupt(self.ring, _SCAN, pins.EXPANDER_INTERRUPT)
@@ -266,8 +271,15 @@ class Rp2040(Hardware):
         self._lines[0] = first
         self._lines[1] = second
 
-    def wants_rest(self) -> bool:
-        """Whether halves are to stand between two cards."""
+    def tire(self, at_us: int) -> None:
+        """From now on a rest is wanted."""
+        self.tired = True
+        self.tired_us = at_us
+
+    def wants_rest(self, much_ahead: bool = False) -> bool:
+        """Whether halves are to stand between two cards; a shuffle begins with a heap as empty as it gets."""
+        if much_ahead and not self.tired and gc.allocated() > AHEAD_BYTES:  # type: ignore[attr-defined]
+            self.tire(now_us())
         return self.tired
 
     def noise(self, count: int) -> bytes:

@@ -50,7 +50,7 @@ LOOK_AGAIN_US = 100000  # whether the halves stand, if no edge lets them
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
 LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is over
 COLLECT_BYTES = 32768  # allocated: garbage is collected at the next occasion while everything rests
-REST_BYTES = 65536  # the halves are asked to stand between two cards for it
+REST_BYTES = 73728  # the halves are asked to stand between two cards for it
 HOLD_BYTES = 90112  # cables are not read until then; one exchange and what motion leads to still find room
 LOG_ROWS = 4
 CRASH = ("crash", 96)  # the record of what went wrong last
@@ -108,7 +108,6 @@ class Device:
         self._board = board
         self._chance = Chance(raw_noise)
         self._log = log
-        self._tired_us = 0  # since when the halves are asked to stand
         self._talk = True  # something is to be said, or was heard
         self._leave_at: int | None = None
         self.core: LiveCore | None = None
@@ -230,9 +229,8 @@ class Device:
         moment an answer waits for tells nothing of the slots.
         """
         if not board.tired:
-            board.tired = True
-            self._tired_us = at_us
-        left_us = core.shuffler.rest_after_us() - ticks.diff(at_us, self._tired_us)
+            board.tire(at_us)
+        left_us = core.shuffler.rest_after_us() - ticks.diff(at_us, board.tired_us)
         if left_us > 0:
             return left_us
         if not core.resting():
@@ -240,7 +238,7 @@ class Device:
         gc.collect()
         board.tired = False
         ended_us = now_us()
-        core.go_on(ended_us, ticks.diff(ended_us, self._tired_us))
+        core.go_on(ended_us, ticks.diff(ended_us, board.tired_us))
         return None
 
     def leaves(self, at_ms: int) -> bool:
