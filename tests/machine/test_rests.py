@@ -1,4 +1,4 @@
-"""A board may want a moment in which nothing moves. It gets one between two cards, when that tells nothing."""
+"""A board may want a moment in which nothing moves. It gets one between two cards; when tells nothing."""
 
 from collections.abc import Callable
 from random import Random
