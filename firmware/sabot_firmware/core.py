@@ -260,6 +260,19 @@ class Core(Executor):
         """Whether nothing moves or is about to: only then may flash be written."""
         return self.shuffler.at_rest() and self.shoe.at_rest() and not self.service.jogging()
 
+    def resting(self) -> bool:
+        """Whether no card moves at this moment, if only between two: a board that wants it may rest.
+
+        A jog of service does not keep it from that: it waits for no edge.
+        """
+        return self.shuffler.resting() and self.shoe.resting()
+
+    def go_on(self, now_us: int, after_us: int) -> None:
+        """The board has had the rest that it wanted so long ago."""
+        self.now_us = now_us
+        self.shuffler.go_on(now_us, after_us)
+        self.shoe.go_on(now_us, after_us)
+
     # -- what follows ---------------------------------------------------------------------------
 
     def _follow(self) -> None:

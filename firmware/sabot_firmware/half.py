@@ -96,6 +96,14 @@ class Half:
         """Whether nothing of this half moves or is about to."""
         return not self._scheduler.busy()
 
+    def resting(self) -> bool:
+        """Whether nothing of this half moves at this moment, if only between two cards."""
+        return self._wait.resting or self.at_rest()
+
+    def go_on(self, now_us: int, after_us: int) -> None:
+        """The board has had the rest that it wanted so long ago."""
+        self._scheduler.wake(now_us)
+
     def start(self, now_us: int) -> None:
         """Find out how things are: at power-up, after service, on demand."""
         self.jam = None

@@ -111,6 +111,13 @@ class Hardware:
         """A sensor's level at this moment."""
         raise NotImplementedError
 
+    def wants_rest(self, much_ahead: bool = False) -> bool:
+        """Whether the board needs a moment in which nothing moves: each half then stands between two cards.
+
+        ``much_ahead``: cards are about to move for long, so it may want it sooner.
+        """
+        return False
+
     def noise(self, count: int) -> bytes:
         """So many bytes of the board's raw noise, one sample a bit, with nothing done to them."""
         raise NotImplementedError

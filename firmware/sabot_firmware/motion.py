@@ -26,6 +26,7 @@ class Wait:
         self.until_us = 0  # the end of its window
         self.timed = False  # whether it has one
         self.signalled = False  # whether it waits for another motion
+        self.resting = False  # whether nothing of its half moves meanwhile
         self.at_us = 0  # when it came
 
     def edge(self, sensor: int, level: int, within_us: int) -> "Wait":
@@ -44,12 +45,26 @@ class Wait:
         self.sensor = ANY
         self.timed = False
         self.signalled = True
+        self.resting = False
+        return self
+
+    def rest(self) -> "Wait":
+        """Until the board has had its rest, or another motion signals: nothing of the half moves."""
+        self.signal()
+        self.resting = True
+        return self
+
+    def still(self, us: int) -> "Wait":
+        """For a time in which nothing of the half moves."""
+        self.time(us)
+        self.resting = True
         return self
 
     def _for(self, us: int) -> "Wait":
         self.until_us = (self.now_us + us) & ticks.MASK
         self.timed = True
         self.signalled = False
+        self.resting = False
         return self
 
 
@@ -108,6 +123,12 @@ class Scheduler:
     def signal(self) -> None:
         """Wake the motions that wait for another one, as soon as this one waits again."""
         self._signalled = True
+
+    def wake(self, now_us: int) -> None:
+        """Wake them now, from outside."""
+        self.now_us = now_us
+        self._signalled = True
+        self._after(now_us)
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> bool:
         """Give an edge to the motions that wait for it; whether any did."""

@@ -192,6 +192,8 @@ class Shoe(Half):
             return self.stop("pusher", "switch_missed", 0)
         if after == READY and not hardware.level(SHUFFLER_DOOR):
             return self.stop("pusher", "door_opened", 0)  # hands could reach the deck on its way
+        while hardware.wants_rest():
+            yield wait.rest()
         hardware.push(False)
         late = yield wait.edge(PUSHER_HOME, 1, PUSHER_WINDOW_US)
         if late:
@@ -243,6 +245,11 @@ class Shoe(Half):
         self.in_tray = 0
         self.run(DEAL, FORWARD)
         while self.in_tray < most:
+            if hardware.wants_rest():  # one card has left the exit, the next has not come to it
+                self.run(DEAL, STOP)
+                while hardware.wants_rest():
+                    yield wait.rest()
+                self.run(DEAL, FORWARD)
             late = yield wait.edge(EXIT, 1, EXIT_WINDOW_US)
             if late and (self.state == EJECTING or (self._open_faces and not hardware.level(SHOE))):
                 self.ran_out = True

@@ -113,6 +113,11 @@ def even_time_us(cards: int) -> int:
     return mean_us * SPARE_PERCENT // 100
 
 
+def longest_card_us(cards: int) -> int:
+    """How long one card takes at most in a stack of so many, if the machine need not help itself."""
+    return (CARD_US + figures.travel_us(cards * figures.CARD_THICKNESS_UM)) * SPARE_PERCENT // 100
+
+
 class Shuffler(Half):
     """Shuffles what lies in the tray and stores it."""
 
@@ -138,6 +143,8 @@ class Shuffler(Half):
         self.retried: list[str] = []  # where the half helped itself, for the core to report afterwards
         self.feed_permille = 1000  # how long cards lately took from entry to insertion
         self.retries = 0  # times the half helped itself in this shuffle
+        self._reckoned_for = 0  # how many cards these are for
+        self._even_us = self._longest_card_us = 0
         self._stack = Stack()
         self.placed: array[int] | None = None  # gets how many cards lie on each, as the heights prove it
         self._reset()
@@ -148,8 +155,10 @@ class Shuffler(Half):
         self.raised = 0  # counted by the growing height
         self._expected = 0
         self._began_us = 0
+        self._rested_us = 0  # how much later it may end because the board wanted to rest
         self._stack.reset(self.card_um)
         self._back = NOTHING
+        self._may_feed = False  # until then nothing has moved
         self._staged = False  # a card waits at the insertion roller
         self._backing = False  # the card that goes in is backed up
         self._tray_done = False
@@ -170,6 +179,10 @@ class Shuffler(Half):
         self._back = back
         self._expected = expected
         self._began_us = now_us
+        if expected != self._reckoned_for:  # once a game: it allocates
+            self._reckoned_for = expected
+            self._even_us = even_time_us(expected)
+            self._longest_card_us = longest_card_us(expected)
         self.jam = None
         self.enter(FEEDING)
         for sensor, place in ((ENTRY, "entry"), (INSERTION, "insertion"), (CHAMBER, "chamber")):
@@ -186,6 +199,16 @@ class Shuffler(Half):
     def at_rest(self) -> bool:
         """Whether nothing of this half moves or is about to."""
         return self.state == HOLDING or not self._scheduler.busy()
+
+    def rest_after_us(self) -> int:
+        """How long after it was wanted a rest may come: sooner or later would tell when a card was done."""
+        return self._longest_card_us if self.state == FEEDING and self._may_feed else 0
+
+    def go_on(self, now_us: int, after_us: int) -> None:
+        """The board has had the rest that it wanted so long ago."""
+        if self.state == FEEDING:
+            self._rested_us += min(after_us, ticks.diff(now_us, self._began_us))
+        super().go_on(now_us, after_us)
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
         """A sensor of this half has changed."""
@@ -245,6 +268,8 @@ class Shuffler(Half):
     def _feed_cards(self) -> "Steps":
         """Bring cards from the tray to the insertion roller, one ahead of the inserter."""
         hardware, wait = self._hardware, self._feed_wait
+        while not self._may_feed:
+            yield wait.signal()
         while True:
             self.run(FEED, FORWARD)
             if not hardware.level(TRAY) and not hardware.level(ENTRY):
@@ -314,11 +339,17 @@ class Shuffler(Half):
     def _insert_cards(self) -> "Steps":
         """Open the stack at the drawn slot, let the card in, close it, and see that it grew by one."""
         hardware, wait, stack = self._hardware, self._wait, self._stack
+        while hardware.wants_rest(True):
+            yield wait.rest()
+        self._may_feed = True
+        self._scheduler.signal()
         while True:
             while not self._staged and not self._tray_done:
                 yield wait.signal()
             if not self._staged:
                 break
+            while hardware.wants_rest():  # the next card waits at the insertion roller, nothing moves
+                yield wait.rest()
             below = self.inserted - self._draw(self.inserted + 1)
             below_um = stack.gap_um(below)
             seat_um = self.blade_um - below_um
@@ -393,8 +424,13 @@ class Shuffler(Half):
         if self.counted() != self._expected:
             return self.stop("chamber", "count_wrong", self.inserted)  # MD3 5.B: that deck leaves
         # How long it took depends on the slots; nobody is to see that.
-        left_us = even_time_us(self.inserted) - ticks.diff(self._scheduler.now_us, self._began_us)
-        yield wait.time(left_us if left_us > 0 else left_us % STEP_US)
+        rested_us = self._rested_us
+        left_us = self._even_us + rested_us - ticks.diff(self._scheduler.now_us, self._began_us)
+        yield wait.still(left_us if left_us > 0 else left_us % STEP_US)
+        while rested_us != self._rested_us:  # a rest lengthens every shuffle by as much, wherever it came
+            more_us = self._rested_us - rested_us
+            rested_us = self._rested_us
+            yield wait.still(more_us)
         while hardware.level(STORE) or not hardware.level(PUSHER_HOME):
             if hardware.level(PUSHER_HOME) and not self.stored_deck:
                 return self.stop("store", "sensor_disagrees", self.inserted)
@@ -412,6 +448,8 @@ class Shuffler(Half):
             return self.stop("store", "switch_missed", self.inserted)
         if hardware.level(CHAMBER) or not hardware.level(STORE):
             return self.stop("store", "sensor_disagrees", self.inserted)
+        while hardware.wants_rest():
+            yield wait.rest()
         hardware.shelve(False)
         hardware.home()
         late = yield wait.edge(SHELF, 0, SHELF_WINDOW_US)
@@ -421,6 +459,8 @@ class Shuffler(Half):
             late = yield wait.edge(ELEVATOR_HOME, 1, self._travel_window_us)
             if late:
                 return self.stop("chamber", "switch_missed", self.inserted)
+        while hardware.wants_rest():  # before the pusher may come
+            yield wait.rest()
         if after == STORED:
             self.stored_deck, self.stored = self.feeding_deck, self.inserted
         self.feeding_deck = 0

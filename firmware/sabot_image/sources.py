@@ -45,6 +45,18 @@ CHANGES = (
         "__GcHeapEnd = ORIGIN(RAM) + LENGTH(RAM) - 8k;",
         "which the heap leaves free",
     ),
+    (
+        "py/modgc.c",
+        "static const mp_rom_map_elem_t mp_module_gc_globals_table[] = {",
+        "static mp_obj_t gc_allocated(void) {\n"
+        "    return MP_OBJ_NEW_SMALL_INT(MP_STATE_MEM(gc_alloc_amount) * MICROPY_BYTES_PER_GC_BLOCK);\n"
+        "}\n"
+        "static MP_DEFINE_CONST_FUN_OBJ_0(gc_allocated_obj, gc_allocated);\n\n"
+        "static const mp_rom_map_elem_t mp_module_gc_globals_table[] = {\n"
+        "    { MP_ROM_QSTR(MP_QSTR_allocated), MP_ROM_PTR(&gc_allocated_obj) },",
+        "gc.allocated(): the bytes handed out since the last collection, which MicroPython counts anyway; to"
+        " ask what is free takes a walk through the heap, milliseconds",
+    ),
 )
 
 

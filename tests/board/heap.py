@@ -3,10 +3,14 @@
 import shlex
 import struct
 import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sabot_image.build import BUILD
+from sabot_simulators.rp2040.device import OnPico
+from sabot_simulators.rp2040.messages import Called, Returned
 from sabot_simulators.rp2040.pico import Pico
 
 INTO = BUILD / "rp2040"
@@ -38,8 +42,7 @@ class Heap:
             source.write_text(QUESTION)
             told = _said("arm-none-eabi-gcc", *options, "-S", "-o", "-", str(source))
         words = [int(line.split()[1]) for line in told.splitlines() if line.strip().startswith(".word")]
-        symbols = _said("arm-none-eabi-nm", str(INTO / "firmware.elf")).splitlines()
-        state = next(int(line.split()[0], 16) for line in symbols if line.endswith(" mp_state_ctx"))
+        state = address("mp_state_ctx")
         self._table_at, self._length_at = (state - RAM + words[0], state - RAM + words[1])
 
     def used(self, pico: Pico) -> tuple[int, int]:
@@ -49,6 +52,68 @@ class Heap:
         kinds = pico.read_ram(table - RAM, length)
         taken = sum(1 for byte in kinds for shift in (0, 2, 4, 6) if byte >> shift & 3)
         return taken * BLOCK, length * 4 * BLOCK
+
+
+@dataclass
+class Collection:
+    """One collection of garbage, and what moved meanwhile."""
+
+    at_us: float
+    us: float
+    moved: list[str]
+    asked_for: bool
+    """By the firmware; if not, there was no room left and MicroPython did it by itself."""
+
+
+class Garbage:
+    """What was allocated, and when garbage was collected. The emulator tells it: the firmware does not know.
+
+    The Pico must have been made with what ``watched`` gives. Allocations stop the emulator each time, so they
+    are watched only where they are counted.
+    """
+
+    def __init__(self, device: OnPico) -> None:
+        self.collections: list[Collection] = []
+        self.allocated: list[tuple[float, int]] = []  # when, how many bytes
+        self.on_collection: Callable[[Collection], None] = lambda collection: None
+        self._device = device
+        self._asked, self._collect, self._allocate = watched(allocations=True)
+        self._asked_for = False
+        self._began: tuple[float, list[str], list[int]] | None = None
+        device.wiring.on_watched = self._seen
+
+    @staticmethod
+    def blocks(size: int) -> int:
+        """How many bytes of blocks are taken for so many."""
+        return -(-size // BLOCK) * BLOCK
+
+    def _seen(self, told: Called | Returned) -> None:
+        wiring = self._device.wiring
+        if told.function == self._allocate:
+            if isinstance(told, Called):
+                self.allocated.append((told.at_us, self.blocks(told.first)))
+        elif told.function == self._asked:
+            self._asked_for = isinstance(told, Called)
+        elif isinstance(told, Called):
+            self._began = (told.at_us, wiring.moving(), list(wiring._steps))
+        elif self._began is not None:
+            at_us, moved, steps = self._began
+            axes = [f"axis {n}" for n, step in enumerate(wiring._steps) if step != steps[n]]
+            self.collections.append(Collection(at_us, told.at_us - at_us, moved + axes, self._asked_for))
+            self._began = None
+            self.on_collection(self.collections[-1])
+
+
+def watched(allocations: bool = False) -> tuple[int, ...]:
+    """The functions whose calls ``Garbage`` wants to see."""
+    functions = ("py_gc_collect", "gc_collect", "gc_alloc")
+    return tuple(address(each) for each in functions[: 3 if allocations else 2])
+
+
+def address(symbol: str) -> int:
+    """Where something of the image lies."""
+    symbols = _said("arm-none-eabi-nm", str(INTO / "firmware.elf")).splitlines()
+    return next(int(line.split()[0], 16) for line in symbols if line.endswith(f" {symbol}"))
 
 
 def _said(*command: str) -> str:

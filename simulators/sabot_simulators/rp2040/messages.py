@@ -133,7 +133,25 @@ class Shown:
     second: str
 
 
-Told = PinSet | OutputsSet | AxisMoves | AxisReached | SampleWanted | NoiseWanted | Shown
+@dataclass(frozen=True)
+class Called:
+    """A watched function begins."""
+
+    at_us: float
+    function: int
+    first: int
+    """Its first argument, as a word."""
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A watched function has ended."""
+
+    at_us: float
+    function: int
+
+
+Told = PinSet | OutputsSet | AxisMoves | AxisReached | SampleWanted | NoiseWanted | Shown | Called | Returned
 _KINDS: dict[str, type[Told]] = {
     "pin": PinSet,
     "outputs": OutputsSet,
@@ -142,6 +160,8 @@ _KINDS: dict[str, type[Told]] = {
     "sample": SampleWanted,
     "noise": NoiseWanted,
     "display": Shown,
+    "called": Called,
+    "returned": Returned,
 }
 
 UNTIL = "until"  # the time has come

@@ -31,7 +31,7 @@ const UF2_BLOCK = 512;
 const SAMPLE_NANOS = 2e3;
 
 export class Pico {
-  constructor(wiring, bootrom, serial, fast = true) {
+  constructor(wiring, bootrom, serial, fast = true, watched = []) {
     this.wiring = wiring;
     this.bootrom = bootrom;
     this.ringOscillator = new RingOscillator();
@@ -64,6 +64,10 @@ export class Pico {
     const core = fast ? new FastCore(memory) : null;
     this.runCode = fast ? makeRun(core) : interpret;
     this.bootCode = (mcu) => core?.boot(mcu);
+    this.watched = new Set(watched); // where functions begin whose calls are told
+    this.calls = []; // those that have not returned: [function, where to, with which stack]
+    this.watch = (address) => core?.watch(address);
+    watched.forEach(this.watch);
   }
 
   directionOf(axis) {
@@ -84,6 +88,23 @@ export class Pico {
   tell(kind, ...values) {
     this.told.push([kind, this.nanos() / 1e3, ...values]);
     this.stop('told');
+  }
+
+  // The interpreter comes to an instruction: is it the beginning of a watched function, or where one returns to?
+  passes(core) {
+    if (!this.watched.size) return;
+    const { PC, LR, SP } = core;
+    if (this.watched.has(PC)) {
+      const back = (LR & ~1) >>> 0;
+      this.calls.push([PC, back, SP]);
+      this.watch(back);
+      this.tell('called', PC, this.registers[0]);
+    } else if (this.calls.length) {
+      const [called, back, stack] = this.calls[this.calls.length - 1];
+      if (PC !== back || SP !== stack) return;
+      this.calls.pop();
+      this.tell('returned', called);
+    }
   }
 
   stall(nanos) {
@@ -121,6 +142,7 @@ export class Pico {
     this.boots++;
     this.powered = true;
     this.stalledUntil = 0;
+    this.calls = [];
     this.cycleNanos = 8;
     this.toUsb = [];
     this.sampling = null;

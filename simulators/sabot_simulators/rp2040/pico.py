@@ -54,10 +54,12 @@ class Pico:
         rom: Path,
         serial: bytes = SERIAL,
         interpreted: bool = False,
+        watched: Sequence[int] = (),
     ) -> None:
         """A chip with a serial number of its own.
 
         With ``interpreted`` it runs as rp2040js alone would, several times as slow.
+        Calls of functions that begin at a ``watched`` address are told, and their returns.
         """
         self._process = subprocess.Popen(
             [node(), str(HERE / "runner.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=-1
@@ -72,6 +74,7 @@ class Pico:
             image=str(image),
             serial=serial.hex(),
             interpreted=interpreted,
+            watched=list(watched),
         )
 
     def __enter__(self) -> Self:

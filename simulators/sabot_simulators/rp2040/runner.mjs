@@ -42,10 +42,10 @@ const state = (why) => ({
 });
 
 const REQUESTS = {
-  start({ wiring, bootrom, image, serial, interpreted }) {
+  start({ wiring, bootrom, image, serial, interpreted, watched }) {
     const rom = fs.readFileSync(bootrom);
     const words = new Uint32Array(rom.buffer.slice(rom.byteOffset, rom.byteOffset + rom.length));
-    pico = new Pico(wiring, words, Buffer.from(serial, 'hex'), !interpreted);
+    pico = new Pico(wiring, words, Buffer.from(serial, 'hex'), !interpreted, watched);
     pico.loadUf2(fs.readFileSync(image));
     return {};
   },

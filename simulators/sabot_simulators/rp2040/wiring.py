@@ -18,12 +18,14 @@ from sabot_simulators.rp2040.messages import (
     AxisPins,
     AxisReached,
     BoardWiring,
+    Called,
     Change,
     EncoderPins,
     NoiseWanted,
     OutputsSet,
     PinSet,
     Ran,
+    Returned,
     SampleWanted,
     Shown,
     Told,
@@ -144,11 +146,14 @@ class Wiring:
         """What the board must be told when it runs next."""
         self.on_order: Callable[[float], None] = lambda at_us: None
         """Called for every order to a mover, with its time."""
+        self.on_watched: Callable[[Called | Returned], None] = lambda told: None
+        """Called when a watched function begins and when it has ended."""
         self._pins = {sensor: (pin, one) for sensor, pin, one in pins.EDGES}
         self._bits = {sensor: (chip, bit, one) for sensor, chip, bit, one in pins.INPUTS}
         self._words = [0] * len(pins.EXPANDERS)
         self._outputs = 0
         self._driven = [0, 0, 0]
+        self._gripping = False
         self._steps = [0, 0]  # of each axis, as the board made them
         self._stop_at: list[tuple[int, ...]] = [(), ()]
         self._encoders = [(0, 0, 0.0)] * 3  # velocity, since when, pulses by then
@@ -158,6 +163,16 @@ class Wiring:
         machine.on_edge = self.edge
         for sensor in range(hardware.SENSORS):
             self.edge(sensor, machine.sensors.levels[sensor], 0)
+
+    def moving(self) -> list[str]:
+        """What is driven at this moment, apart from the axes, whose steps tell that."""
+        shelf = self.machine.sensors.levels[hardware.SHELF]
+        found = [f"roller {number}" for number, level in enumerate(self._driven) if level]
+        if self._outputs >> (pins.SHELF_UP_BIT if shelf else pins.SHELF_DOWN_BIT) & 1:
+            found.append("shelf")
+        if self._gripping != self.machine.elevator.closed:
+            found.append("gripper")
+        return found
 
     # -- what the mechanism does ----------------------------------------------------------------
 
@@ -227,11 +242,13 @@ class Wiring:
         """The controller begins again: its pins drive nothing."""
         for roller in range(3):
             self._drive(roller, 0)
+        self._gripping = False
         self.machine.grip(False)
 
     def power_off(self) -> None:
         """Nothing is driven any more; the mechanism knows that by itself."""
         self._driven = [0, 0, 0]
+        self._gripping = False
         self._outputs = 0
         self.changes.clear()
 
@@ -240,7 +257,8 @@ class Wiring:
         if isinstance(told, PinSet):
             self.on_order(told.at_us)
             if told.pin == pins.GRIPPER:
-                machine.grip(bool(told.level))
+                self._gripping = bool(told.level)
+                machine.grip(self._gripping)
             else:
                 self._drive([drive for _, drive, _ in pins.ROLLERS].index(told.pin), told.level)
         elif isinstance(told, OutputsSet):
@@ -253,6 +271,8 @@ class Wiring:
             self._give_noise()
         elif isinstance(told, Shown):
             machine.show(told.first.rstrip(), told.second.rstrip())
+        elif isinstance(told, Called | Returned):
+            self.on_watched(told)
         else:
             assert isinstance(told, AxisReached)
 

@@ -33,8 +33,9 @@ class Analogue:
     def colour(self, sensor: int) -> int:
         """What a colour reader sees."""
         count = (self._entry if sensor == ENTRY else self._exit).read_u16() >> 4
-        for seen, limit in enumerate(pins.COLOUR_LIMITS):
-            if count <= limit:
+        limits = pins.COLOUR_LIMITS
+        for seen in range(COVER):  # on the way from an edge to an order: nothing is allocated
+            if count <= limits[seen]:
                 return seen
         return COVER
 

@@ -64,6 +64,7 @@ class UsbCable(Cable):
         self._ready = select.poll()
         self._ready.register(sys.stdin, select.POLLIN)
         self._buffer = bytearray(MOST_AT_ONCE)
+        self._one = bytearray(1)
 
     def register(self, poller: "select.poll") -> None:
         """Let a poll wait for bytes."""
@@ -71,8 +72,7 @@ class UsbCable(Cable):
 
     def read(self) -> bytes:
         """The bytes that are there, one by one: reading more would wait for them."""
-        buffer, length = self._buffer, 0
-        one = memoryview(buffer)
+        buffer, one, length = self._buffer, self._one, 0
         ready, read = self._ready.ipoll, self._in.readinto  # type: ignore[attr-defined,union-attr]
         while length < MOST_AT_ONCE:
             there = False
@@ -80,7 +80,8 @@ class UsbCable(Cable):
                 there = True
             if not there:
                 break
-            read(one[length : length + 1])
+            read(one)
+            buffer[length] = one[0]
             length += 1
         return bytes(buffer[:length]) if length else b""
 

@@ -8,6 +8,10 @@ What fails again and again is left alone: the link stays up and refuses everythi
 A frame of the wire takes ten milliseconds, in which a card goes ten millimetres. So while the loop talks,
 edges are given to the core in the midst of it (``Device._edge_came``): motors are ordered at once, what is to
 be written down or told of it follows when the talk is over.
+
+A collection of garbage cannot be interrupted, and takes longer than a card may wait. So none may come by
+itself while something moves: what is allocated is counted, in time the halves are asked to stand between two
+cards, and if that takes too long the cables are not read meanwhile (``Device._rest``).
 """
 
 import gc
@@ -19,6 +23,7 @@ from sabot_firmware.boards.rp2040.board import Rp2040
 from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
 from sabot_firmware.boards.rp2040.clock import now_ms, now_us
 from sabot_firmware.boards.rp2040.fram import SpiFram
+from sabot_firmware.boards.rp2040.heap import COLLECT_BYTES, HOLD_BYTES, REST_BYTES, allocated
 from sabot_firmware.boards.rp2040.log_flash import LogFlash
 from sabot_firmware.boards.rp2040.noise import raw_noise
 from sabot_firmware.boards.rp2040.parts import Parts
@@ -42,9 +47,9 @@ VERSION = "0.1.0"
 WATCHDOG_MS = 4000
 LONGEST_WAIT_MS = 1000
 ROOM_US = 5000  # what can wait is done if nothing is due for so long
+LOOK_AGAIN_US = 100000  # whether the halves stand, if no edge lets them
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
 LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is over
-COLLECT_AFTER = 8  # exchanges that brought bytes
 LOG_ROWS = 4
 CRASH = ("crash", 96)  # the record of what went wrong last
 MOST_CRASHES = 3
@@ -101,7 +106,6 @@ class Device:
         self._board = board
         self._chance = Chance(raw_noise)
         self._log = log
-        self._exchanges = 0  # since garbage was collected
         self._talk = True  # something is to be said, or was heard
         self._leave_at: int | None = None
         self.core: LiveCore | None = None
@@ -121,8 +125,11 @@ class Device:
         )
         self._cables: tuple[Cable, ...] = (UsbCable(DevicePort(self._end)), UartCable(DevicePort(self._end)))
         self._poller = select.poll()
+        self._edges_only = select.poll()
         if board is not None:
             self._poller.register(board.ring, select.POLLIN)
+            self._edges_only.register(board.ring, select.POLLIN)
+            board.tired = False
             board.ring.on_edge = self._edge_came
             self._ahead.hold = self._hold
         for cable in self._cables:
@@ -171,6 +178,15 @@ class Device:
             measured = board.due_us(at_us)
             if measured is not None and (due is None or measured < due):
                 due = measured
+            if board.tired or allocated() > REST_BYTES:
+                rests_in = self._rest(board, core, at_us)
+                if rests_in is None:
+                    return
+                if due is None or rests_in < due:
+                    due = rests_in
+                if allocated() > HOLD_BYTES:
+                    self._wait(self._edges_only, due)
+                    return
         at_ms = now_ms()
         for cable in self._cables:
             deadline = cable.port.deadline()
@@ -185,7 +201,6 @@ class Device:
             self._hold(False)
             for cable in self._cables:
                 if cable.exchange(at_ms):
-                    self._exchanges += 1
                     self._talk = True  # there may be more, and more to say
                 elif cable.writing():
                     self._talk = True
@@ -194,12 +209,35 @@ class Device:
             return  # what is due may be another thing now
         if (due is None or due > ROOM_US) and self._tidy(due):
             return
+        self._wait(self._poller, due)
+
+    def _wait(self, poller: "select.poll", due: "int | None") -> None:
+        """Until something is due, or an edge or a byte has come."""
         longest = LEAVE_MS if self._ahead.leaving else LONGEST_WAIT_MS
         wait_ms = longest if due is None else min((due + 999) // 1000, longest)
-        ring = board.ring if board is not None else None
-        for ready in self._poller.ipoll(wait_ms):  # type: ignore[attr-defined]
+        ring = self._board.ring if self._board is not None else None
+        for ready in poller.ipoll(wait_ms):  # type: ignore[attr-defined]
             if ready[0] is not ring:
                 self._talk = True
+
+    def _rest(self, board: Rp2040, core: LiveCore, at_us: int) -> "int | None":
+        """Collect garbage if nothing moves: None; else ask the halves to stand, and say when to look again.
+
+        While cards are shuffled that is put off by a fixed time, in which some card is always done: the
+        moment an answer waits for tells nothing of the slots.
+        """
+        if not board.tired:
+            board.tire(at_us)
+        left_us = core.shuffler.rest_after_us() - ticks.diff(at_us, board.tired_us)
+        if left_us > 0:
+            return left_us
+        if not core.resting():
+            return LOOK_AGAIN_US
+        gc.collect()
+        board.tired = False
+        ended_us = now_us()
+        core.go_on(ended_us, ticks.diff(ended_us, board.tired_us))
+        return None
 
     def leaves(self, at_ms: int) -> bool:
         """Whether the loader is to be started, and what was to be said before has been."""
@@ -265,8 +303,7 @@ class Device:
         if self._log.due():
             self._log.flush(LOG_ROWS)
             return True
-        if self._exchanges >= COLLECT_AFTER and (due is None or due > COLLECT_US):
-            self._exchanges = 0
+        if (due is None or due > COLLECT_US) and allocated() > COLLECT_BYTES:
             gc.collect()
         if board is not None:
             board.refresh()

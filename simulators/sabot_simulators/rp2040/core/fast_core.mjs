@@ -45,6 +45,7 @@ export class FastCore {
     this.stopped = false; // whether compiled code came to what is not for it
     this.waiting = []; // to be compiled
     this.made = new Map(); // the function of each region, by its code: RAM has the same after every boot
+    this.watched = new Set(); // addresses that are left to the interpreter
   }
 
   // The controller begins anew.
@@ -57,6 +58,14 @@ export class FastCore {
   forgetRam() {
     this.entries.fill(0, FLASH_PLACES, ROM_PLACE);
     this.waiting = this.waiting.filter((pc) => pc >>> 28 !== 2);
+  }
+
+  // Leave an address to the interpreter from now on, for whoever wants to see it passed: the beginning of a function,
+  // or where one returns to, which is always the beginning of a region.
+  watch(pc) {
+    if (this.watched.has(pc) || place(pc) < 0) return;
+    this.watched.add(pc);
+    this.entries[place(pc)] = NEVER;
   }
 
   // Run compiled code from where the processor is, up to a limit of cycles; how many it took.
@@ -110,7 +119,7 @@ export class FastCore {
   }
 
   learn(pc) {
-    if (place(pc) < 0) return { operation: FOREIGN };
+    if (place(pc) < 0 || this.watched.has(pc)) return { operation: FOREIGN };
     const [word, value] = decode(this.memory.half(pc), this.memory.half(pc + 2), pc);
     return { operation: word & 255, d: (word >> 8) & 15, n: (word >> 12) & 15, m: word >> 16, value, pc };
   }
@@ -151,6 +160,7 @@ export function makeRun(fast) {
 
 // One instruction as rp2040js does it.
 export function interpret(pico, core, clock) {
+  pico.passes(core);
   const taken = core.executeInstruction();
   clock.nanosCounter += taken * pico.cycleNanos; // which it may have changed
   if (clock.nextAlarm !== null && clock.nextAlarm.nanos <= clock.nanosCounter) clock.tick(0);
