@@ -68,7 +68,7 @@ class Side {
     data.forEach((_, n) => mcu.sramView.setUint32(STACK - 0x20000000 + 4 * n, CODE + 2 * (n % SIZE) + 1, true));
     memory.registers.set(registers);
     core.APSR = flags;
-    const pico = { why: '', stalledUntil: 0, cycleNanos: CYCLE_NANOS };
+    const pico = { why: '', stalledUntil: 0, cycleNanos: CYCLE_NANOS, passes() {} };
     clock.createAlarm(() => (pico.why = 'until')).schedule(limit * CYCLE_NANOS);
     if (this.fast) {
       this.fast.waiting = entries;

@@ -7,6 +7,7 @@ from sabot_image import modules
 from sabot_image.build import MICROPYTHON, VERSION
 from sabot_protocol.codec import enum_number
 from sabot_simulators.rp2040 import messages
+from sabot_simulators.rp2040.pico import SERIAL
 
 
 def test_it_tests_itself_and_waits_for_a_deck(ready: Table) -> None:
@@ -20,7 +21,7 @@ def test_it_tests_itself_and_waits_for_a_deck(ready: Table) -> None:
 def test_its_serial_number_is_the_boards_own(ready: Table) -> None:
     ready.device.host.disconnect()
     identity = ready.device.ask_clear("identify")
-    assert identity[8] == bytes([0xE6, 0x61, 0x53, 0x42, 0, 0, 0, 7])
+    assert identity[8] == SERIAL
     assert identity[9:] == ("Sabot on RP2040", VERSION)
 
 
