@@ -54,8 +54,8 @@ CHANGES = (
         "static MP_DEFINE_CONST_FUN_OBJ_0(gc_allocated_obj, gc_allocated);\n\n"
         "static const mp_rom_map_elem_t mp_module_gc_globals_table[] = {\n"
         "    { MP_ROM_QSTR(MP_QSTR_allocated), MP_ROM_PTR(&gc_allocated_obj) },",
-        "gc.allocated(): the bytes handed out since the last collection, which MicroPython counts anyway; to ask"
-        " what is free takes a walk through the heap, milliseconds",
+        "gc.allocated(): the bytes handed out since the last collection, which MicroPython counts anyway; to"
+        " ask what is free takes a walk through the heap, milliseconds",
     ),
 )
 

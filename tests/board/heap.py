@@ -63,7 +63,7 @@ class Collection:
 
 
 class Garbage:
-    """What was allocated, and when garbage was collected. The emulator tells: the firmware knows nothing of it.
+    """What was allocated, and when garbage was collected. The emulator tells it: the firmware does not know.
 
     The Pico must have been made with what ``watched`` gives. Allocations stop the emulator each time, so they
     are watched only where they are counted.

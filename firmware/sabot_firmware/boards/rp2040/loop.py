@@ -223,7 +223,7 @@ class Device:
                 self._talk = True
 
     def _rest(self, board: Rp2040, core: LiveCore, at_us: int) -> "int | None":
-        """Collect garbage if nothing moves, and say None; else ask the halves to stand, and look again so soon.
+        """Collect garbage if nothing moves: None; else ask the halves to stand, and say when to look again.
 
         While cards are shuffled that is put off by a fixed time, in which some card is always done: the
         moment an answer waits for tells nothing of the slots.
