@@ -115,7 +115,7 @@ def even_time_us(cards: int) -> int:
 
 def longest_card_us(cards: int) -> int:
     """How long one card takes at most in a stack of so many, if the machine need not help itself."""
-    return (CARD_US * SPARE_PERCENT // 100) + figures.travel_us(cards * figures.CARD_THICKNESS_UM)
+    return (CARD_US + figures.travel_us(cards * figures.CARD_THICKNESS_UM)) * SPARE_PERCENT // 100
 
 
 class Shuffler(Half):

@@ -1,12 +1,19 @@
 """What a board meets: a pulled cable, a hanging processor, a memory that fails, a supply that goes."""
 
+from random import Random
+
 import pytest
-from tests.board.table import Table
+from tests.board.heap import Garbage
+from tests.board.table import HANDS, Table
 
 from sabot_firmware import hardware, shoe, shuffler
-from sabot_protocol.codec import enum_number
+from sabot_firmware.rounds import CORRECT
+from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
-from sabot_simulators.rp2040.device import SHUFFLER_AT_WORK
+from sabot_simulators.dealer import Dealer
+from sabot_simulators.rp2040.device import SHUFFLER_AT_WORK, OnPico
+from sabot_simulators.rp2040.pico import Pico
+from sabot_simulators.rp2040.wiring import PinMachine
 
 
 def begin_shuffle(table: Table, for_us: int) -> None:
@@ -28,18 +35,47 @@ def test_a_pulled_cable_does_not_disturb_a_shuffle_and_no_event_is_lost(ready: T
     assert len(ready.device.named("booted")) == 1
 
 
-def test_a_host_that_asks_nine_times_a_second_for_a_while_does_not_disturb_a_shuffle(ready: Table) -> None:
-    """A frame takes ten milliseconds; cards must not wait for it.
+@pytest.mark.parametrize("seed", [3, 7, 11])
+def test_a_host_that_asks_all_the_time_does_not_disturb_a_shuffle(pico: Pico, seed: int) -> None:
+    """Its questions fill the heap several times; garbage is collected only while nothing moves."""
+    pico.restore("new")
+    device = OnPico(pico, PinMachine(Random(seed)))
+    device.provision()
+    device.run_until_still()
+    table = Table(device, Dealer(device))
+    garbage = Garbage(device)
+    begin_shuffle(table, 1_000)
+    began = pico.now_us
+    for _ in range(60):
+        device.run_for(37_000)
+        assert device.ask("status")[3] == shuffler.FEEDING
+    device.run_until(lambda: device.shoe_state == shoe.READY or device.shuffler_state == shuffler.JAMMED)
+    assert device.named("deck_counted") == [(1, 1, 52, 52)]
+    assert table.counts() == {"shoe": 52}
+    assert not device.named("fault_raised")
+    assert len([each for each in garbage.collections if each.at_us > began]) > 1
+    assert [each.moved for each in garbage.collections if each.moved] == []
 
-    Dozens more of them still force a collection of garbage in motion, which may jam (docs/benchmarks.md).
-    """
-    begin_shuffle(ready, 1_000)
-    for _ in range(20):
-        ready.device.run_for(107_000)
-        assert ready.device.ask("status")[3] == shuffler.FEEDING
-    ready.device.run_until_still()
-    assert ready.device.named("deck_counted") == [(1, 1, 52, 52)]
-    assert not ready.device.named("fault_raised")
+
+def test_a_host_that_asks_all_the_time_does_not_disturb_a_round(opened: Table) -> None:
+    """Stacks are dealt, a stub goes out in one run, a deck is pushed and one is shuffled: for all of it."""
+    device = opened.device
+    garbage, status = Garbage(device), CODEC.named("status")
+    asked_us = 0
+
+    def ask() -> None:
+        nonlocal asked_us
+        if device.host.up and not device.host.waiting() and device.machine.agenda.now_us > asked_us + 37_000:
+            asked_us = device.machine.agenda.now_us
+            device.host.request(status.id, status.pack(()), device._now_ms())
+
+    device.each_step = ask
+    assert opened.dealer.play_round()
+    assert device.named("round_ended") == [(1, CORRECT, 52 - 3 * HANDS, 52)]
+    assert opened.counts() == {"store": 52, "shoe": 52}
+    assert not device.named("fault_raised")
+    assert len(garbage.collections) > 10
+    assert [each.moved for each in garbage.collections if each.moved] == []
 
 
 def test_the_watchdog_ends_what_hangs_and_the_motors_stand(ready: Table) -> None:
