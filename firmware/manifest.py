@@ -65,6 +65,7 @@ FIRMWARE = (
     "boards/rp2040/elevator",
     "boards/rp2040/expander",
     "boards/rp2040/fram",
+    "boards/rp2040/heap",
     "boards/rp2040/loader",
     "boards/rp2040/log_flash",
     "boards/rp2040/loop",

@@ -261,8 +261,11 @@ class Core(Executor):
         return self.shuffler.at_rest() and self.shoe.at_rest() and not self.service.jogging()
 
     def resting(self) -> bool:
-        """Whether nothing moves at this moment, if only between two cards: a board that wants it may rest."""
-        return self.shuffler.resting() and self.shoe.resting() and not self.service.jogging()
+        """Whether no card moves at this moment, if only between two: a board that wants it may rest.
+
+        A jog of service does not keep it from that: it waits for no edge.
+        """
+        return self.shuffler.resting() and self.shoe.resting()
 
     def go_on(self, now_us: int, after_us: int) -> None:
         """The board has had the rest that it wanted so long ago."""

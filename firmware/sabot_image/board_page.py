@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sabot_firmware import hardware
-from sabot_firmware.boards.rp2040 import pins
+from sabot_firmware.boards.rp2040 import heap, pins
 from sabot_image.modules import ROOT
 
 PAGE = ROOT / "docs" / "board.md"
@@ -82,6 +82,10 @@ def page() -> str:
         blue=blue,
         face=face,
         log_kb=pins.LOG_FLASH_BYTES // 1024,
+        ahead=heap.AHEAD_BYTES,
+        collect=heap.COLLECT_BYTES,
+        rest=heap.REST_BYTES,
+        hold=heap.HOLD_BYTES,
     )
 
 

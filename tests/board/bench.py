@@ -12,11 +12,12 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.table import Table as Printed
-from tests.board.heap import Heap
+from tests.board.heap import Collection, Garbage, Heap, watched
 
 from sabot_firmware import hardware
 from sabot_firmware.boards.rp2040 import pins
 from sabot_image.build import Image, build_uf2
+from sabot_protocol.link import SILENCE_MS
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.machine import Machine
@@ -81,8 +82,10 @@ def main() -> int:
     table = Printed("figure", "emulated Pico", "goal", title="Sabot on an emulated Raspberry Pi Pico")
     with TemporaryDirectory() as folder:
         rom = bootrom(Path(folder))
-        with Pico(image.path, board_wiring(), rom, SEED) as pico:
+        with Pico(image.path, board_wiring(), rom, SEED, watched=watched()) as pico:
             _measure(pico, image, table)
+        with Pico(image.path, board_wiring(), rom, SEED, watched=watched(allocations=True)) as pico:
+            _measure_allocations(pico, table)
     Console().print(table)
     return 0
 
@@ -102,9 +105,14 @@ def _measure(pico: Pico, image: Image, table: Printed) -> None:
         answers.append((pico.now_us - began) / 1e3)
         device.run_for(100_000)
     table.add_row("status answered, worst of 10", f"{max(answers):.1f} ms", "10 ms")
-    heap = Heap()
-    rest, whole = heap.used(pico)
-    peak = rest
+    heap, garbage = Heap(), Garbage(device)
+    peak, whole = heap.used(pico)
+    rests: list[int] = []  # after each collection
+
+    def collected(_: Collection) -> None:
+        rests.append(heap.used(pico)[0])
+
+    garbage.on_collection = collected
     told: list[tuple[str, float]] = []
 
     def note(name: str, values: tuple[int | str, ...]) -> None:
@@ -122,16 +130,44 @@ def _measure(pico: Pico, image: Image, table: Printed) -> None:
     table.add_row("edge to order, median", f"{median(latencies.us) / 1e3:.2f} ms", "")
     worst = max(latencies.us) / 1e3
     table.add_row(f"edge to order, worst of {len(latencies.us)}", f"{worst:.2f} ms", "2 ms")
+    garbage.collections.clear()
     wall, began, before = time.perf_counter(), pico.now_us, pico.figures()
     assert dealer.play_round()
     wall, round_s, after = time.perf_counter() - wall, (pico.now_us - began) / 1e6, pico.figures()
     table.add_row("a round with its shuffle", f"{round_s:.1f} s", "")
     busy = (after.cycles - before.cycles) / 125e6 / round_s
     table.add_row("  of which the processor worked", f"{100 * busy:.0f} %", "")
-    table.add_row("heap at rest, garbage included", f"{rest:,} bytes of {whole:,}", "")
-    table.add_row("heap at most when something was told", f"{peak:,} bytes", "120,000")
+    runs = garbage.collections
+    table.add_row("  collections of garbage in it", f"{len(runs)}", "")
+    table.add_row("  the longest", f"{max(each.us for each in runs) / 1e3:.1f} ms", "")
+    table.add_row("  while anything moved", f"{sum(bool(each.moved) for each in runs)}", "0")
+    table.add_row("heap after a collection, at most", f"{max(rests):,} bytes of {whole:,}", "120,000")
+    table.add_row("heap at most when something was told", f"{peak:,} bytes", "")
     table.add_row("flash of the program", f"{image.program_bytes:,} bytes", "")
     table.add_row("emulated seconds a second, here", f"{round_s / wall:.1f}", "10")
+
+
+def _measure_allocations(pico: Pico, table: Printed) -> None:
+    """What is allocated: by a question, and by cards on their way while nobody talks."""
+    device = OnPico(pico, PinMachine(Random(SEED)))
+    device.provision()
+    device.run_until_still()
+    dealer, garbage = Dealer(device), Garbage(device)
+    device.ask("status")
+    device.run_for(100_000)
+    garbage.allocated.clear()
+    device.ask("status")
+    device.run_for(100_000)
+    asked = sum(size for _, size in garbage.allocated)
+    table.add_row("heap a question and its answer take", f"{asked:,} bytes", "")
+    dealer.feed(dealer.new_deck(hardware.RED))
+    device.run_for(1_000_000)
+    device.pull_cable()
+    device.run_for(SILENCE_MS * 1000)  # until the device has given up its session
+    garbage.allocated.clear()
+    device.run_for(5_000_000)
+    moved = sum(size for _, size in garbage.allocated)
+    table.add_row("  allocated by five seconds of a shuffle, nobody there", f"{moved:,} bytes", "0")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import shlex
 import struct
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,8 +73,9 @@ class Garbage:
     def __init__(self, device: OnPico) -> None:
         self.collections: list[Collection] = []
         self.allocated: list[tuple[float, int]] = []  # when, how many bytes
+        self.on_collection: Callable[[Collection], None] = lambda collection: None
         self._device = device
-        self._collect, self._allocate = watched(allocations=True)
+        self._allocate = address("gc_alloc")
         self._began: tuple[float, list[str], list[int]] | None = None
         device.wiring.on_watched = self._seen
 
@@ -94,6 +96,7 @@ class Garbage:
             axes = [f"axis {n}" for n, step in enumerate(wiring._steps) if step != steps[n]]
             self.collections.append(Collection(at_us, told.at_us - at_us, moved + axes))
             self._began = None
+            self.on_collection(self.collections[-1])
 
 
 def watched(allocations: bool = False) -> tuple[int, ...]:

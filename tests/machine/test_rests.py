@@ -7,6 +7,7 @@ import pytest
 from tests.machine.tables import RED, Table
 
 from sabot_firmware import figures, hardware, shoe, shuffler
+from sabot_protocol.codec import enum_number
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.cards import new_deck
@@ -31,6 +32,7 @@ class Rested(InProcess):
         self.every_us = every_us
         self.rests: list[int] = []
         self.tired_us = 0
+        self.jogged = False
         self.put_off: list[int] = []  # how long each rest of a shuffle waited
         super().__init__(machine, draw)
 
@@ -48,7 +50,7 @@ class Rested(InProcess):
             return left if due is None else min(left, due)
         if not core.resting():
             return due
-        assert self.moving() == []
+        assert self.jogged or self.moving() == []
         self.rests.append(now)
         if core.shuffler.rest_after_us():
             self.put_off.append(now - self.tired_us)
@@ -142,7 +144,7 @@ def test_a_door_that_opens_while_the_board_rests_stops_its_half() -> None:
     device = table.device
     device.run_until_still()
     table.feed(table.new_deck(RED))
-    table.wait(lambda: table.machine.tired and device.core.shuffler._wait.resting)
+    table.wait(lambda: device.machine.tired and device.core.shuffler._wait.resting)
     table.machine.open_door(hardware.SHUFFLER_DOOR)
     table.wait(lambda: bool(table.faults()))
     assert table.shuffler_state == shuffler.JAMMED
@@ -150,3 +152,19 @@ def test_a_door_that_opens_while_the_board_rests_stops_its_half() -> None:
     table.wait(lambda: len(device.rests) > rested)  # which does not set it going again
     assert device.moving() == []
     assert table.shuffler_state == shuffler.JAMMED
+
+
+def test_a_jog_of_service_keeps_no_board_from_resting() -> None:
+    """It may take minutes, and waits for no edge; a board that waited for it could not be told to end it."""
+    table = Sleeping(Random(5).randrange, 1_000_000)
+    device = table.device
+    device.run_until_still()
+    device.command("mark_out_of_order", role="floor")
+    device.command("service_mode", 1, role="service")
+    device.command("jog", enum_number("Part", "feed"), 5_000, role="service")
+    rested, device.jogged = len(device.rests), True
+    device.run_for(3_000_000)
+    assert device.moving() == ["roller 0"]
+    assert len(device.rests) > rested + 1
+    device.run_for(3_000_000)
+    assert device.moving() == []

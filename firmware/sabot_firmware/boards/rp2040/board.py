@@ -5,8 +5,6 @@ is read then, all levels first, so that what happened at one moment is seen as o
 are those of the edges it was given: never a newer one.
 """
 
-import gc
-
 from machine import I2C, Pin
 
 from sabot_firmware import figures
@@ -17,6 +15,7 @@ from sabot_firmware.boards.rp2040.display import Display
 from sabot_firmware.boards.rp2040.edges import EdgeRing, watch, watch_interrupt
 from sabot_firmware.boards.rp2040.elevator import Elevator
 from sabot_firmware.boards.rp2040.expander import Expanders, output
+from sabot_firmware.boards.rp2040.heap import AHEAD_BYTES, allocated
 from sabot_firmware.boards.rp2040.noise import raw_noise
 from sabot_firmware.boards.rp2040.pusher import Pusher
 from sabot_firmware.boards.rp2040.rollers import Rollers
@@ -46,8 +45,6 @@ _SHELF_UP = output(pins.SHELF_UP_BIT)
 _LAMP_SHIFT = pins.LAMP_BITS - 8
 _LAMP = 3 << _LAMP_SHIFT
 _NOT_MEASURING = -1
-
-AHEAD_BYTES = 8192  # allocated: before cards move for long, garbage is collected
 
 
 class Rp2040(Hardware):
@@ -278,7 +275,7 @@ class Rp2040(Hardware):
 
     def wants_rest(self, much_ahead: bool = False) -> bool:
         """Whether halves are to stand between two cards; a shuffle begins with a heap as empty as it gets."""
-        if much_ahead and not self.tired and gc.allocated() > AHEAD_BYTES:  # type: ignore[attr-defined]
+        if much_ahead and not self.tired and allocated() > AHEAD_BYTES:
             self.tire(now_us())
         return self.tired
 

@@ -23,6 +23,7 @@ from sabot_firmware.boards.rp2040.board import Rp2040
 from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
 from sabot_firmware.boards.rp2040.clock import now_ms, now_us
 from sabot_firmware.boards.rp2040.fram import SpiFram
+from sabot_firmware.boards.rp2040.heap import COLLECT_BYTES, HOLD_BYTES, REST_BYTES, allocated
 from sabot_firmware.boards.rp2040.log_flash import LogFlash
 from sabot_firmware.boards.rp2040.noise import raw_noise
 from sabot_firmware.boards.rp2040.parts import Parts
@@ -49,9 +50,6 @@ ROOM_US = 5000  # what can wait is done if nothing is due for so long
 LOOK_AGAIN_US = 100000  # whether the halves stand, if no edge lets them
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
 LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is over
-COLLECT_BYTES = 32768  # allocated: garbage is collected at the next occasion while everything rests
-REST_BYTES = 73728  # the halves are asked to stand between two cards for it
-HOLD_BYTES = 90112  # cables are not read until then; one exchange and what motion leads to still find room
 LOG_ROWS = 4
 CRASH = ("crash", 96)  # the record of what went wrong last
 MOST_CRASHES = 3
@@ -180,13 +178,13 @@ class Device:
             measured = board.due_us(at_us)
             if measured is not None and (due is None or measured < due):
                 due = measured
-            if board.tired or gc.allocated() > REST_BYTES:  # type: ignore[attr-defined]  # see sabot_image/sources.py
+            if board.tired or allocated() > REST_BYTES:
                 rests_in = self._rest(board, core, at_us)
                 if rests_in is None:
                     return
                 if due is None or rests_in < due:
                     due = rests_in
-                if gc.allocated() > HOLD_BYTES:  # type: ignore[attr-defined]
+                if allocated() > HOLD_BYTES:
                     self._wait(self._edges_only, due)
                     return
         at_ms = now_ms()
@@ -305,7 +303,7 @@ class Device:
         if self._log.due():
             self._log.flush(LOG_ROWS)
             return True
-        if (due is None or due > COLLECT_US) and gc.allocated() > COLLECT_BYTES:  # type: ignore[attr-defined]
+        if (due is None or due > COLLECT_US) and allocated() > COLLECT_BYTES:
             gc.collect()
         if board is not None:
             board.refresh()

@@ -1,0 +1,21 @@
+"""How much was allocated since garbage was last collected, and how much may be.
+
+Nothing here asks what is free: that is a walk through the whole heap, which takes milliseconds. The image's
+MicroPython tells what it counts anyway (``sabot_image/sources.py``); one that does not is asked all the same.
+"""
+
+import gc
+
+AHEAD_BYTES = 8192  # before cards move for long, garbage is collected
+COLLECT_BYTES = 32768  # while everything rests, it is collected at the next occasion
+REST_BYTES = 65536  # the halves are asked to stand between two cards for it
+HOLD_BYTES = 81920  # cables are not read until they do; one exchange, and what motion leads to, find room yet
+_LIVE_BYTES = 90000  # what is left after a collection, about
+
+if hasattr(gc, "allocated"):
+    allocated = gc.allocated
+else:
+
+    def allocated() -> int:
+        """Bytes, by a walk."""
+        return max(gc.mem_alloc() - _LIVE_BYTES, 0)  # type: ignore[attr-defined,no-any-return]
