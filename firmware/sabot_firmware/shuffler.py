@@ -207,7 +207,7 @@ class Shuffler(Half):
     def go_on(self, now_us: int, after_us: int) -> None:
         """The board has had the rest that it wanted so long ago."""
         if self.state == FEEDING:
-            self._rested_us += after_us
+            self._rested_us += min(after_us, ticks.diff(now_us, self._began_us))
         super().go_on(now_us, after_us)
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
