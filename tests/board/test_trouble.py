@@ -10,6 +10,7 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
+from sabot_protocol.happenings import Answered
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.rp2040.device import SHUFFLER_AT_WORK, OnPico
 from sabot_simulators.rp2040.pico import Pico
@@ -54,6 +55,25 @@ def test_a_host_that_asks_all_the_time_does_not_disturb_a_shuffle(pico: Pico, se
     assert table.counts() == {"shoe": 52}
     assert not device.named("fault_raised")
     assert len([each for each in garbage.collections if each.at_us > began]) > 1
+    assert [each.moved for each in garbage.collections if each.moved] == []
+
+
+def test_a_host_that_floods_a_shuffle_has_to_wait(ready: Table) -> None:
+    """Twelve questions at once, again and again: more than fit before the next card is done."""
+    device = ready.device
+    garbage, status = Garbage(device), CODEC.named("status")
+    begin_shuffle(ready, 1_000)
+    end_us = device.machine.agenda.now_us + 4_000_000
+    asked = 0
+    while device.machine.agenda.now_us < end_us:
+        while device.host.waiting() < 12:
+            device.host.request(status.id, status.pack(()), device._now_ms())
+            asked += 1
+        device.run_for(2_000)
+    device.run_until(lambda: device.shoe_state == shoe.READY or device.shuffler_state == shuffler.JAMMED)
+    assert device.named("deck_counted") == [(1, 1, 52, 52)]
+    assert not device.named("fault_raised")
+    assert len([each for each in device.happened if isinstance(each, Answered)]) == asked > 200
     assert [each.moved for each in garbage.collections if each.moved] == []
 
 
