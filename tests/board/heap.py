@@ -61,6 +61,8 @@ class Collection:
     at_us: float
     us: float
     moved: list[str]
+    asked_for: bool
+    """By the firmware; if not, there was no room left and MicroPython did it by itself."""
 
 
 class Garbage:
@@ -75,7 +77,8 @@ class Garbage:
         self.allocated: list[tuple[float, int]] = []  # when, how many bytes
         self.on_collection: Callable[[Collection], None] = lambda collection: None
         self._device = device
-        self._allocate = address("gc_alloc")
+        self._asked, self._collect, self._allocate = watched(allocations=True)
+        self._asked_for = False
         self._began: tuple[float, list[str], list[int]] | None = None
         device.wiring.on_watched = self._seen
 
@@ -89,19 +92,22 @@ class Garbage:
         if told.function == self._allocate:
             if isinstance(told, Called):
                 self.allocated.append((told.at_us, self.blocks(told.first)))
+        elif told.function == self._asked:
+            self._asked_for = isinstance(told, Called)
         elif isinstance(told, Called):
             self._began = (told.at_us, wiring.moving(), list(wiring._steps))
         elif self._began is not None:
             at_us, moved, steps = self._began
             axes = [f"axis {n}" for n, step in enumerate(wiring._steps) if step != steps[n]]
-            self.collections.append(Collection(at_us, told.at_us - at_us, moved + axes))
+            self.collections.append(Collection(at_us, told.at_us - at_us, moved + axes, self._asked_for))
             self._began = None
             self.on_collection(self.collections[-1])
 
 
 def watched(allocations: bool = False) -> tuple[int, ...]:
     """The functions whose calls ``Garbage`` wants to see."""
-    return tuple(address(each) for each in ("gc_collect", "gc_alloc")[: 2 if allocations else 1])
+    functions = ("py_gc_collect", "gc_collect", "gc_alloc")
+    return tuple(address(each) for each in functions[: 3 if allocations else 2])
 
 
 def address(symbol: str) -> int:
