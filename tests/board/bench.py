@@ -141,6 +141,7 @@ def _measure(pico: Pico, image: Image, table: Printed) -> None:
     table.add_row("  collections of garbage in it", f"{len(runs)}", "")
     table.add_row("  the longest", f"{max(each.us for each in runs) / 1e3:.1f} ms", "")
     table.add_row("  while anything moved", f"{sum(bool(each.moved) for each in runs)}", "0")
+    table.add_row("  not asked for", f"{sum(not each.asked_for for each in runs)}", "0")
     table.add_row("heap after a collection, at most", f"{max(rests):,} bytes of {whole:,}", "120,000")
     table.add_row("heap at most when something was told", f"{peak:,} bytes", "")
     table.add_row("flash of the program", f"{image.program_bytes:,} bytes", "")
