@@ -27,6 +27,7 @@ from sabot_simulators.rp2040.pico import Pico, bootrom
 from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
 
 SEED = 7
+ROUNDS = 5
 FEED_DRIVE = pins.ROLLERS[0][1]
 
 
@@ -86,6 +87,8 @@ def main() -> int:
             _measure(pico, image, table)
         with Pico(image.path, board_wiring(), rom, watched=watched(allocations=True)) as pico:
             _measure_allocations(pico, table)
+        with Pico(image.path, board_wiring(), rom) as pico:
+            _measure_speed(pico, table)
     Console().print(table)
     return 0
 
@@ -131,9 +134,9 @@ def _measure(pico: Pico, image: Image, table: Printed) -> None:
     worst = max(latencies.us) / 1e3
     table.add_row(f"edge to order, worst of {len(latencies.us)}", f"{worst:.2f} ms", "2 ms")
     garbage.collections.clear()
-    wall, began, before = time.perf_counter(), pico.now_us, pico.figures()
+    began, before = pico.now_us, pico.figures()
     assert dealer.play_round()
-    wall, round_s, after = time.perf_counter() - wall, (pico.now_us - began) / 1e6, pico.figures()
+    round_s, after = (pico.now_us - began) / 1e6, pico.figures()
     table.add_row("a round with its shuffle", f"{round_s:.1f} s", "")
     busy = (after.cycles - before.cycles) / 125e6 / round_s
     table.add_row("  of which the processor worked", f"{100 * busy:.0f} %", "")
@@ -145,7 +148,6 @@ def _measure(pico: Pico, image: Image, table: Printed) -> None:
     table.add_row("heap after a collection, at most", f"{max(rests):,} bytes of {whole:,}", "120,000")
     table.add_row("heap at most when something was told", f"{peak:,} bytes", "")
     table.add_row("flash of the program", f"{image.program_bytes:,} bytes", "")
-    table.add_row("emulated seconds a second, here", f"{round_s / wall:.1f}", "10")
 
 
 def _measure_allocations(pico: Pico, table: Printed) -> None:
@@ -169,6 +171,22 @@ def _measure_allocations(pico: Pico, table: Printed) -> None:
     device.run_for(5_000_000)
     moved = sum(size for _, size in garbage.allocated)
     table.add_row("  allocated by five seconds of a shuffle, nobody there", f"{moved:,} bytes", "0")
+
+
+def _measure_speed(pico: Pico, table: Printed) -> None:
+    """How fast this computer emulates while nobody looks into it."""
+    device = OnPico(pico, PinMachine(Random(SEED)))
+    device.provision()
+    device.run_until_still()
+    dealer = Dealer(device)
+    assert dealer.open_table()
+    rates = []
+    for _ in range(ROUNDS):
+        wall, began = time.perf_counter(), pico.now_us
+        assert dealer.play_round()
+        rates.append((pico.now_us - began) / 1e6 / (time.perf_counter() - wall))
+    shown = f"{median(rates):.1f} ({min(rates):.1f} to {max(rates):.1f})"
+    table.add_row(f"emulated seconds a second here, median of {ROUNDS} rounds", shown, "10")
 
 
 if __name__ == "__main__":
