@@ -169,6 +169,8 @@ def tell(output: Output, witnesses: Witnesses, new_decks: bool) -> int:
         output.tell("evidence", f"[red]{each}[/red]", wrong=each)
     ok = not general and not counts["wrong"] and counts["proved"] > 0
     words = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no shuffles"
+    if not counts["proved"]:
+        words += "; nothing is proved"
     if witnesses.lost_events:
         words += f"; {witnesses.lost_events} events are lost, so shuffles may be missing"
     output.tell(

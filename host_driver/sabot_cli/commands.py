@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import time
 from collections.abc import Callable
 from datetime import datetime
 from enum import Enum
@@ -18,7 +19,7 @@ from sabot_driver import Client, Event, LostEvents, Notice
 from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
 from sabot_driver.discovery import find_devices
-from sabot_driver.errors import KeyMissing, Refused
+from sabot_driver.errors import KeyIsSet, KeyMissing, Refused, WrongRole
 from sabot_driver.keyring import read_key, write_key
 from sabot_driver.places import TableEntry
 from sabot_driver.serials import to_text
@@ -42,6 +43,9 @@ from sabot_protocol.host.messages import (
 from sabot_protocol.session import KEY_SIZE
 
 KEY_FILE = click.Path(dir_okay=False, path_type=Path)
+SECONDS = click.FloatRange(min=0, min_open=True)
+QUIET_S = 0.3  # a device that has told nothing for so long has told everything
+LONGEST_BACKLOG_S = 5.0
 ELEVATED_S = 3600
 SHUFFLE_S = 180.0
 
@@ -189,9 +193,18 @@ def tell_event(output: Output, event: Event | LostEvents) -> None:
     )
 
 
+def _newest(client: Client) -> int:
+    """The last event that the device had already told when we came: those come first, one after the other."""
+    newest, ends = -1, time.monotonic() + LONGEST_BACKLOG_S
+    while client.line.rows != newest and time.monotonic() < ends:
+        newest = client.line.rows
+        time.sleep(QUIET_S)
+    return newest
+
+
 @click.command()
 @device_options
-@click.option("--seconds", type=float, default=None, help="stop after so long; without it, Ctrl-C does")
+@click.option("--seconds", type=SECONDS, default=None, help="stop after so long; without it, Ctrl-C does")
 @click.option("--all", "everything", is_flag=True, help="begin with what the device still has")
 @pass_state
 def watch(state: State, /, seconds: float | None, everything: bool, **options: Any) -> int:
@@ -201,7 +214,7 @@ def watch(state: State, /, seconds: float | None, everything: bool, **options: A
     with opened(state, Chosen(**options), owner=False) as client:
         client.listen(lambda notice: _tell_notice(output, notice))
         tell_status(output, client, client.status(options["timeout"]))
-        after = 0 if everything else client.line.rows
+        after = 0 if everything else _newest(client)
         with contextlib.suppress(KeyboardInterrupt):
             while True:
                 left = None
@@ -219,6 +232,23 @@ def _tell_notice(output: Output, notice: Notice) -> None:
     output.tell("link", f"[dim]{notice.text}[/dim]", kind=notice.kind, text=notice.text)
 
 
+def simulators_key(state: State, client: Client, slot: KeySlot, timeout: float) -> bytes:
+    """The key that people have on an emulated device: ours, unless somebody has given it another."""
+    path = state.places.floor_key(client.identity.serial)
+    ours = path.exists()
+    key = read_key(path) if ours else os.urandom(KEY_SIZE)
+    try:
+        client.set_key(slot, key, timeout)
+    except Refused as error:  # it is set already: by us, if we have one
+        if not ours:
+            name = slot.name.lower()
+            advice = f"Give that key's file: --{name}-key FILE."
+            raise KeyMissing(f"somebody has given the {name} of this device a key", advice) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_key(path, key)
+    return key
+
+
 def role_raiser(
     state: State, client: Client, timeout: float, floor_key: str | None
 ) -> Callable[[Role], None]:
@@ -226,13 +256,9 @@ def role_raiser(
     if floor_key is not None:
         key = read_key(Path(floor_key))
     elif client.simulator:
-        path = state.places.floor_key(client.identity.serial)
-        key = read_key(path) if path.exists() else os.urandom(KEY_SIZE)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_key(path, key)
-        for slot in (KeySlot.FLOOR, KeySlot.SERVICE):
-            with contextlib.suppress(Refused):  # it is set already
-                client.set_key(slot, key, timeout)
+        key = simulators_key(state, client, KeySlot.FLOOR, timeout)
+        with contextlib.suppress(Refused):  # it is set already
+            client.set_key(KeySlot.SERVICE, key, timeout)
     else:
         raise KeyMissing("registering decks takes the floor", "Give the floor's key file: --floor-key FILE.")
 
@@ -344,9 +370,10 @@ def provision(
     entry = find(state, Chosen(**options))
     with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
         about = asking.identify()
-        state.output.simulator = bool(about.flags & IdentityFlag.SIMULATOR)
-        key = state.places.keyring.find(about.serial) or os.urandom(KEY_SIZE)
-        path = state.places.keyring.keep(about.serial, key)  # kept first: a key only the device has is lost
+        simulator = bool(about.flags & IdentityFlag.SIMULATOR)
+        state.output.simulator = simulator
+        key = state.places.keyring.find(about.serial, simulator) or os.urandom(KEY_SIZE)
+        path = state.places.keyring.keep(about.serial, key, simulator)  # one only the device has is lost
         asking.provision(about.serial, key)
     serial = to_text(about.serial)
     state.output.tell(
@@ -363,10 +390,15 @@ def provision(
 
 def _give_key(state: State, client: Client, slot: KeySlot, file: Path, timeout: float) -> None:
     """Give a person's key to the device: the one in a file, or a new one that is written there first."""
-    if not file.exists():
+    name, new = slot.name.lower(), not file.exists()
+    if new:
         write_key(file, os.urandom(KEY_SIZE))
-    client.set_key(slot, read_key(file), timeout)
-    name = slot.name.lower()
+    try:
+        client.set_key(slot, read_key(file), timeout)
+    except WrongRole as error:
+        if new:
+            file.unlink()
+        raise KeyIsSet(f"the {name} of this device has a key already") from error
     state.output.tell("key_given", f"the key of {name} is {file}", slot=name, key_file=str(file))
 
 

@@ -9,6 +9,7 @@ import click
 
 from sabot_cli.device import State, json_option
 from sabot_cli.output import OK, utc
+from sabot_driver.places import TABLE_RECORD
 from sabot_driver.pruning import Contents, contents, forget_reader, open_journal, prune, size_of
 from sabot_driver.serials import from_text
 
@@ -32,7 +33,8 @@ def _which(state: State, serial: str | None, table: str | None, file: Path | Non
             raise click.UsageError(f"the table '{table}' names no device; use --serial")
     if serial is not None:
         return [state.places.journal(from_text(serial))]
-    return sorted((state.places.state / "journals").glob("*.db"))
+    there = (state.places.state / "journals").glob("*.db")
+    return sorted(path for path in there if not path.name.endswith(TABLE_RECORD))
 
 
 @journal.command("show")

@@ -69,6 +69,8 @@ def play(
 
     Cards are shuffled, dealt and counted, wagers settled. Without a machine, --device sim:// emulates one.
     """
+    if rule_set is None and wagers != "auto":
+        raise click.UsageError("--wagers takes --rules: without a rule set nothing is settled")
     book = Book.plain(players) if rule_set is None else _read_book(rule_set, wagers, players)
     chosen = Chosen(**options)
     settings = [("fault", each) for each in faults]
@@ -110,7 +112,7 @@ def play(
                 rounds=rounds,
                 timeout=options["timeout"],
                 raise_role=raise_role,
-                record=None if journal is None else journal.with_suffix(".table.db"),
+                record=None if journal is None else state.places.table_record(journal),
                 names={Person.DEALER: dealer_name, Person.FLOOR: floor_name},
                 seed=seed,
                 typed=typed,

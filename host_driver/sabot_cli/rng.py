@@ -1,23 +1,20 @@
 """``sabot rng``: what a laboratory needs to judge the device's randomness by its own means."""
 
-import contextlib
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.progress import Progress
 
-from sabot_cli.commands import ELEVATED_S
+from sabot_cli.commands import ELEVATED_S, simulators_key
 from sabot_cli.device import Chosen, State, device_options, opened
 from sabot_cli.output import OK
 from sabot_driver import Client
-from sabot_driver.errors import KeyMissing, Refused, SabotError, WrongRole
-from sabot_driver.keyring import read_key, write_key
+from sabot_driver.errors import KeyMissing, SabotError, WrongRole
+from sabot_driver.keyring import read_key
 from sabot_driver.serials import to_text
 from sabot_protocol.host.messages import KeySlot, RngSamples, RngSource, Role
-from sabot_protocol.session import KEY_SIZE
 
 AT_ONCE = 128  # bytes of one answer
 ONE_A_BYTE = [bytes(byte >> shift & 1 for shift in range(7, -1, -1)) for byte in range(256)]
@@ -34,12 +31,7 @@ def raise_lab(state: State, client: Client, timeout: float, lab_key: Path | None
     if lab_key is not None:
         key = read_key(lab_key)
     elif client.simulator:
-        path = state.places.floor_key(client.identity.serial)
-        key = read_key(path) if path.exists() else os.urandom(KEY_SIZE)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_key(path, key)
-        with contextlib.suppress(Refused):  # it is set already
-            client.set_key(KeySlot.LAB, key, timeout)
+        key = simulators_key(state, client, KeySlot.LAB, timeout)
     else:
         raise KeyMissing("only the laboratory is given samples", "Give its key file: --lab-key FILE.")
     client.elevate(Role.LAB, key, ELEVATED_S, timeout)

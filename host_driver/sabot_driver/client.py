@@ -320,15 +320,16 @@ def connect(
 
 
 def _find_key(asking: Asking, url: str, identity: Identity, keyring: Keyring | None) -> bytes:
+    simulator = bool(identity.flags & IdentityFlag.SIMULATOR)
+    found = None if keyring is None else keyring.find(identity.serial, simulator)
     if not identity.flags & IdentityFlag.PROVISIONED:
-        if not identity.flags & IdentityFlag.SIMULATOR:
+        if not simulator:
             raise NotProvisioned(f"{url}: {to_text(identity.serial)} has no key yet")
-        key = os.urandom(KEY_SIZE)
+        key = found or os.urandom(KEY_SIZE)  # others of its name may be there, and have the same
+        if keyring is not None and found is None:
+            keyring.keep(identity.serial, key, simulator)
         asking.provision(identity.serial, key)
-        if keyring is not None:
-            keyring.keep(identity.serial, key)
         return key
-    found = None if keyring is None else keyring.find(identity.serial)
     if found is None:
         raise KeyMissing(f"{url}: no key for {to_text(identity.serial)} here")
     return found

@@ -39,6 +39,12 @@ class BadSerial(SabotError, ValueError):
     advice = "Eight letters and digits, or sixteen hexadecimal digits, as 'sabot devices' shows them."
 
 
+class KeyIsSet(SabotError):
+    """Somebody has that key already."""
+
+    advice = "Use the file it is in, or have service set another one."
+
+
 class NoDevice(SabotError, FileNotFoundError):
     """There is no such port, or nothing that could be a device."""
 

@@ -17,18 +17,18 @@ class Keyring:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def path(self, serial: bytes) -> Path:
-        """Where a device's key is kept. Serial numbers may hold anything, file names may not."""
-        return self.folder / f"{to_text(serial)}.key"
+    def path(self, serial: bytes, simulator: bool = False) -> Path:
+        """Where a device's key is kept. A simulator's is never in the place of a real device's."""
+        return self.folder / f"{to_text(serial)}{'.simulator' if simulator else ''}.key"
 
-    def find(self, serial: bytes) -> bytes | None:
+    def find(self, serial: bytes, simulator: bool = False) -> bytes | None:
         """A device's key, None if there is none; KeyExposed if others can read it."""
-        path = self.path(serial)
+        path = self.path(serial, simulator)
         return read_key(path) if path.exists() else None
 
-    def keep(self, serial: bytes, key: bytes) -> Path:
+    def keep(self, serial: bytes, key: bytes, simulator: bool = False) -> Path:
         """Put a device's key into its file, replacing an older one; nobody else can read it at any moment."""
-        path = self.path(serial)
+        path = self.path(serial, simulator)
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_key(path, key)
         return path

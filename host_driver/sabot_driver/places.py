@@ -11,6 +11,7 @@ from sabot_driver.errors import SabotError
 from sabot_driver.keyring import Keyring
 
 HOME_VARIABLE = "SABOT_HOME"
+TABLE_RECORD = ".table.db"
 
 
 class TableUnknown(SabotError, KeyError):
@@ -61,6 +62,10 @@ class Places:
     def keyring(self) -> Keyring:
         """The devices' keys."""
         return Keyring(self.config / "keys")
+
+    def table_record(self, journal: Path) -> Path:
+        """Where the procedure of a table is kept, beside its device's journal."""
+        return journal.with_suffix(TABLE_RECORD)
 
     def floor_key(self, serial: bytes) -> Path:
         """Where the key of the floor is kept for an emulated device; people keep those of real ones."""

@@ -42,7 +42,7 @@ def test_a_device_that_has_a_key_keeps_it(client: Client, target: Target) -> Non
 
 def test_the_same_key_again_is_no_harm(client: Client, target: Target) -> None:
     client.close()
-    key = target.keyring.find(client.identity.serial)
+    key = target.keyring.find(client.identity.serial, client.simulator)
     assert key is not None
     with Asking(target.way(), "x", Clock(), 5) as asking:
         asking.provision(client.identity.serial, key)

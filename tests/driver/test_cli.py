@@ -244,7 +244,7 @@ def test_a_table_has_a_name(sabot: Sabot, tmp_path: Path, home: Path, serial: st
     assert sabot("status", "--table", "BAC-08").code == 1
     assert sabot("status", "--table", "BAC-07", "--device", url).code == 2
     assert '[tables."BAC-07"]' in (home / "tables.toml").read_text()
-    assert (home / "keys" / f"{serial}.key").stat().st_mode & 0o777 == 0o600
+    assert (home / "keys" / f"{serial}.simulator.key").stat().st_mode & 0o777 == 0o600
     target.close()
 
 
@@ -269,11 +269,79 @@ def test_people_get_keys_and_can_then_use_them(sabot: Sabot, tmp_path: Path, hom
     assert played.code == 0, played.out + played.err
     kept = floor.read_text()
     again = sabot("provision", "--device", url, "--floor-key", floor, "--json")
-    assert (again.code, again.lines[-1]["event"]) == (1, "error"), "only service changes a key that is set"
+    assert (again.code, again.lines[-1]["error"]) == (1, "KeyIsSet"), "only service changes a key that is set"
     assert floor.read_text() == kept
+    other = tmp_path / "other.key"
+    assert sabot("provision", "--device", url, "--floor-key", other, "--json").code == 1
+    assert not other.exists()
+    for _ in range(6):  # nothing is tried, so nobody is locked out
+        ran = sabot("play", "--device", url, "--rounds", 1, "--json")
+        assert (ran.lines[-1]["error"], "--floor-key" in ran.lines[-1]["advice"]) == ("KeyMissing", True)
+    assert sabot("play", "--device", url, "--rounds", 1, "--floor-key", floor, "--json").code == 0
     refused = sabot("play", "--device", url, "--rounds", 1, "--floor-key", service, "--json")
     assert refused.code != 0
     target.close()
+
+
+def test_a_simulator_never_touches_the_key_of_a_device_of_its_name(
+    sabot: Sabot, tmp_path: Path, home: Path
+) -> None:
+    key = home / "keys" / "SIM00042.key"
+    key.parent.mkdir(parents=True)
+    key.write_text("ab" * 32 + "\n")
+    key.chmod(0o600)
+    target = Tcp(tmp_path, "seed=1&serial=SIM00042")
+    assert sabot("status", "--device", target.listener.url).code == 0
+    assert sabot("status", "--device", "sim://?serial=SIM00042").code == 0
+    assert key.read_text() == "ab" * 32 + "\n"
+    assert sabot("status", "--device", target.listener.url).code == 0, "nor that of another simulator"
+    target.close()
+
+
+def test_journals_are_told_from_what_lies_beside_them(sabot: Sabot, tmp_path: Path) -> None:
+    target = Tcp(tmp_path, "seed=1&serial=SIM00042")
+    assert sabot("play", "--device", target.listener.url, "--rounds", 1).code == 0
+    ran = sabot("journal", "show", "--json")
+    assert (ran.code, [each["serial"] for each in ran.lines]) == (0, ["SIM00042"])
+    target.close()
+
+
+def test_watch_begins_with_what_comes_unless_it_is_asked_for_all(sabot: Sabot, tmp_path: Path) -> None:
+    target = Tcp(tmp_path, "seed=1")
+    assert sabot("play", "--device", target.listener.url, "--rounds", 1).code == 0
+    watch = ("watch", "--device", target.listener.url, "--seconds", 2, "--json")
+    for _ in range(3):
+        assert sabot(*watch).of("device_event") == []
+    assert len(sabot(*watch, "--all").of("device_event")) > 20
+    target.close()
+
+
+def test_an_audit_says_that_nothing_is_proved(sabot: Sabot, tmp_path: Path) -> None:
+    told = tmp_path / "play.jsonl"
+    told.write_text(sabot("play", "--device", "sim://", "--seed", 3, "--rounds", 1, "--json").out)
+    ran = sabot("audit", told)
+    assert ran.code == 5
+    assert "nothing is proved" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("play", "--device", "sim://", "--wagers", "wagers.toml"), "--wagers takes --rules"),
+        (("simulate", "--speed", "0"), "'0' is no value for 'speed'"),
+        (("simulate", "--seconds", "0"), "0.0 is not in the range x>0"),
+        (("simulate", "--board", "rp2040", "--firmware", "python"), "leave out --firmware"),
+        (("simulate", "--board", "rp2040", "--speed", "10"), "its speed is 1 at most, or 'max'"),
+        (("simulate", "--tcp", "0", "--link", "x"), "--link names a pseudo-terminal"),
+        (("simulate", "--link", "no/such/folder/x"), "No such file"),
+        (("simulate", "--link", "docs"), "File exists"),
+        (("watch", "--seconds", "-5"), "not in the range x>0"),
+    ],
+)
+def test_options_that_could_not_work_are_refused(sabot: Sabot, arguments: tuple[str, ...], why: str) -> None:
+    ran = sabot(*arguments)
+    assert ran.code == 2
+    assert why in " ".join((ran.out + ran.err).split())
 
 
 def test_a_device_another_host_owns_is_in_progress(sabot: Sabot, tmp_path: Path, home: Path) -> None:

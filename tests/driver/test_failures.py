@@ -219,7 +219,7 @@ def test_a_key_others_can_read_is_not_used(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     client = target.connect()
     client.close()
-    target.keyring.path(client.identity.serial).chmod(0o644)
+    target.keyring.path(client.identity.serial, simulator=True).chmod(0o644)
     with pytest.raises(KeyExposed) as error:
         target.connect()
     assert "chmod" in error.value.advice

@@ -10,6 +10,7 @@ from sabot_simulators.mechanism.faults import RUNNERS_KINDS, Fault, UnknownFault
 AS_FAST_AS_IT_GOES = 0.0
 FIRMWARE = ("python", "micropython", "rp2040")
 """What the firmware can run on: this Python, a MicroPython of its own, or an emulated Raspberry Pi Pico."""
+BOARD = FIRMWARE[2]
 
 
 class BadSetting(ValueError):
@@ -67,6 +68,11 @@ class Settings:
                 raise BadSetting(f"'{given[-1]}' is no value for '{name}'") from None
             values[field] = value
         settings = cls(**values)  # type: ignore[arg-type]
+        if settings.firmware == BOARD and settings.speed > 1:
+            raise BadSetting(
+                "a board has one clock for machine and wire, and a host would be too slow for it: "
+                "its speed is 1 at most, or 'max', which waits for the host"
+            )
         for fault in settings.faults:
             if settings.firmware != FIRMWARE[0] and fault.kind in RUNNERS_KINDS:
                 raise BadSetting(
@@ -78,7 +84,7 @@ class Settings:
 
 def _speed(given: Sequence[str]) -> tuple[str, object]:
     speed = AS_FAST_AS_IT_GOES if given[-1] == "max" else float(given[-1])
-    if not 0 <= speed < 1e9:
+    if given[-1] != "max" and not 0 < speed < 1e9:
         raise ValueError
     return "speed", speed
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from sabot_cli.commands import SECONDS
 from sabot_cli.device import State, json_option
 from sabot_driver.errors import BadUrl
 from sabot_simulators.ends.emulated import FirmwareMissing, emulate
@@ -33,12 +34,10 @@ BOARDS = ("rp2040",)
 @click.option("--capacity", type=click.Choice(("deck", "batch")), default="deck", show_default=True,
               help="what it holds: one deck, or a batch of up to eight")
 @click.option("--no-reader", is_flag=True, help="without a card reader at the exit")
-@click.option(
-    "--firmware", type=click.Choice(FIRMWARE), default=FIRMWARE[0], show_default=True, help="what it runs on"
-)
+@click.option("--firmware", type=click.Choice(FIRMWARE), help=f"what it runs on; without, {FIRMWARE[0]}")
 @click.option("--board", type=click.Choice(BOARDS), help="run the image of this board on an emulated one")
 @click.option("--no-dealer", is_flag=True, help="nobody takes stacks and feeds the tray")
-@click.option("--seconds", type=float, help="stop after so long; without it, Ctrl-C does")
+@click.option("--seconds", type=SECONDS, help="stop after so long; without it, Ctrl-C does")
 @click.pass_obj
 def simulate(
     state: State,
@@ -51,7 +50,7 @@ def simulate(
     faults: tuple[str, ...],
     capacity: str,
     no_reader: bool,
-    firmware: str,
+    firmware: str | None,
     board: str | None,
     no_dealer: bool,
     seconds: float | None,
@@ -60,8 +59,12 @@ def simulate(
 
     On a pseudo-terminal, or with --tcp on a TCP port.
     """
-    dealer = "none" if no_dealer else "auto"
-    query = {"speed": [speed], "serial": [serial], "dealer": [dealer], "firmware": [board or firmware]}
+    if board is not None and firmware not in (None, board):
+        raise click.UsageError(f"--board {board} has its own firmware; leave out --firmware")
+    if link is not None and port is not None and not as_pty:
+        raise click.UsageError("--link names a pseudo-terminal: add --pty, or leave out --tcp")
+    dealer, kind = "none" if no_dealer else "auto", board or firmware or FIRMWARE[0]
+    query = {"speed": [speed], "serial": [serial], "dealer": [dealer], "firmware": [kind]}
     query |= {"capacity": [capacity], "reader": ["none" if no_reader else "exit"]}
     if seed is not None:
         query["seed"] = [str(seed)]
@@ -103,6 +106,9 @@ def _terminal(served: Served, link: Path | None) -> str:
         from sabot_simulators.ends.terminal import Terminal
     except ImportError as error:
         raise BadUrl("there are no pseudo-terminals on this system", "Use --tcp PORT.") from error
-    terminal = Terminal(link)
+    try:
+        terminal = Terminal(link)
+    except OSError as error:
+        raise click.UsageError(f"--link {link}: {error.strerror}") from error
     served.plug(terminal)
     return terminal.path

@@ -23,10 +23,19 @@ class Terminal:
         self._link = link
         self._closed = False
         if link is not None:
-            with contextlib.suppress(FileNotFoundError):
+            self._name(link)
+            self.path = str(link)
+
+    def _name(self, link: Path) -> None:
+        """Replace an older link; what is none is left alone: FileExistsError."""
+        try:
+            if link.is_symlink():
                 link.unlink()
             link.symlink_to(self.path)
-            self.path = str(link)
+        except OSError:
+            os.close(self._master)
+            os.close(self._slave)
+            raise
 
     def fileno(self) -> int | None:
         """The device's side."""
