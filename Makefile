@@ -17,7 +17,7 @@ BIASED := 5
 PICO := simulators/sabot_simulators/rp2040
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo test lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware test-board soak-board bench-board clean
+.PHONY: help play demo test lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,8 @@ fuzz-campaign: $(VENV)/.test ## FRAMES=10000000 random and mutated frames agains
 
 firmware: $(VENV)/.board ## the board's images: byte code, a file system of it, a UF2 with everything frozen
 	$(BIN)/python -m sabot_image
+
+pico: firmware $(PICO)/node_modules/.package-lock.json ## what 'sabot simulate --board rp2040' needs: the image and its emulator
 
 test-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## the firmware's image on an emulated Raspberry Pi Pico: its own tests, the whole conformance suite, CUTS=200 power cuts
 	$(BIN)/python -m sabot_image
