@@ -5,7 +5,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -213,7 +213,8 @@ def watch(state: State, /, seconds: float | None, everything: bool, **options: A
     began = datetime.now().astimezone()
     with opened(state, Chosen(**options), owner=False) as client:
         client.listen(lambda notice: _tell_notice(output, notice))
-        tell_status(output, client, client.status(options["timeout"]))
+        now = client.status(options["timeout"])
+        tell_status(output, client, now)
         after = 0 if everything else _newest(client)
         with contextlib.suppress(KeyboardInterrupt):
             while True:
@@ -224,8 +225,16 @@ def watch(state: State, /, seconds: float | None, everything: bool, **options: A
                         break
                 for event in client.events(after, timeout=1.0 if left is None else min(left, 1.0)):
                     after = event.id
-                    tell_event(output, event)
+                    if everything or not _is_old(event, began, now.clock != ClockQuality.UNKNOWN):
+                        tell_event(output, event)
     return OK
+
+
+def _is_old(event: Event | LostEvents, began: datetime, has_clock: bool) -> bool:
+    """Whether it was before we came, by the device's clock; one that has no time was before that was set."""
+    if not isinstance(event, Event) or not has_clock:
+        return False
+    return event.at is None or event.at < began - timedelta(seconds=1)
 
 
 def _tell_notice(output: Output, notice: Notice) -> None:
