@@ -5,7 +5,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from sabot_protocol.session import KEY_SIZE
 
 KEY_FILE = click.Path(dir_okay=False, path_type=Path)
 SECONDS = click.FloatRange(min=0, min_open=True)
-QUIET_S = 0.3  # a device that has told nothing for so long has told everything
+QUIET_S = 0.5  # a device that has told nothing for so long has told everything
 LONGEST_BACKLOG_S = 5.0
 ELEVATED_S = 3600
 SHUFFLE_S = 180.0
@@ -213,8 +213,7 @@ def watch(state: State, /, seconds: float | None, everything: bool, **options: A
     began = datetime.now().astimezone()
     with opened(state, Chosen(**options), owner=False) as client:
         client.listen(lambda notice: _tell_notice(output, notice))
-        now = client.status(options["timeout"])
-        tell_status(output, client, now)
+        tell_status(output, client, client.status(options["timeout"]))
         after = 0 if everything else _newest(client)
         with contextlib.suppress(KeyboardInterrupt):
             while True:
@@ -225,16 +224,8 @@ def watch(state: State, /, seconds: float | None, everything: bool, **options: A
                         break
                 for event in client.events(after, timeout=1.0 if left is None else min(left, 1.0)):
                     after = event.id
-                    if everything or not _is_old(event, began, now.clock != ClockQuality.UNKNOWN):
-                        tell_event(output, event)
+                    tell_event(output, event)
     return OK
-
-
-def _is_old(event: Event | LostEvents, began: datetime, has_clock: bool) -> bool:
-    """Whether it was before we came, by the device's clock; one that has no time was before that was set."""
-    if not isinstance(event, Event) or not has_clock:
-        return False
-    return event.at is None or event.at < began - timedelta(seconds=1)
 
 
 def _tell_notice(output: Output, notice: Notice) -> None:
