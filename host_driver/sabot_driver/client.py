@@ -335,5 +335,4 @@ def _find_key(asking: Asking, url: str, identity: Identity, keyring: Keyring | N
     return found
 
 
-
 __all__ = ["Client", "JournalDamaged", "Notice", "Resolved", "connect"]

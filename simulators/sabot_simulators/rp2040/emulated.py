@@ -60,6 +60,7 @@ class Plugged:
 
     def receive(self, data: bytes, now: int) -> None:
         """Bytes from the host, frame by frame, with somebody at hand who prepares what each needs."""
+        self.heard_us = self._device.now_us
         while data:
             end = data.find(DELIMITER) + 1 or len(data)
             if self._ears.host_said(data[:end]):
@@ -179,7 +180,6 @@ class OnRp2040(EmulatedDevice):
     def carry(self, number: int, data: bytes) -> None:
         """Bytes of a host."""
         self.wiring.changes.append(messages.usb(data) if number == USB else messages.uart(data))
-        self._ports[number].heard_us = self.now_us
         self._busy_until_us = self.now_us + TALK_US
 
     def tick(self, now_ms: int) -> None:
