@@ -122,7 +122,9 @@ class Wired(InProcess):
         wanted = enum_number("Role", role)
         if role != "table" and wanted != self._elevated:
             self._elevate(wanted)
-        return self.ask(name, *values)
+        answer = self.ask(name, *values)
+        self.each_command(name, values)
+        return answer
 
     def ask(self, name: str, *values: Given) -> tuple[Any, ...]:
         """Any request of the schema: the answer's values."""

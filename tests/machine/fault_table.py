@@ -31,7 +31,7 @@ from sabot_firmware.critical import CriticalMemory
 from sabot_protocol.codec import enum_name
 from sabot_simulators.mechanism.faults import KINDS, RUNNERS_KINDS
 from sabot_simulators.mechanism.mishaps import CARD_KINDS
-from sabot_simulators.watch import UNSEEN
+from sabot_simulators.oracle import UNSEEN
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "faults.md"
@@ -206,9 +206,9 @@ class Played:
             for at_us, at, name, values in scene.heard
             if name == "retried" and at_us >= happened_us
         ]
-        self.wrong = list(scene.watch.wrong)
+        self.wrong = list(scene.oracle.wrong)
         self.back = scene.bring_back()
-        self.wrong_ever = scene.watch.wrong
+        self.wrong_ever = scene.oracle.wrong
         self.kept_whole = self._kept_whole()
         held = set(map(id, scene.held()))
         self.lost = sum(id(card) not in held for card in scene.originals)
@@ -365,7 +365,7 @@ def render(outcomes: dict[Row, Outcome]) -> str:
         "| | class | rows | means |",
         "| --- | --- | --- | --- |",
         *(f"| {CLASSES[did]} | {did} | {counts[did]} | {says} |" for did, says in LEGEND.items()),
-        *(f"| U | `{name}` | {counts[name]} | {says} |" for name, says in UNSEEN.items()),
+        *(f"| U | `{name}` | {counts[name]} | {unseen.means} |" for name, unseen in UNSEEN.items()),
         "",
         "The classes marked U are what this set of sensors cannot see, by name: a claim was made that was",
         "not so, or was right in number only. Each says why; a claim that is wrong for any other reason",

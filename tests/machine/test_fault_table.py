@@ -34,7 +34,7 @@ from sabot_firmware import hardware
 from sabot_firmware.stack import Stack
 from sabot_protocol.codec import enum_number
 from sabot_simulators.mechanism.faults import KINDS
-from sabot_simulators.watch import UNSEEN
+from sabot_simulators.oracle import UNSEEN
 
 A_WINDOW_MS = 1000  # what moves is found out within the windows of its motion, retries included
 

@@ -214,6 +214,7 @@ class OnPico(LockStep):
             self._elevated = wanted
         answer = self.ask(name, *values)
         self.run_for(NOTICE_US)  # what it changed is told after the answer
+        self.each_command(name, values)
         return answer
 
     def ask(self, name: str, *values: int | bytes | str) -> tuple[Any, ...]:
