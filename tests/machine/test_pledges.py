@@ -6,8 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.machine.tables import BLUE, RED, Table
-from tests.machine.test_chance import OwnChance
+from tests.machine.tables import BLUE, RED, OwnChance, Table
 
 from sabot_firmware import shoe, shuffler
 from sabot_firmware.pledges import MOST_OPEN, Pledge, about
