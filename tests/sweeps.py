@@ -6,6 +6,9 @@ A parametrized test is a sweep by its mark, and every n-th of its cases is the s
     @pytest.mark.parametrize("row", rows())
     def test_a_row(row): ...
 
+A case that only ``make test-full`` runs, because smaller ones of the same test show the same, is marked
+``pytest.param(6, marks=pytest.mark.full)``.
+
 A test that loops asks the fixture ``amount`` how far to go::
 
     def test_many(amount):
@@ -52,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept, left = [], []
     for item in items:
         mark = item.get_closest_marker("sweep")
-        sampled = True
+        sampled = item.get_closest_marker("full") is None
         if mark is not None:
             name = item.nodeid.partition("[")[0]
             sampled = seen[name] % int(mark.kwargs["every"]) == 0

@@ -246,11 +246,13 @@ def test_journals_are_told_from_what_lies_beside_them(sabot: Sabot, tmp_path: Pa
     target.close()
 
 
-def test_watch_begins_with_what_comes_unless_it_is_asked_for_all(sabot: Sabot, tmp_path: Path) -> None:
+def test_watch_begins_with_what_comes_unless_it_is_asked_for_all(
+    sabot: Sabot, tmp_path: Path, amount: Amount
+) -> None:
     target = Tcp(tmp_path, "seed=1")
     assert sabot("play", "--device", target.listener.url, "--rounds", 1).code == 0
-    watch = ("watch", "--device", target.listener.url, "--seconds", 3, "--json")
-    for _ in range(3):
+    watch = ("watch", "--device", target.listener.url, "--seconds", 2, "--json")
+    for _ in range(amount(1, full=3)):
         assert sabot(*watch).of("device_event") == []
     assert len(sabot(*watch, "--all").of("device_event")) > 20
     target.close()
