@@ -15,6 +15,7 @@ import pytest
 from pytest_mock import MockerFixture
 from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot, simulated
+from tests.sweeps import Amount
 
 from sabot_cli.output import exit_code
 from sabot_driver import errors
