@@ -69,6 +69,7 @@ def test_handshake_and_status(bench: Bench) -> None:
     bench.provision()
     bench.connect()
     assert bench.host.device["handshake"] == 1
+    assert _flags("IdentityFlag", bench.host.device["flags"]) == {"provisioned", "simulator", "test_rng"}
     status = bench.do("status")
     assert (status["flags"], status["clock"]) == (0, 0)
     assert bench.refused(bench.host.ask("locate", seconds=1)) == ("not_owner", {"owner": bytes(8)})
