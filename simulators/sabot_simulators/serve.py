@@ -24,7 +24,7 @@ from sabot_simulators.joined import Joined, Wire, micropython
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.micropython import find_micropython
 
-HEAP = "512k"  # the firmware is compiled into it from its source, with the wire's end
+HEAP = "768k"  # the firmware is compiled into it from its source, with the wire's end
 LONGEST_WAIT_MS = 500
 REACTION_US = 250_000  # of the hand that takes a stack
 WIRE = Wire(flags=0x0006)  # a simulator whose shuffles can be foretold

@@ -36,7 +36,7 @@ from sabot_simulators.watch import Watch
 pytestmark = pytest.mark.usefixtures("micropython")
 
 HEAP_BYTES = 256 * 1024
-WITH_GENERATOR = "448k"  # the generator is compiled from its source too
+WITH_GENERATOR = "576k"  # the generator is compiled from its source too
 MODULES = (test_deal, test_delivery, test_recovery, test_service, test_shuffle, test_two_decks)
 INSIDE = {  # these look at the core's own objects, or need no machine
     "test_what_a_rounds_count_says",
