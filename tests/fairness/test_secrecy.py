@@ -10,7 +10,7 @@ from tests.machine.tables import RED, Table
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.event_log import EventLog
-from sabot_firmware.service import SECRET_SENSORS
+from sabot_firmware.hardware import SECRET_SENSORS
 from sabot_protocol.errors import Refusal
 from sabot_protocol.memory import Memory
 from sabot_simulators.dealer import Dealer
