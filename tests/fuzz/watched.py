@@ -122,7 +122,7 @@ class WatchedExecutor(Executor):
             self.commands += 1
             self.done = self.done[-63:] + [(name, fields)]
         if name == "clear_fault":
-            raise Refusal("wrong_state", (3, 0b110))
+            raise Refusal("wrong_state", (3, 0b110, 1))
         if name == "locate" and self.device is not None and not self.wrong:
             self.device.emit("located", values[0])
         if message.answer in ("update_progress", "shuffle_begun"):
