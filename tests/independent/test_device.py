@@ -27,8 +27,8 @@ at_a_table = pytest.mark.parametrize("bench", [("--table",)], indirect=True, ids
 def _open_round(bench: Bench) -> None:
     """Open round 7 of four hands on the first deck, and close the bets."""
     bench.do("set_clock", utc_s=1_800_000_000, utc_ms=0)
-    assert bench.do("open_round", round_id=7, deck_id=1, hands=4) == {}
-    assert bench.do("close_bets", round_id=7) == {}
+    assert bench.do("open_round", round_id=7, deck_id=1) == {}
+    assert bench.do("close_bets", round_id=7, hands=4) == {}
 
 
 def _flags(name: str, value: Value) -> set[str]:

@@ -169,7 +169,7 @@ def test_tables_agree_with_each_other() -> None:
         assert (message.answer in IDS) or not asked
         assert set(message.roles) <= roles or not asked
         assert {spec.names for spec in message.fields if spec.type in ("enum", "flags")} <= set(ENUMS)
-    assert sorted(ERRORS) == list(range(1, len(ERRORS) + 1))
+    assert min(ERRORS) == 1
 
 
 def test_limits_are_those_of_the_text() -> None:
