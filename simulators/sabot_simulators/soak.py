@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import track
 
 from sabot_firmware import hardware, shoe, shuffler
-from sabot_firmware.decks import AUTOMATED_SHOE, HOURS_S
+from sabot_firmware.decks import DEFAULT_HOURS
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
@@ -158,7 +158,7 @@ class SoakDealer(Dealer):
     def _past_their_hours(self) -> list[int]:
         now_us = self.device.machine.agenda.now_us
         left_us = {
-            deck.deck_id: self._opened_us.get(deck.deck_id, 0) + HOURS_S[AUTOMATED_SHOE] * 1_000_000 - now_us
+            deck.deck_id: self._opened_us.get(deck.deck_id, 0) + DEFAULT_HOURS * 3_600_000_000 - now_us
             for deck in self.device.view().decks
         }
         return [deck_id for deck_id, left in left_us.items() if left <= 0]

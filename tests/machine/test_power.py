@@ -10,11 +10,12 @@ from random import Random
 
 import pytest
 from tests.machine.tables import RED, Table, void_reason
+from tests.sweeps import Amount
 
 from sabot_firmware import figures, hardware, kept, shoe, shuffler
 from sabot_firmware.core import Core
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
-from sabot_firmware.decks import AUTOMATED_SHOE, HOURS_S
+from sabot_firmware.decks import DEFAULT_HOURS
 from sabot_firmware.event_log import EventLog
 from sabot_firmware.kept import Kept
 from sabot_firmware.rounds import CORRECT
@@ -79,7 +80,7 @@ def check_after_boot(after: After) -> None:
     for deck in core.kept.decks.in_use:
         assert core.whereabouts(deck.deck_id) == (False, UNKNOWN)
         assert deck.opened_s >= OPENING_UTC_S
-    refused(after, "close_bets", max(round_id, 1))
+    refused(after, "close_bets", max(round_id, 1), 2)
     refused(after, "dispense_stack", max(round_id, 1), 1)
     refused(after, "end_round", max(round_id, 1))
     survived(after)
@@ -119,7 +120,7 @@ def check_play_goes_on(after: After) -> None:
     deck_id = device.core.shoe.deck
     if record.round_id:  # the number is used up, and so is the deck's turn
         with pytest.raises(Refusal) as caught:
-            device.command("open_round", record.round_id, deck_id, 2)
+            device.command("open_round", record.round_id, deck_id)
         assert caught.value.error == "stale"
         assert deck_id != record.decks.last_played
     assert dealer.play_round()
@@ -162,26 +163,27 @@ def bytes_of(moments: list[Moment]) -> Iterator[tuple[int, Moment, int]]:
 
 @pytest.mark.rule("MD3 13.D")
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_a_cut_at_any_byte_written_claims_nothing_and_resumes_nothing(shard: int) -> None:
+def test_a_cut_at_any_byte_written_claims_nothing_and_resumes_nothing(shard: int, amount: Amount) -> None:
     cuts = played_on = 0
+    every = amount(19, full=1)  # prime, so that a sample meets every place of a record
     for number, moment, written in bytes_of(writes()):
-        if number % SHARDS != shard:
+        if number % SHARDS != shard or number // SHARDS % every:
             continue
         cuts += 1
-        whole = number // SHARDS % PLAYED_ON == 0 or written == 0
+        whole = number // SHARDS // every % PLAYED_ON == 0 or written == 0
         played_on += whole
         try:
             check(After(moment, written).boot(), whole)
         except Exception as error:
             raise AssertionError(f"cut after {written} bytes of a write at {moment.at_us} us") from error
-    assert cuts > 750
-    assert played_on > 100
+    assert cuts > 750 // every
+    assert played_on > 100 // every
 
 
-def test_the_bytes_that_are_cut_are_all_the_bytes_of_the_cycle() -> None:
+def test_the_bytes_that_are_cut_are_all_the_bytes_of_the_cycle(amount: Amount) -> None:
     """The same cycle with a cut planned in the chip itself ends at the same byte, with the same cells."""
     whole = list(bytes_of(writes()))
-    for number in Random(1).sample(range(len(whole)), 12):
+    for number in Random(1).sample(range(len(whole)), amount(2, full=12)):
         cycle = Cycle(1)
         steps = cycle._chip.power.steps
         cycle._chip.power.cut_after(number)
@@ -215,9 +217,10 @@ def instants() -> list[Moment]:
 
 @pytest.mark.rule("MD3 13.D")
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_a_cut_at_any_instant_claims_nothing_and_resumes_nothing(shard: int) -> None:
-    moments = instants()[shard::SHARDS]
-    assert len(moments) * SHARDS >= 400
+def test_a_cut_at_any_instant_claims_nothing_and_resumes_nothing(shard: int, amount: Amount) -> None:
+    every = amount(8, full=1)
+    moments = instants()[shard :: SHARDS * every]
+    assert len(moments) * SHARDS * every >= 400
     for moment in moments:
         try:
             check(After(moment).boot())
@@ -251,10 +254,11 @@ def boot_steps(moment: Moment) -> int:
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_a_cut_while_the_power_comes_back_from_a_cut(shard: int) -> None:
+def test_a_cut_while_the_power_comes_back_from_a_cut(shard: int, amount: Amount) -> None:
     random = Random(shard)
     cuts = 0
-    for moment in instants()[shard :: SHARDS * 4]:
+    every = amount(32, full=4)
+    for moment in instants()[shard :: SHARDS * every]:
         steps = boot_steps(moment)
         for cut_after in sorted(random.sample(range(steps), min(steps, 6))):  # in what the boot writes
             after = After(moment)
@@ -267,7 +271,7 @@ def test_a_cut_while_the_power_comes_back_from_a_cut(shard: int) -> None:
         after.device.run_for(random.randrange(1_400_000))
         again(after, moment)
         cuts += 1
-    assert cuts > 40
+    assert cuts > 160 // every
 
 
 def again(after: After, moment: Moment) -> None:
@@ -283,12 +287,12 @@ def again(after: After, moment: Moment) -> None:
     check_play_goes_on(after)
 
 
-def test_three_cuts_in_a_row_at_any_byte_of_the_boot_void_one_round_once() -> None:
+def test_three_cuts_in_a_row_at_any_byte_of_the_boot_void_one_round_once(amount: Amount) -> None:
     """Wherever the boot is cut, last_round says void, and the round is not void for another reason later."""
     moment = next(each for each in instants() if each.states[1] == shoe.DISPENSING)
     steps = boot_steps(moment)
     assert steps > 100
-    for cut_after in range(0, steps, 3):
+    for cut_after in range(0, steps, amount(17, full=3)):
         after = After(moment)
         for _ in range(3):
             after.chip.power.cut_after(cut_after)
@@ -325,7 +329,7 @@ def test_out_of_order_outlives_the_power_until_service_acts() -> None:
         at.device.reboot()
         at.device.run_until_still()
         assert (at.shuffler_state, at.shoe_state) == (shuffler.OUT_OF_ORDER, shoe.OUT_OF_ORDER)
-        for command in (("shuffle", 1), ("open_round", 9, 2, 3), ("empty_machine",), ("self_test",)):
+        for command in (("shuffle", 1), ("open_round", 9, 2), ("empty_machine",), ("self_test",)):
             at.refused(*command)
     at.device.command("return_to_service", role="service")
     at.recover()
@@ -338,10 +342,10 @@ def test_hours_go_on_while_the_power_is_off() -> None:
     at, _ = table(2)
     at.open_table()
     left = at.device.command("decks")[2]
-    at.device.clock_wrong_by_s = HOURS_S[AUTOMATED_SHOE] // 2  # so long it was off
+    at.device.clock_wrong_by_s = DEFAULT_HOURS * 1800  # so long it was off
     at.device.reboot()
-    assert at.device.command("decks")[2] == [each - HOURS_S[AUTOMATED_SHOE] // 2 for each in left]
-    at.device.clock_wrong_by_s = HOURS_S[AUTOMATED_SHOE]
+    assert at.device.command("decks")[2] == [each - DEFAULT_HOURS * 1800 for each in left]
+    at.device.clock_wrong_by_s = DEFAULT_HOURS * 3600
     at.device.reboot()
     at.device.run_until_still()
     at._mend()
@@ -357,10 +361,10 @@ def test_turn_and_one_deck_play_outlive_the_power() -> None:
     at.shuffle()
     at.device.command("play_one_deck", 1, role="floor")
     at.wait(lambda: at.shoe_state == shoe.READY)
-    at.device.command("open_round", 1, 1, 3)
+    at.device.command("open_round", 1, 1)
     at.device.reboot()
     assert at.named("round_voided") == [(1, POWER_CUT)]
-    assert at.device.command("game")[4] == 1
+    assert at.device.command("game")[5] == 1
     assert at.device.command("decks")[3] == 1
     assert at.refused("register_deck", 1, RED, OPENING_UTC_S, role="floor") == "deck_used_before"
 
@@ -385,8 +389,8 @@ CORE_SIZE = dict(kept.RECORDS)["core"]
 def test_a_damaged_record_claims_nothing_until_service_has_looked(kind: str) -> None:
     at, chip = table(4)
     at.open_table()
-    at.device.command("open_round", 7, 1, 3)
-    at.device.command("close_bets", 7)
+    at.device.command("open_round", 7, 1)
+    at.device.command("close_bets", 7, 3)
     at.device.command("dispense_stack", 7, 1)
     at.device.run_for(150_000)
     start = record_at("core")
@@ -461,12 +465,12 @@ def test_nothing_begins_that_could_not_be_recorded(failure: str) -> None:
     at.shuffled()
     at.wait(lambda: at.shoe_state == shoe.READY)
     fail(chip, failure)
-    assert at.refused("open_round", 1, deck_id, 3) == "memory_failed"
+    assert at.refused("open_round", 1, deck_id) == "memory_failed"
     assert at.shoe_state == shoe.READY
     assert at.device.command("last_round")[0] == 0
     assert at.device.command("decks")[3] == 0  # the turn was not used
     work(chip)
-    at.device.command("open_round", 1, deck_id, 3)
+    at.device.command("open_round", 1, deck_id)
 
 
 def fail(chip: SimFram, failure: str) -> None:
@@ -484,6 +488,7 @@ def work(chip: SimFram) -> None:
 @pytest.mark.rule("MD3 13.D")
 @pytest.mark.parametrize("failure", ["deaf", "failing"])
 @pytest.mark.parametrize("when_us", range(0, 7_500_000, 250_000))
+@pytest.mark.sweep(every=7)
 def test_a_memory_that_fails_in_a_round_voids_it_and_the_machine_is_out_of_order(
     failure: str, when_us: int
 ) -> None:
@@ -623,20 +628,20 @@ def test_a_jog_is_a_motion_too() -> None:
     device.run_until_still()
     device.command("service_mode", 1, role="service")
     for part in ("feed", "deal", "elevator", "pusher"):
-        amount = {"elevator": 20_000, "pusher": 1}.get(part, 300)
+        amount = {"elevator": 20_000}.get(part, 1)
         device.command("jog", enum_number("Part", part), amount, role="service")
         device.command("locate", 1)
         device.run_for(100_000)
     assert dealer.shoe_state == shoe.SERVICE
 
 
-def test_the_log_outlives_cuts_at_any_step_and_so_does_play() -> None:
+def test_the_log_outlives_cuts_at_any_step_and_so_does_play(amount: Amount) -> None:
     random = Random(3)
     device = Logged(3)
     dealer = Dealer(device, hands=2)
     assert dealer.open_table()
     cuts = 0
-    while cuts < 25:
+    while cuts < amount(6, full=25):
         known = device.rows()
         device.power.cut_after(random.randrange(1, 2500))
         try:

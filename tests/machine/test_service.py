@@ -11,6 +11,8 @@ from sabot_simulators.chips import SimFlash
 from sabot_simulators.in_process import OPENING_UTC_S
 from sabot_simulators.wired import Wired
 
+pytestmark = pytest.mark.both_kinds
+
 PART = {name: enum_number("Part", name) for name in ("feed", "deal", "elevator", "gripper")}
 BLADE, CARD = enum_number("Calibration", "blade_um"), enum_number("Calibration", "card_um")
 
@@ -42,7 +44,7 @@ def test_out_of_order_latches_through_a_power_cut_until_service_acts() -> None:
 def test_the_machine_is_not_marked_out_of_order_in_a_round() -> None:
     table = Table(2)
     table.open_table()
-    table.device.command("open_round", 1, 1, 7)
+    table.device.command("open_round", 1, 1)
     assert table.refused("mark_out_of_order", role="floor") == "wrong_state"
 
 
@@ -53,9 +55,9 @@ def test_service_is_not_begun_during_a_round_nor_with_a_proved_deck() -> None:
     table = Table(3)
     table.open_table()
     assert table.refused("service_mode", 1, role="service") == "wrong_state"
-    table.device.command("open_round", 1, 1, 7)
+    table.device.command("open_round", 1, 1)
     assert table.refused("service_mode", 1, role="service") == "wrong_state"
-    assert table.refused("jog", PART["feed"], 50, role="service") == "wrong_state"
+    assert table.refused("jog", PART["feed"], 1, role="service") == "wrong_state"
 
 
 def test_parts_are_jogged_in_service_and_all_is_tested_when_it_ends() -> None:
@@ -64,11 +66,11 @@ def test_parts_are_jogged_in_service_and_all_is_tested_when_it_ends() -> None:
     device = table.device
     device.command("service_mode", 1, role="service")
     before = table.machine.travelled_um(hardware.FEED)
-    device.command("jog", PART["feed"], 50, role="service")
+    device.command("jog", PART["feed"], 1, role="service")
     device.run_for(1_000_000)
     moved = table.machine.travelled_um(hardware.FEED) - before
-    assert 45_000 < moved < 55_000
-    device.command("jog", PART["deal"], -20, role="service")
+    assert 230_000 < moved < 270_000  # its lease
+    device.command("jog", PART["deal"], -1, role="service")
     device.run_for(1_000_000)
     assert table.machine.travelled_um(hardware.DEAL) < 0
     device.command("jog", PART["elevator"], 5000, role="service")
@@ -113,6 +115,7 @@ def test_a_self_test_is_run_on_demand_and_finds_a_dead_axis() -> None:
     assert (1, 0) in table.named("self_tested")
 
 
+@pytest.mark.looks_inside
 def test_calibrations_are_kept_with_their_date() -> None:
     table = Table(7)
     table.device.run_until_still()
@@ -208,6 +211,7 @@ def test_buttons_are_told_and_a_device_shows_itself() -> None:
 # -- the log ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.looks_inside
 def test_every_event_is_in_the_log_after_a_reboot_and_is_read_over_the_wire() -> None:
     flash = SimFlash()
     table = Table(13, log=EventLog(flash))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sabot_firmware import hardware, shoe, shuffler
-from sabot_firmware.decks import CARD_BY_CARD, HOURS_S
+from sabot_firmware.decks import CARD_BY_CARD, DEFAULT_HOURS, NO_LIMIT
 from sabot_firmware.rounds import CARD_EXTRA, CARD_MISSING, CORRECT, UNPROVED
 from sabot_protocol.codec import enum_number
 from sabot_simulators.in_process import Given, LockStep
@@ -85,12 +85,14 @@ class Oracle:
         self._one_deck = False
         self._stack_cards = 3
         self._method = 0
+        self._hours = DEFAULT_HOURS
         self._fed_us = -1  # when the newest shuffle began, and the one before
         self._fed_before_us = -1
         self._fallen: list[Body] = []  # since the shoe began to deal or to eject
         self._stack: list[Body] = []  # of which that was a stack or a stub
         self._emptied: list[Body] = []  # since emptying began
         self._emptying = False
+        self._flying: list[Card] = []  # cards that had left the shoe when emptying began
         device.machine.landed.clear()
         device.each_report = self.report
         device.each_command = self.commanded
@@ -131,12 +133,11 @@ class Oracle:
         elif name == "play_one_deck":
             self._one_deck = bool(values[0])
         elif name == "set_game":
-            self._method, self._stack_cards = int(values[1]), int(values[3])
-        elif name == "open_round" and self.round is not None and self.round.round_id == values[0]:
-            self.round.hands = int(values[2])
+            self._method, self._stack_cards, self._hours = int(values[1]), int(values[3]), int(values[4])
         elif name == "empty_machine":
             self._take_landed()
             self._emptied, self._emptying = [], self._device.view().emptying
+            self._flying = self._machine.deal_track.flying()
 
     def _registered(self, deck_id: int, back: int, opened_s: int) -> None:
         now_us = self._machine.agenda.now_us
@@ -201,6 +202,14 @@ class Oracle:
             self._claim("the shoe half is empty", not self._machine.count("shoe"))
         self._each_deck()
 
+    def _hear_bets_closed(self, round_id: int, hands: int) -> None:
+        self._current(round_id).hands = hands
+
+    def _hear_hands_changed(self, round_id: int, before: int, hands: int, *_: int) -> None:
+        current = self._current(round_id)
+        self._claim(f"{before} hands before", current.hands in (None, before))
+        current.hands = hands
+
     def _hear_stack_dispensed(self, round_id: int, stack: int, cards: int) -> None:
         self._stack_came(f"stack {stack} of {cards}", cards)
         current = self._current(round_id)
@@ -247,13 +256,14 @@ class Oracle:
     def _hear_emptied(self, cards: int) -> None:
         self._take_landed()
         if self._emptying:
-            self._number(f"{cards} brought out", cards, self._emptied, 0)
+            bodies = [body for body in self._emptied if body[0] not in self._flying]
+            self._number(f"{cards} brought out", cards, bodies, 0)
         self._emptying = False
 
     def _hear_deck_hours(self, deck_id: int, left_s: int) -> None:
         age_s = self._age_s(deck_id)
         if age_s is not None and not self._device.clock_wrong_by_s:
-            off_s = abs(max(HOURS_S[self._method] - age_s, 0) - left_s)
+            off_s = abs(max(self._hours * 3600 - age_s, 0) - left_s)
             self._judge(
                 f"deck {deck_id} may be used for {left_s} s", off_s <= CLOCK_TOLERANCE_S, self._clock(deck_id)
             )
@@ -397,8 +407,8 @@ class Oracle:
 
     def _judge_hours(self, deck_id: int, what: str) -> None:
         age_s = self._age_s(deck_id)
-        if age_s is not None:
-            within = age_s < HOURS_S[self._method] + CLOCK_TOLERANCE_S
+        if age_s is not None and self._hours != NO_LIMIT:
+            within = age_s < self._hours * 3600 + CLOCK_TOLERANCE_S
             self._judge(f"deck {deck_id} is within its hours for a {what}", within, self._clock(deck_id))
 
     def _age_s(self, deck_id: int) -> int | None:
