@@ -466,6 +466,10 @@ class Core(Executor):
         self._follow()
         return answer
 
+    def take_entropy(self, entropy: bytes) -> None:
+        """Mix the host's bytes into the generator."""
+        self.pledges.chance.take(entropy)
+
     def refuse_if_unfit(self) -> None:
         """Refusal if the machine must not begin anything new."""
         if self.kept.out_of_order:

@@ -16,7 +16,7 @@ COMPONENTS_MODULE = "sabot_components.py"
 # What a component is made of: modules by their place; whatever is in none of these is the controller's.
 CARD_RECOGNITION = ("sabot_firmware/boards/rp2040/analogue.py",)
 RNG = ("sabot_firmware/boards/rp2040/noise.py",) + tuple(
-    f"sabot_firmware/rng/{name}.py" for name in ("__init__", "chance", "draws", "drbg", "noise")
+    f"sabot_firmware/rng/{name}.py" for name in ("__init__", "carried", "chance", "draws", "drbg", "lags", "noise")
 )
 
 

@@ -32,6 +32,13 @@ class Executor:
         raise Refusal("not_supported")
 
 
+    def take_entropy(self, entropy: bytes) -> None:
+        """Mix the host's bytes into the generator, now and for all later boots; MemoryFailed if that cannot be.
+
+        Comes with provisioning, before the key is kept.
+        """
+
+
 class Log:
     """Where every event is written down for good, if the device has such a place."""
 

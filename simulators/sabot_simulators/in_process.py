@@ -139,6 +139,8 @@ class LockStep:
 class InProcess(LockStep):
     """A machine and the firmware's core that runs it."""
 
+    serial = bytes(8)
+
     def __init__(
         self,
         machine: Machine,
@@ -160,7 +162,7 @@ class InProcess(LockStep):
 
     def _chance(self) -> Chance:
         """The device's own generator; a foretold one where the test draws."""
-        return Chance(self.machine.noise) if self._draw is None else Foretold(self._draw)
+        return Chance(self.machine.noise, self.memory, self.serial) if self._draw is None else Foretold(self._draw)
 
     def _boot(self) -> None:
         """The power has come."""

@@ -22,7 +22,14 @@ class Shoe(Executor):
 
     def __init__(self) -> None:
         self.done: list = []  # type: ignore[type-arg]
+        self.entropy: list = []  # type: ignore[type-arg]
+        self.memory_fails = False
         self.refuse: Refusal | None = None
+
+    def take_entropy(self, entropy: bytes) -> None:
+        if self.memory_fails:
+            raise MemoryFailed("dead")
+        self.entropy.append(entropy)
 
     def execute(self, name: str, values: tuple, caller: object) -> tuple:  # type: ignore[type-arg]
         if self.refuse is not None:

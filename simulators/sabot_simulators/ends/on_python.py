@@ -51,7 +51,7 @@ class OnPython(InLockStep, Executor):
     def _start(self) -> None:
         settings = self.settings
         memory, log = CriticalMemory(self._fram, kept.RECORDS), EventLog(self._flash)
-        chance = Chance(self.machine.noise)
+        chance = Chance(self.machine.noise, memory, settings.serial)
         self.core = Core(self.machine, memory, chance, self._report, self._utc_s, log)
         self.core.pledges.device = settings.serial
         identity = Identity(settings.serial, MODEL, VERSION, self.flags)
@@ -82,6 +82,10 @@ class OnPython(InLockStep, Executor):
     def status(self) -> "tuple[int, int, int, int, int, int]":
         """What the core says of itself."""
         return self.core.status()
+
+    def take_entropy(self, entropy: bytes) -> None:
+        """Mix the host's bytes into the generator."""
+        self.core.take_entropy(entropy)
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Put a command to the core, with a person at hand who has prepared what it needs."""
