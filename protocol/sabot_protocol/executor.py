@@ -33,9 +33,9 @@ class Executor:
 
 
     def take_entropy(self, entropy: bytes) -> None:
-        """Mix the host's bytes into the generator, now and for all later boots; MemoryFailed if that cannot be.
+        """Mix the host's bytes into the generator, now and for all later boots.
 
-        Comes with provisioning, before the key is kept.
+        Comes with provisioning, before the key is kept. MemoryFailed if they cannot be kept.
         """
 
 

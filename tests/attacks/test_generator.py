@@ -91,7 +91,10 @@ def test_noise_that_fails_unseen_gives_every_device_other_seeds() -> None:
 
 
 def test_the_hosts_nonce_cannot_be_read_on_the_cable() -> None:
-    """`shuffle_with` carried the nonce in clear: with a weak generator a listener had all that makes the order."""
+    """`shuffle_with` carried the nonce in clear.
+
+    With a weak generator a listener had all that makes the order.
+    """
     device = Wired(Machine(Random(1)), None)
     dealer = Dealer(device)
     device.run_until_still()
@@ -111,7 +114,10 @@ def test_the_hosts_nonce_cannot_be_read_on_the_cable() -> None:
 
 
 def test_a_nonce_sent_again_in_another_session_is_the_same_nonce() -> None:
-    """Not seen on the old code. A pad of the session that the request was first sent in would change the nonce."""
+    """Not seen on the old code, which hid nothing.
+
+    A pad of the session that the request was first sent in would give the device another nonce.
+    """
     device = Wired(Machine(Random(1)), None)
     dealer = Dealer(device)
     device.run_until_still()

@@ -40,9 +40,9 @@ from tests.independent.wire import (
     encode_clear,
     encode_fields,
     encode_frame,
+    hide_nonce,
     is_sealed_with,
     role_proof,
-    hide_nonce,
     wrap_key,
 )
 

@@ -106,7 +106,7 @@ def test_start_up_and_both_health_tests():
 def test_a_run_of_one_less_than_the_cutoff_passes():
     for run, passes in ((REPETITION_CUTOFF - 1, True), (REPETITION_CUTOFF, False)):
         before = START_UP - run
-        bits = "".join(["{:08b}".format(byte) for byte in Bits().read(START_UP // 8)])
+        bits = "".join([f"{byte:08b}" for byte in Bits().read(START_UP // 8)])
         bits = bits[: before - 1] + "0" + "1" * run
         data = bytes([int(bits[at : at + 8], 2) for at in range(0, START_UP, 8)])
         noise = Noise(lambda count, data=data: data[:count])
@@ -163,7 +163,7 @@ def test_a_lag_longer_than_those_tested_is_not_seen():
 def test_the_lag_test_counts_exactly_and_over_any_cut_of_the_data():
     window = lags.WINDOW // 8
     for alike, found in ((lags.CUTOFF - 1, 0), (lags.CUTOFF, 3)):
-        bits = [int(each) for each in "".join(["{:08b}".format(byte) for byte in Bits(9).read(lags.BEFORE)])]
+        bits = [int(each) for each in "".join([f"{byte:08b}" for byte in Bits(9).read(lags.BEFORE)])]
         differ = lags.WINDOW - alike
         for at in range(lags.WINDOW):
             spread = at * differ // lags.WINDOW != (at + 1) * differ // lags.WINDOW
@@ -184,7 +184,7 @@ def test_both_ways_to_count_agree():
     data = bytearray(Bits(4).read(100))
     for lag in range(1, lags.LAGS + 1):
         differing = 0
-        bits = "".join(["{:08b}".format(byte) for byte in data])
+        bits = "".join([f"{byte:08b}" for byte in data])
         for at in range(8 * lags.BEFORE, len(bits)):
             differing += bits[at] != bits[at - lag]
         assert lags.count_differing(data, len(data), lag) == differing

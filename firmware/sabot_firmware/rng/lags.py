@@ -1,10 +1,10 @@
 """The lag test: how often a sample of the noise equals the one 1, 2, ... 64 samples before it.
 
-The tests of SP 800-90B see a source that stands still or leans. One that repeats itself (0101...) passes them.
-If each sample has H bits of min-entropy, whatever came before it, no guess of a sample is right with a
-probability above 2^-H: neither "as the one ``lag`` samples before" nor its contrary. The cutoff is therefore a
-quantile of B(1024, 2^-H), here for a false alarm in 2^27: one in 2^20 windows for 64 lags and two signs together
-(``tests/fairness/test_generator.py`` computes it again).
+The tests of SP 800-90B see a source that stands still or leans. One that repeats itself (0101...) passes
+them. If each sample has H bits of min-entropy, whatever came before it, no guess of a sample is right with a
+probability above 2^-H: neither "as the one ``lag`` samples before" nor its contrary. The cutoff is therefore
+a quantile of B(1024, 2^-H), here for a false alarm in 2^27: one in 2^20 windows for 64 lags and two signs
+together (``tests/fairness/test_generator.py`` computes it again).
 """
 
 from array import array

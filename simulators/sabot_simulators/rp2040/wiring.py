@@ -38,7 +38,7 @@ LOST_STEPS = figures.CARD_THICKNESS_UM // STEP_UM
 HIGHEST_COUNT = 4095
 NOISE_SIZE = 4096  # bytes sent at a time
 THERMOMETER = 4  # the converter's channel
-ROOM_TEMPERATURE = 876  # what it reads at 27 degrees Celsius (RP2040 data sheet, 4.9.5: 0.706 V)
+ROOM_TEMPERATURE = 876  # at 27 degrees Celsius (RP2040 data sheet, 4.9.5: 0.706 V); it never changes here
 COLOUR_COUNTS = {
     hardware.NOTHING: 400,
     hardware.RED: 1228,
@@ -161,7 +161,6 @@ class Wiring:
         self._encoders = [(0, 0, 0.0)] * 3  # velocity, since when, pulses by then
         self._face = hardware.NO_FACE
         self._noise_stuck = False
-        self._thermal = Random(repr(machine.random.getstate()))  # its own: readings change nothing else
         self._give_noise()
         machine.on_edge = self.edge
         for sensor in range(hardware.SENSORS):
@@ -302,7 +301,7 @@ class Wiring:
 
     def _sample(self, channel: int) -> int:
         if channel == THERMOMETER:
-            return ROOM_TEMPERATURE + self._thermal.randrange(-8, 8)
+            return ROOM_TEMPERATURE
         if channel + 26 == pins.HEIGHT_ADC:
             count = round(self.machine.elevator.seen_um() / pins.HEIGHT_UM_PER_COUNT)
             return min(max(count, 0), HIGHEST_COUNT)
