@@ -11,7 +11,7 @@ from tests.sweeps import Amount
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.event_log import EventLog
-from sabot_firmware.service import SECRET_SENSORS
+from sabot_firmware.hardware import SECRET_SENSORS
 from sabot_protocol.errors import Refusal
 from sabot_protocol.memory import Memory
 from sabot_simulators.dealer import Dealer
@@ -112,8 +112,8 @@ class Overheard(Wired):
         port = self.port
         poll = port.poll
 
-        def noted(now: int) -> bytes:
-            out = poll(now)
+        def noted(now: int, room: bool = True) -> bytes:
+            out = poll(now, room)
             self.said += bytes(out)
             return out
 
