@@ -102,7 +102,12 @@ def test_the_hosts_nonce_cannot_be_read_on_the_cable() -> None:
     shuffle_id, _ = device.ask("commit_shuffle", deck_id)
     heard = bytearray()
     receive = device.port.receive
-    device.port.receive = lambda data, now: (heard.extend(data), receive(data, now))[1]  # type: ignore[method-assign]
+
+    def listen(data: bytes, now: int) -> None:
+        heard.extend(data)
+        receive(data, now)
+
+    device.port.receive = listen  # type: ignore[method-assign]
     device.machine.load(dealer.decks.pop(deck_id))
     device.run_until(lambda: True)
     device.ask("shuffle_with", shuffle_id, NONCE)

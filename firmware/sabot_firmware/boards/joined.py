@@ -1,6 +1,6 @@
 """A board on this computer: mechanism, chip and clock are another process, at the end of two pipes.
 
-    micropython -X heapsize=256k -m sabot_firmware.boards.joined
+    micropython -X heapsize=384k -m sabot_firmware.boards.joined
 
 It runs on CPython as well (``python -u -m ...``), for want of MicroPython.
 
@@ -186,7 +186,10 @@ def _unpack(data: bytes, at: int) -> "tuple[Value, int]":
 
 
 def thermal_noise() -> bytes:
-    """What the Pico's thermometer adds while it reads 876, as emulated ones do: the same seed, the same cards."""
+    """What the Pico's thermometer adds while it reads 876, as the emulated one always does.
+
+    With it the same seed gives the same cards on every kind of board.
+    """
     return b"\xcc" * 8
 
 

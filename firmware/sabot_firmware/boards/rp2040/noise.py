@@ -12,6 +12,7 @@ from sabot_firmware.rng.lags import BEFORE, ONES
 
 THERMOMETER = 4  # the converter's channel
 READINGS = 16
+_ONES = bytearray(ONES)
 ptr8 = bytearray  # what viper calls bytes at an address; a name only
 
 
@@ -39,7 +40,7 @@ def thermal_noise() -> bytes:
 
 def count_differing(samples: bytearray, end: int, lag: int) -> int:
     """What ``lags.count_differing`` does, in a hundredth of its time: 64 lags of a window in 5 ms."""
-    return _count(samples, ONES, BEFORE, end, lag)
+    return _count(samples, _ONES, BEFORE, end, lag)
 
 
 @micropython.viper
