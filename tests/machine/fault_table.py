@@ -260,15 +260,17 @@ class Played:
 
     def _class(self) -> tuple[str, str]:
         unseen = self.unseen()
-        if unseen:
-            return unseen[0], ""
+        if "no name" in unseen:
+            return "no name", ""
         if self.signs:
             in_phase = self.signs[0].phase == self.row.phase
             if not in_phase and self.row.faults[0].partition("@")[0] in ("wrong_clock", "unknown_clock"):
                 return self._tolerated()
-            return (FOUND if in_phase else LATER), ""
+            return (FOUND if in_phase else LATER), f"until then {unseen[0]}" if unseen else ""
         if self.scene.gave_up_waiting:
             return WAITS, ""
+        if unseen:
+            return unseen[0], ""
         if self.retried:
             return MENDED, ""
         return self._tolerated()
@@ -367,9 +369,9 @@ def render(outcomes: dict[Row, Outcome]) -> str:
         *(f"| {CLASSES[did]} | {did} | {counts[did]} | {says} |" for did, says in LEGEND.items()),
         *(f"| U | `{name}` | {counts[name]} | {unseen.means} |" for name, unseen in UNSEEN.items()),
         "",
-        "The classes marked U are what this set of sensors cannot see, by name: a claim was made that was",
-        "not so, or was right in number only. Each says why; a claim that is wrong for any other reason",
-        "fails the suite. Where a later check found it after all, the row says which.",
+        "The classes marked U are what this set of sensors cannot see, by name, and what nothing found in",
+        "the cycle. Where a later check found it after all, the row's last column names what could not be",
+        "seen until then. A claim that is wrong for any other reason fails the suite.",
         "",
         "**A count is not a composition.** The machine proves how many cards there are and that each shows",
         "the right back. A second seven of spades in the place of the ace of hearts is still a card: see",

@@ -76,7 +76,8 @@ def compare(*faults: Fault, cut_after: int | None = None) -> Joined:
         try:
             cut_short(device, chip, cut_after)
             play(device)
-            runs.append((run_of(device, chip), oracle.claims, oracle.wrong, device.view()))
+            wrong = [(each.what, each.at_us, each.unseen) for each in oracle.wrong]
+            runs.append((run_of(device, chip), oracle.claims, wrong, device.view()))
         finally:
             if isinstance(device, Joined):
                 most = device.heap()[1] if device.board is not None else 0

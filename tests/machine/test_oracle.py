@@ -9,6 +9,7 @@ from rich.console import Console
 from tests.machine.tables import Table
 
 from sabot_firmware import hardware
+from sabot_protocol.codec import enum_number
 from sabot_simulators.mechanism.cards import Card, one_card
 from sabot_simulators.oracle import UNSEEN, Oracle, WrongClaim
 from sabot_simulators.planted import PLANTS, find
@@ -150,3 +151,15 @@ def test_every_excuse_says_what_it_excuses() -> None:
 def test_a_planted_defect_is_found(name: str) -> None:
     found = find(name, 400, 1, quiet())
     assert found.has(PLANTS[name][1])
+
+
+def test_a_deck_on_its_way_out_is_not_proved() -> None:
+    """A deck whose round was voided was called proved, with no card anywhere, while it was ejected."""
+    table = Judged(9)
+    view = table.device.view()
+    round_id, deck_id = view.last_round + 1, view.shoe_deck
+    table.device.command("open_round", round_id, deck_id)
+    table.device.command("void_round", round_id, enum_number("VoidReason", "floor_order"), role="floor")
+    table.device.command("empty_machine", role="floor")
+    assert not table.device.view().proved(deck_id)
+    assert table.unexcused() == []
