@@ -117,6 +117,8 @@ class Core(Executor):
             "burn_cards": dealing.burn_cards,
             "end_round": dealing.end_round,
             "void_round": dealing.void_round,
+            "purge": dealing.purge,
+            "path_inspected": dealing.path_inspected,
             "deliver_deck": dealing.deliver_deck,
             "load_shoe": dealing.load_shoe,
             "end_shoe": dealing.end_shoe,
@@ -151,6 +153,8 @@ class Core(Executor):
         self.keep()
         self.shuffler.was_working = kept.shuffler_inside == WORKING
         self.shoe.was_working = kept.shoe_inside == WORKING
+        self.shoe.block(kept.missing, kept.short_deck)
+        self.shoe.inspected = kept.inspected
         self.start_halves()
         self._follow()
 
@@ -364,6 +368,8 @@ class Core(Executor):
             self.kept.shoe_inside = NOTHING_INSIDE
         elif self.shoe.state != shoe.STARTING and self.shoe.state != shoe.DOOR_OPEN:
             self.kept.shoe_inside = WORKING
+        self.kept.missing, self.kept.short_deck = self.shoe.missing, self.shoe.short_deck
+        self.kept.inspected = self.shoe.inspected
         self.keep()
 
     def _shuffler_changed(self, before: int, state: int) -> None:
@@ -375,6 +381,7 @@ class Core(Executor):
         expected = self.kept.game.cards()
         if before == shuffler.FEEDING and state in (shuffler.HOLDING, shuffler.STORING):
             self._counted(half.feeding_deck, half.inserted, expected)
+            self.dealing.counted(half.feeding_deck)
             self.pledges.finished()
         elif state == shuffler.JAMMED and half.jam is not None:
             if half.jam.cause == "count_wrong":  # MD3 5.B: that deck leaves the table
@@ -540,7 +547,7 @@ class Core(Executor):
     def whereabouts(self, deck_id: int) -> "tuple[bool, list[int]]":
         """Whether all cards of a deck are proved to be there, and how many are where."""
         claimed = self.kept.game.method == CARD_BY_CARD and self.shoe.state != shoe.LOADING
-        return whereabouts(deck_id, self.shuffler, self.shoe, claimed)
+        return whereabouts(deck_id, self.shuffler, self.shoe, claimed or self.shoe.claimed)
 
     def _last_round(self) -> "Values":
         kept = self.kept

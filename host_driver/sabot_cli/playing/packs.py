@@ -93,6 +93,8 @@ class Packs(Machine):
             )
             if self.faults:
                 self.clear()
+            elif self.shoe is ShoeState.BLOCKED:
+                self.unblock()
             elif self.shoe is ShoeState.EMPTY and self.shuffler is ShufflerState.IDLE:
                 return
             else:
@@ -243,6 +245,9 @@ class Packs(Machine):
         """One thing that stands against the next round is put right; whether there was one."""
         if self.faults:
             self.clear()
+            return True
+        if self.shoe is ShoeState.BLOCKED:
+            self.unblock()
             return True
         if self.shoe is ShoeState.OUT_OF_ORDER:
             raise TableStopped(
