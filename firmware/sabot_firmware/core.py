@@ -141,6 +141,7 @@ class Core(Executor):
     def start(self, now_us: int) -> None:
         """The power has come: void what it interrupted, and let both halves find out how things are."""
         self.now_us = now_us
+        self.rack.start()
         kept = self.kept
         if kept.damaged:  # what was known is lost: nothing is claimed before service has looked
             kept.out_of_order = True
@@ -470,6 +471,7 @@ class Core(Executor):
             raise Refusal("not_supported")
         check_command(name, self.shuffler.state, self.shoe.state)
         self._caller = caller
+        self.rack.grow_older()
         answer = handler(*values)
         self._follow()
         return answer
