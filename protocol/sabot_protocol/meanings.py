@@ -177,6 +177,7 @@ FIELDS = {
     "challenge.schema": "hash of the schema the device was built with",
     "challenge.window": "messages the device takes before it must have acknowledged one",
     "challenge.max_payload": "longest payload of a frame the device takes",
+    "challenge.flags": "bits of IdentityFlag, proved here; unknown ones are to be ignored",
     "prove.session": "short number of the session, taken from the handshake's hash",
     "prove.proof": "made from the device key and everything both sides said",
     "refused.nonce": "the nonce of the request that is refused",
@@ -702,7 +703,7 @@ MEMBERS = {
 }
 
 FLAGS = {
-    "IdentityFlag": "What a device is, before anything is proved.",
+    "IdentityFlag": "What a device is. `identity` says it before anything is proved, `challenge` proves it.",
     "StatusFlag": "What is true of the device at this moment.",
     "ButtonFlag": "The buttons of the device.",
 }

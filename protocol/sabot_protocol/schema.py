@@ -158,6 +158,7 @@ MESSAGES = (
         ("schema", "bytes", 8),
         ("window", "u8", 1, 16),
         ("max_payload", "u8", 192, 249),
+        ("flags", "u16", 0, 0xFFFF),
     )),
     (0x07, "prove", "clear", "", "", (
         ("session", "u16", 0, 0xFFFF),

@@ -337,6 +337,7 @@ message(0x06, "challenge", "clear", "The device proves that it has the key and a
   { "schema", "bytes", 8, about = "hash of the schema the device was built with" },
   { "window", "u8", 1, 16, about = "messages the device takes before it must have acknowledged one (messages)" },
   { "max_payload", "u8", 192, 249, about = "longest payload of a frame the device takes (bytes)" },
+  { "flags", "u16", 0, 65535, bits = FLAGS.IdentityFlag, about = "bits of IdentityFlag, proved here; unknown ones are to be ignored" },
 })
 message(0x07, "prove", "clear", "The host proves that it has the key; the session replaces the old one.", {
   { "session", "u16", 0, 65535, about = "short number of the session, taken from the handshake's hash" },

@@ -16,6 +16,8 @@ from tests.independent.page import ENUMS, FROZEN, IDS, MAJOR, MESSAGES, MINOR, S
 from tests.independent.peer import OBSERVER, Record, SabotError
 from tests.independent.wire import FieldError, FrameDecoder, Keys, Packet, Value
 
+pytestmark = pytest.mark.slow
+
 SERVICE_KEY = bytes(range(0x40, 0x60))
 TABLE, FLOOR, SERVICE = 1, 3, 4
 LOCATE = b"\1"  # the fields of a locate of one second
@@ -69,6 +71,7 @@ def test_handshake_and_status(bench: Bench) -> None:
     bench.provision()
     bench.connect()
     assert bench.host.device["handshake"] == 1
+    assert _flags("IdentityFlag", bench.host.device["flags"]) == {"provisioned", "simulator", "test_rng"}
     status = bench.do("status")
     assert (status["flags"], status["clock"]) == (0, 0)
     assert bench.refused(bench.host.ask("locate", seconds=1)) == ("not_owner", {"owner": bytes(8)})

@@ -309,7 +309,7 @@ def _new_session(host: Host, boot: int = 1, window: int = 16) -> Keys:
     nonce = wire.decode_fields(MESSAGES[IDS["hello"]], hello).data("nonce")
     fields = Values(proof=bytes(16), host_nonce=nonce, nonce=bytes(16), handshake=1, boot_id=boot)
     fields |= Values(memory_id=b"same", serial=b"a device", major=1, minor=0)
-    fields |= Values(schema=SCHEMA, window=window, max_payload=249)
+    fields |= Values(schema=SCHEMA, window=window, max_payload=249, flags=1)
     message = MESSAGES[IDS["challenge"]]
     keys = Keys.derive(KEY, hello, wire.encode_fields(message, fields))
     fields["proof"] = keys.device_proof

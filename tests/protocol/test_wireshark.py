@@ -28,6 +28,8 @@ from sabot_protocol.host_end import EVENT_HEADER, EVENT_HEADER_SIZE, HostEnd
 from sabot_protocol.memory import Memory
 from sabot_protocol.numbers import Numbers
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DISSECTOR = ROOT / "protocol" / "wireshark" / "sabot.lua"
 PAGE = ROOT / "docs" / "wireshark.md"

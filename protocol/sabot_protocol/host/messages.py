@@ -493,7 +493,7 @@ class Forbidden(IntEnum):
 
 
 class IdentityFlag(IntFlag, boundary=KEEP):
-    """What a device is, before anything is proved."""
+    """What a device is. `identity` says it before anything is proved, `challenge` proves it."""
 
     PROVISIONED = 0x0001
     """It has a key."""
@@ -795,8 +795,8 @@ class Provision(Clear):
 (_set_provision_0, _set_provision_1) = setters(Provision)
 
 
-_pack_challenge = Struct("<16s16s16sII4s8sBB8sBB").pack
-_unpack_challenge = Struct("<16s16s16sII4s8sBB8sBB").unpack_from
+_pack_challenge = Struct("<16s16s16sII4s8sBB8sBBH").pack
+_unpack_challenge = Struct("<16s16s16sII4s8sBB8sBBH").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -831,6 +831,8 @@ class Challenge(Clear):
     """Messages the device takes before it must have acknowledged one (messages, 1..16)."""
     max_payload: int
     """Longest payload of a frame the device takes (bytes, 192..249)."""
+    flags: int
+    """Bits of IdentityFlag, proved here; unknown ones are to be ignored."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
@@ -846,6 +848,7 @@ class Challenge(Clear):
         schema = self.schema
         window = self.window
         max_payload = self.max_payload
+        flags = self.flags
         try:
             if (
                 type(proof) is bytes
@@ -868,10 +871,11 @@ class Challenge(Clear):
                 and 1 <= window <= 16
                 and type(max_payload) is int
                 and 192 <= max_payload <= 249
+                and type(flags) is int
             ):
                 return _pack_challenge(
                     proof, host_nonce, nonce, handshake, boot_id, memory_id, serial, major, minor, schema,
-                    window, max_payload,
+                    window, max_payload, flags,
                 )
         except StructError:
             pass
@@ -883,7 +887,7 @@ class Challenge(Clear):
         try:
             (
                 proof, host_nonce, nonce, handshake, boot_id, memory_id, serial, major, minor, schema, window,
-                max_payload,
+                max_payload, flags,
             ) = _unpack_challenge(data)
         except StructError:
             raise cls._refused(data) from None
@@ -902,13 +906,14 @@ class Challenge(Clear):
         _set_challenge_9(self, schema)
         _set_challenge_10(self, window)
         _set_challenge_11(self, max_payload)
+        _set_challenge_12(self, flags)
         return self
 
 
 (
     _set_challenge_0, _set_challenge_1, _set_challenge_2, _set_challenge_3, _set_challenge_4,
     _set_challenge_5, _set_challenge_6, _set_challenge_7, _set_challenge_8, _set_challenge_9,
-    _set_challenge_10, _set_challenge_11,
+    _set_challenge_10, _set_challenge_11, _set_challenge_12,
 ) = setters(Challenge)
 
 
