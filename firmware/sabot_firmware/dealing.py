@@ -298,6 +298,7 @@ class Dealing:
             raise Refusal("stale", (self._kept.round_id, 0))
         if not shown.revealed:
             raise forbidden("not_revealed")
+        self._core.report("faces_revealed", round_id, stack, *self._core.who())
         start += sum(shown.stacks[: stack - 1])
         return round_id, stack, list(seen[start : start + shown.stacks[stack - 1]])
 

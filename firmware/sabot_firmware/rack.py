@@ -84,7 +84,9 @@ class Rack:
 
     def set_game(self, name: str, method: int, decks: int, stack_cards: int, deck_hours: int) -> "Values":
         """The game the machine serves from now on."""
-        game = self._kept.game
+        game, core = self._kept.game, self._core
+        if core.shuffler.occupied() is not None or core.shoe.occupied() is not None:
+            raise forbidden("in_use")  # cards of the other game are inside
         if self._kept.decks.in_use and decks != game.decks:
             raise forbidden("in_use")  # decks of another size are registered
         if decks > 1 and method in (AUTOMATED_SHOE, HAND):

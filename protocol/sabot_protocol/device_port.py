@@ -40,6 +40,9 @@ OWNED_FLAG = 0x0001
 CLOCK_KNOWN_FLAG = 0x0002
 HINT_EVERY_MS = 200  # at most one "no session" in this time
 TRACE_PAGE = 10
+# What is executed although few places are left for events: it ends something, or lets an owner read
+NEVER_BUSY = ("void_round", "stop", "mark_out_of_order", "clear_fault", "evict_owner")
+QUERIES_THAT_REPORT = ("faces",)
 MOST_CLEAR = 4  # answers outside a session that wait for the cable; what comes beyond is left unanswered
 SLOTS = CODEC.enum_values("KeySlot")
 
@@ -338,6 +341,9 @@ class DevicePort(WireEnd):
         if not mark & RESOLVE and device.owner is not self:
             self._refuse_request(number, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
+        if not mark & RESOLVE and message.name not in NEVER_BUSY and device.events.is_short():
+            self._refuse_request(number, message.id, Refusal("busy", (device.events.free(),)))
+            return  # undecided: the same number may be sent again
         if mark & RESOLVE:  # from now on it is decided: it will never be executed
             answer, outcome = message.id, self._details(Refusal("not_executed"))
         else:
@@ -357,6 +363,8 @@ class DevicePort(WireEnd):
         device = self.device
         try:
             values = self._check(message, body)
+            if message.name in QUERIES_THAT_REPORT and device.events.is_short():
+                raise Refusal("busy", (device.events.free(),))
             if message.kind == "command":
                 device.ledger.begin(self.host_id, number)
             answer = device.codec.named(message.answer)
@@ -425,6 +433,7 @@ class DevicePort(WireEnd):
             holder = device.owner
             if holder is not None and holder is not self and holder.host_id != self.host_id:
                 raise Refusal("owner_held", (holder.host_id,))
+            device.events.acknowledge(boot_id, n)  # it has them on disk
             device.set_owner(self)
             device.note_run(self.host_id, self.host_run)
             if self.role == OBSERVER:

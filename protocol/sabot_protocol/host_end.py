@@ -56,6 +56,7 @@ MEMORY_LOST = enum_number("GapReason", "memory_lost")
 OWNER = enum_number("AttachMode", "owner")
 OBSERVER = enum_number("AttachMode", "observer")
 OF_ONE_SESSION = ("elevate", "detach")
+BUSY_MS = 50  # before a request is sent again that the device was too busy for
 MAX_REQUESTS = 1024
 EVENT_HEADER = "<IIIH"  # boot id, ticks, UTC seconds and milliseconds
 EVENT_HEADER_SIZE = 14
@@ -120,6 +121,9 @@ class HostEnd(WireEnd):
         self._asked: dict[int, _Asked] = {}
         self._unsent: list[int] = []
         self._unanswered = 0  # in this session
+        self._busy: list[int] = []  # refused for now
+        self._retry_at: int | None = None
+        self._busy_code = codec.error_named("busy").id
         self._soonest: int | None = None  # when the next request may expire
         self._acknowledged: tuple[int, int] | None = None
         self._say_acknowledged = False
@@ -242,6 +246,7 @@ class HostEnd(WireEnd):
         self._numbers.pass_over(newest)
         self._up = True
         self._unsent = sorted(self._asked)
+        self._busy = []
         self._happened.append(
             Up(
                 said.serial, said.boot_id, said.memory_id, said.version, self._rebooted, self._limited,
@@ -388,6 +393,12 @@ class HostEnd(WireEnd):
     def poll(self, now: int) -> bytes:
         """The bytes to put on the cable now. Call it after ``receive``, after a request and when due."""
         self._expire(now)
+        if self._busy:
+            if self._retry_at is None:
+                self._retry_at = ticks.add(now, BUSY_MS)
+            elif ticks.diff(now, self._retry_at) >= 0:
+                self._unsent = sorted(self._busy + self._unsent)
+                self._busy, self._retry_at = [], None
         frames: list[bytearray] = []
         if self._handshake is not None:
             hello = self._handshake.poll(now)
@@ -414,12 +425,15 @@ class HostEnd(WireEnd):
             or self._handshake is not None
             or self._say_acknowledged
             or bool(self._unsent)
+            or (bool(self._busy) and self._retry_at is None)
             or link.has_to_say()
         )
 
     def deadline(self) -> int | None:
         """The tick at which ``poll`` is due by itself, or None."""
         due = self._soonest
+        if self._retry_at is not None and (due is None or ticks.diff(self._retry_at, due) < 0):
+            due = self._retry_at
         for each in (self._link, self._handshake):
             other = None if each is None else each.deadline()
             if other is not None and (due is None or ticks.diff(other, due) < 0):
@@ -485,6 +499,9 @@ class HostEnd(WireEnd):
             self._attached(status, body)
             return
         self._unanswered = max(self._unanswered - 1, 0)
+        if status == self._busy_code and number in self._asked and not self._asked[number].mark:
+            self._busy.append(number)  # undecided: it is sent again, when events have been acknowledged
+            return
         if self._asked.pop(number, None) is None:
             self.record.late_answers += 1
         else:
