@@ -240,11 +240,11 @@ class Core(Executor):
             due = of_shoe
         self._follow()
         if self._locating_until_us is not None:
-            due = _sooner(due, self._locate_on(self._locating_until_us))
-        due = _sooner(due, jog_due)
+            due = sooner(due, self._locate_on(self._locating_until_us))
+        due = sooner(due, jog_due)
         if due is not None and due < SOON_US:
             return due  # cards move: the rest can wait
-        return _sooner(due, self.rack.hours_due_us())
+        return sooner(due, self.rack.hours_due_us())
 
     def _locate_on(self, until_us: int) -> int | None:
         left = self.left_us(until_us)
@@ -597,8 +597,9 @@ class Core(Executor):
         half.placed = placed
         half.shuffle(deck_id, deck.back, kept.game.cards(), self.now_us)
 
-def _sooner(first: int | None, second: int | None) -> int | None:
+
+def sooner(first: int | None, second: int | None) -> int | None:
+    """The shorter of two waits; None is one without an end."""
     if first is None or (second is not None and second < first):
         return second
     return first
-

@@ -314,7 +314,7 @@ class Dealing:
         core = self._core
         half = core.shoe
         if state == shoe.STACK_WAITING:
-            self._dealt(half.in_tray)
+            self._dealt(half.stack)
         elif before == shoe.STACK_WAITING and state in (shoe.ROUND_OPEN, shoe.READY):
             self._taken()
         elif state == shoe.STUB_WAITING:

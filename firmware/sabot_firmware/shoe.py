@@ -95,6 +95,7 @@ class Shoe(Half):
         self._drawn = False  # the last card has left the shoe and has not come to the exit
         self.dealt = 0  # cards counted at the exit since it was loaded
         self.in_tray = 0  # how many of them lie in the exit tray
+        self.stack = 0  # how many were in the stack that was dealt last, also when it has been taken
         self.cover_seen = False
         self.exposed = 0  # cards that came face up where that is no fault
         self.ran_out = False  # dealing stopped because the shoe is empty
@@ -239,6 +240,7 @@ class Shoe(Half):
             self._account()
             self.enter(STUB_WAITING)
             return
+        self.stack = self.in_tray
         self.enter(STACK_WAITING)
         while hardware.level(EXIT_TRAY):
             yield wait.edge(EXIT_TRAY, 0, LOOK_AGAIN_US)
