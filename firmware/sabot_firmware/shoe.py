@@ -302,6 +302,7 @@ class Shoe(Half):
             if late or abs(length_um - figures.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
                 return self.stop("exit", "double_feed", 2)
             took_us = ticks.diff(wait.at_us, began_us)
+            self.time_card(DEAL, took_us)
             self.deal_permille += (took_us * 1000 // figures.CARD_LENGTH_UM - self.deal_permille) // 16
             if seen == COVER:
                 self.cover_seen = True  # counted apart
