@@ -433,7 +433,6 @@ class DevicePort(WireEnd):
             holder = device.owner
             if holder is not None and holder is not self and holder.host_id != self.host_id:
                 raise Refusal("owner_held", (holder.host_id,))
-            device.events.acknowledge(boot_id, n)  # it has them on disk
             device.set_owner(self)
             device.note_run(self.host_id, self.host_run)
             if self.role == OBSERVER:

@@ -67,11 +67,13 @@ def test_a_query_that_causes_an_event_is_refused_and_others_are_answered() -> No
     assert owner.done == []
 
 
-def test_an_owner_that_comes_back_with_everything_on_disk_is_not_kept_waiting() -> None:
-    """Only an acknowledgement counted, not the position that an owner attaches with."""
+def test_an_owner_that_comes_back_acknowledges_again_and_is_not_kept_waiting() -> None:
+    """An acknowledgement that was lost with its session must not block the table for ever."""
     owner = Owner()
     fill(owner, RESERVE - 1)
-    owner.settle()  # it gets them, and its acknowledgement never comes
+    owner.settle()
+    owner.acknowledge()
+    owner.host.poll(owner.now)  # lost
     owner.reconnect()
     number = owner.request("locate", 5)
     owner.settle()
