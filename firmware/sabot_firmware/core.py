@@ -465,7 +465,7 @@ class Core(Executor):
                 sums[roller] += half.sums[roller]
                 squares[roller] += half.squares[roller]
                 half.timed[roller] = half.sums[roller] = half.squares[roller] = 0
-        self.report("roller_times", self.pledges.shuffle_id(), timed, sums, squares)
+        self.report("roller_times", self.pledges.shuffle_id(), tuple(timed), tuple(sums), tuple(squares))
 
     def _shoe_changed(self, before: int, state: int) -> None:
         half = self.shoe

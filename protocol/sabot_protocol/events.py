@@ -81,7 +81,7 @@ class EventStore:
 
     def is_short(self) -> bool:
         """Whether only the reserve is left: the owner must acknowledge events before anything begins."""
-        return self.free() < min(RESERVE, self._capacity // 2)
+        return self._capacity >= 2 * RESERVE and self.free() < RESERVE  # a smaller store has none
 
     def gap_after(self, boot_id: int, n: int) -> "Gap | None":
         """What a reader that has everything up to (boot_id, n) has lost for good, if anything.

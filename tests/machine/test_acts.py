@@ -304,7 +304,7 @@ def test_times_of_each_roller_are_summed_for_every_shuffle() -> None:
     assert table.play_round()
     told: list[Any] = table.named("roller_times")
     assert [each[0] for each in told] == [1, 2, 3]
-    assert [each[1] for each in told] == [[52, 52, 0], [52, 52, 0], [52, 52, 52]]
+    assert [each[1] for each in told] == [(52, 52, 0), (52, 52, 0), (52, 52, 52)]
     for _, counts, sums, squares in told:
         for roller, nominal in ((0, 500), (1, 889), (2, 889)):
             if counts[roller]:
