@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sabot_protocol.codec import Values
 
 LOOK_EVERY_S = 30  # the decks' hours are looked at at least this often
-CLOCKS_DIFFER_S = 300  # how far in the future a deck may be said to be opened
+CLOCKS_DIFFER_S = 900  # how far in the future a deck may be said to be opened
 
 
 class Rack:

@@ -63,6 +63,7 @@ class DevicePort(WireEnd):
         self.role = OBSERVER
         self._role_until: int | None = None  # uptime in seconds
         self._attached = False
+        self._busy_up_to = 0  # the highest command refused for now in this session; 0 if none waits
         self._limited = False  # versions do not match: only frozen messages
         self._position: tuple[int, int] = (0, 0)  # the last event sent: (boot id, n)
         self._clear_out: list[bytearray] = []  # at most MOST_CLEAR
@@ -263,6 +264,7 @@ class DevicePort(WireEnd):
         self.host_id = host_id
         self.host_run = run
         self._attached = False
+        self._busy_up_to = 0
         self._answers = []
         self._proved = proof
         own_major, own_minor = device.codec.version
@@ -271,6 +273,7 @@ class DevicePort(WireEnd):
     def _drop_session(self) -> None:
         self.link = None
         self._attached = False
+        self._busy_up_to = 0
         self._answers = []
         self._proved = b""
         if self.device.owner is self:
@@ -341,7 +344,7 @@ class DevicePort(WireEnd):
         if not mark & RESOLVE and device.owner is not self:
             self._refuse_request(number, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
-        if not mark & RESOLVE and message.name not in NEVER_BUSY and device.events.is_short():
+        if not mark & RESOLVE and message.name not in NEVER_BUSY and self._is_busy(number):
             self._refuse_request(number, message.id, Refusal("busy", (device.events.free(),)))
             return  # undecided: the same number may be sent again
         if mark & RESOLVE:  # from now on it is decided: it will never be executed
@@ -355,6 +358,19 @@ class DevicePort(WireEnd):
             answer = message.id
             outcome = self._details(Refusal("interrupted" if begun else "memory_failed"))
         self._answer(number, answer, outcome)
+
+    def _is_busy(self, number: int) -> bool:
+        """Whether a command must wait: for the owner to acknowledge events, or behind others that waited.
+
+        Those that were refused come again in their order. What was on its way behind them, and never was
+        refused, would be executed before them, and they could never be.
+        """
+        if self.device.events.is_short() or 0 < self._busy_up_to < number:
+            self._busy_up_to = max(self._busy_up_to, number)
+            return True
+        if number == self._busy_up_to:
+            self._busy_up_to = 0
+        return False
 
     def _decide(
         self, message: Message, number: int, body: bytes | memoryview

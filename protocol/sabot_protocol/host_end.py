@@ -348,7 +348,7 @@ class HostEnd(WireEnd):
         return NUMBER_USED if not asked.mark and asked.number <= self._newest else None
 
     def _send_requests(self, link: Link) -> None:
-        while self._unsent and self._unanswered < link.window and link.room() > 0:
+        while self._unsent and not self._busy and self._unanswered < link.window and link.room() > 0:
             asked = self._asked.get(self._unsent.pop(0))
             if asked is None:
                 continue

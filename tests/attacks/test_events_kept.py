@@ -90,3 +90,33 @@ def test_a_gap_is_exact_if_the_reserve_runs_out_too() -> None:
     assert [size for size, _, _ in gaps] == [owner.device.events.lost]
     assert (gaps[0][0] or 0) + len(events) == owner.device.events.last
     assert events == list(range(gaps[0][2], owner.device.events.last + 1))
+
+
+def test_commands_on_their_way_behind_one_that_must_wait_wait_with_it() -> None:
+    """Executed before it, they made it a command that never can be: one of many at once was lost."""
+    owner = Owner()
+    fill(owner, RESERVE - 1)
+    owner.settle()
+    numbers = [owner.request("locate", seconds) for seconds in (1, 2, 3)]
+    taken = owner.host.poll(owner.now)
+    owner.acknowledge()
+    owner.port.receive(taken, owner.now)  # the acknowledgement comes behind them
+    late = owner.request("locate", 4)
+    owner.wait(300)
+    assert [owner.answered(number) for number in (*numbers, late)] == ["ok"] * 4
+    assert [values for _, values in owner.done] == [(1,), (2,), (3,), (4,)]
+
+
+def test_a_command_that_is_given_up_keeps_no_other_waiting() -> None:
+    """What waits for a number that never comes again would wait for ever."""
+    owner = Owner()
+    fill(owner, RESERVE - 1)
+    number = owner.request("locate", 1)
+    owner.settle()
+    owner.host.abandon(number)
+    owner.acknowledge()
+    owner.wait(100)
+    later = owner.request("locate", 2)
+    owner.wait(300)
+    assert owner.answered(later) == "ok"
+    assert owner.done == [("locate", (2,))]
