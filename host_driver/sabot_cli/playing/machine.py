@@ -265,6 +265,10 @@ class Machine:
         if not self._clock_changed:
             return
         self._clock_changed = False
+        self.set_clock()
+
+    def set_clock(self) -> None:
+        """Device and table have the same time."""
         now_s, status = self.desk.now_s(), self.client.status(self.timeout)
         if abs(status.utc_s - now_s) > CLOCK_TOLERANCE_S:
             self.ask(SetClock(now_s, 0))

@@ -128,6 +128,7 @@ class Packs(Machine):
                 self._bring(back)
 
     def _bring(self, back: Back) -> None:
+        self.set_clock()  # its hours begin now: the device refuses a deck that is opened in its future
         for _ in range(TRIES):
             self.highest_deck += 1
             deck_id = self.highest_deck
