@@ -26,16 +26,16 @@ READ_AS = {
     ("status_report", "flags"): "StatusFlag",
     ("attach", "mode"): "AttachMode",
     ("attached", "mode"): "AttachMode",
-    ("elevate", "role"): "Role",
+    ("elevate", "message"): "message",
     ("elevated", "role"): "Role",
-    ("set_key", "slot"): "KeySlot",
+    ("set_key", "role"): "Role",
+    ("key_slots_are", "roles"): "Role",
+    ("elevation_used", "message"): "message",
     ("component", "component"): "Component",
     ("component_is", "component"): "Component",
-    ("update_begin", "component"): "Component",
     ("counters_are", "values"): "counter",
     ("error.unknown_message", "message"): "message",
     ("error.wrong_role", "role"): "Role",
-    ("error.no_such_key", "slot"): "KeySlot",
     ("error.device_fault", "fault"): "Fault",
     ("error.wrong_state", "half"): "Half",
     ("error.not_allowed", "reason"): "Forbidden",
@@ -53,7 +53,7 @@ _WAYS = (
     (session.SEALED_TO_DEVICE, "sealed to device"),
     (session.SEALED_TO_HOST, "sealed to host"),
 )
-_KINDS = ("BARE", "REQUEST", "ANSWER", "EVENT", "EVENT_ACK", "GAP")
+_KINDS = ("BARE", "REQUEST", "ANSWER", "EVENT", "EVENT_ACK", "GAP", "CLOSE")
 _INTEGERS = {"B": "u8", "H": "u16", "I": "u32"}
 _HEADER = ("way", "session", "counter", "seq", "ack", "sack", "kind", "message", "mark", "number")
 
@@ -488,6 +488,10 @@ local SEALED = {}
 
 SEALED[BARE] = function(tree, tvb, at, stop, header)
   return string.format("ACK %d sack=0x%04x", header.ack, header.sack)
+end
+
+SEALED[CLOSE] = function(tree, tvb, at, stop, header)
+  return "CLOSE"
 end
 
 SEALED[REQUEST] = function(tree, tvb, at, stop, header)
