@@ -107,6 +107,7 @@ class DeviceEnd:
         proofs = records.get("proofs", b"")
         if len(proofs) == 8:
             self._proofs_total, self._proofs_untold = struct.unpack("<II", proofs)
+        self._proofs_saved = True
         self._proofs_slot = NO_SLOT
         self._proofs_told_s: int | None = None  # uptime of the last event about them
         self.emit("booted", boot_reason)
@@ -204,7 +205,7 @@ class DeviceEnd:
         self._open_until = self._uptime_s + OPEN_S
 
     def end_sessions(self, slot: int, but: "DevicePort") -> None:
-        """A slot's key is another one now: what was proved with the old one ends, but for one cable's session."""
+        """A slot's key has changed: what was proved with the old one ends; ``but`` may answer first."""
         for port in list(self.sessions):
             port.lose_key(slot, self._now, port is but)
 
@@ -226,7 +227,8 @@ class DeviceEnd:
         self._save_proofs()
 
     def _save_proofs(self) -> None:
+        self._proofs_saved = True
         try:
             self._memory.save("proofs", struct.pack("<II", self._proofs_total, self._proofs_untold))
         except MemoryFailed:
-            pass  # the next one is saved with this one
+            self._proofs_saved = False  # the next one is saved with this one

@@ -405,7 +405,8 @@ class DevicePort(WireEnd):
                 if message.name not in KEEP_SLOTS_OPEN:
                     device.keys.open = False
                 if self._by[1]:
-                    device.emit("elevation_used", self.host_id, self._by[0], self._by[1], self._by[2], message.id, number)
+                    slot, role, person = self._by
+                    device.emit("elevation_used", self.host_id, slot, role, person, message.id, number)
             answer = device.codec.named(message.answer)
             return answer.id, (0, answer.pack(self._carry_out(message, values, number)))
         except Refusal as refusal:
@@ -456,7 +457,8 @@ class DevicePort(WireEnd):
             return self._elevate(values)
         if name == "set_key":
             assert self.link is not None
-            self._set_key(values[0], values[1], values[2], self.link.session.hide(message.id, number, values[3]))
+            key = self.link.session.hide(message.id, number, values[3])
+            self._set_key(values[0], values[1], values[2], key)
             return ()
         if name == "remove_key":
             self._remove_key(values[0])
@@ -561,7 +563,7 @@ class DevicePort(WireEnd):
         return grant[0], role, person
 
     def _set_key(self, slot: int, role: int, person: int, key: bytes) -> None:
-        """An empty slot of a device that is being provisioned may be filled by its owner; all else by service."""
+        """While a device is provisioned its owner may fill empty slots; all else takes service."""
         device = self.device
         if slot >= SLOTS:
             raise Refusal("no_such_key", (slot,))

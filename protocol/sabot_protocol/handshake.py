@@ -147,7 +147,9 @@ class Handshake:
         self._nonce = random(NONCE_SIZE)
         major, minor = codec.version
         self._hello = self._repeater.say(
-            "hello", (self._nonce, host_id, slot, run, major, minor, schema_hash, window, frame.MAX_PAYLOAD), now
+            "hello",
+            (self._nonce, host_id, slot, run, major, minor, schema_hash, window, frame.MAX_PAYLOAD),
+            now,
         )
         self.session: Session | None = None
         self.failure: str | None = None

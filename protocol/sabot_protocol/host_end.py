@@ -15,8 +15,8 @@ What becomes of a request that was under way when the session ended:
   a command of a host that is no
   longer the owner                 waits until the host is the owner again, or its time is up
 
-A request that a person authorises is sent right behind its elevation, in each session anew. What a request must
-keep secret is hidden under a pad of the session it is sent in.
+A request that a person authorises is sent right behind its elevation, in each session anew. What a request
+must keep secret is hidden under a pad of the session it is sent in.
 """
 
 import struct
@@ -108,7 +108,7 @@ class HostEnd(WireEnd):
         slot: int = DEVICE,
         other_key: bytes | None = None,
     ) -> None:
-        """``other_key`` is tried if the device does not have ``key``: one of them is new, and not confirmed."""
+        """``other_key`` is tried if the device does not have ``key``: one of them is not confirmed yet."""
         if numbers.host_id == NOBODY:
             raise NotAllowed("a host id of eight zeros is nobody's: make one at random and keep it")
         super().__init__(is_host=True)
@@ -232,9 +232,10 @@ class HostEnd(WireEnd):
         """A failed handshake ends the attempt; a running session goes on without it."""
         handshake = self._handshake
         if handshake is not None and handshake.failure is not None:
-            if handshake.failure == DEVICE_NOT_PROVED and self.other_key is not None and not self._tried_other:
+            other = None if self._tried_other else self.other_key
+            if other is not None and handshake.failure == DEVICE_NOT_PROVED:
                 self._tried_other = True
-                self.key, self.other_key = self.other_key, self.key
+                self.key, self.other_key = other, self.key
                 self._shake(now)
                 return
             self._handshake = None
@@ -284,14 +285,15 @@ class HostEnd(WireEnd):
         if mode == OWNER:
             self._newest = newest
             self._numbers.pass_over(newest)
-            self._step_up()
-        if self._stepping is None:
-            self._goes_up(mode)
+            if self._step_up():
+                return
+        self._goes_up(mode)
 
-    def _step_up(self) -> None:
-        """Bring the device's newest number to where this host has come; it takes none far ahead of it.
+    def _step_up(self) -> bool:
+        """Bring the device's newest number nearer to this host's, whether that is needed; one step at a time.
 
-        Each step asks what became of a number that was never given, which decides that it is not executed.
+        The device takes no number far ahead. Each step asks what became of a number that was never given,
+        which decides that it is not executed.
         """
         needed = self._numbers.next
         for asked in self._asked.values():
@@ -301,6 +303,8 @@ class HostEnd(WireEnd):
         if needed > self._newest + MAX_AHEAD and self._link is not None:
             self._stepping = self._newest + MAX_AHEAD
             self._link.send(REQUEST, self._codec.named("set_clock").id, RESOLVE, self._stepping, b"")
+            return True
+        return False
 
     def _goes_up(self, mode: int) -> None:
         said = self._said
@@ -324,8 +328,8 @@ class HostEnd(WireEnd):
     ) -> int:
         """Ask the device; the number returned comes back with ``Answered`` or ``Failed``.
 
-        Asked while there is no session, it is sent in the next one. ``by`` is the slot and the key (as the person
-        has it) of who authorises it. Secrets are given as they are, and hidden on the wire.
+        Asked while there is no session, it is sent in the next one. ``by`` is the slot and the key (as the
+        person has it) of who authorises it. Secrets are given as they are, and hidden on the wire.
         """
         found = self._codec.find(message)
         if found is None or found.kind not in ("query", "command"):
@@ -592,8 +596,7 @@ class HostEnd(WireEnd):
             return
         if number == self._stepping:
             self._newest = number
-            self._step_up()
-            if self._stepping is None:
+            if not self._step_up():
                 self._goes_up(OWNER)
             return
         self._unanswered = max(self._unanswered - 1, 0)

@@ -92,8 +92,8 @@ class Ledger:
     def newest(self, host_id: bytes) -> int:
         """The highest number of this host's commands on record, 0 if there is none.
 
-        For a host that may have been forgotten it is the highest number of all that were: whatever such a host
-        has asked up to it is forgotten, and it goes on above.
+        For a host that may have been forgotten it is the highest number of all that were: whatever such a
+        host has asked up to it is forgotten, and it goes on above.
         """
         return self._on_record(host_id) or self._on_record(_SOMEBODY)
 

@@ -185,7 +185,7 @@ FIELDS = {
     "attach.from_boot": "boot of the last event the host has on disk; 0 if it has none",
     "attach.from_n": "number of that event in its boot",
     "attached.mode": "number of the AttachMode that was granted",
-    "attached.known": "1 if newest_command is the truth for this host, 0 if it was forgotten or is not the owner",
+    "attached.known": "1 if newest_command is the truth; 0 if this host may be forgotten or is not the owner",
     "attached.newest_command": "highest command number of this host on record; 0 for all but the owner",
     "attached.owner": "id of the host that owns the device; zeros for none",
     "elevate.scheme": "how it is proved; 1: HMAC with the slot's key",

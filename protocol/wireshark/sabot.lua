@@ -362,7 +362,7 @@ message(0x12, "attach", "query", "Asks for events from a position on, as the own
 })
 message(0x13, "attached", "answer", "Events now come; says who owns the device and what it remembers of this host.", {
   { "mode", "u8", 0, 1, names = NAMES.AttachMode, about = "number of the AttachMode that was granted" },
-  { "known", "u8", 0, 1, about = "1 if newest_command is the truth for this host, 0 if it was forgotten or is not the owner" },
+  { "known", "u8", 0, 1, about = "1 if newest_command is the truth; 0 if this host may be forgotten or is not the owner" },
   { "newest_command", "u32", 0, 4294967295, about = "highest command number of this host on record; 0 for all but the owner" },
   { "owner", "bytes", 8, about = "id of the host that owns the device; zeros for none" },
 })

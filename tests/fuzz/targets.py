@@ -61,7 +61,7 @@ from sabot_protocol.session import (
     SEALED_TO_DEVICE,
     SEALED_TO_HOST,
     Session,
-    role_proof,
+    elevation_proof,
 )
 
 if TYPE_CHECKING:
@@ -404,7 +404,7 @@ class DeviceAttack:
         link = wire.port.link
         return (
             wire.executor.commands, wire.memory.saves, link, link and link.session.taken, wire.device.owner,
-            wire.port.role,
+            wire.port.slot,
         )
 
     def _accuse(self, name: str, forged: bytes) -> None:
@@ -676,9 +676,9 @@ class Owner:
             if how & GOOD_BODY:
                 values = allowed(message, random.Random(body))
                 if message.name == "elevate" and how & GOOD_PROOF:
-                    values[0] = 2 + body[0] % 4 if body else 3
-                    key = self.wire.device.keys.get(values[0]) or bytes(32)
-                    values[2] = role_proof(key, self.session.transcript, number, values[0])
+                    values[:2] = 1, 2 + body[0] % 4 if body else 3
+                    key = self.wire.device.keys.get(values[1]) or bytes(32)
+                    values[5] = elevation_proof(key, self.session.transcript, *values[:5])
                 body = message.pack(values)
         self._pass_time(time, how)
         self._send(seq, ack, sack, kind, id, mark, number, body)

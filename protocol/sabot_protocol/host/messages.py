@@ -1190,7 +1190,7 @@ class Attached(Answer):
     mode: int
     """Number of the AttachMode that was granted (0..1)."""
     known: int
-    """1 if newest_command is the truth for this host, 0 if it was forgotten or is not the owner (0..1)."""
+    """1 if newest_command is the truth; 0 if this host may be forgotten or is not the owner (0..1)."""
     newest_command: int
     """Highest command number of this host on record; 0 for all but the owner."""
     owner: bytes
