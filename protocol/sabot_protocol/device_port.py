@@ -329,7 +329,7 @@ class DevicePort(WireEnd):
             if kind == REQUEST:
                 self._request(message, mark, number, body)
             elif kind == EVENT_ACK and len(body) >= 4:
-                if self.device.owner is self:
+                if self._owns():
                     self.device.events.acknowledge(struct.unpack_from("<I", body)[0], number)
             else:
                 self.record.malformed += 1
@@ -359,7 +359,7 @@ class DevicePort(WireEnd):
         """Execute a command once; whatever was decided of it is in the ledger before it is answered."""
         device = self.device
         book = device.ledger
-        if device.owner is not self:
+        if not self._owns():
             self._refuse_request(number, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
         newest = book.newest(self.host_id)
@@ -420,7 +420,11 @@ class DevicePort(WireEnd):
 
     def _role(self) -> int:
         """The role of the request in hand: of the person who authorised it, or the session's own."""
-        return self._by[1] or (TABLE if self.device.owner is self else OBSERVER)
+        return self._by[1] or (TABLE if self._owns() else OBSERVER)
+
+    def _owns(self) -> bool:
+        """Whether this session is attached as the owner."""
+        return self._attached and self.device.owner is self
 
     def _check(self, message: Message, number: int, body: bytes | memoryview) -> "Values":
         """The request's values, if version, role and schema allow it."""
@@ -428,7 +432,7 @@ class DevicePort(WireEnd):
         if self._limited and not message.frozen:
             raise Refusal("version_mismatch", self.device.codec.version)
         may = 1 << self._role()
-        if self.device.owner is self:
+        if self._owns():
             may |= 1 << TABLE  # an elevation adds to what the owner may do
         if not message.roles & may:
             raise Refusal("wrong_role", (self._role(),))
@@ -480,7 +484,7 @@ class DevicePort(WireEnd):
             return (self.record.counters(),)
         if name == "trace":
             return self.record.kept(), self.record.headers(values[0], TRACE_PAGE)
-        caller = Caller(self.host_id, self._role(), device.owner is self, self._by[2])
+        caller = Caller(self.host_id, self._role(), self._owns(), self._by[2])
         return device.executor.execute(name, values, caller)
 
     def _attach(self, mode: int, position: "tuple[int, int]") -> "Values":

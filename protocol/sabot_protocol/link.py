@@ -285,6 +285,9 @@ class Link:
         under_way = self._under_way
         if not under_way:
             return
+        oldest = under_way[0].seq
+        if (under_way[-1].seq + 1 - oldest & 255) < (ack - oldest & 255) < 128:
+            return  # it names a message that was not sent yet
         left: list[_Sent] = []
         newest = 0
         timed: _Sent | None = None

@@ -192,8 +192,8 @@ MESSAGES = (
     (0x15, "elevate", "query", "elevated", "any", (
         ("scheme", "u8", 0, 255),
         ("slot", "u8", 0, 255),
-        ("message", "u8", 0, 255),
-        ("number", "u32", 0, 0xFFFFFFFF),
+        ("request", "u8", 0, 255),
+        ("request_number", "u32", 0, 0xFFFFFFFF),
         ("body_sha256", "bytes", 32),
         ("proof", "blob", 16, 64),
     )),
@@ -379,8 +379,8 @@ MESSAGES = (
         ("slot", "u8", 2, 13),
         ("role", "enum", "Role"),
         ("person", "u32", 0, 0xFFFFFFFF),
-        ("message", "u8", 0, 255),
-        ("number", "u32", 0, 0xFFFFFFFF),
+        ("request", "u8", 0, 255),
+        ("request_number", "u32", 0, 0xFFFFFFFF),
     )),
     (0x84, "key_changed", "event", "", "", (
         ("slot", "u8", 0, 13),

@@ -309,7 +309,7 @@ message(0x04, "provisioned", "clear", "The device has the key, and proves it.", 
 message(0x05, "hello", "clear", "A host asks for a session and says what it is.", {
   { "nonce", "bytes", 16, about = "random, to bind the device's proof to this handshake" },
   { "host_id", "bytes", 8, about = "the host's id, kept on its disk" },
-  { "slot", "u8", 0, 255, about = "which key the session is proved with: a number of KeySlot" },
+  { "slot", "u8", 0, 255, names = NAMES.KeySlot, about = "which key the session is proved with: a number of KeySlot" },
   { "run", "u32", 0, 4294967295, about = "random number of this run of the host's program" },
   { "major", "u8", 0, 255, about = "major version of the host's protocol" },
   { "minor", "u8", 0, 255, about = "minor version of the host's protocol" },
@@ -370,8 +370,8 @@ message(0x14, "detach", "query", "Ends the stream of events and gives up ownersh
 message(0x15, "elevate", "query", "Lets a person authorise one request of this session, named by its number and body.", {
   { "scheme", "u8", 0, 255, about = "how it is proved; 1: HMAC with the slot's key" },
   { "slot", "u8", 0, 255, about = "the person's key slot, 2 to 13" },
-  { "message", "u8", 0, 255, names = NAMES.message, about = "id of the request that is authorised" },
-  { "number", "u32", 0, 4294967295, about = "number of that request; higher than in the elevation before" },
+  { "request", "u8", 0, 255, names = NAMES.message, about = "id of the request that is authorised" },
+  { "request_number", "u32", 0, 4294967295, about = "number of that request; higher than in the elevation before" },
   { "body_sha256", "bytes", 32, about = "SHA-256 of that request's body as it is sent" },
   { "proof", "blob", 16, 64, about = "made from the slot's key, this session, and the fields before it" },
 })
@@ -388,7 +388,7 @@ message(0x18, "component_is", "answer", "Which software a part runs, by its hash
   { "version", "text", 1, 24, about = "version of its software" },
 })
 message(0x1d, "set_key", "command", "Puts a key into a slot, hidden for its way over the wire.", {
-  { "slot", "u8", 0, 255, about = "which key: a number of KeySlot, or 2 to 13 for a person's" },
+  { "slot", "u8", 0, 255, names = NAMES.KeySlot, about = "which key: a number of KeySlot, or 2 to 13 for a person's" },
   { "role", "u8", 0, 255, names = NAMES.Role, about = "number of the person's Role; 1 for the device's key, 0 for the observers'" },
   { "person", "u32", 0, 4294967295, about = "the house's number of the person; 0 for the device's and the observers' key" },
   { "wrapped", "bytes", 32, about = "the key, hidden under a pad of this session and this request's number" },
@@ -593,8 +593,8 @@ message(0x83, "elevation_used", "event", "A person's elevation was used for the 
   { "slot", "u8", 2, 13, about = "the person's key slot" },
   { "role", "enum", names = NAMES.Role, about = "the person's role" },
   { "person", "u32", 0, 4294967295, about = "the person" },
-  { "message", "u8", 0, 255, names = NAMES.message, about = "id of the request that was authorised" },
-  { "number", "u32", 0, 4294967295, about = "number of that request" },
+  { "request", "u8", 0, 255, names = NAMES.message, about = "id of the request that was authorised" },
+  { "request_number", "u32", 0, 4294967295, about = "number of that request" },
 })
 message(0x84, "key_changed", "event", "A key slot was written.", {
   { "slot", "u8", 0, 13, about = "which key" },

@@ -202,7 +202,7 @@ def test_who_authorised_a_command_is_told_by_an_event(client: Client, table: Tab
     here = table.now
     client.ask(REGISTER, by=FLOOR)
     told = table.wait_for(ElevationUsed, here)
-    assert (told.role, told.person, told.message) == (Role.FLOOR, FLOOR_PERSON, RegisterDeck.ID)
+    assert (told.role, told.person, told.request) == (Role.FLOOR, FLOOR_PERSON, RegisterDeck.ID)
     assert told.host_id == client.journal.host_id
 
 

@@ -139,9 +139,10 @@ class Bench:
         serial: bytes | None = None,
         schema: bytes = SCHEMA,
         window: int = 16,
+        slot: int = 0,
     ) -> None:
         """Put another host on the cable."""
-        self.host = Host(record or Record(os.urandom(8)), key, serial, window=window, schema=schema)
+        self.host = Host(record or Record(os.urandom(8)), key, serial, window=window, schema=schema, slot=slot)
         self.driver = Driver(self.host, self.device.master)
 
     def identify(self) -> Values:
@@ -175,9 +176,9 @@ class Bench:
         self.attach()
         self.events("host_started", 1)
 
-    def do(self, name: str, **fields: Value) -> Values:
-        """Make a request and return its answer."""
-        return self.driver.result(self.host.ask(name, **fields))
+    def do(self, name: str, by: tuple[int, bytes] | None = None, **fields: Value) -> Values:
+        """Make a request, authorised by a person if need be, and return its answer."""
+        return self.driver.result(self.host.ask(name, by, **fields))
 
     def give(self, number: int, name: str, body: bytes) -> str:
         """Give a command under any number; return what came of it."""

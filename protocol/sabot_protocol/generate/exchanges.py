@@ -339,13 +339,14 @@ def examples() -> str:
         "Elevation",
         f"Person {SERVICE_PERSON} sets the observers' key, `{OBSERVER_KEY.hex()}`. The elevation names the command by its id, "
         "number and the SHA-256 of its body, and the command follows at once. "
-        f'`proof` = HMAC(key in slot {SERVICE_SLOT}, `"elevation"` + transcript + scheme u8 + slot u8 + message u8 + '
-        "number u32 + body_sha256)[:16].",
+        f'`proof` = HMAC(key in slot {SERVICE_SLOT}, `"elevation"` + transcript + scheme u8 + slot u8 + request u8 + '
+        "request_number u32 + body_sha256)[:16].",
         talk.ask("set_key", OBSERVERS, 0, 0, OBSERVER_KEY, by=(SERVICE_SLOT, SERVICE_KEY)),
     )
     section(
         "An elevation that proves nothing",
-        "With another key the elevation is refused (error 12), and so is the command it was for (error 3).",
+        f"Shown with another key, `{FLOOR_KEY.hex()}`, the elevation is refused (error 12), and so is the command it was for "
+        "(error 3).",
         talk.ask("remove_key", OBSERVERS, by=(SERVICE_SLOT, FLOOR_KEY)),
     )
     _reboot_with_command_under_way(talk)
@@ -369,8 +370,8 @@ def examples() -> str:
         "While no host was there more events were made than the six this device keeps: what was overwritten is a gap.",
         _since_hello(talk.heard()),
     )
-    parts += [_observer(talk), _owner_held(talk), _evicted(talk), _closed(talk)]
-    parts += [_not_provisioned(), _wrong_proof(), _version_mismatch(), _device_key()]
+    parts += [_observer(talk), _owner_held(talk), _evicted(talk)]
+    parts += [_not_provisioned(), _wrong_proof(), _version_mismatch(), _device_key(), _closed()]
     return "\n\n".join(parts)
 
 
@@ -415,27 +416,28 @@ def _owner_held(talk: Talk) -> str:
 
 def _evicted(talk: Talk) -> str:
     second = Talk(talk, HostEnd(DEVICE_KEY, Numbers(b"BAC08-PC", 1), Dice(b"third host"), SERIAL))
-    second.host.connect(second.now, WATCH)
     second.host.start_from(talk.device.memory_id, talk.device.boot_id, talk.device.events.last)
+    second.host.connect(second.now, WATCH)
     second.settle()
-    second.heard()
-    said = second.ask("evict_owner", HOST_ID, by=(FLOOR_SLOT, FLOOR_KEY))
+    said = second.heard() + second.ask("evict_owner", HOST_ID, by=(FLOOR_SLOT, FLOOR_KEY))
     second.port.close()
     return _titled(
         "The floor takes the device from its owner",
-        f"The second host's session, attached as observer with the device key. Person {FLOOR_PERSON} of role `floor` "
-        "authorises it; no round is open. The first host's session goes on as an observer's.",
+        f"The second host again, attached as observer with the device key. Person {FLOOR_PERSON} of role `floor`, whose key is "
+        f"`{FLOOR_KEY.hex()}` and slot {FLOOR_SLOT}, authorises it; no round is open.",
         said,
     )
 
 
-def _closed(talk: Talk) -> str:
+def _closed() -> str:
+    talk = _provisioned()
+    talk.host.connect(talk.now)
     talk.settle()
-    talk.heard()
-    talk.port.receive(talk._note(True, talk.host.close(talk.now)), talk.now)
+    talk._note(True, talk.host.close(talk.now))
     return _titled(
         "The end of a session",
-        "The first host's program ends in order: its last packet says so, and the device gives up the session at once.",
+        "A device just provisioned with the same key. The host's program ends in order: its last packet says so, and the device "
+        "gives up the session at once.",
         talk.heard(),
     )
 

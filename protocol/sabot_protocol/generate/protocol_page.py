@@ -1,4 +1,4 @@
-"""The protocol page: prose with its figures taken from the code, tables from the schema, worked examples."""
+"""The protocol page: prose with figures from the code, tables from the schema; and its worked examples."""
 
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from sabot_protocol.generate.exchanges import examples
 from sabot_protocol.schema_hash import SCHEMA_HASH
 
 _TEMPLATE = Path(__file__).with_name("protocol_page.md")
+_EXAMPLES = Path(__file__).with_name("examples_page.md")
 
 _WIDTHS = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "u32": 4, "i32": 4}
 
@@ -32,6 +33,11 @@ def render() -> str:
     for name, value in _figures().items():
         text = text.replace("{" + name + "}", str(value))
     return text
+
+
+def render_examples() -> str:
+    """The page of worked examples."""
+    return _EXAMPLES.read_text(encoding="utf-8").replace("{EXAMPLES}", examples())
 
 
 def _figures() -> dict[str, object]:
@@ -69,7 +75,7 @@ def _figures() -> dict[str, object]:
         "ERRORS": _errors(),
         "COUNTERS": _named(schema.COUNTERS, meanings.COUNTERS),
         "WEAR": _named(schema.WEAR, meanings.WEAR),
-        "EXAMPLES": examples(),
+        "RESERVED": ", ".join(f"0x{id:02x} {name}" for id, name in schema.RESERVED),
     }
 
 

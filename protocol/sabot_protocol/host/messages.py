@@ -1389,9 +1389,9 @@ class Elevate(Query[Elevated]):
     """How it is proved; 1: HMAC with the slot's key."""
     slot: int
     """The person's key slot, 2 to 13."""
-    message: int
+    request: int
     """Id of the request that is authorised."""
-    number: int
+    request_number: int
     """Number of that request; higher than in the elevation before."""
     body_sha256: bytes
     """SHA-256 of that request's body as it is sent (32 bytes)."""
@@ -1402,22 +1402,22 @@ class Elevate(Query[Elevated]):
         """The fields as bytes; FieldError names the first value not allowed."""
         scheme = self.scheme
         slot = self.slot
-        message = self.message
-        number = self.number
+        request = self.request
+        request_number = self.request_number
         body_sha256 = self.body_sha256
         proof = self.proof
         try:
             if (
                 type(scheme) is int
                 and type(slot) is int
-                and type(message) is int
-                and type(number) is int
+                and type(request) is int
+                and type(request_number) is int
                 and type(body_sha256) is bytes
                 and len(body_sha256) == 32
                 and type(proof) is bytes
                 and 16 <= len(proof) <= 64
             ):
-                return _pack_elevate(scheme, slot, message, number, body_sha256, len(proof)) + proof
+                return _pack_elevate(scheme, slot, request, request_number, body_sha256, len(proof)) + proof
         except StructError:
             pass
         return self._pack_by_codec()
@@ -1426,7 +1426,7 @@ class Elevate(Query[Elevated]):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
-            (scheme, slot, message, number, body_sha256, size_of_proof) = _unpack_elevate(data)
+            (scheme, slot, request, request_number, body_sha256, size_of_proof) = _unpack_elevate(data)
             end_of_proof = 40 + size_of_proof
             proof = bytes(data[40:end_of_proof])
         except StructError:
@@ -1436,8 +1436,8 @@ class Elevate(Query[Elevated]):
         self = _new(cls)
         _set_elevate_0(self, scheme)
         _set_elevate_1(self, slot)
-        _set_elevate_2(self, message)
-        _set_elevate_3(self, number)
+        _set_elevate_2(self, request)
+        _set_elevate_3(self, request_number)
         _set_elevate_4(self, body_sha256)
         _set_elevate_5(self, proof)
         return self
@@ -4290,9 +4290,9 @@ class ElevationUsed(Event):
     """The person's role."""
     person: int
     """The person."""
-    message: int
+    request: int
     """Id of the request that was authorised."""
-    number: int
+    request_number: int
     """Number of that request."""
 
     def pack(self) -> bytes:
@@ -4301,8 +4301,8 @@ class ElevationUsed(Event):
         slot = self.slot
         role = self.role
         person = self.person
-        message = self.message
-        number = self.number
+        request = self.request
+        request_number = self.request_number
         try:
             if (
                 type(host_id) is bytes
@@ -4311,10 +4311,10 @@ class ElevationUsed(Event):
                 and 2 <= slot <= 13
                 and type(role) is Role
                 and type(person) is int
-                and type(message) is int
-                and type(number) is int
+                and type(request) is int
+                and type(request_number) is int
             ):
-                return _pack_elevation_used(host_id, slot, role, person, message, number)
+                return _pack_elevation_used(host_id, slot, role, person, request, request_number)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -4323,7 +4323,7 @@ class ElevationUsed(Event):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; FieldError if it does not hold exactly these."""
         try:
-            (host_id, slot, role, person, message, number) = _unpack_elevation_used(data)
+            (host_id, slot, role, person, request, request_number) = _unpack_elevation_used(data)
             role_member = _ROLE[role]
         except (StructError, KeyError):
             raise cls._refused(data) from None
@@ -4334,8 +4334,8 @@ class ElevationUsed(Event):
         _set_elevation_used_1(self, slot)
         _set_elevation_used_2(self, role_member)
         _set_elevation_used_3(self, person)
-        _set_elevation_used_4(self, message)
-        _set_elevation_used_5(self, number)
+        _set_elevation_used_4(self, request)
+        _set_elevation_used_5(self, request_number)
         return self
 
 
