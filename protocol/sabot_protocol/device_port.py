@@ -47,6 +47,7 @@ AFTER_WRONG_PROOF_MS = 1000  # no handshake on the same cable
 KEEP_SLOTS_OPEN = ("set_key", "remove_key", "set_clock")  # any other command ends provisioning
 HINT_EVERY_MS = 200  # at most one "no session" in this time
 TRACE_PAGE = 10
+MOST_CLEAR = 4  # answers outside a session that wait for the cable; what comes beyond is left unanswered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class DevicePort(WireEnd):
         self._attached = False
         self._limited = False  # versions do not match: only frozen messages
         self._position: tuple[int, int] = (0, 0)  # the last event sent: (boot id, n)
-        self._clear_out: list[bytearray] = []
+        self._clear_out: list[bytearray] = []  # at most MOST_CLEAR
+        self._room = True  # at the last poll: the cable takes what is said
         self._answers: list[tuple[int, int, int, bytes]] = []  # message, status, number, body
         # hello, challenge, hash, what the hello said, key
         self._pending: tuple[bytes, bytes, bytes, Values, bytes] | None = None
@@ -85,12 +87,21 @@ class DevicePort(WireEnd):
         self.device.tick(now)
         super().receive(data, now)
 
-    def poll(self, now: int) -> bytes:
-        """The bytes to put on the cable now. Call it after ``receive``, after ``emit`` and when due."""
+    def poll(self, now: int, room: bool = True) -> bytes:
+        """The bytes to put on the cable now. Call it after ``receive``, after ``emit`` and when due.
+
+        Without room on the cable (the host does not read) nothing is said, and what waits here stays
+        within its bounds; a host that has been silent for too long loses its session all the same.
+        """
         self.device.tick(now)
+        self._room = room
         if self._hinted_at is not None and ticks.diff(now, self._hinted_at) >= HINT_EVERY_MS:
             self._hinted_at = None
         self._wait_ms(now)
+        if not room:
+            if self.link is not None and self.link.ended(now):
+                self._drop_session()
+            return b""
         frames = self._clear_out
         self._clear_out = []
         link = self.link
@@ -108,7 +119,9 @@ class DevicePort(WireEnd):
 
     def deadline(self) -> int | None:
         """The tick at which ``poll`` is due by itself, or None."""
-        return None if self.link is None else self.link.deadline()
+        if self.link is None:
+            return None
+        return self.link.deadline() if self._room else self.link.silent_at()
 
     def close(self) -> None:
         """The cable is gone, and with it the session."""
@@ -145,6 +158,9 @@ class DevicePort(WireEnd):
     # -- handshake ------------------------------------------------------------------------------
 
     def _clear(self, payload: bytes, now: int) -> None:
+        if len(self._clear_out) >= MOST_CLEAR:
+            self.record.busy += 1  # the host does not read; it asks again when it does
+            return
         message = self.device.codec.find(payload[1]) if len(payload) > 1 else None
         if message is None or message.kind != "clear":
             self.record.malformed += 1
@@ -174,13 +190,17 @@ class DevicePort(WireEnd):
     def _refuse(self, nonce: bytes, error: str) -> None:
         self._say("refused", (nonce, self.device.codec.error_named(error).id))
 
+    def _flags(self) -> int:
+        """What the device is, for everybody in ``identity`` and proved in ``challenge``."""
+        flags = self.device.identity.flags & ~PROVISIONED_FLAG
+        if self.device.keys.get(DEVICE) is not None:
+            flags |= PROVISIONED_FLAG
+        return flags
+
     def _identity(self) -> "Values":
         device = self.device
-        flags = device.identity.flags & ~PROVISIONED_FLAG
-        if device.keys.get(DEVICE) is not None:
-            flags |= PROVISIONED_FLAG
         return (
-            device.codec.version[0], device.codec.version[1], device.schema_hash, flags,
+            device.codec.version[0], device.codec.version[1], device.schema_hash, self._flags(),
             device.boot_id, device.memory_id, device.window, device.max_payload,
             device.identity.serial, device.identity.model, device.identity.version,
         )
@@ -235,6 +255,7 @@ class DevicePort(WireEnd):
                 bytes(PROOF_SIZE), nonce, device.random(NONCE_SIZE), device.handshakes, device.boot_id,
                 device.memory_id, device.identity.serial, device.codec.version[0],
                 device.codec.version[1], device.schema_hash, device.window, device.max_payload,
+                self._flags(),
             ))[PROOF_SIZE:]
             self._pending = (fields, challenge, transcript(fields, challenge), said, key)
         challenge = device_proof(key, self._pending[2]) + self._pending[1]

@@ -33,7 +33,7 @@ from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.micropython import find_micropython
 from sabot_simulators.view import DeckView, View
 
-HEAP = "256k"
+HEAP = "384k"
 SIMULATOR = 0x0002
 FORMATS = {kind: struct.Struct(board.FORMATS.get(kind, "<")) for kind in range(256)}
 CHIPS = (board.READ, board.WRITE, board.READ_FLASH, board.PROGRAM, board.ERASE)
@@ -248,13 +248,16 @@ class Joined(LockStep):
             decks=tuple(decks),
         )
 
-    def carry(self, data: bytes, cable: int = 0, now_ms: int | None = None) -> tuple[bytes, int | None]:
+    def carry(
+        self, data: bytes, cable: int = 0, now_ms: int | None = None, room: bool = True
+    ) -> tuple[bytes, int | None]:
         """Bytes that came over a cable: what the device says, and in how many ms it has more to say.
 
+        Without ``room`` it says nothing: the host has not taken what was said before.
         A number that is not known yet is a cable that has just been plugged in.
         """
         now_ms = self._now_ms() if now_ms is None else now_ms
-        _, body = self._do(board.PORT, cable, now_ms, data=data)
+        _, body = self._do(board.PORT, cable, now_ms, int(room), data=data)
         (due,) = FORMATS[board.SAID].unpack_from(body)
         return body[FORMATS[board.SAID].size :], due if due >= 0 else None
 

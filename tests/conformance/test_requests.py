@@ -12,6 +12,7 @@ from sabot_driver.errors import (
     BadCredential,
     KeyMissing,
     LinkLost,
+    NotAllowed,
     NotOwner,
     NotSupported,
     Refused,
@@ -29,11 +30,13 @@ from sabot_protocol.host.messages import (
     Elevate,
     ElevationUsed,
     Fault,
+    Forbidden,
     KeyChanged,
     KeyRemoved,
     KeySlot,
     Locate,
     Located,
+    MarkOutOfOrder,
     ProofsRefused,
     RegisterDeck,
     RemoveDeck,
@@ -89,10 +92,16 @@ def test_what_takes_the_floor_says_so(client: Client) -> None:
     assert refused.value.advice
 
 
-def test_clearing_a_fault_takes_floor_or_service(client: Client) -> None:
+def test_marking_it_out_of_order_takes_floor_or_service(client: Client) -> None:
     with pytest.raises(WrongRole) as refused:
-        client.ask(ClearFault(Fault.MISFEED))
+        client.ask(MarkOutOfOrder())
     assert refused.value.may == [Role.FLOOR, Role.SERVICE]
+
+
+def test_the_table_clears_a_fault_that_needs_no_tool(client: Client) -> None:
+    with pytest.raises(NotAllowed) as refused:  # there is none: but nobody asks for the floor
+        client.ask(ClearFault(Fault.MISFEED))
+    assert refused.value.reason is Forbidden.NO_SUCH_FAULT
 
 
 def test_a_role_without_a_key_cannot_be_had(client: Client) -> None:

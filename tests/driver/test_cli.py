@@ -15,6 +15,7 @@ import pytest
 from pytest_mock import MockerFixture
 from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot, simulated
+from tests.sweeps import Amount
 
 from sabot_cli.output import exit_code
 from sabot_driver import errors
@@ -24,7 +25,7 @@ from sabot_protocol.host.capture import read_capture
 
 CARD = re.compile(r"[A23456789TJQK][SHDC]")
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
 
 
 # -- play ---------------------------------------------------------------------------------------

@@ -253,10 +253,10 @@ class Wire:
             derived = slot_key(self.floor_key, SERIAL, FLOOR)
             self.until_answered(self.ask("set_key", FLOOR, FLOOR, 7, derived))
         self.until_answered(self.ask("shuffle", 7))
-        self.until_answered(self.ask("open_round", 1, 7, 6))
+        self.until_answered(self.ask("open_round", 1, 7))
         self.until_answered(self.ask("dispense_stack", 1, 1))
         self.until_answered(self.ask("end_round", 1))
-        self.until_answered(self.ask("void_round", 1, 1))  # refused: not the floor's role
+        self.until_answered(self.ask("remove_deck", 1, 1))  # refused: not the floor's role
         floor = (FLOOR, self.floor_key)
         self.until_answered(self.ask("register_deck", 7, 1, 1800000000, by=floor))
         self.until_answered(self.ask("clear_fault", 3, by=floor))  # refused by the core

@@ -142,7 +142,8 @@ class Bench:
         slot: int = 0,
     ) -> None:
         """Put another host on the cable."""
-        self.host = Host(record or Record(os.urandom(8)), key, serial, window=window, schema=schema, slot=slot)
+        record = record or Record(os.urandom(8))
+        self.host = Host(record, key, serial, window=window, schema=schema, slot=slot)
         self.driver = Driver(self.host, self.device.master)
 
     def identify(self) -> Values:

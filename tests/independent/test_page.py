@@ -305,9 +305,8 @@ def test_host_says_every_word_of_the_examples(words: list[Example]) -> None:
     commands = [number for number in numbers if number < peer.FIRST_QUERY] or [1]
     record = Record(first.get("host_id", b""), commands[0], position=(boot, n))
     slot = 1 if _key_of(words) == OBSERVERS_KEY else 0
-    host = Host(
-        record, _key_of(words), random=lambda size: randoms.pop(0), major=major, slot=slot, next_query=queries[0]
-    )
+    key, query = _key_of(words), queries[0]
+    host = Host(record, key, random=lambda size: randoms.pop(0), major=major, slot=slot, next_query=query)
     heard, waiting = b"", b""
     for at, word in enumerate(words):
         if word.sender == "device":
@@ -341,7 +340,7 @@ def _new_session(host: Host, boot: int = 1, window: int = 16) -> Keys:
     nonce = wire.decode_fields(MESSAGES[IDS["hello"]], hello).data("nonce")
     fields = Values(proof=bytes(16), host_nonce=nonce, nonce=bytes(16), handshake=1, boot_id=boot)
     fields |= Values(memory_id=b"same", serial=b"a device", major=1, minor=0)
-    fields |= Values(schema=SCHEMA, window=window, max_payload=249)
+    fields |= Values(schema=SCHEMA, window=window, max_payload=249, flags=1)
     message = MESSAGES[IDS["challenge"]]
     keys = Keys.derive(KEY, hello, wire.encode_fields(message, fields))
     fields["proof"] = keys.device_proof

@@ -217,7 +217,9 @@ def slot_key(key: bytes, serial: bytes, slot: int) -> bytes:
     return mac(key, serial + bytes([slot]))
 
 
-def elevation_proof(key: bytes, transcript: bytes, slot: int, message: int, number: int, body: bytes) -> bytes:
+def elevation_proof(
+    key: bytes, transcript: bytes, slot: int, message: int, number: int, body: bytes
+) -> bytes:
     """What a person's slot key authorises one request with."""
     what = struct.pack("<BBBI", 1, slot, message, number) + hashlib.sha256(body).digest()
     return mac(key, b"elevation" + transcript + what, 16)

@@ -166,6 +166,19 @@ def test_a_new_handshake_replaces_the_session_only_once_proved():
     assert pair.device.owner_id() == b"OTHER-PC"
 
 
+def test_the_flags_of_identity_are_proved():
+    pair = Pair().connect()
+    (up,) = [each for each in pair.heard if type(each) is Up]
+    assert up.flags == 3  # provisioned, simulator
+    pair = Pair()
+    pair.host.connect(pair.now)
+    pair.port.receive(pair.host.poll(pair.now), pair.now)
+    challenge = bytearray(payload(frames(pair.port.poll(pair.now))[-1]))
+    challenge[-2] ^= 2  # somebody on the cable makes a simulator a machine
+    pair.host.receive(bytes(frame.encode(challenge)), pair.now)
+    assert [each.reason for each in pair.host.take()] == ["device_not_proved"]
+
+
 def test_a_lost_first_packet_of_the_session_is_asked_for_again():
     pair = Pair()
     pair.host.connect(pair.now)
