@@ -396,7 +396,7 @@ class DevicePort(WireEnd):
         if found == ledger.INTERRUPTED:
             self._refuse_request(number, message.id, Refusal("interrupted"))
             return
-        if found == ledger.FORGOTTEN or (mark & RESOLVE and not book.knows(self.host_id)):
+        if found == ledger.FORGOTTEN:
             self._refuse_request(number, message.id, Refusal("forgotten"))
             return
         if found == ledger.SKIPPED:

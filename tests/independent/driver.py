@@ -177,9 +177,9 @@ class Bench:
         self.attach()
         self.events("host_started", 1)
 
-    def do(self, name: str, by: tuple[int, bytes] | None = None, **fields: Value) -> Values:
-        """Make a request, authorised by a person if need be, and return its answer."""
-        return self.driver.result(self.host.ask(name, by, **fields))
+    def do(self, name: str, **fields: Value) -> Values:
+        """Make a request and return its answer."""
+        return self.driver.result(self.host.ask(name, **fields))
 
     def give(self, number: int, name: str, body: bytes) -> str:
         """Give a command under any number; return what came of it."""

@@ -481,8 +481,12 @@ class Host:
         self._flush()
         return self._attach
 
-    def ask(self, name: str, by: tuple[int, bytes] | None = None, **fields: Value) -> Asked:
-        """Make a request, authorised by the person with this slot and key; it is sent when it may be."""
+    def ask(self, name: str, **fields: Value) -> Asked:
+        """Make a request; it is sent when it may be."""
+        return self._ready(self._new(name), fields)
+
+    def ask_by(self, by: tuple[int, bytes], name: str, **fields: Value) -> Asked:
+        """Make a request that the person with this slot and key authorises."""
         asked = self._new(name)
         asked.by = by
         return self._ready(asked, fields)
@@ -510,7 +514,7 @@ class Host:
         asked.by = by
         is_person = slot in PERSON_SLOTS and any(key)
         asked.secret = slot_key(key, self.device.data("serial"), slot) if is_person else key
-        fields = {"slot": slot, "role": role, "person": person, "wrapped": bytes(32)}
+        fields = Values(slot=slot, role=role, person=person, wrapped=bytes(32))
         return self._ready(asked, fields)
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from tests.independent import wire
 from tests.independent.driver import KEY, Bench, Device, dice
 from tests.independent.page import ENUMS, FROZEN, IDS, MAJOR, MESSAGES, MINOR, SCHEMA, Field, Message
 from tests.independent.peer import OBSERVER, Record, SabotError
-from tests.independent.wire import FieldError, FrameDecoder, Keys, Packet, Value
+from tests.independent.wire import FieldError, FrameDecoder, Keys, Packet, Value, Values
 
 pytestmark = pytest.mark.slow
 
@@ -462,7 +462,9 @@ def test_commands_to_a_dead_device(bench: Bench) -> None:
     """Sent and never there: not_executed. Waiting and never sent: device_rebooted. An elevation: ended."""
     bench.own()
     bench.device.kill()
-    elevation = bench.host.elevate(SERVICE, 60, SERVICE_KEY)
+    named = Values(scheme=1, slot=SERVICE, request=1, request_number=1)
+    named |= Values(body_sha256=bytes(32), proof=bytes(16))
+    elevation = bench.host.ask("elevate", **named)
     asked = [bench.host.ask("locate", seconds=1) for _ in range(20)]
     bench.driver.rest(50)
     bench.device.start()
@@ -660,14 +662,14 @@ def test_elevation(bench: Bench) -> None:
     bench.own()
     host = bench.host
     for slot in (SERVICE, 0, 1, 13, 99):
-        refused = bench.refused(host.ask("remove_key", (slot, SERVICE_KEY), slot=SERVICE))
+        refused = bench.refused(host.ask_by((slot, SERVICE_KEY), "remove_key", slot=SERVICE))
         assert refused == ("no_such_key", {"slot": slot})
     _people(bench, SERVICE)
     assert bench.refused(host.set_key(SERVICE, KEY, SERVICE, PERSON))[0] == "wrong_role"
     assert bench.refused(host.set_key(0, KEY, TABLE))[0] == "wrong_role"
     assert bench.refused(host.set_key(FLOOR, bytes(32), FLOOR, 1)) == ("bad_field", {"field": 3})
     assert bench.refused(host.set_key(FLOOR, KEY, TABLE, 1)) == ("bad_field", {"field": 1})
-    refused = bench.refused(host.ask("remove_key", (SERVICE, KEY), slot=1))
+    refused = bench.refused(host.ask_by((SERVICE, KEY), "remove_key", slot=1))
     assert refused == ("bad_credential", {"slot": SERVICE})
     assert bench.driver.result(host.set_key(FLOOR, KEY, FLOOR, 12)) == {}
     held = bench.do("key_slots")
@@ -677,9 +679,9 @@ def test_elevation(bench: Bench) -> None:
     assert bench.do("key_slots")["open"] == 0
     assert bench.refused(host.set_key(5, KEY, FLOOR, 13)) == ("wrong_role", {"role": TABLE})
     assert bench.driver.result(host.set_key(5, KEY, FLOOR, 13, BY_SERVICE)) == {}
-    assert bench.do("remove_key", BY_SERVICE, slot=5) == {}
+    assert bench.driver.result(host.ask_by(BY_SERVICE, "remove_key", slot=5)) == {}
     assert bench.refused(host.ask("remove_key", slot=FLOOR)) == ("wrong_role", {"role": TABLE})
-    assert bench.refused(host.ask("remove_key", BY_SERVICE, slot=0)) == ("bad_field", {"field": 0})
+    assert bench.refused(host.ask_by(BY_SERVICE, "remove_key", slot=0)) == ("bad_field", {"field": 0})
     used = [(event.values["person"], event.values["request"]) for event in bench.events("elevation_used", 2)]
     assert used[:2] == [(PERSON, IDS["set_key"]), (PERSON, IDS["remove_key"])]
     assert [event.values["slot"] for event in bench.events("key_removed", 1)] == [5]
@@ -697,9 +699,9 @@ def test_elevation_is_for_what_it_names(bench: Bench) -> None:
     def elevate(transcript: bytes, scheme: int = 1) -> str:
         key = wire.slot_key(SERVICE_KEY, serial, SERVICE)
         proof = wire.elevation_proof(key, transcript, SERVICE, remove, number, body)
-        named = {"scheme": scheme, "slot": SERVICE, "request": remove, "request_number": number}
-        asked = host.ask("elevate", body_sha256=hashlib.sha256(body).digest(), proof=proof, **named)
-        return bench.outcome(asked)
+        fields = Values(scheme=scheme, slot=SERVICE, request=remove, request_number=number)
+        fields |= Values(body_sha256=hashlib.sha256(body).digest(), proof=proof)
+        return bench.outcome(host.ask("elevate", **fields))
 
     first = host.link.keys.transcript
     assert elevate(first, 2) == "not_supported"
@@ -724,9 +726,9 @@ def test_wrong_proofs_lock_nobody_out(bench: Bench) -> None:
     bench.own()
     _people(bench, SERVICE)
     for _ in range(7):
-        refused = bench.refused(bench.host.ask("remove_key", (SERVICE, KEY), slot=9))
+        refused = bench.refused(bench.host.ask_by((SERVICE, KEY), "remove_key", slot=9))
         assert refused == ("bad_credential", {"slot": SERVICE})
-    assert bench.refused(bench.host.ask("remove_key", BY_SERVICE, slot=9))[0] == "no_such_key"
+    assert bench.refused(bench.host.ask_by(BY_SERVICE, "remove_key", slot=9))[0] == "no_such_key"
     (told,) = bench.events("proofs_refused", 1)
     assert told.values == {"slot": SERVICE, "count": 1, "total": 1}
 
@@ -764,7 +766,7 @@ def test_observers(bench: Bench) -> None:
     attached = bench.driver.result(bench.host.attach(OBSERVER))
     assert (attached["known"], attached["newest_command"]) == (0, 0)
     assert bench.give(5, "locate", LOCATE) == "not_owner"
-    assert bench.refused(bench.host.ask("remove_key", BY_SERVICE, slot=1))[0] == "not_owner"
+    assert bench.refused(bench.host.ask_by(BY_SERVICE, "remove_key", slot=1))[0] == "not_owner"
     assert bench.events("key_changed", 2)
 
 

