@@ -296,7 +296,8 @@ class Link:
         if not under_way:
             return
         oldest = under_way[0].seq
-        if (under_way[-1].seq + 1 - oldest & 255) < (ack - oldest & 255) < 128:
+        unsent = self._waiting[0].seq if self._waiting else self._next_seq
+        if (unsent - oldest & 255) < (ack - oldest & 255) < 128:
             return  # it names a message that was not sent yet
         left: list[_Sent] = []
         newest = 0
