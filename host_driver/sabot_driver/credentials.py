@@ -8,10 +8,10 @@ from sabot_driver.errors import KeyMissing
 from sabot_driver.keyring import read_key, read_person
 from sabot_protocol.host.messages import KeySlotsAre, Role
 from sabot_protocol.keys import FIRST_PERSON, SLOTS
-from sabot_protocol.schema import SECRETS
+from sabot_protocol.schema import NEVER_KEPT
 from sabot_protocol.session import KEY_SIZE
 
-SECRET_MESSAGES = frozenset(name for name, _ in SECRETS)
+SECRET_MESSAGES = frozenset(NEVER_KEPT)
 
 
 @dataclass(frozen=True, slots=True)

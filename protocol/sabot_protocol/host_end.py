@@ -41,7 +41,7 @@ from sabot_protocol.happenings import (
 from sabot_protocol.keys import DEVICE
 from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, REQUEST, Link
 from sabot_protocol.numbers import LAST_COMMAND, MAX_AHEAD, Numbers
-from sabot_protocol.schema import SECRETS
+from sabot_protocol.schema import HIDDEN
 from sabot_protocol.schema_hash import SCHEMA_HASH
 from sabot_protocol.session import KEY_SIZE, elevation_proof, slot_key
 from sabot_protocol.wire_end import WireEnd
@@ -65,7 +65,7 @@ MEMORY_LOST = enum_number("GapReason", "memory_lost")
 OWNER = enum_number("AttachMode", "owner")
 OBSERVER = enum_number("AttachMode", "observer")
 OF_ONE_SESSION = ("elevate", "detach")
-WITH_SECRET = tuple([name for name, _ in SECRETS])  # the last 32 bytes of their bodies
+WITH_SECRET = tuple([name for name, _ in HIDDEN])  # the last 32 bytes of their bodies
 MAX_REQUESTS = 1024
 EVENT_HEADER = "<IIIH"  # boot id, ticks, UTC seconds and milliseconds
 EVENT_HEADER_SIZE = 14
@@ -436,7 +436,7 @@ class HostEnd(WireEnd):
                 self._unsent.pop(0)
                 self._fail(asked.number, why)
                 continue
-            if body and asked.message.name in WITH_SECRET:
+            if len(body) >= KEY_SIZE and asked.message.name in WITH_SECRET:
                 body = self._hide(link, asked)
             self._unanswered += 1
             if asked.by is not None and not asked.elevated and not asked.mark:

@@ -133,6 +133,7 @@ MESSAGES = (
     (0x03, "provision", "clear", "provisioned", "any", (
         ("nonce", "bytes", 16),
         ("device_key", "bytes", 32),
+        ("entropy", "bytes", 32),
     )),
     (0x04, "provisioned", "clear", "", "", (("proof", "bytes", 16),)),
     (0x05, "hello", "clear", "challenge", "any", (
@@ -637,8 +638,10 @@ RESERVED = (
     (0xD2, "update_finish"), (0xD3, "update_progress"),
 )
 
-# Fields that no file may hold: (message, field). On the wire they are hidden by a pad of the session.
-SECRETS = (("set_key", "wrapped"),)
+# Fields that are hidden on the wire by a pad of the session: (message, field). Each is the last 32 bytes.
+HIDDEN = (("set_key", "wrapped"), ("shuffle_with", "nonce"))
+# Of those, what no file may hold.
+NEVER_KEPT = ("set_key",)
 
 # Every sensor, in the order of ``Sensor``: its name; the halves its edges go to (none for doors, buttons and
 # supply, which the controller handles); the half that must see it at its clear level before it is believed to

@@ -459,7 +459,7 @@ class Host:
         """Give a new device its key; its proof will be in `provisioned`."""
         self.provisioned = None
         nonce = self._random(16)
-        self._begin("provision", {"nonce": nonce, "device_key": key}, nonce)
+        self._begin("provision", {"nonce": nonce, "device_key": key, "entropy": self._random(32)}, nonce)
 
     def connect(self) -> None:
         """Begin a handshake, beside the session that is running, if any."""
@@ -807,8 +807,9 @@ class Host:
         asked.sessions += 1
         self._under_way.add(asked.number)
         mark, body = (RESOLVE, b"") if asked.resolve else (0, asked.body)
-        if asked.secret and not asked.resolve:
-            body = body[:-32] + hide(self.link.keys.pad, asked.message, asked.number, asked.secret)
+        secret = asked.secret or (body[-32:] if asked.message == IDS["shuffle_with"] else b"")
+        if body and secret:
+            body = body[:-32] + hide(self.link.keys.pad, asked.message, asked.number, secret)
         if asked.by and not asked.resolve:
             self._elevate(asked, asked.by, body)
         self.link.send(REQUEST, asked.message, mark, asked.number, body, self.now)

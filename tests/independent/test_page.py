@@ -234,6 +234,13 @@ def test_proof_of_provisioning() -> None:
     assert f"= `{proof.hex()}`" in EXAMPLES_TEXT
 
 
+def _nonce() -> bytes:
+    """The nonce of the shuffle in the examples."""
+    told = re.search(r"The host's nonce `([0-9a-f]{64})`", EXAMPLES_TEXT)
+    assert told
+    return bytes.fromhex(told[1])
+
+
 def _proves_nothing(word: Example) -> bool:
     """Whether a frame is the proof that is wrong on purpose."""
     return word.title == "prove" and not any(word.part("proof"))
@@ -287,6 +294,8 @@ def _ask(host: Host, name: str, word: Example, by: tuple[int, bytes] | None) -> 
     if name == "set_key":
         key = {0: NEW_KEY, 1: OBSERVERS_KEY}.get(word.number("slot"), SERVICE_KEY)
         host.set_key(word.number("slot"), key, word.number("role"), word.number("person"), by)
+    elif name == "shuffle_with":
+        host.ask(name, shuffle_id=word.number("shuffle_id"), nonce=_nonce())
     elif by is not None:
         host.ask_by(by, name, **_values(MESSAGES[IDS[name]], word))
     else:
@@ -298,7 +307,8 @@ def test_host_says_every_word_of_the_examples(words: list[Example]) -> None:
     """The whole host, fed with the device's frames of the page, sends the host's, byte for byte."""
     first = {name: data for word in words[::-1] for name, data, _ in word.parts if word.sender == "host"}
     randoms = [first.get("run", bytes(4))]
-    randoms += [word.part("nonce") for word in words if word.title in ("hello", "provision")]
+    drawn = {"hello": ("nonce",), "provision": ("nonce", "entropy")}
+    randoms += [word.part(name) for word in words for name in drawn.get(word.title, ())]
     boot, n, major = (
         int.from_bytes(first.get(name, b""), "little") for name in ("from_boot", "from_n", "major")
     )

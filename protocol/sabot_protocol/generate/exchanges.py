@@ -28,6 +28,7 @@ SERVICE_KEY = bytes(range(0x40, 0x60))
 FLOOR_KEY = bytes(range(0x60, 0x80))
 SERVICE_SLOT, SERVICE_PERSON = 2, 4711
 FLOOR_SLOT, FLOOR_PERSON = 3, 1234
+SHUFFLE_NONCE = bytes(range(0xA0, 0xC0))
 SERIAL = b"SBT00042"
 HOST_ID = b"BAC07-PC"
 SERVICE = enum_number("Role", "service")
@@ -75,6 +76,8 @@ class ExampleShoe(Executor):
                 raise Refusal("stale", (7, self.stack))
             self.stack += 1
             self.device.emit("stack_dispensed", 7, self.stack, 3)
+        if name == "shuffle_with":
+            return (values[0],)
         return ()
 
 
@@ -276,17 +279,17 @@ def examples() -> str:
         "A new device: it has no key, so `flags` does not say `provisioned`.",
         talk.question("identify"),
     )
-    nonce = Dice(b"factory")(16)
+    nonce, entropy = Dice(b"factory")(16), Dice(b"entropy")(32)
     proof = session.provision_proof(DEVICE_KEY, nonce, SERIAL)
     section(
         "Provisioning",
         f'`proof` = HMAC(device key, `"provisioned"` + nonce + serial)[:16] = `{proof.hex()}`.',
-        talk.question("provision", nonce, DEVICE_KEY),
+        talk.question("provision", nonce, DEVICE_KEY, entropy),
     )
     section(
         "Provisioning again, with another key",
         "`refused` echoes the nonce; error 16.",
-        talk.question("provision", nonce, bytes(31) + b"\x01"),
+        talk.question("provision", nonce, bytes(31) + b"\x01", entropy),
     )
     talk.host.connect(talk.now)
     talk.settle()
@@ -348,6 +351,13 @@ def examples() -> str:
         f"Shown with another key, `{FLOOR_KEY.hex()}`, the elevation is refused (error 12), and so is the command it was for "
         "(error 3).",
         talk.ask("remove_key", OBSERVERS, by=(SERVICE_SLOT, FLOOR_KEY)),
+    )
+    number = talk.host.next_number
+    section(
+        "A shuffle with the host's nonce",
+        f"The host's nonce `{SHUFFLE_NONCE.hex()}` is hidden by the session's pad "
+        f"HMAC(pad key, message c2 + number {number} as u32).",
+        talk.ask("shuffle_with", 5, SHUFFLE_NONCE),
     )
     _reboot_with_command_under_way(talk)
     section(
@@ -451,7 +461,7 @@ def _not_provisioned() -> str:
 
 def _provisioned() -> Talk:
     talk = Talk()
-    talk.question("provision", Dice(b"factory")(16), DEVICE_KEY)
+    talk.question("provision", Dice(b"factory")(16), DEVICE_KEY, Dice(b"entropy")(32))
     return talk
 
 
