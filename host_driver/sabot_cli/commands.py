@@ -255,6 +255,7 @@ def credentials(
             return Credential(role, ours)
         return Credential.read(role, Path(str(floor_key)))
 
+    credential(Role.FLOOR).slot_among(client.key_slots())  # better now than in the midst of a round
     return credential
 
 
