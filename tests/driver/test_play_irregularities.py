@@ -133,8 +133,8 @@ def test_a_card_drawn_in_error_from_a_manual_shoe_is_the_next_card(tmp_path: Pat
     rules = load(THREE)
     with led(tmp_path, rules, "seed=5") as table:
         client, desk = table.client, table.table.desk
-        client.ask(SetGame("manual", Method.MANUAL_SHOE, 1, 3, 8))
-        client.ask(RegisterDeck(1, Back.RED, desk.now_s()))
+        table.table.ask_floor(SetGame("manual", Method.MANUAL_SHOE, 1, 3, 8))
+        table.table.ask_floor(RegisterDeck(1, Back.RED, desk.now_s()))
         client.ask(Shuffle(1))
         wait_for(table, lambda each: isinstance(each, ShufflerChanged) and each.state is ShufflerState.STORED)
         client.ask(DeliverDeck(1))
