@@ -3,14 +3,15 @@
     python -m sabot_simulators.fairness.listener                      the table
     python -m sabot_simulators.fairness.listener --svg FILE           and the curve as a figure
 
-Card k goes onto ``below`` cards, 0 to k - 1, all equally likely, and the platform moves from the place of the
-card before to that of this one. The listener times start and stop of each such move; each instant is off by up
-to ``within_ms``, evenly spread, so a duration is off by up to twice that. He knows the machine, and which way
-the platform goes if ``hears_direction`` (the supply current tells it: the platform has weight).
+Card k goes onto ``below`` cards, 0 to k - 1, all equally likely, and the platform moves from the place of
+the card before to that of this one. The listener times start and stop of each such move; each instant is off
+by up to ``within_ms``, evenly spread, so a duration is off by up to twice that. The listener knows the
+machine, and which way the platform goes if ``hears_direction`` (the supply current tells it: the platform has
+weight).
 
 The moves are a hidden Markov chain: the information about the slots is the mean of log p(heard | slots) -
-log p(heard), where p(heard) sums over all sequences of slots (the forward algorithm). Nothing is fitted and no
-attack is chosen: no listener with these ears gets more. The order of a deck has log2 52! = 225.6 bits.
+log p(heard), where p(heard) sums over all sequences of slots (the forward algorithm). Nothing is fitted and
+no attack is chosen: no listener with these ears gets more. The order of a deck has log2 52! = 225.6 bits.
 
 Two remedies, each at the price of seconds:
 
@@ -243,10 +244,8 @@ def main(arguments: list[str] | None = None) -> int:
             for remedy in remedies()
         ]
         error = max(each.error_bits for row in rows for each in row)
-        print(
-            f"direction {'heard' if hears_direction else 'not heard'}; standard error up to {error:.1f} bits"
-        )
-        print(table(rows) + "\n")
+        heard = "heard" if hears_direction else "not heard"
+        sys.stdout.write(f"direction {heard}; standard error up to {error:.1f} bits\n{table(rows)}\n\n")
         if hears_direction and options.svg is not None:
             options.svg.write_text(figure(rows), encoding="utf-8")
     return 0
