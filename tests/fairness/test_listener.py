@@ -17,7 +17,7 @@ from sabot_simulators.mechanism.machine import Machine
 
 
 def test_perfect_ears_learn_what_counting_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With six cards every sequence of slots can be listed: what is learnt is the entropy of what is heard."""
+    """With six cards every sequence of slots is listed: what is learnt is the entropy of what is heard."""
     monkeypatch.setattr(listener, "CARDS", 6)
     for hears_direction in (True, False):
         heard: dict[tuple[int, ...], int] = {}
