@@ -36,6 +36,7 @@ TABLE = enum_number("Role", "table")
 SERVICE = enum_number("Role", "service")
 OWNER_MODE = enum_number("AttachMode", "owner")
 PROVISIONED_FLAG = 0x0001
+KEYS_DAMAGED_FLAG = 0x0008
 OWNED_FLAG = 0x0001
 CLOCK_KNOWN_FLAG = 0x0002
 HINT_EVERY_MS = 200  # at most one "no session" in this time
@@ -112,6 +113,7 @@ class DevicePort(WireEnd):
     def close(self) -> None:
         """The cable is gone, and with it the session."""
         self._drop_session()
+        self._pending = None
 
     def _fill(self, link: Link) -> None:
         """Put answers, then events, into the window; answers always find a place."""
@@ -159,6 +161,9 @@ class DevicePort(WireEnd):
             return
         if message.name == "identify":
             self._say("identity", self._identity())
+        elif self.device.custody.damaged:
+            if message.name != "prove":  # which has no nonce, and belongs to no session here
+                self._refuse(values[0], "keys_damaged")
         elif message.name == "provision":
             self._provision(values[0], values[1])
         elif message.name == "hello":
@@ -181,6 +186,8 @@ class DevicePort(WireEnd):
         flags = device.identity.flags & ~PROVISIONED_FLAG
         if device.keys.get(DEVICE) is not None:
             flags |= PROVISIONED_FLAG
+        if device.custody.damaged:
+            flags = flags & ~PROVISIONED_FLAG | KEYS_DAMAGED_FLAG
         return (
             device.codec.version[0], device.codec.version[1], device.schema_hash, flags,
             device.boot_id, device.memory_id, device.window, device.max_payload,
@@ -190,6 +197,9 @@ class DevicePort(WireEnd):
     def _provision(self, nonce: bytes, key: bytes) -> None:
         held = self.device.keys.get(DEVICE)
         if held is None:
+            if self.device.custody.closed():
+                self._refuse(nonce, "provisioning_closed")
+                return
             if same(key, bytes(len(key))):
                 self._refuse(nonce, "bad_proof")  # an all-zero key is nobody's secret
                 return
@@ -198,6 +208,7 @@ class DevicePort(WireEnd):
             except MemoryFailed:
                 self._refuse(nonce, "memory_failed")
                 return
+            self.device.custody.given()
             self.device.emit("key_changed", DEVICE)
         elif not same(held, key):
             self._refuse(nonce, "already_provisioned")
@@ -250,6 +261,8 @@ class DevicePort(WireEnd):
         device = self.device
         self.link = Link(session, device.window, window, max_payload, self.record, now)
         self.link.speak()
+        if self not in device.sessions:
+            device.sessions.append(self)
         self.record.sessions += 1
         self._set_role(OBSERVER, None)
         self.host_id = host_id
@@ -262,6 +275,8 @@ class DevicePort(WireEnd):
 
     def _drop_session(self) -> None:
         self.link = None
+        if self in self.device.sessions:
+            self.device.sessions.remove(self)
         self._attached = False
         self._answers = []
         self._proved = b""

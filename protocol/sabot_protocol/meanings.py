@@ -49,6 +49,8 @@ MESSAGES = {
     "booted": "The device has started; always the first event of a boot.",
     "clock_changed": "The device's time was set.",
     "owner_changed": "Another host owns the device now, or none.",
+    "presence_shown": "Somebody held the contact in the logic compartment for 5 s: keys are cleared, provisioning is open.",
+    "provisioning_ended": "The time to give a key is over and none was given; the contact must be held again.",
     "role_changed": "A session's role has changed.",
     "key_changed": "A key slot was written.",
     "located": "The device shows itself.",
@@ -230,6 +232,8 @@ FIELDS = {
     "clock_changed.step_s": "how far the time moved; 0 when it was unknown before",
     "clock_changed.quality": "how good the time is now",
     "owner_changed.owner": "id of the host that owns the device now; zeros for none",
+    "presence_shown.was": "the state of the keys before",
+    "presence_shown.now": "the state afterwards; keys_damaged if critical memory did not take it",
     "role_changed.host_id": "id of the host whose session changed",
     "role_changed.role": "the role it has now",
     "key_changed.slot": "which key",
@@ -424,6 +428,7 @@ ENUMS = {
     "AttachMode": "Whether a host runs the table or only looks on.",
     "ClockQuality": "How far the device's time can be trusted.",
     "KeySlot": "Which of the device's keys.",
+    "KeyState": "Whether the device has its keys.",
     "GapReason": "Why events are missing.",
     "BootReason": "Why the device started.",
     "Component": "A part of the device with software of its own.",
@@ -461,6 +466,9 @@ MEMBERS = {
     "KeySlot.floor": "raises a session to the floor's role",
     "KeySlot.service": "raises a session to the technician's role",
     "KeySlot.lab": "raises a session to the laboratory's role",
+    "KeyState.unprovisioned": "it has no key and never had one, or its keys were cleared at its contact",
+    "KeyState.provisioned": "it has its key",
+    "KeyState.keys_damaged": "it had a key that is not there, or critical memory cannot be used",
     "GapReason.overflow": "overwritten before they were sent",
     "GapReason.reboot": "lost when the device restarted",
     "GapReason.memory_lost": "critical memory is new or was damaged; nobody knows how many",
@@ -609,6 +617,7 @@ FLAG_MEMBERS = {
     "IdentityFlag.provisioned": "it has a key",
     "IdentityFlag.simulator": "it is a simulator, not a machine",
     "IdentityFlag.test_rng": "its shuffles can be foretold; not for play",
+    "IdentityFlag.keys_damaged": "its keys are damaged: it identifies itself and refuses everything else",
     "StatusFlag.owned": "a host owns it",
     "StatusFlag.clock_known": "it knows the time",
     "StatusFlag.round_open": "a round is open",
@@ -639,6 +648,8 @@ ERRORS = {
     "device_fault": "A fault stops the machine from doing this.",
     "memory_failed": "Critical memory could not be written, so nothing was done.",
     "not_allowed": "The state would allow it, a rule does not; the reason says which.",
+    "keys_damaged": "The device had a key and no longer has it, or its critical memory cannot be used.",
+    "provisioning_closed": "The keys were cleared at the device's contact, and the time to give a new one is over.",
 }
 
 # What to do about an error.
@@ -664,6 +675,9 @@ REMEDIES = {
     "device_fault": "Follow the fault's steps and clear it.",
     "memory_failed": "Take the device out of play and call service.",
     "not_allowed": "See the reason; nothing was done.",
+    "keys_damaged": "Take the device out of play. Service holds the contact in the logic compartment for 5 s, "
+    "then provisions it; if that does not help, the controller is replaced.",
+    "provisioning_closed": "Hold the contact in the logic compartment for 5 s, then provision within 10 minutes.",
 }
 
 # Details of an error.

@@ -39,6 +39,7 @@ ENUMS = (
     ("AttachMode", (("observer", 0), ("owner", 1))),
     ("ClockQuality", (("unknown", 0), ("set", 1), ("stale", 2))),
     ("KeySlot", (("device", 0), ("dealer", 2), ("floor", 3), ("service", 4), ("lab", 5))),
+    ("KeyState", (("unprovisioned", 0), ("provisioned", 1), ("keys_damaged", 2))),
     ("GapReason", (("overflow", 1), ("reboot", 2), ("memory_lost", 3))),
     ("BootReason", (
         ("power", 1), ("watchdog", 2), ("requested", 3), ("brown_out", 4), ("unknown", 5),
@@ -99,7 +100,8 @@ ENUMS = (
 )
 
 FLAGS = (
-    ("IdentityFlag", (("provisioned", 0x0001), ("simulator", 0x0002), ("test_rng", 0x0004))),
+    ("IdentityFlag", (("provisioned", 0x0001), ("simulator", 0x0002), ("test_rng", 0x0004),
+                      ("keys_damaged", 0x0008))),
     ("StatusFlag", (
         ("owned", 0x0001), ("clock_known", 0x0002), ("round_open", 0x0004), ("fault_latched", 0x0008),
     )),
@@ -459,6 +461,11 @@ MESSAGES = (
     (0xA4, "self_tested", "event", "", "", (("half", "enum", "Half"), ("passed", "u8", 0, 1))),
     (0xA5, "emptied", "event", "", "", (("cards", "u16", 0, 0xFFFF),)),
     (0xA6, "retried", "event", "", "", (("fault", "enum", "Fault"), ("place", "enum", "Place"))),
+    (0xAA, "presence_shown", "event", "", "", (
+        ("was", "enum", "KeyState"),
+        ("now", "enum", "KeyState"),
+    )),
+    (0xAD, "provisioning_ended", "event", "", "", ()),
     # Commit and reveal ------------------------------------------------------------------------
     (0xC0, "commit_shuffle", "command", "commitment_is", "table", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
     (0xC1, "commitment_is", "answer", "", "", (
@@ -542,6 +549,8 @@ ERRORS = (
     (19, "device_fault", (("fault", "u8", 0, 255),)),
     (20, "memory_failed", ()),
     (21, "not_allowed", (("reason", "u8", 0, 255),)),
+    (22, "keys_damaged", ()),
+    (23, "provisioning_closed", ()),
 )
 
 # What each end counts, in the order of the ``counters_are`` message.

@@ -61,11 +61,11 @@ NAMES.message = {
   [153] = "deck_hours", [154] = "deck_removed", [155] = "bets_closed", [156] = "deck_delivered",
   [157] = "cards_drawn", [158] = "cards_taken", [159] = "cover_card_seen", [160] = "card_exposed",
   [161] = "last_hand", [162] = "shoe_ended", [163] = "out_of_order_changed", [164] = "self_tested",
-  [165] = "emptied", [166] = "retried", [192] = "commit_shuffle", [193] = "commitment_is",
-  [194] = "shuffle_with", [195] = "reveal_shuffle", [196] = "shuffle_revealed",
-  [197] = "shuffle_slots", [198] = "shuffle_slots_are", [199] = "rng_samples",
-  [200] = "shuffle_committed", [201] = "shuffle_dropped", [202] = "shuffle_revealable",
-  [203] = "rng_samples_are",
+  [165] = "emptied", [166] = "retried", [170] = "presence_shown", [173] = "provisioning_ended",
+  [192] = "commit_shuffle", [193] = "commitment_is", [194] = "shuffle_with",
+  [195] = "reveal_shuffle", [196] = "shuffle_revealed", [197] = "shuffle_slots",
+  [198] = "shuffle_slots_are", [199] = "rng_samples", [200] = "shuffle_committed",
+  [201] = "shuffle_dropped", [202] = "shuffle_revealable", [203] = "rng_samples_are",
 }
 NAMES.error = {
   [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
@@ -73,7 +73,7 @@ NAMES.error = {
   [9] = "not_executed", [10] = "interrupted", [11] = "forgotten", [12] = "bad_credential",
   [13] = "locked_out", [14] = "no_such_key", [15] = "not_provisioned", [16] = "already_provisioned",
   [17] = "bad_proof", [18] = "not_supported", [19] = "device_fault", [20] = "memory_failed",
-  [21] = "not_allowed",
+  [21] = "not_allowed", [22] = "keys_damaged", [23] = "provisioning_closed",
 }
 NAMES.counter = {
   [1] = "frames_in", [2] = "frames_out", [3] = "bad_crc", [4] = "bad_length", [5] = "bad_overrun",
@@ -93,6 +93,9 @@ NAMES.ClockQuality = {
 }
 NAMES.KeySlot = {
   [0] = "device", [2] = "dealer", [3] = "floor", [4] = "service", [5] = "lab",
+}
+NAMES.KeyState = {
+  [0] = "unprovisioned", [1] = "provisioned", [2] = "keys_damaged",
 }
 NAMES.GapReason = {
   [1] = "overflow", [2] = "reboot", [3] = "memory_lost",
@@ -171,6 +174,7 @@ FLAGS.IdentityFlag = {
   { "provisioned", 0x0001, about = "it has a key" },
   { "simulator", 0x0002, about = "it is a simulator, not a machine" },
   { "test_rng", 0x0004, about = "its shuffles can be foretold; not for play" },
+  { "keys_damaged", 0x0008, about = "its keys are damaged: it identifies itself and refuses everything else" },
 }
 FLAGS.StatusFlag = {
   { "owned", 0x0001, about = "a host owns it" },
@@ -694,6 +698,11 @@ message(0xa6, "retried", "event", "The shuffler half has helped itself: a card w
   { "fault", "enum", names = NAMES.Fault, about = "what had gone wrong" },
   { "place", "enum", names = NAMES.Place, about = "where" },
 })
+message(0xaa, "presence_shown", "event", "Somebody held the contact in the logic compartment for 5 s: keys are cleared, provisioning is open.", {
+  { "was", "enum", names = NAMES.KeyState, about = "the state of the keys before" },
+  { "now", "enum", names = NAMES.KeyState, about = "the state afterwards; keys_damaged if critical memory did not take it" },
+})
+message(0xad, "provisioning_ended", "event", "The time to give a key is over and none was given; the contact must be held again.", {})
 message(0xc0, "commit_shuffle", "command", "Asks the device to bind itself to the seed of a deck's next shuffle.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck that is to be shuffled" },
 })
@@ -799,6 +808,8 @@ error_details(20, "memory_failed", "Critical memory could not be written, so not
 error_details(21, "not_allowed", "The state would allow it, a rule does not; the reason says which. See the reason; nothing was done.", {
   { "reason", "u8", 0, 255, names = NAMES.Forbidden, about = "number of Forbidden" },
 })
+error_details(22, "keys_damaged", "The device had a key and no longer has it, or its critical memory cannot be used. Take the device out of play. Service holds the contact in the logic compartment for 5 s, then provisions it; if that does not help, the controller is replaced.", {})
+error_details(23, "provisioning_closed", "The keys were cleared at the device's contact, and the time to give a new one is over. Hold the contact in the logic compartment for 5 s, then provision within 10 minutes.", {})
 
 -- What is not in the schema's tables
 local bad = declare(ProtoField.string("sabot.bad", "Damaged frame"))

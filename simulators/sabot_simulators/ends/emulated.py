@@ -76,6 +76,8 @@ class EmulatedDevice:
         """The truth about stacks: (round, stack) for each that was really dealt, over all boots."""
         self.boots = 0
         """How often it was switched on; ports of an earlier boot are dead."""
+        self.crashed = False
+        """Set before ``reboot``: the program has failed again and again, and uses critical memory no more."""
         # one each, so that a frame sent again or a height read once more does not change the next shuffle
         mechanism = settings.seed if settings.seed is not None else SystemRandom().getrandbits(128)
         self.wire = _random(settings.seed, "wire")
@@ -172,6 +174,7 @@ class InLockStep(EmulatedDevice):
         super().__init__(settings, now_ms)
         self._edges: list[tuple[int, int, int]] = []
         self._power_lost = False
+        self._opened = False  # somebody was at the contact, and the firmware begins anew for it
         self._listen()
         self._boot()
 
@@ -199,6 +202,12 @@ class InLockStep(EmulatedDevice):
         raise NotImplementedError
 
     # -- power ----------------------------------------------------------------------------------
+
+    def _begin_anew(self) -> None:
+        """The keys were cleared while critical memory was out of use: the firmware begins with it again."""
+        self.crashed, self._opened = False, True
+        self._boot()
+        self._opened = False
 
     def _boot(self) -> None:
         self._edges = []

@@ -4,6 +4,8 @@ What a command needs of the people is learnt from the cable: each frame is overh
 it. What the firmware reports comes over the pipe.
 """
 
+from sabot_firmware import mark
+from sabot_firmware.event_log import SECTORS
 from sabot_protocol import ticks
 from sabot_protocol.frame import DELIMITER
 from sabot_simulators.chips import SimFlash, SimFram
@@ -73,11 +75,12 @@ class OnMicroPython(InLockStep):
     def _start(self) -> None:
         self._ports.clear()
         if self.boots > 1:
+            self.joined.crashed = self.crashed
             self.joined.restart(self.now_ms)
             return
         settings = self.settings
         wire = Wire(
-            settings.serial, self.flags, settings.events_kept, self.wire.randbytes, SimFlash(), self.now_ms
+            settings.serial, self.flags, settings.events_kept, self.wire.randbytes, SimFlash(SECTORS + mark.SECTORS), self.now_ms
         )
         try:
             python = micropython(HEAP)
