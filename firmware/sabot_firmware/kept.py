@@ -12,8 +12,8 @@ from sabot_protocol.memory import Memory
 
 RECORDS = (("core", 192), ("wear", 128))
 
-_VERSION = 1
-_HEAD = "<BBBBBII"  # version, flags, method, decks, stack cards, highest deck, last played
+_VERSION = 2
+_HEAD = "<BBBBBIIH"  # version, flags, method, decks, stack cards, highest deck, last played, hours of a deck
 _DECK = "<IBII"  # id, back, opened, aged
 _ROUND = "<IIBBHIIBB"  # last round, its deck, verdict, void, count, shuffle, delivered deck, both halves
 _CALIBRATION = "<iI"
@@ -94,8 +94,7 @@ class Kept:
         head = struct.unpack_from(_HEAD, record, 0)
         flags = head[1]
         game.method, game.decks, game.stack_cards = head[2], head[3], head[4]
-        decks.highest_id, decks.last_played = head[5], head[6]
-        decks.method = game.method
+        decks.highest_id, decks.last_played, decks.hours = head[5], head[6], head[7]
         decks.one_deck = bool(flags & ONE_DECK)
         self.out_of_order = bool(flags & OUT_OF_ORDER)
         self.round_open = bool(flags & ROUND_OPEN)
@@ -151,7 +150,7 @@ class Kept:
             | (ROUND_OPEN if self.round_open else 0)
         )
         numbers = (game.method, game.decks, game.stack_cards, decks.highest_id, decks.last_played)
-        record = struct.pack(_HEAD, _VERSION, flags, *numbers)
+        record = struct.pack(_HEAD, _VERSION, flags, *numbers + (decks.hours,))
         for index in range(2):
             if index < len(decks.in_use):
                 deck = decks.in_use[index]

@@ -22,6 +22,7 @@ from sabot_driver.errors import (
     DeviceTimeout,
     JournalError,
     JournalFull,
+    KeysLost,
     LinkLost,
     NotProvisioned,
     OwnerHeld,
@@ -132,7 +133,7 @@ class Core:
 
     def gave_up(self) -> bool:
         """Whether the first attempt has failed for a reason that trying again will not cure by itself."""
-        lasting = WrongDevice | NotProvisioned | OwnerHeld | PortDenied | PortBusy | JournalError
+        lasting = WrongDevice | NotProvisioned | KeysLost | OwnerHeld | PortDenied | PortBusy | JournalError
         return self.peer is None and isinstance(self.problem, lasting)
 
     def wants_attention(self, now: int) -> bool:

@@ -11,8 +11,8 @@ The only way back to *unprovisioned* is physical presence: a contact inside the 
 for HOLD_MS. It clears the keys and opens provisioning for OPEN_S; afterwards, and after any restart,
 provisioning is closed until the contact is held again. A device that never had a key needs no contact.
 
-That a device once had a key is marked in another chip than its keys (``Mark``, in flash): critical memory that
-was replaced or erased does not make it a new one.
+That a device once had a key is marked in another chip than its keys (``Mark``, in flash): critical memory
+that was replaced or erased does not make it a new one.
 """
 
 from sabot_protocol import ticks
@@ -35,7 +35,7 @@ CLEARED = 2  # by somebody at the contact; a key is taken only while provisionin
 
 
 class Mark:
-    """Whether the device was ever given a key; a board keeps it in flash. This one forgets it at power-off."""
+    """Whether the device was ever given a key; a board keeps it in flash, this one forgets it."""
 
     def __init__(self) -> None:
         self._state = NEVER

@@ -181,15 +181,19 @@ class DevicePort(WireEnd):
     def _refuse(self, nonce: bytes, error: str) -> None:
         self._say("refused", (nonce, self.device.codec.error_named(error).id))
 
+    def _flags(self) -> int:
+        """What the device is, for everybody in ``identity`` and proved in ``challenge``."""
+        flags = self.device.identity.flags & ~PROVISIONED_FLAG
+        if self.device.keys.get(DEVICE) is not None:
+            flags |= PROVISIONED_FLAG
+        if self.device.custody.damaged:
+            flags = flags & ~PROVISIONED_FLAG | KEYS_DAMAGED_FLAG
+        return flags
+
     def _identity(self) -> "Values":
         device = self.device
-        flags = device.identity.flags & ~PROVISIONED_FLAG
-        if device.keys.get(DEVICE) is not None:
-            flags |= PROVISIONED_FLAG
-        if device.custody.damaged:
-            flags = flags & ~PROVISIONED_FLAG | KEYS_DAMAGED_FLAG
         return (
-            device.codec.version[0], device.codec.version[1], device.schema_hash, flags,
+            device.codec.version[0], device.codec.version[1], device.schema_hash, self._flags(),
             device.boot_id, device.memory_id, device.window, device.max_payload,
             device.identity.serial, device.identity.model, device.identity.version,
         )
@@ -231,6 +235,7 @@ class DevicePort(WireEnd):
                 bytes(PROOF_SIZE), said[0], device.random(NONCE_SIZE), device.handshakes, device.boot_id,
                 device.memory_id, device.identity.serial, device.codec.version[0],
                 device.codec.version[1], device.schema_hash, device.window, device.max_payload,
+                self._flags(),
             ))[PROOF_SIZE:]
             self._pending = (fields, challenge, transcript(fields, challenge), said)
         challenge = device_proof(key, self._pending[2]) + self._pending[1]

@@ -245,7 +245,7 @@ class HostEnd(WireEnd):
         self._happened.append(
             Up(
                 said.serial, said.boot_id, said.memory_id, said.version, self._rebooted, self._limited,
-                mode == OWNER,
+                mode == OWNER, said.flags,
             )
         )
 

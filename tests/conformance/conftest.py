@@ -9,6 +9,8 @@ from tests.conformance.targets import EMULATED, NAMES, AtUrl, MicroPython, Targe
 
 from sabot_driver import Client
 
+QUICK = "in-process"  # the target of ``make check``
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -28,7 +30,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "target" in metafunc.fixturenames:
         asked = metafunc.config.getoption("--target", None) or list(NAMES)
         needs = {each for mark in metafunc.definition.iter_markers("needs") for each in mark.args}
-        metafunc.parametrize("target", [name for name in asked if _fits(name, needs)], indirect=True)
+        fitting = [
+            pytest.param(name, marks=() if name == QUICK else pytest.mark.slow)
+            for name in asked
+            if _fits(name, needs)
+        ]
+        metafunc.parametrize("target", fitting, indirect=True)
 
 
 @pytest.fixture

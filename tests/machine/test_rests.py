@@ -161,9 +161,11 @@ def test_a_jog_of_service_keeps_no_board_from_resting() -> None:
     device.run_until_still()
     device.command("mark_out_of_order", role="floor")
     device.command("service_mode", 1, role="service")
-    device.command("jog", enum_number("Part", "feed"), 5_000, role="service")
+    device.command("jog", enum_number("Part", "feed"), 1, role="service")
     rested, device.jogged = len(device.rests), True
-    device.run_for(3_000_000)
+    for _ in range(15):
+        device.run_for(200_000)
+        device.command("jog", enum_number("Part", "feed"), 1)
     assert device.moving() == ["roller 0"]
     assert len(device.rests) > rested + 1
     device.run_for(3_000_000)

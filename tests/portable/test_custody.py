@@ -1,4 +1,4 @@
-"""Whether a device has its keys: the state keys_damaged from each cause, the mark in flash, physical presence."""
+"""Whether a device has its keys: keys_damaged from each cause, the mark in flash, physical presence."""
 
 from pair import Pair, Shoe
 from world import SERIAL, Rng

@@ -167,6 +167,19 @@ def test_a_new_handshake_replaces_the_session_only_once_proved():
     assert pair.device.owner_id() == b"OTHER-PC"
 
 
+def test_the_flags_of_identity_are_proved():
+    pair = Pair().connect()
+    (up,) = [each for each in pair.heard if type(each) is Up]
+    assert up.flags == 3  # provisioned, simulator
+    pair = Pair()
+    pair.host.connect(pair.now)
+    pair.port.receive(pair.host.poll(pair.now), pair.now)
+    challenge = bytearray(payload(frames(pair.port.poll(pair.now))[-1]))
+    challenge[-2] ^= 2  # somebody on the cable makes a simulator a machine
+    pair.host.receive(bytes(frame.encode(challenge)), pair.now)
+    assert [each.reason for each in pair.host.take()] == ["device_not_proved"]
+
+
 def test_a_lost_first_packet_of_the_session_is_asked_for_again():
     pair = Pair()
     pair.host.connect(pair.now)
@@ -250,23 +263,23 @@ def set_key(pair, slot, key, device_key=KEY):
 
 def test_roles_are_short_elevations_by_their_own_credentials():
     pair = Pair().connect()
-    refused = pair.ask("clear_fault", 1)
+    refused = pair.ask("calibrate", 1, 1)
     assert refused == ("wrong_role", (TABLE,))
     assert elevate(pair, SERVICE, SERVICE_KEY) == ("no_such_key", (SERVICE,))
     assert set_key(pair, SERVICE, SERVICE_KEY)[0] == "ok"
     assert elevate(pair, SERVICE, OTHER_KEY) == ("bad_credential", (4,))
-    assert pair.ask("clear_fault", 1)[0] == "wrong_role"
+    assert pair.ask("calibrate", 1, 1)[0] == "wrong_role"
     assert elevate(pair, SERVICE, SERVICE_KEY, 30) == ("ok", (SERVICE, 30))
-    assert pair.ask("clear_fault", 1)[0] == "ok"
+    assert pair.ask("calibrate", 1, 1)[0] == "ok"
     assert pair.ask("dispense_stack", 5, 1)[0] == "ok"  # an elevation takes nothing away
     pair.wait(29000, 1000)
-    assert pair.ask("clear_fault", 2)[0] == "ok"
+    assert pair.ask("calibrate", 1, 2)[0] == "ok"
     pair.wait(2000, 1000)
-    assert pair.ask("clear_fault", 3)[0] == "wrong_role"
+    assert pair.ask("calibrate", 1, 3)[0] == "wrong_role"
     assert elevate(pair, SERVICE, SERVICE_KEY)[0] == "ok"
     assert pair.ask("elevate", TABLE, 1, bytes(16)) == ("ok", (TABLE, 0))
-    assert pair.ask("clear_fault", 3)[0] == "wrong_role"
-    assert [values for _, values in pair.shoe.done] == [(1,), (5, 1), (2,)]
+    assert pair.ask("calibrate", 1, 3)[0] == "wrong_role"
+    assert [values for _, values in pair.shoe.done] == [(1, 1), (5, 1), (1, 2)]
 
 
 def test_a_role_proof_is_good_for_one_request_of_one_session():
@@ -373,7 +386,7 @@ def test_an_elevation_does_not_outlive_its_session():
     assert pair.device.bad_credentials == 0
     assert elevate(pair, SERVICE, SERVICE_KEY)[0] == "ok"
     pair.connect()
-    assert pair.ask("clear_fault", 1)[0] == "wrong_role"
+    assert pair.ask("calibrate", 1, 1)[0] == "wrong_role"
 
 
 def test_an_elevation_ends_on_time_though_nothing_was_sent_meanwhile():
@@ -381,7 +394,7 @@ def test_an_elevation_ends_on_time_though_nothing_was_sent_meanwhile():
     set_key(pair, SERVICE, SERVICE_KEY)
     assert elevate(pair, SERVICE, SERVICE_KEY, 1)[0] == "ok"
     pair.now += 2500
-    number = pair.host.request(CODEC.named("clear_fault").id, CODEC.pack("clear_fault", 1), pair.now)
+    number = pair.host.request(CODEC.named("calibrate").id, CODEC.pack("calibrate", 1, 1), pair.now)
     pair.port.receive(pair.host.poll(pair.now), pair.now)  # before the device has polled again
     pair.settle()
     assert pair.answer(number)[0] == "wrong_role"

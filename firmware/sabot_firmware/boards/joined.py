@@ -1,6 +1,6 @@
 """A board on this computer: mechanism, chip and clock are another process, at the end of two pipes.
 
-    micropython -X heapsize=256k -m sabot_firmware.boards.joined
+    micropython -X heapsize=384k -m sabot_firmware.boards.joined
 
 It runs on CPython as well (``python -u -m ...``), for want of MicroPython.
 

@@ -27,6 +27,10 @@ SIMULATOR = 0x0002
 TEST_RNG = 0x0004
 IDLE_US = 2_000_000  # longer than anything takes that somebody waits for
 
+HARMS = ("absent", "damaged", "read_only", "blank", "crashes")
+"""What can become of critical memory: its chip does not answer, the record of the keys is damaged, the chip
+takes no writes, is blank, or is out of use because the program failed again and again."""
+
 KINDS = {
     "python": "sabot_simulators.ends.on_python:OnPython",
     "micropython": "sabot_simulators.ends.on_micropython:OnMicroPython",
@@ -142,6 +146,18 @@ class EmulatedDevice:
 
     def close(self) -> None:
         """Let go of what it took of this computer; it cannot be used any more."""
+
+    # -- what can happen to its controller ------------------------------------------------------
+
+    def harm(self, cause: str) -> None:
+        """Something of HARMS happens to critical memory; it shows at the next power-up."""
+        if cause == "crashes":
+            self.crashed = True
+            return
+        self._harm(cause)
+
+    def _harm(self, cause: str) -> None:
+        raise NotImplementedError
 
     # -- what it tells --------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from sabot_firmware import mark
 from sabot_firmware.event_log import SECTORS
 from sabot_protocol import ticks
 from sabot_protocol.frame import DELIMITER
+from sabot_simulators.board_faults import harm_chip
 from sabot_simulators.chips import SimFlash, SimFram
 from sabot_simulators.ends.emulated import FirmwareMissing, InLockStep, Port
 from sabot_simulators.ends.overheard import Ears, Overheard
@@ -15,7 +16,7 @@ from sabot_simulators.ends.settings import Settings
 from sabot_simulators.joined import Joined, NoMicroPython, Wire, micropython
 from sabot_simulators.view import View
 
-HEAP = "512k"  # the firmware is compiled into it from its source, with the wire's end
+HEAP = "768k"  # the firmware is compiled into it from its source, with the wire's end
 
 
 class Plugged:
@@ -79,8 +80,9 @@ class OnMicroPython(InLockStep):
             self.joined.restart(self.now_ms)
             return
         settings = self.settings
+        flash = SimFlash(SECTORS + mark.SECTORS)
         wire = Wire(
-            settings.serial, self.flags, settings.events_kept, self.wire.randbytes, SimFlash(SECTORS + mark.SECTORS), self.now_ms
+            settings.serial, self.flags, settings.events_kept, self.wire.randbytes, flash, self.now_ms
         )
         try:
             python = micropython(HEAP)
@@ -108,6 +110,10 @@ class OnMicroPython(InLockStep):
         if now_ms != self.now_ms:
             self.now_ms = now_ms
             self.joined.tick(now_ms)
+
+    def _harm(self, cause: str) -> None:
+        assert isinstance(self.joined.chip, SimFram)
+        harm_chip(self.joined.chip, cause)
 
     # -- lock step ------------------------------------------------------------------------------
 

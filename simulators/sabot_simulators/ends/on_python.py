@@ -13,7 +13,7 @@ from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.errors import Refusal
 from sabot_protocol.memory import Memory
-from sabot_simulators.board_faults import BoardFaults
+from sabot_simulators.board_faults import BoardFaults, harm_chip
 from sabot_simulators.chips import SimFlash, SimFram
 from sabot_simulators.ends.emulated import MODEL, VERSION, InLockStep, Port
 from sabot_simulators.ends.settings import Settings
@@ -67,6 +67,9 @@ class OnPython(InLockStep, Executor):
         if self.core.kept.lost():
             self.end.forget()
         self.core.start(self.now_us & ticks.MASK)
+
+    def _harm(self, cause: str) -> None:
+        harm_chip(self._fram, cause)
 
     def _open_memory(self) -> Memory:
         return CriticalMemory(self._fram, kept.RECORDS)

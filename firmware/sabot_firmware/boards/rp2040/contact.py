@@ -1,4 +1,4 @@
-"""The contact in the locked logic compartment, read by itself: also where the rest of the board is given up."""
+"""The contact in the locked logic compartment, read by itself, also where the board is given up."""
 
 from machine import I2C, Pin
 
