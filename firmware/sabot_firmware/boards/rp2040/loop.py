@@ -26,7 +26,7 @@ from sabot_firmware.boards.rp2040.contact import ContactReader
 from sabot_firmware.boards.rp2040.fram import SpiFram
 from sabot_firmware.boards.rp2040.heap import COLLECT_BYTES, HOLD_BYTES, REST_BYTES, allocated
 from sabot_firmware.boards.rp2040.log_flash import LogFlash, MarkFlash
-from sabot_firmware.boards.rp2040.noise import raw_noise
+from sabot_firmware.boards.rp2040.noise import count_differing, raw_noise, thermal_noise
 from sabot_firmware.boards.rp2040.parts import Parts
 from sabot_firmware.core import Core
 from sabot_firmware.critical import CriticalMemory
@@ -123,7 +123,8 @@ class Device:
         opened: bool = False,
     ) -> None:
         self._board = board
-        self._chance = Chance(raw_noise)
+        serial = machine.unique_id()
+        self._chance = Chance(raw_noise, memory, serial, thermal_noise, count_differing)
         self._log = log
         self._talk = True  # something is to be said, or was heard
         self._leave_at: int | None = None
@@ -134,7 +135,7 @@ class Device:
         self._timer = machine.Timer(-1)  # for what is due while it talks
         self._came = self._edge_came
         self._end = DeviceEnd(
-            Identity(machine.unique_id(), MODEL, VERSION),
+            Identity(serial, MODEL, VERSION),
             memory,
             self._ahead,
             self._chance.nonce,
