@@ -2,8 +2,8 @@
 
 Two sectors of cells. A cell is a magic number, a sequence number, the state and a CRC-32; the newest whole
 one counts. A full sector is followed by the other one, which is erased for it while the full one still
-holds the mark. A cut leaves the old mark or the new one. Sectors that hold something, but no whole cell, count as
-GIVEN: then the device is not a new one.
+holds the mark. A cut leaves the old mark or the new one. Sectors that hold something, but no whole cell,
+count as GIVEN: then the device is not a new one.
 """
 
 import struct

@@ -4,12 +4,10 @@ What a command needs of the people is learnt from the cable: each frame is overh
 it. What the firmware reports comes over the pipe.
 """
 
-from sabot_firmware import mark
-from sabot_firmware.event_log import SECTORS
 from sabot_protocol import ticks
 from sabot_protocol.frame import DELIMITER
 from sabot_simulators.board_faults import harm_chip
-from sabot_simulators.chips import SimFlash, SimFram
+from sabot_simulators.chips import LOG_AND_MARK_SECTORS, SimFlash, SimFram
 from sabot_simulators.ends.emulated import FirmwareMissing, InLockStep, Port
 from sabot_simulators.ends.overheard import Ears, Overheard
 from sabot_simulators.ends.settings import Settings
@@ -80,7 +78,7 @@ class OnMicroPython(InLockStep):
             self.joined.restart(self.now_ms)
             return
         settings = self.settings
-        flash = SimFlash(SECTORS + mark.SECTORS)
+        flash = SimFlash(LOG_AND_MARK_SECTORS)
         wire = Wire(
             settings.serial, self.flags, settings.events_kept, self.wire.randbytes, flash, self.now_ms
         )
