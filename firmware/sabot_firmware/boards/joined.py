@@ -447,7 +447,7 @@ class Board:
                 self._end.forget()
         self._core.start(now_us)
 
-    def _chance(self, own: int, memory: CriticalMemory, serial: bytes) -> "Chance":
+    def _chance(self, own: int, memory: Memory, serial: bytes) -> "Chance":
         """The board's own generator, or one that asks the other end; only that one is loaded."""
         if own:
             from sabot_firmware.rng.chance import Chance
