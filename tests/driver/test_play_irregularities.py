@@ -27,6 +27,7 @@ from sabot_protocol.host.messages import (
     ShufflerChanged,
     ShufflerState,
 )
+from sabot_protocol.host.messages import Role as KeyRole
 from sabot_table.cards import card
 from sabot_table.coup import Coup
 from sabot_table.errors import Refused
@@ -115,8 +116,9 @@ def test_a_card_drawn_in_error_from_a_manual_shoe_is_the_next_card(tmp_path: Pat
     rules = load(THREE)
     with led(tmp_path, rules, "seed=5") as table:
         client, desk = table.client, table.table.desk
-        client.ask(SetGame("manual", Method.MANUAL_SHOE, 1, 3, 8))
-        client.ask(RegisterDeck(1, Back.RED, desk.now_s()))
+        floor = table.table.credential(KeyRole.FLOOR)
+        client.ask(SetGame("manual", Method.MANUAL_SHOE, 1, 3, 8), by=floor)
+        client.ask(RegisterDeck(1, Back.RED, desk.now_s()), by=floor)
         client.ask(Shuffle(1))
         wait_for(table, lambda each: isinstance(each, ShufflerChanged) and each.state is ShufflerState.STORED)
         client.ask(DeliverDeck(1))
