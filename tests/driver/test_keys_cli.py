@@ -9,7 +9,7 @@ from sabot_driver import Keyring
 from sabot_driver.keyring import read_person
 
 
-def test_people_are_given_keys_and_removed(sabot: Sabot, tmp_path: Path) -> None:
+def test_people_are_given_keys_and_removed(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
     device = ("--device", target.listener.url)
     service, anna = tmp_path / "service.key", tmp_path / "anna.key"
