@@ -89,6 +89,11 @@ class People(Works):
             self.crashed, self.store = [], []
         return self._hand_out(taken)
 
+    def loosen(self, door: int) -> None:
+        """Somebody pulls free what sticks, through the open door, and leaves it there."""
+        self._need_open(door)
+        (self.deal_track if door == hardware.SHOE_DOOR else self.feed_track).loosen()
+
     def repair(self) -> None:
         """Service mends what does not mend itself: sensors, switches, motors, the noise source."""
         self.sensors.mend()

@@ -27,7 +27,7 @@ from sabot_firmware.boards.rp2040.heap import COLLECT_BYTES, HOLD_BYTES, REST_BY
 from sabot_firmware.boards.rp2040.log_flash import LogFlash
 from sabot_firmware.boards.rp2040.noise import count_differing, raw_noise, thermal_noise
 from sabot_firmware.boards.rp2040.parts import Parts
-from sabot_firmware.core import Core
+from sabot_firmware.core import Core, sooner
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import EventLog
 from sabot_firmware.kept import RECORDS
@@ -87,8 +87,9 @@ class LiveCore(Core):
 
     def move_on(self, at_us: int) -> "int | None":
         """Let motions do what is due, and no more; how long until the next is due, or None."""
+        jog = self.service.jog_due_us()  # its end waits for nothing
         due, other = self.shuffler.step(at_us), self.shoe.step(at_us)
-        return other if due is None or (other is not None and other < due) else due
+        return sooner(sooner(due, other), jog)
 
     @property
     def now_us(self) -> int:
