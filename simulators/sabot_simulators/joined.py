@@ -386,7 +386,7 @@ class Joined(LockStep):
         elif said == board.REPORT:
             name, values = board.unpack_said(body)
             CODEC.named(name).pack(values)
-            self._report(name, *values)
+            self._report(name, *[tuple(each) if isinstance(each, list) else each for each in values])
             at.send(board.GO_ON)
         elif said in CHIPS:
             self._access_chip(at, said, body)

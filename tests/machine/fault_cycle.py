@@ -409,6 +409,10 @@ class Scene(Dealer):
         self.motions += name in ("dispense_stack", "end_round")
         return True
 
+    def _unblock(self) -> None:
+        self.motions += 1  # a purge is asked for
+        super()._unblock()
+
     # -- back again -----------------------------------------------------------------------------
 
     def bring_back(self) -> bool:
