@@ -91,6 +91,10 @@ class Kept:
         self._unpack(record)
         self._written = bytes(record)
 
+    def lost(self) -> bool:
+        """Whether the numbers of rounds and decks begin anew: the record was there and no longer holds."""
+        return self.damaged and not self._unread
+
     def _unpack(self, record: bytes) -> None:
         game, decks = self.game, self.decks
         head = struct.unpack_from(_HEAD, record, 0)

@@ -15,7 +15,6 @@ from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
 from sabot_protocol.keys import DEVICE, FIRST_PERSON, SLOTS, fits
 from sabot_protocol.link import ANSWER, CLOSED_BY_PEER, EVENT, EVENT_ACK, GAP, REQUEST, SILENCE_MS, Link
 from sabot_protocol.mac import same
-from sabot_protocol.numbers import LAST_COMMAND, MAX_AHEAD
 from sabot_protocol.session import (
     CLEAR_TO_HOST,
     KEY_SIZE,
@@ -38,6 +37,7 @@ TABLE = enum_number("Role", "table")
 SERVICE = enum_number("Role", "service")
 OWNER_MODE = enum_number("AttachMode", "owner")
 PROVISIONED_FLAG = 0x0001
+KEYS_DAMAGED_FLAG = 0x0008
 OWNED_FLAG = 0x0001
 CLOCK_KNOWN_FLAG = 0x0002
 ROUND_OPEN_FLAG = 0x0004
@@ -131,6 +131,7 @@ class DevicePort(WireEnd):
     def close(self) -> None:
         """The cable is gone, and with it the session."""
         self._drop_session()
+        self._pending = None
 
     def _fill(self, link: Link) -> None:
         """Put answers, then events, into the window; answers always find a place."""
@@ -178,6 +179,9 @@ class DevicePort(WireEnd):
             return
         if message.name == "identify":
             self._say("identity", self._identity())
+        elif self.device.custody.damaged:
+            if message.name != "prove":  # which has no nonce, and belongs to no session here
+                self._refuse(values[0], "keys_damaged")
         elif message.name == "provision":
             self._provision(values[0], values[1], values[2])
         elif message.name == "hello":
@@ -200,6 +204,8 @@ class DevicePort(WireEnd):
         flags = self.device.identity.flags & ~PROVISIONED_FLAG
         if self.device.keys.get(DEVICE) is not None:
             flags |= PROVISIONED_FLAG
+        if self.device.custody.damaged:
+            flags = flags & ~PROVISIONED_FLAG | KEYS_DAMAGED_FLAG
         return flags
 
     def _identity(self) -> "Values":
@@ -213,6 +219,9 @@ class DevicePort(WireEnd):
     def _provision(self, nonce: bytes, key: bytes, entropy: bytes) -> None:
         held = self.device.keys.get(DEVICE)
         if held is None:
+            if self.device.custody.closed():
+                self._refuse(nonce, "provisioning_closed")
+                return
             if same(key, bytes(len(key))):
                 self._refuse(nonce, "bad_proof")  # an all-zero key is nobody's secret
                 return
@@ -222,6 +231,7 @@ class DevicePort(WireEnd):
             except MemoryFailed:
                 self._refuse(nonce, "memory_failed")
                 return
+            self.device.custody.given()
             self.device.open_slots()
             self.device.emit("key_changed", DEVICE, TABLE, 0, NOBODY, 0)
         elif not same(held, key):
@@ -392,7 +402,7 @@ class DevicePort(WireEnd):
             self._refuse_request(number, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
         newest = book.newest(self.host_id)
-        if number == 0 or number > LAST_COMMAND or number > newest + MAX_AHEAD:
+        if number == 0 or number > ledger.LAST_COMMAND or number > newest + ledger.MAX_AHEAD:
             self._refuse_request(number, message.id, Refusal("number_ahead", (newest,)))
             return
         found = book.look(self.host_id, number)
@@ -594,7 +604,7 @@ class DevicePort(WireEnd):
         key = device.keys.get(slot) if slot >= FIRST_PERSON else None
         if key is None:
             raise Refusal("no_such_key", (slot,))
-        kind = 1 if number > LAST_COMMAND else 0
+        kind = 1 if number > ledger.LAST_COMMAND else 0
         again = kind == 0 and self._busy_from <= number <= self._busy_up_to
         if number <= self._granted[kind] and not again:
             raise Refusal("bad_credential", (slot,))  # an old one, shown again

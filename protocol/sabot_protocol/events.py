@@ -41,7 +41,10 @@ class EventStore:
         for at in range(0, len(saved), 8):
             self._boots.append(struct.unpack_from("<II", saved, at))
         self._boots = self._boots[-(_BOOTS - 1) :]
-        self._save(0)
+        try:
+            self._save(0)
+        except MemoryFailed:
+            self.unsaved = True
 
     @property
     def first(self) -> int:
