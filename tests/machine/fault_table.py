@@ -124,6 +124,22 @@ TOLERATED_WHY = {
     "unknown_clock@controller": NO_CLOCK,
 }
 
+BETWEEN_SENSORS = {
+    "tray to entry (30 mm)": "the tray's sensor sees the card until it is drawn, and its edge at the entry "
+    "must come in its window. A half that stopped is cleared only after its door was opened. A card left "
+    "there is drawn with the next deck, counted, and found as one too many or by its back.",
+    "entry to insertion (50 mm)": "a card is 88.9 mm long: it covers at least one of the two sensors",
+    "insertion to chamber": "the insertion's sensor must become free and the height must grow by one card; a "
+    "card that reached neither is a `height_mismatch`",
+    "chamber to shelf": "the chamber must read empty and the shelf full when the carriage has arrived; the "
+    "stack moves as one",
+    "shelf to shoe": "the shelf must read empty and the shoe full when the pusher is home; a card that stays "
+    "behind keeps the shelf's sensor covered",
+    "shoe to exit (40 mm)": "a shoe whose deck came out short stays `blocked`: the missing card is purged "
+    "past the exit, or its deck counts 52 again, or a person states that the path was inspected, and then "
+    "the next count is claimed, not proved",
+}
+
 COMBINATIONS = (
     "missing_card@tray + extra_card@tray",
     "missing_card@tray + duplicate_card@tray",
@@ -377,6 +393,21 @@ def render(outcomes: dict[Row, Outcome]) -> str:
         "the right back. A second seven of spades in the place of the ace of hearts is still a card: see",
         f"`composition` under [{TOGETHER}](#{TOGETHER.lower()}). The faces read at the exit can tell, on the",
         "host, after the reveal; and two cards of one face in a round are the players' to see.",
+        "",
+        "## What excuses a wrong claim",
+        "",
+        "The oracle (`simulators/sabot_simulators/oracle`) judges every claim by the identity of its cards.",
+        "Only these excuse a wrong one, and each excuse names the cards, the deck, the cause and the window.",
+        "",
+        "| excuse | claims that it excuses | names | window |",
+        "| --- | --- | --- | --- |",
+        *(f"| `{name}` | {each.excuses} | {each.names} | {each.window} |" for name, each in UNSEEN.items()),
+        "",
+        "## Between two sensors",
+        "",
+        "A card can lie where no sensor sees it. For each such place, this is why no count goes wrong by it:",
+        "",
+        *(f"- **{place}**: {why}" for place, why in BETWEEN_SENSORS.items()),
         "",
         "## At a glance",
         "",

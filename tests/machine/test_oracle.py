@@ -9,6 +9,7 @@ from rich.console import Console
 from tests.machine.tables import Table
 
 from sabot_firmware import hardware
+from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import enum_number
 from sabot_simulators.mechanism.cards import Card, one_card
 from sabot_simulators.oracle import UNSEEN, Oracle, WrongClaim
@@ -163,3 +164,12 @@ def test_a_deck_on_its_way_out_is_not_proved() -> None:
     table.device.command("empty_machine", role="floor")
     assert not table.device.view().proved(deck_id)
     assert table.unexcused() == []
+
+
+def test_a_card_past_a_dead_exit_sensor_is_named_and_the_round_is_not_called_correct() -> None:
+    table = Judged(1, "dead_sensor@exit:52")
+    table.play_round()
+    excuse = excuse_of(table, "past_a_dead_sensor").excuses[0]
+    assert len(excuse.cards) == 1
+    assert excuse.cards[0] not in table.machine.truth()["shoe"]
+    assert CORRECT not in [values[1] for values in table.named("round_ended")]

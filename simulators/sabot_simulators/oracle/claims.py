@@ -57,6 +57,13 @@ UNSEEN = {
         "the cards that were taken",
         "while that stack waits and the sensor is not mended",
     ),
+    "past_a_dead_sensor": Unseen(
+        "the last card passes an exit sensor that has just died: the count is one too low, the round is void "
+        "and the shoe stays blocked",
+        "a number that is too low, what is left in the shoe; never a round that is called correct",
+        "the cards that passed last",
+        "from the sensor's death until it is mended",
+    ),
     "wrong_clock": Unseen(
         "the device has no clock of its own over a power cut: a host that sets it back, or that registers a "
         "deck while it is ahead, makes the deck younger than it is",

@@ -330,7 +330,9 @@ class Oracle:
         """So many cards came out, as far as bodies of two cards are not taken for one."""
         counted = [body for body in bodies if body[0].number >= 0]  # cover cards are counted apart
         real = sum(map(len, counted))
-        excuses = self._aligned(counted, deck_id) if claimed == len(counted) else []
+        excuses = self._aligned(counted, deck_id)
+        if claimed != len(counted):
+            excuses.append(self._past_dead(counted, len(counted) - claimed, deck_id))
         self._judge(what, claimed == real, excuses)
 
     def _each_deck(self) -> None:
@@ -382,8 +384,9 @@ class Oracle:
         doubles = [body for body in deck.out if len(body) > 1]
         name = "composition" if claimed == len(lies) else "behind_a_closed_door"
         excuses = self._tampered(deck, missing, added, name) + self._aligned(doubles, deck.deck_id)
-        if claimed != len(deck.proof) - len(deck.out):
-            excuses.append(None)
+        uncounted = claimed - (len(deck.proof) - len(deck.out))
+        if uncounted:
+            excuses.append(self._past_dead(deck.out, uncounted, deck.deck_id))
         self._judge(what, claimed == len(lies) and not missing and not added, excuses)
 
     def _exit_tray(self, deck: DeckSeen, claimed: int) -> None:
@@ -429,6 +432,15 @@ class Oracle:
                 else:
                     excuses.append(None)
         return excuses
+
+    def _past_dead(self, bodies: list[Body], uncounted: int, deck_id: int) -> Excuse | None:
+        """So many bodies, the last ones, passed the exit while its sensor was dead."""
+        dead = self._machine.sensors.is_upset(hardware.EXIT)
+        cause = self._newest(("dead_sensor",), "exit") if dead else None
+        if cause is None or not 0 < uncounted <= len(bodies):
+            return None
+        cards = tuple(card for body in bodies[-uncounted:] for card in body)
+        return _excuse("past_a_dead_sensor", deck_id, cause, cards)
 
     def _tampered(
         self, deck: DeckSeen, missing: list[Card], added: list[Card], name: str
