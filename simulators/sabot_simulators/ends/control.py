@@ -19,6 +19,7 @@ import selectors
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from sabot_firmware import hardware
@@ -167,8 +168,7 @@ class Control:
             self._drop(client)
             return
         for line in lines:
-            text = line.decode(errors="replace")
-            answer = self._served.call(lambda text=text: act(self._served.device.machine, text))
+            answer = self._served.call(partial(act, self._served.device.machine, line.decode(errors="replace")))
             try:
                 client.sendall(answer.encode() + b"\n")
             except OSError:  # it does not read, or is gone
