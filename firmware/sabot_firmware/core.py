@@ -467,6 +467,10 @@ class Core(Executor):
         self._follow()
         return answer
 
+    def take_entropy(self, entropy: bytes) -> None:
+        """Mix the host's bytes into the generator."""
+        self.pledges.chance.take(entropy)
+
     def who(self) -> "tuple[bytes, int]":
         """The host and the person behind the command that is carried out."""
         caller = self._caller

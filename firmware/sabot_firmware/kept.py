@@ -7,10 +7,11 @@ half that holds cards is on record before the first of them enters. It is safe t
 import struct
 
 from sabot_firmware.decks import AUTOMATED_SHOE, Deck, Decks
+from sabot_firmware.rng import carried
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed, Refusal
 from sabot_protocol.memory import Memory
 
-RECORDS = (("core", 192), ("wear", 128))
+RECORDS = (("core", 192), ("wear", 128), carried.RECORD)
 
 _VERSION = 2
 _HEAD = "<BBBBBIIH"  # version, flags, method, decks, stack cards, highest deck, last played, hours of a deck

@@ -160,7 +160,7 @@ class DevicePort(WireEnd):
         if message.name == "identify":
             self._say("identity", self._identity())
         elif message.name == "provision":
-            self._provision(values[0], values[1])
+            self._provision(values[0], values[1], values[2])
         elif message.name == "hello":
             self._hello(fields, values)
         elif message.name == "prove":
@@ -191,13 +191,14 @@ class DevicePort(WireEnd):
             device.identity.serial, device.identity.model, device.identity.version,
         )
 
-    def _provision(self, nonce: bytes, key: bytes) -> None:
+    def _provision(self, nonce: bytes, key: bytes, entropy: bytes) -> None:
         held = self.device.keys.get(DEVICE)
         if held is None:
             if same(key, bytes(len(key))):
                 self._refuse(nonce, "bad_proof")  # an all-zero key is nobody's secret
                 return
             try:
+                self.device.executor.take_entropy(entropy)
                 self.device.keys.set(DEVICE, key)
             except MemoryFailed:
                 self._refuse(nonce, "memory_failed")
@@ -411,6 +412,9 @@ class DevicePort(WireEnd):
             return (self.record.counters(),)
         if name == "trace":
             return self.record.kept(), self.record.headers(values[0], TRACE_PAGE)
+        if name == "shuffle_with":
+            assert self.link is not None
+            values = (values[0], self.link.session.hide(number, values[1]))
         caller = Caller(self.host_id, self.role, device.owner is self)
         return device.executor.execute(name, values, caller)
 

@@ -33,6 +33,13 @@ class Executor:
         raise Refusal("not_supported")
 
 
+    def take_entropy(self, entropy: bytes) -> None:
+        """Mix the host's bytes into the generator, now and for all later boots.
+
+        Comes with provisioning, before the key is kept. MemoryFailed if they cannot be kept.
+        """
+
+
 class Log:
     """Where every event is written down for good, if the device has such a place."""
 

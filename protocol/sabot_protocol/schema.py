@@ -133,6 +133,7 @@ MESSAGES = (
     (0x03, "provision", "clear", "provisioned", "any", (
         ("nonce", "bytes", 16),
         ("device_key", "bytes", 32),
+        ("entropy", "bytes", 32),
     )),
     (0x04, "provisioned", "clear", "", "", (("proof", "bytes", 16),)),
     (0x05, "hello", "clear", "challenge", "any", (

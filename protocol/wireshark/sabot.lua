@@ -310,6 +310,7 @@ message(0x02, "identity", "clear", "What a device says of itself to anybody; not
 message(0x03, "provision", "clear", "Gives a new device its key, over a cable that is trusted for this once.", {
   { "nonce", "bytes", 16, about = "random, to bind the answer to this request" },
   { "device_key", "bytes", 32, about = "the key that sessions with this device are proved with" },
+  { "entropy", "bytes", 32, about = "random bytes of the host for the generator, which carries them forward" },
 })
 message(0x04, "provisioned", "clear", "The device has the key, and proves it.", {
   { "proof", "bytes", 16, about = "made from the new key, the request's nonce and the serial number" },
@@ -792,7 +793,7 @@ message(0xc1, "commitment_is", "answer", "What the device is bound to.", {
 })
 message(0xc2, "shuffle_with", "command", "Begins the shuffle the device is bound to, with the host's nonce.", {
   { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle the device is bound to" },
-  { "nonce", "bytes", 32, about = "random bytes of the host's, made after it had the commitment" },
+  { "nonce", "bytes", 32, about = "the host's random bytes, made after the commitment; hidden by the session's pad" },
 })
 message(0xc3, "reveal_shuffle", "query", "Asks for a shuffle's seed, once its deck has been fed again.", {
   { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle" },

@@ -188,7 +188,7 @@ def play(console: Console) -> None:
             kind = "SIMULATOR" if identity.flags & messages.IdentityFlag.SIMULATOR else "device"
             step(f"identify: {identity.model} {identity.version} on {python}", kind)
             key, nonce = os.urandom(32), os.urandom(16)
-            proof = host.ask_clear("provision", nonce, key)
+            proof = host.ask_clear("provision", nonce, key, os.urandom(32))
             assert isinstance(proof, messages.Provisioned)
             if proof.proof != provision_proof(key, nonce, identity.serial):
                 raise DemoError("the device has not taken the key")

@@ -59,7 +59,7 @@ class Talk:
 
     def begin(self) -> None:
         """Give it its keys and a time, and let the floor in."""
-        self.clear("provision", self._random.randbytes(16), self._key)
+        self.clear("provision", self._random.randbytes(16), self._key, self._random.randbytes(32))
         self._host.connect(self._now_ms())
         self._until(lambda: self._host.up)
         self.ask("set_clock", UTC_S, 0)

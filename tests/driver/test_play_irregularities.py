@@ -36,6 +36,8 @@ from sabot_table.ruleset import load, parse
 from sabot_table.settlement import Source
 from sabot_table.texts import Method as Dealing
 
+pytestmark = pytest.mark.slow
+
 RED, BLUE = hardware.RED, hardware.BLUE
 THREE, MINI = "md-three-card-baccarat", "md-mini-baccarat"
 BATCH = 416

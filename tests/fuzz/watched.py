@@ -158,7 +158,8 @@ class Wire:
         self.happened: list[Happening] = []
         self._decoder_out = frame.Decoder()
         self._decoder_in = frame.Decoder()
-        for name, values in (("identify", ()), ("provision", (source.randbytes(16), self.key))):
+        given = (source.randbytes(16), self.key, source.randbytes(32))
+        for name, values in (("identify", ()), ("provision", given)):
             question = Question(CODEC, name, values, self.now)
             said = question.poll(self.now)
             self.note(said, self.to_device, self._decoder_out)

@@ -16,6 +16,8 @@ from tests.independent.page import ENUMS, FROZEN, IDS, MAJOR, MESSAGES, MINOR, S
 from tests.independent.peer import OBSERVER, Record, SabotError
 from tests.independent.wire import FieldError, FrameDecoder, Keys, Packet, Value
 
+pytestmark = pytest.mark.slow
+
 SERVICE_KEY = bytes(range(0x40, 0x60))
 TABLE, FLOOR, SERVICE = 1, 3, 4
 LOCATE = b"\1"  # the fields of a locate of one second

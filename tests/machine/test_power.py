@@ -29,6 +29,8 @@ from sabot_simulators.in_process import OPENING_UTC_S
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.wired import Wired
 
+pytestmark = pytest.mark.slow
+
 SHARDS = 4  # for the processors there are
 PLAYED_ON = 8  # of so many cuts in the writes one is played on to the end of another round
 INSTANTS = 260  # anywhere in the cycle

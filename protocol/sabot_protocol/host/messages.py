@@ -745,8 +745,8 @@ class Provisioned(Clear):
 (_set_provisioned_0,) = setters(Provisioned)
 
 
-_pack_provision = Struct("<16s32s").pack
-_unpack_provision = Struct("<16s32s").unpack_from
+_pack_provision = Struct("<16s32s32s").pack
+_unpack_provision = Struct("<16s32s32s").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -762,19 +762,24 @@ class Provision(Clear):
     """Random, to bind the answer to this request (16 bytes)."""
     device_key: bytes
     """The key that sessions with this device are proved with (32 bytes)."""
+    entropy: bytes
+    """Random bytes of the host for the generator, which carries them forward (32 bytes)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         nonce = self.nonce
         device_key = self.device_key
+        entropy = self.entropy
         try:
             if (
                 type(nonce) is bytes
                 and len(nonce) == 16
                 and type(device_key) is bytes
                 and len(device_key) == 32
+                and type(entropy) is bytes
+                and len(entropy) == 32
             ):
-                return _pack_provision(nonce, device_key)
+                return _pack_provision(nonce, device_key, entropy)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -783,16 +788,17 @@ class Provision(Clear):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
-            (nonce, device_key) = _unpack_provision(data)
+            (nonce, device_key, entropy) = _unpack_provision(data)
         except StructError:
             raise cls._refused(data) from None
         self = _new(cls)
         _set_provision_0(self, nonce)
         _set_provision_1(self, device_key)
+        _set_provision_2(self, entropy)
         return self
 
 
-(_set_provision_0, _set_provision_1) = setters(Provision)
+(_set_provision_0, _set_provision_1, _set_provision_2) = setters(Provision)
 
 
 _pack_challenge = Struct("<16s16s16sII4s8sBB8sBBH").pack
@@ -6613,7 +6619,7 @@ class ShuffleWith(Command[ShuffleBegun]):
     shuffle_id: int
     """The shuffle the device is bound to (1..4294967295)."""
     nonce: bytes
-    """Random bytes of the host's, made after it had the commitment (32 bytes)."""
+    """The host's random bytes, made after the commitment; hidden by the session's pad (32 bytes)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
