@@ -8,7 +8,7 @@ from sabot_driver.transports import Transport
 from sabot_protocol import frame
 from sabot_protocol.host.capture import CaptureWriter
 from sabot_protocol.host.messages import Provision
-from sabot_protocol.session import CLEAR_TO_DEVICE, KEY_SIZE
+from sabot_protocol.session import CLEAR_TO_DEVICE, NONCE_SIZE
 
 
 class Tap:
@@ -70,5 +70,5 @@ def redacted(framed: bytes) -> bytes:
     """The same frame, without the key if it carries one."""
     for payload, _ in frame.Decoder().feed(framed):
         if payload is not None and payload[:2] == bytes((CLEAR_TO_DEVICE, Provision.ID)):
-            return bytes(frame.encode(payload[:-KEY_SIZE] + bytes(KEY_SIZE)))
+            return bytes(frame.encode(payload[: 2 + NONCE_SIZE] + bytes(len(payload) - 2 - NONCE_SIZE)))
     return framed
