@@ -132,6 +132,10 @@ class Hardware:
         """A sensor's level at this moment."""
         raise NotImplementedError
 
+    def contact(self) -> bool:
+        """Whether the contact in the locked logic compartment is closed."""
+        return False
+
     def wants_rest(self, much_ahead: bool = False) -> bool:
         """Whether the board needs a moment in which nothing moves: each half then stands between two cards.
 

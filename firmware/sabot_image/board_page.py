@@ -68,6 +68,8 @@ def page() -> str:
     inputs = "\n".join(
         f"| {chip} | {bit} | {SENSORS[sensor]} | {LEVEL[one]} |" for sensor, chip, bit, one in pins.INPUTS
     )
+    chip, bit, one = pins.CONTACT
+    inputs += f"\n| {chip} | {bit} | contact in the logic compartment | {LEVEL[one]} |"
     outputs = "\n".join(f"| {pins.OUTPUT_CHIP} | {bit} | {what} |" for bit, what in OUTPUTS)
     nothing, red, blue, face = pins.COLOUR_LIMITS
     return TEXT.read_text().format(
@@ -82,6 +84,7 @@ def page() -> str:
         blue=blue,
         face=face,
         log_kb=pins.LOG_FLASH_BYTES // 1024,
+        mark_kb=pins.MARK_FLASH_BYTES // 1024,
         ahead=heap.AHEAD_BYTES,
         collect=heap.COLLECT_BYTES,
         rest=heap.REST_BYTES,

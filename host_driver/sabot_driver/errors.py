@@ -135,6 +135,15 @@ class NotProvisioned(SabotError):
     advice = "Give it a key over a cable you trust: 'sabot provision --device URL'."
 
 
+class KeysLost(SabotError):
+    """The device's keys are damaged: it identifies itself and refuses everything else."""
+
+    advice = (
+        "Take it out of play. Service holds the contact in the logic compartment for 5 s, then provisions "
+        "it; if that does not help, the controller is replaced."
+    )
+
+
 class KeyMissing(SabotError):
     """This computer has no key for that device."""
 
@@ -319,15 +328,15 @@ class DeviceFaulted(Refused):
 
 
 class BadCredential(Refused, PermissionError):
-    """The proof does not fit the role's key."""
+    """The proof does not fit the person's key."""
 
     NAME = "bad_credential"
 
 
-class LockedOut(Refused, PermissionError):
-    """Too many bad credentials were shown."""
+class NumberAhead(Refused):
+    """The command's number is further ahead than the device allows; it was not executed."""
 
-    NAME = "locked_out"
+    NAME = "number_ahead"
 
 
 class NotSupported(Refused, NotImplementedError):
@@ -340,7 +349,7 @@ _KINDS = {
     each.NAME: each
     for each in (
         WrongRole, WrongState, NotAllowed, NotOwner, OwnerHeld, Stale, NotExecuted, Interrupted, Forgotten,
-        DeviceFaulted, BadCredential, LockedOut, NotSupported,
+        DeviceFaulted, BadCredential, NumberAhead, NotSupported,
     )
 }  # fmt: skip
 

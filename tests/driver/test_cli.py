@@ -204,7 +204,7 @@ def test_people_get_keys_and_can_then_use_them(sabot: Sabot, tmp_path: Path, hom
     url, floor, service = target.listener.url, tmp_path / "anna.key", tmp_path / "service.key"
     device = ("--device", url, "--simulator")
     ran = sabot("provision", *device, "--floor-key", floor, "--service-key", service, "--json")
-    assert [each["slot"] for each in ran.of("key_given")] == ["floor", "service"]
+    assert [each["role"] for each in ran.of("key_given")] == ["floor", "service"]
     assert floor.stat().st_mode & 0o777 == 0o600
     assert floor.read_text() != service.read_text()
     played = sabot("play", "--device", url, "--simulator", "--rounds", 1, "--floor-key", floor, "--json")
@@ -294,7 +294,7 @@ def test_a_device_another_host_owns_is_in_progress(sabot: Sabot, tmp_path: Path,
     target = Tcp(tmp_path)
     target.keyring.folder.parent.mkdir(parents=True, exist_ok=True)
     assert sabot("provision", "--device", target.listener.url, "--simulator").code == 0
-    (key_file,) = (home / "keys" / "simulators").glob("*.key")
+    key_file = home / "keys" / "simulators" / "SIM00001.key"
     target.connect(key=bytes.fromhex(key_file.read_text()))
     ran = sabot("play", "--device", target.listener.url, "--simulator", "--json")
     assert (ran.code, ran.lines[-1]["error"]) == (6, "OwnerHeld")

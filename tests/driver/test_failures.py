@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import serial
@@ -41,7 +42,7 @@ from sabot_driver.errors import (
 from sabot_driver.line import Line
 from sabot_driver.transports import SerialTransport, SocketTransport
 from sabot_driver.usb import UsbTransport
-from sabot_protocol.host.messages import Identity, Locate, Located, OpenRound, Shuffle
+from sabot_protocol.host.messages import Locate, Located, OpenRound, Shuffle
 from sabot_simulators.ends import emulated
 from sabot_simulators.ends.mischief import Mischief
 from sabot_simulators.ends.on_python import OnPython
@@ -288,8 +289,8 @@ def test_who_listens_after_connecting_is_not_told_of_that_session_again(
     """``connect`` returned before the keeper had told ``up``; a new listener heard it first of all."""
     make = Client.__init__
 
-    def late(client: Client, line: Line, identity: Identity, owner: bool) -> None:
-        make(client, line, identity, owner)
+    def late(client: Client, line: Line, *values: Any) -> None:
+        make(client, line, *values)
         assert eventually(lambda: line.core.link is Link.UP)
 
     mocker.patch.object(Client, "__init__", late)

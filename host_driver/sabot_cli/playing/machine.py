@@ -15,8 +15,8 @@ from rich.markup import escape
 
 from sabot_cli.playing.desk import Desk
 from sabot_cli.playing.nonces import Nonces
-from sabot_driver import Client, Event, LostEvents
-from sabot_driver.errors import NotAllowed, Refused, SabotError, WrongRole
+from sabot_driver import Client, Credential, Event, LostEvents
+from sabot_driver.errors import NotAllowed, Refused, SabotError, WrongState
 from sabot_protocol.host.message import AnswerT, Request
 from sabot_protocol.host.messages import (
     Back,
@@ -36,6 +36,9 @@ from sabot_protocol.host.messages import (
     Forbidden,
     LastRound,
     OutOfOrderChanged,
+    PathInspected,
+    Purge,
+    Purged,
     Role,
     RoundEnded,
     RoundVoided,
@@ -89,7 +92,7 @@ class Machine:
         desk: Desk,
         nonces: Nonces,
         timeout: float,
-        raise_role: Callable[[Role], None],
+        credential: Callable[[Role], Credential],
         patience_s: float = WAIT_S,
     ) -> None:
         self.client = client
@@ -97,7 +100,7 @@ class Machine:
         self.output = desk.output
         self.nonces = nonces
         self.timeout = timeout
-        self.raise_role = raise_role
+        self.credential = credential
         self.patience_s = patience_s
         self.decks: dict[int, Deck] = {}
         self.shoe = ShoeState.STARTING
@@ -109,6 +112,7 @@ class Machine:
         self.faults: list[FaultRaised] = []
         self.faults_seen: Counter[str] = Counter()
         self.faults_cleared = 0
+        self.purges = 0
         self.shuffles = 0
         self.proved = 0
         self.lost = 0
@@ -129,13 +133,10 @@ class Machine:
         self.desk.keep()
         return self.client.ask(message, self.timeout)
 
-    def ask_floor(self, message: Request[Any]) -> None:
-        """What only the floor may ask; it shows its key again if the session it had shown it in has ended."""
-        try:
-            self.ask(message)
-        except WrongRole:
-            self.raise_role(Role.FLOOR)
-            self.ask(message)
+    def ask_floor(self, message: Request[Any], role: Role = Role.FLOOR) -> None:
+        """What only the floor may ask (or service); the person's key authorises this one request."""
+        self.desk.keep()
+        self.client.ask(message, self.timeout, self.credential(role))
 
     # -- what was told --------------------------------------------------------------------------
 
@@ -224,6 +225,8 @@ class Machine:
             self._tell_fault(told)
         elif isinstance(told, Emptied):
             self.taken_out = True
+        elif isinstance(told, Purged):
+            self.purges += 1
         elif isinstance(told, FaultCleared):
             self.taken_out = True
             self.faults_cleared += 1
@@ -259,6 +262,10 @@ class Machine:
         if not self._clock_changed:
             return
         self._clock_changed = False
+        self.set_clock()
+
+    def set_clock(self) -> None:
+        """Device and table have the same time."""
         now_s, status = self.desk.now_s(), self.client.status(self.timeout)
         if abs(status.utc_s - now_s) > CLOCK_TOLERANCE_S:
             self.ask(SetClock(now_s, 0))
@@ -308,8 +315,11 @@ class Machine:
 
     def _round_ended(self, told: RoundEnded) -> None:
         self.ended = told
-        if self.desk.table.state in ("counting", "voided") and told.verdict is not Verdict.UNPROVED:
-            verdict = heard.Verdict[told.verdict.name]
+        unproved = told.verdict is Verdict.UNPROVED
+        state = self.desk.table.state
+        if state == "counting" or (state == "voided" and not unproved):
+            # Unproved: all cards came, and for the shoe's path there is the floor's word.
+            verdict = heard.Verdict.CORRECT if unproved else heard.Verdict[told.verdict.name]
             self.desk.hear(heard.RoundEnded(told.round_id, verdict))
 
     def _round_voided(self, round_id: int, reason: VoidReason) -> None:
@@ -397,21 +407,47 @@ class Machine:
         self.wait(self._is_empty, "the machine to be emptied")
 
     def _is_empty(self) -> bool:
-        empty = self.shoe is ShoeState.EMPTY and self.shuffler is ShufflerState.IDLE
+        empty = self.shoe in (ShoeState.EMPTY, ShoeState.BLOCKED) and self.shuffler is ShufflerState.IDLE
         return bool(self.faults) or empty
+
+    def unblock(self) -> None:
+        """A deck came out short: the floor looks into the shoe's path, and the roller turns once.
+
+        What neither finds is not there, by the floor's word; the device then only claims its next count.
+        """
+        words = "the deck came out short: look into the shoe's path, close its door again"
+        self.output.tell("shoe_blocked", f"[yellow]{words}[/yellow]")
+        ends, before = time.monotonic() + CLEAR_S, self.purges
+        while self.purges == before:
+            try:
+                self.ask_floor(Purge())
+                self.wait(lambda: bool(self.faults) or self.purges > before, "the shoe's path to be purged")
+            except (NotAllowed, WrongState):  # the door was not opened yet, or stands open
+                if time.monotonic() > ends:
+                    raise
+                self.catch_up()
+            if self.faults:
+                return
+        moving = (ShoeState.EJECTING, ShoeState.STUB_WAITING)
+        self.wait(lambda: bool(self.faults) or self.shoe not in moving, "the card to be taken")
+        if self.shoe is ShoeState.BLOCKED and not self.faults:
+            self.ask_floor(PathInspected())
+            self.output.tell("path_inspected", "the floor has looked: no card lies in the shoe's path")
+            self.wait(lambda: bool(self.faults) or self.shoe is not ShoeState.BLOCKED, "the shoe to be free")
 
     def clear(self) -> None:
         """The floor says that a half was emptied; the machine believes it when its sensors agree."""
         fault: Fault = self.faults[0].fault
         before = self.faults_cleared
         ends = time.monotonic() + CLEAR_S
+        role = Role.FLOOR
         while True:
             try:
-                self.ask_floor(ClearFault(fault))
+                self.ask_floor(ClearFault(fault), role)
                 break
             except NotAllowed as error:
-                if error.reason is Forbidden.SERVICE_ONLY:
-                    self.raise_role(Role.SERVICE)
+                if error.reason is Forbidden.SERVICE_ONLY and role is Role.FLOOR:
+                    role = Role.SERVICE
                     continue
                 if error.reason is Forbidden.NO_SUCH_FAULT:
                     self.faults = [each for each in self.faults if each.fault is not fault]
@@ -420,7 +456,6 @@ class Machine:
                     raise
                 time.sleep(0.02)
         self.wait(lambda: self.faults_cleared > before, "the fault to be cleared")
-        self.raise_role(Role.FLOOR)
         name = fault.name.lower()
         self.output.tell("fault_cleared", f"cleared: {name.replace('_', ' ')}", fault=name)
         resting = (ShoeState.STARTING, ShoeState.JAMMED)
