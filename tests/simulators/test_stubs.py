@@ -79,7 +79,7 @@ def test_a_power_cut_keeps_the_chips_and_nothing_else() -> None:
         table.reboot()
         table.run_until_still()
         assert [each.values for each in table.stamped if each.name == "booted"] == [(1,), (1,)]
-        assert table.ask("decks")[0] == [deck_id]
+        assert list(table.ask("decks")[0]) == [deck_id]
         assert board.boots == 2
 
 

@@ -228,7 +228,7 @@ class Chip:
         self.noise_stuck: int | None = None
         self.lines = [" " * 20, " " * 20]
         self.line = 0
-        self.sample: int | None = None
+        self.samples: list[int] = []
         self.usb_in = bytearray()
         self.usb_out = bytearray()
         self.cable = True
@@ -254,7 +254,7 @@ class Chip:
             self.expanders[self.wiring.expanders[values[0]]].pins = values[1]
             self.expander_interrupt()
         elif what == "sample":
-            self.sample = values[0]
+            self.samples.append(values[0])
         elif what == "noise":
             rest = self.noise[self.noise_at >> 3 :]
             self.noise_at &= 7
@@ -336,11 +336,10 @@ class Chip:
 
     def analogue(self, channel: int) -> int:
         """A sample of twelve bits: the world is asked for it."""
-        self.sample = None
         self.tell(SampleWanted(self.now_us, channel))
-        while self.sample is None:
+        while not self.samples:
             self.hand_over()
-        return self.sample
+        return self.samples.pop()
 
     def oscillator_bit(self) -> int:
         """One raw bit of the ring oscillator."""

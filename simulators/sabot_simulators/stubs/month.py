@@ -1,4 +1,4 @@
-"""A month of the shipped board program over stubbed hardware: are time, deck hours and events right?
+"""A month of the shipped board program over stubbed hardware: its time, deck hours and events.
 
     python -m sabot_simulators.stubs.month                     thirty days, the host absent, then present
     python -m sabot_simulators.stubs.month --days 3 --host present
