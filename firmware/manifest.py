@@ -19,6 +19,7 @@ PROTOCOL = (
     "mac",
     "memory",
     "modes",
+    "numbers",
     "record",
     "schema",
     "schema_hash",

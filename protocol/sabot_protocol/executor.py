@@ -24,6 +24,10 @@ class Executor:
         """(shuffler state, shoe state, fault, status flags, round id, stack)."""
         return 0, 0, 0, 0, 0, 0
 
+    def at_rest_and_empty(self) -> bool:
+        """Whether nothing moves and no card is inside, as far as it is known; if nothing is known, False."""
+        return False
+
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Carry out a request that the schema allows this caller; return the answer's values.
 
