@@ -23,6 +23,10 @@ class Executor:
         """(shuffler state, shoe state, fault, status flags, round id, stack)."""
         return 0, 0, 0, 0, 0, 0
 
+    def on_grid(self) -> bool:
+        """Whether bytes may pass the cables only at the ticks of the grid. Allocates nothing."""
+        return False
+
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Carry out a request that the schema allows this caller; return the answer's values.
 

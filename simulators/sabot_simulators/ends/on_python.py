@@ -83,6 +83,10 @@ class OnPython(InLockStep, Executor):
         """What the core says of itself."""
         return self.core.status()
 
+    def on_grid(self) -> bool:
+        """What the core says of itself."""
+        return self.core.on_grid()
+
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Put a command to the core, with a person at hand who has prepared what it needs."""
         if name == "component" and values[0] in COMPONENTS:

@@ -48,6 +48,7 @@ WATCHDOG_MS = 4000
 LONGEST_WAIT_MS = 1000
 ROOM_US = 5000  # what can wait is done if nothing is due for so long
 LOOK_AGAIN_US = 100000  # whether the halves stand, if no edge lets them
+REST_US = 26000  # the longest collection, while cards may soon move again
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
 LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is over
 LOG_ROWS = 4
@@ -178,15 +179,16 @@ class Device:
             measured = board.due_us(at_us)
             if measured is not None and (due is None or measured < due):
                 due = measured
-            if board.tired or allocated() > REST_BYTES:
-                rests_in = self._rest(board, core, at_us)
-                if rests_in is None:
+            if allocated() > REST_BYTES and not core.on_grid():
+                board.tired = True
+            if board.tired:
+                if self._rest(board, core, due):
                     return
-                if due is None or rests_in < due:
-                    due = rests_in
-                if allocated() > HOLD_BYTES:
-                    self._wait(self._edges_only, due)
-                    return
+                if due is None or due > LOOK_AGAIN_US:
+                    due = LOOK_AGAIN_US
+            if allocated() > HOLD_BYTES:
+                self._wait(self._edges_only, due)
+                return
         at_ms = now_ms()
         for cable in self._cables:
             deadline = cable.port.deadline()
@@ -220,24 +222,14 @@ class Device:
             if ready[0] is not ring:
                 self._talk = True
 
-    def _rest(self, board: Rp2040, core: LiveCore, at_us: int) -> "int | None":
-        """Collect garbage if nothing moves: None; else ask the halves to stand, and say when to look again.
-
-        While cards are shuffled that is put off by a fixed time, in which some card is always done: the
-        moment an answer waits for tells nothing of the slots.
-        """
-        if not board.tired:
-            board.tire(at_us)
-        left_us = core.shuffler.rest_after_us() - ticks.diff(at_us, board.tired_us)
-        if left_us > 0:
-            return left_us
-        if not core.resting():
-            return LOOK_AGAIN_US
+    def _rest(self, board: Rp2040, core: LiveCore, due: "int | None") -> bool:
+        """Collect garbage if nothing moves, and will not for as long as that takes; whether it did."""
+        if not core.resting() or (due is not None and due < REST_US):
+            return False
         gc.collect()
         board.tired = False
-        ended_us = now_us()
-        core.go_on(ended_us, ticks.diff(ended_us, board.tired_us))
-        return None
+        core.go_on(now_us())
+        return True
 
     def leaves(self, at_ms: int) -> bool:
         """Whether the loader is to be started, and what was to be said before has been."""

@@ -39,6 +39,10 @@ class Parts(Executor):
         """What the core says."""
         return self.core.status()
 
+    def on_grid(self) -> bool:
+        """What the core says."""
+        return self.core.on_grid()
+
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Carry out a request."""
         if name == "start_loader":
