@@ -87,7 +87,11 @@ class Sleeping(Table):
     device: Rested
 
     def __init__(
-        self, draw: Callable[[int], int], every_us: int | None = None, takes_us: int = 20_000, slow: bool = False
+        self,
+        draw: Callable[[int], int],
+        every_us: int | None = None,
+        takes_us: int = 20_000,
+        slow: bool = False,
     ) -> None:
         self.random = Random(1)
         self.draws = []
