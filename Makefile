@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+SWEEPS ?= full
 SECONDS ?= 60
 FRAMES ?= 10000000
 TABLES ?= 2000
@@ -17,7 +18,7 @@ BIASED := 5
 PICO := simulators/sabot_simulators/rp2040
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo test lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +30,14 @@ demo: $(VENV)/.play ## what the wire survives: lost answers, a pulled cable, a p
 	@$(BIN)/python -m sabot_simulators.wire_demo
 	@$(BIN)/python -m sabot_simulators.machine_demo
 
-test: lint ## everything: ruff, mypy, the tests on CPython and the portable ones on MicroPython
+check: lint ## for each edit: ruff, mypy and the quick tests of every package
+	$(PYTEST) -m 'not slow'
+
+test: lint ## every behaviour at least once: ruff, mypy, tests on CPython and MicroPython, a fixed sample of the sweeps
 	$(PYTEST)
+
+test-full: lint ## all cases of all sweeps; SWEEPS=rest leaves out what make test has run
+	$(PYTEST) --sweeps $(SWEEPS)
 
 lint: $(VENV)/.test ## ruff and mypy
 	$(BIN)/ruff check .

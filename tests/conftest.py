@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from sabot_driver import discovery
 from sabot_simulators.micropython import find_micropython
 
 settings.register_profile("sabot", deadline=None)  # no test depends on how fast the machine is
 settings.load_profile("sabot")
+
+pytest_plugins = ["tests.sweeps"]
 
 ROOT = Path(__file__).parent.parent
 
@@ -53,3 +56,12 @@ def micropython() -> str:
     if found is None:
         pytest.skip("micropython is not installed")
     return found
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files of our own, and no device of this computer."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("SABOT_HOME", str(folder))
+    monkeypatch.setattr(discovery, "candidates", lambda: [])
+    return folder

@@ -64,6 +64,7 @@ class Line:
         self._readers: list[threading.Thread] = []
         self._closing = False
         self._unfinished = False  # somebody is in the core, or was interrupted there
+        self._telling = False  # listeners are being told of notices
         self._aside = threading.Condition(self._lock)  # the reader waits here while others read
         self._stepped_aside = 0  # the cable whose reader does
         self._leader = 0  # the thread that reads in its place
@@ -132,9 +133,13 @@ class Line:
             return what()
 
     def wait_link(self, done: Callable[[Core], bool], timeout_s: float) -> bool:
-        """Wait until the link is as wanted, or time is up; whether it is."""
+        """Wait until the link is as wanted and listeners were told so, or time is up; whether it is."""
+
+        def reached() -> bool:
+            return self._closing or (done(self.core) and not self._has_untold())
+
         with self._lock:
-            return self._changed.wait_for(lambda: self._closing or done(self.core), timeout_s)
+            return self._changed.wait_for(reached, timeout_s)
 
     def rows_after(self, id: int, timeout_s: float | None) -> list[Entry]:
         """Rows of the journal after one; waits for the first, none when time is up. Closed when it is."""
@@ -178,8 +183,8 @@ class Line:
             if thread is not me and thread.ident is not None:
                 thread.join(JOIN_S)
         self.transport.close()
-        self._settle()
         self._tell()
+        self._settle()
         self._call_row_listeners()
         self.journal.close()
 
@@ -382,37 +387,57 @@ class Line:
             self._due.notify()
 
     def _settle(self) -> None:
-        """End futures, and see to it that listeners are told, with no lock held."""
+        """End futures, and see to it that listeners are told, with no lock held.
+
+        A notice is told before any answer that came after it ends its call: a program that has the answer
+        of a new session has been told of that session. While notices wait, the keeper ends the futures.
+        """
         core = self.core
-        ends = core.ends
-        if ends:
-            while ends:
-                end = ends[0]
-                settle(end)
-                with suppress(ValueError):  # another thread has settled it too
-                    ends.remove(end)
-            leader = self._leader
-            if leader and leader != threading.get_ident():
-                self.transport.wake()  # its answer may be among them
-        if core.has_notices():
-            if threading.current_thread() is self._keeper:
+        keeper = threading.current_thread() is self._keeper
+        if keeper and core.has_notices():
+            self._tell()
+        settled = False
+        while core.ends:
+            try:
+                end = core.ends[0]
+            except IndexError:  # another thread has just settled the last one
+                break
+            if self._has_untold():  # asked after the end was seen: what came before it is told by now
+                if not keeper:
+                    break
                 self._tell()
-            else:
-                with self._lock:
-                    self._due.notify()
+            settle(end)
+            settled = True
+            with suppress(ValueError):  # another thread has settled it too
+                core.ends.remove(end)
+        leader = self._leader
+        if settled and leader and leader != threading.get_ident():
+            self.transport.wake()  # its answer may be among them
+        if not keeper and self._has_untold():
+            with self._lock:
+                self._due.notify()
+
+    def _has_untold(self) -> bool:
+        """Whether notices wait, or are being told, so that answers wait for them; none do at the end."""
+        return (self.core.has_notices() or self._telling) and not self._closing
 
     def _tell(self) -> None:
         """Log notices and tell listeners, with no lock held. Only the keeper does, whom no Ctrl-C strikes.
 
         The log's lock, too, would stay held after an interruption.
         """
+        self._telling = True
         with self._lock:
             notices = self.core.take_notices()
         for notice in notices:
             grave = notice.error is not None or notice.kind == "step_not_allowed"
             log.log(logging.WARNING if grave else logging.INFO, "%s", notice.text)
             for listener in list(self.listeners):
-                listener(notice)
+                try:
+                    listener(notice)
+                except Exception:  # the program's own mistake; the link goes on
+                    log.exception("a listener failed at the notice '%s'", notice.kind)
+        self._telling = False
         if notices:
             with self._lock:
                 self._changed.notify_all()

@@ -40,6 +40,7 @@ OWNED_FLAG = 0x0001
 CLOCK_KNOWN_FLAG = 0x0002
 HINT_EVERY_MS = 200  # at most one "no session" in this time
 TRACE_PAGE = 10
+MOST_CLEAR = 4  # answers outside a session that wait for the cable; what comes beyond is left unanswered
 SLOTS = CODEC.enum_values("KeySlot")
 
 TYPE_CHECKING = False
@@ -61,7 +62,8 @@ class DevicePort(WireEnd):
         self._attached = False
         self._limited = False  # versions do not match: only frozen messages
         self._position: tuple[int, int] = (0, 0)  # the last event sent: (boot id, n)
-        self._clear_out: list[bytearray] = []
+        self._clear_out: list[bytearray] = []  # at most MOST_CLEAR
+        self._room = True  # at the last poll: the cable takes what is said
         self._answers: list[tuple[int, int, int, bytes]] = []  # message, status, number, body
         self._pending: tuple[bytes, bytes, bytes, Values] | None = None  # hello, challenge, hash, said
         self._proved = b""
@@ -95,16 +97,30 @@ class DevicePort(WireEnd):
             return 1 << 16
         return max(grid.TAKEN_BYTES - self._decoder.left(), 0)
 
-    def poll(self, now: int) -> bytes:
-        """The bytes to put on the cable now. Call it after ``receive``, after ``emit`` and when due."""
+    def poll(self, now: int, room: bool = True) -> bytes:
+        """The bytes to put on the cable now. Call it after ``receive``, after ``emit`` and when due.
+
+        Without room on the cable (the host does not read) nothing is said, and what waits here stays
+        within its bounds; a host that has been silent for too long loses its session all the same.
+        """
         device = self.device
         device.tick(now)
-        if not device.executor.on_grid():
-            ready = self._leave_grid(now)
+        self._room = room
+        on_grid = device.executor.on_grid()
+        if not on_grid:
+            self._leave_grid(now)
+        if not room:
+            if self.link is not None and self.link.ended(now):
+                self._drop_session()
+            if on_grid and self._tick is not None and ticks.diff(now, self._tick) >= 0:
+                self._tick = device.grid.after(now)
+            return b""
+        if not on_grid:
+            ready, self._ready = self._ready, b""
             out = self._encode(now, 2 * MAX_WINDOW)
             return ready + out if ready else out
         if self._tick is None:
-            if self._pressing(now):
+            if self.pressing(now):
                 self._tick = device.grid.after(now)
             return b""
         if ticks.diff(now, self._tick) < 0:
@@ -112,7 +128,7 @@ class DevicePort(WireEnd):
         self._tick = None
         ready = self._ready
         self._ready = self.work(device.grid.floor(now))
-        if self._ready or self._pressing(now):
+        if self._ready or self.pressing(now):
             self._tick = device.grid.after(now)
         return ready
 
@@ -120,10 +136,10 @@ class DevicePort(WireEnd):
         """The tick at which ``poll`` is due by itself, or None."""
         if self._tick is not None:
             return self._tick
-        due = None if self.link is None else self.link.deadline()
-        if due is not None and self.device.executor.on_grid():
-            return self.device.grid.after(due)
-        return due
+        if self.link is None:
+            return None
+        due = self.link.deadline() if self._room else self.link.silent_at()
+        return self.device.grid.after(due) if self.device.executor.on_grid() else due
 
     # -- the grid -------------------------------------------------------------------------------
 
@@ -166,7 +182,7 @@ class DevicePort(WireEnd):
             and payload[1] | payload[2] << 8 == link.session.id
         )
 
-    def _pressing(self, now: int) -> bool:
+    def pressing(self, now: int) -> bool:
         """Whether there is something to do at the next tick."""
         if self._held or self._answers or self._clear_out or self._decoder.left():
             return True
@@ -180,17 +196,14 @@ class DevicePort(WireEnd):
             return False
         return link.room() > link.window // 4
 
-    def _leave_grid(self, now: int) -> bytes:
-        """What had to wait for the next tick is dealt with at once; what was to be sent then."""
-        ready = self._ready
-        self._ready = b""
+    def _leave_grid(self, now: int) -> None:
+        """What had to wait for the next tick is dealt with at once."""
         self._tick = None
         if self._held:
             self._held = False
             self._frame(now)
         if self._decoder.left():
             super().receive(b"", now)
-        return ready
 
     def _encode(self, now: int, most: int) -> bytes:
         """The frames of what is due, with at most so many messages of the session."""
@@ -247,6 +260,9 @@ class DevicePort(WireEnd):
     # -- handshake ------------------------------------------------------------------------------
 
     def _clear(self, payload: bytes, now: int) -> None:
+        if len(self._clear_out) >= MOST_CLEAR:
+            self.record.busy += 1  # the host does not read; it asks again when it does
+            return
         message = self.device.codec.find(payload[1]) if len(payload) > 1 else None
         if message is None or message.kind != "clear":
             self.record.malformed += 1

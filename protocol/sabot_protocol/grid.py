@@ -9,7 +9,7 @@ sends at that one. The budget below bounds what one tick can ask for, so that th
 from sabot_protocol import ticks
 
 PERIOD_MS = 50
-TAKEN_BYTES = 320  # what waits in a port to be dealt with; the rest waits in the cable, or is lost
+TAKEN_BYTES = 1024  # what waits in a port to be dealt with; the rest waits in the cable, or is lost
 LOOKED_AT = 3  # frames decoded at a tick, bad ones included
 PLACES = 1  # frames dealt with at a tick, of anybody
 OWNER_PLACES = 1  # and of the owner besides

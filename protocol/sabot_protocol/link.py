@@ -180,7 +180,7 @@ class Link:
     def deadline(self) -> int:
         """The tick at which ``poll`` must be called again, if nothing else happens before."""
         due = ticks.add(self._spoke_at, KEEP_ALIVE_MS)
-        silent = ticks.add(self._heard_at, SILENCE_MS)
+        silent = self.silent_at()
         if ticks.diff(silent, due) < 0:
             due = silent
         if self._ack_at is not None and ticks.diff(self._ack_at, due) < 0:
@@ -188,6 +188,16 @@ class Link:
         if self._timer_at is not None and ticks.diff(self._timer_at, due) < 0:
             due = self._timer_at
         return due
+
+    def silent_at(self) -> int:
+        """The tick at which the link ends unless the peer says something."""
+        return ticks.add(self._heard_at, SILENCE_MS)
+
+    def ended(self, now: int) -> bool:
+        """Whether the link has failed by now, also where nothing can be sent."""
+        if self.failure is None:
+            self._check_ends(now)
+        return self.failure is not None
 
     def _check_ends(self, now: int) -> None:
         if ticks.diff(now, self._heard_at) >= SILENCE_MS:

@@ -709,7 +709,7 @@ COUNTERS = {
     "bad_proofs": "proofs that did not fit",
     "late_answers": "answers nobody waited for any more",
     "repeats": "commands that came again and were answered from the ledger",
-    "busy": "packets left to be sent again: too many answers were waiting",
+    "busy": "packets left unanswered, for the peer to send again: too many answers were waiting",
 }
 
 WEAR = {

@@ -9,8 +9,11 @@ import select
 import threading
 import time
 import tty
+from collections import deque
 from dataclasses import dataclass
 from types import TracebackType
+
+MOST_SEEN = 20_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Cable:
         self.device_tty = os.ttyname(self._device_slave)
         self.device_muted = False
         self.pulled = False
-        self.seen: list[Seen] = []
+        self.seen: deque[Seen] = deque(maxlen=MOST_SEEN)
         self._partial = {self._host: b"", self._device: b""}
         self._stop_read, self._stop_write = os.pipe()
         self._thread = threading.Thread(target=self._carry, name="cable", daemon=True)

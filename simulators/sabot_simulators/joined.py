@@ -248,13 +248,16 @@ class Joined(LockStep):
             decks=tuple(decks),
         )
 
-    def carry(self, data: bytes, cable: int = 0, now_ms: int | None = None) -> tuple[bytes, int | None]:
+    def carry(
+        self, data: bytes, cable: int = 0, now_ms: int | None = None, room: bool = True
+    ) -> tuple[bytes, int | None]:
         """Bytes that came over a cable: what the device says, and in how many ms it has more to say.
 
+        Without ``room`` it says nothing: the host has not taken what was said before.
         A number that is not known yet is a cable that has just been plugged in.
         """
         now_ms = self._now_ms() if now_ms is None else now_ms
-        _, body = self._do(board.PORT, cable, now_ms, data=data)
+        _, body = self._do(board.PORT, cable, now_ms, int(room), data=data)
         (due,) = FORMATS[board.SAID].unpack_from(body)
         return body[FORMATS[board.SAID].size :], due if due >= 0 else None
 

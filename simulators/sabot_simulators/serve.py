@@ -9,6 +9,7 @@ always says that it is a simulator.
 """
 
 import argparse
+import contextlib
 import mmap
 import os
 import select
@@ -26,6 +27,8 @@ from sabot_simulators.micropython import find_micropython
 
 HEAP = "512k"  # the firmware is compiled into it from its source, with the wire's end
 LONGEST_WAIT_MS = 500
+DEAF_MS = 20  # after so long a host that took nothing is tried again
+TAKE_BYTES = 1024  # before the clock is looked at
 REACTION_US = 250_000  # of the hand that takes a stack
 WIRE = Wire(flags=0x0006)  # a simulator whose shuffles can be foretold
 WAITING = (shoe.STACK_WAITING, shoe.STUB_WAITING)
@@ -58,26 +61,36 @@ class Served:
         self._hands = hands
         self._poller = select.poll()
         self._poller.register(stream, select.POLLIN)
+        os.set_blocking(stream, False)
         self._waiting_since_us: int | None = None
         self._zero_us = device.machine.agenda.now_us - time.monotonic_ns() // 1000
 
     def run(self) -> None:
         """Until the stream ends."""
         wait_ms = 0
+        unsent = b""
         while True:
             data = b""
             if self._poller.poll(wait_ms):
                 try:
-                    data = os.read(self._stream, 4096)
+                    data = os.read(self._stream, TAKE_BYTES)
+                except BlockingIOError:
+                    data = b""
                 except OSError:  # the other end was closed
                     return
-                if not data:
-                    return
+                else:
+                    if not data:
+                        return
             self._catch_up()
-            said, due_ms = self._device.carry(data)
-            while said:
-                said = said[os.write(self._stream, said) :]
-            wait_ms = 0 if data else self._rest_ms(due_ms)
+            blocked = bool(unsent)
+            said, due_ms = self._device.carry(data, room=not blocked)
+            unsent += said
+            if unsent:
+                with contextlib.suppress(BlockingIOError):
+                    unsent = unsent[os.write(self._stream, unsent) :]
+            wait_ms = min(self._rest_ms(due_ms), DEAF_MS if unsent else LONGEST_WAIT_MS)
+            if data or (blocked and not unsent):
+                wait_ms = 0
 
     def _catch_up(self) -> None:
         """What has happened in the machine meanwhile happens now, one thing after the other."""

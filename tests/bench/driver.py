@@ -195,7 +195,7 @@ class EchoPort:
         """Keep it."""
         self._said += data
 
-    def poll(self, now: int) -> bytes:
+    def poll(self, now: int, room: bool = True) -> bytes:
         """Say it."""
         said, self._said = self._said, b""
         return said

@@ -1,9 +1,5 @@
 """Every benchmark runs and gives figures that can be true; how fast it is, is nobody's business here."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,25 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sabot_protocol import frame, mac
-
-ROOT = Path(__file__).parent.parent.parent
-
-
-@pytest.fixture(scope="module")
-def figures() -> list[dict[str, Any]]:
-    """What ``python -m tests.bench --quick --json`` prints."""
-    for peer in ("cobs", "pymodbus", "smp"):
-        pytest.importorskip(peer)
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.bench", "--quick", "--json"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
 @pytest.mark.xdist_group("bench")

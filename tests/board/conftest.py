@@ -3,15 +3,21 @@
 They run with ``make test-board``, which sets SABOT_BOARD; SABOT_UF2 names another image.
 """
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from tests.board.heap import watched
+from tests.board.served import Flash
 from tests.board.table import HANDS, SEED, Table
 
+from sabot_cli import flash as command
+from sabot_cli import main
+from sabot_flash import prompt
 from sabot_image.build import build_uf2
 from sabot_image.commands import ToolMissing
 from sabot_simulators.dealer import Dealer
@@ -79,3 +85,21 @@ def opened_saved(pico: Pico, ready_saved: Saved[Table]) -> Saved[Table]:
 def opened(opened_saved: Saved[Table]) -> Table:
     """Two decks shuffled: one in the shoe, one on the shelf."""
     return opened_saved.restored().connected()
+
+
+@pytest.fixture
+def flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Flash:
+    """``sabot flash --json``: its exit code and what it said."""
+    monkeypatch.setenv("SABOT_HOME", str(tmp_path / "home"))
+    for name in ("PROMPT_S", "START_S"):  # an emulated board on a busy computer takes its time
+        monkeypatch.setattr(command, name, 300.0)
+    monkeypatch.setattr(command, "ASK_S", 20.0)
+    monkeypatch.setattr(prompt, "READ_S", 60.0)
+    monkeypatch.setattr(prompt, "ENTER_S", 60.0)
+
+    def run(*arguments: object) -> tuple[int, list[dict[str, Any]]]:
+        capsys.readouterr()
+        code = main.run(["flash", "--json", "--timeout", "300", *map(str, arguments)])
+        return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run

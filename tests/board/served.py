@@ -8,6 +8,7 @@ import select
 import time
 import tty
 from collections.abc import Callable
+from typing import Any
 
 from sabot_simulators.rp2040 import messages
 from sabot_simulators.rp2040.pico import Pico
@@ -15,6 +16,8 @@ from sabot_simulators.rp2040.wiring import PinMachine, Wiring
 
 SLICE_US = 5_000
 MOST_AT_ONCE = 4096
+
+Flash = Callable[..., tuple[int, list[dict[str, Any]]]]  # ``sabot flash``: its exit code and what it said
 
 
 class PtyCable:

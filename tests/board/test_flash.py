@@ -1,23 +1,18 @@
 """Flashing an emulated Pico: service starts its loader, drive or prompt takes an image, and it answers."""
 
 import hashlib
-import json
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
-from tests.board.served import PtyCable, serve
+from tests.board.served import Flash, PtyCable, serve
 
-from sabot_cli import flash as command
 from sabot_cli import main
 from sabot_driver import connect
 from sabot_driver.keyring import write_key
 from sabot_driver.places import Places
-from sabot_flash import prompt
 from sabot_flash.drive import ABOUT, TARGET
 from sabot_image.build import build_development, build_file_system, build_mpy
 from sabot_image.commands import ToolMissing
@@ -80,25 +75,6 @@ class Bench:
             (self.drive / ABOUT).unlink()
 
 
-Flash = Callable[..., tuple[int, list[dict[str, Any]]]]
-
-
-@pytest.fixture
-def flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Flash:
-    """``sabot flash --json``: its exit code and what it said."""
-    monkeypatch.setenv("SABOT_HOME", str(tmp_path / "home"))
-    for name in ("PROMPT_S", "START_S"):  # an emulated board on a busy computer takes its time
-        monkeypatch.setattr(command, name, 300.0)
-    monkeypatch.setattr(command, "ASK_S", 20.0)
-    monkeypatch.setattr(prompt, "READ_S", 60.0)
-    monkeypatch.setattr(prompt, "ENTER_S", 60.0)
-
-    def run(*arguments: object) -> tuple[int, list[dict[str, Any]]]:
-        capsys.readouterr()
-        code = main.run(["flash", "--json", "--timeout", "300", *map(str, arguments)])
-        return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-
-    return run
 
 
 def provision(bench: Bench) -> None:

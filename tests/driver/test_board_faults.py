@@ -1,15 +1,17 @@
 """Faults of the board's power, records and clock, as whoever plays on an emulated device sees them."""
 
 import pytest
-from tests.driver.test_cli import Sabot, home, sabot  # noqa: F401 - fixtures
+from tests.driver.command import Sabot
 
 from sabot_simulators.ends.settings import BadSetting, Settings
+
+pytestmark = pytest.mark.usefixtures("home")
 
 PLAY = ("play", "--device", "sim://", "--json", "--rounds", 4)
 
 
 @pytest.mark.parametrize("fault", ["power_cut+45", "torn_record+45"])
-def test_a_device_that_starts_again_is_told_and_play_goes_on(sabot: Sabot, fault: str) -> None:  # noqa: F811
+def test_a_device_that_starts_again_is_told_and_play_goes_on(sabot: Sabot, fault: str) -> None:
     ran = sabot(*PLAY, "--seed", 2, "--fault", fault)
     assert ran.code == 0, ran.err
     assert [each["reason"] for each in ran.of("booted")] == ["power"]
@@ -17,7 +19,7 @@ def test_a_device_that_starts_again_is_told_and_play_goes_on(sabot: Sabot, fault
     assert all(each["count"] == 52 for each in ran.of("round") if not each["void"])
 
 
-def test_a_damaged_record_puts_the_machine_out_of_order(sabot: Sabot) -> None:  # noqa: F811
+def test_a_damaged_record_puts_the_machine_out_of_order(sabot: Sabot) -> None:
     ran = sabot(*PLAY, "--seed", 1, "--fault", "corrupted_record+45")
     assert ran.code == 7, ran.err
     assert "memory_damaged" in [each["fault"] for each in ran.of("fault")]
@@ -25,7 +27,7 @@ def test_a_damaged_record_puts_the_machine_out_of_order(sabot: Sabot) -> None:  
 
 
 @pytest.mark.parametrize("fault", ["wrong_clock+45", "unknown_clock+45"])
-def test_a_clock_that_is_not_right_is_set_again(sabot: Sabot, fault: str) -> None:  # noqa: F811
+def test_a_clock_that_is_not_right_is_set_again(sabot: Sabot, fault: str) -> None:
     ran = sabot(*PLAY, "--seed", 2, "--fault", fault)
     assert ran.code == 0, ran.err
     assert len(ran.of("clock_set")) == 1

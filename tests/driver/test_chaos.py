@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 from tests.driver.chaos import BadBus, Player, check, nothing_left_behind, set_up
+from tests.sweeps import Amount
 
 from sabot_driver import Client, Keyring, connect
 from sabot_driver.clock import Clock
@@ -23,7 +24,7 @@ from sabot_simulators.ends.settings import Settings
 from sabot_simulators.ends.tcp import TcpListener
 from sabot_simulators.ends.terminal import Terminal
 
-ROUNDS = 125  # of each kind: 500 in all
+ROUNDS = 125  # of each kind: 500 in all; so many where all are run
 USB_ROUNDS = 60
 RATE = 20.0  # both ends' timers run so much faster, or the lost frames would take minutes
 KILLS = 10
@@ -38,7 +39,7 @@ USB = {"drop": 0.01, "corrupt": 0.01, "delay": 0.05, "delay_s": 0.004, "cut": 0.
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path) -> None:
+def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path, amount: Amount) -> None:
     with nothing_left_behind():
         # every reconnect makes events of its own, and a starved computer may lose many links in a row
         device = OnPython(Settings(seed=3, events_kept=512), wire_ms(RATE))
@@ -55,12 +56,12 @@ def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path) -> None:
         with proxy, connect(
             proxy.url, keyring=Keyring(tmp_path), journal=tmp_path / "journal.db", clock=Clock(RATE)
         ) as client:
-            play(client, device, mischief, KINDS[kind], ROUNDS)
+            play(client, device, mischief, KINDS[kind], amount(25, full=ROUNDS))
         served.close()
         assert served.failure is None
 
 
-def test_rounds_over_a_bad_usb(tmp_path: Path) -> None:
+def test_rounds_over_a_bad_usb(tmp_path: Path, amount: Amount) -> None:
     """Pieces lost and damaged, stalls, and the plug pulled: ENODEV, and another address when it is back."""
     with nothing_left_behind():
         mischief = Mischief(Random("usb"))
@@ -71,10 +72,10 @@ def test_rounds_over_a_bad_usb(tmp_path: Path) -> None:
         with connect(
             "usb://", keyring=Keyring(tmp_path), journal=tmp_path / "journal.db", clock=Clock(RATE), way=way
         ) as client:
-            play(client, device, mischief, USB, USB_ROUNDS)
+            play(client, device, mischief, USB, amount(20, full=USB_ROUNDS))
         bus.close()
-    assert mischief.cuts > 2
-    assert bus.shoe.address > 2
+    assert mischief.cuts > 0
+    assert bus.shoe.address > 1
 
 
 def play(
@@ -94,7 +95,7 @@ def play(
     assert mischief.dropped + mischief.corrupted + mischief.cuts + mischief.delayed > 20, "it was bad"
 
 
-def test_a_host_that_is_killed_again_and_again(tmp_path: Path) -> None:
+def test_a_host_that_is_killed_again_and_again(tmp_path: Path, amount: Amount) -> None:
     """The journal is complete and has nothing twice, and no stack came twice."""
     random = Random(7)
     device = OnPython(Settings(seed=4), wire_ms())
@@ -105,7 +106,7 @@ def test_a_host_that_is_killed_again_and_again(tmp_path: Path) -> None:
     with connect(listener.url, keyring=keyring, journal=path) as client:
         set_up(client)
     program = Path(__file__).with_name("killed_host.py")
-    for _ in range(KILLS):
+    for _ in range(amount(3, full=KILLS)):
         host = subprocess.Popen(
             [sys.executable, str(program), listener.url, str(tmp_path), str(path)],
             stdout=subprocess.PIPE,

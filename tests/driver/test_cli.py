@@ -5,86 +5,27 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_mock import MockerFixture
 from tests.conformance.targets import Tcp
+from tests.driver.command import Sabot, simulated
+from tests.sweeps import Amount
 
-from sabot_cli import main
 from sabot_cli.output import exit_code
-from sabot_driver import discovery, errors
+from sabot_driver import errors
 from sabot_driver.discovery import Found
 from sabot_protocol.host import messages
 from sabot_protocol.host.capture import read_capture
 
 CARD = re.compile(r"[A23456789TJQK][SHDC]")
-SABOT = [sys.executable, "-c", "from sabot_cli.main import main; main()"]
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Files of our own, and no device of this computer."""
-    folder = tmp_path / "home"
-    monkeypatch.setenv("SABOT_HOME", str(folder))
-    monkeypatch.setattr(discovery, "candidates", lambda: [])
-    return folder
-
-
-class Ran:
-    """What a command said, and its exit code."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-    def of(self, event: str) -> list[dict[str, Any]]:
-        return [each for each in self.lines if each["event"] == event]
-
-
-class Sabot:
-    """Runs a command in this process."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def __call__(self, *arguments: object) -> Ran:
-        self._capsys.readouterr()
-        code = main.run([str(each) for each in arguments])
-        return Ran(code, *self._capsys.readouterr())
-
-
-@pytest.fixture
-def sabot(capsys: pytest.CaptureFixture[str]) -> Sabot:
-    return Sabot(capsys)
-
-
-@contextmanager
-def simulated(*options: str) -> Iterator[str]:
-    """``sabot simulate`` in a process of its own; its URL."""
-    process = subprocess.Popen(
-        [*SABOT, "simulate", "--json", "--speed", "max", *options], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    said = json.loads(process.stdout.readline())
-    assert said["simulator"] is True
-    try:
-        yield said["url"]
-    finally:
-        process.send_signal(signal.SIGINT)
-        code = process.wait(30)
-        process.stdout.close()
-    assert code == 0
+pytestmark = pytest.mark.usefixtures("home")
 
 
 # -- play ---------------------------------------------------------------------------------------
@@ -306,11 +247,13 @@ def test_journals_are_told_from_what_lies_beside_them(sabot: Sabot, tmp_path: Pa
     target.close()
 
 
-def test_watch_begins_with_what_comes_unless_it_is_asked_for_all(sabot: Sabot, tmp_path: Path) -> None:
+def test_watch_begins_with_what_comes_unless_it_is_asked_for_all(
+    sabot: Sabot, tmp_path: Path, amount: Amount
+) -> None:
     target = Tcp(tmp_path, "seed=1")
     assert sabot("play", "--device", target.listener.url, "--rounds", 1).code == 0
-    watch = ("watch", "--device", target.listener.url, "--seconds", 3, "--json")
-    for _ in range(3):
+    watch = ("watch", "--device", target.listener.url, "--seconds", 2, "--json")
+    for _ in range(amount(1, full=3)):
         assert sabot(*watch).of("device_event") == []
     assert len(sabot(*watch, "--all").of("device_event")) > 20
     target.close()

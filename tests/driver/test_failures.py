@@ -1,6 +1,7 @@
 """Everything that goes wrong with cables, ports, devices and disks: its typed error, in time, with advice."""
 
 import errno
+import logging
 import shutil
 import socket
 import subprocess
@@ -19,7 +20,7 @@ from pytest_mock import MockerFixture
 from tests.conformance.table import Table
 from tests.conformance.targets import Pty, Tcp, Usb, eventually
 
-from sabot_driver import Event, Journal, Keyring, Link, connect
+from sabot_driver import Client, Event, Journal, Keyring, Link, Notice, connect
 from sabot_driver.clock import Clock
 from sabot_driver.errors import (
     BadUrl,
@@ -37,9 +38,10 @@ from sabot_driver.errors import (
     VersionMismatch,
     WrongDevice,
 )
+from sabot_driver.line import Line
 from sabot_driver.transports import SerialTransport, SocketTransport
 from sabot_driver.usb import UsbTransport
-from sabot_protocol.host.messages import Locate, Located, OpenRound, Shuffle
+from sabot_protocol.host.messages import Identity, Locate, Located, OpenRound, Shuffle
 from sabot_simulators.ends import emulated
 from sabot_simulators.ends.mischief import Mischief
 from sabot_simulators.ends.on_python import OnPython
@@ -254,6 +256,70 @@ def test_a_pulled_cable_is_said_and_found_again(tmp_path: Path) -> None:
     target.plug()
     assert client.status(timeout=30)
     assert notices[0] == "down"
+    assert notices[-1] == "up"
+    target.close()
+
+
+def test_who_has_an_answer_of_a_new_session_was_told_of_that_session(tmp_path: Path) -> None:
+    """An answer overtook the notice ``up`` when the keeper's thread was late."""
+    target = Pty(tmp_path)
+    client = target.connect()
+    notices: list[str] = []
+
+    def slowly(notice: Notice) -> None:
+        time.sleep(0.2)
+        notices.append(notice.kind)
+
+    client.listen(slowly)
+    for _ in range(3):
+        target.pull()
+        with pytest.raises(LinkLost):
+            client.status(timeout=0.3)
+        assert notices[-1] == "down"
+        target.plug()
+        assert client.status(timeout=30)
+        assert notices[-1] == "up"
+    target.close()
+
+
+def test_who_listens_after_connecting_is_not_told_of_that_session_again(
+    tmp_path: Path, mocker: MockerFixture
+) -> None:
+    """``connect`` returned before the keeper had told ``up``; a new listener heard it first of all."""
+    make = Client.__init__
+
+    def late(client: Client, line: Line, identity: Identity, owner: bool) -> None:
+        make(client, line, identity, owner)
+        assert eventually(lambda: line.core.link is Link.UP)
+
+    mocker.patch.object(Client, "__init__", late)
+    mocker.patch.object(logging.getLogger("sabot"), "log", side_effect=lambda *_: time.sleep(0.2))
+    target = Pty(tmp_path)
+    client = target.connect()
+    notices: list[str] = []
+    client.listen(lambda notice: notices.append(notice.kind))
+    target.pull()
+    with pytest.raises(LinkLost):
+        client.status(timeout=0.3)
+    assert notices[0] == "down"
+    target.close()
+
+
+def test_a_listener_that_fails_does_not_end_the_client(tmp_path: Path) -> None:
+    target = Pty(tmp_path)
+    client = target.connect()
+    notices: list[str] = []
+
+    def fail(notice: Notice) -> None:
+        raise ValueError(notice.kind)
+
+    client.listen(fail)
+    client.listen(lambda notice: notices.append(notice.kind))
+    target.pull()
+    with pytest.raises(LinkLost):
+        client.status(timeout=0.3)
+    target.plug()
+    assert client.status(timeout=30)
     assert notices[-1] == "up"
     target.close()
 

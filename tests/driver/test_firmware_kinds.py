@@ -31,15 +31,6 @@ from sabot_simulators.ends.settings import FIRMWARE, BadSetting, Settings
 Kind = type[Pty]
 
 
-@pytest.fixture(params=[Pty, MicroPython])
-def kind(request: pytest.FixtureRequest) -> Kind:
-    """Each kind of firmware, behind a pseudo-terminal."""
-    if request.param is MicroPython:
-        request.getfixturevalue("micropython")
-    made: Kind = request.param
-    return made
-
-
 def hands(kind: Kind, folder: Path) -> dict[int, list[list[str]]]:
     """Every card of two rounds."""
     folder.mkdir()

@@ -7,16 +7,11 @@ from pathlib import Path
 
 import pytest
 from pytest_mock import MockerFixture
+from tests.driver.journal_events import MEMORY, event
 
 from sabot_driver.errors import JournalDamaged, JournalError, JournalFull, PortBusy
 from sabot_driver.journal import NUMBERS_AT_ONCE, Journal
-from sabot_protocol.happenings import EventArrived, Gap
-
-MEMORY = b"\x01\x02\x03\x04"
-
-
-def event(n: int, boot_id: int = 1, body: bytes = b"\x01") -> tuple[bytes, EventArrived]:
-    return MEMORY, EventArrived(boot_id, n, 1000 + n, 1_800_000_000, 5, 1, 0x80, body)
+from sabot_protocol.happenings import Gap
 
 
 def test_what_was_appended_is_read_in_order(tmp_path: Path) -> None:

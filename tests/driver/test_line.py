@@ -14,6 +14,7 @@ from pytest_mock import MockerFixture
 from tests.conformance.table import Table
 from tests.conformance.targets import InProcess, Pty, Tcp, eventually
 from tests.driver.chaos import nothing_left_behind
+from tests.sweeps import Amount
 
 from sabot_driver import Client, Event, Link
 from sabot_driver.errors import LinkLost
@@ -215,12 +216,12 @@ class StrikeAt:
 
 
 @pytest.mark.parametrize("leads", [True, False])
-def test_ctrl_c_after_every_single_call_of_a_request(tmp_path: Path, leads: bool) -> None:
+def test_ctrl_c_after_every_single_call_of_a_request(tmp_path: Path, leads: bool, amount: Amount) -> None:
     target = Pty(tmp_path)
     client = target.connect(journal=tmp_path / "journal.db")
     moment, unharmed = 0, 0
     while unharmed < 5:  # what a request does is not always as much
-        moment += 1
+        moment += amount(9, full=1)
         if leads:
             for _ in range(5):
                 client.status(30)

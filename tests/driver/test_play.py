@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from pytest_mock import MockerFixture
+from tests.driver.command import SABOT, Sabot, simulated
 from tests.driver.leading import led
-from tests.driver.test_cli import SABOT, Sabot, home, sabot, simulated  # noqa: F401 - fixtures
 from tests.table.operators import royal_9_data
 
 from sabot_cli.playing.desk import Desk, GameInPlay, utc_s
@@ -28,6 +28,8 @@ from sabot_table.procedure import By, Role
 from sabot_table.settlement import settle
 from sabot_table.texts import Game
 
+pytestmark = pytest.mark.usefixtures("home")
+
 SIM = ("play", "--device", "sim://", "--seed", 1, "--json")
 MINIS = [name for name in ruleset.names() if ruleset.load(name).game is Game.MINI]
 STACKS = [name for name in ruleset.names() if ruleset.load(name).game is Game.THREE_CARD]
@@ -41,7 +43,7 @@ STACKS = [name for name in ruleset.names() if ruleset.load(name).game is Game.TH
 @pytest.mark.rule("MDM 9.C")
 @pytest.mark.rule("MDM 11.B")
 @pytest.mark.parametrize("name", MINIS)
-def test_mini_baccarat_is_dealt_card_by_card_and_settled(sabot: Sabot, name: str) -> None:  # noqa: F811
+def test_mini_baccarat_is_dealt_card_by_card_and_settled(sabot: Sabot, name: str) -> None:
     ran = sabot(*SIM, "--rules", name, "--rounds", 3, "--players", 2)
     assert ran.code == 0, ran.err
     rules = ruleset.load(name)
@@ -60,7 +62,7 @@ def _made(told: dict[str, Any], seat: int) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_three_card_rule_sets_are_dealt_and_settled(sabot: Sabot, name: str) -> None:  # noqa: F811
+def test_three_card_rule_sets_are_dealt_and_settled(sabot: Sabot, name: str) -> None:
     ran = sabot(*SIM, "--rules", name, "--rounds", 2, "--players", 2)
     assert ran.code == 0, ran.err
     assert all(each["settlement"] and each["count"] == 52 for each in ran.of("round"))
@@ -71,7 +73,7 @@ def test_three_card_rule_sets_are_dealt_and_settled(sabot: Sabot, name: str) -> 
 @pytest.mark.rule("MDM 5.F")
 @pytest.mark.rule("MDM 9.D")
 def test_a_shoe_is_cut_burnt_dealt_to_its_last_hand_and_the_other_batch_follows(
-    sabot: Sabot,  # noqa: F811
+    sabot: Sabot,
 ) -> None:
     ran = sabot(*SIM, "--rules", "md-mini-baccarat", "--rounds", 14, "--players", 1, "--cover", 370)
     assert ran.code == 0, ran.err
@@ -93,7 +95,7 @@ def test_a_shoe_is_cut_burnt_dealt_to_its_last_hand_and_the_other_batch_follows(
 
 
 @pytest.mark.rule("BAC shoe")
-def test_the_six_deck_shoe_is_shuffled_and_counted_every_round(sabot: Sabot) -> None:  # noqa: F811
+def test_the_six_deck_shoe_is_shuffled_and_counted_every_round(sabot: Sabot) -> None:
     ran = sabot(*SIM, "--rules", "baccarat-six-deck", "--rounds", 3, "--players", 1)
     assert ran.code == 0, ran.err
     assert len({each["shuffle_id"] for each in ran.of("round")}) == 3
@@ -102,7 +104,7 @@ def test_the_six_deck_shoe_is_shuffled_and_counted_every_round(sabot: Sabot) -> 
 
 
 @pytest.mark.rule("MDM 12.D")
-def test_marked_vigorish_is_collected_before_a_new_shoe(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+def test_marked_vigorish_is_collected_before_a_new_shoe(sabot: Sabot, tmp_path: Path) -> None:
     own = tmp_path / "pit.toml"
     own.write_text('extends = "md-mini-baccarat"\nname = "pit"\n[vigorish]\ncollected = "marked"\n')
     ran = sabot(*SIM, "--rules", own, "--rounds", 14, "--players", 1, "--cover", 370)
@@ -114,7 +116,7 @@ def test_marked_vigorish_is_collected_before_a_new_shoe(sabot: Sabot, tmp_path: 
 
 
 @pytest.mark.rule("MDM 7.A(9)")
-def test_royal_9_is_played_by_an_operators_file(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+def test_royal_9_is_played_by_an_operators_file(sabot: Sabot, tmp_path: Path) -> None:
     royal: Any = royal_9_data()["royal_9"]
     lines = ['extends = "md-mini-baccarat"', 'name = "royal"', "[wagers]", 'royal-9 = { paytable = "A" }']
     lines += ["[royal_9]", f"stake_cents = {royal['stake_cents']}", "[royal_9.personal]"]
@@ -145,7 +147,7 @@ def test_royal_9_is_played_by_an_operators_file(sabot: Sabot, tmp_path: Path) ->
     ],
 )
 def test_components_are_checked_before_a_game(
-    sabot: Sabot, tmp_path: Path, components: str, words: str | None  # noqa: F811
+    sabot: Sabot, tmp_path: Path, components: str, words: str | None
 ) -> None:
     own = tmp_path / "own.toml"
     own.write_text(f'extends = "wa-three-card-baccarat"\nname = "own"\n{components}')
@@ -193,7 +195,7 @@ def test_a_deck_warns_before_its_hours_end_and_is_changed_then(tmp_path: Path) -
 # -- typed cards --------------------------------------------------------------------------------------
 
 
-def test_without_a_reader_the_dealer_types_and_it_is_said_so(sabot: Sabot) -> None:  # noqa: F811
+def test_without_a_reader_the_dealer_types_and_it_is_said_so(sabot: Sabot) -> None:
     ran = sabot("play", "--device", "sim://?reader=none", "--seed", 1, "--rounds", 2, "--rules",
                 "md-three-card-baccarat", "--json")  # fmt: skip
     assert ran.code == 0, ran.err
@@ -218,7 +220,7 @@ HANDS = ["KS 5D TC", "4C 9H 2D", "AH 7D 3S"]
     ],
 )
 def test_typed_hands_that_cannot_be_are_asked_for_again(
-    sabot: Sabot, tmp_path: Path, lines: list[str], complaint: str | None  # noqa: F811
+    sabot: Sabot, tmp_path: Path, lines: list[str], complaint: str | None
 ) -> None:
     file = tmp_path / "typed.txt"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -231,7 +233,7 @@ def test_typed_hands_that_cannot_be_are_asked_for_again(
         assert complaint in ran.err + ran.out
 
 
-def test_typed_cards_that_end_too_early_settle_nothing(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+def test_typed_cards_that_end_too_early_settle_nothing(sabot: Sabot, tmp_path: Path) -> None:
     file = tmp_path / "typed.txt"
     file.write_text("KS 5D TC\nKS 9H 2D\nAH 7D 3S\n", encoding="utf-8")
     ran = sabot(*TYPED, "--players", 2, "--rules", "md-three-card-baccarat", "--typed", file)
@@ -241,7 +243,7 @@ def test_typed_cards_that_end_too_early_settle_nothing(sabot: Sabot, tmp_path: P
     assert "no line for" in ran.lines[-1]["stopped"]
 
 
-def test_the_dealer_may_type_that_the_floor_voids_it(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+def test_the_dealer_may_type_that_the_floor_voids_it(sabot: Sabot, tmp_path: Path) -> None:
     file = tmp_path / "typed.txt"
     file.write_text("KS 5D TC\nvoid\n", encoding="utf-8")
     ran = sabot(*TYPED, "--players", 2, "--rules", "md-three-card-baccarat", "--typed", file)
@@ -250,7 +252,7 @@ def test_the_dealer_may_type_that_the_floor_voids_it(sabot: Sabot, tmp_path: Pat
     assert {line["outcome"] for line in void["settlement"]} == {"returned"}
 
 
-def test_a_mini_round_is_typed_hand_by_hand(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+def test_a_mini_round_is_typed_hand_by_hand(sabot: Sabot, tmp_path: Path) -> None:
     file = tmp_path / "typed.txt"
     file.write_text("3C\n2S KD\n5H TC\n4D\n7S\n", encoding="utf-8")  # burn, Player, Banker, two third cards
     ran = sabot(*TYPED, "--players", 1, "--rules", "md-mini-baccarat", "--typed", file)
@@ -260,7 +262,7 @@ def test_a_mini_round_is_typed_hand_by_hand(sabot: Sabot, tmp_path: Path) -> Non
     assert ran.of("shoe")[0]["burned"] == 3
 
 
-def test_a_deck_with_a_card_twice_is_found_by_the_reader_and_leaves(sabot: Sabot) -> None:  # noqa: F811
+def test_a_deck_with_a_card_twice_is_found_by_the_reader_and_leaves(sabot: Sabot) -> None:
     found = None
     for seed in range(1, 9):  # until the two copies are dealt in one round
         faults = ("--fault", "missing_card@tray", "--fault", "duplicate_card@tray")
@@ -287,7 +289,7 @@ def test_lines_are_read_until_they_can_be() -> None:
 # -- nonces -------------------------------------------------------------------------------------------
 
 
-def test_every_shuffle_is_committed_to_has_our_nonce_and_is_checked(sabot: Sabot) -> None:  # noqa: F811
+def test_every_shuffle_is_committed_to_has_our_nonce_and_is_checked(sabot: Sabot) -> None:
     ran = sabot(*SIM, "--rounds", 4)
     committed = {each["shuffle_id"]: each for each in ran.of("shuffle_committed")}
     revealed = ran.of("shuffle_revealed")
@@ -306,7 +308,7 @@ def test_every_shuffle_is_committed_to_has_our_nonce_and_is_checked(sabot: Sabot
     assert len({each["nonce"] for each in committed.values()}) == len(committed)
 
 
-def test_a_reveal_that_does_not_fit_ends_with_five(sabot: Sabot, mocker: MockerFixture) -> None:  # noqa: F811
+def test_a_reveal_that_does_not_fit_ends_with_five(sabot: Sabot, mocker: MockerFixture) -> None:
     honest = Pledges.reveal
 
     def lie(self: Pledges, shuffle_id: int) -> Any:
@@ -320,7 +322,7 @@ def test_a_reveal_that_does_not_fit_ends_with_five(sabot: Sabot, mocker: MockerF
     assert (revealed["ok"], len(revealed["wrong"]) > 0) == (False, True)
 
 
-def test_without_a_seed_nonces_cannot_be_foretold(sabot: Sabot) -> None:  # noqa: F811
+def test_without_a_seed_nonces_cannot_be_foretold(sabot: Sabot) -> None:
     runs = [sabot("play", "--device", "sim://", "--rounds", 1, "--json") for _ in range(2)]
     nonces = [each["nonce"] for ran in runs for each in ran.of("shuffle_committed")]
     assert len(set(nonces)) == len(nonces)
@@ -339,7 +341,7 @@ def test_without_a_seed_nonces_cannot_be_foretold(sabot: Sabot) -> None:  # noqa
     ids=["stacks", "stacks-later", "shoe"],
 )
 def test_a_killed_program_goes_on_where_the_device_is(
-    sabot: Sabot, home: Path, rules: str, speed: str, after_s: float  # noqa: F811
+    sabot: Sabot, home: Path, rules: str, speed: str, after_s: float
 ) -> None:
     capacity = "batch" if "mini" in rules else "deck"
     with simulated("--tcp", "0", "--seed", "7", "--capacity", capacity, "--speed", speed) as url:
@@ -438,11 +440,11 @@ def test_a_record_that_cannot_be_used_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["x:wrong_number", "1:flood", "1:card_exposed=ZZ", "1"])
-def test_a_report_that_cannot_be_is_usage(sabot: Sabot, text: str) -> None:  # noqa: F811
+def test_a_report_that_cannot_be_is_usage(sabot: Sabot, text: str) -> None:
     assert sabot("play", "--device", "sim://", "--report", text).code == 2
 
 
-def test_a_cover_card_that_may_not_lie_there_is_usage(sabot: Sabot) -> None:  # noqa: F811
+def test_a_cover_card_that_may_not_lie_there_is_usage(sabot: Sabot) -> None:
     for cover in (13, 416):
         assert sabot(*SIM, "--rules", "md-mini-baccarat", "--cover", cover).code == 2
     assert sabot(*SIM, "--cover", 20).code == 2

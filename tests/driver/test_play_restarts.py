@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.driver.leading import Led, led
+from tests.sweeps import Amount
 
 from sabot_cli.playing.desk import Desk
 from sabot_cli.playing.nonces import Nonces
@@ -46,13 +47,13 @@ def play_on(rounds: Rounds) -> None:
 @pytest.mark.parametrize("rules", ["md-three-card-baccarat", "md-mini-baccarat"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_round_goes_on_wherever_the_program_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str, after: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str, after: bool, amount: Amount
 ) -> None:
     record = Record(tmp_path / "table.db")
     ask = Client.ask
     with led(tmp_path, rules, "seed=9", seats=1, record=record) as table:
         play_on(table.table)
-        for number in range(1, 60):
+        for number in range(1, 60, amount(6, full=1)):
             rounds = another(table, record)
             rounds.open_table()
             rounds.prepare()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.conformance.table import Table
 from tests.conformance.targets import Tcp
-from tests.driver.test_journal import MEMORY, event
+from tests.driver.journal_events import MEMORY, event
 
 from sabot_cli import main
 from sabot_driver import Event

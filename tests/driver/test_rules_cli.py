@@ -3,25 +3,27 @@
 from pathlib import Path
 
 import pytest
-from tests.driver.test_cli import Sabot, home, sabot  # noqa: F401 - fixtures
+from tests.driver.command import Sabot
 
 from sabot_table import ruleset
 
+pytestmark = pytest.mark.usefixtures("home")
 
-def test_every_packaged_rule_set_is_listed(sabot: Sabot) -> None:  # noqa: F811
+
+def test_every_packaged_rule_set_is_listed(sabot: Sabot) -> None:
     ran = sabot("rules", "--json")
     assert ran.code == 0
     assert {each["ruleset"] for each in ran.of("ruleset")} == set(ruleset.names())
     assert all(len(each["ruleset_sha256"]) == 64 for each in ran.of("ruleset"))
 
 
-def test_clauses_come_with_the_tests_that_prove_them(sabot: Sabot) -> None:  # noqa: F811
+def test_clauses_come_with_the_tests_that_prove_them(sabot: Sabot) -> None:
     clauses = {each["clause"]: each for each in sabot("rules", "--clauses", "--json").of("clause")}
     assert clauses["MD3 5.B"]["tests"]
     assert all(each["tests"] for each in clauses.values() if each["duty"] != "people")
 
 
-def test_odds_are_exact_and_add_up(sabot: Sabot) -> None:  # noqa: F811
+def test_odds_are_exact_and_add_up(sabot: Sabot) -> None:
     ran = sabot("odds", "md-mini-baccarat", "--wager", "banker", "--json")
     (banker,) = ran.of("odds")
     assert banker["paytable"] is None
@@ -35,12 +37,12 @@ def test_odds_are_exact_and_add_up(sabot: Sabot) -> None:  # noqa: F811
     "arguments",
     [("md-mini-baccarat", "--decks", "5"), ("md-mini-baccarat", "--wager", "moon"), ("no-such-rules",)],
 )
-def test_odds_that_cannot_be_are_usage(sabot: Sabot, arguments: tuple[str, ...]) -> None:  # noqa: F811
+def test_odds_that_cannot_be_are_usage(sabot: Sabot, arguments: tuple[str, ...]) -> None:
     assert sabot("odds", *arguments).code == 2
 
 
 @pytest.mark.rule("MD3 12.A")
-def test_each_round_is_settled_by_its_rule_set(sabot: Sabot) -> None:  # noqa: F811
+def test_each_round_is_settled_by_its_rule_set(sabot: Sabot) -> None:
     rules = ruleset.load("md-three-card-baccarat")
     ran = sabot("play", "--device", "sim://", "--seed", 1, "--rounds", 2, "--players", 3,
                 "--rules", rules.name, "--json")  # fmt: skip
@@ -53,7 +55,7 @@ def test_each_round_is_settled_by_its_rule_set(sabot: Sabot) -> None:  # noqa: F
 
 
 @pytest.mark.rule("MD3 13.D")
-def test_a_void_round_gives_every_wager_back(sabot: Sabot) -> None:  # noqa: F811
+def test_a_void_round_gives_every_wager_back(sabot: Sabot) -> None:
     ran = sabot("play", "--device", "sim://", "--seed", 1, "--rounds", 1, "--players", 2,
                 "--rules", "md-three-card-baccarat", "--fault", "stuck@exit:4", "--json")  # fmt: skip
     (void,) = ran.of("round")
@@ -62,7 +64,7 @@ def test_a_void_round_gives_every_wager_back(sabot: Sabot) -> None:  # noqa: F81
     assert {line["clause"] for line in void["settlement"]} == {"MD3 13.D"}
 
 
-def test_wagers_come_from_a_file(sabot: Sabot, tmp_path: Path) -> None:  # noqa: F811
+def test_wagers_come_from_a_file(sabot: Sabot, tmp_path: Path) -> None:
     file = tmp_path / "wagers.toml"
     file.write_text("[2]\nante = 2500\n[5]\nante = 1000\ndragon-bonus = 500\n", encoding="utf-8")
     ran = sabot("play", "--device", "sim://", "--seed", 1, "--rounds", 1, "--rules", "wa-three-card-baccarat",
@@ -78,7 +80,7 @@ def test_wagers_come_from_a_file(sabot: Sabot, tmp_path: Path) -> None:  # noqa:
     [("[9]\nante = 2500\n", "seat"), ("[1]\nante = -5\n", "amount"), ("[1]\ndragon-bonus = 500\n", "ante")],
 )
 def test_wagers_that_may_not_be_are_refused_and_nothing_is_dealt(
-    sabot: Sabot, tmp_path: Path, text: str, words: str  # noqa: F811
+    sabot: Sabot, tmp_path: Path, text: str, words: str
 ) -> None:
     file = tmp_path / "wagers.toml"
     file.write_text(text, encoding="utf-8")

@@ -2,12 +2,10 @@
 
 import errno
 import struct
-from collections.abc import Iterator
 
 import pytest
 import usb.core
 import usb.util
-from tests.driver.chaos import nothing_left_behind
 
 from sabot_driver import Link, connect
 from sabot_driver.errors import AmbiguousDevice, LinkLost
@@ -18,15 +16,6 @@ from sabot_protocol.codec import CODEC
 from sabot_protocol.handshake import read_clear
 from sabot_simulators.ends import usb as emulated
 from sabot_simulators.ends.settings import Settings
-
-
-@pytest.fixture
-def bus() -> Iterator[emulated.Backend]:
-    """A bus with a shoe."""
-    with nothing_left_behind():
-        backend = emulated.get_backend({"seed": ["1"], "serial": ["SIM00007"]})
-        yield backend
-        backend.close()
 
 
 def found(bus: emulated.Backend) -> "usb.core.Device":

@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 
 from rich.console import Console
-from tests.fairness.test_calibration import RIGHT, WRONG, outcome
+from tests.fairness.grip import RIGHT, WRONG, outcome
 
 ROWS = (
     ("as it comes", 0.0, 0, 0),

@@ -4,32 +4,12 @@ from collections import Counter
 from random import Random
 
 import pytest
-from tests.machine.test_uniform import Half, intended
+from tests.fairness.grip import RIGHT, WRONG, outcome
+from tests.machine.shuffler_half import Half, intended
 
-from sabot_firmware import hardware, shuffler
+from sabot_firmware import hardware
 from sabot_firmware.stack import Stack
-from sabot_protocol import ticks
 from sabot_simulators.mechanism.cards import new_deck, swell
-
-RIGHT, WRONG = "right", "wrong"
-
-
-def outcome(seed: int, share: float = 0, warped: int = 0, by_um: int = 0, lost_steps: bool = False) -> str:
-    """One shuffle of a deck that has swollen by a share, some of its cards warped."""
-    random = Random(seed)
-    half = Half(*(["lost_steps@chamber:30"] if lost_steps else []))
-    deck = new_deck(hardware.RED, random)
-    swell(deck, share)
-    for card in random.sample(deck, warped):
-        card.warp(by_um)
-    half.draws = [random.randrange(bound) for bound in range(1, 53)]
-    half.machine.load(list(deck))
-    half.half.shuffle(1, hardware.RED, 52, half.machine.agenda.now_us & ticks.MASK)
-    half.run(lambda: half.half.state in (shuffler.STORED, shuffler.JAMMED))
-    if half.half.jam is not None:
-        return half.half.jam.cause
-    order = [card.number for card in half.machine.store]
-    return RIGHT if order == intended(deck, half.draws) else WRONG
 
 
 @pytest.mark.parametrize("share", [-0.2, -0.1, -0.02, 0.02, 0.08])

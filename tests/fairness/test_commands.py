@@ -2,37 +2,12 @@
 
 import json
 import sys
-from collections.abc import Callable
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.fairness.sessions import Lines, Sabot, Session
 
-from sabot_cli.commands import role_raiser
-from sabot_cli.device import State
-from sabot_cli.main import run
-from sabot_cli.output import Output
-from sabot_driver import connect
 from sabot_driver.journal import Journal
-from sabot_driver.places import Places
-from sabot_simulators.fairness.lab import Lab
-
-Lines = list[dict[str, Any]]
-Sabot = Callable[..., tuple[int, Lines]]
-
-
-@pytest.fixture
-def sabot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Sabot:
-    monkeypatch.setenv("SABOT_HOME", str(tmp_path / "home"))
-
-    def command(*arguments: str) -> tuple[int, Lines]:
-        code = run([*arguments, "--json"])
-        return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-
-    return command
-
 
 # -- sabot fairness ------------------------------------------------------------------------------
 
@@ -102,38 +77,6 @@ def test_a_device_has_neither_plants_nor_other_decks(sabot: Sabot) -> None:
 
 
 # -- sabot audit ---------------------------------------------------------------------------------
-
-
-class Session:
-    """A small session on an emulated device: its journal, and the lines that were told of it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.journal = folder / "journal.db"
-        told = StringIO()
-        with (
-            redirect_stdout(told),
-            connect("sim://?seed=5", journal=Journal(self.journal, b"SIM00001")) as client,
-        ):
-            output = Output(as_json=True)
-            raiser = role_raiser(State(output, Places(folder / "home")), client, 10.0, None)
-            Lab(client, output, raiser, 10.0).shuffle(3, lambda count: None)
-        self.lines: Lines = [json.loads(line) for line in told.getvalue().splitlines()]
-
-    def written(self, name: str = "told.jsonl", **changes: Any) -> Path:
-        """The lines as a file; ``changes`` are made to every reveal of shuffle 2."""
-        path = self.folder / name
-        lines = [dict(line) for line in self.lines]
-        for line in lines:
-            if line["event"] == "shuffle_revealed" and line["shuffle_id"] == 2:
-                line.update(changes)
-        path.write_text("\n".join(map(json.dumps, lines)))
-        return path
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    return Session(tmp_path_factory.mktemp("session"))
 
 
 def wrong(lines: Lines) -> list[tuple[int, str]]:

@@ -109,8 +109,8 @@ class Overheard(Wired):
         port = self.port
         poll = port.poll
 
-        def noted(now: int) -> bytes:
-            out = poll(now)
+        def noted(now: int, room: bool = True) -> bytes:
+            out = poll(now, room)
             self.said += bytes(out)
             return out
 

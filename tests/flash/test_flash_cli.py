@@ -1,27 +1,22 @@
 """``sabot flash`` as a user sees it: by a port, by a drive, and what it leaves alone."""
 
 import itertools
-import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.conformance.table import Table
 from tests.conformance.targets import Tcp
+from tests.flash.applications import OLD, boots
 from tests.flash.board import UNIX, UnixBoard
-from tests.flash.test_install import OLD, boots
-from tests.flash.test_uf2 import INFO, MADE, image
+from tests.flash.command import Sabot
+from tests.flash.images import INFO, MADE, image
 
 from sabot_cli import flash as command
-from sabot_cli import main
-from sabot_driver import discovery
 from sabot_driver.discovery import Found
 from sabot_driver.keyring import write_key
-from sabot_driver.places import Places
 from sabot_flash import install, running
 from sabot_flash.drive import ABOUT, TARGET
 from sabot_flash.errors import BoardBusy, NotWritten
@@ -39,61 +34,7 @@ from sabot_protocol.host.messages import (
 from sabot_protocol.modes import check_command
 from sabot_protocol.schema_hash import SCHEMA_HASH
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Files of our own, and no device of this computer."""
-    folder = tmp_path / "home"
-    monkeypatch.setenv("SABOT_HOME", str(folder))
-    monkeypatch.setattr(discovery, "candidates", lambda: [])
-    return folder
-
-
-class Ran:
-    """What a command said, and its exit code."""
-
-    def __init__(self, code: int, out: str) -> None:
-        self.code = code
-        self.lines: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
-        self.last = self.lines[-1] if self.lines else {}
-
-    def names(self) -> list[str]:
-        return list(dict.fromkeys(each["event"] for each in self.lines))
-
-
-class Sabot:
-    """Runs ``sabot flash --json`` in this process."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def __call__(self, *arguments: object) -> Ran:
-        self._capsys.readouterr()
-        code = main.run(["flash", "--json", *map(str, arguments)])
-        return Ran(code, self._capsys.readouterr().out)
-
-
-@pytest.fixture
-def sabot(capsys: pytest.CaptureFixture[str]) -> Sabot:
-    return Sabot(capsys)
-
-
-@pytest.fixture
-def board(micropython: str, tmp_path: Path) -> Iterator[UnixBoard]:
-    with UnixBoard(micropython, tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def tcp(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tcp]:
-    """An emulated device that passes for the kind of board that is flashed; this computer has its key."""
-    monkeypatch.setattr(running, "MODEL", "Sabot")
-    made = Tcp(tmp_path, "seed=1")
-    made.keyring = Places().keyring
-    try:
-        yield made
-    finally:
-        made.close()
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def answers(version: str) -> Found:

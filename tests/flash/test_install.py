@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.flash.applications import NEW, OLD, application, boots
 from tests.flash.board import PLACE, UNIX, Operation, UnixBoard, file_in, place_in
 
 from sabot_driver.errors import NoDevice
@@ -20,35 +21,6 @@ from sabot_flash.application import Application
 from sabot_flash.errors import BadImage, NoApplication, NoPrompt, NoRoom, NotWritten, WrongBoard
 from sabot_flash.install import NEW_POINTER, POINTER, RP2040, Installed, Pointer, Step, install
 from sabot_flash.prompt import About, Prompt
-from sabot_image import modules
-from sabot_image.build import build_file_system
-from sabot_image.modules import components_module
-
-MAIN = b"import first\nimport more.second\nprint('application', first.NAME, more.second.NAME)\n"
-
-
-def application(name: str, size: int = 20_000) -> Application:
-    """A small application whose files all say which one they are of."""
-    text = f"NAME = {name!r}\n".encode()
-    told: dict[str, bytes] = {}
-    exec(components_module([modules.Component("controller", name, bytes(32))]), told)
-    files = {
-        "first.py": text + b"#" * size,
-        "main.py": MAIN,
-        "more/__init__.py": b"",
-        "more/second.py": text + b"#" * 700,
-        "sabot_components.txt": told["TEXT"],
-    }
-    return Application.check(build_file_system(files))
-
-
-OLD, NEW = application("old"), application("new", 16_000)
-
-
-@pytest.fixture
-def board(micropython: str, tmp_path: Path) -> Iterator[UnixBoard]:
-    with UnixBoard(micropython, tmp_path) as made:
-        yield made
 
 
 def flash(board: UnixBoard, what: Application, steps: list[Step] | None = None) -> Installed:
@@ -57,11 +29,6 @@ def flash(board: UnixBoard, what: Application, steps: list[Step] | None = None) 
         done = install(prompt, what, (steps if steps is not None else []).append, UNIX)
         prompt.restart()
     return done
-
-
-def boots(board: UnixBoard) -> bytes:
-    """What the board says after a start, before its prompt."""
-    return board.wait_for(b">>> ").split(b"MicroPython")[0].strip()
 
 
 # -- what it does -------------------------------------------------------------------------------------

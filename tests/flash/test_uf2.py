@@ -5,6 +5,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from tests.flash.images import INFO, image, program
 
 from sabot_driver.errors import AmbiguousDevice
 from sabot_flash import drive as drives
@@ -13,36 +14,7 @@ from sabot_flash.errors import BadImage, NoApplication, NoDrive, NotWritten, Wro
 from sabot_flash.identity import Component, components_in
 from sabot_flash.uf2 import BLOCK, PAGE, check_image, read_image
 from sabot_image import modules
-from sabot_image.modules import components_module
 from sabot_image.uf2 import to_uf2
-
-INFO = "UF2 Bootloader v3.0\r\nModel: Raspberry Pi RP2\r\nBoard-ID: RPI-RP2\r\n"
-MADE = [
-    modules.Component("controller", "1.2.3", bytes(range(32))),
-    modules.Component("rng", "1.2.4", bytes(32)),
-]
-
-
-def crc(page: bytes) -> int:
-    """CRC-32 as the boot ROM has it, by division of the whole polynomial."""
-    value = int.from_bytes(page, "big") << 32 ^ 0xFFFFFFFF << len(page) * 8
-    for bit in range(len(page) * 8 + 31, 31, -1):
-        if value >> bit & 1:
-            value ^= 0x104C11DB7 << bit - 32
-    return value
-
-
-def program(made: list[modules.Component] = MADE, pages: int = 9) -> bytes:
-    """A program that says what it is made of, as a frozen module has it."""
-    told: dict[str, bytes] = {}
-    exec(components_module(made), told)
-    boot = bytes(range(252))
-    body = bytes(1000) + told["TEXT"]
-    return (boot + struct.pack("<I", crc(boot)) + body).ljust(pages * PAGE, b"\xa5")
-
-
-def image(data: bytes | None = None) -> bytes:
-    return to_uf2([(0, program() if data is None else data)])
 
 
 def test_an_image_is_what_its_build_put_into_it() -> None:
@@ -115,13 +87,6 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 # -- the drive ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def mounted(tmp_path: Path) -> Path:
-    """A folder like the boot loader's drive."""
-    (tmp_path / ABOUT).write_text(INFO)
-    return tmp_path
 
 
 def test_a_drive_is_found_by_its_file(mounted: Path, monkeypatch: pytest.MonkeyPatch) -> None:

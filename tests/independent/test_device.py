@@ -24,16 +24,6 @@ LOCATE = b"\1"  # the fields of a locate of one second
 at_a_table = pytest.mark.parametrize("bench", [("--table",)], indirect=True, ids=["table"])
 
 
-@pytest.fixture(name="bench")
-def _bench(micropython: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
-    """A new device on MicroPython, and a host that has never talked to it."""
-    device = Device(tmp_path, *getattr(request, "param", ()))
-    try:
-        yield Bench(device)
-    finally:
-        device.close()
-
-
 def _open_round(bench: Bench) -> None:
     """Open round 7 of four hands on the first deck, and close the bets."""
     bench.do("set_clock", utc_s=1_800_000_000, utc_ms=0)

@@ -92,3 +92,12 @@ def fault(name: str) -> int:
 def void_reason(name: str) -> int:
     """The number of a reason."""
     return enum_number("VoidReason", name)
+
+
+class OwnChance(Table):
+    """A table whose device draws by itself."""
+
+    def __init__(self, seed: int, *faults: str) -> None:
+        self.random = Random(seed)
+        self.machine = Machine(self.random, tuple(Fault.parse(each) for each in faults))
+        Dealer.__init__(self, InProcess(self.machine, None))

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from scipy.stats import binom
-from tests.machine.tables import BLUE, RED, Table, fault
+from tests.machine.tables import BLUE, RED, OwnChance, fault
 
 import sabot_firmware
 from sabot_firmware import shoe, shuffler
@@ -18,18 +18,8 @@ from sabot_protocol.codec import CODEC
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import InProcess, LockStep
 from sabot_simulators.joined import Joined
-from sabot_simulators.mechanism.faults import Fault
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.wired import Wired
-
-
-class OwnChance(Table):
-    """A table whose device draws by itself."""
-
-    def __init__(self, seed: int, *faults: str) -> None:
-        self.random = Random(seed)
-        self.machine = Machine(self.random, tuple(Fault.parse(each) for each in faults))
-        Dealer.__init__(self, InProcess(self.machine, None))
 
 
 def test_the_cutoffs_follow_from_the_entropy_stated_and_one_false_alarm_in_a_million() -> None:

@@ -9,6 +9,8 @@ from tests.machine.tables import BLUE, RED, Table, void_reason
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_simulators.mechanism.cards import Card, cover_card, new_deck
 
+pytestmark = pytest.mark.both_kinds
+
 Meddle = Callable[[list[Card], Random], None]
 
 
@@ -53,6 +55,7 @@ def test_seventeen_stacks_leave_one_card() -> None:
     assert table.named("round_ended") == [(1, 1, 1, 52)]
 
 
+@pytest.mark.looks_inside
 def test_a_round_that_the_deck_has_not_cards_for_is_refused() -> None:
     table = Dealt(3)
     table.device.core.kept.game.stack_cards = 7

@@ -7,6 +7,8 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import UNPROVED
 from sabot_simulators.mechanism.cards import Card, cover_card
 
+pytestmark = pytest.mark.both_kinds
+
 MANUAL_SHOE, HAND, CARD_BY_CARD = 1, 2, 3
 
 

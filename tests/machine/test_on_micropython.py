@@ -1,26 +1,10 @@
-"""The machine's tests again, the firmware on MicroPython in 256 KB: each run is the same as in one process.
+"""Faults, power cuts and the heap, the firmware on MicroPython in 256 KB: each run as in one process."""
 
-A run is everything that was reported, the place and order of every card, the bytes in critical memory, the
-display, and the time it took the machine.
-"""
-
-import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from random import Random
-from types import ModuleType
-from typing import Any
 
 import pytest
-from tests.machine import (
-    tables,
-    test_deal,
-    test_delivery,
-    test_recovery,
-    test_service,
-    test_shuffle,
-    test_two_decks,
-)
+from tests.machine.both_kinds import HEAP_BYTES, on_both, run_of
 
 from sabot_firmware import shoe
 from sabot_firmware.boards import joined as board
@@ -35,108 +19,6 @@ from sabot_simulators.watch import Watch
 
 pytestmark = pytest.mark.usefixtures("micropython")
 
-HEAP_BYTES = 256 * 1024
-WITH_GENERATOR = "448k"  # the generator is compiled from its source too
-MODULES = (test_deal, test_delivery, test_recovery, test_service, test_shuffle, test_two_decks)
-INSIDE = {  # these look at the core's own objects, or need no machine
-    "test_what_a_rounds_count_says",
-    "test_a_round_that_the_deck_has_not_cards_for_is_refused",
-    "test_calibrations_are_kept_with_their_date",
-    "test_a_clock_set_back_makes_no_deck_younger_and_another_method_applies_at_once",
-    "test_every_event_is_in_the_log_after_a_reboot_and_is_read_over_the_wire",
-}
-
-Make = Callable[..., LockStep]
-
-
-def run_of(device: LockStep, chip: chips.SimFram) -> dict[str, Any]:
-    """What can be compared when a test is over."""
-    machine = device.machine
-    return {
-        "reports": device.reports,
-        "cards": {zone: [card.name for card in cards] for zone, cards in machine.truth().items()},
-        "memory": bytes(chip.cells),
-        "display": (machine.display, machine.lamp),
-        "took_us": machine.agenda.now_us,
-    }
-
-
-class Runs:
-    """Devices of one kind that a test makes, and what became of each."""
-
-    def __init__(self, joined: bool) -> None:
-        self._joined = joined
-        self._made: list[tuple[LockStep, chips.SimFram]] = []
-        self.most = 0  # bytes of the heap in use, the most there were
-
-    def make(
-        self,
-        machine: Machine,
-        draw: Callable[[int], int] | None,
-        memory: None = None,
-        chip: chips.SimFram | None = None,
-    ) -> LockStep:
-        """A device like ``InProcess``."""
-        chip = chip or chips.SimFram()
-        device: LockStep
-        if self._joined:
-            device = Joined(machine, draw, chip, HEAP if draw is not None else WITH_GENERATOR)
-        else:
-            device = InProcess(machine, draw, chip=chip)
-        self._made.append((device, chip))
-        return device
-
-    def end(self) -> list[dict[str, Any]]:
-        """Every run; the processes are ended."""
-        runs = []
-        for device, chip in self._made:
-            runs.append(run_of(device, chip))
-            if isinstance(device, Joined):
-                if device.board is not None:
-                    self.most = max(self.most, device.heap()[1])
-                device.close()
-        return runs
-
-
-@contextmanager
-def each_target() -> Iterator[tuple[Runs, Runs]]:
-    """The runs in this process and those on MicroPython, which must be the same when this is left."""
-    here, there = Runs(False), Runs(True)
-    try:
-        yield here, there
-        expected = here.end()
-        assert len(expected) > 0
-        assert there.end() == expected
-    finally:
-        there.end()
-
-
-def on_both(module: ModuleType, play: Callable[[], object]) -> int:
-    """Play something twice, its devices once here and once on MicroPython; the most heap it used."""
-    with each_target() as both:
-        for runs in both:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(module, "InProcess", runs.make)
-                play()
-    return both[1].most
-
-
-# -- the machine's tests again ------------------------------------------------------------------------
-
-
-def again(test: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(test)
-    def run(*args: object, **kwargs: object) -> None:
-        assert 0 < on_both(tables, lambda: test(*args, **kwargs)) <= HEAP_BYTES
-
-    return run
-
-
-for _module in MODULES:
-    for _name, _test in vars(_module).items():
-        if _name.startswith("test_") and callable(_test) and _name not in INSIDE:
-            assert _name not in globals()
-            globals()[_name] = again(_test)
 
 
 # -- faults and power ---------------------------------------------------------------------------------
@@ -217,6 +99,7 @@ def cut_short(device: LockStep, chip: chips.SimFram, cut_after: int | None) -> N
     chip.power.cut_after(cut_after)
 
 
+@pytest.mark.sweep(every=8)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_is_met_the_same_way(fault: str) -> None:
     compare(planned(fault))
@@ -230,18 +113,21 @@ def test_a_jam_is_found_and_cleared_and_play_goes_on(fault: str) -> None:
     assert [values[1] for name, values in device.reports if name == "round_ended"]
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("tenths", range(1, 400, 57))
 def test_a_power_cut_kills_the_process_and_the_next_one_boots_over_the_same_chip(tenths: int) -> None:
     device = compare(Fault.parse(f"power_cut+{tenths / 10}"))
     assert [name for name, _ in device.reports].count("self_tested") >= 4
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("steps", [0, 7, 123, 400, 777, 1100])
 def test_a_cut_in_the_midst_of_a_record(steps: int) -> None:
     device = compare(cut_after=steps)
     assert [name for name, _ in device.reports].count("self_tested") >= 4
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_faults(seed: int) -> None:
     """A little of ``make soak``."""

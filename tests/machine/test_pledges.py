@@ -6,8 +6,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.machine.tables import BLUE, RED, Table
-from tests.machine.test_chance import OwnChance
+from tests.machine.tables import BLUE, RED, OwnChance, Table
+from tests.sweeps import Amount
 
 from sabot_firmware import shoe, shuffler
 from sabot_firmware.pledges import MOST_OPEN, Pledge, about
@@ -120,14 +120,15 @@ def test_an_order_the_device_chose_alone_does_not_pass() -> None:
     ]
 
 
-def test_a_thousand_rounds_of_commit_and_reveal() -> None:
+def test_many_rounds_of_commit_and_reveal(amount: Amount) -> None:
     """Of one deck through core and mechanism: each is audited, the order of its real cards included."""
     table = Audited(14)
     table.device.run_until_still()
     table.device.command("set_game", "audit", HAND, 1, 1, role="floor")  # the deck stays on the shelf
     deck_id = table.new_deck(RED)
     machine, orders = table.machine, {}
-    for number in range(1, 1002):
+    rounds = amount(60, full=1000)
+    for number in range(1, rounds + 2):
         table.device.clock_wrong_by_s = -machine.agenda.now_us // 1_000_000  # its hours stand still
         table.feed(deck_id)
         assert table.shuffled()
@@ -140,8 +141,8 @@ def test_a_thousand_rounds_of_commit_and_reveal() -> None:
             shuffle = table.revealed(number - 1)
             assert audit(replace(shuffle, came_out=orders[number - 1])) == []
             assert audit(replace(shuffle, came_out=orders[number]))
-    assert len(table.named("shuffle_revealable")) == 1000
-    assert len(set(orders.values())) == 1001
+    assert len(table.named("shuffle_revealable")) == rounds
+    assert len(set(orders.values())) == rounds + 1
 
 
 def test_pledges_of_every_size_fit_and_no_two_are_alike() -> None:

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 from tests.machine.tables import RED, Table, void_reason
+from tests.sweeps import Amount
 
 from sabot_firmware import figures, hardware, kept, shoe, shuffler
 from sabot_firmware.core import Core
@@ -162,26 +163,27 @@ def bytes_of(moments: list[Moment]) -> Iterator[tuple[int, Moment, int]]:
 
 @pytest.mark.rule("MD3 13.D")
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_a_cut_at_any_byte_written_claims_nothing_and_resumes_nothing(shard: int) -> None:
+def test_a_cut_at_any_byte_written_claims_nothing_and_resumes_nothing(shard: int, amount: Amount) -> None:
     cuts = played_on = 0
+    every = amount(19, full=1)  # prime, so that a sample meets every place of a record
     for number, moment, written in bytes_of(writes()):
-        if number % SHARDS != shard:
+        if number % SHARDS != shard or number // SHARDS % every:
             continue
         cuts += 1
-        whole = number // SHARDS % PLAYED_ON == 0 or written == 0
+        whole = number // SHARDS // every % PLAYED_ON == 0 or written == 0
         played_on += whole
         try:
             check(After(moment, written).boot(), whole)
         except Exception as error:
             raise AssertionError(f"cut after {written} bytes of a write at {moment.at_us} us") from error
-    assert cuts > 750
-    assert played_on > 100
+    assert cuts > 750 // every
+    assert played_on > 100 // every
 
 
-def test_the_bytes_that_are_cut_are_all_the_bytes_of_the_cycle() -> None:
+def test_the_bytes_that_are_cut_are_all_the_bytes_of_the_cycle(amount: Amount) -> None:
     """The same cycle with a cut planned in the chip itself ends at the same byte, with the same cells."""
     whole = list(bytes_of(writes()))
-    for number in Random(1).sample(range(len(whole)), 12):
+    for number in Random(1).sample(range(len(whole)), amount(2, full=12)):
         cycle = Cycle(1)
         steps = cycle._chip.power.steps
         cycle._chip.power.cut_after(number)
@@ -215,9 +217,10 @@ def instants() -> list[Moment]:
 
 @pytest.mark.rule("MD3 13.D")
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_a_cut_at_any_instant_claims_nothing_and_resumes_nothing(shard: int) -> None:
-    moments = instants()[shard::SHARDS]
-    assert len(moments) * SHARDS >= 400
+def test_a_cut_at_any_instant_claims_nothing_and_resumes_nothing(shard: int, amount: Amount) -> None:
+    every = amount(8, full=1)
+    moments = instants()[shard :: SHARDS * every]
+    assert len(moments) * SHARDS * every >= 400
     for moment in moments:
         try:
             check(After(moment).boot())
@@ -251,10 +254,11 @@ def boot_steps(moment: Moment) -> int:
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_a_cut_while_the_power_comes_back_from_a_cut(shard: int) -> None:
+def test_a_cut_while_the_power_comes_back_from_a_cut(shard: int, amount: Amount) -> None:
     random = Random(shard)
     cuts = 0
-    for moment in instants()[shard :: SHARDS * 4]:
+    every = amount(32, full=4)
+    for moment in instants()[shard :: SHARDS * every]:
         steps = boot_steps(moment)
         for cut_after in sorted(random.sample(range(steps), min(steps, 6))):  # in what the boot writes
             after = After(moment)
@@ -267,7 +271,7 @@ def test_a_cut_while_the_power_comes_back_from_a_cut(shard: int) -> None:
         after.device.run_for(random.randrange(1_400_000))
         again(after, moment)
         cuts += 1
-    assert cuts > 40
+    assert cuts > 160 // every
 
 
 def again(after: After, moment: Moment) -> None:
@@ -283,12 +287,12 @@ def again(after: After, moment: Moment) -> None:
     check_play_goes_on(after)
 
 
-def test_three_cuts_in_a_row_at_any_byte_of_the_boot_void_one_round_once() -> None:
+def test_three_cuts_in_a_row_at_any_byte_of_the_boot_void_one_round_once(amount: Amount) -> None:
     """Wherever the boot is cut, last_round says void, and the round is not void for another reason later."""
     moment = next(each for each in instants() if each.states[1] == shoe.DISPENSING)
     steps = boot_steps(moment)
     assert steps > 100
-    for cut_after in range(0, steps, 3):
+    for cut_after in range(0, steps, amount(17, full=3)):
         after = After(moment)
         for _ in range(3):
             after.chip.power.cut_after(cut_after)
@@ -484,6 +488,7 @@ def work(chip: SimFram) -> None:
 @pytest.mark.rule("MD3 13.D")
 @pytest.mark.parametrize("failure", ["deaf", "failing"])
 @pytest.mark.parametrize("when_us", range(0, 7_500_000, 250_000))
+@pytest.mark.sweep(every=7)
 def test_a_memory_that_fails_in_a_round_voids_it_and_the_machine_is_out_of_order(
     failure: str, when_us: int
 ) -> None:
@@ -630,13 +635,13 @@ def test_a_jog_is_a_motion_too() -> None:
     assert dealer.shoe_state == shoe.SERVICE
 
 
-def test_the_log_outlives_cuts_at_any_step_and_so_does_play() -> None:
+def test_the_log_outlives_cuts_at_any_step_and_so_does_play(amount: Amount) -> None:
     random = Random(3)
     device = Logged(3)
     dealer = Dealer(device, hands=2)
     assert dealer.open_table()
     cuts = 0
-    while cuts < 25:
+    while cuts < amount(6, full=25):
         known = device.rows()
         device.power.cut_after(random.randrange(1, 2500))
         try:

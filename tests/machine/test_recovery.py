@@ -9,6 +9,8 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_protocol.codec import enum_name
 from sabot_simulators.mechanism.machine import Machine
 
+pytestmark = pytest.mark.both_kinds
+
 
 @pytest.mark.rule("MD3 13.D")
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from sabot_simulators.chips import SimFlash
 from sabot_simulators.in_process import OPENING_UTC_S
 from sabot_simulators.wired import Wired
 
+pytestmark = pytest.mark.both_kinds
+
 PART = {name: enum_number("Part", name) for name in ("feed", "deal", "elevator", "gripper")}
 BLADE, CARD = enum_number("Calibration", "blade_um"), enum_number("Calibration", "card_um")
 
@@ -113,6 +115,7 @@ def test_a_self_test_is_run_on_demand_and_finds_a_dead_axis() -> None:
     assert (1, 0) in table.named("self_tested")
 
 
+@pytest.mark.looks_inside
 def test_calibrations_are_kept_with_their_date() -> None:
     table = Table(7)
     table.device.run_until_still()
@@ -208,6 +211,7 @@ def test_buttons_are_told_and_a_device_shows_itself() -> None:
 # -- the log ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.looks_inside
 def test_every_event_is_in_the_log_after_a_reboot_and_is_read_over_the_wire() -> None:
     flash = SimFlash()
     table = Table(13, log=EventLog(flash))

@@ -8,6 +8,8 @@ from tests.machine.tables import BLUE, RED, Table
 from sabot_firmware import figures, hardware, shoe, shuffler
 from sabot_simulators.mechanism.cards import Card, cover_card, new_deck
 
+pytestmark = pytest.mark.both_kinds
+
 
 def red(seed: int, cards: int = 52) -> list[Card]:
     return new_deck(RED, Random(seed), cards)

@@ -9,6 +9,8 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import CARD_EXTRA, CARD_MISSING, CORRECT, MISDEALT, Round
 from sabot_simulators.in_process import OPENING_UTC_S
 
+pytestmark = pytest.mark.both_kinds
+
 HOUR = 3600
 
 
@@ -154,6 +156,7 @@ def test_a_deck_warns_before_its_hours_end_and_is_stopped_between_rounds() -> No
     assert table.refused("shuffle", 1) == "past_its_hours"
 
 
+@pytest.mark.looks_inside
 @pytest.mark.rule("MD3 3.C")
 def test_a_clock_set_back_makes_no_deck_younger_and_another_method_applies_at_once() -> None:
     table = Table(8)
@@ -170,6 +173,7 @@ def test_a_clock_set_back_makes_no_deck_younger_and_another_method_applies_at_on
     assert decks.refuse_using(1, OPENING_UTC_S + 5 * HOUR) == "past_its_hours"
 
 
+@pytest.mark.looks_inside
 @pytest.mark.rule("MD3 10.C")
 def test_what_a_rounds_count_says() -> None:
     def verdict(stacks: list[int], stub: int) -> int:

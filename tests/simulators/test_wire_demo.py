@@ -1,23 +1,9 @@
 """``make demo``, as a newcomer sees it."""
 
-import subprocess
-import sys
 from pathlib import Path
-
-import pytest
 
 from sabot_protocol.host.capture import read_capture
 from sabot_protocol.host.constructs import parse_frame, parse_payload
-
-
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """What it printed, and the folder it ran in."""
-    folder = tmp_path_factory.mktemp("play")
-    command = [sys.executable, "-m", "sabot_simulators.wire_demo"]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return ran.stdout, folder
 
 
 def test_it_shows_a_simulator_and_six_stacks_each_dispensed_once(played: tuple[str, Path]) -> None:

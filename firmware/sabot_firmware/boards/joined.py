@@ -98,7 +98,7 @@ FORMATS = {
     EDGE: "<BBII",  # sensor, level, when, now
     STEP: "<I",  # now
     EXECUTE: "<B8s",  # role, host; then the request
-    PORT: "<BI",  # which cable, now in ms; then bytes
+    PORT: "<BIB",  # which cable, now in ms, whether the host has room for what is said; then bytes
     UNPLUG: "<B",
     TICK: "<I",
     NUMBER: "<q",
@@ -444,7 +444,7 @@ class Board:
 
     def _carry(self, body: bytes) -> None:
         """Bytes of a cable, and what the device says."""
-        number, now_ms = struct.unpack_from(FORMATS[PORT], body, 0)
+        number, now_ms, room = struct.unpack_from(FORMATS[PORT], body, 0)
         if number not in self._ports:
             from sabot_protocol.device_port import DevicePort
 
@@ -452,9 +452,9 @@ class Board:
             self._ports[number] = DevicePort(self._end)
         port = self._ports[number]
         self._now_ms = now_ms
-        if len(body) > 5:
-            port.receive(body[5:], now_ms)
-        said = port.poll(now_ms)
+        if len(body) > 6:
+            port.receive(body[6:], now_ms)
+        said = port.poll(now_ms, bool(room))
         due = port.deadline()
         left = max(ticks.diff(due, now_ms), 0) if due is not None else -1
         self._pipe.send(SAID, (left,), said)

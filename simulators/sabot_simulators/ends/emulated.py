@@ -44,14 +44,18 @@ class FirmwareMissing(Exception):
     """This computer lacks what a kind of firmware runs on; the text says how to get it."""
 
 
+class PlugInUse(Exception):
+    """Every plug of the device has a cable in it already."""
+
+
 class Port(Protocol):
     """One cable's place at the device; ``DevicePort`` is one."""
 
     def receive(self, data: bytes, now: int) -> None:
         """Bytes from the host."""
 
-    def poll(self, now: int) -> bytes:
-        """Bytes for the host."""
+    def poll(self, now: int, room: bool = True) -> bytes:
+        """Bytes for the host; none while there is no room for them."""
 
     def deadline(self) -> int | None:
         """The tick of the wire at which ``poll`` is due by itself, or None."""

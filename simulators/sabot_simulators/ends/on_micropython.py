@@ -24,7 +24,7 @@ class Plugged:
         self.boot = device.boots
         self._device = device
         self._ears = Ears(device.overheard)
-        self._said = b""
+        self._said = b""  # of one poll: the board says nothing more before the host has it
         self._due: int | None = None
 
     def receive(self, data: bytes, now: int) -> None:
@@ -36,20 +36,24 @@ class Plugged:
             self._carry(data[:end], now)
             data = data[end:]
 
-    def poll(self, now: int) -> bytes:
+    def poll(self, now: int, room: bool = True) -> bytes:
         """Bytes for the host."""
+        if not room:
+            self._carry(b"", now, False)
+            return b""
+        before, self._said = self._said, b""
         self._carry(b"", now)
-        said, self._said = self._said, b""
+        said, self._said = before + self._said, b""
         return said
 
     def deadline(self) -> int | None:
         """When the board has more to say."""
         return self._due
 
-    def _carry(self, data: bytes, now: int) -> None:
+    def _carry(self, data: bytes, now: int, room: bool = True) -> None:
         if self.boot != self._device.boots:
             return
-        said, due = self._device.joined.carry(data, self.number, now)
+        said, due = self._device.joined.carry(data, self.number, now, room and not self._said)
         self._due = None if due is None else ticks.add(now, due)
         if said:
             self._said += said

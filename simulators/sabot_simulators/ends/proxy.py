@@ -22,6 +22,7 @@ from sabot_simulators.ends.mischief import Mischief
 GIVE_S = 2.0
 IDLE_S = 0.5
 JOIN_S = 10.0
+MOST_LATE = 65536  # bytes on their way to one end; a bad cable loses what comes beyond
 
 
 class End(Protocol):
@@ -201,6 +202,7 @@ class FaultProxy:
         self._pairs: dict[End, End] = {}
         self._late: list[tuple[float, int, End, bytes]] = []
         self._last_due: dict[End, float] = {}
+        self._late_bytes: dict[End, int] = {}
         self._order = itertools.count()
         self._cut_asked = False
         self._stopping = False
@@ -265,6 +267,8 @@ class FaultProxy:
         now = time.monotonic()
         while self._late and self._late[0][0] <= now:
             _, _, end, data = heapq.heappop(self._late)
+            if end in self._pairs:
+                self._late_bytes[end] -= len(data)
             self._give(end, data)
 
     def _join(self, host: End | None) -> None:
@@ -291,6 +295,10 @@ class FaultProxy:
             return
         due = max(time.monotonic() + late_s, self._last_due.get(other, 0.0))
         if due > time.monotonic():
+            waiting = self._late_bytes.get(other, 0) + len(arrives)
+            if waiting > MOST_LATE:
+                return
+            self._late_bytes[other] = waiting
             self._last_due[other] = due
             heapq.heappush(self._late, (due, next(self._order), other, arrives))
         else:
@@ -311,6 +319,7 @@ class FaultProxy:
         self._pairs.pop(other, None)
         for each in (end, other):
             self._last_due.pop(each, None)
+            self._late_bytes.pop(each, None)
             self._selector.unregister(each.fileno())
             each.close()
 

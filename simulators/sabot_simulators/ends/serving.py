@@ -11,9 +11,12 @@ from typing import Protocol, TypeVar
 
 from sabot_protocol import ticks
 from sabot_simulators.chips import PowerCut
-from sabot_simulators.ends.emulated import EmulatedDevice, Port
+from sabot_simulators.ends.emulated import EmulatedDevice, PlugInUse, Port
 from sabot_simulators.ends.settings import AS_FAST_AS_IT_GOES
 
+TAKE_BYTES = 1024  # of one cable, before the others and the clock are looked at
+HELD_BYTES = 16384  # on their way over an in-process cable, each way
+MOST_CABLES = 16
 STEPS_AT_ONCE = 200  # of the mechanism, before cables are looked at again
 MAX_WAIT_S = 1.0
 JOIN_S = 10.0
@@ -37,11 +40,11 @@ class Cable(Protocol):
     def fileno(self) -> int | None:
         """What to wait for; None for a cable that wakes the thread itself."""
 
-    def take(self) -> bytes:
-        """What has come from the host, without waiting; Unplugged when it is gone."""
+    def take(self, most: int) -> bytes:
+        """Up to ``most`` bytes that have come from the host, without waiting; Unplugged when it is gone."""
 
-    def give(self, data: bytes) -> None:
-        """Bytes for the host; what it does not take in time is lost."""
+    def give(self, data: bytes) -> int:
+        """Bytes for the host, without waiting: how many of them it has room for."""
 
     def close(self) -> None:
         """The device's side lets go."""
@@ -60,6 +63,29 @@ class Listener(Protocol):
         """Nobody can come any more."""
 
 
+class TooManyCables(Exception):
+    """The device has no place for one more cable."""
+
+
+class Plug:
+    """A cable's place at the device, and what its host has not taken yet: at most one poll's bytes."""
+
+    def __init__(self, port: Port) -> None:
+        self.port = port
+        self.unsent = b""
+
+    def exchange(self, cable: Cable, now: int) -> None:
+        """Give the host what waits, then what the device has to say, without waiting for it."""
+        if self.unsent:
+            self.unsent = self.unsent[cable.give(self.unsent) :]
+        if self.unsent:
+            self.port.poll(now, False)
+            return
+        said = self.port.poll(now)
+        if said:
+            self.unsent = said[cable.give(said) :]
+
+
 class Served:
     """An emulated device with a thread of its own.
 
@@ -74,7 +100,7 @@ class Served:
         self._began = time.monotonic()  # for the mechanism
         self._began_us = device.now_us
         self._boots = device.boots
-        self._cables: dict[Cable, Port] = {}
+        self._cables: dict[Cable, Plug] = {}
         self._listeners: list[Listener] = []
         self._calls: list[tuple[Future[object], Callable[[], object]]] = []
         self._lock = threading.Lock()
@@ -142,19 +168,31 @@ class Served:
     # -- on the device's thread -----------------------------------------------------------------
 
     def _plug(self, cable: Cable) -> None:
-        self._cables[cable] = self.device.plug()
+        if len(self._cables) >= MOST_CABLES:
+            raise TooManyCables(f"{MOST_CABLES} cables are plugged in already")
+        self._cables[cable] = Plug(self.device.plug())
         fileno = cable.fileno()
         if fileno is not None:
             self._selector.register(fileno, selectors.EVENT_READ, cable)
 
+    def _accept(self, listener: Listener) -> None:
+        """Let in the host that has come; turn it away where there is no place for its cable."""
+        cable = listener.accept()
+        if cable is None:
+            return
+        try:
+            self._plug(cable)
+        except (TooManyCables, PlugInUse):
+            cable.close()
+
     def _unplug(self, cable: Cable) -> None:
-        port = self._cables.pop(cable, None)
-        if port is None:
+        plug = self._cables.pop(cable, None)
+        if plug is None:
             return
         fileno = cable.fileno()
         if fileno is not None:
             self._selector.unregister(fileno)
-        self.device.unplug(port)
+        self.device.unplug(plug.port)
         cable.close()
 
     def _pull_all(self) -> int:
@@ -175,7 +213,7 @@ class Served:
         """The device has been switched off and on: its ports are new, the cables are not."""
         self._boots = self.device.boots
         for cable in self._cables:
-            self._cables[cable] = self.device.plug()
+            self._cables[cable] = Plug(self.device.plug())
 
     def _live(self) -> None:
         try:
@@ -187,23 +225,23 @@ class Served:
         except Exception as error:  # noqa: BLE001 - kept for whoever asks why the device is silent
             self.failure = error
         finally:
-            self._pull_all()
-            for listener in self._listeners:
-                self._selector.unregister(listener.fileno())
-                listener.close()
-            self._selector.close()
-            self._wake_read.close()
-            self._wake_write.close()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._pull_all()
+        for listener in self._listeners:
+            self._selector.unregister(listener.fileno())
+            listener.close()
+        self._selector.close()
+        self._wake_read.close()
+        self._wake_write.close()
 
     def _once(self) -> float:
         """Do what is due; how long nothing will be, in seconds."""
         if self._calls:
             self._do_calls()
         for listener in self._listeners:
-            cable = listener.accept()
-            while cable is not None:
-                self._plug(cable)
-                cable = listener.accept()
+            self._accept(listener)
         now = self.now_ms()
         try:
             self._hear(now)
@@ -214,25 +252,33 @@ class Served:
             busy, wait = True, 0.0
         if self.device.boots != self._boots:
             self._replug()
-        for cable, port in self._cables.items():
-            out = port.poll(now)
-            if out:
-                cable.give(out)
-            due = port.deadline()
+        for cable, plug in self._cables.items():
+            before = bool(plug.unsent)
+            plug.exchange(cable, now)
+            if bool(plug.unsent) != before:
+                self._watch(cable, bool(plug.unsent))
+            due = plug.port.deadline()
             if due is not None:
                 wait = min(wait, max(ticks.diff(due, now), 0) / 1000 / self._rate)
         return 0.0 if busy else wait
 
+    def _watch(self, cable: Cable, writes: bool) -> None:
+        """Wake up when the cable brings bytes; also when it has room again, if something waits for that."""
+        fileno = cable.fileno()
+        if fileno is not None:
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if writes else 0)
+            self._selector.modify(fileno, events, cable)
+
     def _hear(self, now: int) -> None:
-        """What the cables have brought."""
-        for cable, port in list(self._cables.items()):
+        """What the cables have brought, a piece of each."""
+        for cable, plug in list(self._cables.items()):
             try:
-                data = cable.take()
+                data = cable.take(TAKE_BYTES)
             except Unplugged:
                 self._unplug(cable)
                 continue
             if data:
-                port.receive(data, now)
+                plug.port.receive(data, now)
 
     def _pass_time(self) -> tuple[bool, float]:
         """Let the mechanism move: whether there is more to do at once, and how long it can wait."""
@@ -278,7 +324,11 @@ class Served:
 
 
 class InProcessCable:
-    """A cable whose host is in this process; both sides are safe to use from any thread."""
+    """A cable whose host is in this process; both sides are safe to use from any thread.
+
+    It holds HELD_BYTES each way: a host that writes more waits for the device, and the device keeps what a
+    host does not read.
+    """
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -287,16 +337,31 @@ class InProcessCable:
         self._to_host = bytearray()
         self._gone = False
         self._interrupted = False
+        self._full = False  # the device has more for the host than there was room for
 
     # -- the host's side ------------------------------------------------------------------------
 
-    def write(self, data: bytes) -> None:
-        """Bytes for the device; Unplugged when the cable is gone."""
-        with self._changed:
-            if self._gone:
-                raise Unplugged("the cable is unplugged")
-            self._to_device += data
-        self._served.wake()
+    def write(self, data: bytes, timeout_s: float | None = None) -> int:
+        """Bytes for the device: how many it took, which is fewer only when time is up.
+
+        Unplugged when the cable is gone.
+        """
+        written = 0
+        while True:
+            with self._changed:
+                if written < len(data):
+                    self._changed.wait_for(lambda: self._gone or self._room(), timeout_s)
+                if self._gone:
+                    raise Unplugged("the cable is unplugged")
+                piece = data[written : written + self._room()]
+                self._to_device += piece
+            self._served.wake()
+            written += len(piece)
+            if not piece or written == len(data):
+                return written
+
+    def _room(self) -> int:
+        return HELD_BYTES - len(self._to_device)
 
     def read(self, size: int, timeout_s: float | None) -> bytes:
         """Up to ``size`` bytes, as soon as there are any; none when time is up or somebody interrupts."""
@@ -306,10 +371,16 @@ class InProcessCable:
             if self._to_host:
                 data = bytes(self._to_host[:size])
                 del self._to_host[:size]
+                self._make_room()
                 return data
             if self._gone:
                 raise Unplugged("the cable is unplugged")
             return b""
+
+    def _make_room(self) -> None:
+        if self._full:
+            self._full = False
+            self._served.wake()
 
     def waiting(self) -> int:
         """Bytes that can be read at once."""
@@ -326,6 +397,7 @@ class InProcessCable:
         """Forget what has come and was not read."""
         with self._changed:
             self._to_host.clear()
+            self._make_room()
 
     # -- the device's side ----------------------------------------------------------------------
 
@@ -333,18 +405,25 @@ class InProcessCable:
         """It wakes the thread by itself."""
         return None
 
-    def take(self) -> bytes:
-        """What the host wrote."""
+    def take(self, most: int) -> bytes:
+        """What the host wrote, a piece of it; the thread looks again at once if there is more."""
         with self._changed:
-            data = bytes(self._to_device)
-            self._to_device.clear()
+            data = bytes(self._to_device[:most])
+            del self._to_device[:most]
+            if data:
+                self._changed.notify_all()
+            if self._to_device:
+                self._served.wake()
             return data
 
-    def give(self, data: bytes) -> None:
-        """Bytes for the host."""
+    def give(self, data: bytes) -> int:
+        """Bytes for the host: how many there is room for."""
         with self._changed:
-            self._to_host += data
+            taken = min(len(data), HELD_BYTES - len(self._to_host))
+            self._to_host += data[:taken]
+            self._full = taken < len(data)
             self._changed.notify_all()
+            return taken
 
     def close(self) -> None:
         """It is pulled."""

@@ -1,11 +1,8 @@
 """A TCP port that leads to an emulated device: every connection is a cable of its own."""
 
-import contextlib
 import socket
 
 from sabot_simulators.ends.serving import Unplugged
-
-GIVE_S = 2.0
 
 
 class SocketCable:
@@ -21,10 +18,10 @@ class SocketCable:
         """The socket."""
         return self._fileno
 
-    def take(self) -> bytes:
+    def take(self, most: int) -> bytes:
         """What has come."""
         try:
-            data = self._socket.recv(65536)
+            data = self._socket.recv(most)
         except BlockingIOError:
             return b""
         except OSError as error:
@@ -33,12 +30,14 @@ class SocketCable:
             raise Unplugged("the host has closed the connection")
         return data
 
-    def give(self, data: bytes) -> None:
-        """Send; a host that takes nothing for a while loses it."""
-        self._socket.settimeout(GIVE_S)
-        with contextlib.suppress(OSError):  # the next take says so
-            self._socket.sendall(data)
-        self._socket.setblocking(False)
+    def give(self, data: bytes) -> int:
+        """Send what finds room at once."""
+        try:
+            return self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:  # the next take says so
+            return len(data)
 
     def close(self) -> None:
         """Close the connection."""

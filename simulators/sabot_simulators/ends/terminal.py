@@ -3,13 +3,10 @@
 import contextlib
 import os
 import pty
-import select
 import tty
 from pathlib import Path
 
 from sabot_simulators.ends.serving import Unplugged
-
-GIVE_S = 2.0
 
 
 class Terminal:
@@ -41,25 +38,23 @@ class Terminal:
         """The device's side."""
         return self._master
 
-    def take(self) -> bytes:
+    def take(self, most: int) -> bytes:
         """What has come."""
         try:
-            return os.read(self._master, 65536)
+            return os.read(self._master, most)
         except BlockingIOError:
             return b""
         except OSError as error:
             raise Unplugged(str(error)) from error
 
-    def give(self, data: bytes) -> None:
-        """Write; what nobody reads for a while is lost, as on a real port."""
-        while data:
-            try:
-                data = data[os.write(self._master, data) :]
-            except BlockingIOError:
-                if not select.select([], [self._master], [], GIVE_S)[1]:
-                    return
-            except OSError:  # the next take says so
-                return
+    def give(self, data: bytes) -> int:
+        """Write what finds room at once."""
+        try:
+            return os.write(self._master, data)
+        except BlockingIOError:
+            return 0
+        except OSError:  # the next take says so
+            return len(data)
 
     def close(self) -> None:
         """The port disappears, as when its cable is pulled."""

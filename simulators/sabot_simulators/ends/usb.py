@@ -270,10 +270,12 @@ class Backend(usb.backend.IBackend):  # type: ignore[misc]
         """Bytes to the device."""
         cable = self._claimed(dev_handle, ep, ENDPOINT_OUT)
         try:
-            cable.write(data.tobytes())
+            written = cable.write(data.tobytes(), timeout / 1000 if timeout else None)
         except Unplugged as error:
             raise _gone() from error
-        return len(data)
+        if written < len(data):
+            raise usb.core.USBTimeoutError("Operation timed out", -7, errno.ETIMEDOUT)
+        return written
 
     def bulk_read(self, dev_handle: Handle, ep: int, intf: int, buff: "array[int]", timeout: int) -> int:
         """Bytes from the device, up to the end of a short packet; ETIMEDOUT when none come."""

@@ -21,7 +21,7 @@ from sabot_protocol.frame import DELIMITER, Decoder
 from sabot_protocol.host_end import EVENT_HEADER_SIZE
 from sabot_protocol.link import EVENT
 from sabot_protocol.session import MAC_SIZE, OVERHEAD, SEALED_TO_HOST
-from sabot_simulators.ends.emulated import IDLE_US, EmulatedDevice, FirmwareMissing, Port
+from sabot_simulators.ends.emulated import IDLE_US, EmulatedDevice, FirmwareMissing, PlugInUse, Port
 from sabot_simulators.ends.overheard import BODY, KIND, MESSAGE, NUMBER, Ears, Overheard
 from sabot_simulators.ends.settings import Settings
 from sabot_simulators.rp2040 import messages
@@ -40,10 +40,7 @@ PAUSE_US = 5_000_000  # whoever moves nothing for so long is not at work, whatev
 BOOT_US = 1_200_000  # until it has tested itself
 LOOK_MS = 50  # how often somebody looks at a cable that says nothing
 SLICE_US = 1_000_000
-
-
-class PlugInUse(Exception):
-    """Both cables of the board are plugged in already."""
+HELD_BYTES = 16384  # said and not yet taken by the host
 
 
 class Plugged:
@@ -68,8 +65,10 @@ class Plugged:
             self._device.carry(self.number, data[:end])
             data = data[end:]
 
-    def poll(self, now: int) -> bytes:
+    def poll(self, now: int, room: bool = True) -> bytes:
         """Bytes for the host."""
+        if not room:
+            return b""
         said, self.said = self.said, b""
         return said
 
@@ -78,8 +77,9 @@ class Plugged:
         return self._device.now_ms + LOOK_MS
 
     def board_said(self, data: bytes) -> None:
-        """Bytes on their way to the host."""
-        self.said += data
+        """Bytes on their way to the host; a serial line loses what nobody reads."""
+        if len(self.said) < HELD_BYTES:
+            self.said += data
         self._ears.device_said(data)
 
 

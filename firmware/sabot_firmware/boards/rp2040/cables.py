@@ -22,6 +22,7 @@ class Cable:
         self.port = port
         self._out = b""
         self._from = 0
+        self.stuck = False  # something waits, and at the last try the host took none of it
 
     def register(self, poller: "select.poll") -> None:
         """Let a poll wait for bytes."""
@@ -40,14 +41,24 @@ class Cable:
         data = self.read()
         if data:
             self.port.receive(data, now_ms)
-        if not self._out:
+        self.stuck = False
+        self._write_on()
+        if self._out:
+            self.port.poll(now_ms, False)
+        else:
             self._out = self.port.poll(now_ms)
             self._from = 0
+            self._write_on()
+        return bool(data)
+
+    def _write_on(self) -> None:
+        """Give the host as much of what waits as it takes."""
         if self._out:
-            self._from += self.write(memoryview(self._out)[self._from :])
+            written = self.write(memoryview(self._out)[self._from :])
+            self._from += written
+            self.stuck = not written
             if self._from >= len(self._out):
                 self._out = b""
-        return bool(data)
 
     def writing(self) -> bool:
         """Whether something waits for room."""

@@ -47,6 +47,7 @@ VERSION = "0.1.0"
 WATCHDOG_MS = 4000
 LONGEST_WAIT_MS = 1000
 ROOM_US = 5000  # what can wait is done if nothing is due for so long
+STUCK_US = 20000  # then a host that took nothing is tried again
 LOOK_AGAIN_US = 100000  # whether the halves stand, if no edge lets them
 REST_US = 26000  # the longest collection, while cards may soon move again
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
@@ -171,6 +172,7 @@ class Device:
         """Once around: edges, time, cables, what can wait, and the wait."""
         board, core = self._board, self.core
         due: int | None = None
+        self._end.tick(now_ms())  # also while nobody talks: hours run, and an event has its time
         if core is not None and board is not None:
             board.take_edges(core)
             at_us = now_us()
@@ -191,6 +193,8 @@ class Device:
                 return
         at_ms = now_ms()
         for cable in self._cables:
+            if cable.stuck:
+                due = STUCK_US if due is None or due > STUCK_US else due
             deadline = cable.port.deadline()
             if deadline is not None:
                 left_us = max(ticks.diff(deadline, at_ms), 0) * 1000
@@ -204,7 +208,7 @@ class Device:
             for cable in self._cables:
                 if cable.exchange(at_ms):
                     self._talk = True  # there may be more, and more to say
-                elif cable.writing():
+                elif cable.writing() and not cable.stuck:
                     self._talk = True
             self._hold(True)
             self._catch_up()
@@ -220,6 +224,9 @@ class Device:
         ring = self._board.ring if self._board is not None else None
         for ready in poller.ipoll(wait_ms):  # type: ignore[attr-defined]
             if ready[0] is not ring:
+                self._talk = True
+        for cable in self._cables:
+            if cable.stuck:
                 self._talk = True
 
     def _rest(self, board: Rp2040, core: LiveCore, due: "int | None") -> bool:

@@ -10,7 +10,7 @@ import threading
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from serial.serialutil import PortNotOpenError, SerialBase, SerialException
+from serial.serialutil import PortNotOpenError, SerialBase, SerialException, SerialTimeoutException
 from serial.serialutil import Timeout as Deadline
 
 from sabot_simulators.ends.emulated import FirmwareMissing, emulate
@@ -161,8 +161,8 @@ class Serial(SerialBase):
         sent = bytes(data)
         arrives = sent if self._mischief is None else self._mischief.carry(sent)[0]
         try:
-            if arrives:
-                cable.write(arrives)
+            if arrives and cable.write(arrives, self.write_timeout) < len(arrives):
+                raise SerialTimeoutException("the emulated device takes no bytes")
         except Unplugged as error:
             raise SerialException(str(error)) from error
         return len(sent)

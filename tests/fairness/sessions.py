@@ -1,0 +1,46 @@
+"""A small session on an emulated device, for the commands that judge one afterwards."""
+
+import json
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from sabot_cli.commands import role_raiser
+from sabot_cli.device import State
+from sabot_cli.output import Output
+from sabot_driver import connect
+from sabot_driver.journal import Journal
+from sabot_driver.places import Places
+from sabot_simulators.fairness.lab import Lab
+
+Lines = list[dict[str, Any]]
+Sabot = Callable[..., tuple[int, Lines]]
+
+
+class Session:
+    """A small session on an emulated device: its journal, and the lines that were told of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.journal = folder / "journal.db"
+        told = StringIO()
+        with (
+            redirect_stdout(told),
+            connect("sim://?seed=5", journal=Journal(self.journal, b"SIM00001")) as client,
+        ):
+            output = Output(as_json=True)
+            raiser = role_raiser(State(output, Places(folder / "home")), client, 10.0, None)
+            Lab(client, output, raiser, 10.0).shuffle(3, lambda count: None)
+        self.lines: Lines = [json.loads(line) for line in told.getvalue().splitlines()]
+
+    def written(self, name: str = "told.jsonl", **changes: Any) -> Path:
+        """The lines as a file; ``changes`` are made to every reveal of shuffle 2."""
+        path = self.folder / name
+        lines = [dict(line) for line in self.lines]
+        for line in lines:
+            if line["event"] == "shuffle_revealed" and line["shuffle_id"] == 2:
+                line.update(changes)
+        path.write_text("\n".join(map(json.dumps, lines)))
+        return path

@@ -1,0 +1,64 @@
+"""The shuffler half alone on a simulated machine, fed with given draws."""
+
+from collections.abc import Callable
+from random import Random
+
+from sabot_firmware import hardware, shuffler
+from sabot_firmware.shuffler import Shuffler
+from sabot_protocol import ticks
+from sabot_simulators.mechanism.cards import Card
+from sabot_simulators.mechanism.faults import Fault
+from sabot_simulators.mechanism.machine import Machine
+
+
+class Half:
+    """The shuffler half alone on a machine, fed with given draws."""
+
+    def __init__(self, *faults: str) -> None:
+        self.machine = Machine(Random(1), tuple(Fault.parse(each) for each in faults))
+        self.machine.on_edge = lambda sensor, level, at_us: self.edges.append((sensor, level, at_us))
+        self.edges: list[tuple[int, int, int]] = []
+        self.half = Shuffler(self.machine, self._draw)
+        self.half.start(0)
+        self.draws: list[int] = []
+        self.asked: list[int] = []
+        self.run(lambda: self.half.state == shuffler.IDLE)
+
+    def _draw(self, bound: int) -> int:
+        self.asked.append(bound)
+        return self.draws[bound - 1]
+
+    def run(self, done: Callable[[], bool]) -> None:
+        """Let time pass until something is so."""
+        agenda = self.machine.agenda
+        while True:
+            now = agenda.now_us & ticks.MASK
+            for sensor, level, at_us in self.edges:
+                self.half.edge(sensor, level, at_us & ticks.MASK, now)
+            self.edges.clear()
+            due = self.half.step(now)
+            if done():
+                return
+            assert agenda.run(None if due is None else agenda.now_us + due)
+
+    def shuffle(self, deck: list[Card], draws: list[int]) -> list[Card]:
+        """The order that comes of these draws; the deck is out of the machine again then."""
+        self.draws, self.asked = draws, []
+        self.machine.load(list(deck))
+        self.half.shuffle(1, hardware.RED, len(deck), self.machine.agenda.now_us & ticks.MASK)
+        ended = (shuffler.STORED, shuffler.JAMMED)
+        self.run(lambda: self.half.state in ended)
+        assert self.half.jam is None
+        order, self.machine.store = self.machine.store, []
+        self.half.take_from_shelf()
+        self.machine.presence()
+        self.edges.clear()
+        return order
+
+
+def intended(deck: list[Card], draws: list[int]) -> list[int]:
+    """The order that these draws make of a deck."""
+    order: list[int] = []
+    for card, slot in zip(deck, draws, strict=True):
+        order.insert(slot, card.number)
+    return order

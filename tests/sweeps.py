@@ -1,0 +1,74 @@
+"""Sweeps: tests of very many cases, of which ``make test`` runs a fixed sample and ``make test-full`` all.
+
+A parametrized test is a sweep by its mark, and every n-th of its cases is the sample::
+
+    @pytest.mark.sweep(every=8)
+    @pytest.mark.parametrize("row", rows())
+    def test_a_row(row): ...
+
+A case that only ``make test-full`` runs, because smaller ones of the same test show the same, is marked
+``pytest.param(6, marks=pytest.mark.full)``.
+
+A test that loops asks the fixture ``amount`` how far to go::
+
+    def test_many(amount):
+        for seed in range(amount(20, full=400)): ...
+
+``--sweeps`` chooses: ``sample`` (the default), ``full``, or ``rest``. ``rest`` is all of ``full`` that
+``sample`` leaves out: the cases outside the sample, and the tests that use ``amount``, at full length.
+"""
+
+from collections import defaultdict
+
+import pytest
+
+SAMPLE, FULL, REST = "sample", "full", "rest"
+
+
+class Amount:
+    """How much of a sweep this run does."""
+
+    def __init__(self, chosen: str) -> None:
+        self.full = chosen != SAMPLE
+
+    def __call__(self, sample: int, *, full: int) -> int:
+        """``sample`` in ``make test``, ``full`` in ``make test-full``."""
+        return full if self.full else sample
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--sweeps``."""
+    parser.addoption(
+        "--sweeps",
+        choices=(SAMPLE, FULL, REST),
+        default=SAMPLE,
+        help="how much of the sweeps to run: a fixed sample, everything, or what the sample leaves out",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what this run leaves out."""
+    chosen = config.getoption("--sweeps")
+    if chosen == FULL:
+        return
+    seen: dict[str, int] = defaultdict(int)
+    kept, left = [], []
+    for item in items:
+        mark = item.get_closest_marker("sweep")
+        sampled = item.get_closest_marker("full") is None
+        if mark is not None:
+            name = item.nodeid.partition("[")[0]
+            sampled = seen[name] % int(mark.kwargs["every"]) == 0
+            seen[name] += 1
+        grows = "amount" in getattr(item, "fixturenames", ())
+        wanted = sampled if chosen == SAMPLE else not sampled or grows
+        (kept if wanted else left).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
+
+
+@pytest.fixture(scope="session")
+def amount(request: pytest.FixtureRequest) -> Amount:
+    """How far a test that loops goes: ``amount(20, full=400)``."""
+    return Amount(request.config.getoption("--sweeps"))
