@@ -182,6 +182,10 @@ class DevicePort(WireEnd):
             and payload[1] | payload[2] << 8 == link.session.id
         )
 
+    def waiting(self) -> int:
+        """How many bytes were taken and have not been looked at."""
+        return self._decoder.left()
+
     def pressing(self, now: int) -> bool:
         """Whether there is something to do at the next tick."""
         if self._held or self._answers or self._clear_out or self._decoder.left():

@@ -14,7 +14,11 @@
 #include "py/mphal.h"
 #include "py/ringbuf.h"
 #include "py/runtime.h"
+#include "py/smallint.h"
+
+#ifndef NO_QSTR // its folder is not known where names are looked for
 #include "tusb.h"
+#endif
 
 #define ALARM (1)
 #define PERIOD_US (50000)
@@ -22,7 +26,7 @@
 #define USB_STEP_US (1000)
 #define USB_STEPS (8)
 #define IN_BYTES (320)
-#define OUT_BYTES (768)
+#define OUT_BYTES (1024)
 #define CABLES (2)
 #define USB_CABLE (0)
 #define UART_CABLE (1)
@@ -155,6 +159,18 @@ static mp_obj_t grid_at_us(mp_obj_t number) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(grid_at_us_obj, grid_at_us);
 
+// at_ms(cable): the same as ticks_ms counts; a tick comes at a whole millisecond
+static mp_obj_t grid_at_ms(mp_obj_t number) {
+    return MP_OBJ_NEW_SMALL_INT((cable_of(number)->at_us / 1000) & (MICROPY_PY_TIME_TICKS_PERIOD - 1));
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(grid_at_ms_obj, grid_at_ms);
+
+// older(cable, other): whether a cable's last tick was before the other one's
+static mp_obj_t grid_older(mp_obj_t number, mp_obj_t other) {
+    return mp_obj_new_bool(cable_of(number)->at_us < cable_of(other)->at_us);
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(grid_older_obj, grid_older);
+
 // due_us(): how long until the next exchange is over
 static mp_obj_t grid_due_us(void) {
     uint64_t due = period_us + (step < USB_STEPS ? (USB_STEPS - 1) * USB_STEP_US : UART_AT_US);
@@ -236,6 +252,8 @@ static const mp_rom_map_elem_t grid_globals_table[] = {
     { MP_ROM_QSTR(MP_QSTR_stop), MP_ROM_PTR(&grid_stop_obj) },
     { MP_ROM_QSTR(MP_QSTR_ticks), MP_ROM_PTR(&grid_ticks_obj) },
     { MP_ROM_QSTR(MP_QSTR_at_us), MP_ROM_PTR(&grid_at_us_obj) },
+    { MP_ROM_QSTR(MP_QSTR_at_ms), MP_ROM_PTR(&grid_at_ms_obj) },
+    { MP_ROM_QSTR(MP_QSTR_older), MP_ROM_PTR(&grid_older_obj) },
     { MP_ROM_QSTR(MP_QSTR_due_us), MP_ROM_PTR(&grid_due_us_obj) },
     { MP_ROM_QSTR(MP_QSTR_allow), MP_ROM_PTR(&grid_allow_obj) },
     { MP_ROM_QSTR(MP_QSTR_take), MP_ROM_PTR(&grid_take_obj) },

@@ -159,6 +159,10 @@ class Rp2040(Hardware):
         """In an interrupt."""
         self.ring.put(_ELEVATOR_DONE)
 
+    def cause_us(self) -> int:
+        """When that was which the core deals with: the edge that is being given, or now."""
+        return self._edge_us if self._handling else now_us()
+
     # -- time -----------------------------------------------------------------------------------
 
     def due_us(self, at_us: int) -> "int | None":

@@ -23,7 +23,7 @@ from sabot_firmware.boards.rp2040.board import Rp2040
 from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
 from sabot_firmware.boards.rp2040.clock import now_ms, now_us
 from sabot_firmware.boards.rp2040.fram import SpiFram
-from sabot_firmware.boards.rp2040.heap import COLLECT_BYTES, HOLD_BYTES, REST_BYTES, allocated
+from sabot_firmware.boards.rp2040.heap import COLLECT_BYTES, GRID_HOLD_BYTES, HOLD_BYTES, REST_BYTES, allocated
 from sabot_firmware.boards.rp2040.log_flash import LogFlash
 from sabot_firmware.boards.rp2040.noise import raw_noise
 from sabot_firmware.boards.rp2040.parts import Parts
@@ -38,6 +38,11 @@ from sabot_protocol.device_end import DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.memory import Memory
 
+try:
+    from sabot_firmware.boards.rp2040.timed import NONE, Timed
+except ImportError:  # another image than ours: the ports keep to the grid, as well as this loop is in time
+    NONE, Timed = -1, None  # type: ignore[assignment,misc]
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_protocol.codec import Value
@@ -48,6 +53,7 @@ WATCHDOG_MS = 4000
 LONGEST_WAIT_MS = 1000
 ROOM_US = 5000  # what can wait is done if nothing is due for so long
 STUCK_US = 20000  # then a host that took nothing is tried again
+GRACE_US = 10000  # what an edge leads to is told at the first tick so long after the edge
 LOOK_AGAIN_US = 100000  # whether the halves stand, if no edge lets them
 REST_US = 26000  # the longest collection, while cards may soon move again
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
@@ -112,7 +118,7 @@ class Device:
         self._leave_at: int | None = None
         self.core: LiveCore | None = None
         self._ahead = Parts()
-        self._later: list[tuple[str, tuple[Value, ...]]] = []  # reports that came up while it talked
+        self._later: list[tuple[int, str, tuple[Value, ...]]] = []  # what waits to be told, and since when
         self._failed: Exception | None = None  # what went wrong with an edge meanwhile
         self._timer = machine.Timer(-1)  # for what is due while it talks
         self._came = self._edge_came
@@ -136,6 +142,7 @@ class Device:
             self._ahead.hold = self._hold
         for cable in self._cables:
             cable.register(self._poller)
+        self._timed = None if Timed is None else Timed(self._cables)
 
     def begin(self, memory: Memory, crashed: bool) -> None:
         """The core wakes up."""
@@ -159,8 +166,10 @@ class Device:
 
     def _report(self, name: str, *values: "Value") -> None:
         self._talk = True
-        if self.core is not None and self.core.busy_elsewhere:
-            self._later.append((name, values))
+        core, timed = self.core, self._timed
+        if core is not None and (core.busy_elsewhere or (timed is not None and timed.runs)):
+            assert self._board is not None
+            self._later.append((self._board.cause_us(), name, values))
         else:
             self._end.emit(name, *values)
 
@@ -172,7 +181,9 @@ class Device:
         """Once around: edges, time, cables, what can wait, and the wait."""
         board, core = self._board, self.core
         due: int | None = None
-        self._end.tick(now_ms())  # also while nobody talks: hours run, and an event has its time
+        timed = self._timed
+        if timed is None or not timed.runs:
+            self._end.tick(now_ms())  # also while nobody talks: hours run, and an event has its time
         if core is not None and board is not None:
             board.take_edges(core)
             at_us = now_us()
@@ -188,6 +199,13 @@ class Device:
                     return
                 if due is None or due > LOOK_AGAIN_US:
                     due = LOOK_AGAIN_US
+            if timed is not None and core.on_grid():
+                self._turn_on_grid(timed, board, due)
+                return
+            if timed is not None and timed.runs:
+                timed.stop(now_ms())
+                self._catch_up()
+                self._talk = True
             if allocated() > HOLD_BYTES:
                 self._wait(self._edges_only, due)
                 return
@@ -216,6 +234,29 @@ class Device:
         if (due is None or due > ROOM_US) and self._tidy(due):
             return
         self._wait(self._poller, due)
+
+    def _turn_on_grid(self, timed: "Timed", board: Rp2040, due: "int | None") -> None:
+        """While cards are shuffled: what the last tick brought, what can wait, and the wait.
+
+        What is told at a tick depends on when its edges came, not on when the loop came to deal with them.
+        """
+        if not timed.runs:
+            timed.start()
+        n = timed.ready()
+        if n != NONE and allocated() < GRID_HOLD_BYTES:
+            self._catch_up(ticks.add(timed.at_us(n), -GRACE_US))
+            self._hold(False)
+            timed.work(n)
+            self._hold(True)
+            if self._failed is not None:
+                raise self._failed
+            return
+        left_us = timed.due_us() if n == NONE else LOOK_AGAIN_US
+        if due is None or left_us < due:
+            due = left_us
+        if due > ROOM_US and board.tidy():
+            return
+        self._wait(self._edges_only, due)
 
     def _wait(self, poller: "select.poll", due: "int | None") -> None:
         """Until something is due, or an edge or a byte has come."""
@@ -283,12 +324,13 @@ class Device:
         core.busy_elsewhere = False
         ring.eager = self._failed is None
 
-    def _catch_up(self) -> None:
-        """What came up in the midst of the talk."""
+    def _catch_up(self, until_us: "int | None" = None) -> None:
+        """Tell what came up in the midst of the talk; on the grid, what came up until a time."""
         if self._failed is not None:
             raise self._failed
-        while self._later:
-            name, values = self._later.pop(0)
+        later = self._later
+        while later and (until_us is None or ticks.diff(later[0][0], until_us) <= 0):
+            _, name, values = later.pop(0)
             self._end.emit(name, *values)
 
     def _tidy(self, due: "int | None") -> bool:
