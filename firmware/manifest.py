@@ -12,6 +12,7 @@ PROTOCOL = (
     "events",
     "executor",
     "frame",
+    "grid",
     "keys",
     "ledger",
     "link",
@@ -76,6 +77,7 @@ FIRMWARE = (
     "boards/rp2040/registers",
     "boards/rp2040/rollers",
     "boards/rp2040/stepper",
+    "boards/rp2040/timed",
 )
 
 
