@@ -2,7 +2,8 @@
 //
 // Python leaves what is to be sent (put) and says how much may come in (allow); at the tick both happen, whatever Python
 // does at that moment: it may deal with an edge, or collect garbage. The interrupt has the highest priority. It shares it
-// with USB's own, which must not be interrupted by it.
+// with USB's own, which must not be interrupted by it. It comes a little early and waits for its microsecond: how long the
+// processor takes to get there depends on what it did, and whether it slept.
 //
 // USB takes 64 bytes each way at a time, and its stack has to run in between. So its tick is a row of instants, one
 // millisecond apart; outside of it the stack does not run, and the host's packets and questions wait. The UART's tick is
@@ -25,6 +26,7 @@
 #define UART_AT_US (25000)
 #define USB_STEP_US (1000)
 #define USB_STEPS (8)
+#define EARLY_US (40)
 #define IN_BYTES (320)
 #define OUT_BYTES (1024)
 #define CABLES (2)
@@ -52,7 +54,7 @@ volatile bool sabot_grid_runs = false; // USB's stack is left alone by everybody
 static cable_t cables[CABLES];
 static uint64_t period_us; // when the period began
 static unsigned step; // of USB, or USB_STEPS: the UART's tick
-static volatile uint32_t worst_us; // the latest that an interrupt came
+static volatile uint32_t worst_us; // the latest that an exchange began
 
 static void exchange_usb(cable_t *cable) {
     tud_task_ext(0, false);
@@ -85,9 +87,11 @@ static uint64_t due_us(void) {
 static void on_alarm(uint alarm) {
     do {
         uint64_t due = due_us();
-        uint64_t now = time_us_64();
-        if (now - due > worst_us) {
-            worst_us = now - due;
+        int32_t late;
+        while ((late = (int32_t)(timer_hw->timerawl - (uint32_t)due)) < 0) {
+        }
+        if ((uint32_t)late > worst_us) {
+            worst_us = late;
         }
         if (step < USB_STEPS) {
             exchange_usb(&cables[USB_CABLE]);
@@ -102,7 +106,7 @@ static void on_alarm(uint alarm) {
             step = 0;
             period_us += PERIOD_US;
         }
-    } while (hardware_alarm_set_target(ALARM, from_us_since_boot(due_us())));
+    } while (hardware_alarm_set_target(ALARM, from_us_since_boot(due_us() - EARLY_US)));
 }
 
 static mp_obj_t grid_start(void) {
@@ -121,7 +125,7 @@ static mp_obj_t grid_start(void) {
         step = 0;
         period_us = (time_us_64() / PERIOD_US + 1) * PERIOD_US;
         sabot_grid_runs = true;
-        if (hardware_alarm_set_target(ALARM, from_us_since_boot(period_us))) {
+        if (hardware_alarm_set_target(ALARM, from_us_since_boot(period_us - EARLY_US))) {
             hardware_alarm_force_irq(ALARM);
         }
     }

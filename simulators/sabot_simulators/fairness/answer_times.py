@@ -298,7 +298,7 @@ class Attacked(Wired):
     def _boot(self) -> None:
         super()._boot()
         self.port, self.other = _Noted(self.end), _Noted(self.end)
-        self.port.heard = self.other.heard = self._spoke  # type: ignore[method-assign]
+        self.port.heard = self.other.heard = self._spoke
 
     def begin(self) -> None:
         """From now on it is one deck."""
