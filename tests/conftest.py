@@ -4,13 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from sabot_driver import discovery
 from sabot_simulators.micropython import find_micropython
-
-settings.register_profile("sabot", deadline=None)  # no test depends on how fast the machine is
-settings.load_profile("sabot")
 
 pytest_plugins = ["tests.sweeps"]
 

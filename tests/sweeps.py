@@ -14,15 +14,24 @@ A test that loops asks the fixture ``amount`` how far to go::
     def test_many(amount):
         for seed in range(amount(20, full=400)): ...
 
+A property that hypothesis tries is a sweep too: 20 examples, always the same, in the sample; 100, always
+others, in full.
+
 ``--sweeps`` chooses: ``sample`` (the default), ``full``, or ``rest``. ``rest`` is all of ``full`` that
-``sample`` leaves out: the cases outside the sample, and the tests that use ``amount``, at full length.
+``sample`` leaves out: the cases outside the sample, and tests that loop or try examples, at full length.
 """
 
 from collections import defaultdict
 
 import pytest
+from hypothesis import settings
 
 SAMPLE, FULL, REST = "sample", "full", "rest"
+
+
+settings.register_profile(SAMPLE, deadline=None, max_examples=20, derandomize=True)
+settings.register_profile(FULL, deadline=None)  # no test depends on how fast the machine is
+settings.load_profile(SAMPLE)
 
 
 class Amount:
@@ -46,6 +55,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Have hypothesis try a fixed sample of examples, or all."""
+    settings.load_profile(SAMPLE if config.getoption("--sweeps") == SAMPLE else FULL)
+
+
+def _grows(item: pytest.Item) -> bool:
+    """Whether a test itself goes further in a full run."""
+    tried = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    return tried or "amount" in getattr(item, "fixturenames", ())
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what this run leaves out."""
     chosen = config.getoption("--sweeps")
@@ -60,8 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             name = item.nodeid.partition("[")[0]
             sampled = seen[name] % int(mark.kwargs["every"]) == 0
             seen[name] += 1
-        grows = "amount" in getattr(item, "fixturenames", ())
-        wanted = sampled if chosen == SAMPLE else not sampled or grows
+        wanted = sampled if chosen == SAMPLE else not sampled or _grows(item)
         (kept if wanted else left).append(item)
     if left:
         config.hook.pytest_deselected(items=left)

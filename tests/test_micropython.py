@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PORTABLE = Path(__file__).parent / "portable"
-HEAP = "512k"  # source is compiled into it, and a 64-bit object is twice the size of a board's
+HEAP = "768k"  # source is compiled into it, and a 64-bit object is twice the size of a board's
 
 
 def names_of(path: Path) -> list[str]:

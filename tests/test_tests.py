@@ -1,6 +1,7 @@
 """How the tests are laid out, so that everybody finds things: checked here, explained in tests/README.md."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,21 @@ def test_every_folder_says_in_one_line_what_it_proves(folder: Path) -> None:
     assert lines[0].startswith("# ")
     assert lines[1] == ""
     assert 20 <= len(lines[2]) <= 160
+
+
+def _sweeps() -> set[str]:
+    """Every test of which ``make test`` runs a part: by its mark, by a case's mark, or by its fixture."""
+    found = set()
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                marks = " ".join(ast.unparse(each) for each in node.decorator_list)
+                grows = "amount" in [each.arg for each in node.args.args]
+                if grows or "pytest.mark.sweep" in marks or "pytest.mark.full" in marks:
+                    found.add(f"{path.name}::{node.name}")
+    return found
+
+
+def test_the_page_lists_every_sweep_and_what_its_sample_covers(root: Path) -> None:
+    page = (root / "docs/testing.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(test_\w+\.py::test_\w+)`", page, re.MULTILINE)) == _sweeps()

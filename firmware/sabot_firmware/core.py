@@ -19,6 +19,7 @@ from sabot_firmware.hardware import (
     SHUFFLER_DOOR,
     SUPPLY_LOW,
     TRAY,
+    WHOSE,
     Hardware,
 )
 from sabot_firmware.jam import SERVICE_FAULTS, Jam, steps_for
@@ -54,11 +55,6 @@ SERVICE_ROLE = enum_number("Role", "service")
 SOON_US = 1000000
 LOG_ROWS_AT_ONCE = 16
 
-# Which half a sensor belongs to, bit by bit: 1 the shuffler, 2 the shoe; none for doors, buttons and supply
-WHOSE = bytes((
-    1, 1, 2, 1, 1, 3, 2, 2, 1, 1, 1, 1, 3, 2, 1, 0, 0, 0, 0, 1, 1, 2, 0, 0,
-))  # fmt: skip
-
 
 class Core(Executor):
     """One machine's mind."""
@@ -90,6 +86,7 @@ class Core(Executor):
         self._said_shuffler = -1
         self._said_shoe = -1
         self._locating_until_us: int | None = None
+        self._floor_called = False
         rack, dealing, service = self.rack, self.dealing, self.service
         self._handlers: dict[str, Callable[..., Values]] = {
             "register_deck": rack.register_deck,
@@ -103,6 +100,8 @@ class Core(Executor):
             "log": self._read_log,
             "wear": self._read_wear,
             "locate": self._locate,
+            "call_floor": self._call_floor,
+            "stop": self._stop,
             "shuffle": self.pledges.begin,
             "commit_shuffle": self.pledges.commit,
             "shuffle_with": self.pledges.begin_with,
@@ -209,6 +208,7 @@ class Core(Executor):
             self.report("buttons", 1 if sensor == LEFT_BUTTON else 2)
 
     def _door(self, half: "Half", level: int, place: str, cards: int) -> None:
+        self.service.stop_jog()  # the interlock cut the motor: closing the door must not start it again
         if level:
             half.door_closed()
         else:
@@ -228,6 +228,7 @@ class Core(Executor):
     def step(self, now_us: int) -> int | None:
         """Let time pass; how long until something is due, in microseconds, or None."""
         self.now_us = now_us
+        jog_due = self.service.jog_due_us()  # first of all: nothing delays the end of a jog
         due = self.shuffler.step(now_us)
         of_shoe = self.shoe.step(now_us)
         if due is None or (of_shoe is not None and of_shoe < due):
@@ -235,9 +236,9 @@ class Core(Executor):
         self._follow()
         if self._locating_until_us is not None:
             due = _sooner(due, self._locate_on(self._locating_until_us))
+        due = _sooner(due, jog_due)
         if due is not None and due < SOON_US:
             return due  # cards move: the rest can wait
-        due = _sooner(due, self.service.jog_due_us(now_us))
         return _sooner(due, self.rack.hours_due_us())
 
     def _locate_on(self, until_us: int) -> int | None:
@@ -433,7 +434,7 @@ class Core(Executor):
         self.report("fault_raised", fault, place, jam.cards, steps_for(jam.cause, half))
 
     def _show(self) -> None:
-        self.panel.update(self.shuffler, self.shoe, self._locating_until_us is not None)
+        self.panel.update(self.shuffler, self.shoe, self._locating_until_us is not None, self._floor_called)
 
     # -- commands -------------------------------------------------------------------------------
 
@@ -471,6 +472,19 @@ class Core(Executor):
         self._follow()
         return answer
 
+    def take_entropy(self, entropy: bytes) -> None:
+        """Mix the host's bytes into the generator."""
+        self.pledges.chance.take(entropy)
+
+    def who(self) -> "tuple[bytes, int]":
+        """The host and the person behind the command that is carried out."""
+        caller = self._caller
+        return (bytes(8), 0) if caller is None else (caller.host_id, caller.person)
+
+    def role(self) -> int:
+        """The role of who gave the command that is carried out."""
+        return 0 if self._caller is None else self._caller.role
+
     def refuse_if_unfit(self) -> None:
         """Refusal if the machine must not begin anything new."""
         if self.kept.out_of_order:
@@ -487,8 +501,7 @@ class Core(Executor):
                 continue
             if half.state != half.states.jammed:
                 continue  # in service, or out of order: that is not ended so
-            role = self._caller.role if self._caller is not None else 0
-            if half.jam.cause in SERVICE_FAULTS and role != SERVICE_ROLE:
+            if half.jam.cause in SERVICE_FAULTS and self.role() != SERVICE_ROLE:
                 raise forbidden("service_only")
             if not half.door_was_open or half.occupied() is not None:
                 raise forbidden("not_cleared")
@@ -506,8 +519,24 @@ class Core(Executor):
             return ()
         raise forbidden("no_such_fault")
 
-    def _set_game(self, name: str, method: int, decks: int, stack_cards: int) -> "Values":
-        answer = self.rack.set_game(name, method, decks, stack_cards)
+    def _stop(self) -> "Values":
+        """Both halves halt as if their doors had been opened; what they had is cleared in the same way."""
+        self.report("stopped", *self.who())
+        self.service.stop_jog()
+        self.service.emptying = False
+        self.shoe.halt("shoe", 0)
+        self.shuffler.halt("chamber", self.shuffler.entered)
+        return ()
+
+    def _call_floor(self, on: int) -> "Values":
+        if self._floor_called != bool(on):
+            self._floor_called = bool(on)
+            self.report("floor_called", on, *self.who())
+            self._show()
+        return ()
+
+    def _set_game(self, name: str, method: int, decks: int, stack_cards: int, deck_hours: int) -> "Values":
+        answer = self.rack.set_game(name, method, decks, stack_cards, deck_hours)
         self.configure()
         return answer
 

@@ -26,6 +26,7 @@ VOID_REASONS = {
     "face_up_card": "face_up_card",
     "stack_disturbed": "stack_disturbed",
     "supply_low": "power_cut",
+    "stopped": "stopped",
 }
 
 
@@ -54,17 +55,13 @@ class Dealing:
 
     # -- commands -------------------------------------------------------------------------------
 
-    def open_round(self, round_id: int, deck_id: int, hands: int) -> "Values":
+    def open_round(self, round_id: int, deck_id: int) -> "Values":
         """Open a round on the deck in the shoe; from now on its turn is used."""
         core, kept = self._core, self._kept
         self._may_open(round_id, deck_id)
-        if kept.game.method == CARD_BY_CARD:
-            if core.shoe.cover_seen and self._last_announced:
-                raise forbidden("last_hand_dealt")
-        elif hands * kept.game.stack_cards > core.shoe.cards:
-            raise forbidden("too_many")
-        opened = Round(round_id, deck_id, hands, kept.game.stack_cards)
-        self._open(opened)
+        if kept.game.method == CARD_BY_CARD and core.shoe.cover_seen and self._last_announced:
+            raise forbidden("last_hand_dealt")
+        self._open(Round(round_id, deck_id, 0, kept.game.stack_cards))
         if core.shoe.cover_seen and kept.game.method == CARD_BY_CARD:
             self._last_announced = True
             core.report("last_hand", round_id)
@@ -111,12 +108,25 @@ class Dealing:
         self._core.wear.add("rounds")
         self._core.shoe.enter(shoe.ROUND_OPEN)
 
-    def close_bets(self, round_id: int) -> "Values":
-        """No more bets: only now may anything be dealt (MD3 10.A)."""
-        current = self._current(round_id, 0)
-        if not current.bets_closed:
+    def close_bets(self, round_id: int, hands: int) -> "Values":
+        """No more bets, and so many hands: only now may anything be dealt (MD3 10.A).
+
+        Given again, it corrects a miscounted number, until the dealer's stack, the last one, is dispensed.
+        """
+        core, current = self._core, self._current(round_id, 0)
+        if current.bets_closed and hands == current.hands:
+            return ()
+        dealt = len(current.stacks)
+        if current.bets_closed and (current.hands <= dealt or hands <= dealt):
+            raise forbidden("hands_fixed")
+        if self._kept.game.method != CARD_BY_CARD and hands * current.stack_cards > core.shoe.cards:
+            raise forbidden("too_many")
+        before, current.hands = current.hands, hands
+        if current.bets_closed:
+            core.report("hands_changed", round_id, before, hands, *core.who())
+        else:
             current.bets_closed = True
-            self._core.report("bets_closed", round_id)
+            core.report("bets_closed", round_id, hands)
         return ()
 
     def dispense_stack(self, round_id: int, stack: int) -> "Values":
@@ -124,10 +134,10 @@ class Dealing:
         current = self._current(round_id, stack)
         if self._kept.game.method != AUTOMATED_SHOE:
             raise forbidden("other_method")
-        if current.next_stack() != stack:
-            raise Refusal("stale", (round_id, len(current.stacks)))
         if not current.bets_closed:
             raise forbidden("bets_open")
+        if current.next_stack() != stack:
+            raise Refusal("stale", (round_id, len(current.stacks)))
         self._core.shoe.deal(current.stack_cards, shoe.ROUND_OPEN, self._core.now_us)
         return ()
 
@@ -161,13 +171,13 @@ class Dealing:
             self._close(current, UNPROVED, 0)
             self._core.shoe.enter(shoe.READY)
             return ()
-        if current.next_stack() is not None:
+        if not current.bets_closed or current.next_stack() is not None:
             raise forbidden("stacks_missing")
         self._eject(STUB)
         return ()
 
     def void_round(self, round_id: int, reason: int) -> "Values":
-        """The floor declares the round void."""
+        """The round is declared void."""
         self._current(round_id, 0)
         half = self._core.shoe
         if self._kept.game.method != CARD_BY_CARD:

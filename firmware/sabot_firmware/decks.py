@@ -12,8 +12,10 @@ MANUAL_SHOE = 1
 HAND = 2
 CARD_BY_CARD = 3
 
-# How long cards may be used, from their opening at the table on (MD3 3.C, MDM 3.C)
-HOURS_S = (8 * 3600, 8 * 3600, 4 * 3600, 24 * 3600)
+# How long cards may be used is a matter of the rule text (MD3 3.C, MDM 3.C): the host sets it with the game
+DEFAULT_HOURS = 8  # until it has
+NO_LIMIT = 0xFFFF  # hours
+FOR_EVER_S = 0x7FFFFFFF
 WARN_BEFORE_S = (3600, 900, 300, 0)
 
 # Why not
@@ -46,8 +48,8 @@ class Deck:
 class Decks:
     """The one or two decks in use."""
 
-    def __init__(self, method: int = AUTOMATED_SHOE) -> None:
-        self.method = method
+    def __init__(self, hours: int = DEFAULT_HOURS) -> None:
+        self.hours = hours  # how long each may be used
         self.one_deck = False  # the floor's choice to go on with one (MD3 3.A)
         self.in_use: list[Deck] = []
         self.highest_id = 0
@@ -114,10 +116,11 @@ class Decks:
         self.last_played = deck_id
 
     def left_s(self, deck_id: int, now_s: int) -> int:
-        """How long a deck may still be used by the method in use; negative when it is past that."""
+        """How long a deck may still be used in this game; negative when it is past that."""
         deck = self.find(deck_id)
         assert deck is not None
-        return HOURS_S[self.method] - deck.age_s(now_s)
+        age_s = deck.age_s(now_s)
+        return FOR_EVER_S if self.hours == NO_LIMIT else self.hours * 3600 - age_s
 
     def warning(self, left_before_s: int, left_s: int) -> int | None:
         """The warning that fell due as a deck's time went from one to the other; None if none did."""

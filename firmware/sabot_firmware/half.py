@@ -144,6 +144,13 @@ class Half:
         elif self.state not in (states.jammed, states.door_open, states.service, states.out_of_order):
             self.stop(place, "door_opened", cards)
 
+    def halt(self, place: str, cards: int) -> None:
+        """A host stops the half: what was being done is over, as if the door had been opened."""
+        states = self.states
+        at_rest = (states.rest, states.unproved, states.jammed, states.door_open)
+        if self.state not in at_rest + (states.service, states.out_of_order):
+            self.stop(place, "stopped", cards)
+
     def door_closed(self) -> None:
         """The door is shut: what the sensors say decides."""
         if self.state == self.states.door_open:

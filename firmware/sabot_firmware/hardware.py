@@ -5,13 +5,14 @@ new level, and the time it was stamped. Orders return at once; that they are don
 """
 
 from sabot_firmware.figures import DECK_CAPACITY
+from sabot_protocol.schema import SENSORS as _TABLE
 
 # Rollers
 FEED = 0  # tray to insertion
 INSERT = 1  # into the chamber
 DEAL = 2  # shoe to exit tray
 
-# Sensors and switches, the source of edges. Level 1: covered, closed, pressed, arrived.
+# Sensors and switches, the source of edges, as in ``Sensor``. Level 1: covered, closed, pressed, arrived.
 ENTRY = 0
 INSERTION = 1
 EXIT = 2
@@ -36,7 +37,27 @@ INSERT_STALL = 20
 DEAL_STALL = 21
 HOT = 22  # 1: a motor or the board is too warm
 SUPPLY_LOW = 23  # 1: the supply is failing; what is to be kept must be written now
-SENSORS = 24
+SENSORS = len(_TABLE)
+
+SHUFFLER_HALF = 1
+SHOE_HALF = 2
+
+# Which half a sensor's edges go to, a byte each: 1 the shuffler, 2 the shoe, 3 both, 0 the controller
+WHOSE = bytes([
+    (SHUFFLER_HALF if "shuffler" in row[1] else 0) | (SHOE_HALF if "shoe" in row[1] else 0) for row in _TABLE
+])  # fmt: skip
+# Bit n: sensor n would tell the slots of a shuffle at work
+SECRET_SENSORS = sum([1 << sensor for sensor in range(SENSORS) if _TABLE[sensor][4]])
+
+
+def clear_levels(half: str) -> "tuple[tuple[int, int, str], ...]":
+    """What the sensors must say before a half is believed to be empty: sensor, level, name."""
+    return tuple([
+        (sensor, _TABLE[sensor][3], _TABLE[sensor][0])
+        for sensor in range(SENSORS)
+        if _TABLE[sensor][2] == half
+    ])  # fmt: skip
+
 
 # Directions
 BACK = -1

@@ -7,13 +7,14 @@ half that holds cards is on record before the first of them enters. It is safe t
 import struct
 
 from sabot_firmware.decks import AUTOMATED_SHOE, Deck, Decks
+from sabot_firmware.rng import carried
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed, Refusal
 from sabot_protocol.memory import Memory
 
-RECORDS = (("core", 192), ("wear", 128))
+RECORDS = (("core", 192), ("wear", 128), carried.RECORD)
 
-_VERSION = 1
-_HEAD = "<BBBBBII"  # version, flags, method, decks, stack cards, highest deck, last played
+_VERSION = 2
+_HEAD = "<BBBBBIIH"  # version, flags, method, decks, stack cards, highest deck, last played, hours of a deck
 _DECK = "<IBII"  # id, back, opened, aged
 _ROUND = "<IIBBHIIBB"  # last round, its deck, verdict, void, count, shuffle, delivered deck, both halves
 _CALIBRATION = "<iI"
@@ -90,8 +91,7 @@ class Kept:
         head = struct.unpack_from(_HEAD, record, 0)
         flags = head[1]
         game.method, game.decks, game.stack_cards = head[2], head[3], head[4]
-        decks.highest_id, decks.last_played = head[5], head[6]
-        decks.method = game.method
+        decks.highest_id, decks.last_played, decks.hours = head[5], head[6], head[7]
         decks.one_deck = bool(flags & ONE_DECK)
         self.out_of_order = bool(flags & OUT_OF_ORDER)
         self.round_open = bool(flags & ROUND_OPEN)
@@ -147,7 +147,7 @@ class Kept:
             | (ROUND_OPEN if self.round_open else 0)
         )
         numbers = (game.method, game.decks, game.stack_cards, decks.highest_id, decks.last_played)
-        record = struct.pack(_HEAD, _VERSION, flags, *numbers)
+        record = struct.pack(_HEAD, _VERSION, flags, *numbers + (decks.hours,))
         for index in range(2):
             if index < len(decks.in_use):
                 deck = decks.in_use[index]

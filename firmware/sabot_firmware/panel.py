@@ -47,7 +47,9 @@ class Panel:
         """What the last shuffle's count was (MD3 5.B): shown until the next."""
         self._counted = "%d OF %d" % (count, expected)
 
-    def update(self, shuffler_half: "shuffler.Shuffler", shoe_half: "shoe.Shoe", locating: bool) -> None:
+    def update(
+        self, shuffler_half: "shuffler.Shuffler", shoe_half: "shoe.Shoe", locating: bool, called: bool
+    ) -> None:
         """Say how things are."""
         first = _SHOE.get(shoe_half.state, "")
         second = _SHUFFLER.get(shuffler_half.state, "")
@@ -66,6 +68,10 @@ class Panel:
             lamp = RED_LIGHT
         elif not first:
             first = self._counted
+        if called and lamp != RED_LIGHT:  # which calls it anyway
+            lamp = AMBER
+            if shuffler_half.jam is None:
+                second = "FLOOR CALLED"
         if locating:
             lamp = AMBER
             second = "I AM HERE"

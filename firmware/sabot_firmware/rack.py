@@ -33,6 +33,7 @@ class Rack:
         before = self._kept.pack()
         decks.register(deck_id, back, opened_s)
         self._kept.save_or_undo(before)
+        self._core.report("deck_registered", deck_id, back, opened_s, *self._core.who())
         return ()
 
     def remove_deck(self, deck_id: int, reason: int) -> "Values":
@@ -62,6 +63,7 @@ class Rack:
         before = self._kept.pack()
         self._kept.decks.one_deck = bool(on)
         self._kept.save_or_undo(before)
+        self._say_game()
         return ()
 
     def decks(self) -> "Values":
@@ -73,7 +75,7 @@ class Rack:
 
     # -- the game -------------------------------------------------------------------------------
 
-    def set_game(self, name: str, method: int, decks: int, stack_cards: int) -> "Values":
+    def set_game(self, name: str, method: int, decks: int, stack_cards: int, deck_hours: int) -> "Values":
         """The game the machine serves from now on."""
         game = self._kept.game
         if self._kept.decks.in_use and decks != game.decks:
@@ -86,15 +88,19 @@ class Rack:
             raise Refusal("bad_field", (3,))
         before = self._kept.pack()
         game.name, game.method, game.decks, game.stack_cards = name, method, decks, stack_cards
-        self._kept.decks.method = method  # MD3 3.C: another method's hours apply at once
+        self._kept.decks.hours = deck_hours  # MD3 3.C: another method's hours apply at once
         self._kept.save_or_undo(before)
+        self._say_game()
         return ()
+
+    def _say_game(self) -> None:
+        self._core.report("game_changed", *self.game(), *self._core.who())
 
     def game(self) -> "Values":
         """The game the machine serves."""
         game = self._kept.game
-        one_deck = 1 if self._kept.decks.one_deck else 0
-        return game.name, game.method, game.decks, game.stack_cards, one_deck
+        decks = self._kept.decks
+        return game.name, game.method, game.decks, game.stack_cards, decks.hours, 1 if decks.one_deck else 0
 
     # -- hours ----------------------------------------------------------------------------------
 

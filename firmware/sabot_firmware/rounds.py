@@ -18,7 +18,7 @@ class Round:
     def __init__(self, round_id: int, deck_id: int, hands: int, stack_cards: int = 3) -> None:
         self.round_id = round_id
         self.deck_id = deck_id
-        self.hands = hands
+        self.hands = hands  # 0 until bets are closed
         self.stack_cards = stack_cards
         self.bets_closed = False  # MD3 10.A: nothing is dealt before
         self.simulated = False  # a round without wagers

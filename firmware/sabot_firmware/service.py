@@ -6,20 +6,14 @@ from sabot_firmware.hardware import (
     BACK,
     CHAMBER,
     DEAL,
-    ELEVATOR,
-    ELEVATOR_HOME,
-    ENTRY,
     EXIT_TRAY,
     FEED,
     FORWARD,
-    GRIPPER,
-    HEIGHT,
     INSERT,
-    INSERTION,
+    SECRET_SENSORS,
     SENSORS,
     STOP,
     STORE,
-    TRAY,
 )
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
@@ -37,13 +31,11 @@ _ROLLERS = {
 _ELEVATOR = enum_number("Part", "elevator")
 _GRIPPER = enum_number("Part", "gripper")
 _SHELF = enum_number("Part", "shelf")
-SECRET_SENSORS = (
-    1 << ENTRY | 1 << INSERTION | 1 << TRAY | 1 << CHAMBER
-    | 1 << ELEVATOR | 1 << ELEVATOR_HOME | 1 << GRIPPER | 1 << HEIGHT
-)  # fmt: skip
 SECRET_STATES = (shuffler.FEEDING, shuffler.HOLDING, shuffler.STORING)
 _AXIS = 3  # in the place of a roller: a jog moves an axis, which stops by itself
 _AXIS_US = 1000000  # longer than any of them takes
+_LEASE_US = 250000  # so long a roller turns without a renewal
+_SERVICE_ROLE = enum_number("Role", "service")
 _LIMITS = ((-500, 500), (270, 330))  # of blade_um and card_um
 # Where service may begin; again, if a jog has jammed one half
 SHUFFLER_REST = (
@@ -66,6 +58,7 @@ class Service:
         self.emptying = False
         self._came_out = 0
         self._jogging = -1  # the roller that a jog turns, or _AXIS
+        self._jog_amount = 0
         self._jog_until_us = 0
 
     # -- out of order ---------------------------------------------------------------------------
@@ -111,7 +104,7 @@ class Service:
             raise self._wrong(core.shuffler.state, (shuffler.SERVICE,), "shuffler")
         if core.shoe.state != shoe.SERVICE:
             raise self._wrong(core.shoe.state, (shoe.SERVICE,), "shoe")
-        self._stop_jog()
+        self.stop_jog()
         core.start_halves()
         return ()
 
@@ -134,16 +127,32 @@ class Service:
         return ()
 
     def jog(self, part: int, amount: int) -> "Values":
-        """Move one part; what was inside is proved by nothing afterwards, and it was not before."""
+        """Move one part; what was inside is proved by nothing afterwards, and it was not before.
+
+        A roller's jog is a lease: it ends unless the host renews it. Who may begin is a technician; the owner
+        renews and ends it without another proof.
+        """
         core = self._core
+        if part in _ROLLERS:
+            if not -1 <= amount <= 1:
+                raise Refusal("bad_field", (1,))
+            if not amount:
+                self.stop_jog()
+                return ()
+            if self._jogging == _ROLLERS[part] and amount == self._jog_amount:
+                self._jog_until_us = core.after_us(_LEASE_US)
+                return ()
+        if core.role() != _SERVICE_ROLE:
+            raise Refusal("wrong_role", (core.role(),))
         hardware = core.hardware
         batch = hardware.capacity > figures.DECK_CAPACITY
         most = figures.ELEVATOR_TRAVEL_BATCH_UM if batch else figures.ELEVATOR_TRAVEL_DECK_UM
         if part not in _ROLLERS and not 0 <= amount <= (most if part == _ELEVATOR else 1):
             raise Refusal("bad_field", (1,))
-        self._stop_jog()
+        self.stop_jog()
         self._jogging = _ROLLERS.get(part, _AXIS)
-        self._jog_until_us = core.after_us(abs(amount) * 1000 if part in _ROLLERS else _AXIS_US)
+        self._jog_amount = amount
+        self._jog_until_us = core.after_us(_LEASE_US if part in _ROLLERS else _AXIS_US)
         if part in _ROLLERS:
             hardware.run(self._jogging, FORWARD if amount > 0 else BACK)
         elif part == _ELEVATOR:
@@ -160,17 +169,18 @@ class Service:
         """Whether a jog moves something, or may still do."""
         return self._jogging >= 0
 
-    def jog_due_us(self, now_us: int) -> int | None:
-        """Stop a roller whose time is over; how long until then otherwise."""
+    def jog_due_us(self) -> int | None:
+        """Stop a roller whose lease is over; how long until then otherwise."""
         if self._jogging < 0:
             return None
         left = self._core.left_us(self._jog_until_us)
         if left <= 0:
-            self._stop_jog()
+            self.stop_jog()
             return None
         return left
 
-    def _stop_jog(self) -> None:
+    def stop_jog(self) -> None:
+        """No part is jogged any more."""
         if self._jogging >= 0 and self._jogging != _AXIS:
             self._core.hardware.run(self._jogging, STOP)
         self._jogging = -1
@@ -188,6 +198,7 @@ class Service:
         self._kept.calibration[what - 1][1] = now_s
         self._kept.save_or_undo(before)
         self._core.configure()
+        self._core.report("calibrated", what, value, *self._core.who())
         return ()
 
     def calibration(self, what: int) -> "Values":

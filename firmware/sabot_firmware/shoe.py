@@ -24,6 +24,7 @@ from sabot_firmware.hardware import (
     STOP,
     STORE,
     Hardware,
+    clear_levels,
 )
 from sabot_firmware.jam import LENGTH_TOLERANCE_UM, SWITCH_MARGIN_US, WRONG_BACKS, roller_window_us
 from sabot_protocol import ticks
@@ -60,14 +61,6 @@ LOOK_AGAIN_US = 800000  # how often the exit tray is looked at while a stack wai
 PAUSE_EVERY = 3  # cards ejected while the other deck is shuffled
 PAUSE_US = 35000  # a collection of garbage and what may be in its way
 
-# What the sensors must say before this half is believed to be empty
-CLEAR_LEVELS = (
-    (SHOE_DOOR, 1, "shoe_door"),
-    (EXIT, 0, "exit"),
-    (SHOE, 0, "shoe"),
-    (EXIT_TRAY, 0, "exit_tray"),
-)
-
 # Tuples made once: the way from an edge to an order allocates nothing
 TRAY_EMPTY = (READY, ROUND_OPEN)  # where nothing may lie in the exit tray
 EXIT_CLEAR = (READY, ROUND_OPEN, STACK_WAITING, STUB_WAITING)  # where no card may pass the exit
@@ -92,7 +85,7 @@ class Shoe(Half):
             (DEAL,),
             ((DEAL_STALL, "deal"),),
             SHOE_DOOR,
-            CLEAR_LEVELS,
+            clear_levels("shoe"),
             States(STARTING, EMPTY, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
             steps_of("ShoeState", SHOE_STEPS),
         )

@@ -31,6 +31,7 @@ from sabot_firmware.hardware import (
     STORE,
     TRAY,
     Hardware,
+    clear_levels,
 )
 from sabot_firmware.jam import (
     LENGTH_TOLERANCE_UM,
@@ -99,15 +100,6 @@ CARD_US = (  # the way to the slot apart
     + 2 * figures.HEIGHT_US
 )
 
-# What the sensors must say before this half is believed to be empty
-CLEAR_LEVELS = (
-    (SHUFFLER_DOOR, 1, "shuffler_door"),
-    (ENTRY, 0, "entry"),
-    (INSERTION, 0, "insertion"),
-    (CHAMBER, 0, "chamber"),
-    (STORE, 0, "store"),
-)
-
 
 def even_time_us(cards: int) -> int:
     """How long a shuffle of so many cards takes to the eyes of others, whatever its slots are."""
@@ -126,7 +118,7 @@ class Shuffler(Half):
             (FEED, INSERT),
             ((FEED_STALL, "feed"), (INSERT_STALL, "insertion")),
             SHUFFLER_DOOR,
-            CLEAR_LEVELS,
+            clear_levels("shuffler"),
             States(STARTING, IDLE, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
             steps_of("ShufflerState", SHUFFLER_STEPS),
         )

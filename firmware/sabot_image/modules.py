@@ -15,8 +15,10 @@ COMPONENTS_MODULE = "sabot_components.py"
 
 # What a component is made of: modules by their place; whatever is in none of these is the controller's.
 CARD_RECOGNITION = ("sabot_firmware/boards/rp2040/analogue.py",)
-RNG = ("sabot_firmware/boards/rp2040/noise.py",) + tuple(
-    f"sabot_firmware/rng/{name}.py" for name in ("__init__", "chance", "draws", "drbg", "noise")
+RNG_MODULES = ("__init__", "carried", "chance", "draws", "drbg", "lags", "noise")
+RNG = (
+    "sabot_firmware/boards/rp2040/noise.py",
+    *(f"sabot_firmware/rng/{name}.py" for name in RNG_MODULES),
 )
 
 

@@ -16,6 +16,7 @@ from sabot_protocol.host.messages import Identity
 from sabot_protocol.session import NONCE_SIZE, provision_proof
 
 STOP_S = 10.0
+ENTROPY_SIZE = 32
 
 Values = tuple[Any, ...]
 
@@ -55,7 +56,7 @@ class Asking:
     def provision(self, serial: bytes, key: bytes) -> None:
         """Give a new device its key, over a cable that is trusted for this once."""
         nonce = os.urandom(NONCE_SIZE)
-        (proof,) = self._ask("provision", (nonce, key))
+        (proof,) = self._ask("provision", (nonce, key, os.urandom(ENTROPY_SIZE)))
         if proof != provision_proof(key, nonce, serial):
             raise WrongDevice(f"{self._url}: the device does not prove that it has taken the key")
 

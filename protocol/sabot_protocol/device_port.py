@@ -280,7 +280,7 @@ class DevicePort(WireEnd):
         if message.name == "identify":
             self._say("identity", self._identity())
         elif message.name == "provision":
-            self._provision(values[0], values[1])
+            self._provision(values[0], values[1], values[2])
         elif message.name == "hello":
             self._hello(fields, values)
         elif message.name == "prove":
@@ -296,24 +296,29 @@ class DevicePort(WireEnd):
     def _refuse(self, nonce: bytes, error: str) -> None:
         self._say("refused", (nonce, self.device.codec.error_named(error).id))
 
+    def _flags(self) -> int:
+        """What the device is, for everybody in ``identity`` and proved in ``challenge``."""
+        flags = self.device.identity.flags & ~PROVISIONED_FLAG
+        if self.device.keys.get(DEVICE) is not None:
+            flags |= PROVISIONED_FLAG
+        return flags
+
     def _identity(self) -> "Values":
         device = self.device
-        flags = device.identity.flags & ~PROVISIONED_FLAG
-        if device.keys.get(DEVICE) is not None:
-            flags |= PROVISIONED_FLAG
         return (
-            device.codec.version[0], device.codec.version[1], device.schema_hash, flags,
+            device.codec.version[0], device.codec.version[1], device.schema_hash, self._flags(),
             device.boot_id, device.memory_id, device.window, device.max_payload,
             device.identity.serial, device.identity.model, device.identity.version,
         )
 
-    def _provision(self, nonce: bytes, key: bytes) -> None:
+    def _provision(self, nonce: bytes, key: bytes, entropy: bytes) -> None:
         held = self.device.keys.get(DEVICE)
         if held is None:
             if same(key, bytes(len(key))):
                 self._refuse(nonce, "bad_proof")  # an all-zero key is nobody's secret
                 return
             try:
+                self.device.executor.take_entropy(entropy)
                 self.device.keys.set(DEVICE, key)
             except MemoryFailed:
                 self._refuse(nonce, "memory_failed")
@@ -340,6 +345,7 @@ class DevicePort(WireEnd):
                 bytes(PROOF_SIZE), said[0], device.random(NONCE_SIZE), device.handshakes, device.boot_id,
                 device.memory_id, device.identity.serial, device.codec.version[0],
                 device.codec.version[1], device.schema_hash, device.window, device.max_payload,
+                self._flags(),
             ))[PROOF_SIZE:]
             self._pending = (fields, challenge, transcript(fields, challenge), said)
         challenge = device_proof(key, self._pending[2]) + self._pending[1]
@@ -526,6 +532,9 @@ class DevicePort(WireEnd):
             return (self.record.counters(),)
         if name == "trace":
             return self.record.kept(), self.record.headers(values[0], TRACE_PAGE)
+        if name == "shuffle_with":
+            assert self.link is not None
+            values = (values[0], self.link.session.hide(number, values[1]))
         caller = Caller(self.host_id, self.role, device.owner is self)
         return device.executor.execute(name, values, caller)
 

@@ -8,12 +8,13 @@ if TYPE_CHECKING:
 
 
 class Caller:
-    """Who asks: the host, and the role it has at this moment."""
+    """Who asks: the host, the role it has at this moment, and the person whose key gave it (0: nobody)."""
 
-    def __init__(self, host_id: bytes, role: int, is_owner: bool) -> None:
+    def __init__(self, host_id: bytes, role: int, is_owner: bool, person: int = 0) -> None:
         self.host_id = host_id
         self.role = role
         self.is_owner = is_owner
+        self.person = person
 
 
 class Executor:
@@ -34,6 +35,13 @@ class Executor:
         Refusal says why not, and then nothing has happened.
         """
         raise Refusal("not_supported")
+
+
+    def take_entropy(self, entropy: bytes) -> None:
+        """Mix the host's bytes into the generator, now and for all later boots.
+
+        Comes with provisioning, before the key is kept. MemoryFailed if they cannot be kept.
+        """
 
 
 class Log:

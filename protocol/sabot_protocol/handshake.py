@@ -157,6 +157,7 @@ class Handshake:
         self.schema_hash = b""
         self.window = 1
         self.max_payload = 0
+        self.flags = 0
 
     def receive(self, name: str, fields: bytes, values: "Values", now: int) -> None:
         """Take a clear message of the device."""
@@ -172,7 +173,7 @@ class Handshake:
         if not same(values[0], device_proof(self._key, hash)):
             self.failure = DEVICE_NOT_PROVED
             return
-        _, _, _, _, boot_id, memory_id, serial, major, minor, schema_hash, window, max_payload = values
+        _, _, _, _, boot_id, memory_id, serial, major, minor, schema_hash, window, max_payload, flags = values
         if self._serial is not None and serial != self._serial:
             self.failure = WRONG_DEVICE
             return
@@ -183,6 +184,7 @@ class Handshake:
         self.schema_hash = schema_hash
         self.window = window
         self.max_payload = max_payload
+        self.flags = flags
         self.session = Session(self._key, hash, True)
         self._repeater.say("prove", (self.session.id, host_proof(self._key, hash)), now)
 

@@ -10,7 +10,7 @@ class Up(Happening):
 
     def __init__(
         self, serial: bytes, boot_id: int, memory_id: bytes, version: tuple[int, int], rebooted: bool,
-        limited: bool, owner: bool,
+        limited: bool, owner: bool, flags: int,
     ) -> None:
         self.serial = serial
         self.boot_id = boot_id
@@ -19,6 +19,7 @@ class Up(Happening):
         self.rebooted = rebooted  # since the last session of this end
         self.limited = limited  # versions differ: frozen messages only
         self.owner = owner
+        self.flags = flags  # bits of IdentityFlag, as the device proved them
 
 
 class Down(Happening):

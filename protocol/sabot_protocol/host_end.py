@@ -35,6 +35,7 @@ from sabot_protocol.happenings import (
 from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, REQUEST, Link
 from sabot_protocol.numbers import Numbers
 from sabot_protocol.schema_hash import SCHEMA_HASH
+from sabot_protocol.session import PAD_SIZE
 from sabot_protocol.wire_end import WireEnd
 
 # Why a request fails without the device's answer.
@@ -245,7 +246,7 @@ class HostEnd(WireEnd):
         self._happened.append(
             Up(
                 said.serial, said.boot_id, said.memory_id, said.version, self._rebooted, self._limited,
-                mode == OWNER,
+                mode == OWNER, said.flags,
             )
         )
 
@@ -350,7 +351,7 @@ class HostEnd(WireEnd):
             why = self._unfit(asked)
             if why is None:
                 try:
-                    body = b"" if asked.mark else asked.body  # a question what became of it needs none
+                    body = b"" if asked.mark else self._hidden(asked, link)  # what became of it needs none
                     link.send(REQUEST, asked.message.id, asked.mark, asked.number, body)
                 except FrameSize:
                     why = TOO_LONG
@@ -365,6 +366,14 @@ class HostEnd(WireEnd):
             self._say_acknowledged = False
             boot_id, n = self._acknowledged
             link.send(EVENT_ACK, 0, 0, n, struct.pack("<I", boot_id))
+
+    def _hidden(self, asked: _Asked, link: Link) -> bytes:
+        """A request's body as it goes over the wire of this session."""
+        body = asked.body
+        if asked.message.name != "shuffle_with" or len(body) < PAD_SIZE:
+            return body
+        at = len(body) - PAD_SIZE  # the nonce is its last field
+        return body[:at] + link.session.hide(asked.number, body[at:])
 
     def _fail(self, number: int, why: str) -> None:
         del self._asked[number]

@@ -121,7 +121,7 @@ COMMANDS = (
     ("shuffle_with", ("idle", "stored"), ()),
     ("open_round", (), ("ready",)),
     ("simulate_round", (), ("ready",)),
-    ("close_bets", (), ("round_open",)),
+    ("close_bets", (), ("round_open", "stack_waiting")),
     ("dispense_stack", (), ("round_open",)),
     ("draw_cards", (), ("round_open",)),
     ("end_round", (), ("round_open",)),

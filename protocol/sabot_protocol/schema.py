@@ -54,8 +54,16 @@ ENUMS = (
         ("starting", 0), ("empty", 1), ("loading", 2), ("ready", 3), ("round_open", 4),
         ("dispensing", 5), ("stack_waiting", 6), ("ejecting", 7), ("unproved", 8), ("jammed", 9),
         ("door_open", 10), ("service", 11), ("out_of_order", 12), ("stub_waiting", 13),
+        ("blocked", 14),
     )),
     ("Half", (("shuffler", 1), ("shoe", 2))),
+    ("Sensor", (
+        ("entry", 0), ("insertion", 1), ("exit", 2), ("tray", 3), ("chamber", 4), ("store", 5),
+        ("shoe", 6), ("exit_tray", 7), ("elevator", 8), ("elevator_home", 9), ("gripper", 10),
+        ("shelf", 11), ("pusher_home", 12), ("pusher_end", 13), ("height", 14), ("shuffler_door", 15),
+        ("shoe_door", 16), ("left_button", 17), ("right_button", 18), ("feed_stall", 19),
+        ("insert_stall", 20), ("deal_stall", 21), ("hot", 22), ("supply_low", 23),
+    )),
     ("Place", (
         ("tray", 1), ("feed", 2), ("entry", 3), ("insertion", 4), ("chamber", 5), ("store", 6),
         ("pusher", 7), ("shoe", 8), ("deal", 9), ("exit", 10), ("exit_tray", 11),
@@ -75,7 +83,7 @@ ENUMS = (
     )),
     ("VoidReason", (
         ("floor_order", 1), ("face_up_card", 2), ("wrong_number", 3), ("shoe_failed", 4),
-        ("stack_disturbed", 5), ("power_cut", 6), ("too_few_cards", 7),
+        ("stack_disturbed", 5), ("power_cut", 6), ("too_few_cards", 7), ("stopped", 8),
     )),
     ("Fault", (
         ("misfeed", 1), ("double_feed", 2), ("card_stuck", 3), ("insertion_failed", 4),
@@ -83,7 +91,7 @@ ENUMS = (
         ("motor_stall", 9), ("sensor_disagrees", 10), ("count_wrong", 11), ("wrong_deck", 12),
         ("foreign_card", 13), ("face_up_card", 14), ("door_opened", 15), ("stack_disturbed", 16),
         ("over_temperature", 17), ("supply_low", 18), ("memory_damaged", 19), ("rng_failed", 20),
-        ("clock_unknown", 21), ("watchdog_reset", 22), ("power_lost", 23),
+        ("clock_unknown", 21), ("watchdog_reset", 22), ("power_lost", 23), ("stopped", 24),
     )),
     ("RngSource", (("noise", 1), ("generator", 2))),
     ("DropReason", (("replaced", 1), ("stopped", 2), ("deck_removed", 3))),
@@ -94,7 +102,7 @@ ENUMS = (
         ("another_deck", 13), ("not_cleared", 14), ("no_such_fault", 15), ("service_only", 16),
         ("stacks_missing", 17), ("last_hand_dealt", 18), ("other_method", 19), ("too_hot", 20),
         ("not_revealed", 21), ("not_delivered", 22), ("out_of_order", 23), ("too_many", 24),
-        ("already_burnt", 25), ("no_such_shuffle", 30),
+        ("already_burnt", 25), ("hands_fixed", 26), ("not_opened_yet", 27), ("no_such_shuffle", 30),
     )),
 )
 
@@ -125,6 +133,7 @@ MESSAGES = (
     (0x03, "provision", "clear", "provisioned", "any", (
         ("nonce", "bytes", 16),
         ("device_key", "bytes", 32),
+        ("entropy", "bytes", 32),
     )),
     (0x04, "provisioned", "clear", "", "", (("proof", "bytes", 16),)),
     (0x05, "hello", "clear", "challenge", "any", (
@@ -150,6 +159,7 @@ MESSAGES = (
         ("schema", "bytes", 8),
         ("window", "u8", 1, 16),
         ("max_payload", "u8", 192, 249),
+        ("flags", "u16", 0, 0xFFFF),
     )),
     (0x07, "prove", "clear", "", "", (
         ("session", "u16", 0, 0xFFFF),
@@ -243,6 +253,7 @@ MESSAGES = (
         ("method", "enum", "Method"),
         ("decks", "u8", 1, 8),
         ("stack_cards", "u8", 1, 13),
+        ("deck_hours", "u16", 1, 0xFFFF),
     )),
     (0x48, "game", "query", "game_is", "any", ()),
     (0x49, "game_is", "answer", "", "", (
@@ -250,6 +261,7 @@ MESSAGES = (
         ("method", "enum", "Method"),
         ("decks", "u8", 1, 8),
         ("stack_cards", "u8", 1, 13),
+        ("deck_hours", "u16", 1, 0xFFFF),
         ("one_deck", "u8", 0, 1),
     )),
     (0x4A, "log", "query", "log_is", "table dealer floor service lab", (
@@ -260,6 +272,7 @@ MESSAGES = (
         ("newest", "u32", 0, 0xFFFFFFFF),
         ("row", "blob", 0, 150),
     )),
+    (0x4E, "call_floor", "command", "done", "table", (("on", "u8", 0, 1),)),
     # Decks, rounds and stacks -----------------------------------------------------------------
     (0x50, "register_deck", "command", "done", "floor", (
         ("deck_id", "u32", 1, 0xFFFFFFFF),
@@ -275,19 +288,21 @@ MESSAGES = (
     (0x54, "open_round", "command", "done", "table", (
         ("round_id", "u32", 1, 0xFFFFFFFF),
         ("deck_id", "u32", 1, 0xFFFFFFFF),
-        ("hands", "u8", 2, 17),
     )),
     (0x55, "dispense_stack", "command", "done", "table", (
         ("round_id", "u32", 1, 0xFFFFFFFF),
         ("stack", "u8", 1, 17),
     )),
     (0x56, "end_round", "command", "done", "table", (("round_id", "u32", 1, 0xFFFFFFFF),)),
-    (0x57, "void_round", "command", "done", "floor", (
+    (0x57, "void_round", "command", "done", "table floor", (
         ("round_id", "u32", 1, 0xFFFFFFFF),
         ("reason", "enum", "VoidReason"),
     )),
-    (0x58, "clear_fault", "command", "done", "floor service", (("fault", "enum", "Fault"),)),
-    (0x59, "close_bets", "command", "done", "table", (("round_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x58, "clear_fault", "command", "done", "table floor service", (("fault", "enum", "Fault"),)),
+    (0x59, "close_bets", "command", "done", "table", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("hands", "u8", 2, 17),
+    )),
     (0x5A, "play_one_deck", "command", "done", "floor", (("on", "u8", 0, 1),)),
     (0x5B, "deliver_deck", "command", "done", "table", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
     (0x5C, "load_shoe", "command", "done", "floor", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
@@ -334,12 +349,15 @@ MESSAGES = (
         ("void", "u8", 0, 255),
         ("count", "u16", 0, 0xFFFF),
     )),
+    (0x6A, "stop", "command", "done", "table", ()),
+    (0x6B, "purge", "command", "done", "floor", ()),
+    (0x6C, "path_inspected", "command", "done", "floor", ()),
     # Out of order and service -----------------------------------------------------------------
     (0x70, "mark_out_of_order", "command", "done", "floor service", ()),
     (0x71, "return_to_service", "command", "done", "service", ()),
     (0x72, "service_mode", "command", "done", "service", (("on", "u8", 0, 1),)),
     (0x73, "self_test", "command", "done", "floor service", ()),
-    (0x74, "jog", "command", "done", "service", (
+    (0x74, "jog", "command", "done", "table service", (
         ("part", "enum", "Part"),
         ("amount", "i32", -200000, 200000),
     )),
@@ -382,6 +400,40 @@ MESSAGES = (
     (0x87, "host_started", "event", "", "", (
         ("host_id", "bytes", 8),
         ("run", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x88, "floor_called", "event", "", "", (
+        ("on", "u8", 0, 1),
+        ("host_id", "bytes", 8),
+        ("person", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x89, "game_changed", "event", "", "", (
+        ("name", "text", 0, 24),
+        ("method", "enum", "Method"),
+        ("decks", "u8", 1, 8),
+        ("stack_cards", "u8", 1, 13),
+        ("deck_hours", "u16", 1, 0xFFFF),
+        ("one_deck", "u8", 0, 1),
+        ("host_id", "bytes", 8),
+        ("person", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x8C, "deck_registered", "event", "", "", (
+        ("deck_id", "u32", 1, 0xFFFFFFFF),
+        ("back", "enum", "Back"),
+        ("opened_utc_s", "u32", 1767225600, 0xFFFFFFFF),
+        ("host_id", "bytes", 8),
+        ("person", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x8D, "calibrated", "event", "", "", (
+        ("what", "enum", "Calibration"),
+        ("value", "i32", -10000, 10000),
+        ("host_id", "bytes", 8),
+        ("person", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0x8F, "faces_revealed", "event", "", "", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("stack", "u8", 1, 17),
+        ("host_id", "bytes", 8),
+        ("person", "u32", 0, 0xFFFFFFFF),
     )),
     (0x90, "shuffler_changed", "event", "", "", (
         ("state", "enum", "ShufflerState"),
@@ -426,13 +478,16 @@ MESSAGES = (
     (0x98, "fault_cleared", "event", "", "", (("fault", "enum", "Fault"),)),
     (0x99, "deck_hours", "event", "", "", (
         ("deck_id", "u32", 1, 0xFFFFFFFF),
-        ("left_s", "u32", 0, 86400),
+        ("left_s", "u32", 0, 0xFFFFFFFF),
     )),
     (0x9A, "deck_removed", "event", "", "", (
         ("deck_id", "u32", 1, 0xFFFFFFFF),
         ("reason", "enum", "RemoveReason"),
     )),
-    (0x9B, "bets_closed", "event", "", "", (("round_id", "u32", 1, 0xFFFFFFFF),)),
+    (0x9B, "bets_closed", "event", "", "", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("hands", "u8", 2, 17),
+    )),
     (0x9C, "deck_delivered", "event", "", "", (
         ("deck_id", "u32", 1, 0xFFFFFFFF),
         ("count", "u16", 0, 418),
@@ -459,6 +514,40 @@ MESSAGES = (
     (0xA4, "self_tested", "event", "", "", (("half", "enum", "Half"), ("passed", "u8", 0, 1))),
     (0xA5, "emptied", "event", "", "", (("cards", "u16", 0, 0xFFFF),)),
     (0xA6, "retried", "event", "", "", (("fault", "enum", "Fault"), ("place", "enum", "Place"))),
+    (0xA7, "stopped", "event", "", "", (
+        ("host_id", "bytes", 8),
+        ("person", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0xA8, "purged", "event", "", "", (
+        ("cards", "u8", 0, 255),
+        ("host_id", "bytes", 8),
+        ("person", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0xA9, "path_inspected_by", "event", "", "", (
+        ("deck_id", "u32", 0, 0xFFFFFFFF),
+        ("missing", "u16", 0, 418),
+        ("host_id", "bytes", 8),
+        ("person", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0xAB, "chain_checkpoint", "event", "", "", (
+        ("boot_id", "u32", 1, 0xFFFFFFFF),
+        ("n", "u32", 1, 0xFFFFFFFF),
+        ("hash", "bytes", 32),
+        ("mac", "bytes", 16),
+    )),
+    (0xAC, "hands_changed", "event", "", "", (
+        ("round_id", "u32", 1, 0xFFFFFFFF),
+        ("before", "u8", 2, 17),
+        ("hands", "u8", 2, 17),
+        ("host_id", "bytes", 8),
+        ("person", "u32", 0, 0xFFFFFFFF),
+    )),
+    (0xAE, "roller_times", "event", "", "", (
+        ("shuffle_id", "u32", 1, 0xFFFFFFFF),
+        ("counts", "array", "u16", 3, 3, 0, 0xFFFF),
+        ("sums", "array", "u32", 3, 3, 0, 0xFFFFFFFF),
+        ("squares", "array", "u32", 3, 3, 0, 0xFFFFFFFF),
+    )),
     # Commit and reveal ------------------------------------------------------------------------
     (0xC0, "commit_shuffle", "command", "commitment_is", "table", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
     (0xC1, "commitment_is", "answer", "", "", (
@@ -513,6 +602,36 @@ MESSAGES = (
     )),
 )
 
+# Every sensor, in the order of ``Sensor``: its name; the halves its edges go to (none for doors, buttons and
+# supply, which the controller handles); the half that must see it at its clear level before it is believed to
+# be empty; that level; whether it would tell the slots of a shuffle at work.
+SENSORS = (
+    ("entry", "shuffler", "shuffler", 0, True),
+    ("insertion", "shuffler", "shuffler", 0, True),
+    ("exit", "shoe", "shoe", 0, False),
+    ("tray", "shuffler", "", 0, True),
+    ("chamber", "shuffler", "shuffler", 0, True),
+    ("store", "shuffler shoe", "shuffler", 0, False),
+    ("shoe", "shoe", "shoe", 0, False),
+    ("exit_tray", "shoe", "shoe", 0, False),
+    ("elevator", "shuffler", "", 0, True),
+    ("elevator_home", "shuffler", "", 0, True),
+    ("gripper", "shuffler", "", 0, True),
+    ("shelf", "shuffler", "", 0, False),
+    ("pusher_home", "shuffler shoe", "", 0, False),
+    ("pusher_end", "shoe", "", 0, False),
+    ("height", "shuffler", "", 0, True),
+    ("shuffler_door", "", "shuffler", 1, False),
+    ("shoe_door", "", "shoe", 1, False),
+    ("left_button", "", "", 0, False),
+    ("right_button", "", "", 0, False),
+    ("feed_stall", "shuffler", "", 0, False),
+    ("insert_stall", "shuffler", "", 0, False),
+    ("deal_stall", "shoe", "", 0, False),
+    ("hot", "", "", 0, False),
+    ("supply_low", "", "", 0, False),
+)
+
 # Messages that came with a later minor than 0: (name, minor). A peer of an older minor is not
 # sent them.
 SINCE: tuple[tuple[str, int], ...] = ()
@@ -542,6 +661,7 @@ ERRORS = (
     (19, "device_fault", (("fault", "u8", 0, 255),)),
     (20, "memory_failed", ()),
     (21, "not_allowed", (("reason", "u8", 0, 255),)),
+    (24, "busy", (("free", "u16", 0, 0xFFFF),)),
 )
 
 # What each end counts, in the order of the ``counters_are`` message.

@@ -27,6 +27,7 @@ OVERHEAD = HEADER_SIZE + MAC_SIZE
 KEY_SIZE = 32
 NONCE_SIZE = 16
 PROOF_SIZE = 16
+PAD_SIZE = 32
 MAX_COUNTER = 0xFFFFFFFF
 
 # Why a packet was dropped; each is a counter of the same name.
@@ -94,6 +95,7 @@ class Session:
         else:
             self._seal, self._open = to_host, to_device
             self._sent_way, self._taken_way = SEALED_TO_HOST, SEALED_TO_DEVICE
+        self._pads = Mac(hmac_sha256(key, b"nonce pad" + transcript_hash))
         self.sent = 0
         self.taken = 0
         self.head: tuple[int, ...] = ()  # of the packet opened last: way, session, counter, seq, ...
@@ -113,6 +115,15 @@ class Session:
         packet[HEADER_SIZE:end] = body
         _pack_into("8s", packet, end, self._seal.digest(memoryview(packet)[:end]))  # its first 8 bytes
         return packet
+
+    def hide(self, request: int, nonce: bytes) -> bytes:
+        """A shuffle's nonce hidden for its way over the wire, or shown again: the same call undoes itself.
+
+        The pad is used once, because a host never uses a request number twice. A request that is sent again
+        in another session is hidden anew.
+        """
+        pad = self._pads.digest(_pack("<I", request))
+        return bytes([pad[index] ^ nonce[index] for index in range(PAD_SIZE)])
 
     def open(self, packet: bytes | memoryview) -> bool:
         """Whether the packet may be used; if so ``head`` and ``body`` hold it, if not ``dropped`` says why.

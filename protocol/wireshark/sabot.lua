@@ -43,29 +43,32 @@ NAMES.message = {
   [25] = "update_begin", [26] = "update_data", [27] = "update_finish", [28] = "update_progress",
   [29] = "set_key", [63] = "done", [64] = "set_clock", [66] = "locate", [67] = "counters",
   [68] = "counters_are", [69] = "trace", [70] = "trace_is", [71] = "set_game", [72] = "game",
-  [73] = "game_is", [74] = "log", [75] = "log_is", [80] = "register_deck", [81] = "remove_deck",
-  [82] = "shuffle", [83] = "shuffle_begun", [84] = "open_round", [85] = "dispense_stack",
-  [86] = "end_round", [87] = "void_round", [88] = "clear_fault", [89] = "close_bets",
-  [90] = "play_one_deck", [91] = "deliver_deck", [92] = "load_shoe", [93] = "burn_cards",
-  [94] = "draw_cards", [95] = "end_shoe", [96] = "simulate_round", [97] = "reveal_round",
-  [98] = "faces", [99] = "faces_are", [100] = "decks", [101] = "decks_are", [102] = "whereabouts",
-  [103] = "whereabouts_are", [104] = "last_round", [105] = "last_round_is",
-  [112] = "mark_out_of_order", [113] = "return_to_service", [114] = "service_mode",
-  [115] = "self_test", [116] = "jog", [117] = "calibrate", [118] = "calibration",
-  [119] = "calibration_is", [120] = "empty_machine", [121] = "sensors", [122] = "sensors_are",
-  [123] = "wear", [124] = "wear_is", [125] = "start_loader", [128] = "booted",
-  [129] = "clock_changed", [130] = "owner_changed", [131] = "role_changed", [132] = "key_changed",
-  [133] = "located", [134] = "buttons", [135] = "host_started", [144] = "shuffler_changed",
-  [145] = "shoe_changed", [146] = "deck_counted", [147] = "stack_dispensed", [148] = "stack_taken",
-  [149] = "round_ended", [150] = "round_voided", [151] = "fault_raised", [152] = "fault_cleared",
-  [153] = "deck_hours", [154] = "deck_removed", [155] = "bets_closed", [156] = "deck_delivered",
-  [157] = "cards_drawn", [158] = "cards_taken", [159] = "cover_card_seen", [160] = "card_exposed",
-  [161] = "last_hand", [162] = "shoe_ended", [163] = "out_of_order_changed", [164] = "self_tested",
-  [165] = "emptied", [166] = "retried", [192] = "commit_shuffle", [193] = "commitment_is",
-  [194] = "shuffle_with", [195] = "reveal_shuffle", [196] = "shuffle_revealed",
-  [197] = "shuffle_slots", [198] = "shuffle_slots_are", [199] = "rng_samples",
-  [200] = "shuffle_committed", [201] = "shuffle_dropped", [202] = "shuffle_revealable",
-  [203] = "rng_samples_are",
+  [73] = "game_is", [74] = "log", [75] = "log_is", [78] = "call_floor", [80] = "register_deck",
+  [81] = "remove_deck", [82] = "shuffle", [83] = "shuffle_begun", [84] = "open_round",
+  [85] = "dispense_stack", [86] = "end_round", [87] = "void_round", [88] = "clear_fault",
+  [89] = "close_bets", [90] = "play_one_deck", [91] = "deliver_deck", [92] = "load_shoe",
+  [93] = "burn_cards", [94] = "draw_cards", [95] = "end_shoe", [96] = "simulate_round",
+  [97] = "reveal_round", [98] = "faces", [99] = "faces_are", [100] = "decks", [101] = "decks_are",
+  [102] = "whereabouts", [103] = "whereabouts_are", [104] = "last_round", [105] = "last_round_is",
+  [106] = "stop", [107] = "purge", [108] = "path_inspected", [112] = "mark_out_of_order",
+  [113] = "return_to_service", [114] = "service_mode", [115] = "self_test", [116] = "jog",
+  [117] = "calibrate", [118] = "calibration", [119] = "calibration_is", [120] = "empty_machine",
+  [121] = "sensors", [122] = "sensors_are", [123] = "wear", [124] = "wear_is",
+  [125] = "start_loader", [128] = "booted", [129] = "clock_changed", [130] = "owner_changed",
+  [131] = "role_changed", [132] = "key_changed", [133] = "located", [134] = "buttons",
+  [135] = "host_started", [136] = "floor_called", [137] = "game_changed", [140] = "deck_registered",
+  [141] = "calibrated", [143] = "faces_revealed", [144] = "shuffler_changed", [145] = "shoe_changed",
+  [146] = "deck_counted", [147] = "stack_dispensed", [148] = "stack_taken", [149] = "round_ended",
+  [150] = "round_voided", [151] = "fault_raised", [152] = "fault_cleared", [153] = "deck_hours",
+  [154] = "deck_removed", [155] = "bets_closed", [156] = "deck_delivered", [157] = "cards_drawn",
+  [158] = "cards_taken", [159] = "cover_card_seen", [160] = "card_exposed", [161] = "last_hand",
+  [162] = "shoe_ended", [163] = "out_of_order_changed", [164] = "self_tested", [165] = "emptied",
+  [166] = "retried", [167] = "stopped", [168] = "purged", [169] = "path_inspected_by",
+  [171] = "chain_checkpoint", [172] = "hands_changed", [174] = "roller_times",
+  [192] = "commit_shuffle", [193] = "commitment_is", [194] = "shuffle_with",
+  [195] = "reveal_shuffle", [196] = "shuffle_revealed", [197] = "shuffle_slots",
+  [198] = "shuffle_slots_are", [199] = "rng_samples", [200] = "shuffle_committed",
+  [201] = "shuffle_dropped", [202] = "shuffle_revealable", [203] = "rng_samples_are",
 }
 NAMES.error = {
   [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
@@ -73,7 +76,7 @@ NAMES.error = {
   [9] = "not_executed", [10] = "interrupted", [11] = "forgotten", [12] = "bad_credential",
   [13] = "locked_out", [14] = "no_such_key", [15] = "not_provisioned", [16] = "already_provisioned",
   [17] = "bad_proof", [18] = "not_supported", [19] = "device_fault", [20] = "memory_failed",
-  [21] = "not_allowed",
+  [21] = "not_allowed", [24] = "busy",
 }
 NAMES.counter = {
   [1] = "frames_in", [2] = "frames_out", [3] = "bad_crc", [4] = "bad_length", [5] = "bad_overrun",
@@ -114,9 +117,17 @@ NAMES.ShoeState = {
   [0] = "starting", [1] = "empty", [2] = "loading", [3] = "ready", [4] = "round_open",
   [5] = "dispensing", [6] = "stack_waiting", [7] = "ejecting", [8] = "unproved", [9] = "jammed",
   [10] = "door_open", [11] = "service", [12] = "out_of_order", [13] = "stub_waiting",
+  [14] = "blocked",
 }
 NAMES.Half = {
   [1] = "shuffler", [2] = "shoe",
+}
+NAMES.Sensor = {
+  [0] = "entry", [1] = "insertion", [2] = "exit", [3] = "tray", [4] = "chamber", [5] = "store",
+  [6] = "shoe", [7] = "exit_tray", [8] = "elevator", [9] = "elevator_home", [10] = "gripper",
+  [11] = "shelf", [12] = "pusher_home", [13] = "pusher_end", [14] = "height", [15] = "shuffler_door",
+  [16] = "shoe_door", [17] = "left_button", [18] = "right_button", [19] = "feed_stall",
+  [20] = "insert_stall", [21] = "deal_stall", [22] = "hot", [23] = "supply_low",
 }
 NAMES.Place = {
   [1] = "tray", [2] = "feed", [3] = "entry", [4] = "insertion", [5] = "chamber", [6] = "store",
@@ -140,7 +151,7 @@ NAMES.RemoveReason = {
 }
 NAMES.VoidReason = {
   [1] = "floor_order", [2] = "face_up_card", [3] = "wrong_number", [4] = "shoe_failed",
-  [5] = "stack_disturbed", [6] = "power_cut", [7] = "too_few_cards",
+  [5] = "stack_disturbed", [6] = "power_cut", [7] = "too_few_cards", [8] = "stopped",
 }
 NAMES.Fault = {
   [1] = "misfeed", [2] = "double_feed", [3] = "card_stuck", [4] = "insertion_failed",
@@ -148,7 +159,7 @@ NAMES.Fault = {
   [9] = "motor_stall", [10] = "sensor_disagrees", [11] = "count_wrong", [12] = "wrong_deck",
   [13] = "foreign_card", [14] = "face_up_card", [15] = "door_opened", [16] = "stack_disturbed",
   [17] = "over_temperature", [18] = "supply_low", [19] = "memory_damaged", [20] = "rng_failed",
-  [21] = "clock_unknown", [22] = "watchdog_reset", [23] = "power_lost",
+  [21] = "clock_unknown", [22] = "watchdog_reset", [23] = "power_lost", [24] = "stopped",
 }
 NAMES.RngSource = {
   [1] = "noise", [2] = "generator",
@@ -163,7 +174,7 @@ NAMES.Forbidden = {
   [13] = "another_deck", [14] = "not_cleared", [15] = "no_such_fault", [16] = "service_only",
   [17] = "stacks_missing", [18] = "last_hand_dealt", [19] = "other_method", [20] = "too_hot",
   [21] = "not_revealed", [22] = "not_delivered", [23] = "out_of_order", [24] = "too_many",
-  [25] = "already_burnt", [30] = "no_such_shuffle",
+  [25] = "already_burnt", [26] = "hands_fixed", [27] = "not_opened_yet", [30] = "no_such_shuffle",
 }
 
 -- Flags, lowest bit first
@@ -299,6 +310,7 @@ message(0x02, "identity", "clear", "What a device says of itself to anybody; not
 message(0x03, "provision", "clear", "Gives a new device its key, over a cable that is trusted for this once.", {
   { "nonce", "bytes", 16, about = "random, to bind the answer to this request" },
   { "device_key", "bytes", 32, about = "the key that sessions with this device are proved with" },
+  { "entropy", "bytes", 32, about = "random bytes of the host for the generator, which carries them forward" },
 })
 message(0x04, "provisioned", "clear", "The device has the key, and proves it.", {
   { "proof", "bytes", 16, about = "made from the new key, the request's nonce and the serial number" },
@@ -326,6 +338,7 @@ message(0x06, "challenge", "clear", "The device proves that it has the key and a
   { "schema", "bytes", 8, about = "hash of the schema the device was built with" },
   { "window", "u8", 1, 16, about = "messages the device takes before it must have acknowledged one (messages)" },
   { "max_payload", "u8", 192, 249, about = "longest payload of a frame the device takes (bytes)" },
+  { "flags", "u16", 0, 65535, bits = FLAGS.IdentityFlag, about = "bits of IdentityFlag, proved here; unknown ones are to be ignored" },
 })
 message(0x07, "prove", "clear", "The host proves that it has the key; the session replaces the old one.", {
   { "session", "u16", 0, 65535, about = "short number of the session, taken from the handshake's hash" },
@@ -420,9 +433,10 @@ message(0x46, "trace_is", "answer", "Headers of the last messages on this cable,
 })
 message(0x47, "set_game", "command", "Tells the machine which game it serves; kept until it is told another.", {
   { "name", "text", 1, 24, about = "name of the rule set, for display and record" },
-  { "method", "enum", names = NAMES.Method, about = "how cards are dealt; it decides how long a deck may be used" },
+  { "method", "enum", names = NAMES.Method, about = "how cards are dealt" },
   { "decks", "u8", 1, 8, about = "decks of 52 that make one deck, or batch, of this game" },
   { "stack_cards", "u8", 1, 13, about = "cards in a stack" },
+  { "deck_hours", "u16", 1, 65535, about = "how long a deck may be used from its opening on; 65535 for no limit (h)" },
 })
 message(0x48, "game", "query", "Asks which game the machine serves.", {})
 message(0x49, "game_is", "answer", "The game the machine serves.", {
@@ -430,6 +444,7 @@ message(0x49, "game_is", "answer", "The game the machine serves.", {
   { "method", "enum", names = NAMES.Method, about = "how cards are dealt" },
   { "decks", "u8", 1, 8, about = "decks of 52 that make one deck, or batch" },
   { "stack_cards", "u8", 1, 13, about = "cards in a stack" },
+  { "deck_hours", "u16", 1, 65535, about = "how long a deck may be used from its opening on; 65535 for no limit (h)" },
   { "one_deck", "u8", 0, 1, about = "1 if the floor chose one-deck play" },
 })
 message(0x4a, "log", "query", "Asks for one row of the log of the last events.", {
@@ -439,6 +454,9 @@ message(0x4b, "log_is", "answer", "One row of the log, the first one from the nu
   { "n", "u32", 0, 4294967295, about = "number of this row; 0 if there is none" },
   { "newest", "u32", 0, 4294967295, about = "number of the newest row" },
   { "row", "blob", 0, 150, about = "head of the event, its id, clock quality and body, as they were reported" },
+})
+message(0x4e, "call_floor", "command", "Calls the floor to the table, or ends the call; lamp and display show it.", {
+  { "on", "u8", 0, 1, about = "1 calls, 0 ends the call" },
 })
 message(0x50, "register_deck", "command", "Makes a new deck known to the device.", {
   { "deck_id", "u32", 1, 4294967295, about = "number the host gives this deck, never used before" },
@@ -458,7 +476,6 @@ message(0x53, "shuffle_begun", "answer", "The shuffle has begun; events tell how
 message(0x54, "open_round", "command", "Opens a round on the deck in the shoe.", {
   { "round_id", "u32", 1, 4294967295, about = "number the host gives this round, higher than any before" },
   { "deck_id", "u32", 1, 4294967295, about = "the deck the host expects in the shoe" },
-  { "hands", "u8", 2, 17, about = "how many stacks the round has, the dealer's included" },
 })
 message(0x55, "dispense_stack", "command", "Deals the next stack of the round into the exit tray.", {
   { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
@@ -474,8 +491,9 @@ message(0x57, "void_round", "command", "Declares the round void.", {
 message(0x58, "clear_fault", "command", "Says that a fault's cause is gone; the device checks with its sensors.", {
   { "fault", "enum", names = NAMES.Fault, about = "the fault that was dealt with" },
 })
-message(0x59, "close_bets", "command", "Says that no more bets are taken; only now may stacks be dealt.", {
+message(0x59, "close_bets", "command", "No more bets are taken, so many hands get stacks; given again, it corrects the number.", {
   { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
+  { "hands", "u8", 2, 17, about = "how many stacks the round has, the dealer's included; fixed with the dealer's stack" },
 })
 message(0x5a, "play_one_deck", "command", "The floor chooses to go on with one deck, or with two again.", {
   { "on", "u8", 0, 1, about = "1 for one deck, 0 for two" },
@@ -537,15 +555,18 @@ message(0x69, "last_round_is", "answer", "The newest round.", {
   { "void", "u8", 0, 255, names = NAMES.VoidReason, about = "number of its VoidReason; 0 if it is not void" },
   { "count", "u16", 0, 65535, about = "cards counted in it (cards)" },
 })
+message(0x6a, "stop", "command", "Halts both halves as if their doors had been opened; an open round is void.", {})
+message(0x6b, "purge", "command", "Turns the deal roller by one pitch and 40 mm: a card that no sensor sees comes out.", {})
+message(0x6c, "path_inspected", "command", "The floor says that the shoe's path holds no card; the next count is only claimed.", {})
 message(0x70, "mark_out_of_order", "command", "Takes the machine out of use until service has acted.", {})
 message(0x71, "return_to_service", "command", "Service has acted: the machine tests itself and may be used again.", {})
 message(0x72, "service_mode", "command", "Begins or ends service: live sensors, jogging, calibration.", {
   { "on", "u8", 0, 1, about = "1 begins, 0 ends" },
 })
 message(0x73, "self_test", "command", "Has both halves test themselves.", {})
-message(0x74, "jog", "command", "Moves one part, in service.", {
+message(0x74, "jog", "command", "Moves one part, in service. A roller turns for 250 ms; the same jog again lengthens that.", {
   { "part", "enum", names = NAMES.Part, about = "what to move" },
-  { "amount", "i32", -200000, 200000, about = "ms of a roller, negative for back; um of the elevator; 0 or 1 else" },
+  { "amount", "i32", -200000, 200000, about = "of a roller 1 forward, -1 back, 0 stops it; um of the elevator; 0 or 1 else" },
 })
 message(0x75, "calibrate", "command", "Sets one calibration, kept with its date.", {
   { "what", "enum", names = NAMES.Calibration, about = "which calibration" },
@@ -562,7 +583,7 @@ message(0x77, "calibration_is", "answer", "One calibration.", {
 message(0x78, "empty_machine", "command", "Brings every card inside out through the exit.", {})
 message(0x79, "sensors", "query", "Asks what the sensors say at this moment.", {})
 message(0x7a, "sensors_are", "answer", "What the sensors say.", {
-  { "levels", "u32", 0, 4294967295, about = "bit n is the level of sensor n of the hardware module" },
+  { "levels", "u32", 0, 4294967295, about = "bit n is the level of Sensor n" },
   { "height_um", "u32", 0, 200000, about = "the height read last (um)" },
   { "rollers_um", "array", "i32", 3, 3, -2147483648, 2147483647, about = "what the encoders of feed, insertion and deal roller say (um)" },
 })
@@ -597,6 +618,40 @@ message(0x86, "buttons", "event", "A button was pressed.", {
 message(0x87, "host_started", "event", "The owner is another run of its program than before: it was started, or started again.", {
   { "host_id", "bytes", 8, about = "id of the owner" },
   { "run", "u32", 0, 4294967295, about = "random number of this run of its program, as in hello" },
+})
+message(0x88, "floor_called", "event", "The floor was called to the table, or the call has ended.", {
+  { "on", "u8", 0, 1, about = "1 if it was called, 0 if the call has ended" },
+  { "host_id", "bytes", 8, about = "id of the host that asked for it" },
+  { "person", "u32", 0, 4294967295, about = "number of the person whose key authorised it; 0 for none" },
+})
+message(0x89, "game_changed", "event", "The machine serves another game, or another number of decks.", {
+  { "name", "text", 0, 24, about = "name of the rule set; empty until one was set" },
+  { "method", "enum", names = NAMES.Method, about = "how cards are dealt" },
+  { "decks", "u8", 1, 8, about = "decks of 52 that make one deck, or batch" },
+  { "stack_cards", "u8", 1, 13, about = "cards in a stack" },
+  { "deck_hours", "u16", 1, 65535, about = "how long a deck may be used from its opening on; 65535 for no limit (h)" },
+  { "one_deck", "u8", 0, 1, about = "1 if the floor chose one-deck play" },
+  { "host_id", "bytes", 8, about = "id of the host that asked for it" },
+  { "person", "u32", 0, 4294967295, about = "number of the person whose key authorised it; 0 for none" },
+})
+message(0x8c, "deck_registered", "event", "A new deck has come to the table.", {
+  { "deck_id", "u32", 1, 4294967295, about = "number of the deck" },
+  { "back", "enum", names = NAMES.Back, about = "colour of its backs" },
+  { "opened_utc_s", "u32", 1767225600, 4294967295, about = "when its box was opened, UTC since 1970 (s)" },
+  { "host_id", "bytes", 8, about = "id of the host that asked for it" },
+  { "person", "u32", 0, 4294967295, about = "number of the person whose key authorised it; 0 for none" },
+})
+message(0x8d, "calibrated", "event", "A calibration was set.", {
+  { "what", "enum", names = NAMES.Calibration, about = "which calibration" },
+  { "value", "i32", -10000, 10000, about = "its new value" },
+  { "host_id", "bytes", 8, about = "id of the host that asked for it" },
+  { "person", "u32", 0, 4294967295, about = "number of the person whose key authorised it; 0 for none" },
+})
+message(0x8f, "faces_revealed", "event", "The faces of one stack, or draw, were told to a host.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round" },
+  { "stack", "u8", 1, 17, about = "which stack, or draw, from 1" },
+  { "host_id", "bytes", 8, about = "id of the host that was told" },
+  { "person", "u32", 0, 4294967295, about = "number of the person whose key authorised it; 0 for none" },
 })
 message(0x90, "shuffler_changed", "event", "The shuffler half is in another state.", {
   { "state", "enum", names = NAMES.ShufflerState, about = "the state it is in now" },
@@ -643,7 +698,7 @@ message(0x98, "fault_cleared", "event", "Sensors have shown that a fault is gone
 })
 message(0x99, "deck_hours", "event", "A deck comes to the end of its hours, or is past it.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck" },
-  { "left_s", "u32", 0, 86400, about = "how long it may still be used; 0 when its time is over (s)" },
+  { "left_s", "u32", 0, 4294967295, about = "how long it may still be used; 0 when its time is over (s)" },
 })
 message(0x9a, "deck_removed", "event", "A deck has left the table for good.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck" },
@@ -651,6 +706,7 @@ message(0x9a, "deck_removed", "event", "A deck has left the table for good.", {
 })
 message(0x9b, "bets_closed", "event", "No more bets are taken in the round.", {
   { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
+  { "hands", "u8", 2, 17, about = "how many stacks the round has, the dealer's included" },
 })
 message(0x9c, "deck_delivered", "event", "A whole deck lies in the exit tray.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck" },
@@ -694,6 +750,40 @@ message(0xa6, "retried", "event", "The shuffler half has helped itself: a card w
   { "fault", "enum", names = NAMES.Fault, about = "what had gone wrong" },
   { "place", "enum", names = NAMES.Place, about = "where" },
 })
+message(0xa7, "stopped", "event", "A host has stopped both halves.", {
+  { "host_id", "bytes", 8, about = "id of the host that asked for it" },
+  { "person", "u32", 0, 4294967295, about = "number of the person whose key authorised it; 0 for none" },
+})
+message(0xa8, "purged", "event", "The shoe's path was purged; says how many cards came past the exit.", {
+  { "cards", "u8", 0, 255, about = "cards that came past the exit (cards)" },
+  { "host_id", "bytes", 8, about = "id of the host that asked for it" },
+  { "person", "u32", 0, 4294967295, about = "number of the person whose key authorised it; 0 for none" },
+})
+message(0xa9, "path_inspected_by", "event", "A person states that the shoe's path was inspected by eye and holds no card.", {
+  { "deck_id", "u32", 0, 4294967295, about = "the deck that came out short" },
+  { "missing", "u16", 0, 418, about = "how many of its cards were not accounted for (cards)" },
+  { "host_id", "bytes", 8, about = "id of the host that asked for it" },
+  { "person", "u32", 0, 4294967295, about = "number of the person whose claim it is; 0 for none" },
+})
+message(0xab, "chain_checkpoint", "event", "The device's chain of events up to one of them. No device sends it yet.", {
+  { "boot_id", "u32", 1, 4294967295, about = "boot of the last event in the chain" },
+  { "n", "u32", 1, 4294967295, about = "number of that event in its boot" },
+  { "hash", "bytes", 32, about = "SHA-256 over the chain up to that event" },
+  { "mac", "bytes", 16, about = "made from the device's chain key and what stands before it" },
+})
+message(0xac, "hands_changed", "event", "The number of hands of the round was corrected.", {
+  { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
+  { "before", "u8", 2, 17, about = "how many hands it had" },
+  { "hands", "u8", 2, 17, about = "how many it has now, the dealer's included" },
+  { "host_id", "bytes", 8, about = "id of the host that asked for it" },
+  { "person", "u32", 0, 4294967295, about = "number of the person whose key authorised it; 0 for none" },
+})
+message(0xae, "roller_times", "event", "How long cards took at each roller since the shuffle before: a sign of wear.", {
+  { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle that has just ended" },
+  { "counts", "array", "u16", 3, 3, 0, 65535, about = "cards timed at feed, insertion and deal roller; none that needed help" },
+  { "sums", "array", "u32", 3, 3, 0, 4294967295, about = "for each roller the sum of the times (0.1 ms)" },
+  { "squares", "array", "u32", 3, 3, 0, 4294967295, about = "for each roller the sum of the squares, in units of (0.1 ms)^2" },
+})
 message(0xc0, "commit_shuffle", "command", "Asks the device to bind itself to the seed of a deck's next shuffle.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck that is to be shuffled" },
 })
@@ -703,7 +793,7 @@ message(0xc1, "commitment_is", "answer", "What the device is bound to.", {
 })
 message(0xc2, "shuffle_with", "command", "Begins the shuffle the device is bound to, with the host's nonce.", {
   { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle the device is bound to" },
-  { "nonce", "bytes", 32, about = "random bytes of the host's, made after it had the commitment" },
+  { "nonce", "bytes", 32, about = "the host's random bytes, made after the commitment; hidden by the session's pad" },
 })
 message(0xc3, "reveal_shuffle", "query", "Asks for a shuffle's seed, once its deck has been fed again.", {
   { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle" },
@@ -798,6 +888,9 @@ error_details(19, "device_fault", "A fault stops the machine from doing this. Fo
 error_details(20, "memory_failed", "Critical memory could not be written, so nothing was done. Take the device out of play and call service.", {})
 error_details(21, "not_allowed", "The state would allow it, a rule does not; the reason says which. See the reason; nothing was done.", {
   { "reason", "u8", 0, 255, names = NAMES.Forbidden, about = "number of Forbidden" },
+})
+error_details(24, "busy", "Too many events wait for the owner's acknowledgement; nothing was done or stored. Acknowledge events, then send it again; the same number is allowed.", {
+  { "free", "u16", 0, 65535, about = "how many more events the device can keep" },
 })
 
 -- What is not in the schema's tables

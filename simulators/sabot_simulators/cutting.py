@@ -25,7 +25,7 @@ from sabot_simulators.watch import Watch
 
 CHIP_SIZE = 8192  # enough for every record, and quick to copy
 PAUSE_US = 200_000  # people are not as quick as machines
-GAME = ("Three Card Poker", 0, 1, 3)
+GAME = ("Three Card Poker", 0, 1, 3, 8)
 BLADE_UM = 40  # a calibration to be kept
 BLADE = 1
 

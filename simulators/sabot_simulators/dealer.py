@@ -88,8 +88,8 @@ class Dealer:
         device = self.device
         view = device.view()
         deck_id, self.round_id = view.shoe_deck, view.last_round + 1
-        device.command("open_round", self.round_id, deck_id, self.hands)
-        device.command("close_bets", self.round_id)
+        device.command("open_round", self.round_id, deck_id)
+        device.command("close_bets", self.round_id, self.hands)
         self.hands_dealt = []
         for stack in range(1, self.hands + 1):
             device.command("dispense_stack", self.round_id, stack)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sabot_firmware.boards.foretold import Foretold
+from sabot_firmware.boards.joined import thermal_noise
 from sabot_firmware.core import Core
 from sabot_firmware.critical import CriticalMemory, Fram
 from sabot_firmware.kept import RECORDS
@@ -139,6 +140,8 @@ class LockStep:
 class InProcess(LockStep):
     """A machine and the firmware's core that runs it."""
 
+    serial = bytes(8)
+
     def __init__(
         self,
         machine: Machine,
@@ -160,7 +163,9 @@ class InProcess(LockStep):
 
     def _chance(self) -> Chance:
         """The device's own generator; a foretold one where the test draws."""
-        return Chance(self.machine.noise) if self._draw is None else Foretold(self._draw)
+        if self._draw is not None:
+            return Foretold(self._draw)
+        return Chance(self.machine.noise, self.memory, self.serial, thermal_noise)
 
     def _boot(self) -> None:
         """The power has come."""

@@ -33,7 +33,7 @@ from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.micropython import find_micropython
 from sabot_simulators.view import DeckView, View
 
-HEAP = "256k"
+HEAP = "384k"
 SIMULATOR = 0x0002
 FORMATS = {kind: struct.Struct(board.FORMATS.get(kind, "<")) for kind in range(256)}
 CHIPS = (board.READ, board.WRITE, board.READ_FLASH, board.PROGRAM, board.ERASE)

@@ -25,7 +25,7 @@ from sabot_simulators.joined import Joined, Wire, micropython
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.micropython import find_micropython
 
-HEAP = "512k"  # the firmware is compiled into it from its source, with the wire's end
+HEAP = "768k"  # the firmware is compiled into it from its source, with the wire's end
 LONGEST_WAIT_MS = 500
 DEAF_MS = 20  # after so long a host that took nothing is tried again
 TAKE_BYTES = 1024  # before the clock is looked at

@@ -188,7 +188,7 @@ def play(console: Console) -> None:
             kind = "SIMULATOR" if identity.flags & messages.IdentityFlag.SIMULATOR else "device"
             step(f"identify: {identity.model} {identity.version} on {python}", kind)
             key, nonce = os.urandom(32), os.urandom(16)
-            proof = host.ask_clear("provision", nonce, key)
+            proof = host.ask_clear("provision", nonce, key, os.urandom(32))
             assert isinstance(proof, messages.Provisioned)
             if proof.proof != provision_proof(key, nonce, identity.serial):
                 raise DemoError("the device has not taken the key")
@@ -198,9 +198,9 @@ def play(console: Console) -> None:
             up = host.wait_for(Up)
             step(f"session: proved both ways, protocol {up.version[0]}.{up.version[1]}", f"boot {up.boot_id}")
             host.outcome(host.ask(messages.SetClock(utc_s=int(time.time()), utc_ms=0)))
-            said = host.outcome(host.ask(messages.OpenRound(round_id=ROUND, deck_id=1, hands=HANDS)))
+            said = host.outcome(host.ask(messages.OpenRound(round_id=ROUND, deck_id=1)))
             step(f"open round {ROUND} on deck 1, which is in the shoe", said)
-            host.outcome(host.ask(messages.CloseBets(round_id=ROUND)))
+            host.outcome(host.ask(messages.CloseBets(round_id=ROUND, hands=HANDS)))
             for stack in (1, 2):
                 said = host.outcome(host.ask(messages.DispenseStack(round_id=ROUND, stack=stack)))
                 taken(host, stack)

@@ -35,6 +35,8 @@ class CommandFailed(Exception):
 class Wired(InProcess):
     """An emulated device whose commands come over the wire from a host that owns it."""
 
+    serial = SERIAL
+
     def __init__(
         self,
         machine: Machine,

@@ -138,7 +138,7 @@ class Table:
         self._random = Random(1)
         self.host = HostEnd(KEY, Numbers(b"TABLE-PC"), self._random.randbytes, None)
         self.each_turn: Callable[[], None] = lambda: None
-        self.clear("provision", self._random.randbytes(16), KEY)
+        self.clear("provision", self._random.randbytes(16), KEY, self._random.randbytes(32))
         self.host.connect(self.served.ms)
         self._until(lambda: self.host.up)
 

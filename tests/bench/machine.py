@@ -139,7 +139,7 @@ def batch_shuffle(cards: int) -> float:
     machine = Machine(random, capacity="batch")
     device = InProcess(machine, random.randrange)
     device.run_until_still()
-    device.command("set_game", "batch", 3, cards // 52, 1, role="floor")
+    device.command("set_game", "batch", 3, cards // 52, 1, 24, role="floor")
     device.command("register_deck", 1, hardware.RED, 1_800_000_000, role="floor")
     machine.load(new_deck(hardware.RED, random, cards))
     device.run_until(lambda: True)

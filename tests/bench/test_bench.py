@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from sabot_protocol import frame, mac
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.xdist_group("bench")
 def test_every_rate_and_ratio_is_positive(figures: list[dict[str, Any]]) -> None:

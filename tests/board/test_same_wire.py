@@ -59,7 +59,7 @@ class Talk:
 
     def begin(self) -> None:
         """Give it its keys and a time, and let the floor in."""
-        self.clear("provision", self._random.randbytes(16), self._key)
+        self.clear("provision", self._random.randbytes(16), self._key, self._random.randbytes(32))
         self._host.connect(self._now_ms())
         self._until(lambda: self._host.up)
         self.ask("set_clock", UTC_S, 0)
@@ -171,9 +171,9 @@ def evening(talk: Talk) -> None:
     talk.ask("shuffle_with", 2, bytes(range(32)))
     talk.wait_for("deck_counted", 2)
     talk.wait_for("shuffler_changed", 4)  # what both halves do at once comes in the order of its times
-    talk.ask("open_round", 1, 2, 7)
-    talk.ask("open_round", 1, 1, 7)
-    talk.ask("close_bets", 1)
+    talk.ask("open_round", 1, 2)
+    talk.ask("open_round", 1, 1)
+    talk.ask("close_bets", 1, 7)
     for stack in range(1, 8):
         talk.ask("dispense_stack", 1, stack)
         talk.wait_for("stack_taken", 1, stack)

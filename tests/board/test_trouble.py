@@ -153,8 +153,8 @@ def test_a_crash_of_the_program_stops_the_motors_and_the_link_lives(ready: Table
 
 def test_a_power_cut_in_a_round_voids_it(opened: Table) -> None:
     device = opened.device
-    device.command("open_round", 1, 1, 7)
-    device.command("close_bets", 1)
+    device.command("open_round", 1, 1)
+    device.command("close_bets", 1, 7)
     device.command("dispense_stack", 1, 1)
     device.run_for(150_000)
     device.power_off()

@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from tests.conformance.table import Table
 from tests.conformance.targets import EMULATED, NAMES, AtUrl, MicroPython, Target
 
 from sabot_driver import Client
+
+QUICK = "in-process"  # the target of ``make check``
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,11 +28,26 @@ def _fits(name: str, needs: set[str]) -> bool:
     return all(getattr(kind, need) for need in needs)
 
 
+def _cases(behaviour: str, fitting: list[str]) -> list[ParameterSet]:
+    """A behaviour on each target that fits it.
+
+    ``make check`` runs it in-process, ``make test`` on one more target, which follows from the behaviour's
+    name, so that each target meets its share; ``make test-full`` on all.
+    """
+    others = [name for name in fitting if name != QUICK]
+    chosen = others[crc32(behaviour.encode()) % len(others)] if others else ""
+    marks = {QUICK: [], chosen: [pytest.mark.slow]}
+    rest = [pytest.mark.slow, pytest.mark.full]
+    return [pytest.param(each, marks=marks.get(each, rest)) for each in fitting]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "target" in metafunc.fixturenames:
-        asked = metafunc.config.getoption("--target", None) or list(NAMES)
         needs = {each for mark in metafunc.definition.iter_markers("needs") for each in mark.args}
-        metafunc.parametrize("target", [name for name in asked if _fits(name, needs)], indirect=True)
+        asked = metafunc.config.getoption("--target", None)
+        fitting = [name for name in asked or NAMES if _fits(name, needs)]
+        cases = fitting if asked else _cases(metafunc.function.__name__, fitting)
+        metafunc.parametrize("target", cases, indirect=True)
 
 
 @pytest.fixture

@@ -86,8 +86,8 @@ class Table:
     def open_round(self, hands: int = 3, deck_id: int = 1) -> int:
         """A new round."""
         self.round_id += 1
-        self.client.ask(OpenRound(self.round_id, deck_id, hands))
-        self.client.ask(CloseBets(self.round_id))
+        self.client.ask(OpenRound(self.round_id, deck_id))
+        self.client.ask(CloseBets(self.round_id, hands))
         return self.round_id
 
     def stack(self, stack: int) -> StackDispensed:

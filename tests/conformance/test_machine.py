@@ -109,20 +109,20 @@ def test_the_deck_of_the_last_round_is_refused(table: Table) -> None:
     table.open()
     table.play(1)
     with pytest.raises(NotAllowed):
-        table.client.ask(OpenRound(2, 1, 3))
+        table.client.ask(OpenRound(2, 1))
 
 
 def test_a_round_number_that_has_been_is_stale(table: Table) -> None:
     table.open()
     table.play(1)
     with pytest.raises(Stale):
-        table.client.ask(OpenRound(1, 2, 3))
+        table.client.ask(OpenRound(1, 2))
 
 
 def test_no_round_without_a_deck_in_the_shoe(table: Table) -> None:
     table.register()
     with pytest.raises(WrongState):
-        table.client.ask(OpenRound(1, 1, 3))
+        table.client.ask(OpenRound(1, 1))
 
 
 def test_a_round_ends_only_when_every_hand_has_its_stack(table: Table) -> None:
@@ -164,7 +164,7 @@ def test_one_deck_is_shuffled_while_the_other_is_dealt(table: Table) -> None:
 
 def test_no_stack_before_the_bets_are_closed(table: Table) -> None:
     table.open()
-    table.client.ask(OpenRound(1, 1, 3))
+    table.client.ask(OpenRound(1, 1))
     with pytest.raises(NotAllowed) as refused:
         table.client.ask(DispenseStack(1, 1))
     assert refused.value.reason is Forbidden.BETS_OPEN

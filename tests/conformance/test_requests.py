@@ -8,7 +8,15 @@ from tests.conformance.table import FLOOR_KEY, Table
 from tests.conformance.targets import Target
 
 from sabot_driver import Client
-from sabot_driver.errors import BadCredential, LockedOut, NotOwner, NotSupported, Refused, WrongRole
+from sabot_driver.errors import (
+    BadCredential,
+    LockedOut,
+    NotAllowed,
+    NotOwner,
+    NotSupported,
+    Refused,
+    WrongRole,
+)
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host.messages import (
     Back,
@@ -20,10 +28,12 @@ from sabot_protocol.host.messages import (
     DispenseStack,
     Elevate,
     Fault,
+    Forbidden,
     KeyChanged,
     KeySlot,
     Locate,
     Located,
+    MarkOutOfOrder,
     RegisterDeck,
     Role,
     RoleChanged,
@@ -74,10 +84,16 @@ def test_what_takes_the_floor_says_so(client: Client) -> None:
     assert refused.value.advice
 
 
-def test_clearing_a_fault_takes_floor_or_service(client: Client) -> None:
+def test_marking_it_out_of_order_takes_floor_or_service(client: Client) -> None:
     with pytest.raises(WrongRole) as refused:
-        client.ask(ClearFault(Fault.MISFEED))
+        client.ask(MarkOutOfOrder())
     assert refused.value.may == [Role.FLOOR, Role.SERVICE]
+
+
+def test_the_table_clears_a_fault_that_needs_no_tool(client: Client) -> None:
+    with pytest.raises(NotAllowed) as refused:  # there is none: but nobody asks for the floor
+        client.ask(ClearFault(Fault.MISFEED))
+    assert refused.value.reason is Forbidden.NO_SUCH_FAULT
 
 
 def test_a_role_without_a_key_cannot_be_had(client: Client) -> None:

@@ -88,7 +88,7 @@ class Player:
         resting = status.shoe == ShoeState.ROUND_OPEN
         if status.round_id:
             if resting and status.stack == 0:
-                self.ask(CloseBets(status.round_id))
+                self.ask(CloseBets(status.round_id, HANDS))
             if resting and status.stack < HANDS:
                 self.ask(DispenseStack(status.round_id, status.stack + 1))
             elif resting:
@@ -101,7 +101,7 @@ class Player:
             next_round = max(done, default=0) + 1
             if next_round > last_round:
                 return True
-            self.ask(OpenRound(next_round, self.in_shoe, HANDS))
+            self.ask(OpenRound(next_round, self.in_shoe))
         return False
 
 

@@ -24,6 +24,8 @@ from sabot_simulators.ends.settings import Settings
 from sabot_simulators.ends.tcp import TcpListener
 from sabot_simulators.ends.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 125  # of each kind: 500 in all; so many where all are run
 USB_ROUNDS = 60
 RATE = 20.0  # both ends' timers run so much faster, or the lost frames would take minutes

@@ -25,7 +25,7 @@ from sabot_protocol.host.capture import read_capture
 
 CARD = re.compile(r"[A23456789TJQK][SHDC]")
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
 
 
 # -- play ---------------------------------------------------------------------------------------

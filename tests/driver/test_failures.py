@@ -424,7 +424,7 @@ def test_a_full_disk_stops_acknowledging_and_refuses_a_round(tmp_path: Path, moc
             break
     assert "journal_failed" in notices
     with pytest.raises(JournalFull) as full:
-        client.ask(OpenRound(1, 1, 2))
+        client.ask(OpenRound(1, 1))
     assert "room on the disk" in full.value.advice
     assert target.python.end.events.unacknowledged() > 0
     assert client.status(), "everything else goes on"
@@ -434,7 +434,7 @@ def test_a_full_disk_stops_acknowledging_and_refuses_a_round(tmp_path: Path, moc
     assert eventually(lambda: "journal_works" in notices)
     told = [each.n for each in client.events(0, timeout=0) if isinstance(each, Event)]
     assert told == list(range(1, len(told) + 1))
-    client.ask(OpenRound(1, 1, 2))
+    client.ask(OpenRound(1, 1))
     target.close()
 
 

@@ -28,6 +28,8 @@ from sabot_simulators.ends.emulated import KINDS
 from sabot_simulators.ends.on_micropython import OnMicroPython
 from sabot_simulators.ends.settings import FIRMWARE, BadSetting, Settings
 
+pytestmark = pytest.mark.slow
+
 Kind = type[Pty]
 
 

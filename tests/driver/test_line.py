@@ -24,6 +24,8 @@ from sabot_driver.transports import Transport
 from sabot_protocol.happenings import EventArrived
 from sabot_protocol.host.messages import Locate, Located, Status
 
+pytestmark = pytest.mark.slow
+
 
 class Slow:
     """A transport whose reads take their time to end; counts who is in one."""

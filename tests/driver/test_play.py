@@ -28,7 +28,7 @@ from sabot_table.procedure import By, Role
 from sabot_table.settlement import settle
 from sabot_table.texts import Game
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
 
 SIM = ("play", "--device", "sim://", "--seed", 1, "--json")
 MINIS = [name for name in ruleset.names() if ruleset.load(name).game is Game.MINI]

@@ -36,6 +36,8 @@ from sabot_table.ruleset import load, parse
 from sabot_table.settlement import Source
 from sabot_table.texts import Method as Dealing
 
+pytestmark = pytest.mark.slow
+
 RED, BLUE = hardware.RED, hardware.BLUE
 THREE, MINI = "md-three-card-baccarat", "md-mini-baccarat"
 BATCH = 416
@@ -113,7 +115,7 @@ def test_a_card_drawn_in_error_from_a_manual_shoe_is_the_next_card(tmp_path: Pat
     rules = load(THREE)
     with led(tmp_path, rules, "seed=5") as table:
         client, desk = table.client, table.table.desk
-        client.ask(SetGame("manual", Method.MANUAL_SHOE, 1, 3))
+        client.ask(SetGame("manual", Method.MANUAL_SHOE, 1, 3, 8))
         client.ask(RegisterDeck(1, Back.RED, desk.now_s()))
         client.ask(Shuffle(1))
         wait_for(table, lambda each: isinstance(each, ShufflerChanged) and each.state is ShufflerState.STORED)

@@ -14,6 +14,8 @@ from sabot_cli.playing.record import Record
 from sabot_cli.playing.rounds import Rounds
 from sabot_driver import Client
 
+pytestmark = pytest.mark.slow
+
 
 class Killed(BaseException):
     """The program is gone from here on."""

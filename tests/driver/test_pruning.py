@@ -19,6 +19,8 @@ from sabot_driver.pruning import contents, forget_reader, open_journal, prune
 from sabot_protocol.happenings import Gap
 from sabot_protocol.host.messages import Locate, Located
 
+pytestmark = pytest.mark.slow
+
 DAY_US = 86_400_000_000
 
 

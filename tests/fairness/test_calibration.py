@@ -11,6 +11,8 @@ from sabot_firmware import hardware
 from sabot_firmware.stack import Stack
 from sabot_simulators.mechanism.cards import new_deck, swell
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("share", [-0.2, -0.1, -0.02, 0.02, 0.08])
 def test_a_deck_that_has_swollen_or_worn_comes_out_as_drawn(share: float) -> None:

@@ -9,6 +9,8 @@ from tests.fairness.sessions import Lines, Sabot, Session
 
 from sabot_driver.journal import Journal
 
+pytestmark = pytest.mark.slow
+
 # -- sabot fairness ------------------------------------------------------------------------------
 
 

@@ -15,6 +15,8 @@ from sabot_simulators.fairness.evidence import gather, judged, successive
 from sabot_simulators.fairness.plants import PLANTS, slots_of
 from sabot_simulators.fairness.shuffling import Orders, ShuffleFailed, Stretch, stretches
 
+pytestmark = pytest.mark.slow
+
 
 def uniform(shuffles: int, cards: int, seed: int) -> Orders:
     random = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from random import Random
 from cavp import CAVP  # of the portable tests
 from scipy import stats
 
-from sabot_firmware.rng import noise
+from sabot_firmware.rng import lags, noise
 from sabot_firmware.rng.draws import Slots
 from sabot_firmware.rng.drbg import HmacDrbg
 from sabot_protocol.host.audit import Shuffle, about, slots_of
@@ -99,3 +99,9 @@ def test_the_cutoffs_follow_from_the_entropy_stated() -> None:
     likeliest = 2**-entropy
     cutoff = 1 + stats.binom.ppf(1 - 2**-20, noise.WINDOW, likeliest)
     assert cutoff == noise.PROPORTION_CUTOFF
+
+
+def test_the_lag_tests_cutoff_is_one_false_alarm_in_2_to_the_27_for_each_lag_and_sign() -> None:
+    likeliest = 2 ** -(noise.ENTROPY_MILLIBITS / 1000)
+    assert 1 + stats.binom.ppf(1 - 2**-27, lags.WINDOW, likeliest) == lags.CUTOFF
+    assert 2 * lags.LAGS * stats.binom.sf(lags.CUTOFF - 1, lags.WINDOW, likeliest) <= 2**-20

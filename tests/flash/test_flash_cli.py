@@ -34,7 +34,7 @@ from sabot_protocol.host.messages import (
 from sabot_protocol.modes import check_command
 from sabot_protocol.schema_hash import SCHEMA_HASH
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
 
 
 def answers(version: str) -> Found:

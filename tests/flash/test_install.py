@@ -22,6 +22,8 @@ from sabot_flash.errors import BadImage, NoApplication, NoPrompt, NoRoom, NotWri
 from sabot_flash.install import NEW_POINTER, POINTER, RP2040, Installed, Pointer, Step, install
 from sabot_flash.prompt import About, Prompt
 
+pytestmark = pytest.mark.slow
+
 
 def flash(board: UnixBoard, what: Application, steps: list[Step] | None = None) -> Installed:
     """Install and restart."""

@@ -530,7 +530,7 @@ class UnprovisionedAttack:
         """It identifies itself as new, and takes a proper key."""
         self.port.receive(frame.DELIMITER, 0)
         for name, values, answer in (
-            ("identify", (), "identity"), ("provision", (bytes(16), b"k" * 32), "provisioned")
+            ("identify", (), "identity"), ("provision", (bytes(16), b"k" * 32, bytes(32)), "provisioned")
         ):
             message = CODEC.named(name)
             self.port.receive(framed(bytes((CLEAR_TO_DEVICE, message.id)) + message.pack(values)), 0)

@@ -13,6 +13,8 @@ from tests.fuzz import campaign, corpus, targets, watched
 from sabot_protocol import codec, device_port, frame, keys, ledger, session
 from sabot_protocol.ledger import Ledger
 
+pytestmark = pytest.mark.slow
+
 ATTACKED = ("device", "host", "unprovisioned")
 
 

@@ -122,7 +122,7 @@ class WatchedExecutor(Executor):
             self.commands += 1
             self.done = self.done[-63:] + [(name, fields)]
         if name == "clear_fault":
-            raise Refusal("wrong_state", (3, 0b110))
+            raise Refusal("wrong_state", (3, 0b110, 1))
         if name == "locate" and self.device is not None and not self.wrong:
             self.device.emit("located", values[0])
         if message.answer in ("update_progress", "shuffle_begun"):
@@ -158,7 +158,8 @@ class Wire:
         self.happened: list[Happening] = []
         self._decoder_out = frame.Decoder()
         self._decoder_in = frame.Decoder()
-        for name, values in (("identify", ()), ("provision", (source.randbytes(16), self.key))):
+        given = (source.randbytes(16), self.key, source.randbytes(32))
+        for name, values in (("identify", ()), ("provision", given)):
             question = Question(CODEC, name, values, self.now)
             said = question.poll(self.now)
             self.note(said, self.to_device, self._decoder_out)
@@ -254,10 +255,10 @@ class Wire:
             wrapped = wrap_key(self.key, self.host.transcript, number, FLOOR, self.floor_key)
             self.until_answered(self.ask("set_key", FLOOR, wrapped))
         self.until_answered(self.ask("shuffle", 7))
-        self.until_answered(self.ask("open_round", 1, 7, 6))
+        self.until_answered(self.ask("open_round", 1, 7))
         self.until_answered(self.ask("dispense_stack", 1, 1))
         self.until_answered(self.ask("end_round", 1))
-        self.until_answered(self.ask("void_round", 1, 1))  # refused: not the floor's role
+        self.until_answered(self.ask("remove_deck", 1, 1))  # refused: not the floor's role
         number = self.host._numbers.next
         proof = role_proof(self.floor_key, self.host.transcript, number, FLOOR)
         self.until_answered(self.ask("elevate", FLOOR, 1, proof))

@@ -13,6 +13,8 @@ from sabot_image.__main__ import package_json
 from sabot_image.commands import BuildFailed, ToolMissing, need, run
 from sabot_image.uf2 import from_uf2, to_uf2
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_module_that_the_board_imports_is_frozen() -> None:
     frozen = {each.name: each.path for each in modules.board_modules()}

@@ -40,6 +40,7 @@ from tests.independent.wire import (
     encode_clear,
     encode_fields,
     encode_frame,
+    hide_nonce,
     is_sealed_with,
     role_proof,
     wrap_key,
@@ -436,7 +437,7 @@ class Host:
         """Give a new device its key; its proof will be in `provisioned`."""
         self.provisioned = None
         nonce = self._random(16)
-        self._begin("provision", {"nonce": nonce, "device_key": key}, nonce)
+        self._begin("provision", {"nonce": nonce, "device_key": key, "entropy": self._random(32)}, nonce)
 
     def connect(self) -> None:
         """Begin a handshake, beside the session that is running, if any."""
@@ -743,6 +744,8 @@ class Host:
         asked.sent = True
         self._under_way.add(asked.number)
         mark, body = (RESOLVE, b"") if asked.resolve else (0, asked.body)
+        if body and asked.message == IDS["shuffle_with"]:
+            body = body[:-32] + hide_nonce(self.link.keys.pads, asked.number, body[-32:])
         self.link.send(REQUEST, asked.message, mark, asked.number, body, self.now)
 
     def _finish(

@@ -16,6 +16,8 @@ from tests.independent.page import ENUMS, FROZEN, IDS, MAJOR, MESSAGES, MINOR, S
 from tests.independent.peer import OBSERVER, Record, SabotError
 from tests.independent.wire import FieldError, FrameDecoder, Keys, Packet, Value
 
+pytestmark = pytest.mark.slow
+
 SERVICE_KEY = bytes(range(0x40, 0x60))
 TABLE, FLOOR, SERVICE = 1, 3, 4
 LOCATE = b"\1"  # the fields of a locate of one second
@@ -27,8 +29,8 @@ at_a_table = pytest.mark.parametrize("bench", [("--table",)], indirect=True, ids
 def _open_round(bench: Bench) -> None:
     """Open round 7 of four hands on the first deck, and close the bets."""
     bench.do("set_clock", utc_s=1_800_000_000, utc_ms=0)
-    assert bench.do("open_round", round_id=7, deck_id=1, hands=4) == {}
-    assert bench.do("close_bets", round_id=7) == {}
+    assert bench.do("open_round", round_id=7, deck_id=1) == {}
+    assert bench.do("close_bets", round_id=7, hands=4) == {}
 
 
 def _flags(name: str, value: Value) -> set[str]:
@@ -69,6 +71,7 @@ def test_handshake_and_status(bench: Bench) -> None:
     bench.provision()
     bench.connect()
     assert bench.host.device["handshake"] == 1
+    assert _flags("IdentityFlag", bench.host.device["flags"]) == {"provisioned", "simulator", "test_rng"}
     status = bench.do("status")
     assert (status["flags"], status["clock"]) == (0, 0)
     assert bench.refused(bench.host.ask("locate", seconds=1)) == ("not_owner", {"owner": bytes(8)})

@@ -223,6 +223,11 @@ def wrap_key(device_key: bytes, key: bytes, host_id: bytes, number: int, slot: i
     return bytes(a ^ b for a, b in zip(key, pad, strict=True))
 
 
+def hide_nonce(pads: bytes, number: int, nonce: bytes) -> bytes:
+    """Hide a shuffle's nonce for its way over the wire; the same again brings it back."""
+    return bytes(a ^ b for a, b in zip(nonce, mac(pads, struct.pack("<I", number)), strict=True))
+
+
 @dataclass(frozen=True)
 class Keys:
     """All that a handshake derives."""
@@ -233,6 +238,7 @@ class Keys:
     host_proof: bytes
     to_device: bytes
     to_host: bytes
+    pads: bytes
 
     @classmethod
     def derive(cls, key: bytes, hello: bytes, challenge: bytes) -> Keys:
@@ -247,6 +253,7 @@ class Keys:
             mac(key, b"host proof" + transcript, 16),
             mac(key, b"to device" + transcript),
             mac(key, b"to host" + transcript),
+            mac(key, b"nonce pad" + transcript),
         )
 
 

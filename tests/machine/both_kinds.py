@@ -16,8 +16,8 @@ from sabot_simulators.in_process import InProcess, LockStep
 from sabot_simulators.joined import HEAP, Joined
 from sabot_simulators.mechanism.machine import Machine
 
-HEAP_BYTES = 256 * 1024
-WITH_GENERATOR = "448k"  # the generator is compiled from its source too
+HEAP_BYTES = 384 * 1024
+WITH_GENERATOR = "576k"  # the generator is compiled from its source too
 
 
 def run_of(device: LockStep, chip: chips.SimFram) -> dict[str, Any]:

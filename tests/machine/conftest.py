@@ -12,7 +12,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker("both_kinds") is not None
     if marked and metafunc.definition.get_closest_marker("looks_inside") is None:
         metafunc.fixturenames.append("firmware_kind")
-        metafunc.parametrize("firmware_kind", [HERE, BOTH], indirect=True)
+        both = pytest.param(BOTH, marks=pytest.mark.slow)
+        metafunc.parametrize("firmware_kind", [HERE, both], indirect=True)
 
 
 @pytest.fixture

@@ -351,10 +351,10 @@ class Scene(Dealer):
         view = self.device.view()
         round_id = view.last_round + 1
         cards = self.machine.truth()["shoe"]
-        if not self._command("open_round", round_id, view.shoe_deck, HANDS):
+        if not self._command("open_round", round_id, view.shoe_deck):
             self._give_up()
         self.rounds.append(RoundSeen(round_id, cards, self.machine.agenda.now_us))
-        self._command("close_bets", round_id)
+        self._command("close_bets", round_id, HANDS)
 
     def _begin_stack(self, stack: int) -> None:
         if self.shoe_state == shoe.ROUND_OPEN:

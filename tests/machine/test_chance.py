@@ -117,7 +117,7 @@ def test_on_micropython_the_same_noise_gives_the_same_order(micropython: str) ->
     for joined in (False, True):
         machine = Machine(Random(1))
         # the source is compiled into the heap
-        device: LockStep = Joined(machine, None, heap="448k") if joined else InProcess(machine, None)
+        device: LockStep = Joined(machine, None, heap="576k") if joined else InProcess(machine, None)
         dealer = Dealer(device)
         device.run_until_still()
         dealer.feed(dealer.new_deck(RED))

@@ -28,8 +28,8 @@ class Dealt(Table):
         self.order = list(self.machine.shoe)
 
     def open_round(self) -> None:
-        self.device.command("open_round", 1, 1, self.hands)
-        self.device.command("close_bets", 1)
+        self.device.command("open_round", 1, 1)
+        self.device.command("close_bets", 1, self.hands)
 
     def stack(self, stack: int) -> list[Card]:
         self.device.command("dispense_stack", 1, stack)
@@ -59,17 +59,19 @@ def test_seventeen_stacks_leave_one_card() -> None:
 def test_a_round_that_the_deck_has_not_cards_for_is_refused() -> None:
     table = Dealt(3)
     table.device.core.kept.game.stack_cards = 7
-    assert table.refused("open_round", 1, 1, 8) == "too_many"
+    table.device.command("open_round", 1, 1)
+    assert table.refused("close_bets", 1, 8) == "too_many"
+    assert table.refused("dispense_stack", 1, 1) == "bets_open"
 
 
 @pytest.mark.rule("MD3 10.A")
 def test_nothing_is_dealt_before_bets_are_closed() -> None:
     table = Dealt(4)
-    table.device.command("open_round", 1, 1, 7)
+    table.device.command("open_round", 1, 1)
     assert table.refused("dispense_stack", 1, 1) == "bets_open"
     assert table.machine.exit_tray == []
-    table.device.command("close_bets", 1)
-    assert table.named("bets_closed") == [(1,)]
+    table.device.command("close_bets", 1, 7)
+    assert table.named("bets_closed") == [(1, 7)]
     assert len(table.stack(1)) == 3
 
 

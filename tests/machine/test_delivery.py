@@ -10,12 +10,13 @@ from sabot_simulators.mechanism.cards import Card, cover_card
 pytestmark = pytest.mark.both_kinds
 
 MANUAL_SHOE, HAND, CARD_BY_CARD = 1, 2, 3
+HOURS = (8, 8, 4, 24)  # MD3 3.C, MDM 3.C
 
 
 def for_method(seed: int, method: int, name: str) -> Table:
     table = Table(seed)
     table.device.run_until_still()
-    table.device.command("set_game", name, method, 1, 3, role="floor")
+    table.device.command("set_game", name, method, 1, 3, HOURS[method], role="floor")
     return table
 
 
@@ -32,7 +33,7 @@ def test_a_whole_shuffled_deck_is_delivered_and_decks_alternate(method: int, nam
     table = for_method(1, method, name)
     decks = [table.shuffle(back=RED)]
     assert table.shuffler_state == shuffler.STORED
-    assert table.refused("open_round", 1, decks[0], 7) == "wrong_state"  # nothing is dealt from this shoe
+    assert table.refused("open_round", 1, decks[0]) == "wrong_state"  # nothing is dealt from this shoe
     for turn in range(4):
         stored = list(table.machine.store)
         assert deliver(table, decks[turn % 2]) == stored
@@ -68,7 +69,7 @@ def test_the_automated_shoe_delivers_no_decks_and_the_hand_no_rounds() -> None:
     table = Table(3)
     table.open_table()
     assert table.refused("deliver_deck", 1) == "wrong_state"
-    assert table.refused("set_game", "x", HAND, 1, 3, role="floor") == "wrong_state"  # cards are inside
+    assert table.refused("set_game", "x", HAND, 1, 3, 4, role="floor") == "wrong_state"  # cards are inside
 
 
 @pytest.mark.rule("MD3 3.C")
@@ -89,7 +90,7 @@ class Batch(Table):
         super().__init__(seed, *faults, capacity="batch")
         self._deck_size = 52 * decks
         self.device.run_until_still()
-        self.device.command("set_game", "md-mini-baccarat", CARD_BY_CARD, decks, 1, role="floor")
+        self.device.command("set_game", "md-mini-baccarat", CARD_BY_CARD, decks, 1, 24, role="floor")
         self.shoe_order: list[Card] = []
 
     def prepare(self, deck_id: int, cover_above_bottom: int = 14) -> None:
@@ -122,8 +123,8 @@ class Batch(Table):
 
     def open(self, deck_id: int) -> int:
         round_id = self.device.view().last_round + 1
-        self.device.command("open_round", round_id, deck_id, 2)
-        self.device.command("close_bets", round_id)
+        self.device.command("open_round", round_id, deck_id)
+        self.device.command("close_bets", round_id, 2)
         return round_id
 
     def hand(self, deck_id: int) -> int:
@@ -160,7 +161,7 @@ def test_a_batch_is_shuffled_cut_laid_in_burnt_and_dealt_until_its_last_hand() -
     assert table.refused("burn_cards", 1) == "already_burnt"
     last = table.hand(deck_id)
     assert table.named("last_hand") == [(last,)]
-    assert table.refused("open_round", last + 1, deck_id, 2) == "last_hand_dealt"
+    assert table.refused("open_round", last + 1, deck_id) == "last_hand_dealt"
     table.device.command("end_shoe", deck_id)
     table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
     assert table.named("shoe_ended") == [(deck_id, 104, 104)]  # only now it is proved
@@ -189,7 +190,7 @@ def test_batches_alternate_shoe_by_shoe_and_are_changed_after_24_hours() -> None
     table.device.command("load_shoe", blue, role="floor")
     table.hand(blue)
     table.device.clock_wrong_by_s = 25 * 3600
-    assert table.refused("open_round", 9, blue, 2) == "past_its_hours"
+    assert table.refused("open_round", 9, blue) == "past_its_hours"
 
 
 @pytest.mark.rule("MDM 13.E")
@@ -231,9 +232,9 @@ def test_faces_of_a_hand_dealt_card_by_card_are_told_once_it_lies_open() -> None
     table.prepare(deck_id)
     table.device.command("load_shoe", deck_id, role="floor")
     round_id = table.device.view().last_round + 1
-    table.device.command("open_round", round_id, deck_id, 2)
+    table.device.command("open_round", round_id, deck_id)
     assert table.refused("reveal_round", round_id) == "bets_open"
-    table.device.command("close_bets", round_id)
+    table.device.command("close_bets", round_id, 2)
     drawn = [table.draw(1)[0].number for _ in range(4)]
     assert table.refused("faces", round_id, 1) == "stale"  # nobody said that the hands lie open
     table.device.command("reveal_round", round_id)
@@ -291,18 +292,18 @@ def test_eight_decks_are_shuffled_and_counted() -> None:
 def test_a_game_is_kept_and_told() -> None:
     table = for_method(12, MANUAL_SHOE, "md-three-card-baccarat")
     game: object = table.device.command("game")
-    assert game == ("md-three-card-baccarat", MANUAL_SHOE, 1, 3, 0)
+    assert game == ("md-three-card-baccarat", MANUAL_SHOE, 1, 3, 8, 0)
     table.device.reboot()
     table.device.run_until_still()
     assert table.device.command("game") == game
-    assert table.refused("set_game", "x", 0, 2, 3, role="floor") == "other_method"  # stacks from two decks
+    assert table.refused("set_game", "x", 0, 2, 3, 8, role="floor") == "other_method"  # stacks from two decks
 
 
 @pytest.mark.rule("WA3 sets")
 def test_stacks_are_as_large_as_the_game_says() -> None:
     table = Table(13, hands=4)
     table.device.run_until_still()
-    table.device.command("set_game", "five-card", 0, 1, 5, role="floor")
+    table.device.command("set_game", "five-card", 0, 1, 5, 0xFFFF, role="floor")
     table.open_table()
     assert table.deal_round()
     assert [len(hand) for hand in table.hands_dealt] == [5] * 4

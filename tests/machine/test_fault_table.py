@@ -36,6 +36,8 @@ from sabot_protocol.codec import enum_number
 from sabot_simulators.mechanism.faults import KINDS
 from sabot_simulators.watch import UNSEEN
 
+pytestmark = pytest.mark.slow
+
 A_WINDOW_MS = 1000  # what moves is found out within the windows of its motion, retries included
 
 

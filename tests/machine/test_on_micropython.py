@@ -17,7 +17,7 @@ from sabot_simulators.mechanism.faults import KINDS, Fault
 from sabot_simulators.mechanism.machine import Machine, PowerCut
 from sabot_simulators.watch import Watch
 
-pytestmark = pytest.mark.usefixtures("micropython")
+pytestmark = [pytest.mark.usefixtures("micropython"), pytest.mark.slow]
 
 
 

@@ -37,7 +37,7 @@ def test_the_cores_refusals_reach_the_host_by_name() -> None:
     device, dealer = table(2)
     assert dealer.open_table()
     with pytest.raises(Refusal) as refused:
-        device.command("open_round", 1, 2, 7)
+        device.command("open_round", 1, 2)
     assert refused.value.error == "not_allowed"
     with pytest.raises(Refusal) as refused:
         device.command("dispense_stack", 1, 1)

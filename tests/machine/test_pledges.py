@@ -124,7 +124,7 @@ def test_many_rounds_of_commit_and_reveal(amount: Amount) -> None:
     """Of one deck through core and mechanism: each is audited, the order of its real cards included."""
     table = Audited(14)
     table.device.run_until_still()
-    table.device.command("set_game", "audit", HAND, 1, 1, role="floor")  # the deck stays on the shelf
+    table.device.command("set_game", "audit", HAND, 1, 1, 4, role="floor")  # the deck stays on the shelf
     deck_id = table.new_deck(RED)
     machine, orders = table.machine, {}
     rounds = amount(60, full=1000)
@@ -344,7 +344,7 @@ def test_a_deck_that_leaves_while_it_is_shuffled_leaves_no_seed() -> None:
 def test_pledges_of_decks_long_gone_do_not_pile_up() -> None:
     table = Audited(17)
     table.device.run_until_still()
-    table.device.command("set_game", "audit", HAND, 1, 1, role="floor")
+    table.device.command("set_game", "audit", HAND, 1, 1, 4, role="floor")
     pledges, machine = table.device.core.pledges, table.machine
     opened = set()
     for _ in range(8):

@@ -15,7 +15,7 @@ from tests.sweeps import Amount
 from sabot_firmware import figures, hardware, kept, shoe, shuffler
 from sabot_firmware.core import Core
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
-from sabot_firmware.decks import AUTOMATED_SHOE, HOURS_S
+from sabot_firmware.decks import DEFAULT_HOURS
 from sabot_firmware.event_log import EventLog
 from sabot_firmware.kept import Kept
 from sabot_firmware.rounds import CORRECT
@@ -28,6 +28,8 @@ from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import OPENING_UTC_S
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.wired import Wired
+
+pytestmark = pytest.mark.slow
 
 SHARDS = 4  # for the processors there are
 PLAYED_ON = 8  # of so many cuts in the writes one is played on to the end of another round
@@ -80,7 +82,7 @@ def check_after_boot(after: After) -> None:
     for deck in core.kept.decks.in_use:
         assert core.whereabouts(deck.deck_id) == (False, UNKNOWN)
         assert deck.opened_s >= OPENING_UTC_S
-    refused(after, "close_bets", max(round_id, 1))
+    refused(after, "close_bets", max(round_id, 1), 2)
     refused(after, "dispense_stack", max(round_id, 1), 1)
     refused(after, "end_round", max(round_id, 1))
     survived(after)
@@ -120,7 +122,7 @@ def check_play_goes_on(after: After) -> None:
     deck_id = device.core.shoe.deck
     if record.round_id:  # the number is used up, and so is the deck's turn
         with pytest.raises(Refusal) as caught:
-            device.command("open_round", record.round_id, deck_id, 2)
+            device.command("open_round", record.round_id, deck_id)
         assert caught.value.error == "stale"
         assert deck_id != record.decks.last_played
     assert dealer.play_round()
@@ -329,7 +331,7 @@ def test_out_of_order_outlives_the_power_until_service_acts() -> None:
         at.device.reboot()
         at.device.run_until_still()
         assert (at.shuffler_state, at.shoe_state) == (shuffler.OUT_OF_ORDER, shoe.OUT_OF_ORDER)
-        for command in (("shuffle", 1), ("open_round", 9, 2, 3), ("empty_machine",), ("self_test",)):
+        for command in (("shuffle", 1), ("open_round", 9, 2), ("empty_machine",), ("self_test",)):
             at.refused(*command)
     at.device.command("return_to_service", role="service")
     at.recover()
@@ -342,10 +344,10 @@ def test_hours_go_on_while_the_power_is_off() -> None:
     at, _ = table(2)
     at.open_table()
     left = at.device.command("decks")[2]
-    at.device.clock_wrong_by_s = HOURS_S[AUTOMATED_SHOE] // 2  # so long it was off
+    at.device.clock_wrong_by_s = DEFAULT_HOURS * 1800  # so long it was off
     at.device.reboot()
-    assert at.device.command("decks")[2] == [each - HOURS_S[AUTOMATED_SHOE] // 2 for each in left]
-    at.device.clock_wrong_by_s = HOURS_S[AUTOMATED_SHOE]
+    assert at.device.command("decks")[2] == [each - DEFAULT_HOURS * 1800 for each in left]
+    at.device.clock_wrong_by_s = DEFAULT_HOURS * 3600
     at.device.reboot()
     at.device.run_until_still()
     at._mend()
@@ -361,10 +363,10 @@ def test_turn_and_one_deck_play_outlive_the_power() -> None:
     at.shuffle()
     at.device.command("play_one_deck", 1, role="floor")
     at.wait(lambda: at.shoe_state == shoe.READY)
-    at.device.command("open_round", 1, 1, 3)
+    at.device.command("open_round", 1, 1)
     at.device.reboot()
     assert at.named("round_voided") == [(1, POWER_CUT)]
-    assert at.device.command("game")[4] == 1
+    assert at.device.command("game")[5] == 1
     assert at.device.command("decks")[3] == 1
     assert at.refused("register_deck", 1, RED, OPENING_UTC_S, role="floor") == "deck_used_before"
 
@@ -389,8 +391,8 @@ CORE_SIZE = dict(kept.RECORDS)["core"]
 def test_a_damaged_record_claims_nothing_until_service_has_looked(kind: str) -> None:
     at, chip = table(4)
     at.open_table()
-    at.device.command("open_round", 7, 1, 3)
-    at.device.command("close_bets", 7)
+    at.device.command("open_round", 7, 1)
+    at.device.command("close_bets", 7, 3)
     at.device.command("dispense_stack", 7, 1)
     at.device.run_for(150_000)
     start = record_at("core")
@@ -465,12 +467,12 @@ def test_nothing_begins_that_could_not_be_recorded(failure: str) -> None:
     at.shuffled()
     at.wait(lambda: at.shoe_state == shoe.READY)
     fail(chip, failure)
-    assert at.refused("open_round", 1, deck_id, 3) == "memory_failed"
+    assert at.refused("open_round", 1, deck_id) == "memory_failed"
     assert at.shoe_state == shoe.READY
     assert at.device.command("last_round")[0] == 0
     assert at.device.command("decks")[3] == 0  # the turn was not used
     work(chip)
-    at.device.command("open_round", 1, deck_id, 3)
+    at.device.command("open_round", 1, deck_id)
 
 
 def fail(chip: SimFram, failure: str) -> None:
@@ -628,7 +630,7 @@ def test_a_jog_is_a_motion_too() -> None:
     device.run_until_still()
     device.command("service_mode", 1, role="service")
     for part in ("feed", "deal", "elevator", "pusher"):
-        amount = {"elevator": 20_000, "pusher": 1}.get(part, 300)
+        amount = {"elevator": 20_000}.get(part, 1)
         device.command("jog", enum_number("Part", part), amount, role="service")
         device.command("locate", 1)
         device.run_for(100_000)

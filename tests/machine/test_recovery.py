@@ -118,8 +118,8 @@ def test_the_shoe_door_voids_the_round_and_the_shuffler_door_does_not(door: int,
     table = Table(4)
     assert table.open_table()
     device = table.device
-    device.command("open_round", 1, 1, 7)
-    device.command("close_bets", 1)
+    device.command("open_round", 1, 1)
+    device.command("close_bets", 1, 7)
     device.command("dispense_stack", 1, 1)
     device.machine.open_door(door)
     table.wait(lambda: table.shoe_state in (shoe.STACK_WAITING, shoe.JAMMED))
@@ -145,7 +145,7 @@ def test_a_door_opened_on_an_empty_half_is_no_fault() -> None:
 def test_a_failing_supply_stops_both_halves_and_voids_the_round() -> None:
     table = Table(6)
     table.open_table()
-    table.device.command("open_round", 1, 1, 7)
+    table.device.command("open_round", 1, 1)
     table.machine.strike("brown_out")
     table.device.run_until(lambda: True)
     assert table.faults() == [("controller", "supply_low")] * 2
@@ -161,6 +161,6 @@ def test_heat_stops_the_shuffler_lets_the_round_end_and_refuses_the_next() -> No
     table.machine.strike("over_temperature")
     table.device.run_until(lambda: True)
     assert table.faults() == [("controller", "over_temperature")]
-    assert table.refused("open_round", 1, 1, 7) == "too_hot"
+    assert table.refused("open_round", 1, 1) == "too_hot"
     table.device.run_for(70_000_000)
-    table.device.command("open_round", 1, 1, 7)
+    table.device.command("open_round", 1, 1)

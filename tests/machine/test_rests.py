@@ -149,8 +149,8 @@ def _dealing_us(at_us: int) -> tuple[int, int]:
     table.wait(lambda: table.shoe_state == shoe.READY)
     table.feed(table.new_deck(BLUE))
     device.run_for(at_us)
-    device.command("open_round", 1, device.core.shoe.deck, 1)
-    device.command("close_bets", 1)
+    device.command("open_round", 1, device.core.shoe.deck)
+    device.command("close_bets", 1, 1)
     began = agenda.now_us
     device.command("dispense_stack", 1, 1)
     table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
@@ -204,9 +204,11 @@ def test_a_jog_of_service_keeps_no_board_from_resting() -> None:
     device.run_until_still()
     device.command("mark_out_of_order", role="floor")
     device.command("service_mode", 1, role="service")
-    device.command("jog", enum_number("Part", "feed"), 5_000, role="service")
+    device.command("jog", enum_number("Part", "feed"), 1, role="service")
     rested, device.jogged = len(device.rests), True
-    device.run_for(3_000_000)
+    for _ in range(15):
+        device.run_for(200_000)
+        device.command("jog", enum_number("Part", "feed"), 1)
     assert device.moving() == ["roller 0"]
     assert len(device.rests) > rested + 1
     device.run_for(3_000_000)

@@ -44,7 +44,7 @@ def test_out_of_order_latches_through_a_power_cut_until_service_acts() -> None:
 def test_the_machine_is_not_marked_out_of_order_in_a_round() -> None:
     table = Table(2)
     table.open_table()
-    table.device.command("open_round", 1, 1, 7)
+    table.device.command("open_round", 1, 1)
     assert table.refused("mark_out_of_order", role="floor") == "wrong_state"
 
 
@@ -55,9 +55,9 @@ def test_service_is_not_begun_during_a_round_nor_with_a_proved_deck() -> None:
     table = Table(3)
     table.open_table()
     assert table.refused("service_mode", 1, role="service") == "wrong_state"
-    table.device.command("open_round", 1, 1, 7)
+    table.device.command("open_round", 1, 1)
     assert table.refused("service_mode", 1, role="service") == "wrong_state"
-    assert table.refused("jog", PART["feed"], 50, role="service") == "wrong_state"
+    assert table.refused("jog", PART["feed"], 1, role="service") == "wrong_state"
 
 
 def test_parts_are_jogged_in_service_and_all_is_tested_when_it_ends() -> None:
@@ -66,11 +66,11 @@ def test_parts_are_jogged_in_service_and_all_is_tested_when_it_ends() -> None:
     device = table.device
     device.command("service_mode", 1, role="service")
     before = table.machine.travelled_um(hardware.FEED)
-    device.command("jog", PART["feed"], 50, role="service")
+    device.command("jog", PART["feed"], 1, role="service")
     device.run_for(1_000_000)
     moved = table.machine.travelled_um(hardware.FEED) - before
-    assert 45_000 < moved < 55_000
-    device.command("jog", PART["deal"], -20, role="service")
+    assert 230_000 < moved < 270_000  # its lease
+    device.command("jog", PART["deal"], -1, role="service")
     device.run_for(1_000_000)
     assert table.machine.travelled_um(hardware.DEAL) < 0
     device.command("jog", PART["elevator"], 5000, role="service")

@@ -11,6 +11,8 @@ from sabot_simulators import soak as soaking
 from sabot_simulators.mechanism.faults import KINDS
 from sabot_simulators.soak import Findings, SoakTable, soak
 
+pytestmark = pytest.mark.slow
+
 
 def quiet() -> Console:
     return Console(file=StringIO())

@@ -6,6 +6,8 @@ import pytest
 
 from sabot_simulators.soak_micropython import MOST_GROWTH, Heap, Sitting, Soaked
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.usefixtures("micropython")
 def test_rounds_with_faults_claim_nothing_wrong_and_leave_the_heap_as_it_was(

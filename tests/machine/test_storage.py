@@ -15,6 +15,8 @@ from sabot_protocol.errors import MemoryDamaged, MemoryFailed
 from sabot_protocol.memory import RECORDS
 from sabot_simulators.chips import PowerCut, SimFlash, SimFram
 
+pytestmark = pytest.mark.slow
+
 # -- critical memory ----------------------------------------------------------------------------
 
 

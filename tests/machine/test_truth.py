@@ -45,6 +45,8 @@ from sabot_simulators.mechanism.faults import KINDS, Fault
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.watch import Watch
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES, STEPS_EACH = 80, 25  # of each life, where all are run
 STEPS_AN_EXAMPLE = 60  # at least, with what the rules do by themselves
 HASTE = (0, 100_000, 1_000_000, 5_000_000, 16_000_000)
@@ -383,7 +385,7 @@ class Truth(RuleBasedStateMachine):
                     self.device.command(name, *((0,) if name == "service_mode" else ()), role="service")
             self.device.run_until_still()
             with contextlib.suppress(Refusal):
-                self.device.command("set_game", "Three Card Poker", AUTOMATED_SHOE, 1, 3, role="floor")
+                self.device.command("set_game", "Three Card Poker", AUTOMATED_SHOE, 1, 3, 8, role="floor")
             self.dealer.recover()
         except (chips.PowerCut, mechanism.PowerCut):
             self.cut()
@@ -403,7 +405,7 @@ class Truth(RuleBasedStateMachine):
             self.settle(10_000)
         elif current is not None and state == shoe.ROUND_OPEN:
             if not current.bets_closed:
-                self.ask("close_bets", current.round_id)
+                self.ask("close_bets", current.round_id, self.random.choice((2, 3, 3, 5)))
             elif method == CARD_BY_CARD and len(current.stacks) < 2:
                 self.ask("draw_cards", current.round_id, len(current.stacks) + 1, self.random.randrange(1, 7))
                 self.settle(min(haste, 1_000_000))
@@ -414,7 +416,7 @@ class Truth(RuleBasedStateMachine):
                 self.ask("end_round", current.round_id)
                 self.settle(min(haste, 7_000_000))
         elif state == shoe.READY and method in (AUTOMATED_SHOE, CARD_BY_CARD) and self.random.random() < 0.9:
-            self.try_to_open("open_round", round_id, core.shoe.deck, self.random.choice((2, 3, 3, 5)))
+            self.try_to_open("open_round", round_id, core.shoe.deck)
         elif state == shoe.READY:
             self.ask("end_shoe", core.shoe.deck or 1)
             self.settle(min(haste, 7_000_000))
@@ -510,8 +512,7 @@ class Truth(RuleBasedStateMachine):
     def open_round(self, chance: int) -> None:
         number = (1, 1, 0, -1, 7, 1)[chance % 6]
         deck_id = self.device.core.shoe.deck if chance < 8 else self.random.choice([*self.deck_ids(), 999])
-        hands = (2, 3, 17)[chance % 3]
-        self.try_to_open("open_round", max(self.highest_round + number, 1), deck_id or 1, hands)
+        self.try_to_open("open_round", max(self.highest_round + number, 1), deck_id or 1)
 
     def try_to_open(self, name: str, round_id: int, *values: int) -> None:
         before = self.open_round_id
@@ -530,7 +531,7 @@ class Truth(RuleBasedStateMachine):
         return max(self.highest_round - (1 if chance == 11 else 0) + (1 if chance == 10 else 0), 1)
 
     def close_bets(self, chance: int) -> None:
-        self.ask("close_bets", self.round_id(chance))
+        self.ask("close_bets", self.round_id(chance), (2, 3, 17)[chance % 3])
 
     def dispense(self, chance: int) -> None:
         current = self.device.core.dealing.round
@@ -575,7 +576,7 @@ class Truth(RuleBasedStateMachine):
 
     def set_game(self, chance: int) -> None:
         method = (AUTOMATED_SHOE, AUTOMATED_SHOE, MANUAL_SHOE, HAND, CARD_BY_CARD, CARD_BY_CARD)[chance % 6]
-        self.ask("set_game", "Three Card Poker", method, 2 if chance == 11 else 1, 3, role="floor")
+        self.ask("set_game", "Three Card Poker", method, 2 if chance == 11 else 1, 3, 8, role="floor")
 
     def deliver(self, chance: int) -> None:
         ids = self.deck_ids()
@@ -664,7 +665,7 @@ class Truth(RuleBasedStateMachine):
 
     def jog(self, chance: int) -> None:
         part = self.random.randrange(1, 8)
-        self.ask("jog", part, self.random.choice((0, 1, 300, -300, 9000, 200_000)), role="service")
+        self.ask("jog", part, self.random.choice((0, 1, 1, -1, 9000, 200_000)), role="service")
 
     def calibrate(self, chance: int) -> None:
         # Blades that stand elsewhere than they are said to find no gap between cards: not so far off here.

@@ -39,7 +39,7 @@ def test_ten_rounds_alternate_and_every_count_is_52() -> None:
 def test_the_wrong_deck_and_stale_commands_are_refused_by_name() -> None:
     table = Table(2)
     table.open_table()
-    assert table.refused("open_round", 1, 2, 7) == "another_deck"
+    assert table.refused("open_round", 1, 2) == "another_deck"
     assert table.refused("dispense_stack", 1, 1) == "wrong_state"
     assert table.refused("shuffle", 1) == "in_use"
     assert table.refused("shuffle", 9) == "no_such_deck"
@@ -48,8 +48,8 @@ def test_the_wrong_deck_and_stale_commands_are_refused_by_name() -> None:
     assert table.refused("register_deck", 3, hardware.COVER, OPENING_UTC_S, role="floor") == "unknown_back"
     assert table.refused("remove_deck", 9, 1, role="floor") == "no_such_deck"
     assert table.play_round()
-    assert table.refused("open_round", 1, 2, 7) == "stale"
-    table.device.command("open_round", 2, 2, 7)
+    assert table.refused("open_round", 1, 2) == "stale"
+    table.device.command("open_round", 2, 2)
     assert table.refused("dispense_stack", 1, 1) == "stale"
     assert table.refused("remove_deck", 2, 1, role="floor") == "in_use"
 
@@ -65,8 +65,8 @@ def test_a_refusal_says_which_states_would_do() -> None:
 def test_a_stack_is_not_dealt_twice_nor_out_of_turn() -> None:
     table = Table(3)
     table.open_table()
-    table.device.command("open_round", 1, 1, 7)
-    table.device.command("close_bets", 1)
+    table.device.command("open_round", 1, 1)
+    table.device.command("close_bets", 1, 7)
     assert table.refused("dispense_stack", 1, 2) == "stale"
     table.device.command("dispense_stack", 1, 1)
     for stack in (1, 2, 3):
@@ -111,7 +111,7 @@ def test_one_deck_plays_alone_when_the_floor_chooses_so() -> None:
     table.wait(lambda: table.shoe_state == shoe.READY)
     for number in range(1, 4):
         if number > 1:
-            assert table.refused("open_round", number, deck_id, 7) == "other_deck_missing"
+            assert table.refused("open_round", number, deck_id) == "other_deck_missing"
             table.device.command("play_one_deck", 1, role="floor")
         assert table.deal_round()
         table.machine.take_exit()
@@ -131,7 +131,7 @@ def test_an_unknown_time_refuses_a_new_shuffle_and_a_new_round() -> None:
     table = Table(6)
     table.open_table()
     table.device.clock_known = False
-    assert table.refused("open_round", 1, 1, 7) == "time_unknown"
+    assert table.refused("open_round", 1, 1) == "time_unknown"
     assert table.refused("shuffle", 2) == "time_unknown"
 
 
@@ -145,8 +145,8 @@ def test_a_deck_warns_before_its_hours_end_and_is_stopped_between_rounds() -> No
         device.run_for(60_000_000)
     warned = [values[0] for values in table.named("deck_hours")]
     assert sorted(warned) == [1, 1, 1, 2, 2, 2]
-    device.command("open_round", 1, 1, 7)  # still within its hours
-    device.command("close_bets", 1)
+    device.command("open_round", 1, 1)  # still within its hours
+    device.command("close_bets", 1, 7)
     device.clock_wrong_by_s = 8 * HOUR + 60
     device.run_for(60_000_000)
     assert table.named("deck_hours")[-1][1] == 0
@@ -163,13 +163,13 @@ def test_a_clock_set_back_makes_no_deck_younger_and_another_method_applies_at_on
     table.open_table()
     device = table.device
     device.clock_wrong_by_s = 9 * HOUR
-    assert table.refused("open_round", 1, 1, 7) == "past_its_hours"
+    assert table.refused("open_round", 1, 1) == "past_its_hours"
     device.clock_wrong_by_s = 0
-    assert table.refused("open_round", 1, 1, 7) == "past_its_hours"
+    assert table.refused("open_round", 1, 1) == "past_its_hours"
     decks = Table(8).device.core.kept.decks
     decks.register(1, RED, OPENING_UTC_S)
     assert decks.refuse_using(1, OPENING_UTC_S + 5 * HOUR) is None
-    decks.method = 2  # from now on dealt from the hand: four hours
+    decks.hours = 4  # from now on dealt from the hand
     assert decks.refuse_using(1, OPENING_UTC_S + 5 * HOUR) == "past_its_hours"
 
 

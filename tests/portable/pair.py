@@ -6,7 +6,7 @@ from sabot_protocol import schema, ticks
 from sabot_protocol.codec import CODEC, Codec
 from sabot_protocol.device_end import DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.errors import Refusal
+from sabot_protocol.errors import MemoryFailed, Refusal
 from sabot_protocol.frame import Decoder
 from sabot_protocol.happenings import Answered
 from sabot_protocol.host_end import OWNER, HostEnd
@@ -22,12 +22,21 @@ class Shoe(Executor):
 
     def __init__(self) -> None:
         self.done: list = []  # type: ignore[type-arg]
+        self.entropy: list = []  # type: ignore[type-arg]
+        self.memory_fails = False
         self.refuse: Refusal | None = None
+
+    def take_entropy(self, entropy: bytes) -> None:
+        if self.memory_fails:
+            raise MemoryFailed("dead")
+        self.entropy.append(entropy)
 
     def execute(self, name: str, values: tuple, caller: object) -> tuple:  # type: ignore[type-arg]
         if self.refuse is not None:
             raise self.refuse
         self.done.append((name, values))
+        if name == "shuffle_with":
+            return (values[0],)
         if name == "update_begin" or name == "update_data":
             return (0,)
         return ()

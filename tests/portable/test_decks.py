@@ -1,7 +1,7 @@
 """Decks: one or two, of different backs, in strict alternation, for so many hours."""
 
 from sabot_firmware import decks
-from sabot_firmware.decks import HAND, Decks
+from sabot_firmware.decks import NO_LIMIT, Decks
 from sabot_firmware.hardware import BLUE, COVER, RED
 
 RULES = {
@@ -79,8 +79,10 @@ def test_hours_are_wall_time_from_the_opening():
     assert table.refuse_turn(1, NOON + 8 * HOUR - 1) is None
     assert table.refuse_turn(1, NOON + 8 * HOUR) == decks.PAST_ITS_HOURS
     assert table.refuse_using(1, NOON + 9 * HOUR) == decks.PAST_ITS_HOURS
-    table.method = HAND  # the new limit holds at once
+    table.hours = 4  # from the hand: the new limit holds at once
     assert table.refuse_turn(1, NOON + 5 * HOUR) == decks.PAST_ITS_HOURS
+    table.hours = NO_LIMIT
+    assert table.refuse_turn(1, NOON + 5000 * HOUR) is None
 
 
 def test_unknown_time_refuses():

@@ -260,8 +260,8 @@ def test_a_stack_is_dealt_and_the_core_allocates_nothing():
     device.edge(hw.PUSHER_END, 0, 1000)
     device.edge(hw.PUSHER_HOME, 1, 599000, quiet=False)
     assert core.shoe.state == shoe.READY
-    device.command("open_round", 1, 1, 7)
-    device.command("close_bets", 1)
+    device.command("open_round", 1, 1)
+    device.command("close_bets", 1, 7)
     for stack in range(1, 4):
         device.command("dispense_stack", 1, stack)
         assert bench.directions[hw.DEAL] == 1

@@ -4,12 +4,16 @@ from binascii import hexlify, unhexlify
 
 from cavp import CAVP
 
-from sabot_firmware.rng import RngFailed
+from sabot_firmware.critical import CriticalMemory, Fram
+from sabot_firmware.rng import RngFailed, lags
 from sabot_firmware.rng import drbg as drbg_module
+from sabot_firmware.rng.carried import RECORD
 from sabot_firmware.rng.chance import Chance
 from sabot_firmware.rng.draws import Slots, Stream
 from sabot_firmware.rng.drbg import HmacDrbg, check_known_answers
 from sabot_firmware.rng.noise import REPETITION_CUTOFF, START_UP, WINDOW, Noise
+from sabot_protocol.errors import MemoryFailed
+from sabot_protocol.memory import Memory
 
 
 class Bits:
@@ -102,7 +106,7 @@ def test_start_up_and_both_health_tests():
 def test_a_run_of_one_less_than_the_cutoff_passes():
     for run, passes in ((REPETITION_CUTOFF - 1, True), (REPETITION_CUTOFF, False)):
         before = START_UP - run
-        bits = "01" * (before // 2) if before % 2 == 0 else "1" + "01" * (before // 2)
+        bits = "".join([f"{byte:08b}" for byte in Bits().read(START_UP // 8)])
         bits = bits[: before - 1] + "0" + "1" * run
         data = bytes([int(bits[at : at + 8], 2) for at in range(0, START_UP, 8)])
         noise = Noise(lambda count, data=data: data[:count])
@@ -120,6 +124,195 @@ def test_a_source_that_leans_is_found_although_it_never_stands_still():
 
 def test_a_source_that_gives_too_little_is_found():
     assert "less" in refuses(Noise(lambda count: bytes([0xA5] * (count - 1))).start)
+
+
+def periodic(period, inverted=False):
+    """Samples that repeat after so many, or come back inverted, the rest of a period being noise."""
+    bits = [each >> 3 & 1 for each in Bits(period).read(lags.LAGS)][:period]
+    while len(bits) < 2 * START_UP:
+        bits.append(bits[-period] ^ 1 if inverted else bits[-period])
+    out = bytearray(len(bits) // 8)
+    for at, bit in enumerate(bits):
+        out[at >> 3] |= bit << (7 - (at & 7))
+    return bytes(out)
+
+
+def test_a_pattern_at_each_lag_is_found_although_it_neither_stands_still_nor_leans():
+    for lag in range(2, lags.LAGS + 1):
+        for inverted in (False, True):
+            data = periodic(lag, inverted)
+            why = refuses(Noise(lambda count, data=data: data[:count]).start)
+            assert "repeats" in why or "leans" in why or "pattern" in why
+            found = lags.Lags()
+            found.start()
+            shown = found.look(data)
+            assert shown
+            assert lag % shown == 0 or inverted
+    assert "pattern at lag 1" in refuses(Noise(lambda count: b"\x55" * count).start)
+
+
+def test_a_lag_longer_than_those_tested_is_not_seen():
+    state, bits = 1, []
+    for _ in range(START_UP):  # x^7 + x + 1: a period of 127 with as many ones as zeros
+        bits.append(state & 1)
+        state = state >> 1 | ((state ^ state >> 1) & 1) << 6
+    data = bytes([int("".join([str(bit) for bit in bits[at : at + 8]]), 2) for at in range(0, START_UP, 8)])
+    Noise(lambda count: data[:count]).start()  # the limit of this test, which docs/fairness.md states
+
+
+def test_the_lag_test_counts_exactly_and_over_any_cut_of_the_data():
+    window = lags.WINDOW // 8
+    for alike, found in ((lags.CUTOFF - 1, 0), (lags.CUTOFF, 3)):
+        bits = [int(each) for each in "".join([f"{byte:08b}" for byte in Bits(9).read(lags.BEFORE)])]
+        differ = lags.WINDOW - alike
+        for at in range(lags.WINDOW):
+            spread = at * differ // lags.WINDOW != (at + 1) * differ // lags.WINDOW
+            bits.append(bits[-3] ^ (1 if spread else 0))
+        data = bytes(
+            [int("".join([str(bit) for bit in bits[at : at + 8]]), 2) for at in range(0, len(bits), 8)]
+        )
+        assert len(data) == lags.BEFORE + window
+        for piece in (1, 7, 64, 200):
+            test = lags.Lags()
+            test.start()
+            shown = [test.look(data[at : at + piece]) for at in range(0, len(data), piece)]
+            assert [each for each in shown if each] == ([found] if found else [])
+            assert shown[-1] == found
+
+
+def test_both_ways_to_count_agree():
+    data = bytearray(Bits(4).read(100))
+    for lag in range(1, lags.LAGS + 1):
+        differing = 0
+        bits = "".join([f"{byte:08b}" for byte in data])
+        for at in range(8 * lags.BEFORE, len(bits)):
+            differing += bits[at] != bits[at - lag]
+        assert lags.count_differing(data, len(data), lag) == differing
+        assert lags.count(data, len(data), lag) == differing
+
+
+def test_nothing_but_the_last_samples_is_kept():
+    test = lags.Lags()
+    test.start()
+    test.look(Bits(3).read(128))
+    assert any(test._samples[: lags.BEFORE])
+    assert not any(test._samples[lags.BEFORE :])
+
+
+class Chip(Fram):
+    """A small FRAM in RAM."""
+
+    size = 512
+
+    def __init__(self):
+        self.bytes = bytearray(self.size)
+        self.fails = False
+
+    def read(self, address, length):
+        return bytes(self.bytes[address : address + length])
+
+    def write(self, address, data):
+        if self.fails:
+            raise OSError("dead")
+        self.bytes[address : address + len(data)] = data
+
+
+def on(chip):
+    return CriticalMemory(chip, others=(RECORD,), records=(("boot", 8),))
+
+
+def seeds_of(memory, serial=b"SERIAL01", besides=bytes, boots=1):
+    """The first seed of each of some boots over the same noise."""
+    seeds = []
+    for _ in range(boots):
+        chance = Chance(Bits().read, memory, serial, besides)
+        chance.start()
+        seeds.append(bytes(chance.fresh_seed()))
+    return seeds
+
+
+def test_the_same_noise_gives_other_seeds_at_the_next_boot_and_on_another_device():
+    assert seeds_of(Memory()) == seeds_of(Memory())
+    first, second, third = seeds_of(Memory(), boots=3)
+    assert len({first, second, third}) == 3
+    assert seeds_of(Memory(), b"SERIAL02") != [first]
+    assert seeds_of(Memory(), besides=lambda: b"warm") != [first]
+    booted = Memory()
+    booted.save("boot", b"MEM1\x07\x00\x00\x00")
+    assert seeds_of(booted) != [first]
+
+
+def test_the_board_is_asked_for_more_at_every_reseed():
+    said = [b"a", b"b", b"b"]
+    chances = [Chance(Bits().read, Memory(), b"", besides) for besides in (lambda: b"a", lambda: said.pop(0))]
+    for chance in chances:
+        chance.start()
+    assert chances[0].fresh_seed() != chances[1].fresh_seed()
+
+
+def test_a_carried_seed_is_in_neither_slot_once_it_is_used():
+    chip = Chip()
+    chance = Chance(Bits().read, on(chip))
+    chance.start()
+    carried = on(chip).load(RECORD[0])
+    assert len(carried) == RECORD[1]
+    assert bytes(chip.bytes).find(carried) >= 0
+    chance = Chance(Bits().read, on(chip))
+    chance.start()
+    now = on(chip).load(RECORD[0])
+    assert now != carried
+    assert bytes(chip.bytes).find(carried) < 0
+    slots = bytes(chip.bytes)
+    assert slots.find(now, slots.find(now) + 1) > 0  # the same in both
+
+
+def test_a_seed_that_cannot_be_carried_forward_fails_the_generator():
+    chip = Chip()
+    chance = Chance(Bits().read, on(chip))
+    chip.fails = True
+    assert "carried" in refuses(chance.start)
+    refuses(chance.fresh_seed)
+    assert len(chance.nonce(16)) == 16  # the wire lives on
+    chip.fails = False
+    chance.start()
+    chance.fresh_seed()
+
+
+def test_a_damaged_seed_is_replaced():
+    chip = Chip()
+    seeds_of(on(chip))
+    at = bytes(chip.bytes).find(on(chip).load(RECORD[0]))
+    for slot in (at, at + RECORD[1] + 9):
+        chip.bytes[slot] ^= 1
+    chance = Chance(Bits().read, on(chip))
+    chance.start()
+    assert len(on(chip).load(RECORD[0])) == RECORD[1]
+
+
+def test_bytes_of_the_host_change_the_next_seed_and_every_later_boot():
+    taken = []
+    for entropy in (b"h" * 32, b"i" * 32):
+        chip = Chip()
+        chance = Chance(Bits().read, on(chip))
+        chance.start()
+        before = on(chip).load(RECORD[0])
+        chance.take(entropy)
+        assert bytes(chip.bytes).find(before) < 0
+        taken.append((bytes(chance.fresh_seed()), bytes(chance.random(16)), seeds_of(on(chip))[0]))
+    for first, second in zip(taken[0], taken[1]):
+        assert first != second
+    chip.fails = True
+    try:
+        chance.take(b"j" * 32)
+        raise AssertionError("nothing failed")
+    except MemoryFailed:
+        pass
+
+
+def test_bytes_of_the_host_are_kept_before_the_generator_is_started():
+    memory = Memory()
+    Chance(Bits().read, memory).take(b"h" * 32)
+    assert seeds_of(memory) != seeds_of(Memory())
 
 
 def test_no_seed_without_noise_and_every_seed_has_its_own():

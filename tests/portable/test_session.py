@@ -167,6 +167,19 @@ def test_a_new_handshake_replaces_the_session_only_once_proved():
     assert pair.device.owner_id() == b"OTHER-PC"
 
 
+def test_the_flags_of_identity_are_proved():
+    pair = Pair().connect()
+    (up,) = [each for each in pair.heard if type(each) is Up]
+    assert up.flags == 3  # provisioned, simulator
+    pair = Pair()
+    pair.host.connect(pair.now)
+    pair.port.receive(pair.host.poll(pair.now), pair.now)
+    challenge = bytearray(payload(frames(pair.port.poll(pair.now))[-1]))
+    challenge[-2] ^= 2  # somebody on the cable makes a simulator a machine
+    pair.host.receive(bytes(frame.encode(challenge)), pair.now)
+    assert [each.reason for each in pair.host.take()] == ["device_not_proved"]
+
+
 def test_a_lost_first_packet_of_the_session_is_asked_for_again():
     pair = Pair()
     pair.host.connect(pair.now)
@@ -204,17 +217,42 @@ def test_provisioning_once_and_then_no_other_key():
     assert flags & 1 == 0
     nonce = b"n" * 16
     for _ in range(2):  # a lost answer may be asked for again
-        proof = ask_clear(pair, "provision", nonce, KEY).answer[0]
+        proof = ask_clear(pair, "provision", nonce, KEY, b"e" * 32).answer[0]
         assert proof == provision_proof(KEY, nonce, SERIAL)
-    assert ask_clear(pair, "provision", nonce, OTHER_KEY).failure == "already_provisioned"
+    assert ask_clear(pair, "provision", nonce, OTHER_KEY, b"e" * 32).failure == "already_provisioned"
     assert ask_clear(pair, "identify").answer[3] & 1 == 1
     pair.connect()
     assert pair.host.up
 
 
+def test_provisioning_gives_the_generator_bytes_of_the_host_once():
+    pair = Pair(provisioned=False)
+    pair.shoe.memory_fails = True
+    assert ask_clear(pair, "provision", b"n" * 16, KEY, b"e" * 32).failure == "memory_failed"
+    assert ask_clear(pair, "identify").answer[3] & 1 == 0  # no key without them
+    pair.shoe.memory_fails = False
+    for entropy in (b"e" * 32, b"f" * 32):
+        assert ask_clear(pair, "provision", b"n" * 16, KEY, entropy).failure is None
+    assert pair.shoe.entropy == [b"e" * 32]
+
+
+def test_a_shuffles_nonce_is_hidden_on_the_wire_and_shown_to_the_device():
+    pair = Pair().connect()
+    nonce = bytes(range(0xA0, 0xC0))
+    hidden = []
+    for _ in range(2):
+        pair.sent = []
+        pair.ask("shuffle_with", 5, nonce)
+        assert pair.shoe.done[-1] == ("shuffle_with", (5, nonce))
+        payload = [each for each in pair.sent if len(each) > 60][0]
+        assert payload.find(nonce[8:16]) < 0
+        hidden.append(payload[24:60])
+    assert hidden[0] != hidden[1]  # a pad is used once
+
+
 def test_an_all_zero_key_is_refused():
     pair = Pair(provisioned=False)
-    assert ask_clear(pair, "provision", b"n" * 16, bytes(32)).failure == "bad_proof"
+    assert ask_clear(pair, "provision", b"n" * 16, bytes(32), b"e" * 32).failure == "bad_proof"
 
 
 def test_a_question_nobody_answers_ends():
@@ -250,23 +288,23 @@ def set_key(pair, slot, key, device_key=KEY):
 
 def test_roles_are_short_elevations_by_their_own_credentials():
     pair = Pair().connect()
-    refused = pair.ask("clear_fault", 1)
+    refused = pair.ask("calibrate", 1, 1)
     assert refused == ("wrong_role", (TABLE,))
     assert elevate(pair, SERVICE, SERVICE_KEY) == ("no_such_key", (SERVICE,))
     assert set_key(pair, SERVICE, SERVICE_KEY)[0] == "ok"
     assert elevate(pair, SERVICE, OTHER_KEY) == ("bad_credential", (4,))
-    assert pair.ask("clear_fault", 1)[0] == "wrong_role"
+    assert pair.ask("calibrate", 1, 1)[0] == "wrong_role"
     assert elevate(pair, SERVICE, SERVICE_KEY, 30) == ("ok", (SERVICE, 30))
-    assert pair.ask("clear_fault", 1)[0] == "ok"
+    assert pair.ask("calibrate", 1, 1)[0] == "ok"
     assert pair.ask("dispense_stack", 5, 1)[0] == "ok"  # an elevation takes nothing away
     pair.wait(29000, 1000)
-    assert pair.ask("clear_fault", 2)[0] == "ok"
+    assert pair.ask("calibrate", 1, 2)[0] == "ok"
     pair.wait(2000, 1000)
-    assert pair.ask("clear_fault", 3)[0] == "wrong_role"
+    assert pair.ask("calibrate", 1, 3)[0] == "wrong_role"
     assert elevate(pair, SERVICE, SERVICE_KEY)[0] == "ok"
     assert pair.ask("elevate", TABLE, 1, bytes(16)) == ("ok", (TABLE, 0))
-    assert pair.ask("clear_fault", 3)[0] == "wrong_role"
-    assert [values for _, values in pair.shoe.done] == [(1,), (5, 1), (2,)]
+    assert pair.ask("calibrate", 1, 3)[0] == "wrong_role"
+    assert [values for _, values in pair.shoe.done] == [(1, 1), (5, 1), (1, 2)]
 
 
 def test_a_role_proof_is_good_for_one_request_of_one_session():
@@ -373,7 +411,7 @@ def test_an_elevation_does_not_outlive_its_session():
     assert pair.device.bad_credentials == 0
     assert elevate(pair, SERVICE, SERVICE_KEY)[0] == "ok"
     pair.connect()
-    assert pair.ask("clear_fault", 1)[0] == "wrong_role"
+    assert pair.ask("calibrate", 1, 1)[0] == "wrong_role"
 
 
 def test_an_elevation_ends_on_time_though_nothing_was_sent_meanwhile():
@@ -381,7 +419,7 @@ def test_an_elevation_ends_on_time_though_nothing_was_sent_meanwhile():
     set_key(pair, SERVICE, SERVICE_KEY)
     assert elevate(pair, SERVICE, SERVICE_KEY, 1)[0] == "ok"
     pair.now += 2500
-    number = pair.host.request(CODEC.named("clear_fault").id, CODEC.pack("clear_fault", 1), pair.now)
+    number = pair.host.request(CODEC.named("calibrate").id, CODEC.pack("calibrate", 1, 1), pair.now)
     pair.port.receive(pair.host.poll(pair.now), pair.now)  # before the device has polled again
     pair.settle()
     assert pair.answer(number)[0] == "wrong_role"

@@ -8,6 +8,8 @@ import world
 from sabot_protocol import events, handshake, host_end, ledger, link
 from sabot_protocol.happenings import Answered, Down, Failed, Happening
 
+pytestmark = pytest.mark.slow
+
 RUNS = 2400
 BATCH = 100
 

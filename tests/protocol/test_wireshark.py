@@ -28,6 +28,8 @@ from sabot_protocol.host_end import EVENT_HEADER, EVENT_HEADER_SIZE, HostEnd
 from sabot_protocol.memory import Memory
 from sabot_protocol.numbers import Numbers
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DISSECTOR = ROOT / "protocol" / "wireshark" / "sabot.lua"
 PAGE = ROOT / "docs" / "wireshark.md"
@@ -268,7 +270,7 @@ def conversation() -> list[CapturedFrame]:
     assert wire.ask_clear("identify").answer is not None
     wire.host.connect(wire.now)
     wire.talk()  # refused: it has no key yet
-    assert wire.ask_clear("provision", bytes(16), KEY).answer is not None
+    assert wire.ask_clear("provision", bytes(16), KEY, bytes(32)).answer is not None
     wire.host.connect(wire.now)
     wire.talk()
     assert wire.host.up
@@ -276,8 +278,8 @@ def conversation() -> list[CapturedFrame]:
     wire.request("status")
     dispensed = wire.request("dispense_stack", 5, 2)
     wire.request("dispense_stack", 5, 2)
-    wire.request("open_round", 6, 1, 7)  # refused as stale
-    wire.request("void_round", 5, enum_number("VoidReason", "floor_order"))  # refused: not the floor
+    wire.request("open_round", 6, 1)  # refused as stale
+    wire.request("remove_deck", 5, enum_number("RemoveReason", "hours"))  # refused: not the floor
     wire.request("counters")
     wire.request("trace", 0)
     wire.host.resolve(dispensed, CODEC.named("dispense_stack").id, wire.host.memory_id, wire.now)
@@ -405,7 +407,7 @@ def test_the_info_column_reads_like_a_log(tmp_path: Path) -> None:
         "REQUEST #4 dispense_stack round_id=5 stack=2",
         "ANSWER #4 done",
         "ANSWER #6 open_round refused: stale round_id=5 stack=1",
-        "ANSWER #7 void_round refused: wrong_role role=table",
+        "ANSWER #7 remove_deck refused: wrong_role role=table",
         "REQUEST #4 (resolve only) dispense_stack",
         "EVENT 1:1 booted reason=power",
         "EVENT 1:7 buttons pressed=left|right",

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def demo(*arguments: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "sabot_simulators.machine_demo", *arguments]

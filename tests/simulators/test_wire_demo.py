@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from sabot_protocol.host.capture import read_capture
 from sabot_protocol.host.constructs import parse_frame, parse_payload
+
+pytestmark = pytest.mark.slow
 
 
 def test_it_shows_a_simulator_and_six_stacks_each_dispensed_once(played: tuple[str, Path]) -> None:

@@ -9,6 +9,8 @@ from tests.table.monte_carlo import SIGNIFICANT, Agreement, Tally, agreements, c
 from sabot_table import ruleset
 from sabot_table.odds import WagerOdds, odds
 
+pytestmark = pytest.mark.slow
+
 MINI = ruleset.load("md-mini-baccarat")
 STAKE = 2_000
 ROUNDS = 20_000

@@ -14,6 +14,8 @@ from sabot_table.errors import UnknownWager, WrongDecks
 from sabot_table.odds import WagerOdds, odds
 from sabot_table.ruleset import load, names
 
+pytestmark = pytest.mark.slow
+
 EIGHT = 8
 ORDERED_SIX_OF_416 = 4_998_398_275_503_360
 THREE_CARD_PAIRS = 22_100 * 18_424

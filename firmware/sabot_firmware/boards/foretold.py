@@ -39,6 +39,9 @@ class Foretold(Chance):
     def start(self) -> None:
         """There is nothing to test."""
 
+    def take(self, entropy: bytes) -> None:
+        """There is nothing to mix them into."""
+
     def fresh_seed(self) -> bytearray:
         """Zeros: a commitment to them hides nothing, and an audit of them fails."""
         return bytearray(32)

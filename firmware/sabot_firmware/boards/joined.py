@@ -1,6 +1,6 @@
 """A board on this computer: mechanism, chip and clock are another process, at the end of two pipes.
 
-    micropython -X heapsize=256k -m sabot_firmware.boards.joined
+    micropython -X heapsize=384k -m sabot_firmware.boards.joined
 
 It runs on CPython as well (``python -u -m ...``), for want of MicroPython.
 
@@ -183,6 +183,14 @@ def _unpack(data: bytes, at: int) -> "tuple[Value, int]":
         return values, at
     raw = data[at : at + size]
     return raw.decode() if kind == IS_TEXT else raw, at + size
+
+
+def thermal_noise() -> bytes:
+    """What the Pico's thermometer adds while it reads 876, as the emulated one always does.
+
+    With it the same seed gives the same cards on every kind of board.
+    """
+    return b"\xcc" * 8
 
 
 class Ended(Exception):
@@ -403,7 +411,7 @@ class Board:
 
             log = EventLog(_flash(self._pipe))
         own = options & OWN_CHANCE
-        chance = self._chance(own)
+        chance = self._chance(own, memory, serial)
         self._core = Core(self._hardware, memory, chance, self._report, self._utc_s, log)
         if options & CABLE:
             self._core.pledges.device = serial
@@ -421,12 +429,12 @@ class Board:
             )
         self._core.start(now_us)
 
-    def _chance(self, own: int) -> "Chance":
+    def _chance(self, own: int, memory: CriticalMemory, serial: bytes) -> "Chance":
         """The board's own generator, or one that asks the other end; only that one is loaded."""
         if own:
             from sabot_firmware.rng.chance import Chance
 
-            return Chance(self._hardware.noise)
+            return Chance(self._hardware.noise, memory, serial, thermal_noise)
         from sabot_firmware.boards.foretold import Foretold
 
         return Foretold(self._draw)

@@ -1,12 +1,12 @@
 """The board's raw noise under the health tests of SP 800-90B (4.4).
 
-They are the start-up, the repetition count and the adaptive proportion test.
+They are the start-up, the repetition count and the adaptive proportion test; ``lags`` adds one for patterns.
 A sample is one raw bit, as it leaves the ring oscillator: nothing has whitened it, so a source that dies or
 leans shows. The entropy stated for a sample is a quarter of what an ideal bit would have; the tests' cutoffs
 come from it and from a false alarm in 2^20 (``tests/fairness/test_generator.py`` computes them again).
 """
 
-from sabot_firmware.rng import RngFailed
+from sabot_firmware.rng import RngFailed, lags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,14 @@ START_UP = 2048  # samples looked at, and thrown away, before the first is used
 class Noise:
     """The raw source, looked at sample by sample. Once a test has failed it gives nothing until restarted."""
 
-    def __init__(self, read: "Callable[[int], bytes]") -> None:
+    def __init__(
+        self,
+        read: "Callable[[int], bytes]",
+        count: "Callable[[bytearray, int, int], int]" = lags.count,
+    ) -> None:
+        """``count`` is the board's way to do what ``lags.count`` does."""
         self._read = read  # so many bytes of raw samples, eight to a byte, the first in the highest bit
+        self._lags = lags.Lags(count)
         self._works = False
         self._last = -1
         self._run = 0  # how often the last sample has come in a row
@@ -35,6 +41,7 @@ class Noise:
         """The start-up test: RngFailed if the source is not as stated."""
         self._works = True
         self._last, self._run, self._seen = -1, 0, 0
+        self._lags.start()
         self._sample(START_UP // 8)
 
     def entropy(self, bits: int) -> bytearray:
@@ -51,6 +58,9 @@ class Noise:
         for byte in data:
             for shift in range(7, -1, -1):
                 self._look(byte >> shift & 1)
+        lag = self._lags.look(data)
+        if lag:
+            self._fail("the noise source shows a pattern at lag %d" % lag)
         return data
 
     def _look(self, sample: int) -> None:

@@ -5,6 +5,7 @@ Every event is passed on to the procedure once. What the device says of a round 
 
 import contextlib
 import time
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -332,6 +333,10 @@ class Machine:
         words = words if left_s > 0 else f"pack {deck_id} is past its hours"
         self.output.tell("deck_hours", f"[yellow]{words}[/yellow]", deck_id=deck_id, left_s=left_s)
 
+    @abstractmethod
+    def hands(self) -> int:
+        """How many hands the device deals to."""
+
     # -- the round in play ----------------------------------------------------------------------
 
     def sync_round(self) -> None:
@@ -345,7 +350,7 @@ class Machine:
             self.shoe = ShoeState(status.shoe)
             if self._caught_up(status.stack):
                 with contextlib.suppress(Refused):  # cards have come: they are closed there too
-                    self.ask(CloseBets(playing.round_id))  # a second time it does nothing
+                    self.ask(CloseBets(playing.round_id, self.hands()))  # a second time it does nothing
                 return
             self.void_on_device("its events are lost")
         last = self.client.ask(LastRound(), self.timeout)

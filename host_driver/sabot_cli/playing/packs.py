@@ -24,6 +24,7 @@ from sabot_table.texts import Game as Kind
 from sabot_table.texts import Method as Dealing
 
 TRIES = 20  # of things that are worth trying again
+NO_LIMIT = 0xFFFF  # hours of a deck, as the device understands them
 GAME_NAME = 24  # characters the device keeps of a game's name
 ON_THE_TABLE = ("stacked", "discards")  # where no machine has a pack
 WARN_BEFORE_S = (3600, 900, 300)
@@ -103,9 +104,11 @@ class Packs(Machine):
         rules = self.desk.rules
         mini = rules.game is Kind.MINI
         method = Method.CARD_BY_CARD if mini else Method.AUTOMATED_SHOE
-        wanted = (method, rules.cards.decks, 1 if mini else 3)
+        # MD3 3.C, MDM 3.C: how long cards may be used is the rule text's; some texts set no limit.
+        hours = rules.hours(Dealing.AUTOMATED_SHOE) or NO_LIMIT
+        wanted = (method, rules.cards.decks, 1 if mini else 3, hours)
         game = self.ask(Game())
-        if (game.method, game.decks, game.stack_cards) != wanted:
+        if (game.method, game.decks, game.stack_cards, game.deck_hours) != wanted:
             self._all_out()
             for deck_id in list(self.decks):
                 self.remove(deck_id, RemoveReason.FLOOR_ORDER)

@@ -137,7 +137,7 @@ class Rounds(Packs):
         playing = table.round
         try:
             if self.client.status(self.timeout).round_id != playing.round_id:
-                self.ask(OpenRound(playing.round_id, playing.pack_id, self.hands()))
+                self.ask(OpenRound(playing.round_id, playing.pack_id))
         except (NotAllowed, WrongState):
             desk.do("return_bets", Person.DEALER)
             raise
@@ -147,11 +147,7 @@ class Rounds(Packs):
             self.void_on_device("bets cannot be closed")
             desk.do("return_bets", Person.DEALER)
             raise
-        self.give(CloseBets(playing.round_id))
-
-    @abstractmethod
-    def hands(self) -> int:
-        """How many hands the device deals to."""
+        self.give(CloseBets(playing.round_id, self.hands()))
 
     @abstractmethod
     def deal(self) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DEVICE_KEY = bytes(range(0x20))
 SERVICE_KEY = bytes(range(0x40, 0x60))
+SHUFFLE_NONCE = bytes(range(0xA0, 0xC0))
 SERIAL = b"SBT00042"
 HOST_ID = b"BAC07-PC"
 SERVICE = enum_number("Role", "service")
@@ -68,6 +69,8 @@ class ExampleShoe(Executor):
                 raise Refusal("stale", (7, self.stack))
             self.stack += 1
             self.device.emit("stack_dispensed", 7, self.stack, 3)
+        if name == "shuffle_with":
+            return (values[0],)
         if name == "update_data":
             self.received = values[0] + len(values[1])
         return (self.received,) if name.startswith("update") else ()
@@ -269,17 +272,17 @@ def examples() -> str:
         "A new device: it has no key, so `flags` does not say `provisioned`.",
         talk.question("identify"),
     )
-    nonce = Dice(b"factory")(16)
+    nonce, entropy = Dice(b"factory")(16), Dice(b"entropy")(32)
     proof = session.provision_proof(DEVICE_KEY, nonce, SERIAL)
     section(
         "Provisioning",
         f'`proof` = HMAC(device key, `"provisioned"` + nonce + serial)[:16] = `{proof.hex()}`.',
-        talk.question("provision", nonce, DEVICE_KEY),
+        talk.question("provision", nonce, DEVICE_KEY, entropy),
     )
     section(
         "Provisioning again, with another key",
         "`refused` echoes the nonce; error 16.",
-        talk.question("provision", nonce, bytes(31) + b"\x01"),
+        talk.question("provision", nonce, bytes(31) + b"\x01", entropy),
     )
     talk.host.connect(talk.now)
     talk.settle()
@@ -331,6 +334,13 @@ def examples() -> str:
         f'`proof` = HMAC(service key, `"role proof"` + transcript + request number {number} as u32 + '
         f"role {SERVICE} as u8)[:16].",
         talk.ask("elevate", SERVICE, 600, proof),
+    )
+    number = talk.host.next_number
+    section(
+        "A shuffle with the host's nonce",
+        f"The host's nonce `{SHUFFLE_NONCE.hex()}` is hidden by the session's pad "
+        f'HMAC(HMAC(K, `"nonce pad"` + transcript), request number {number} as u32).',
+        talk.ask("shuffle_with", 5, SHUFFLE_NONCE),
     )
     _reboot_with_command_under_way(talk)
     section(
@@ -390,7 +400,7 @@ def _not_provisioned() -> str:
 
 def _provisioned() -> Talk:
     talk = Talk()
-    talk.question("provision", Dice(b"factory")(16), DEVICE_KEY)
+    talk.question("provision", Dice(b"factory")(16), DEVICE_KEY, Dice(b"entropy")(32))
     return talk
 
 

@@ -18,6 +18,7 @@ Row = tuple[Any, ...]  # a field of the schema: (name, type, ...)
 # names: frozen messages and error details hold no enums, so that any two versions can read them.
 READ_AS = {
     ("identity", "flags"): "IdentityFlag",
+    ("challenge", "flags"): "IdentityFlag",
     ("refused", "error"): "error",
     ("status_report", "clock"): "ClockQuality",
     ("status_report", "shuffler"): "ShufflerState",

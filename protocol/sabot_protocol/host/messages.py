@@ -171,6 +171,8 @@ class ShoeState(IntEnum):
     """Cannot be used until it is repaired."""
     STUB_WAITING = 13
     """What was ejected lies in the exit tray."""
+    BLOCKED = 14
+    """Its deck came out short: a card may lie where no sensor sees it."""
 
 
 class Half(IntEnum):
@@ -180,6 +182,59 @@ class Half(IntEnum):
     """Tray, chamber and store shelf."""
     SHOE = 2
     """Pusher, shoe and exit."""
+
+
+class Sensor(IntEnum):
+    """A sensor or switch of the machine. Level 1: covered, closed, pressed, arrived."""
+
+    ENTRY = 0
+    """A card lies behind the feed roller."""
+    INSERTION = 1
+    """A card lies at the insertion roller."""
+    EXIT = 2
+    """A card passes the exit."""
+    TRAY = 3
+    """Cards lie in the tray."""
+    CHAMBER = 4
+    """Cards lie in the chamber."""
+    STORE = 5
+    """Cards lie on the shelf."""
+    SHOE = 6
+    """Cards lie in the shoe."""
+    EXIT_TRAY = 7
+    """Cards lie in the exit tray."""
+    ELEVATOR = 8
+    """The platform stands where it was sent."""
+    ELEVATOR_HOME = 9
+    """The platform stands at its switch."""
+    GRIPPER = 10
+    """The gripper is closed."""
+    SHELF = 11
+    """The carriage is down at the shelf."""
+    PUSHER_HOME = 12
+    """The pusher is home."""
+    PUSHER_END = 13
+    """The pusher is at the shoe."""
+    HEIGHT = 14
+    """A height was read."""
+    SHUFFLER_DOOR = 15
+    """The shuffler's door is closed."""
+    SHOE_DOOR = 16
+    """The shoe's door is closed."""
+    LEFT_BUTTON = 17
+    """The left button is pressed."""
+    RIGHT_BUTTON = 18
+    """The right button is pressed."""
+    FEED_STALL = 19
+    """The feed roller stands although it is driven."""
+    INSERT_STALL = 20
+    """The insertion roller stands although it is driven."""
+    DEAL_STALL = 21
+    """The deal roller stands although it is driven."""
+    HOT = 22
+    """A motor or the board is too warm."""
+    SUPPLY_LOW = 23
+    """The supply is failing."""
 
 
 class Place(IntEnum):
@@ -299,6 +354,8 @@ class VoidReason(IntEnum):
     """The power went during the round."""
     TOO_FEW_CARDS = 7
     """The shoe ran out of cards in the round."""
+    STOPPED = 8
+    """A host stopped the machine."""
 
 
 class Fault(IntEnum):
@@ -350,6 +407,8 @@ class Fault(IntEnum):
     """The program hung and was reset."""
     POWER_LOST = 23
     """The power went while cards were inside; nobody vouches for them."""
+    STOPPED = 24
+    """A host stopped the machine while this half worked."""
 
 
 class RngSource(IntEnum):
@@ -425,12 +484,16 @@ class Forbidden(IntEnum):
     """More cards than there are, or than fit into the machine."""
     ALREADY_BURNT = 25
     """Cards were burnt, or a round was opened."""
+    HANDS_FIXED = 26
+    """The dealer's stack was dispensed, or more stacks were than that."""
+    NOT_OPENED_YET = 27
+    """Its box is said to be opened in the future."""
     NO_SUCH_SHUFFLE = 30
     """The device is not bound to a shuffle of this number, or no longer knows it."""
 
 
 class IdentityFlag(IntFlag, boundary=KEEP):
-    """What a device is, before anything is proved."""
+    """What a device is. `identity` says it before anything is proved, `challenge` proves it."""
 
     PROVISIONED = 0x0001
     """It has a key."""
@@ -490,6 +553,7 @@ _BY_TABLE = frozenset[Role]({Role.TABLE})
 _BY_TABLE_DEALER_FLOOR_SERVICE_LAB = frozenset[Role](
     {Role.TABLE, Role.DEALER, Role.FLOOR, Role.SERVICE, Role.LAB},
 )
+_BY_TABLE_FLOOR = frozenset[Role]({Role.TABLE, Role.FLOOR})
 _BY_TABLE_FLOOR_SERVICE = frozenset[Role]({Role.TABLE, Role.FLOOR, Role.SERVICE})
 _BY_TABLE_OBSERVER_DEALER_FLOOR_SERVICE_LAB = frozenset[Role](
     {Role.TABLE, Role.OBSERVER, Role.DEALER, Role.FLOOR, Role.SERVICE, Role.LAB},
@@ -681,8 +745,8 @@ class Provisioned(Clear):
 (_set_provisioned_0,) = setters(Provisioned)
 
 
-_pack_provision = Struct("<16s32s").pack
-_unpack_provision = Struct("<16s32s").unpack_from
+_pack_provision = Struct("<16s32s32s").pack
+_unpack_provision = Struct("<16s32s32s").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -698,19 +762,24 @@ class Provision(Clear):
     """Random, to bind the answer to this request (16 bytes)."""
     device_key: bytes
     """The key that sessions with this device are proved with (32 bytes)."""
+    entropy: bytes
+    """Random bytes of the host for the generator, which carries them forward (32 bytes)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         nonce = self.nonce
         device_key = self.device_key
+        entropy = self.entropy
         try:
             if (
                 type(nonce) is bytes
                 and len(nonce) == 16
                 and type(device_key) is bytes
                 and len(device_key) == 32
+                and type(entropy) is bytes
+                and len(entropy) == 32
             ):
-                return _pack_provision(nonce, device_key)
+                return _pack_provision(nonce, device_key, entropy)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -719,20 +788,21 @@ class Provision(Clear):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
-            (nonce, device_key) = _unpack_provision(data)
+            (nonce, device_key, entropy) = _unpack_provision(data)
         except StructError:
             raise cls._refused(data) from None
         self = _new(cls)
         _set_provision_0(self, nonce)
         _set_provision_1(self, device_key)
+        _set_provision_2(self, entropy)
         return self
 
 
-(_set_provision_0, _set_provision_1) = setters(Provision)
+(_set_provision_0, _set_provision_1, _set_provision_2) = setters(Provision)
 
 
-_pack_challenge = Struct("<16s16s16sII4s8sBB8sBB").pack
-_unpack_challenge = Struct("<16s16s16sII4s8sBB8sBB").unpack_from
+_pack_challenge = Struct("<16s16s16sII4s8sBB8sBBH").pack
+_unpack_challenge = Struct("<16s16s16sII4s8sBB8sBBH").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -767,6 +837,8 @@ class Challenge(Clear):
     """Messages the device takes before it must have acknowledged one (messages, 1..16)."""
     max_payload: int
     """Longest payload of a frame the device takes (bytes, 192..249)."""
+    flags: int
+    """Bits of IdentityFlag, proved here; unknown ones are to be ignored."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
@@ -782,6 +854,7 @@ class Challenge(Clear):
         schema = self.schema
         window = self.window
         max_payload = self.max_payload
+        flags = self.flags
         try:
             if (
                 type(proof) is bytes
@@ -804,10 +877,11 @@ class Challenge(Clear):
                 and 1 <= window <= 16
                 and type(max_payload) is int
                 and 192 <= max_payload <= 249
+                and type(flags) is int
             ):
                 return _pack_challenge(
                     proof, host_nonce, nonce, handshake, boot_id, memory_id, serial, major, minor, schema,
-                    window, max_payload,
+                    window, max_payload, flags,
                 )
         except StructError:
             pass
@@ -819,7 +893,7 @@ class Challenge(Clear):
         try:
             (
                 proof, host_nonce, nonce, handshake, boot_id, memory_id, serial, major, minor, schema, window,
-                max_payload,
+                max_payload, flags,
             ) = _unpack_challenge(data)
         except StructError:
             raise cls._refused(data) from None
@@ -838,13 +912,14 @@ class Challenge(Clear):
         _set_challenge_9(self, schema)
         _set_challenge_10(self, window)
         _set_challenge_11(self, max_payload)
+        _set_challenge_12(self, flags)
         return self
 
 
 (
     _set_challenge_0, _set_challenge_1, _set_challenge_2, _set_challenge_3, _set_challenge_4,
     _set_challenge_5, _set_challenge_6, _set_challenge_7, _set_challenge_8, _set_challenge_9,
-    _set_challenge_10, _set_challenge_11,
+    _set_challenge_10, _set_challenge_11, _set_challenge_12,
 ) = setters(Challenge)
 
 
@@ -2038,8 +2113,8 @@ class Trace(Query[TraceIs]):
 
 _pack_set_game_0 = Struct("<B").pack
 _unpack_set_game_0 = Struct("<B").unpack_from
-_pack_set_game_1 = Struct("<BBB").pack
-_unpack_set_game_1 = Struct("<BBB").unpack_from
+_pack_set_game_1 = Struct("<BBBH").pack
+_unpack_set_game_1 = Struct("<BBBH").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -2055,11 +2130,13 @@ class SetGame(Command[Done]):
     name: str
     """Name of the rule set, for display and record (1..24 bytes of UTF-8)."""
     method: Method
-    """How cards are dealt; it decides how long a deck may be used."""
+    """How cards are dealt."""
     decks: int
     """Decks of 52 that make one deck, or batch, of this game (1..8)."""
     stack_cards: int
     """Cards in a stack (1..13)."""
+    deck_hours: int
+    """How long a deck may be used from its opening on; 65535 for no limit (h, 1..65535)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
@@ -2067,6 +2144,7 @@ class SetGame(Command[Done]):
         method = self.method
         decks = self.decks
         stack_cards = self.stack_cards
+        deck_hours = self.deck_hours
         try:
             if (
                 type(name) is str
@@ -2076,11 +2154,13 @@ class SetGame(Command[Done]):
                 and 1 <= decks <= 8
                 and type(stack_cards) is int
                 and 1 <= stack_cards <= 13
+                and type(deck_hours) is int
+                and deck_hours >= 1
             ):
                 return (
                     _pack_set_game_0(len(name_utf8))
                     + name_utf8
-                    + _pack_set_game_1(method, decks, stack_cards)
+                    + _pack_set_game_1(method, decks, stack_cards, deck_hours)
                 )
         except (StructError, UnicodeError):
             pass
@@ -2093,15 +2173,16 @@ class SetGame(Command[Done]):
             (size_of_name,) = _unpack_set_game_0(data)
             end_of_name = 1 + size_of_name
             name = str(data[1:end_of_name], "utf-8")
-            (method, decks, stack_cards) = _unpack_set_game_1(data, end_of_name)
+            (method, decks, stack_cards, deck_hours) = _unpack_set_game_1(data, end_of_name)
             method_member = _METHOD[method]
         except (StructError, IndexError, KeyError, UnicodeError):
             raise cls._refused(data) from None
         if (
-            end_of_name + 3 != len(data)
+            end_of_name + 5 != len(data)
             or not 1 <= size_of_name <= 24
             or not 1 <= decks <= 8
             or not 1 <= stack_cards <= 13
+            or deck_hours < 1
         ):
             raise cls._refused(data)
         self = _new(cls)
@@ -2109,16 +2190,17 @@ class SetGame(Command[Done]):
         _set_set_game_1(self, method_member)
         _set_set_game_2(self, decks)
         _set_set_game_3(self, stack_cards)
+        _set_set_game_4(self, deck_hours)
         return self
 
 
-(_set_set_game_0, _set_set_game_1, _set_set_game_2, _set_set_game_3) = setters(SetGame)
+(_set_set_game_0, _set_set_game_1, _set_set_game_2, _set_set_game_3, _set_set_game_4) = setters(SetGame)
 
 
 _pack_game_is_0 = Struct("<B").pack
 _unpack_game_is_0 = Struct("<B").unpack_from
-_pack_game_is_1 = Struct("<BBBB").pack
-_unpack_game_is_1 = Struct("<BBBB").unpack_from
+_pack_game_is_1 = Struct("<BBBHB").pack
+_unpack_game_is_1 = Struct("<BBBHB").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -2137,6 +2219,8 @@ class GameIs(Answer):
     """Decks of 52 that make one deck, or batch (1..8)."""
     stack_cards: int
     """Cards in a stack (1..13)."""
+    deck_hours: int
+    """How long a deck may be used from its opening on; 65535 for no limit (h, 1..65535)."""
     one_deck: int
     """1 if the floor chose one-deck play (0..1)."""
 
@@ -2146,6 +2230,7 @@ class GameIs(Answer):
         method = self.method
         decks = self.decks
         stack_cards = self.stack_cards
+        deck_hours = self.deck_hours
         one_deck = self.one_deck
         try:
             if (
@@ -2156,13 +2241,15 @@ class GameIs(Answer):
                 and 1 <= decks <= 8
                 and type(stack_cards) is int
                 and 1 <= stack_cards <= 13
+                and type(deck_hours) is int
+                and deck_hours >= 1
                 and type(one_deck) is int
                 and one_deck <= 1
             ):
                 return (
                     _pack_game_is_0(len(name_utf8))
                     + name_utf8
-                    + _pack_game_is_1(method, decks, stack_cards, one_deck)
+                    + _pack_game_is_1(method, decks, stack_cards, deck_hours, one_deck)
                 )
         except (StructError, UnicodeError):
             pass
@@ -2175,15 +2262,16 @@ class GameIs(Answer):
             (size_of_name,) = _unpack_game_is_0(data)
             end_of_name = 1 + size_of_name
             name = str(data[1:end_of_name], "utf-8")
-            (method, decks, stack_cards, one_deck) = _unpack_game_is_1(data, end_of_name)
+            (method, decks, stack_cards, deck_hours, one_deck) = _unpack_game_is_1(data, end_of_name)
             method_member = _METHOD[method]
         except (StructError, IndexError, KeyError, UnicodeError):
             raise cls._refused(data) from None
         if (
-            end_of_name + 4 != len(data)
+            end_of_name + 6 != len(data)
             or size_of_name > 24
             or not 1 <= decks <= 8
             or not 1 <= stack_cards <= 13
+            or deck_hours < 1
             or one_deck > 1
         ):
             raise cls._refused(data)
@@ -2192,11 +2280,14 @@ class GameIs(Answer):
         _set_game_is_1(self, method_member)
         _set_game_is_2(self, decks)
         _set_game_is_3(self, stack_cards)
-        _set_game_is_4(self, one_deck)
+        _set_game_is_4(self, deck_hours)
+        _set_game_is_5(self, one_deck)
         return self
 
 
-(_set_game_is_0, _set_game_is_1, _set_game_is_2, _set_game_is_3, _set_game_is_4) = setters(GameIs)
+(
+    _set_game_is_0, _set_game_is_1, _set_game_is_2, _set_game_is_3, _set_game_is_4, _set_game_is_5,
+) = setters(GameIs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -2313,6 +2404,50 @@ class Log(Query[LogIs]):
 
 
 (_set_log_0,) = setters(Log)
+
+
+_pack_call_floor = Struct("<B").pack
+_unpack_call_floor = Struct("<B").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class CallFloor(Command[Done]):
+    """Calls the floor to the table, or ends the call; lamp and display show it."""
+
+    ID = 0x4E
+    NAME = "call_floor"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_TABLE
+
+    on: int
+    """1 calls, 0 ends the call (0..1)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        on = self.on
+        try:
+            if type(on) is int and on <= 1:
+                return _pack_call_floor(on)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (on,) = _unpack_call_floor(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if on > 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_call_floor_0(self, on)
+        return self
+
+
+(_set_call_floor_0,) = setters(CallFloor)
 
 
 _pack_register_deck = Struct("<IBI").pack
@@ -2509,8 +2644,8 @@ class Shuffle(Command[ShuffleBegun]):
 (_set_shuffle_0,) = setters(Shuffle)
 
 
-_pack_open_round = Struct("<IIB").pack
-_unpack_open_round = Struct("<IIB").unpack
+_pack_open_round = Struct("<II").pack
+_unpack_open_round = Struct("<II").unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -2527,24 +2662,14 @@ class OpenRound(Command[Done]):
     """Number the host gives this round, higher than any before (1..4294967295)."""
     deck_id: int
     """The deck the host expects in the shoe (1..4294967295)."""
-    hands: int
-    """How many stacks the round has, the dealer's included (2..17)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         round_id = self.round_id
         deck_id = self.deck_id
-        hands = self.hands
         try:
-            if (
-                type(round_id) is int
-                and round_id >= 1
-                and type(deck_id) is int
-                and deck_id >= 1
-                and type(hands) is int
-                and 2 <= hands <= 17
-            ):
-                return _pack_open_round(round_id, deck_id, hands)
+            if type(round_id) is int and round_id >= 1 and type(deck_id) is int and deck_id >= 1:
+                return _pack_open_round(round_id, deck_id)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -2553,19 +2678,18 @@ class OpenRound(Command[Done]):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; FieldError if it does not hold exactly these."""
         try:
-            (round_id, deck_id, hands) = _unpack_open_round(data)
+            (round_id, deck_id) = _unpack_open_round(data)
         except StructError:
             raise cls._refused(data) from None
-        if round_id < 1 or deck_id < 1 or not 2 <= hands <= 17:
+        if round_id < 1 or deck_id < 1:
             raise cls._refused(data)
         self = _new(cls)
         _set_open_round_0(self, round_id)
         _set_open_round_1(self, deck_id)
-        _set_open_round_2(self, hands)
         return self
 
 
-(_set_open_round_0, _set_open_round_1, _set_open_round_2) = setters(OpenRound)
+(_set_open_round_0, _set_open_round_1) = setters(OpenRound)
 
 
 _pack_dispense_stack = Struct("<IB").pack
@@ -2672,7 +2796,7 @@ class VoidRound(Command[Done]):
     NAME = "void_round"
     FROZEN = False
     ANSWER = Done
-    ROLES = _BY_FLOOR
+    ROLES = _BY_TABLE_FLOOR
 
     round_id: int
     """The round that is open (1..4294967295)."""
@@ -2721,7 +2845,7 @@ class ClearFault(Command[Done]):
     NAME = "clear_fault"
     FROZEN = False
     ANSWER = Done
-    ROLES = _BY_FLOOR_SERVICE
+    ROLES = _BY_TABLE_FLOOR_SERVICE
 
     fault: Fault
     """The fault that was dealt with."""
@@ -2752,13 +2876,13 @@ class ClearFault(Command[Done]):
 (_set_clear_fault_0,) = setters(ClearFault)
 
 
-_pack_close_bets = Struct("<I").pack
-_unpack_close_bets = Struct("<I").unpack
+_pack_close_bets = Struct("<IB").pack
+_unpack_close_bets = Struct("<IB").unpack
 
 
 @dataclass(frozen=True, slots=True)
 class CloseBets(Command[Done]):
-    """Says that no more bets are taken; only now may stacks be dealt."""
+    """No more bets are taken, so many hands get stacks; given again, it corrects the number."""
 
     ID = 0x59
     NAME = "close_bets"
@@ -2768,13 +2892,16 @@ class CloseBets(Command[Done]):
 
     round_id: int
     """The round that is open (1..4294967295)."""
+    hands: int
+    """How many stacks the round has, the dealer's included; fixed with the dealer's stack (2..17)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         round_id = self.round_id
+        hands = self.hands
         try:
-            if type(round_id) is int and round_id >= 1:
-                return _pack_close_bets(round_id)
+            if type(round_id) is int and round_id >= 1 and type(hands) is int and 2 <= hands <= 17:
+                return _pack_close_bets(round_id, hands)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -2783,17 +2910,18 @@ class CloseBets(Command[Done]):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; FieldError if it does not hold exactly these."""
         try:
-            (round_id,) = _unpack_close_bets(data)
+            (round_id, hands) = _unpack_close_bets(data)
         except StructError:
             raise cls._refused(data) from None
-        if round_id < 1:
+        if round_id < 1 or not 2 <= hands <= 17:
             raise cls._refused(data)
         self = _new(cls)
         _set_close_bets_0(self, round_id)
+        _set_close_bets_1(self, hands)
         return self
 
 
-(_set_close_bets_0,) = setters(CloseBets)
+(_set_close_bets_0, _set_close_bets_1) = setters(CloseBets)
 
 
 _pack_play_one_deck = Struct("<B").pack
@@ -3610,6 +3738,72 @@ class LastRound(Query[LastRoundIs]):
 
 
 @dataclass(frozen=True, slots=True)
+class Stop(Command[Done]):
+    """Halts both halves as if their doors had been opened; an open round is void."""
+
+    ID = 0x6A
+    NAME = "stop"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_TABLE
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class Purge(Command[Done]):
+    """Turns the deal roller by one pitch and 40 mm: a card that no sensor sees comes out."""
+
+    ID = 0x6B
+    NAME = "purge"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_FLOOR
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class PathInspected(Command[Done]):
+    """The floor says that the shoe's path holds no card; the next count is only claimed."""
+
+    ID = 0x6C
+    NAME = "path_inspected"
+    FROZEN = False
+    ANSWER = Done
+    ROLES = _BY_FLOOR
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
 class MarkOutOfOrder(Command[Done]):
     """Takes the machine out of use until service has acted."""
 
@@ -3725,18 +3919,18 @@ _unpack_jog = Struct("<Bi").unpack
 
 @dataclass(frozen=True, slots=True)
 class Jog(Command[Done]):
-    """Moves one part, in service."""
+    """Moves one part, in service. A roller turns for 250 ms; the same jog again lengthens that."""
 
     ID = 0x74
     NAME = "jog"
     FROZEN = False
     ANSWER = Done
-    ROLES = _BY_SERVICE
+    ROLES = _BY_TABLE_SERVICE
 
     part: Part
     """What to move."""
     amount: int
-    """Ms of a roller, negative for back; um of the elevator; 0 or 1 else (-200000..200000)."""
+    """Of a roller 1 forward, -1 back, 0 stops it; um of the elevator; 0 or 1 else (-200000..200000)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
@@ -3953,7 +4147,7 @@ class SensorsAre(Answer):
     FROZEN = False
 
     levels: int
-    """Bit n is the level of sensor n of the hardware module."""
+    """Bit n is the level of Sensor n."""
     height_um: int
     """The height read last (um, 0..200000)."""
     rollers_um: tuple[int, ...]
@@ -4453,6 +4647,366 @@ class HostStarted(Event):
 (_set_host_started_0, _set_host_started_1) = setters(HostStarted)
 
 
+_pack_floor_called = Struct("<B8sI").pack
+_unpack_floor_called = Struct("<B8sI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class FloorCalled(Event):
+    """The floor was called to the table, or the call has ended."""
+
+    ID = 0x88
+    NAME = "floor_called"
+    FROZEN = False
+
+    on: int
+    """1 if it was called, 0 if the call has ended (0..1)."""
+    host_id: bytes
+    """Id of the host that asked for it (8 bytes)."""
+    person: int
+    """Number of the person whose key authorised it; 0 for none."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        on = self.on
+        host_id = self.host_id
+        person = self.person
+        try:
+            if (
+                type(on) is int
+                and on <= 1
+                and type(host_id) is bytes
+                and len(host_id) == 8
+                and type(person) is int
+            ):
+                return _pack_floor_called(on, host_id, person)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (on, host_id, person) = _unpack_floor_called(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if on > 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_floor_called_0(self, on)
+        _set_floor_called_1(self, host_id)
+        _set_floor_called_2(self, person)
+        return self
+
+
+(_set_floor_called_0, _set_floor_called_1, _set_floor_called_2) = setters(FloorCalled)
+
+
+_pack_game_changed_0 = Struct("<B").pack
+_unpack_game_changed_0 = Struct("<B").unpack_from
+_pack_game_changed_1 = Struct("<BBBHB8sI").pack
+_unpack_game_changed_1 = Struct("<BBBHB8sI").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class GameChanged(Event):
+    """The machine serves another game, or another number of decks."""
+
+    ID = 0x89
+    NAME = "game_changed"
+    FROZEN = False
+
+    name: str
+    """Name of the rule set; empty until one was set (0..24 bytes of UTF-8)."""
+    method: Method
+    """How cards are dealt."""
+    decks: int
+    """Decks of 52 that make one deck, or batch (1..8)."""
+    stack_cards: int
+    """Cards in a stack (1..13)."""
+    deck_hours: int
+    """How long a deck may be used from its opening on; 65535 for no limit (h, 1..65535)."""
+    one_deck: int
+    """1 if the floor chose one-deck play (0..1)."""
+    host_id: bytes
+    """Id of the host that asked for it (8 bytes)."""
+    person: int
+    """Number of the person whose key authorised it; 0 for none."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        name = self.name
+        method = self.method
+        decks = self.decks
+        stack_cards = self.stack_cards
+        deck_hours = self.deck_hours
+        one_deck = self.one_deck
+        host_id = self.host_id
+        person = self.person
+        try:
+            if (
+                type(name) is str
+                and len(name_utf8 := name.encode()) <= 24
+                and type(method) is Method
+                and type(decks) is int
+                and 1 <= decks <= 8
+                and type(stack_cards) is int
+                and 1 <= stack_cards <= 13
+                and type(deck_hours) is int
+                and deck_hours >= 1
+                and type(one_deck) is int
+                and one_deck <= 1
+                and type(host_id) is bytes
+                and len(host_id) == 8
+                and type(person) is int
+            ):
+                return (
+                    _pack_game_changed_0(len(name_utf8))
+                    + name_utf8
+                    + _pack_game_changed_1(method, decks, stack_cards, deck_hours, one_deck, host_id, person)
+                )
+        except (StructError, UnicodeError):
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (size_of_name,) = _unpack_game_changed_0(data)
+            end_of_name = 1 + size_of_name
+            name = str(data[1:end_of_name], "utf-8")
+            (
+                method, decks, stack_cards, deck_hours, one_deck, host_id, person,
+            ) = _unpack_game_changed_1(data, end_of_name)
+            method_member = _METHOD[method]
+        except (StructError, IndexError, KeyError, UnicodeError):
+            raise cls._refused(data) from None
+        if (
+            end_of_name + 18 != len(data)
+            or size_of_name > 24
+            or not 1 <= decks <= 8
+            or not 1 <= stack_cards <= 13
+            or deck_hours < 1
+            or one_deck > 1
+        ):
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_game_changed_0(self, name)
+        _set_game_changed_1(self, method_member)
+        _set_game_changed_2(self, decks)
+        _set_game_changed_3(self, stack_cards)
+        _set_game_changed_4(self, deck_hours)
+        _set_game_changed_5(self, one_deck)
+        _set_game_changed_6(self, host_id)
+        _set_game_changed_7(self, person)
+        return self
+
+
+(
+    _set_game_changed_0, _set_game_changed_1, _set_game_changed_2, _set_game_changed_3, _set_game_changed_4,
+    _set_game_changed_5, _set_game_changed_6, _set_game_changed_7,
+) = setters(GameChanged)
+
+
+_pack_deck_registered = Struct("<IBI8sI").pack
+_unpack_deck_registered = Struct("<IBI8sI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class DeckRegistered(Event):
+    """A new deck has come to the table."""
+
+    ID = 0x8C
+    NAME = "deck_registered"
+    FROZEN = False
+
+    deck_id: int
+    """Number of the deck (1..4294967295)."""
+    back: Back
+    """Colour of its backs."""
+    opened_utc_s: int
+    """When its box was opened, UTC since 1970 (s, 1767225600..4294967295)."""
+    host_id: bytes
+    """Id of the host that asked for it (8 bytes)."""
+    person: int
+    """Number of the person whose key authorised it; 0 for none."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        back = self.back
+        opened_utc_s = self.opened_utc_s
+        host_id = self.host_id
+        person = self.person
+        try:
+            if (
+                type(deck_id) is int
+                and deck_id >= 1
+                and type(back) is Back
+                and type(opened_utc_s) is int
+                and opened_utc_s >= 1767225600
+                and type(host_id) is bytes
+                and len(host_id) == 8
+                and type(person) is int
+            ):
+                return _pack_deck_registered(deck_id, back, opened_utc_s, host_id, person)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id, back, opened_utc_s, host_id, person) = _unpack_deck_registered(data)
+            back_member = _BACK[back]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if deck_id < 1 or opened_utc_s < 1767225600:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_deck_registered_0(self, deck_id)
+        _set_deck_registered_1(self, back_member)
+        _set_deck_registered_2(self, opened_utc_s)
+        _set_deck_registered_3(self, host_id)
+        _set_deck_registered_4(self, person)
+        return self
+
+
+(
+    _set_deck_registered_0, _set_deck_registered_1, _set_deck_registered_2, _set_deck_registered_3,
+    _set_deck_registered_4,
+) = setters(DeckRegistered)
+
+
+_pack_calibrated = Struct("<Bi8sI").pack
+_unpack_calibrated = Struct("<Bi8sI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated(Event):
+    """A calibration was set."""
+
+    ID = 0x8D
+    NAME = "calibrated"
+    FROZEN = False
+
+    what: Calibration
+    """Which calibration."""
+    value: int
+    """Its new value (-10000..10000)."""
+    host_id: bytes
+    """Id of the host that asked for it (8 bytes)."""
+    person: int
+    """Number of the person whose key authorised it; 0 for none."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        what = self.what
+        value = self.value
+        host_id = self.host_id
+        person = self.person
+        try:
+            if (
+                type(what) is Calibration
+                and type(value) is int
+                and -10000 <= value <= 10000
+                and type(host_id) is bytes
+                and len(host_id) == 8
+                and type(person) is int
+            ):
+                return _pack_calibrated(what, value, host_id, person)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (what, value, host_id, person) = _unpack_calibrated(data)
+            what_member = _CALIBRATION[what]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if not -10000 <= value <= 10000:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_calibrated_0(self, what_member)
+        _set_calibrated_1(self, value)
+        _set_calibrated_2(self, host_id)
+        _set_calibrated_3(self, person)
+        return self
+
+
+(_set_calibrated_0, _set_calibrated_1, _set_calibrated_2, _set_calibrated_3) = setters(Calibrated)
+
+
+_pack_faces_revealed = Struct("<IB8sI").pack
+_unpack_faces_revealed = Struct("<IB8sI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class FacesRevealed(Event):
+    """The faces of one stack, or draw, were told to a host."""
+
+    ID = 0x8F
+    NAME = "faces_revealed"
+    FROZEN = False
+
+    round_id: int
+    """The round (1..4294967295)."""
+    stack: int
+    """Which stack, or draw, from 1 (1..17)."""
+    host_id: bytes
+    """Id of the host that was told (8 bytes)."""
+    person: int
+    """Number of the person whose key authorised it; 0 for none."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        stack = self.stack
+        host_id = self.host_id
+        person = self.person
+        try:
+            if (
+                type(round_id) is int
+                and round_id >= 1
+                and type(stack) is int
+                and 1 <= stack <= 17
+                and type(host_id) is bytes
+                and len(host_id) == 8
+                and type(person) is int
+            ):
+                return _pack_faces_revealed(round_id, stack, host_id, person)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id, stack, host_id, person) = _unpack_faces_revealed(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if round_id < 1 or not 1 <= stack <= 17:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_faces_revealed_0(self, round_id)
+        _set_faces_revealed_1(self, stack)
+        _set_faces_revealed_2(self, host_id)
+        _set_faces_revealed_3(self, person)
+        return self
+
+
+(
+    _set_faces_revealed_0, _set_faces_revealed_1, _set_faces_revealed_2, _set_faces_revealed_3,
+) = setters(FacesRevealed)
+
+
 _pack_shuffler_changed = Struct("<BI").pack
 _unpack_shuffler_changed = Struct("<BI").unpack
 
@@ -4943,14 +5497,14 @@ class DeckHours(Event):
     deck_id: int
     """The deck (1..4294967295)."""
     left_s: int
-    """How long it may still be used; 0 when its time is over (s, 0..86400)."""
+    """How long it may still be used; 0 when its time is over (s)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         deck_id = self.deck_id
         left_s = self.left_s
         try:
-            if type(deck_id) is int and deck_id >= 1 and type(left_s) is int and left_s <= 86400:
+            if type(deck_id) is int and deck_id >= 1 and type(left_s) is int:
                 return _pack_deck_hours(deck_id, left_s)
         except StructError:
             pass
@@ -4963,7 +5517,7 @@ class DeckHours(Event):
             (deck_id, left_s) = _unpack_deck_hours(data)
         except StructError:
             raise cls._refused(data) from None
-        if deck_id < 1 or left_s > 86400:
+        if deck_id < 1:
             raise cls._refused(data)
         self = _new(cls)
         _set_deck_hours_0(self, deck_id)
@@ -5021,8 +5575,8 @@ class DeckRemoved(Event):
 (_set_deck_removed_0, _set_deck_removed_1) = setters(DeckRemoved)
 
 
-_pack_bets_closed = Struct("<I").pack
-_unpack_bets_closed = Struct("<I").unpack
+_pack_bets_closed = Struct("<IB").pack
+_unpack_bets_closed = Struct("<IB").unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -5035,13 +5589,16 @@ class BetsClosed(Event):
 
     round_id: int
     """The round that is open (1..4294967295)."""
+    hands: int
+    """How many stacks the round has, the dealer's included (2..17)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         round_id = self.round_id
+        hands = self.hands
         try:
-            if type(round_id) is int and round_id >= 1:
-                return _pack_bets_closed(round_id)
+            if type(round_id) is int and round_id >= 1 and type(hands) is int and 2 <= hands <= 17:
+                return _pack_bets_closed(round_id, hands)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -5050,17 +5607,18 @@ class BetsClosed(Event):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; FieldError if it does not hold exactly these."""
         try:
-            (round_id,) = _unpack_bets_closed(data)
+            (round_id, hands) = _unpack_bets_closed(data)
         except StructError:
             raise cls._refused(data) from None
-        if round_id < 1:
+        if round_id < 1 or not 2 <= hands <= 17:
             raise cls._refused(data)
         self = _new(cls)
         _set_bets_closed_0(self, round_id)
+        _set_bets_closed_1(self, hands)
         return self
 
 
-(_set_bets_closed_0,) = setters(BetsClosed)
+(_set_bets_closed_0, _set_bets_closed_1) = setters(BetsClosed)
 
 
 _pack_deck_delivered = Struct("<IHH").pack
@@ -5565,6 +6123,390 @@ class Retried(Event):
 (_set_retried_0, _set_retried_1) = setters(Retried)
 
 
+_pack_stopped = Struct("<8sI").pack
+_unpack_stopped = Struct("<8sI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped(Event):
+    """A host has stopped both halves."""
+
+    ID = 0xA7
+    NAME = "stopped"
+    FROZEN = False
+
+    host_id: bytes
+    """Id of the host that asked for it (8 bytes)."""
+    person: int
+    """Number of the person whose key authorised it; 0 for none."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        host_id = self.host_id
+        person = self.person
+        try:
+            if type(host_id) is bytes and len(host_id) == 8 and type(person) is int:
+                return _pack_stopped(host_id, person)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (host_id, person) = _unpack_stopped(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_stopped_0(self, host_id)
+        _set_stopped_1(self, person)
+        return self
+
+
+(_set_stopped_0, _set_stopped_1) = setters(Stopped)
+
+
+_pack_purged = Struct("<B8sI").pack
+_unpack_purged = Struct("<B8sI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Purged(Event):
+    """The shoe's path was purged; says how many cards came past the exit."""
+
+    ID = 0xA8
+    NAME = "purged"
+    FROZEN = False
+
+    cards: int
+    """Cards that came past the exit (cards)."""
+    host_id: bytes
+    """Id of the host that asked for it (8 bytes)."""
+    person: int
+    """Number of the person whose key authorised it; 0 for none."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        cards = self.cards
+        host_id = self.host_id
+        person = self.person
+        try:
+            if type(cards) is int and type(host_id) is bytes and len(host_id) == 8 and type(person) is int:
+                return _pack_purged(cards, host_id, person)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (cards, host_id, person) = _unpack_purged(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_purged_0(self, cards)
+        _set_purged_1(self, host_id)
+        _set_purged_2(self, person)
+        return self
+
+
+(_set_purged_0, _set_purged_1, _set_purged_2) = setters(Purged)
+
+
+_pack_path_inspected_by = Struct("<IH8sI").pack
+_unpack_path_inspected_by = Struct("<IH8sI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class PathInspectedBy(Event):
+    """A person states that the shoe's path was inspected by eye and holds no card."""
+
+    ID = 0xA9
+    NAME = "path_inspected_by"
+    FROZEN = False
+
+    deck_id: int
+    """The deck that came out short."""
+    missing: int
+    """How many of its cards were not accounted for (cards, 0..418)."""
+    host_id: bytes
+    """Id of the host that asked for it (8 bytes)."""
+    person: int
+    """Number of the person whose claim it is; 0 for none."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        deck_id = self.deck_id
+        missing = self.missing
+        host_id = self.host_id
+        person = self.person
+        try:
+            if (
+                type(deck_id) is int
+                and type(missing) is int
+                and missing <= 418
+                and type(host_id) is bytes
+                and len(host_id) == 8
+                and type(person) is int
+            ):
+                return _pack_path_inspected_by(deck_id, missing, host_id, person)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (deck_id, missing, host_id, person) = _unpack_path_inspected_by(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if missing > 418:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_path_inspected_by_0(self, deck_id)
+        _set_path_inspected_by_1(self, missing)
+        _set_path_inspected_by_2(self, host_id)
+        _set_path_inspected_by_3(self, person)
+        return self
+
+
+(
+    _set_path_inspected_by_0, _set_path_inspected_by_1, _set_path_inspected_by_2, _set_path_inspected_by_3,
+) = setters(PathInspectedBy)
+
+
+_pack_chain_checkpoint = Struct("<II32s16s").pack
+_unpack_chain_checkpoint = Struct("<II32s16s").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class ChainCheckpoint(Event):
+    """The device's chain of events up to one of them. No device sends it yet."""
+
+    ID = 0xAB
+    NAME = "chain_checkpoint"
+    FROZEN = False
+
+    boot_id: int
+    """Boot of the last event in the chain (1..4294967295)."""
+    n: int
+    """Number of that event in its boot (1..4294967295)."""
+    hash: bytes
+    """SHA-256 over the chain up to that event (32 bytes)."""
+    mac: bytes
+    """Made from the device's chain key and what stands before it (16 bytes)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        boot_id = self.boot_id
+        n = self.n
+        hash = self.hash
+        mac = self.mac
+        try:
+            if (
+                type(boot_id) is int
+                and boot_id >= 1
+                and type(n) is int
+                and n >= 1
+                and type(hash) is bytes
+                and len(hash) == 32
+                and type(mac) is bytes
+                and len(mac) == 16
+            ):
+                return _pack_chain_checkpoint(boot_id, n, hash, mac)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (boot_id, n, hash, mac) = _unpack_chain_checkpoint(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if boot_id < 1 or n < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_chain_checkpoint_0(self, boot_id)
+        _set_chain_checkpoint_1(self, n)
+        _set_chain_checkpoint_2(self, hash)
+        _set_chain_checkpoint_3(self, mac)
+        return self
+
+
+(
+    _set_chain_checkpoint_0, _set_chain_checkpoint_1, _set_chain_checkpoint_2, _set_chain_checkpoint_3,
+) = setters(ChainCheckpoint)
+
+
+_pack_hands_changed = Struct("<IBB8sI").pack
+_unpack_hands_changed = Struct("<IBB8sI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class HandsChanged(Event):
+    """The number of hands of the round was corrected."""
+
+    ID = 0xAC
+    NAME = "hands_changed"
+    FROZEN = False
+
+    round_id: int
+    """The round that is open (1..4294967295)."""
+    before: int
+    """How many hands it had (2..17)."""
+    hands: int
+    """How many it has now, the dealer's included (2..17)."""
+    host_id: bytes
+    """Id of the host that asked for it (8 bytes)."""
+    person: int
+    """Number of the person whose key authorised it; 0 for none."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        round_id = self.round_id
+        before = self.before
+        hands = self.hands
+        host_id = self.host_id
+        person = self.person
+        try:
+            if (
+                type(round_id) is int
+                and round_id >= 1
+                and type(before) is int
+                and 2 <= before <= 17
+                and type(hands) is int
+                and 2 <= hands <= 17
+                and type(host_id) is bytes
+                and len(host_id) == 8
+                and type(person) is int
+            ):
+                return _pack_hands_changed(round_id, before, hands, host_id, person)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (round_id, before, hands, host_id, person) = _unpack_hands_changed(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if round_id < 1 or not 2 <= before <= 17 or not 2 <= hands <= 17:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_hands_changed_0(self, round_id)
+        _set_hands_changed_1(self, before)
+        _set_hands_changed_2(self, hands)
+        _set_hands_changed_3(self, host_id)
+        _set_hands_changed_4(self, person)
+        return self
+
+
+(
+    _set_hands_changed_0, _set_hands_changed_1, _set_hands_changed_2, _set_hands_changed_3,
+    _set_hands_changed_4,
+) = setters(HandsChanged)
+
+
+_pack_roller_times_0 = Struct("<IB").pack
+_unpack_roller_times_0 = Struct("<IB").unpack_from
+_pack_roller_times_counts = [Struct("<%dH" % size).pack for size in range(4)]
+_unpack_roller_times_counts = [Struct("<%dH" % size).unpack_from for size in range(4)]
+_pack_roller_times_sums = [Struct("<%dI" % size).pack for size in range(4)]
+_unpack_roller_times_sums = [Struct("<%dI" % size).unpack_from for size in range(4)]
+_pack_roller_times_squares = [Struct("<%dI" % size).pack for size in range(4)]
+_unpack_roller_times_squares = [Struct("<%dI" % size).unpack_from for size in range(4)]
+
+
+@dataclass(frozen=True, slots=True)
+class RollerTimes(Event):
+    """How long cards took at each roller since the shuffle before: a sign of wear."""
+
+    ID = 0xAE
+    NAME = "roller_times"
+    FROZEN = False
+
+    shuffle_id: int
+    """The shuffle that has just ended (1..4294967295)."""
+    counts: tuple[int, ...]
+    """Cards timed at feed, insertion and deal roller; none that needed help (3..3 numbers)."""
+    sums: tuple[int, ...]
+    """For each roller the sum of the times (0.1 ms, 3..3 numbers)."""
+    squares: tuple[int, ...]
+    """For each roller the sum of the squares, in units of (0.1 ms)^2 (3..3 numbers)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        shuffle_id = self.shuffle_id
+        counts = self.counts
+        sums = self.sums
+        squares = self.squares
+        try:
+            if (
+                type(shuffle_id) is int
+                and shuffle_id >= 1
+                and type(counts) is tuple
+                and 3 <= len(counts) <= 3
+                and set(map(type, counts)) <= _ONLY_INT
+                and type(sums) is tuple
+                and 3 <= len(sums) <= 3
+                and set(map(type, sums)) <= _ONLY_INT
+                and type(squares) is tuple
+                and 3 <= len(squares) <= 3
+                and set(map(type, squares)) <= _ONLY_INT
+            ):
+                return (
+                    _pack_roller_times_0(shuffle_id, len(counts))
+                    + _pack_roller_times_counts[len(counts)](*counts)
+                    + bytes((len(sums),))
+                    + _pack_roller_times_sums[len(sums)](*sums)
+                    + bytes((len(squares),))
+                    + _pack_roller_times_squares[len(squares)](*squares)
+                )
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (shuffle_id, size_of_counts) = _unpack_roller_times_0(data)
+            end_of_counts = 5 + 2 * size_of_counts
+            counts = _unpack_roller_times_counts[size_of_counts](data, 5)
+            size_of_sums = data[end_of_counts]
+            end_of_sums = end_of_counts + 1 + 4 * size_of_sums
+            sums = _unpack_roller_times_sums[size_of_sums](data, end_of_counts + 1)
+            size_of_squares = data[end_of_sums]
+            end_of_squares = end_of_sums + 1 + 4 * size_of_squares
+            squares = _unpack_roller_times_squares[size_of_squares](data, end_of_sums + 1)
+        except (StructError, IndexError):
+            raise cls._refused(data) from None
+        if (
+            end_of_squares != len(data)
+            or shuffle_id < 1
+            or not 3 <= size_of_counts <= 3
+            or not 3 <= size_of_sums <= 3
+            or not 3 <= size_of_squares <= 3
+        ):
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_roller_times_0(self, shuffle_id)
+        _set_roller_times_1(self, counts)
+        _set_roller_times_2(self, sums)
+        _set_roller_times_3(self, squares)
+        return self
+
+
+(_set_roller_times_0, _set_roller_times_1, _set_roller_times_2, _set_roller_times_3) = setters(RollerTimes)
+
+
 _pack_commitment_is = Struct("<I32s").pack
 _unpack_commitment_is = Struct("<I32s").unpack
 
@@ -5677,7 +6619,7 @@ class ShuffleWith(Command[ShuffleBegun]):
     shuffle_id: int
     """The shuffle the device is bound to (1..4294967295)."""
     nonce: bytes
-    """Random bytes of the host's, made after it had the commitment (32 bytes)."""
+    """The host's random bytes, made after the commitment; hidden by the session's pad (32 bytes)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
@@ -6902,6 +7844,47 @@ class NotAllowed(ErrorDetail):
 (_set_not_allowed_0,) = setters(NotAllowed)
 
 
+_pack_busy = Struct("<H").pack
+_unpack_busy = Struct("<H").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class Busy(ErrorDetail):
+    """Too many events wait for the owner's acknowledgement; nothing was done or stored."""
+
+    CODE = 24
+    NAME = "busy"
+    MEANING = "Too many events wait for the owner's acknowledgement; nothing was done or stored."
+    REMEDY = "Acknowledge events, then send it again; the same number is allowed."
+
+    free: int
+    """How many more events the device can keep."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        free = self.free
+        try:
+            if type(free) is int:
+                return _pack_busy(free)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
+        try:
+            (free,) = _unpack_busy(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_busy_0(self, free)
+        return self
+
+
+(_set_busy_0,) = setters(Busy)
+
+
 BY_ID: dict[int, type[Message]] = {
     0x01: Identify,
     0x02: Identity,
@@ -6938,6 +7921,7 @@ BY_ID: dict[int, type[Message]] = {
     0x49: GameIs,
     0x4A: Log,
     0x4B: LogIs,
+    0x4E: CallFloor,
     0x50: RegisterDeck,
     0x51: RemoveDeck,
     0x52: Shuffle,
@@ -6964,6 +7948,9 @@ BY_ID: dict[int, type[Message]] = {
     0x67: WhereaboutsAre,
     0x68: LastRound,
     0x69: LastRoundIs,
+    0x6A: Stop,
+    0x6B: Purge,
+    0x6C: PathInspected,
     0x70: MarkOutOfOrder,
     0x71: ReturnToService,
     0x72: ServiceMode,
@@ -6986,6 +7973,11 @@ BY_ID: dict[int, type[Message]] = {
     0x85: Located,
     0x86: Buttons,
     0x87: HostStarted,
+    0x88: FloorCalled,
+    0x89: GameChanged,
+    0x8C: DeckRegistered,
+    0x8D: Calibrated,
+    0x8F: FacesRevealed,
     0x90: ShufflerChanged,
     0x91: ShoeChanged,
     0x92: DeckCounted,
@@ -7009,6 +8001,12 @@ BY_ID: dict[int, type[Message]] = {
     0xA4: SelfTested,
     0xA5: Emptied,
     0xA6: Retried,
+    0xA7: Stopped,
+    0xA8: Purged,
+    0xA9: PathInspectedBy,
+    0xAB: ChainCheckpoint,
+    0xAC: HandsChanged,
+    0xAE: RollerTimes,
     0xC0: CommitShuffle,
     0xC1: CommitmentIs,
     0xC2: ShuffleWith,
@@ -7049,5 +8047,6 @@ ERRORS_BY_CODE: dict[int, type[ErrorDetail]] = {
     19: DeviceFault,
     20: MemoryFailed,
     21: NotAllowed,
+    24: Busy,
 }
 """Every error by its code."""

@@ -13,7 +13,7 @@ from sabot_simulators.ends.settings import Settings
 from sabot_simulators.joined import Joined, NoMicroPython, Wire, micropython
 from sabot_simulators.view import View
 
-HEAP = "512k"  # the firmware is compiled into it from its source, with the wire's end
+HEAP = "768k"  # the firmware is compiled into it from its source, with the wire's end
 
 
 class Plugged:

@@ -1,6 +1,7 @@
 """The shipped firmware in this process."""
 
 from sabot_firmware import kept
+from sabot_firmware.boards.joined import thermal_noise
 from sabot_firmware.core import Core
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import EventLog
@@ -51,7 +52,7 @@ class OnPython(InLockStep, Executor):
     def _start(self) -> None:
         settings = self.settings
         memory, log = CriticalMemory(self._fram, kept.RECORDS), EventLog(self._flash)
-        chance = Chance(self.machine.noise)
+        chance = Chance(self.machine.noise, memory, settings.serial, thermal_noise)
         self.core = Core(self.machine, memory, chance, self._report, self._utc_s, log)
         self.core.pledges.device = settings.serial
         identity = Identity(settings.serial, MODEL, VERSION, self.flags)
@@ -86,6 +87,10 @@ class OnPython(InLockStep, Executor):
     def on_grid(self) -> bool:
         """What the core says of itself."""
         return self.core.on_grid()
+
+    def take_entropy(self, entropy: bytes) -> None:
+        """Mix the host's bytes into the generator."""
+        self.core.take_entropy(entropy)
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Put a command to the core, with a person at hand who has prepared what it needs."""

@@ -1,12 +1,13 @@
-"""What answer times tell of the slots: the attack on the cables of a device that shuffles, and its statistics.
+"""What answer times tell of the slots: the attack on a device's cables while it shuffles, and its statistics.
 
-A host asks while a deck is shuffled, as often and as much as it likes. It notes when each answer comes, how many ticks
-of the grid that took, and when the device takes bytes. Is there mutual information between these and what the
-machine does, which follows from the slots? Labels shuffled among the decks say how much would be found by chance.
+A host asks while a deck is shuffled, as often and as much as it likes. It notes when each answer comes, how
+many ticks of the grid that took, and when the device takes bytes. Is there mutual information between these
+and what the machine does, which follows from the slots? Labels shuffled among the decks show what chance finds.
 
-Here the attack is made on the firmware in this process, in virtual time; ``tests/board/answer_times.py`` makes it on
-the board's image. Firmware in this process takes no time to think, so a leak of that kind is planted to show that it
-would be noticed (``Mode.planted``): without the grid, an answer that coincides with an edge comes later.
+Here the attack is made on the firmware in this process, in virtual time; ``tests/board/answer_times.py``
+makes it on the board's image. Firmware in this process takes no time to think, so a leak of that kind is
+planted to show that it would be noticed (``Mode.planted``): without the grid, an answer beside an edge comes
+later.
 
     python -m sabot_simulators.fairness.answer_times --decks 5000
 """
@@ -16,7 +17,7 @@ import json
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from math import log2
@@ -180,7 +181,8 @@ def _table(heard: Sequence[Heard]) -> tuple[dict[str, Floats], dict[str, Ints]]:
         done = np.searchsorted(np.array(deck.inserted), at_tick)
         labels["cards"][row] = done
         slots = np.array([*deck.slots, 0])
-        labels["slot"][row] = 3 * slots[np.minimum(done, len(deck.slots))] // (np.minimum(done, CARDS - 1) + 1)
+        slot = slots[np.minimum(done, len(deck.slots))]
+        labels["slot"][row] = 3 * slot // (np.minimum(done, CARDS - 1) + 1)
     usual = np.round(labels["cards"].mean(axis=0)).astype(np.int64)
     labels["cards"] = np.clip(labels["cards"] - usual, -3, 3) + 3
     return seen, labels
@@ -198,7 +200,8 @@ def _binned(values: Floats) -> Ints:
     filled = np.where(there, values, 0.0)
     off = np.where(there, filled - _usual(values, 0.0), 0.0)
     off[np.abs(off) < 0.5] = 0.0  # half a microsecond is the emulator's own grain
-    edges = np.unique(np.quantile(off[there], np.linspace(0, 1, BINS + 1)[1:-1])) if there.any() else np.zeros(0)
+    parts = np.linspace(0, 1, BINS + 1)[1:-1]
+    edges = np.quantile(off[there], parts) if there.any() else np.zeros(0)
     low = np.digitize(off, np.unique(np.concatenate((edges, [-0.25, 0.25]))))
     return np.where(there, low, BINS + 4).astype(np.int64)
 
@@ -273,7 +276,7 @@ class _Noted(DevicePort):
 
 
 class Attacked(Wired):
-    """A device in virtual time with an owner on one cable, and hosts without a key on this and another one."""
+    """A device in virtual time with an owner on one cable; hosts without a key are on this and another one."""
 
     def __init__(self, machine: Machine, mode: Mode, random: Random) -> None:
         self._mode: Mode | None = None
@@ -401,13 +404,14 @@ def keep(path: Path, heard: Heard) -> None:
 def row(mode: Mode, found: Found) -> str:
     """A line of the page."""
     return (
-        f"| {mode.name} | {found.decks} | {found.samples:,} | {found.differing:,} | {found.jitter_us:.1f} | {found.pair} "
-        f"| {found.bits:.2g} | {found.p:.3f} | {found.escaped_bits:.2f} |"
+        f"| {mode.name} | {found.decks} | {found.samples:,} | {found.differing:,} | {found.jitter_us:.1f} "
+        f"| {found.pair} | {found.bits:.2g} | {found.p:.3f} | {found.escaped_bits:.2f} |"
     )
 
 
 HEAD = (
-    "| attack | decks | answers | not as usual | jitter, µs | most information | bits a sample | p | may have escaped, bits a deck |\n"
+    "| attack | decks | answers | not as usual | jitter, µs | most information | bits a sample | p "
+    "| may have escaped, bits a deck |\n"
     "| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |"
 )
 
@@ -415,7 +419,7 @@ HEAD = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Attack, judge, print; 1 if anything leaks, or the leak on purpose is not noticed."""
     parser = argparse.ArgumentParser(prog="python -m sabot_simulators.fairness.answer_times")
-    parser.add_argument("--decks", type=int, default=5000, help="for the strongest attack; a tenth for the others")
+    parser.add_argument("--decks", type=int, default=5000, help="for the strongest attack; the others a tenth")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int)
     asked = parser.parse_args(arguments)

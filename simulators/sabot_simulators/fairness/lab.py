@@ -39,7 +39,7 @@ from sabot_protocol.host.messages import (
     ShuffleWith,
     StatusReport,
 )
-from sabot_simulators.fairness.shuffling import Orders, ShuffleFailed
+from sabot_simulators.fairness.shuffling import NO_LIMIT, Orders, ShuffleFailed
 
 CARDS, STACKS, STACK_CARDS = 52, 4, 13
 NONCE_SIZE = 32
@@ -66,7 +66,7 @@ class Lab:
             raise NotForTheLab("decks are registered on this device", "Take them off the table first.")
         raise_role(Role.FLOOR)
         self._deck_id = known.last_played + 1
-        client.ask(SetGame("fairness", Method.AUTOMATED_SHOE, 1, STACK_CARDS), timeout)
+        client.ask(SetGame("fairness", Method.AUTOMATED_SHOE, 1, STACK_CARDS, NO_LIMIT), timeout)
         client.ask(PlayOneDeck(1), timeout)
         self._register()
         self._round_id = client.ask(LastRound(), timeout).round_id
@@ -128,8 +128,8 @@ class Lab:
         """Every card, as the reader saw it."""
         ask, timeout = self._client.ask, self._timeout
         self._round_id += 1
-        ask(OpenRound(self._round_id, self._deck_id, STACKS), timeout)
-        ask(CloseBets(self._round_id), timeout)
+        ask(OpenRound(self._round_id, self._deck_id), timeout)
+        ask(CloseBets(self._round_id, STACKS), timeout)
         for stack in range(1, STACKS + 1):
             ask(DispenseStack(self._round_id, stack), timeout)
             self._wait(ShoeState.ROUND_OPEN)

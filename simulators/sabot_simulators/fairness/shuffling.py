@@ -21,6 +21,7 @@ from sabot_simulators.mechanism.cards import Card, new_deck
 from sabot_simulators.mechanism.machine import Machine
 
 Orders = NDArray[np.int16]
+NO_LIMIT = 0xFFFF  # hours of a deck
 HAND = enum_number("Method", "hand")
 CARD_BY_CARD = enum_number("Method", "card_by_card")
 AT_ONCE = {52: 100}  # shuffles that follow each other on one machine; fewer of larger decks
@@ -85,7 +86,7 @@ class _Rig:
         self._device = device = _Device(self._machine, chance)
         device.run_until_still()
         method, decks = CARD_BY_CARD if batch else HAND, stretch.cards // figures.DECK_CARDS
-        device.command("set_game", "fairness", method, decks, 1, role="floor")
+        device.command("set_game", "fairness", method, decks, 1, NO_LIMIT, role="floor")
         device.command("register_deck", DECK_ID, hardware.RED, OPENING_UTC_S, role="floor")
         if stretch.plant in CALIBRATIONS:
             CALIBRATIONS[stretch.plant](device)

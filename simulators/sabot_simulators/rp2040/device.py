@@ -87,7 +87,8 @@ class OnPico(LockStep):
         identity = self.ask_clear("identify")
         serial = identity[8]
         nonce = self.machine.random.randbytes(16)
-        (proof,) = self.ask_clear("provision", nonce, self._keys[DEVICE])
+        entropy = self.machine.random.randbytes(32)
+        (proof,) = self.ask_clear("provision", nonce, self._keys[DEVICE], entropy)
         if proof != provision_proof(self._keys[DEVICE], nonce, serial):
             raise NotProvisioned(serial)
         self.connect()

@@ -37,6 +37,8 @@ PUSHER_STEPS = figures.PUSHER_US // 1000
 LOST_STEPS = figures.CARD_THICKNESS_UM // STEP_UM
 HIGHEST_COUNT = 4095
 NOISE_SIZE = 4096  # bytes sent at a time
+THERMOMETER = 4  # the converter's channel
+ROOM_TEMPERATURE = 876  # at 27 degrees Celsius (RP2040 data sheet, 4.9.5: 0.706 V); it never changes here
 COLOUR_COUNTS = {
     hardware.NOTHING: 400,
     hardware.RED: 1228,
@@ -298,6 +300,8 @@ class Wiring:
         self.machine.light(word >> pins.LAMP_BITS & 3)
 
     def _sample(self, channel: int) -> int:
+        if channel == THERMOMETER:
+            return ROOM_TEMPERATURE
         if channel + 26 == pins.HEIGHT_ADC:
             count = round(self.machine.elevator.seen_um() / pins.HEIGHT_UM_PER_COUNT)
             return min(max(count, 0), HIGHEST_COUNT)

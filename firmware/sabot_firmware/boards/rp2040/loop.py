@@ -23,9 +23,15 @@ from sabot_firmware.boards.rp2040.board import Rp2040
 from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
 from sabot_firmware.boards.rp2040.clock import now_ms, now_us
 from sabot_firmware.boards.rp2040.fram import SpiFram
-from sabot_firmware.boards.rp2040.heap import COLLECT_BYTES, GRID_HOLD_BYTES, HOLD_BYTES, REST_BYTES, allocated
+from sabot_firmware.boards.rp2040.heap import (
+    COLLECT_BYTES,
+    GRID_HOLD_BYTES,
+    HOLD_BYTES,
+    REST_BYTES,
+    allocated,
+)
 from sabot_firmware.boards.rp2040.log_flash import LogFlash
-from sabot_firmware.boards.rp2040.noise import raw_noise
+from sabot_firmware.boards.rp2040.noise import count_differing, raw_noise, thermal_noise
 from sabot_firmware.boards.rp2040.parts import Parts
 from sabot_firmware.core import Core
 from sabot_firmware.critical import CriticalMemory
@@ -112,7 +118,8 @@ class Device:
 
     def __init__(self, board: "Rp2040 | None", memory: Memory, log: EventLog, reason: int) -> None:
         self._board = board
-        self._chance = Chance(raw_noise)
+        serial = machine.unique_id()
+        self._chance = Chance(raw_noise, memory, serial, thermal_noise, count_differing)
         self._log = log
         self._talk = True  # something is to be said, or was heard
         self._leave_at: int | None = None
@@ -123,7 +130,7 @@ class Device:
         self._timer = machine.Timer(-1)  # for what is due while it talks
         self._came = self._edge_came
         self._end = DeviceEnd(
-            Identity(machine.unique_id(), MODEL, VERSION),
+            Identity(serial, MODEL, VERSION),
             memory,
             self._ahead,
             self._chance.nonce,

@@ -43,6 +43,10 @@ class Parts(Executor):
         """What the core says."""
         return self.core.on_grid()
 
+    def take_entropy(self, entropy: bytes) -> None:
+        """Mix the host's bytes into the generator."""
+        self.core.take_entropy(entropy)
+
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Carry out a request."""
         if name == "start_loader":

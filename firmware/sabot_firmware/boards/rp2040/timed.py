@@ -1,7 +1,7 @@
 """The cables while the grid runs: bytes pass at ticks that a timer's alarm makes, in an interrupt.
 
-``sabot_grid`` is that interrupt (``sabot_image/SABOT_PICO/grid.c``). Here is what happens between two ticks: what
-came at the last one is dealt with, and what is said to it is left for the next one.
+``sabot_grid`` is that interrupt (``sabot_image/SABOT_PICO/grid.c``). Here is what happens between two ticks:
+what came at the last one is dealt with, and what is said to it is left for the next one.
 """
 
 import sabot_grid
