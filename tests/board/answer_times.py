@@ -134,7 +134,8 @@ class Attacked(OnPico):
 
     def _look_inside(self, heard: Heard) -> None:
         """Where each card went: the truth, which no host sees."""
-        for place, card in enumerate(self.machine.chamber):
+        held = len(self.machine.elevator.upper())
+        for place, card in enumerate(self.machine.chamber, held):
             if id(card) not in self._known:
                 self._known.add(id(card))
                 heard.inserted.append(self.machine.agenda.now_us)
@@ -207,7 +208,7 @@ def campaign(decks: int, others: int, seconds: float, seed: int, console: Consol
 TEXT = """# Answer times on the emulated Pico
 
 `make attack-board` wrote this page on {date}. It goes on where it stopped, until the strongest attack (the
-first) has 200 decks and each other one 30. What is measured, and what it means, is in [fairness.md](fairness.md).
+first) has 200 decks and each other one 30. [fairness.md](fairness.md) says what is measured.
 
 {head}
 {rows}

@@ -2,7 +2,7 @@
 
 A host asks while a deck is shuffled, as often and as much as it likes. It notes when each answer comes, how
 many ticks of the grid that took, and when the device takes bytes. Is there mutual information between these
-and what the machine does, which follows from the slots? Labels shuffled among the decks show what chance finds.
+and what the machine does, which follows from the slots? Shuffled labels show what chance finds.
 
 Here the attack is made on the firmware in this process, in virtual time; ``tests/board/answer_times.py``
 makes it on the board's image. Firmware in this process takes no time to think, so a leak of that kind is
@@ -51,6 +51,7 @@ SOON_US = 1000  # so soon after it, coincides with it
 FIRST_US = 7000  # after a tick the first question is asked: so all decks are attacked alike
 FLOOD = 6  # frames at a time
 BINS = 6
+FEATURES = ("offset", "ticks", "delay", "accepted", "answers")
 LATE_US = 2400  # of the planted leak: what an answer took longer beside an edge, on the old firmware
 
 Floats = NDArray[np.float64]
@@ -150,7 +151,7 @@ def clear_frame(name: str, random: Random) -> bytes:
 def _table(heard: Sequence[Heard]) -> tuple[dict[str, Floats], dict[str, Ints]]:
     """By tick: what was seen, and what the machine did then."""
     rows = len(heard)
-    seen = {name: np.full((rows, TICKS), np.nan) for name in ("offset", "ticks", "delay", "accepted", "answers")}
+    seen = {name: np.full((rows, TICKS), np.nan) for name in FEATURES}
     labels = {name: np.zeros((rows, TICKS), np.int64) for name in ("busy", "cards", "slot")}
     starts = np.zeros(rows)
     for row, deck in enumerate(heard):
@@ -276,7 +277,7 @@ class _Noted(DevicePort):
 
 
 class Attacked(Wired):
-    """A device in virtual time with an owner on one cable; hosts without a key are on this and another one."""
+    """A device in virtual time with an owner on one cable; hosts without a key on it and another one."""
 
     def __init__(self, machine: Machine, mode: Mode, random: Random) -> None:
         self._mode: Mode | None = None
@@ -419,7 +420,7 @@ HEAD = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Attack, judge, print; 1 if anything leaks, or the leak on purpose is not noticed."""
     parser = argparse.ArgumentParser(prog="python -m sabot_simulators.fairness.answer_times")
-    parser.add_argument("--decks", type=int, default=5000, help="for the strongest attack; the others a tenth")
+    parser.add_argument("--decks", type=int, default=5000, help="of the strongest attack")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int)
     asked = parser.parse_args(arguments)
