@@ -13,14 +13,15 @@ from typing import Any
 import click
 from rich.table import Table as Shown
 
-from sabot_cli.device import Chosen, State, device_options, find, json_option, opened
+from sabot_cli.device import Chosen, State, device_options, fill_simulator, find, json_option, opened
 from sabot_cli.output import AMBIGUOUS, IN_PROGRESS, NO_DEVICE, OK, Output, exit_code, utc
-from sabot_driver import Client, Event, LostEvents, Notice
+from sabot_driver import Client, Credential, Event, LostEvents, Notice
 from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
+from sabot_driver.credentials import free_slot
 from sabot_driver.discovery import find_devices
-from sabot_driver.errors import KeyIsSet, KeyMissing, Refused, WrongRole
-from sabot_driver.keyring import read_key, write_key
+from sabot_driver.errors import KeyIsSet, KeyMissing, WrongRole
+from sabot_driver.keyring import read_key, read_person, write_key
 from sabot_driver.places import TableEntry
 from sabot_driver.serials import to_text
 from sabot_driver.transports import transport
@@ -31,7 +32,6 @@ from sabot_protocol.host.messages import (
     Fault,
     FaultRaised,
     IdentityFlag,
-    KeySlot,
     Role,
     ShoeState,
     Shuffle,
@@ -46,7 +46,6 @@ KEY_FILE = click.Path(dir_okay=False, path_type=Path)
 SECONDS = click.FloatRange(min=0, min_open=True)
 QUIET_S = 0.5  # a device that has told nothing for so long has told everything
 LONGEST_BACKLOG_S = 5.0
-ELEVATED_S = 3600
 SHUFFLE_S = 180.0
 
 pass_state = click.make_pass_decorator(State)
@@ -232,40 +231,32 @@ def _tell_notice(output: Output, notice: Notice) -> None:
     output.tell("link", f"[dim]{notice.text}[/dim]", kind=notice.kind, text=notice.text)
 
 
-def simulators_key(state: State, client: Client, slot: KeySlot, timeout: float) -> bytes:
-    """The key that people have on an emulated device: ours, unless somebody has given it another."""
+def simulators_key(state: State, client: Client) -> bytes:
+    """The key that people have on an emulated device, which was given to it when it was provisioned."""
     path = state.places.floor_key(client.identity.serial)
-    ours = path.exists()
-    key = read_key(path) if ours else os.urandom(KEY_SIZE)
-    try:
-        client.set_key(slot, key, timeout)
-    except Refused as error:  # it is set already: by us, if we have one
-        if not ours:
-            name = slot.name.lower()
-            advice = f"Give that key's file: --{name}-key FILE."
-            raise KeyMissing(f"somebody has given the {name} of this device a key", advice) from error
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_key(path, key)
-    return key
+    if not path.exists():
+        raise KeyMissing(
+            "this computer has no keys of people for this emulated device",
+            "Give the key files: --floor-key FILE, --lab-key FILE. Or start the emulated device anew.",
+        )
+    return read_key(path)
 
 
-def role_raiser(
-    state: State, client: Client, timeout: float, floor_key: str | None
-) -> Callable[[Role], None]:
-    """What lets a person stand at the table: by a key file, or by keys of our own on an emulated device."""
-    if floor_key is not None:
-        key = read_key(Path(floor_key))
-    elif client.simulator:
-        key = simulators_key(state, client, KeySlot.FLOOR, timeout)
-        with contextlib.suppress(Refused):  # it is set already
-            client.set_key(KeySlot.SERVICE, key, timeout)
-    else:
+def credentials(
+    state: State, client: Client, floor_key: str | None
+) -> Callable[[Role], Credential]:
+    """Who may authorise what: the person of a key file, or keys of our own on an emulated device."""
+    if floor_key is None and not client.simulator:
         raise KeyMissing("registering decks takes the floor", "Give the floor's key file: --floor-key FILE.")
+    ours = None if floor_key is not None else simulators_key(state, client)
 
-    def raise_role(role: Role) -> None:
-        client.elevate(role, key, ELEVATED_S, timeout)
+    def credential(role: Role) -> Credential:
+        if ours is not None:
+            return Credential(role, ours)
+        return Credential.read(role, Path(str(floor_key)))
 
-    return raise_role
+    credential(Role.FLOOR).slot_among(client.key_slots())  # better now than in the midst of a round
+    return credential
 
 
 @click.command()
@@ -365,7 +356,8 @@ def provision(
     """Give a new device its key, and keep it here.
 
     The key is sent in clear: use a cable you trust. People's keys follow in a session, hidden; whoever has
-    such a file can do what that person may: keep it away from the table's computer.
+    such a file can do what that person may: keep it away from the table's computer. Slots that are not filled
+    now are closed: later it takes service's key ('sabot key give').
     """
     entry = find(state, Chosen(**options))
     with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
@@ -379,27 +371,33 @@ def provision(
     state.output.tell(
         "provisioned", f"{serial} has its key; it is kept in {path}", serial=serial, key_file=str(path)
     )
-    people = ((KeySlot.FLOOR, floor_key), (KeySlot.SERVICE, service_key), (KeySlot.LAB, lab_key))
-    given = [(slot, file) for slot, file in people if file is not None]
-    if given:
-        with opened(state, Chosen(**options), owner=True) as client:
-            for slot, file in given:
-                _give_key(state, client, slot, file, options["timeout"])
+    people = ((Role.FLOOR, floor_key), (Role.SERVICE, service_key), (Role.LAB, lab_key))
+    with opened(state, Chosen(**options), owner=True, fill=False) as client:
+        for role, file in people:
+            if file is not None:
+                give_key(state, client, role, file, options["timeout"])
+        if simulator and not any(file for _, file in people):
+            fill_simulator(state.places, client, options["timeout"])
     return OK
 
 
-def _give_key(state: State, client: Client, slot: KeySlot, file: Path, timeout: float) -> None:
+def give_key(
+    state: State, client: Client, role: Role, file: Path, timeout: float, by: Credential | None = None
+) -> None:
     """Give a person's key to the device: the one in a file, or a new one that is written there first."""
-    name, new = slot.name.lower(), not file.exists()
+    name, new = role.name.lower(), not file.exists()
+    slot = free_slot(client.key_slots(timeout).slots)
     if new:
-        write_key(file, os.urandom(KEY_SIZE))
+        write_key(file, os.urandom(KEY_SIZE), person=slot)
     try:
-        client.set_key(slot, read_key(file), timeout)
+        client.set_key(role, read_key(file), read_person(file) or slot, slot, by, timeout)
     except WrongRole as error:
         if new:
             file.unlink()
-        raise KeyIsSet(f"the {name} of this device has a key already") from error
-    state.output.tell("key_given", f"the key of {name} is {file}", slot=name, key_file=str(file))
+        raise KeyIsSet(f"the key slots of this device are closed: no key for {name} was set") from error
+    state.output.tell(
+        "key_given", f"the key of {name} is {file}, in slot {slot}", role=name, slot=slot, key_file=str(file)
+    )
 
 
 __all__ = ["AMBIGUOUS", "devices", "exit_code", "provision", "shuffle", "status", "table", "watch"]

@@ -1,5 +1,6 @@
 """Which device a command means, and opening it."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,12 +15,16 @@ from sabot_driver import Client, connect
 from sabot_driver.clock import Clock
 from sabot_driver.discovery import find_devices, the_one
 from sabot_driver.errors import BadUrl
+from sabot_driver.keyring import read_key, write_key
 from sabot_driver.places import Places, TableEntry
 from sabot_driver.serials import from_text, to_text
 from sabot_driver.tap import Tap
 from sabot_driver.transports import Transport, transport
+from sabot_protocol.host.messages import Role
+from sabot_protocol.session import KEY_SIZE
 
 F = TypeVar("F", bound=Callable[..., Any])
+SIMULATED_PERSON = 1  # who has the keys of emulated devices
 
 
 @dataclass
@@ -107,9 +112,17 @@ def with_settings(url: str, settings: list[tuple[str, str]]) -> str:
 
 @contextmanager
 def opened(
-    state: State, chosen: Chosen, *, owner: bool, settings: list[tuple[str, str]] | None = None
+    state: State,
+    chosen: Chosen,
+    *,
+    owner: bool,
+    settings: list[tuple[str, str]] | None = None,
+    fill: bool = True,
 ) -> Iterator[Client]:
-    """The device, for as long as the command needs it; labelled SIMULATOR if it is one."""
+    """The device, for as long as the command needs it; labelled SIMULATOR if it is one.
+
+    A new emulated device is given keys of people too, unless the caller does that (``fill``).
+    """
     entry = find(state, chosen)
     url = with_settings(entry.url, settings or [])
     serial = None if entry.serial is None else from_text(entry.serial)
@@ -122,17 +135,18 @@ def opened(
                 raise BadUrl(f"{chosen.capture}: {error}", "Name a file that can be written.") from error
             way = Tap(way, stream, Clock.utc_us)
         journal = _journal(state, url) if owner else None
-        client = stack.enter_context(
-            connect(
-                url,
-                serial=serial,
-                owner=owner,
-                keyring=state.places.keyring,
-                timeout=chosen.timeout,
-                way=way,
-                journal=journal,
-            )
-        )
+        how: dict[str, Any] = {"serial": serial, "keyring": state.places.keyring, "timeout": chosen.timeout}
+        client = connect(url, owner=owner, journal=journal, way=way, **how)
+        if client.is_new and client.simulator and fill:
+            if not owner:
+                client.close()
+                client = connect(url, owner=True, way=way, **how)
+            with closing_on_error(client):
+                fill_simulator(state.places, client, chosen.timeout)
+            if not owner:
+                client.close()
+                client = connect(url, owner=False, way=way, **how)
+        stack.enter_context(client)
         state.output.simulator = client.simulator
         if not state.output.as_json:
             label = "[bold yellow]SIMULATOR[/bold yellow]  " if client.simulator else ""
@@ -140,6 +154,28 @@ def opened(
             serial_text = to_text(about.serial)
             state.output.console.print(f"{label}{about.model} {about.version}, {serial_text}, at {url}")
         yield client
+
+
+@contextmanager
+def closing_on_error(client: Client) -> Iterator[None]:
+    """Close a client if what is done with it fails."""
+    try:
+        yield
+    except BaseException:
+        client.close()
+        raise
+
+
+def fill_simulator(places: Places, client: Client, timeout: float) -> None:
+    """Give a new emulated device the keys of its people: one key of ours, in a slot for each role."""
+    path = places.floor_key(client.identity.serial)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_key(path, os.urandom(KEY_SIZE))
+    key = read_key(path)
+    if client.key_slots(timeout).open:  # or somebody else has provisioned it at the same moment
+        for role in (Role.FLOOR, Role.SERVICE, Role.LAB):
+            client.set_key(role, key, SIMULATED_PERSON, timeout=timeout)
 
 
 def _journal(state: State, url: str) -> "Callable[[bytes], Path] | None":

@@ -9,10 +9,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColum
 
 from sabot_cli.device import Chosen, State, json_option, opened
 from sabot_cli.output import OK, Output
-from sabot_driver import Client
+from sabot_driver import Client, Credential
 from sabot_driver.discovery import Found, ask
 from sabot_driver.errors import NoAnswer
-from sabot_driver.keyring import read_key
 from sabot_driver.serials import to_text
 from sabot_flash import install, running
 from sabot_flash.application import Application
@@ -21,6 +20,7 @@ from sabot_flash.identity import Component
 from sabot_flash.install import Step
 from sabot_flash.prompt import Prompt
 from sabot_flash.uf2 import Image, read_image
+from sabot_protocol.host.messages import Role
 
 IMAGE = Path("build/firmware/sabot-rp2040.romfs")
 PROMPT_S = 15.0  # for a board to come to its prompt or to become a drive
@@ -65,7 +65,7 @@ def flash(
         raise click.UsageError("name the board's PORT, or an image: --uf2 FILE")
     if uf2 is None and drive is not None:
         raise click.UsageError("--drive is for --uf2")
-    key = None if service_key is None else read_key(service_key)
+    key = None if service_key is None else Credential.read(Role.SERVICE, service_key)
     work = Flashing(state, port, key, timeout)
     if uf2 is not None:
         return work.by_drive(read_image(uf2), drive)
@@ -75,7 +75,7 @@ def flash(
 class Flashing:
     """One board that is flashed."""
 
-    def __init__(self, state: State, port: str | None, key: bytes | None, timeout: float) -> None:
+    def __init__(self, state: State, port: str | None, key: Credential | None, timeout: float) -> None:
         self._state = state
         self._output = state.output
         self._port = port

@@ -12,7 +12,6 @@ from sabot_cli.playing.desk import GameInPlay
 from sabot_cli.playing.game import play as play_rounds
 from sabot_cli.playing.reports import KINDS, BadReport, Report
 from sabot_driver.serials import to_text
-from sabot_protocol.host.messages import Role
 from sabot_table.errors import TableError
 from sabot_table.procedure import Role as Person
 from sabot_table.texts import Game
@@ -84,8 +83,7 @@ def play(
         _check_cover(book, cover, emulated)
     told = _read_reports(reports)
     with opened(state, chosen, owner=True, settings=settings) as client:
-        raise_role = commands.role_raiser(state, client, options["timeout"], floor_key)
-        raise_role(Role.FLOOR)
+        credential = commands.credentials(state, client, floor_key)
         about = client.identity
         ruleset = book.rules if book.settled else None
         state.output.tell(
@@ -111,7 +109,7 @@ def play(
                 book,
                 rounds=rounds,
                 timeout=options["timeout"],
-                raise_role=raise_role,
+                credential=credential,
                 record=None if journal is None else state.places.table_record(journal),
                 names={Person.DEALER: dealer_name, Person.FLOOR: floor_name},
                 seed=seed,

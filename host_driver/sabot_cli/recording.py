@@ -52,7 +52,8 @@ def capture(state: State, /, out: Path, seconds: float, **options: Any) -> int:
                     after = event.id
                     tell_event(output, event)
                 progress.update(task, completed=seconds - left)
-        frames = client.line.transport.frames  # type: ignore[attr-defined]
+        tap = client.line.transport
+    frames = tap.frames  # type: ignore[attr-defined]  # the last one closes the session
     output.tell("captured", f"{frames} frames in {out}", file=str(out), frames=frames)
     return OK
 

@@ -7,14 +7,13 @@ from typing import Any
 import click
 from rich.progress import Progress
 
-from sabot_cli.commands import ELEVATED_S, simulators_key
+from sabot_cli.commands import simulators_key
 from sabot_cli.device import Chosen, State, device_options, opened
 from sabot_cli.output import OK
-from sabot_driver import Client
-from sabot_driver.errors import KeyMissing, SabotError, WrongRole
-from sabot_driver.keyring import read_key
+from sabot_driver import Client, Credential
+from sabot_driver.errors import KeyMissing, SabotError
 from sabot_driver.serials import to_text
-from sabot_protocol.host.messages import KeySlot, RngSamples, RngSource, Role
+from sabot_protocol.host.messages import RngSamples, RngSource, Role
 
 AT_ONCE = 128  # bytes of one answer
 ONE_A_BYTE = [bytes(byte >> shift & 1 for shift in range(7, -1, -1)) for byte in range(256)]
@@ -26,15 +25,13 @@ class CannotWrite(SabotError):
     advice = "Name a file that can be written."
 
 
-def raise_lab(state: State, client: Client, timeout: float, lab_key: Path | None) -> None:
-    """Become the laboratory: by its key file, or by a key of our own on an emulated device."""
+def laboratory(state: State, client: Client, lab_key: Path | None) -> Credential:
+    """The laboratory: by its key file, or by a key of our own on an emulated device."""
     if lab_key is not None:
-        key = read_key(lab_key)
-    elif client.simulator:
-        key = simulators_key(state, client, KeySlot.LAB, timeout)
-    else:
-        raise KeyMissing("only the laboratory is given samples", "Give its key file: --lab-key FILE.")
-    client.elevate(Role.LAB, key, ELEVATED_S, timeout)
+        return Credential.read(Role.LAB, lab_key)
+    if client.simulator:
+        return Credential(Role.LAB, simulators_key(state, client))
+    raise KeyMissing("only the laboratory is given samples", "Give its key file: --lab-key FILE.")
 
 
 @click.group()
@@ -73,7 +70,7 @@ def export(
     output, timeout = state.output, options["timeout"]
     digest, written = hashlib.sha256(), 0
     with opened(state, Chosen(**options), owner=True) as client:
-        raise_lab(state, client, timeout, lab_key)
+        lab = laboratory(state, client, lab_key)
         try:
             with (
                 out.open("wb") as file,
@@ -83,11 +80,7 @@ def export(
                 while written < size:
                     count = min(AT_ONCE, size - written)
                     question = RngSamples(RngSource[source.upper()], count)
-                    try:
-                        samples = client.ask(question, timeout).samples
-                    except WrongRole:  # the session it was shown in has ended
-                        raise_lab(state, client, timeout, lab_key)
-                        continue
+                    samples = client.ask(question, timeout, lab).samples
                     data = b"".join(ONE_A_BYTE[byte] for byte in samples) if one_a_byte else samples
                     digest.update(data)
                     file.write(data)

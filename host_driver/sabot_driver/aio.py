@@ -17,11 +17,12 @@ from typing import Any, TypeVar
 
 from sabot_driver import client as blocking
 from sabot_driver.client import CONNECT_S, TIMEOUT_S, Client, Resolved
+from sabot_driver.credentials import Credential
 from sabot_driver.events import Event, LostEvents, read_entry
 from sabot_driver.states import Link, Notice, Peer
 from sabot_protocol.host import messages
 from sabot_protocol.host.message import AnswerT, Request
-from sabot_protocol.host.messages import Elevated, Identity, KeySlot, Role, StatusReport
+from sabot_protocol.host.messages import Identity, Role, StatusReport
 
 T = TypeVar("T")
 
@@ -80,13 +81,15 @@ class AsyncClient:
     async def _do(self, what: Callable[..., T], *values: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._hand, what, *values)
 
-    async def ask(self, message: Request[AnswerT], timeout: float = TIMEOUT_S) -> AnswerT:
+    async def ask(
+        self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Credential | None = None
+    ) -> AnswerT:
         """As ``Client.ask``. A task that is cancelled stops waiting; the link goes on.
 
         A command cancelled while it is under way may be executed; its record in the journal stays open and
         ``resolve`` tells its end.
         """
-        asking = asyncio.ensure_future(self._do(self._client.begin, message, timeout))
+        asking = asyncio.ensure_future(self._do(self._client.begin, message, timeout, by))
         try:
             number, future = await asyncio.shield(asking)
         except asyncio.CancelledError:
@@ -106,15 +109,17 @@ class AsyncClient:
         """How the device is."""
         return await self.ask(messages.Status(), timeout)
 
-    async def elevate(
-        self, role: Role, key: bytes, seconds: int = 600, timeout: float = TIMEOUT_S
-    ) -> Elevated:
-        """As ``Client.elevate``."""
-        return await asyncio.to_thread(self._client.elevate, role, key, seconds, timeout)
-
-    async def set_key(self, slot: KeySlot, key: bytes, timeout: float = TIMEOUT_S) -> None:
+    async def set_key(
+        self,
+        role: Role,
+        key: bytes,
+        person: int = 0,
+        slot: int | None = None,
+        by: Credential | None = None,
+        timeout: float = TIMEOUT_S,
+    ) -> int:
         """As ``Client.set_key``."""
-        await asyncio.to_thread(self._client.set_key, slot, key, timeout)
+        return await asyncio.to_thread(self._client.set_key, role, key, person, slot, by, timeout)
 
     async def resolve(self, number: int, timeout: float = TIMEOUT_S) -> Resolved:
         """As ``Client.resolve``."""

@@ -1,5 +1,6 @@
 """The blocking client: safe to share between threads; every wait ends."""
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import TypeVar
 from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
 from sabot_driver.core import Core
+from sabot_driver.credentials import Credential, free_slot
 from sabot_driver.errors import (
     Closed,
     DeviceTimeout,
@@ -34,8 +36,17 @@ from sabot_driver.states import Link, Notice, Peer
 from sabot_driver.transports import People, Transport, transport
 from sabot_protocol.host import messages
 from sabot_protocol.host.message import AnswerT, Request
-from sabot_protocol.host.messages import Elevated, Identity, IdentityFlag, KeySlot, Role, StatusReport
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.host.messages import (
+    Identity,
+    IdentityFlag,
+    KeySlot,
+    KeySlotsAre,
+    RemoveKey,
+    Role,
+    SetKey,
+    StatusReport,
+)
+from sabot_protocol.session import KEY_SIZE, slot_key
 
 TIMEOUT_S = 5.0
 CONNECT_S = 10.0
@@ -60,8 +71,19 @@ class Client:
     call ends within its time-out. Ctrl-C in a call leaves the link usable.
     """
 
-    def __init__(self, line: Line, identity: Identity, owner: bool) -> None:
+    def __init__(
+        self,
+        line: Line,
+        identity: Identity,
+        owner: bool,
+        keyring: Keyring | None = None,
+        is_new: bool = False,
+    ) -> None:
         self._line = line
+        self._keyring = keyring
+        self._held: KeySlotsAre | None = None  # whose keys the device has, as it said last
+        self.is_new = is_new
+        """Whether this client gave the device its key, so that it may fill the key slots now."""
         self.identity = identity
         """What the device said of itself before the session; its serial number has been proved since."""
         self.owner = owner
@@ -137,22 +159,39 @@ class Client:
 
     # -- requests -------------------------------------------------------------------------------
 
-    def ask(self, message: Request[AnswerT], timeout: float = TIMEOUT_S) -> AnswerT:
-        """Send a request and return its typed answer.
+    def ask(
+        self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Credential | None = None
+    ) -> AnswerT:
+        """Send a request and return its typed answer; ``by`` is the person who authorises it.
 
         Refused (with its kinds) if the device refuses; DeviceTimeout, LinkLost, DeviceRebooted and others as
         they are named. A command that ends in DeviceTimeout may be executed all the same: ``resolve`` tells.
         """
         line = self._line
+        who = self._slot_and_key(by, timeout)
         number, future = line.ask(
-            lambda now: line.core.request(message, now, line.clock.to_ms(timeout)), will_wait=True
+            lambda now: line.core.request(message, now, line.clock.to_ms(timeout), who), will_wait=True
         )
         return self._result(future, timeout, number)
 
-    def begin(self, message: Request[AnswerT], timeout: float = TIMEOUT_S) -> "tuple[int, Future[AnswerT]]":
+    def begin(
+        self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Credential | None = None
+    ) -> "tuple[int, Future[AnswerT]]":
         """Send a request without waiting: its number, and a future that ends within the time-out."""
         line = self._line
-        return line.ask(lambda now: line.core.request(message, now, line.clock.to_ms(timeout)))
+        who = self._slot_and_key(by, timeout)
+        return line.ask(lambda now: line.core.request(message, now, line.clock.to_ms(timeout), who))
+
+    def _slot_and_key(self, by: Credential | None, timeout: float) -> tuple[int, bytes] | None:
+        """What the wire needs of a credential; the device is asked for the slot once."""
+        if by is None:
+            return None
+        if by.slot is not None:
+            return by.slot, by.key
+        if self._held is not None:
+            with contextlib.suppress(KeyMissing):
+                return by.slot_among(self._held), by.key
+        return by.slot_among(self.key_slots(timeout)), by.key
 
     def abandon(self, number: int) -> None:
         """Nobody waits for that answer any more."""
@@ -179,20 +218,65 @@ class Client:
         """How the device is."""
         return self.ask(messages.Status(), timeout)
 
-    def elevate(self, role: Role, key: bytes, seconds: int = 600, timeout: float = TIMEOUT_S) -> Elevated:
-        """Raise this session to a person's role for a time; it ends with the session."""
-        line = self._line
-        to_ms = line.clock.to_ms
-        return self._result(
-            line.ask(lambda now: line.core.elevate(role, seconds, key, now, to_ms(timeout)), will_wait=True),
-            timeout,
-        )
+    def key_slots(self, timeout: float = TIMEOUT_S) -> KeySlotsAre:
+        """Whose keys the device has."""
+        self._held = self.ask(messages.KeySlots(), timeout)
+        return self._held
 
-    def set_key(self, slot: KeySlot, key: bytes, timeout: float = TIMEOUT_S) -> None:
-        """Give the device the key of a role; an empty slot by its owner, a full one by service."""
-        line = self._line
-        to_ms = line.clock.to_ms
-        self._result(line.ask(lambda now: line.core.set_key(slot, key, now, to_ms(timeout))), timeout)
+    def set_key(
+        self,
+        role: Role,
+        key: bytes,
+        person: int = 0,
+        slot: int | None = None,
+        by: Credential | None = None,
+        timeout: float = TIMEOUT_S,
+    ) -> int:
+        """Give a person a key slot, and return it; without ``slot`` the first free one.
+
+        The device is given a key derived from the person's, good for this device and slot only. While a new
+        device is provisioned its owner may fill empty slots; all else takes service (``by``).
+        """
+        if slot is None:
+            slot = free_slot(self.key_slots(timeout).slots)
+        derived = slot_key(key, self._proved_serial(), slot) if any(key) else key
+        self._held = None
+        self.ask(SetKey(slot, role, person, derived), timeout, by)
+        return slot
+
+    def set_observers_key(
+        self, key: bytes, by: Credential | None = None, timeout: float = TIMEOUT_S
+    ) -> None:
+        """Give the device the key of those who only look on; their sessions so far end."""
+        self.ask(SetKey(KeySlot.OBSERVER, Role.OBSERVER, 0, key), timeout, by)
+
+    def set_device_key(self, key: bytes, by: Credential, timeout: float = TIMEOUT_S) -> None:
+        """Give the device another key of its own. This client goes on with it, all others' sessions end.
+
+        The keyring, if there is one, has both keys until the device has confirmed the new one.
+        """
+        serial, keyring = self._proved_serial(), self._keyring
+        if keyring is not None:
+            keyring.keep_next(serial, key, self.simulator)
+        try:
+            self.ask(SetKey(KeySlot.DEVICE, Role.TABLE, 0, key), timeout, by)
+        except Refused:
+            if keyring is not None:
+                keyring.settle(serial, self._line.look(lambda: self._line.core.key), self.simulator)
+            raise
+        if keyring is not None:
+            keyring.settle(serial, key, self.simulator)
+
+    def remove_key(self, slot: int, by: Credential, timeout: float = TIMEOUT_S) -> None:
+        """Empty a slot; what was proved with its key ends."""
+        self._held = None
+        self.ask(RemoveKey(slot), timeout, by)
+
+    def _proved_serial(self) -> bytes:
+        peer = self.peer
+        if peer is None:
+            raise LinkLost(f"{self.url}: there was no session yet")
+        return peer.serial
 
     def resolve(self, number: int, timeout: float = TIMEOUT_S) -> Resolved:
         """What became of a command that was given up, by asking the device's ledger; never a guess."""
@@ -271,6 +355,7 @@ def connect(
     key: bytes | None = None,
     serial: bytes | None = None,
     owner: bool = True,
+    slot: KeySlot | None = None,
     journal: Path | Journal | Callable[[bytes], Path] | None = None,
     keyring: Keyring | None = None,
     timeout: float = CONNECT_S,
@@ -279,8 +364,10 @@ def connect(
 ) -> Client:
     """Open a device and prove each other; a client whose link is up.
 
-    ``key`` is the device's key; without it the keyring has it by serial number. ``journal`` is where events
-    go: a file, what gives one by serial number, or None for one in memory, which forgets with the program.
+    ``key`` is the device's key; without it the keyring has it by serial number, or the observers' key for
+    who does not want to own the device. ``slot`` says which of the two a ``key`` is, if it is the observers'.
+    ``journal`` is where events go: a file, what gives one by serial number, or None for one in memory, which
+    forgets with the program.
     An emulated device that is new is given a key; a real one says NotProvisioned. Whatever is wrong is raised
     within ``timeout`` by its name.
     """
@@ -291,26 +378,37 @@ def connect(
         identity = asking.identify()
         if serial is not None and identity.serial != serial:
             raise WrongDevice(f"{url}: this is {to_text(identity.serial)}, not {to_text(serial)}")
-        key = key or _find_key(asking, url, identity, keyring)
+        keys = _Keys(key) if key is not None else _find_key(asking, url, identity, keyring, owner)
     if not isinstance(journal, Journal):
         journal = Journal(journal(identity.serial) if callable(journal) else journal, identity.serial)
     book = journal
     try:
         core = Core(
-            url, key, identity.serial, book, began, owner=owner, utc_us=clock.utc_us, random=os.urandom
+            url,
+            keys.key,
+            identity.serial,
+            book,
+            began,
+            owner=owner,
+            slot=keys.slot if slot is None else slot,
+            other_key=keys.other,
+            utc_us=clock.utc_us,
+            random=os.urandom,
         )
     except BaseException:
         book.close()
         raise
     line = Line(core, way, book, clock)
     line.start()
-    client = Client(line, identity, owner)
+    client = Client(line, identity, owner, keyring, keys.is_new)
     try:
         done = line.wait_link(lambda core: core.link is Link.UP or core.gave_up(), timeout)
         if line.look(lambda: core.link) is not Link.UP:
             raise line.look(lambda: core.problem) or LinkLost(
                 f"{url}: no session in {timeout} s" if not done else f"{url}: no session"
             )
+        if keyring is not None and keys.other is not None:
+            keyring.settle(identity.serial, line.look(lambda: core.key), client.simulator)
         if owner:
             client.resolved = client.resolve_open(timeout)
     except BaseException:
@@ -319,7 +417,18 @@ def connect(
     return client
 
 
-def _find_key(asking: Asking, url: str, identity: Identity, keyring: Keyring | None) -> bytes:
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """What a session is proved with."""
+
+    key: bytes
+    slot: int = KeySlot.DEVICE
+    other: bytes | None = None
+    """Another one that the device may have instead, because it was being changed."""
+    is_new: bool = False
+
+
+def _find_key(asking: Asking, url: str, identity: Identity, keyring: Keyring | None, owner: bool) -> _Keys:
     simulator = bool(identity.flags & IdentityFlag.SIMULATOR)
     found = None if keyring is None else keyring.find(identity.serial, simulator)
     if not identity.flags & IdentityFlag.PROVISIONED:
@@ -329,10 +438,15 @@ def _find_key(asking: Asking, url: str, identity: Identity, keyring: Keyring | N
         if keyring is not None and found is None:
             keyring.keep(identity.serial, key, simulator)
         asking.provision(identity.serial, key)
-        return key
+        return _Keys(key, is_new=True)
+    if keyring is not None and found is None and not owner:
+        observers = keyring.find_observers(identity.serial)
+        if observers is not None:
+            return _Keys(observers, KeySlot.OBSERVER)
     if found is None:
         raise KeyMissing(f"{url}: no key for {to_text(identity.serial)} here")
-    return found
+    other = None if keyring is None else keyring.find_next(identity.serial, simulator)
+    return _Keys(found, other=other)
 
 
-__all__ = ["Client", "JournalDamaged", "Notice", "Resolved", "connect"]
+__all__ = ["Client", "Credential", "JournalDamaged", "Notice", "Resolved", "connect"]

@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from sabot_driver.credentials import without_secret
 from sabot_driver.errors import (
     Closed,
     DeviceFaulted,
     DeviceTimeout,
     JournalError,
     JournalFull,
+    KeyMissing,
     LinkLost,
     NotProvisioned,
     OwnerHeld,
@@ -44,9 +46,8 @@ from sabot_protocol.errors import NotAllowed
 from sabot_protocol.happenings import Answered, AttachRefused, Down, EventArrived, Failed, Gap, Up
 from sabot_protocol.host import messages
 from sabot_protocol.host.message import AnswerT, Message, Request
-from sabot_protocol.host.messages import Elevate, Elevated, GapReason, KeySlot, Role, SetClock, SetKey
+from sabot_protocol.host.messages import GapReason, KeySlot, SetClock
 from sabot_protocol.host_end import OBSERVER, OWNER, HostEnd
-from sabot_protocol.session import role_proof, wrap_key
 
 FIRST_PAUSE_MS = 100
 LONGEST_PAUSE_MS = 5000
@@ -80,6 +81,8 @@ class Core:
         now: int,
         *,
         owner: bool,
+        slot: int = KeySlot.DEVICE,
+        other_key: bytes | None = None,
         utc_us: Callable[[], int],
         random: Callable[[int], bytes],
     ) -> None:
@@ -90,12 +93,11 @@ class Core:
         self.peer: Peer | None = None
         self.follower = Follower()
         self.journal_error: JournalError | None = None
-        self._key = key
         self._journal = journal
         self._utc_us = utc_us
         self._mode = OWNER if owner else OBSERVER
         self._numbers = journal.numbers()
-        self._end = HostEnd(key, self._numbers, random, serial)
+        self._end = HostEnd(key, self._numbers, random, serial, slot=slot, other_key=other_key)
         self._jitter = Random(random(8))
         position = journal.position()
         if position is not None:
@@ -132,7 +134,7 @@ class Core:
 
     def gave_up(self) -> bool:
         """Whether the first attempt has failed for a reason that trying again will not cure by itself."""
-        lasting = WrongDevice | NotProvisioned | OwnerHeld | PortDenied | PortBusy | JournalError
+        lasting = WrongDevice | NotProvisioned | KeyMissing | OwnerHeld | PortDenied | PortBusy | JournalError
         return self.peer is None and isinstance(self.problem, lasting)
 
     def wants_attention(self, now: int) -> bool:
@@ -224,24 +226,43 @@ class Core:
             return retry
         return due
 
-    def close(self) -> None:
-        """Nobody wants the device any more; what is open ends as closed."""
-        self._end.disconnect()
+    @property
+    def key(self) -> bytes:
+        """The key that the device has, as far as this end knows."""
+        return self._end.key
+
+    def close(self, now: int | None = None) -> bytes:
+        """Nobody wants the device any more; what is open ends as closed. The last bytes for the cable."""
+        out = b""
+        if now is not None and self.link in (Link.PROVING, Link.UP):
+            out = self._end.close(now)
+        else:
+            self._end.disconnect()
         self._end.take()
         self.link = Link.CLOSED
         self._retry_at = None
         for number in list(self._open):
             self._finish(number, error=Closed("the client was closed"))
+        return out
 
     # -- requests -------------------------------------------------------------------------------
 
-    def request(self, message: Request[AnswerT], now: int, timeout_ms: int) -> "tuple[int, Future[AnswerT]]":
-        """Ask; the future ends with the answer or one of our errors, at the latest when the time is up."""
+    def request(
+        self,
+        message: Request[AnswerT],
+        now: int,
+        timeout_ms: int,
+        by: tuple[int, bytes] | None = None,
+    ) -> "tuple[int, Future[AnswerT]]":
+        """Ask; the future ends with the answer or one of our errors, at the latest when the time is up.
+
+        ``by`` is the slot and the key of the person who authorises it.
+        """
         body = message.pack()
         name, is_command = message.NAME, message.KIND == "command"
         self._check(name)
         try:
-            number = self._end.request(message.ID, body, now, timeout_ms)
+            number = self._end.request(message.ID, body, now, timeout_ms, by)
         except NotAllowed as error:
             if self.peer is not None and self.peer.limited:
                 raise VersionMismatch(str(error)) from error
@@ -254,6 +275,7 @@ class Core:
     def _record(self, number: int, message: Request[AnswerT], body: bytes) -> bool:
         """Put a command on disk before it can be sent; a round that is open goes on even if that fails."""
         try:
+            body = without_secret(message.NAME, body)
             self._journal.command_given(number, message.ID, body, self._end.memory_id, self._utc_us())
         except JournalError as error:
             self.not_on_disk(error)
@@ -262,19 +284,6 @@ class Core:
                 raise
             return False
         return True
-
-    def elevate(self, role: Role, seconds: int, key: bytes, now: int, timeout_ms: int) -> "Future[Elevated]":
-        """Raise the session to a person's role, proved by the person's key."""
-        self._check("elevate")
-        if self.link is not Link.UP:
-            raise self.problem or LinkLost("there is no session")
-        proof = role_proof(key, self._end.transcript, self._numbers.next, role)
-        return self.request(Elevate(role, seconds, proof), now, timeout_ms)[1]
-
-    def set_key(self, slot: KeySlot, key: bytes, now: int, timeout_ms: int) -> "Future[messages.Done]":
-        """Put a key into a slot, hidden for its way over the wire."""
-        wrapped = wrap_key(self._key, self._numbers.host_id, self._numbers.next, slot, key)
-        return self.request(SetKey(slot, wrapped), now, timeout_ms)[1]
 
     def resolve(
         self, number: int, message: type[Request[AnswerT]], memory_id: bytes, now: int, timeout_ms: int

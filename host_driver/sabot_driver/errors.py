@@ -319,15 +319,15 @@ class DeviceFaulted(Refused):
 
 
 class BadCredential(Refused, PermissionError):
-    """The proof does not fit the role's key."""
+    """The proof does not fit the person's key."""
 
     NAME = "bad_credential"
 
 
-class LockedOut(Refused, PermissionError):
-    """Too many bad credentials were shown."""
+class NumberAhead(Refused):
+    """The command's number is further ahead than the device allows; it was not executed."""
 
-    NAME = "locked_out"
+    NAME = "number_ahead"
 
 
 class NotSupported(Refused, NotImplementedError):
@@ -340,7 +340,7 @@ _KINDS = {
     each.NAME: each
     for each in (
         WrongRole, WrongState, NotAllowed, NotOwner, OwnerHeld, Stale, NotExecuted, Interrupted, Forgotten,
-        DeviceFaulted, BadCredential, LockedOut, NotSupported,
+        DeviceFaulted, BadCredential, NumberAhead, NotSupported,
     )
 }  # fmt: skip
 

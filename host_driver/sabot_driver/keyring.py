@@ -34,13 +34,50 @@ class Keyring:
         return path
 
 
-def write_key(path: Path, key: bytes) -> None:
+    def observer_path(self, serial: bytes) -> Path:
+        """Where the key is kept with which this host looks on at a device that it does not own."""
+        return self.folder / f"{to_text(serial)}.observer.key"
+
+    def find_observers(self, serial: bytes) -> bytes | None:
+        """The observers' key of a device, None if there is none here."""
+        path = self.observer_path(serial)
+        return read_key(path) if path.exists() else None
+
+    def keep_observers(self, serial: bytes, key: bytes) -> Path:
+        """Put the observers' key of a device into its file."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_key(self.observer_path(serial), key)
+        return self.observer_path(serial)
+
+    def next_path(self, serial: bytes, simulator: bool = False) -> Path:
+        """Where a device's new key is kept until the device has confirmed it."""
+        path = self.path(serial, simulator)
+        return path.with_name(path.name + ".next")
+
+    def find_next(self, serial: bytes, simulator: bool = False) -> bytes | None:
+        """A new key that may or may not have reached the device, None if there is none."""
+        path = self.next_path(serial, simulator)
+        return read_key(path) if path.exists() else None
+
+    def keep_next(self, serial: bytes, key: bytes, simulator: bool = False) -> None:
+        """Keep a new key beside the old one, before the device is told."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_key(self.next_path(serial, simulator), key)
+
+    def settle(self, serial: bytes, key: bytes, simulator: bool = False) -> None:
+        """The device has this one of the two keys: the other is of no use any more."""
+        if self.find(serial, simulator) != key:
+            self.keep(serial, key, simulator)
+        self.next_path(serial, simulator).unlink(missing_ok=True)
+
+
+def write_key(path: Path, key: bytes, person: int = 0) -> None:
     """Write a key file that only its owner can read; of two who write it at once, one wins whole."""
     new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     with contextlib.suppress(FileNotFoundError):
         new.unlink()
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(key.hex() + "\n")
+        file.write(key.hex() + (f" {person}" if person else "") + "\n")
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
@@ -56,9 +93,18 @@ def read_key(path: Path) -> bytes:
     if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise KeyExposed(f"{path}: others than its owner can read this key")
     try:
-        key = bytes.fromhex(text)
+        key = bytes.fromhex(text.split()[0] if text else "")
     except ValueError:
         key = b""
     if len(key) != KEY_SIZE:
         raise KeyMissing(f"{path}: not a key of {KEY_SIZE} bytes in hexadecimal")
     return key
+
+
+def read_person(path: Path) -> int:
+    """The person's number behind the key in a file; 0 if there is none."""
+    try:
+        words = path.read_text(encoding="ascii").split()
+        return int(words[1]) if len(words) > 1 else 0
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise KeyMissing(f"{path}: what follows the key is not a person's number: {error}") from error

@@ -173,7 +173,7 @@ class Line:
             if self._closing:
                 return
             self._closing = True
-            self.core.close()
+            self._say_goodbye()
             self._cable += 1
             self.transport.wake()
             self._wake_all()
@@ -187,6 +187,13 @@ class Line:
         self._settle()
         self._call_row_listeners()
         self.journal.close()
+
+    def _say_goodbye(self) -> None:
+        """End the session in order, so that the device is free at once. The lock is held."""
+        out = self.core.close(None if self._unfinished else self.clock.now_ms())
+        if out:
+            with suppress(SabotError):  # it is over either way; the device then notices the silence
+                self.transport.write(out)
 
     # -- threads --------------------------------------------------------------------------------
 

@@ -42,6 +42,8 @@ def link_error(url: str, reason: str, garbage: bool) -> SabotError:
         return WrongDevice(f"{url}: another device answers than the one expected")
     if reason == "not_provisioned":
         return NotProvisioned(f"{url}: the device has no key yet")
+    if reason == "no_such_key":
+        return KeyMissing(f"{url}: the device takes no observers", "Have service set its observers' key.")
     if reason == "bad_field":
         return KeyMissing(f"{url}: the device does not take this host's id")
     return LinkLost(f"{url}: the session is over ({reason.replace('_', ' ')})")

@@ -4,11 +4,21 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
+from sabot_driver.credentials import SECRET_MESSAGES
 from sabot_driver.transports import Transport
 from sabot_protocol import frame
 from sabot_protocol.host.capture import CaptureWriter
-from sabot_protocol.host.messages import Provision
-from sabot_protocol.session import CLEAR_TO_DEVICE, KEY_SIZE
+from sabot_protocol.host.messages import BY_ID, Provision
+from sabot_protocol.link import REQUEST
+from sabot_protocol.session import (
+    CLEAR_TO_DEVICE,
+    HEADER_SIZE,
+    KEY_SIZE,
+    MAC_SIZE,
+    NONCE_SIZE,
+    OVERHEAD,
+    SEALED_TO_DEVICE,
+)
 
 
 class Tap:
@@ -67,8 +77,25 @@ class Tap:
 
 
 def redacted(framed: bytes) -> bytes:
-    """The same frame, without the key if it carries one."""
+    """The same frame, without the key if it carries one, and without the MAC over that key.
+
+    A hidden key counts too: who has the device key and the session's handshake can compute its pad.
+    """
     for payload, _ in frame.Decoder().feed(framed):
-        if payload is not None and payload[:2] == bytes((CLEAR_TO_DEVICE, Provision.ID)):
-            return bytes(frame.encode(payload[:-KEY_SIZE] + bytes(KEY_SIZE)))
+        if payload is None:
+            continue
+        if payload[:2] == bytes((CLEAR_TO_DEVICE, Provision.ID)):
+            return bytes(frame.encode(payload[: 2 + NONCE_SIZE] + bytes(len(payload) - 2 - NONCE_SIZE)))
+        if payload[0] == SEALED_TO_DEVICE and len(payload) >= OVERHEAD + KEY_SIZE and _has_secret(payload):
+            kept = len(payload) - KEY_SIZE - MAC_SIZE
+            return bytes(frame.encode(payload[:kept] + bytes(KEY_SIZE + MAC_SIZE)))
     return framed
+
+
+def _has_secret(payload: bytes) -> bool:
+    """Whether a sealed packet is a request whose body ends in a secret."""
+    kind, message = payload[_KIND], BY_ID.get(payload[_KIND + 1])
+    return kind == REQUEST and message is not None and message.NAME in SECRET_MESSAGES
+
+
+_KIND = HEADER_SIZE - 7  # kind, message, mark and number end the header

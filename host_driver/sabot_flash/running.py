@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from sabot_driver.client import Client
+from sabot_driver.credentials import Credential
 from sabot_driver.discovery import Found, ask, find_devices
 from sabot_driver.errors import (
     KeyMissing,
@@ -15,10 +16,9 @@ from sabot_driver.errors import (
 from sabot_flash.errors import BoardBusy, NoPrompt, NotBack, NotWritten, WrongBoard
 from sabot_flash.identity import Component
 from sabot_protocol.host import messages
-from sabot_protocol.host.messages import Identity, Role, ShoeState, ShufflerState, StatusFlag, StatusReport
+from sabot_protocol.host.messages import Identity, ShoeState, ShufflerState, StatusFlag, StatusReport
 
 MODEL = "RP2040"
-SERVICE_S = 60
 LOOK_S = 0.3
 RESTING = (
     (ShufflerState.IDLE, ShufflerState.SERVICE, ShufflerState.OUT_OF_ORDER),
@@ -49,7 +49,7 @@ def check_idle(status: StatusReport) -> None:
             raise BoardBusy(f"the {half} half is {name.replace('_', ' ')}, not at rest and empty")
 
 
-def stop_application(opens: Opens, key: bytes | None, timeout: float) -> None:
+def stop_application(opens: Opens, key: Credential | None, timeout: float) -> None:
     """Have a device at rest start what takes a new application; it takes the service role."""
     with opens() as client:
         status = client.status(timeout)
@@ -59,9 +59,8 @@ def stop_application(opens: Opens, key: bytes | None, timeout: float) -> None:
                 "stopping a device's application takes service",
                 "Give service's key file: --service-key FILE. Or hold BOOTSEL while plugging the board in.",
             )
-        client.elevate(Role.SERVICE, key, SERVICE_S, timeout)
         try:
-            client.ask(messages.StartLoader(), timeout)
+            client.ask(messages.StartLoader(), timeout, key)
         except WrongState as refused:
             raise BoardBusy(str(refused)) from refused
         except NotSupported as refused:

@@ -8,18 +8,16 @@ import struct
 
 from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, Codec, enum_number
-from sabot_protocol.errors import Refusal
+from sabot_protocol.errors import MemoryFailed
 from sabot_protocol.events import EventStore
 from sabot_protocol.executor import Caller as Caller
 from sabot_protocol.executor import Executor as Executor
 from sabot_protocol.executor import Log as Log
 from sabot_protocol.grid import Grid
-from sabot_protocol.keys import DEVICE, Keys
+from sabot_protocol.keys import OPEN_S, Keys
 from sabot_protocol.ledger import Ledger
-from sabot_protocol.mac import same
 from sabot_protocol.memory import COMMAND_SLOTS, Memory, load_all
 from sabot_protocol.schema_hash import SCHEMA_HASH
-from sabot_protocol.session import role_proof
 
 NOBODY = bytes(8)
 
@@ -30,8 +28,8 @@ TIME_STALE = enum_number("ClockQuality", "stale")
 
 LAST_SECOND = 0xFFFFFFFF  # what a u32 of UTC seconds can say
 STALE_AFTER_S = 24 * 3600  # since the host last set the clock
-MAX_BAD_CREDENTIALS = 5
-LOCK_OUT_S = 60
+FOLD_S = 60  # wrong proofs within this time of one that was told are told together
+NO_SLOT = 255
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,11 +75,12 @@ class DeviceEnd:
         self.random = random
         self.window = window
         self.max_payload = max_payload
+        self._memory = memory
         self.keys = Keys(memory)
         self.owner: DevicePort | None = None
-        self.bad_credentials = 0
-        self.locked_until: int | None = None
+        self.sessions: list[DevicePort] = []  # the cables that have one
         self.handshakes = 0
+        self._open_until = 0  # uptime in seconds at which the slots of a new device close
         self._run = (NOBODY, 0)  # the last owner, and which run of its program
         self._now = now
         self.grid = Grid(now)
@@ -89,7 +88,7 @@ class DeviceEnd:
         self._uptime_ms = 0
         self._utc: tuple[int, int, int] | None = None  # seconds, ms, at this uptime (ms)
         self._utc_set_s = 0
-        names = ["boot", "events", "hosts"] + ["command.%d" % slot for slot in range(COMMAND_SLOTS)]
+        names = ["boot", "events", "hosts", "proofs"] + ["command.%d" % slot for slot in range(COMMAND_SLOTS)]
         records = load_all(memory, names)
         if records is None or (records and "boot" not in records):
             # Damaged, or a cut while that was put right: a new memory id tells all hosts what is forgotten.
@@ -106,7 +105,15 @@ class DeviceEnd:
         memory.save("boot", self.memory_id + struct.pack("<I", self.boot_id))
         self.ledger = Ledger(memory, records)
         self.events = EventStore(memory, records, self.boot_id, event_capacity)
+        self._proofs_total, self._proofs_untold = 0, 0
+        proofs = records.get("proofs", b"")
+        if len(proofs) == 8:
+            self._proofs_total, self._proofs_untold = struct.unpack("<II", proofs)
+        self._proofs_saved = True
+        self._proofs_slot = NO_SLOT
+        self._proofs_told_s: int | None = None  # uptime of the last event about them
         self.emit("booted", boot_reason)
+        self._tell_proofs()
 
     def emit(self, name: str, *values: "Value") -> int:
         """Report something; it reaches the owner exactly once, or is named in a gap."""
@@ -156,9 +163,14 @@ class DeviceEnd:
             whole = self._uptime_ms // 1000
             self._uptime_s += whole
             self._uptime_ms -= whole * 1000
-        if self.locked_until is not None and self._uptime_s >= self.locked_until:
-            self.locked_until = None
-            self.bad_credentials = 0
+        if self._proofs_untold:
+            self._tell_proofs()
+        if self.keys.open and self._uptime_s >= self._open_until:
+            self.keys.open = False
+
+    def now(self) -> int:
+        """The tick that was told last."""
+        return self._now
 
     def uptime_s(self) -> int:
         """Seconds since this boot."""
@@ -193,19 +205,38 @@ class DeviceEnd:
         self._utc = None
         self.emit("clock_changed", 0, UNKNOWN_TIME)
 
-    # -- credentials ----------------------------------------------------------------------------
+    # -- keys and proofs ------------------------------------------------------------------------
 
-    def check_credential(self, role: int, proof: bytes, transcript_hash: bytes, request: int) -> None:
-        """Refusal unless ``proof`` shows the role's key."""
-        if self.locked_until is not None:
-            raise Refusal("locked_out", (self.locked_until - self._uptime_s,))
-        key = self.keys.get(role)
-        if key is None or role == DEVICE:
-            raise Refusal("no_such_key", (role,))
-        if not same(proof, role_proof(key, transcript_hash, request, role)):
-            self.bad_credentials += 1
-            if self.bad_credentials >= MAX_BAD_CREDENTIALS:
-                self.locked_until = self._uptime_s + LOCK_OUT_S
-                raise Refusal("locked_out", (LOCK_OUT_S,))
-            raise Refusal("bad_credential", (MAX_BAD_CREDENTIALS - self.bad_credentials,))
-        self.bad_credentials = 0
+    def open_slots(self) -> None:
+        """The device was given its key: for a while its owner may fill the empty slots."""
+        self.keys.open = True
+        self._open_until = self._uptime_s + OPEN_S
+
+    def end_sessions(self, slot: int, but: "DevicePort") -> None:
+        """A slot's key has changed: what was proved with the old one ends; ``but`` may answer first."""
+        for port in list(self.sessions):
+            port.lose_key(slot, self._now, port is but)
+
+    def note_wrong_proof(self, slot: int) -> None:
+        """Count a wrong proof for good, and report it: at once, or with others of the same minute."""
+        self._proofs_total = min(self._proofs_total + 1, 0xFFFFFFFF)
+        self._proofs_untold = min(self._proofs_untold + 1, 0xFFFFFFFF)
+        self._proofs_slot = slot
+        self._tell_proofs()
+        self._save_proofs()
+
+    def _tell_proofs(self) -> None:
+        count, told_s = self._proofs_untold, self._proofs_told_s
+        if not count or (told_s is not None and self._uptime_s - told_s < FOLD_S):
+            return
+        self._proofs_untold = 0
+        self._proofs_told_s = self._uptime_s
+        self.emit("proofs_refused", self._proofs_slot, count, self._proofs_total)
+        self._save_proofs()
+
+    def _save_proofs(self) -> None:
+        self._proofs_saved = True
+        try:
+            self._memory.save("proofs", struct.pack("<II", self._proofs_total, self._proofs_untold))
+        except MemoryFailed:
+            self._proofs_saved = False  # the next one is saved with this one

@@ -6,14 +6,26 @@ sees it, and commands go through the ledger, so that a repeated one is answered 
 """
 
 import struct
+from hashlib import sha256
 
 from sabot_protocol import frame, grid, ledger, ticks
-from sabot_protocol.codec import CODEC, Message, enum_number
+from sabot_protocol.codec import Message, enum_number
 from sabot_protocol.device_end import NOBODY, OBSERVER, UNKNOWN_TIME, Caller, DeviceEnd
 from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
-from sabot_protocol.keys import DEVICE
-from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, MAX_WINDOW, REQUEST, Link
+from sabot_protocol.keys import DEVICE, FIRST_PERSON, SLOTS, fits
+from sabot_protocol.link import (
+    ANSWER,
+    CLOSED_BY_PEER,
+    EVENT,
+    EVENT_ACK,
+    GAP,
+    MAX_WINDOW,
+    REQUEST,
+    SILENCE_MS,
+    Link,
+)
 from sabot_protocol.mac import same
+from sabot_protocol.numbers import LAST_COMMAND, MAX_AHEAD
 from sabot_protocol.session import (
     CLEAR_TO_HOST,
     KEY_SIZE,
@@ -22,11 +34,11 @@ from sabot_protocol.session import (
     PROOF_SIZE,
     Session,
     device_proof,
+    elevation_proof,
     host_proof,
     provision_proof,
     session_id,
     transcript,
-    wrap_key,
 )
 from sabot_protocol.wire_end import WireEnd
 
@@ -38,10 +50,14 @@ OWNER_MODE = enum_number("AttachMode", "owner")
 PROVISIONED_FLAG = 0x0001
 OWNED_FLAG = 0x0001
 CLOCK_KNOWN_FLAG = 0x0002
+ROUND_OPEN_FLAG = 0x0004
+SHOE = enum_number("Half", "shoe")
+BY_SLOT_KEY = 1  # the scheme of an elevation that is proved by HMAC with the slot's key
+AFTER_WRONG_PROOF_MS = 1000  # no handshake on the same cable
+KEEP_SLOTS_OPEN = ("set_key", "remove_key", "set_clock")  # any other command ends provisioning
 HINT_EVERY_MS = 200  # at most one "no session" in this time
 TRACE_PAGE = 10
 MOST_CLEAR = 4  # answers outside a session that wait for the cable; what comes beyond is left unanswered
-SLOTS = CODEC.enum_values("KeySlot")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,18 +71,23 @@ class DevicePort(WireEnd):
         super().__init__(is_host=False)
         self.device = device
         self.link: Link | None = None
+        self.slot = DEVICE  # whose key the session was proved with
         self.host_id = NOBODY
         self.host_run = 0
-        self.role = OBSERVER
-        self._role_until: int | None = None  # uptime in seconds
+        self._grant: tuple[int, int, int, bytes] | None = None  # slot, message, number, hash of the body
+        self._granted = [0, 0]  # the newest number authorised in this session: of commands, of queries
+        self._by = (0, 0, 0)  # slot, role and person that authorised the request in hand; 0 for nobody
+        self._ending = False  # its key was changed by itself: it ends once that is answered
         self._attached = False
         self._limited = False  # versions do not match: only frozen messages
         self._position: tuple[int, int] = (0, 0)  # the last event sent: (boot id, n)
         self._clear_out: list[bytearray] = []  # at most MOST_CLEAR
         self._room = True  # at the last poll: the cable takes what is said
         self._answers: list[tuple[int, int, int, bytes]] = []  # message, status, number, body
-        self._pending: tuple[bytes, bytes, bytes, Values] | None = None  # hello, challenge, hash, said
+        # hello, challenge, hash, what the hello said, key
+        self._pending: tuple[bytes, bytes, bytes, Values, bytes] | None = None
         self._proved = b""
+        self._wrong_at: int | None = None  # when a wrong proof came, for a second
         self._hinted_at: int | None = None  # when a "no session" was sent, for a while
         # on the grid
         self._tick: int | None = None  # the next tick at which there is something to do
@@ -109,6 +130,7 @@ class DevicePort(WireEnd):
         on_grid = device.executor.on_grid()
         if not on_grid:
             self._leave_grid(now)
+        self._wait_ms(now)
         if not room:
             if self.link is not None and self.link.ended(now):
                 self._drop_session()
@@ -217,10 +239,12 @@ class DevicePort(WireEnd):
         self._clear_out = []
         link = self.link
         if link is not None:
-            self._expire_role()
             self._fill(link, most)
             frames += link.poll(now, most)
             if link.failure is not None:
+                self._drop_session()
+            elif self._ending and not self._answers and link.idle():
+                frames.append(link.close(now))
                 self._drop_session()
         if not frames:
             return b""
@@ -239,7 +263,7 @@ class DevicePort(WireEnd):
             link.send(ANSWER, message, status, number, body)
             room -= 1
             most -= 1
-        if not self._attached:
+        if not self._attached or self._ending:
             return
         events = self.device.events
         while room > link.window // 4 and most > 0:
@@ -282,7 +306,7 @@ class DevicePort(WireEnd):
         elif message.name == "provision":
             self._provision(values[0], values[1], values[2])
         elif message.name == "hello":
-            self._hello(fields, values)
+            self._hello(fields, values, now)
         elif message.name == "prove":
             self._prove(values[0], values[1], now)
         else:
@@ -323,31 +347,48 @@ class DevicePort(WireEnd):
             except MemoryFailed:
                 self._refuse(nonce, "memory_failed")
                 return
-            self.device.emit("key_changed", DEVICE)
+            self.device.open_slots()
+            self.device.emit("key_changed", DEVICE, TABLE, 0, NOBODY, 0)
         elif not same(held, key):
             self._refuse(nonce, "already_provisioned")
             return
         self._say("provisioned", (provision_proof(key, nonce, self.device.identity.serial),))
 
-    def _hello(self, fields: bytes, said: "Values") -> None:
+    def _wait_ms(self, now: int) -> int:
+        """How long no handshake is taken on this cable, because a wrong proof came."""
+        if self._wrong_at is None:
+            return 0
+        left = AFTER_WRONG_PROOF_MS - ticks.diff(now, self._wrong_at)
+        if left <= 0:
+            self._wrong_at = None
+        return max(left, 0)
+
+    def _hello(self, fields: bytes, said: "Values", now: int) -> None:
         device = self.device
-        key = device.keys.get(DEVICE)
+        nonce, host_id, slot = said[0], said[1], said[2]
+        key = device.keys.get(slot) if slot < FIRST_PERSON else None
+        if device.keys.get(DEVICE) is None:
+            self._refuse(nonce, "not_provisioned")
+            return
         if key is None:
-            self._refuse(said[0], "not_provisioned")
+            self._refuse(nonce, "no_such_key")
             return
-        if said[1] == NOBODY:
-            self._refuse(said[0], "bad_field")
+        if host_id == NOBODY:
+            self._refuse(nonce, "bad_field")
             return
-        if self._pending is None or self._pending[0] != fields:
+        if self._wait_ms(now):
+            self._refuse(nonce, "too_soon")
+            return
+        if self._pending is None or self._pending[0] != fields or self._pending[4] != key:
             self.record.handshakes += 1
             device.handshakes += 1
             challenge = device.codec.named("challenge").pack((
-                bytes(PROOF_SIZE), said[0], device.random(NONCE_SIZE), device.handshakes, device.boot_id,
+                bytes(PROOF_SIZE), nonce, device.random(NONCE_SIZE), device.handshakes, device.boot_id,
                 device.memory_id, device.identity.serial, device.codec.version[0],
                 device.codec.version[1], device.schema_hash, device.window, device.max_payload,
                 self._flags(),
             ))[PROOF_SIZE:]
-            self._pending = (fields, challenge, transcript(fields, challenge), said)
+            self._pending = (fields, challenge, transcript(fields, challenge), said, key)
         challenge = device_proof(key, self._pending[2]) + self._pending[1]
         id = device.codec.named("challenge").id
         self._clear_out.append(frame.encode(bytes((CLEAR_TO_HOST, id)) + challenge))
@@ -357,29 +398,39 @@ class DevicePort(WireEnd):
         if self.link is not None and session == self.link.session.id and same(proof, self._proved):
             self.link.speak()  # our first packet was lost
             return
-        key = self.device.keys.get(DEVICE)
-        if key is None or self._pending is None or session != session_id(self._pending[2]):
+        if self._pending is None or session != session_id(self._pending[2]):
             self.record.bad_proofs += 1
             return
-        _, _, hash, said = self._pending
+        _, _, hash, said, key = self._pending
+        slot = said[2]
+        self._pending = None
+        if key != self.device.keys.get(slot):
+            self._refuse(said[0], "bad_proof")  # the key was changed since
+            return
         if not same(proof, host_proof(key, hash)):
             self.record.bad_proofs += 1
+            self._wrong_at = now
+            self.device.note_wrong_proof(slot)
             self._refuse(said[0], "bad_proof")
             return
-        self._pending = None
         self._replace_session(Session(key, hash, False), proof, said, now)
 
     def _replace_session(self, session: Session, proof: bytes, said: "Values", now: int) -> None:
-        _, host_id, run, major, minor, hash, window, max_payload = said
-        if host_id != self.host_id:
+        _, host_id, slot, run, major, minor, hash, window, max_payload = said
+        if host_id != self.host_id or slot != self.slot:
             self._drop_session()
         device = self.device
+        if self.link is None:
+            device.sessions.append(self)
         self.link = Link(session, device.window, window, max_payload, self.record, now)
         self.link.speak()
         self.record.sessions += 1
-        self._set_role(OBSERVER, None)
+        self.slot = slot
         self.host_id = host_id
         self.host_run = run
+        self._grant = None
+        self._granted = [0, 0]
+        self._ending = False
         self._attached = False
         self._answers = []
         self._proved = proof
@@ -387,14 +438,29 @@ class DevicePort(WireEnd):
         self._limited = major != own_major or (minor == own_minor and hash != device.schema_hash)
 
     def _drop_session(self) -> None:
+        if self.link is not None:
+            self.device.sessions.remove(self)
         self.link = None
+        self._grant = None
+        self._ending = False
         self._attached = False
         self._answers = []
         self._proved = b""
         if self.device.owner is self:
             self.device.set_owner(None)
-        self._set_role(OBSERVER, None)
         self.host_id = NOBODY
+
+    def lose_key(self, slot: int, now: int, answer_first: bool) -> None:
+        """A slot's key is no longer what it was: end what was proved with it."""
+        if self._grant is not None and self._grant[0] == slot:
+            self._grant = None
+        if self.slot != slot or self.link is None:
+            return
+        if answer_first:
+            self._ending = True
+        else:
+            self._clear_out.append(self.link.close(now))
+            self._drop_session()
 
     # -- sealed packets -------------------------------------------------------------------------
 
@@ -415,14 +481,18 @@ class DevicePort(WireEnd):
             if kind == REQUEST:
                 self._request(message, mark, number, body)
             elif kind == EVENT_ACK and len(body) >= 4:
-                if self.device.owner is self:
+                if self._owns():
                     self.device.events.acknowledge(struct.unpack_from("<I", body)[0], number)
             else:
                 self.record.malformed += 1
+        if link.failure == CLOSED_BY_PEER and self.link is link:
+            self._end_provisioning()
+            self._drop_session()
 
     def _request(self, id: int, mark: int, number: int, body: bytes | memoryview) -> None:
-        self._expire_role()
         message = self.device.codec.find(id)
+        if self._ending:
+            return  # the host asks again in its next session
         if message is None or message.kind not in ("query", "command"):
             self._refuse_request(number, id, Refusal("unknown_message", (id,)))
         elif message.kind == "query":
@@ -441,6 +511,13 @@ class DevicePort(WireEnd):
         """Execute a command once; whatever was decided of it is in the ledger before it is answered."""
         device = self.device
         book = device.ledger
+        if not self._owns():
+            self._refuse_request(number, message.id, Refusal("not_owner", (device.owner_id(),)))
+            return
+        newest = book.newest(self.host_id)
+        if number == 0 or number > LAST_COMMAND or number > newest + MAX_AHEAD:
+            self._refuse_request(number, message.id, Refusal("number_ahead", (newest,)))
+            return
         found = book.look(self.host_id, number)
         if found == ledger.EXECUTED:
             self.record.repeats += 1
@@ -450,14 +527,11 @@ class DevicePort(WireEnd):
         if found == ledger.INTERRUPTED:
             self._refuse_request(number, message.id, Refusal("interrupted"))
             return
-        if found == ledger.FORGOTTEN or (mark & RESOLVE and not book.knows(self.host_id)):
+        if found == ledger.FORGOTTEN:
             self._refuse_request(number, message.id, Refusal("forgotten"))
             return
         if found == ledger.SKIPPED:
             self._refuse_request(number, message.id, Refusal("not_executed"))
-            return
-        if not mark & RESOLVE and device.owner is not self:
-            self._refuse_request(number, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
         if mark & RESOLVE:  # from now on it is decided: it will never be executed
             answer, outcome = message.id, self._details(Refusal("not_executed"))
@@ -477,11 +551,16 @@ class DevicePort(WireEnd):
         """Check a request and carry it out: the answer's id, status and body."""
         device = self.device
         try:
-            values = self._check(message, body)
+            values = self._check(message, number, body)
             if message.kind == "command":
                 device.ledger.begin(self.host_id, number)
+                if message.name not in KEEP_SLOTS_OPEN:
+                    device.keys.open = False
+                if self._by[1]:
+                    slot, role, person = self._by
+                    device.emit("elevation_used", self.host_id, slot, role, person, message.id, number)
             answer = device.codec.named(message.answer)
-            return answer.id, (0, answer.pack(self._carry_out(message.name, values, number)))
+            return answer.id, (0, answer.pack(self._carry_out(message, values, number)))
         except Refusal as refusal:
             return message.id, self._details(refusal)
         except MemoryFailed:
@@ -491,15 +570,24 @@ class DevicePort(WireEnd):
         error = self.device.codec.error_named(refusal.error)
         return error.id, error.pack(refusal.values)
 
-    def _check(self, message: Message, body: bytes | memoryview) -> "Values":
+    def _role(self) -> int:
+        """The role of the request in hand: of the person who authorised it, or the session's own."""
+        return self._by[1] or (TABLE if self._owns() else OBSERVER)
+
+    def _owns(self) -> bool:
+        """Whether this session is attached as the owner."""
+        return self._attached and self.device.owner is self
+
+    def _check(self, message: Message, number: int, body: bytes | memoryview) -> "Values":
         """The request's values, if version, role and schema allow it."""
+        self._by = self._use_grant(message, number, body)
         if self._limited and not message.frozen:
             raise Refusal("version_mismatch", self.device.codec.version)
-        may = 1 << self.role
-        if self.device.owner is self:
+        may = 1 << self._role()
+        if self._owns():
             may |= 1 << TABLE  # an elevation adds to what the owner may do
         if not message.roles & may:
-            raise Refusal("wrong_role", (self.role,))
+            raise Refusal("wrong_role", (self._role(),))
         try:
             return message.unpack(body)
         except FieldError as error:
@@ -507,8 +595,9 @@ class DevicePort(WireEnd):
 
     # -- requests the wire itself answers -------------------------------------------------------
 
-    def _carry_out(self, name: str, values: "Values", number: int) -> "Values":
+    def _carry_out(self, message: Message, values: "Values", number: int) -> "Values":
         device = self.device
+        name = message.name
         if name == "status":
             shuffler, shoe, fault, flags, round_id, stack = device.executor.status()
             seconds, _, quality = device.utc()
@@ -516,14 +605,29 @@ class DevicePort(WireEnd):
             flags |= CLOCK_KNOWN_FLAG if quality != UNKNOWN_TIME else 0
             return device.uptime_s(), seconds, quality, shuffler, shoe, fault, flags, round_id, stack
         if name == "attach":
-            return self._attach(values[0], (values[1], values[2]), number)
+            return self._attach(values[0], (values[1], values[2]))
         if name == "detach":
             self._detach()
             return ()
         if name == "elevate":
-            return self._elevate(values[0], values[1], values[2], number)
+            return self._elevate(values)
         if name == "set_key":
-            self._set_key(values[0], values[1], number)
+            assert self.link is not None
+            key = self.link.session.hide(message.id, number, values[3])
+            self._set_key(values[0], values[1], values[2], key)
+            return ()
+        if name == "remove_key":
+            self._remove_key(values[0])
+            return ()
+        if name == "key_slots":
+            slots = device.keys.slots()
+            held = [device.keys.holder(slot) for slot in slots]
+            return (
+                1 if device.keys.open else 0, tuple(slots), tuple([role for role, _ in held]),
+                tuple([person for _, person in held]),
+            )
+        if name == "evict_owner":
+            self._evict_owner(values[0])
             return ()
         if name == "set_clock":
             device.set_clock(values[0], values[1])
@@ -534,11 +638,11 @@ class DevicePort(WireEnd):
             return self.record.kept(), self.record.headers(values[0], TRACE_PAGE)
         if name == "shuffle_with":
             assert self.link is not None
-            values = (values[0], self.link.session.hide(number, values[1]))
-        caller = Caller(self.host_id, self.role, device.owner is self)
+            values = (values[0], self.link.session.hide(message.id, number, values[1]))
+        caller = Caller(self.host_id, self._role(), self._owns(), self._by[2])
         return device.executor.execute(name, values, caller)
 
-    def _attach(self, mode: int, position: "tuple[int, int]", request: int) -> "Values":
+    def _attach(self, mode: int, position: "tuple[int, int]") -> "Values":
         device = self.device
         boot_id, n = position
         if boot_id > device.boot_id:
@@ -546,63 +650,114 @@ class DevicePort(WireEnd):
         if boot_id == device.boot_id and n > device.events.last:
             raise Refusal("bad_field", (2,))  # an event that has not been
         if mode == OWNER_MODE:
+            if self.slot != DEVICE:
+                raise Refusal("wrong_role", (OBSERVER,))
             holder = device.owner
             if holder is not None and holder is not self and holder.host_id != self.host_id:
                 raise Refusal("owner_held", (holder.host_id,))
             device.set_owner(self)
             device.note_run(self.host_id, self.host_run)
-            if self.role == OBSERVER:
-                self.role = TABLE
         elif device.owner is self:
             self._detach()
         self._attached = True
         self._position = position
-        book = device.ledger
-        known, newest = book.knows(self.host_id), book.newest(self.host_id)
-        if mode == OWNER_MODE and not known:
-            book.admit(self.host_id, request)
-        return mode, 1 if known else 0, newest, device.owner_id()
+        known, newest = 0, 0
+        if mode == OWNER_MODE:
+            known, newest = 1 if device.ledger.knows(self.host_id) else 0, device.ledger.newest(self.host_id)
+        return mode, known, newest, device.owner_id()
 
     def demote(self) -> None:
-        """Another cable owns the device now."""
-        self._set_role(OBSERVER, None)
+        """Another cable owns the device now, or none."""
+        self._grant = None
 
     def _detach(self) -> None:
         self._attached = False
+        self._grant = None
         if self.device.owner is self:
+            self._end_provisioning()
             self.device.set_owner(None)
-        self._set_role(OBSERVER, None)
 
-    def _elevate(self, role: int, seconds: int, proof: bytes, request: int) -> "Values":
-        base = TABLE if self.device.owner is self else OBSERVER
-        if role == base:
-            self._set_role(base, None)
-            return role, 0
-        assert self.link is not None
-        self.device.check_credential(role, proof, self.link.session.transcript, request)
-        self._set_role(role, self.device.uptime_s() + seconds)
-        return role, seconds
+    def _end_provisioning(self) -> None:
+        """The owner of a new device has done with it: slots that are empty now are closed."""
+        if self.device.owner is self:
+            self.device.keys.open = False
 
-    def _set_role(self, role: int, until: int | None) -> None:
-        if role != self.role and (role > TABLE or self.role > TABLE):
-            self.device.emit("role_changed", self.host_id, role)
-        self.role = role
-        self._role_until = until
+    # -- people ---------------------------------------------------------------------------------
 
-    def _expire_role(self) -> None:
-        if self._role_until is not None and self.device.uptime_s() >= self._role_until:
-            self._set_role(TABLE if self.device.owner is self else OBSERVER, None)
-
-    def _set_key(self, slot: int, wrapped: bytes, request: int) -> None:
-        """An empty role's key may be set by the owner; one that is set, by service only."""
-        device_key = self.device.keys.get(DEVICE)
-        assert device_key is not None
-        if slot not in SLOTS:
+    def _elevate(self, values: "Values") -> "Values":
+        """Authorise one request: the one with this id, number and body."""
+        scheme, slot, message, number, body_hash, proof = values
+        device = self.device
+        self._grant = None
+        if self.slot != DEVICE:
+            raise Refusal("wrong_role", (OBSERVER,))
+        if scheme != BY_SLOT_KEY:
+            raise Refusal("not_supported")
+        key = device.keys.get(slot) if slot >= FIRST_PERSON else None
+        if key is None:
             raise Refusal("no_such_key", (slot,))
-        if self.role != SERVICE and (slot == DEVICE or self.device.keys.get(slot) is not None):
-            raise Refusal("wrong_role", (self.role,))
-        key = wrap_key(device_key, self.host_id, request, slot, wrapped)
+        kind = 1 if number > LAST_COMMAND else 0
+        if number <= self._granted[kind]:
+            raise Refusal("bad_credential", (slot,))  # an old one, shown again
+        assert self.link is not None
+        wanted = elevation_proof(key, self.link.session.transcript, scheme, slot, message, number, body_hash)
+        if not same(proof, wanted):
+            device.note_wrong_proof(slot)
+            raise Refusal("bad_credential", (slot,))
+        self._granted[kind] = number
+        self._grant = (slot, message, number, body_hash)
+        return device.keys.holder(slot)
+
+    def _use_grant(
+        self, message: Message, number: int, body: bytes | memoryview
+    ) -> "tuple[int, int, int]":
+        """Slot, role and person that authorised this request, which uses it up; zeros if none did."""
+        grant = self._grant
+        if grant is None or grant[1] != message.id or grant[2] != number:
+            return 0, 0, 0
+        self._grant = None
+        if not same(sha256(body).digest(), grant[3]):
+            return 0, 0, 0
+        role, person = self.device.keys.holder(grant[0])
+        return grant[0], role, person
+
+    def _set_key(self, slot: int, role: int, person: int, key: bytes) -> None:
+        """While a device is provisioned its owner may fill empty slots; all else takes service."""
+        device = self.device
+        if slot >= SLOTS:
+            raise Refusal("no_such_key", (slot,))
+        if self._by[1] != SERVICE and (not device.keys.open or device.keys.get(slot) is not None):
+            raise Refusal("wrong_role", (self._role(),))
+        if not fits(slot, role, person):
+            raise Refusal("bad_field", (1,))
         if same(key, bytes(KEY_SIZE)):
-            raise Refusal("bad_field", (1,))  # nobody's secret
-        self.device.keys.set(slot, key)
-        self.device.emit("key_changed", slot)
+            raise Refusal("bad_field", (3,))  # nobody's secret
+        device.keys.set(slot, key, role, person)
+        device.end_sessions(slot, self)
+        device.emit("key_changed", slot, role, person, self.host_id, self._by[2])
+
+    def _remove_key(self, slot: int) -> None:
+        device = self.device
+        if slot == DEVICE:
+            raise Refusal("bad_field", (0,))  # only presence takes the device from its owner
+        if device.keys.get(slot) is None:
+            raise Refusal("no_such_key", (slot,))
+        role, person = device.keys.holder(slot)
+        device.keys.remove(slot)
+        device.end_sessions(slot, self)
+        device.emit("key_removed", slot, role, person, self.host_id, self._by[2])
+
+    def _evict_owner(self, host_id: bytes) -> None:
+        """Take the device from a host, between rounds or when it has been silent; again, it does nothing."""
+        device = self.device
+        owner = device.owner
+        if owner is self:
+            raise Refusal("bad_field", (0,))  # it may detach
+        if owner is None or owner.host_id != host_id:
+            return
+        _, shoe, _, flags, _, _ = device.executor.status()
+        silent_ms = 0 if owner.link is None else owner.link.silent_ms(device.now())
+        if flags & ROUND_OPEN_FLAG and silent_ms < SILENCE_MS:
+            raise Refusal("wrong_state", (shoe, 0, SHOE))
+        device.emit("owner_evicted", host_id, self.host_id, self._by[2])
+        device.set_owner(None)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class Caller:
-    """Who asks: the host, the role it has at this moment, and the person whose key gave it (0: nobody)."""
+    """Who asks: the host, and the role and the person (0: nobody) that this request was authorised by."""
 
     def __init__(self, host_id: bytes, role: int, is_owner: bool, person: int = 0) -> None:
         self.host_id = host_id

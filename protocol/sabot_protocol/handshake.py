@@ -18,6 +18,7 @@ from sabot_protocol.session import (
 
 # How it can fail, besides the names of errors a device refuses with.
 NO_ANSWER = "no_answer"
+TOO_SOON = "too_soon"  # an error's name: a wrong proof was shown on this cable a moment ago
 DEVICE_NOT_PROVED = "device_not_proved"  # it has not our key: another device, or an impostor
 WRONG_DEVICE = "wrong_device"  # it has our key but another serial number
 
@@ -132,6 +133,7 @@ class Handshake:
         schema_hash: bytes,
         key: bytes,
         host_id: bytes,
+        slot: int,
         run: int,
         window: int,
         random: "Callable[[int], bytes]",
@@ -145,10 +147,13 @@ class Handshake:
         self._nonce = random(NONCE_SIZE)
         major, minor = codec.version
         self._hello = self._repeater.say(
-            "hello", (self._nonce, host_id, run, major, minor, schema_hash, window, frame.MAX_PAYLOAD), now
+            "hello",
+            (self._nonce, host_id, slot, run, major, minor, schema_hash, window, frame.MAX_PAYLOAD),
+            now,
         )
         self.session: Session | None = None
         self.failure: str | None = None
+        self._unanswered = NO_ANSWER
         # what the device said of itself, proved:
         self.boot_id = 0
         self.memory_id = b""
@@ -165,8 +170,12 @@ class Handshake:
             self._challenged(fields, values, now)
         elif name == "refused" and values[0] == self._nonce:
             error = self._codec.error(values[1])
-            self.failure = error.name if error is not None else "error_%d" % values[1]
-            self._repeater.stop()
+            why = error.name if error is not None else "error_%d" % values[1]
+            if why == TOO_SOON:
+                self._unanswered = why  # somebody else's doing: the hello is repeated until it is taken
+            else:
+                self.failure = why
+                self._repeater.stop()
 
     def _challenged(self, fields: bytes, values: "Values", now: int) -> None:
         hash = transcript(self._hello, fields[PROOF_SIZE:])
@@ -191,7 +200,7 @@ class Handshake:
     def poll(self, now: int) -> bytearray | None:
         """The frame to send now; sets ``failure`` when the device does not answer."""
         if self._repeater.exhausted(now):
-            self.failure = NO_ANSWER
+            self.failure = self._unanswered
             self._repeater.stop()
         return self._repeater.poll(now)
 

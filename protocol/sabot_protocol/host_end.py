@@ -12,16 +12,22 @@ What becomes of a request that was under way when the session ended:
   a command, device rebooted       is sent again to be *resolved*: the device's ledger says executed (with
                                    the answer), not executed, or interrupted; it is never executed then
   a command the device forgot      fails as ``forgotten``: nobody can say, and nobody guesses
+  a command of a host that is no
+  longer the owner                 waits until the host is the owner again, or its time is up
+
+A request that a person authorises is sent right behind its elevation, in each session anew. What a request
+must keep secret is hidden under a pad of the session it is sent in.
 """
 
 import struct
+from hashlib import sha256
 
 from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, Codec, Message, enum_number
 from sabot_protocol.device_end import NOBODY
-from sabot_protocol.device_port import RESOLVE
-from sabot_protocol.errors import FieldError, FrameSize, NotAllowed, UnknownMessage
-from sabot_protocol.handshake import Handshake, read_clear
+from sabot_protocol.device_port import BY_SLOT_KEY, RESOLVE
+from sabot_protocol.errors import FieldError, NotAllowed, UnknownMessage
+from sabot_protocol.handshake import DEVICE_NOT_PROVED, Handshake, read_clear
 from sabot_protocol.happenings import (
     Answered,
     AttachRefused,
@@ -32,10 +38,12 @@ from sabot_protocol.happenings import (
     Happening,
     Up,
 )
+from sabot_protocol.keys import DEVICE
 from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, REQUEST, Link
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.numbers import LAST_COMMAND, MAX_AHEAD, Numbers
+from sabot_protocol.schema import HIDDEN
 from sabot_protocol.schema_hash import SCHEMA_HASH
-from sabot_protocol.session import PAD_SIZE
+from sabot_protocol.session import KEY_SIZE, elevation_proof, slot_key
 from sabot_protocol.wire_end import WireEnd
 
 # Why a request fails without the device's answer.
@@ -57,6 +65,7 @@ MEMORY_LOST = enum_number("GapReason", "memory_lost")
 OWNER = enum_number("AttachMode", "owner")
 OBSERVER = enum_number("AttachMode", "observer")
 OF_ONE_SESSION = ("elevate", "detach")
+WITH_SECRET = tuple([name for name, _ in HIDDEN])  # the last 32 bytes of their bodies
 MAX_REQUESTS = 1024
 EVENT_HEADER = "<IIIH"  # boot id, ticks, UTC seconds and milliseconds
 EVENT_HEADER_SIZE = 14
@@ -78,6 +87,10 @@ class _Asked:
         self.boot_id = 0  # of the device it was sent to last
         self.mark = 0
         self.expires: int | None = None
+        self.by: tuple[int, bytes] | None = None  # the slot and the key of the person who authorises it
+        self.elevated = False  # in this session
+        self.refused: tuple[int, bytes] | None = None  # what the device said against that
+        self.sent_here = False  # in this session
 
 
 class HostEnd(WireEnd):
@@ -92,15 +105,22 @@ class HostEnd(WireEnd):
         window: int = 16,
         codec: Codec = CODEC,
         schema_hash: bytes = SCHEMA_HASH,
+        slot: int = DEVICE,
+        other_key: bytes | None = None,
     ) -> None:
+        """``other_key`` is tried if the device does not have ``key``: one of them is not confirmed yet."""
         if numbers.host_id == NOBODY:
             raise NotAllowed("a host id of eight zeros is nobody's: make one at random and keep it")
         super().__init__(is_host=True)
         self.boot_id = 0
         self.memory_id = b""
         self.position = (0, 0)  # the last event or gap passed on: (boot id, n)
-        self._key = key
+        self.key = key
+        self.other_key = other_key
+        self._tried_other = False
+        self._slot = slot
         self._numbers = numbers
+        self._next_query = LAST_COMMAND + 1
         self._random = random
         self._serial = serial
         self._window = window
@@ -117,6 +137,8 @@ class HostEnd(WireEnd):
         self._known = False  # the device's ledger holds the truth of this host
         self._newest = 0  # the newest command of this host that the device knows from before this session
         self._attaching: int | None = None  # the attach request's number while it is not answered
+        self._stepping: int | None = None  # the number passed over while the device's newest is far behind
+        self._elevations: dict[int, _Asked] = {}  # by the number of the elevation that is not answered
         self._up = False
         self._asked: dict[int, _Asked] = {}
         self._unsent: list[int] = []
@@ -135,14 +157,14 @@ class HostEnd(WireEnd):
 
     @property
     def transcript(self) -> bytes:
-        """The running session's transcript hash, which role proofs are bound to."""
+        """The running session's transcript hash, which elevations are bound to."""
         if self._link is None:
             raise NotAllowed("there is no session: connect first")
         return self._link.session.transcript
 
     @property
     def next_number(self) -> int:
-        """The number the next request will have, which role proofs and wrapped keys are made for."""
+        """The number the next command will have."""
         return self._numbers.next
 
     def start_from(self, memory_id: bytes, boot_id: int, n: int) -> None:
@@ -154,6 +176,7 @@ class HostEnd(WireEnd):
     def connect(self, now: int, mode: int = OWNER) -> None:
         """A cable is there: begin a session. ``Up``, ``AttachRefused`` or ``Down`` follows."""
         self._mode = mode
+        self._tried_other = False
         self._forget_session()
         self._decoder = frame.Decoder()
         self._shake(now)
@@ -164,6 +187,15 @@ class HostEnd(WireEnd):
         self._forget_session()
         if had_one:
             self._happened.append(Down(reason))
+
+    def close(self, now: int) -> bytes:
+        """End the session and say so: the bytes to put on the cable before it is closed."""
+        frames = self.poll(now)
+        link = self._link
+        if link is not None:
+            frames += bytes(link.close(now))
+        self.disconnect()
+        return frames
 
     def attach(self, mode: int) -> None:
         """After ``AttachRefused``: ask again, in this mode."""
@@ -179,20 +211,33 @@ class HostEnd(WireEnd):
         self._candidate = None
         self._handshake = None
         self._attaching = None
+        self._stepping = None
+        self._elevations = {}
         self._up = False
+
+    def _take_query(self) -> int:
+        number = self._next_query
+        self._next_query = number + 1 if number < 0xFFFFFFFF else LAST_COMMAND + 1
+        return number
 
     def _shake(self, now: int) -> None:
         self.record.handshakes += 1
         self._candidate = None
         self._handshake = Handshake(
-            self._codec, self._schema_hash, self._key, self._numbers.host_id, self._run, self._window,
-            self._random, self._serial, now,
+            self._codec, self._schema_hash, self.key, self._numbers.host_id, self._slot, self._run,
+            self._window, self._random, self._serial, now,
         )
 
-    def _check_handshake(self) -> None:
+    def _check_handshake(self, now: int) -> None:
         """A failed handshake ends the attempt; a running session goes on without it."""
         handshake = self._handshake
         if handshake is not None and handshake.failure is not None:
+            other = None if self._tried_other else self.other_key
+            if other is not None and handshake.failure == DEVICE_NOT_PROVED:
+                self._tried_other = True
+                self.key, self.other_key = other, self.key
+                self._shake(now)
+                return
             self._handshake = None
             self._candidate = None
             if self._link is None:
@@ -223,7 +268,7 @@ class HostEnd(WireEnd):
 
     def _ask_to_attach(self, link: Link) -> None:
         attach = self._codec.named("attach")
-        self._attaching = self._numbers.take()
+        self._attaching = self._take_query()
         link.send(REQUEST, attach.id, 0, self._attaching, attach.pack((self._mode,) + self.position))
 
     def _attached(self, status: int, body: bytes) -> None:
@@ -236,12 +281,37 @@ class HostEnd(WireEnd):
         except FieldError:
             self._link_failed(BAD_ANSWER)
             return
+        self._known = known == 1
+        if mode == OWNER:
+            self._newest = newest
+            self._numbers.pass_over(newest)
+            if self._step_up():
+                return
+        self._goes_up(mode)
+
+    def _step_up(self) -> bool:
+        """Bring the device's newest number nearer to this host's, whether that is needed; one step at a time.
+
+        The device takes no number far ahead. Each step asks what became of a number that was never given,
+        which decides that it is not executed.
+        """
+        needed = self._numbers.next
+        for asked in self._asked.values():
+            if asked.message.kind == "command" and asked.number > self._newest:
+                needed = min(needed, asked.number)
+        self._stepping = None
+        if needed > self._newest + MAX_AHEAD and self._link is not None:
+            self._stepping = self._newest + MAX_AHEAD
+            self._link.send(REQUEST, self._codec.named("set_clock").id, RESOLVE, self._stepping, b"")
+            return True
+        return False
+
+    def _goes_up(self, mode: int) -> None:
         said = self._said
         assert said is not None
-        self._known = known == 1
-        self._newest = newest
-        self._numbers.pass_over(newest)
         self._up = True
+        for asked in self._asked.values():
+            asked.elevated, asked.refused, asked.sent_here = False, None, False
         self._unsent = sorted(self._asked)
         self._happened.append(
             Up(
@@ -252,10 +322,14 @@ class HostEnd(WireEnd):
 
     # -- requests -------------------------------------------------------------------------------
 
-    def request(self, message: int, body: bytes, now: int, timeout_ms: int | None = None) -> int:
+    def request(
+        self, message: int, body: bytes, now: int, timeout_ms: int | None = None,
+        by: tuple[int, bytes] | None = None,
+    ) -> int:
         """Ask the device; the number returned comes back with ``Answered`` or ``Failed``.
 
-        Asked while there is no session, it is sent in the next one.
+        Asked while there is no session, it is sent in the next one. ``by`` is the slot and the key (as the
+        person has it) of who authorises it. Secrets are given as they are, and hidden on the wire.
         """
         found = self._codec.find(message)
         if found is None or found.kind not in ("query", "command"):
@@ -264,7 +338,9 @@ class HostEnd(WireEnd):
             raise NotAllowed(self._mismatch(found))
         if len(self._asked) >= MAX_REQUESTS:
             raise NotAllowed("%d requests are waiting already: take their answers first" % MAX_REQUESTS)
-        asked = _Asked(self._numbers.take(), found, body)
+        number = self._numbers.take() if found.kind == "command" else self._take_query()
+        asked = _Asked(number, found, body)
+        asked.by = by
         if self.boot_id:
             asked.asked_of = (self.memory_id, self.boot_id)
         return self._ask(asked, now, timeout_ms)
@@ -345,20 +421,31 @@ class HostEnd(WireEnd):
 
     def _send_requests(self, link: Link) -> None:
         while self._unsent and self._unanswered < link.window and link.room() > 0:
-            asked = self._asked.get(self._unsent.pop(0))
+            asked = self._asked.get(self._unsent[0])
             if asked is None:
+                self._unsent.pop(0)
+                continue
+            if asked.message.kind == "command" and asked.memory_id and self._mode != OWNER:
+                self._unsent.pop(0)  # only an owner is told what became of it
                 continue
             why = self._unfit(asked)
-            if why is None:
-                try:
-                    body = b"" if asked.mark else self._hidden(asked, link)  # what became of it needs none
-                    link.send(REQUEST, asked.message.id, asked.mark, asked.number, body)
-                except FrameSize:
-                    why = TOO_LONG
+            body = b"" if asked.mark else asked.body  # a question what became of it needs none
+            if why is None and len(body) > link.max_body:
+                why = TOO_LONG
             if why is not None:
+                self._unsent.pop(0)
                 self._fail(asked.number, why)
                 continue
+            if len(body) >= KEY_SIZE and asked.message.name in WITH_SECRET:
+                body = self._hide(link, asked)
             self._unanswered += 1
+            if asked.by is not None and not asked.elevated and not asked.mark:
+                asked.elevated = True
+                self._elevate(link, asked, asked.by, body)
+                continue  # the request itself is next
+            self._unsent.pop(0)
+            link.send(REQUEST, asked.message.id, asked.mark, asked.number, body)
+            asked.sent_here = not asked.memory_id
             asked.memory_id = self.memory_id
             if not asked.mark:
                 asked.boot_id = self.boot_id
@@ -367,13 +454,27 @@ class HostEnd(WireEnd):
             boot_id, n = self._acknowledged
             link.send(EVENT_ACK, 0, 0, n, struct.pack("<I", boot_id))
 
-    def _hidden(self, asked: _Asked, link: Link) -> bytes:
-        """A request's body as it goes over the wire of this session."""
-        body = asked.body
-        if asked.message.name != "shuffle_with" or len(body) < PAD_SIZE:
-            return body
-        at = len(body) - PAD_SIZE  # the nonce is its last field
-        return body[:at] + link.session.hide(asked.number, body[at:])
+    def _hide(self, link: Link, asked: _Asked) -> bytes:
+        """The body with its secret under this session's pad."""
+        secret = asked.body[-KEY_SIZE:]
+        if asked.message.name == "set_key" and asked.body[0] == DEVICE and self._slot == DEVICE:
+            self.other_key = secret  # until the answer tells, the device has this one or the one before
+        return asked.body[:-KEY_SIZE] + link.session.hide(asked.message.id, asked.number, secret)
+
+    def _elevate(self, link: Link, asked: _Asked, by: tuple[int, bytes], body: bytes) -> None:
+        said = self._said
+        assert said is not None
+        slot, person_key = by
+        elevate = self._codec.named("elevate")
+        hash = sha256(body).digest()
+        proof = elevation_proof(
+            slot_key(person_key, said.serial, slot), link.session.transcript, BY_SLOT_KEY, slot,
+            asked.message.id, asked.number, hash,
+        )
+        number = self._take_query()
+        self._elevations[number] = asked
+        fields = elevate.pack((BY_SLOT_KEY, slot, asked.message.id, asked.number, hash, proof))
+        link.send(REQUEST, elevate.id, 0, number, fields)
 
     def _fail(self, number: int, why: str) -> None:
         del self._asked[number]
@@ -403,7 +504,7 @@ class HostEnd(WireEnd):
             if hello is not None:
                 frames.append(hello)
                 self.record.frames_out += 1
-            self._check_handshake()
+            self._check_handshake(now)
         link = self._link
         if link is not None:
             if self._up:
@@ -460,7 +561,7 @@ class HostEnd(WireEnd):
                     handshake.session, self._window, handshake.window, handshake.max_payload, self.record,
                     now,
                 )
-            self._check_handshake()
+            self._check_handshake(now)
 
     def _sealed(self, payload: memoryview, now: int) -> None:
         link = self._link
@@ -493,11 +594,31 @@ class HostEnd(WireEnd):
         if number == self._attaching:
             self._attached(status, body)
             return
+        if number == self._stepping:
+            self._newest = number
+            if not self._step_up():
+                self._goes_up(OWNER)
+            return
         self._unanswered = max(self._unanswered - 1, 0)
-        if self._asked.pop(number, None) is None:
+        elevated = self._elevations.pop(number, None)
+        if elevated is not None:
+            elevated.refused = (status, body) if status else None
+            return
+        asked = self._asked.get(number)
+        if asked is None:
             self.record.late_answers += 1
-        else:
-            self._happened.append(Answered(number, message, status, body))
+            return
+        error = self._codec.error(status) if status else None
+        if error is not None and error.name == "not_owner" and asked.memory_id and not asked.sent_here:
+            return  # it was sent in an earlier session: only an owner is told what became of it
+        del self._asked[number]
+        if asked.message.name == "set_key" and asked.body and asked.body[0] == DEVICE and self.other_key:
+            if not status:
+                self.key = self.other_key
+            self.other_key = None
+        if error is not None and error.name == "wrong_role" and asked.refused is not None:
+            message, (status, body) = self._codec.named("elevate").id, asked.refused
+        self._happened.append(Answered(number, message, status, body))
 
     def _gap(self, reason: int, size: int, body: bytes) -> None:
         from_boot, from_n, to_boot, to_n = struct.unpack_from("<IIII", body)

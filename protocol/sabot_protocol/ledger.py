@@ -26,7 +26,7 @@ _HEAD = "<8sIBBB"  # host id, number, state, status, message
 _HEAD_SIZE = 15
 MAX_ANSWER = COMMAND_SIZE - _HEAD_SIZE - 4
 _HOSTS = 8
-_SOMEBODY = bytes(8)  # stands in the table of hosts once a host had to be forgotten
+_SOMEBODY = bytes(8)  # stands for all hosts that had to be forgotten, with the highest of their numbers
 
 
 class _Entry:
@@ -87,10 +87,17 @@ class Ledger:
 
     def knows(self, host_id: bytes) -> bool:
         """Whether ``newest`` is the truth for this host: it is on record, or no host was ever forgotten."""
-        return self.newest(host_id) > 0 or self.newest(_SOMEBODY) == 0
+        return self._on_record(host_id) > 0 or self._on_record(_SOMEBODY) == 0
 
     def newest(self, host_id: bytes) -> int:
-        """The highest number of this host's commands on record, 0 if there is none."""
+        """The highest number of this host's commands on record, 0 if there is none.
+
+        For a host that may have been forgotten it is the highest number of all that were: whatever such a
+        host has asked up to it is forgotten, and it goes on above.
+        """
+        return self._on_record(host_id) or self._on_record(_SOMEBODY)
+
+    def _on_record(self, host_id: bytes) -> int:
         newest = 0
         for known, number in self._hosts:
             if known == host_id:
@@ -99,10 +106,6 @@ class Ledger:
             if entry is not None and entry.host_id == host_id and entry.number > newest:
                 newest = entry.number
         return newest
-
-    def admit(self, host_id: bytes, number: int) -> None:
-        """Know a host that may have been forgotten; what it asked up to this number stays so."""
-        self._keep_host(host_id, number)
 
     def begin(self, host_id: bytes, number: int) -> None:
         """Write that the command is about to be executed."""
@@ -126,7 +129,7 @@ class Ledger:
         slot = order % COMMAND_SLOTS
         leaving = self._entries[slot]
         if leaving is not None and leaving.host_id != entry.host_id:
-            self._keep_host(leaving.host_id, self.newest(leaving.host_id))
+            self._keep_host(leaving.host_id, self._on_record(leaving.host_id))
         head = struct.pack(_HEAD, entry.host_id, entry.number, entry.state, entry.status, entry.message)
         self._memory.save("command.%d" % slot, head + entry.answer + struct.pack("<I", order))
         self._entries[slot] = entry
@@ -141,11 +144,13 @@ class Ledger:
         """Remember a host's newest number, whatever becomes of its records."""
         if (host_id, newest) in self._hosts:
             return
-        somebody = [known for known in self._hosts if known[0] == _SOMEBODY]
+        forgotten = self._on_record(_SOMEBODY)
         hosts = [known for known in self._hosts if known[0] not in (host_id, _SOMEBODY)]
         hosts.append((host_id, newest))
         if len(hosts) > _HOSTS:
-            somebody = [(_SOMEBODY, 1)]
-        hosts = somebody + hosts[-_HOSTS:]
+            forgotten = max(forgotten, hosts[0][1], self._on_record(hosts[0][0]))
+        hosts = hosts[-_HOSTS:]
+        if forgotten:
+            hosts.insert(0, (_SOMEBODY, forgotten))
         self._memory.save("hosts", b"".join([struct.pack("<8sI", known, number) for known, number in hosts]))
         self._hosts = hosts

@@ -11,7 +11,8 @@ Lost         a message is sent again when a later transmission of ours is acknow
              wire never reorders), or when the retransmission timer of RFC 6298 runs out. Every
              transmission has a new packet counter.
 Ends         after MAX_SENDS transmissions of one message, after SILENCE_MS without an authentic packet,
-             or when the packet counter is spent: ``failure`` then holds the name, for good.
+             when the packet counter is spent, or when the peer says that it closes the session: ``failure``
+             then holds the name, for good.
 """
 
 from sabot_protocol import frame, ticks
@@ -26,6 +27,7 @@ ANSWER = 2
 EVENT = 3
 EVENT_ACK = 4
 GAP = 5
+CLOSE = 6  # the sender has ended the session; not numbered, never repeated
 
 # Timers, in milliseconds.
 FIRST_RTO_MS = 300  # before a round trip has been measured
@@ -43,6 +45,7 @@ MAX_WINDOW = 16
 RETRIES_EXHAUSTED = "retries_exhausted"
 PEER_SILENT = "peer_silent"
 COUNTER_SPENT = "counter_spent"
+CLOSED_BY_PEER = "closed_by_peer"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,6 +176,16 @@ class Link:
             self._bare(now, frames)
         return frames
 
+    def close(self, now: int) -> bytearray:
+        """The frame that tells the peer that this end has ended the session."""
+        frames: list[bytearray] = []
+        self._put(_Sent(self._next_seq, CLOSE, 0, 0, 0, b""), now, frames)
+        return frames[0]
+
+    def silent_ms(self, now: int) -> int:
+        """How long no authentic packet has come."""
+        return ticks.diff(now, self._heard_at)
+
     def has_to_say(self) -> bool:
         """Whether messages wait for ``poll``, whatever the time."""
         return self._resend or bool(self._waiting)
@@ -257,6 +270,9 @@ class Link:
         self._acknowledged(ack, sack, now)
         if kind == BARE:
             return delivered
+        if kind == CLOSE:
+            self.failure = CLOSED_BY_PEER
+            return delivered
         if busy:
             self._record.busy += 1
             return delivered
@@ -290,6 +306,10 @@ class Link:
         under_way = self._under_way
         if not under_way:
             return
+        oldest = under_way[0].seq
+        unsent = self._waiting[0].seq if self._waiting else self._next_seq
+        if (unsent - oldest & 255) < (ack - oldest & 255) < 128:
+            return  # it names a message that was not sent yet
         left: list[_Sent] = []
         newest = 0
         timed: _Sent | None = None

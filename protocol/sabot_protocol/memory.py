@@ -11,9 +11,10 @@ COMMAND_SLOTS = 16
 COMMAND_SIZE = 8 + 4 + 1 + 1 + 1 + 64 + 4  # host id, number, state, status, message, answer, order
 RECORDS = (
     ("boot", 8),
-    ("keys", 5 * 33),
+    ("keys", 14 * (1 + 1 + 4 + 32)),  # slot, role, person, key
     ("events", 8 * 8),
     ("hosts", 9 * 12),
+    ("proofs", 8),  # wrong proofs: in all, and those that no event has told
 ) + tuple([("command.%d" % slot, COMMAND_SIZE) for slot in range(COMMAND_SLOTS)])
 
 

@@ -1,13 +1,17 @@
-"""A host's id and its request numbers."""
+"""A host's id and its command numbers."""
 
 from sabot_protocol.errors import NotAllowed
 
+LAST_COMMAND = 0x7FFFFFFF  # queries have the numbers above
+MAX_AHEAD = 4096  # a device takes a command only so far above the newest it has decided
+
 
 class Numbers:
-    """Gives each request a number, rising and never twice for the same host id.
+    """Gives each command a number, rising and never twice for the same host id.
 
     This one starts where it is told. A host that may crash keeps the id and a number it has not yet
-    passed on disk, so that after a restart it goes on above every number it ever gave.
+    passed on disk, so that after a restart it goes on above every number it ever gave. It must not skip more
+    than 1,024 by that.
     """
 
     def __init__(self, host_id: bytes, first: int = 1) -> None:
@@ -17,7 +21,7 @@ class Numbers:
     def take(self) -> int:
         """The next number."""
         number = self.next
-        if number > 0xFFFFFFFF:
+        if number > LAST_COMMAND:
             raise NotAllowed("this host id has used up its numbers: make a new host id")
         self.next = number + 1
         return number

@@ -27,7 +27,6 @@ OVERHEAD = HEADER_SIZE + MAC_SIZE
 KEY_SIZE = 32
 NONCE_SIZE = 16
 PROOF_SIZE = 16
-PAD_SIZE = 32
 MAX_COUNTER = 0xFFFFFFFF
 
 # Why a packet was dropped; each is a counter of the same name.
@@ -61,24 +60,25 @@ def host_proof(key: bytes, transcript_hash: bytes) -> bytes:
     return hmac_sha256(key, b"host proof" + transcript_hash)[:PROOF_SIZE]
 
 
-def role_proof(key: bytes, transcript_hash: bytes, request: int, role: int) -> bytes:
-    """What a person's credential shows for one elevation: good for one request of one session."""
-    return hmac_sha256(key, b"role proof" + transcript_hash + _pack("<IB", request, role))[:PROOF_SIZE]
+def slot_key(person_key: bytes, serial: bytes, slot: int) -> bytes:
+    """The key that a device stores for a person: good for this device and this slot only.
+
+    ``serial`` must come from a proved handshake, or an impostor would be given another table's key.
+    """
+    return hmac_sha256(person_key, serial + bytes((slot,)))
+
+
+def elevation_proof(
+    key: bytes, transcript_hash: bytes, scheme: int, slot: int, message: int, number: int, body_sha256: bytes
+) -> bytes:
+    """What a person's slot key shows to authorise one request of one session."""
+    what = _pack("<BBBI", scheme, slot, message, number)
+    return hmac_sha256(key, b"elevation" + transcript_hash + what + body_sha256)[:PROOF_SIZE]
 
 
 def provision_proof(key: bytes, nonce: bytes, serial: bytes) -> bytes:
     """What a device shows to prove that it has taken a new key."""
     return hmac_sha256(key, b"provisioned" + nonce + serial)[:PROOF_SIZE]
-
-
-def wrap_key(device_key: bytes, host_id: bytes, request: int, slot: int, key: bytes) -> bytes:
-    """``key`` hidden for its way over the wire, or shown again: the same call undoes itself.
-
-    The pad is used once, because a host never uses a request number twice. It is not bound to the session,
-    so that a command sent again after a reconnect still means the same key.
-    """
-    pad = hmac_sha256(device_key, b"key wrap" + host_id + _pack("<IB", request, slot))
-    return bytes([pad[index] ^ key[index] for index in range(KEY_SIZE)])
 
 
 class Session:
@@ -89,13 +89,13 @@ class Session:
         self.id = session_id(transcript_hash)
         to_device = Mac(hmac_sha256(key, b"to device" + transcript_hash))
         to_host = Mac(hmac_sha256(key, b"to host" + transcript_hash))
+        self._pad = hmac_sha256(key, b"pad" + transcript_hash)
         if is_host:
             self._seal, self._open = to_device, to_host
             self._sent_way, self._taken_way = SEALED_TO_DEVICE, SEALED_TO_HOST
         else:
             self._seal, self._open = to_host, to_device
             self._sent_way, self._taken_way = SEALED_TO_HOST, SEALED_TO_DEVICE
-        self._pads = Mac(hmac_sha256(key, b"nonce pad" + transcript_hash))
         self.sent = 0
         self.taken = 0
         self.head: tuple[int, ...] = ()  # of the packet opened last: way, session, counter, seq, ...
@@ -116,14 +116,13 @@ class Session:
         _pack_into("8s", packet, end, self._seal.digest(memoryview(packet)[:end]))  # its first 8 bytes
         return packet
 
-    def hide(self, request: int, nonce: bytes) -> bytes:
-        """A shuffle's nonce hidden for its way over the wire, or shown again: the same call undoes itself.
+    def hide(self, message: int, number: int, secret: bytes) -> bytes:
+        """32 secret bytes hidden for their way to the device, or shown again: the call undoes itself.
 
-        The pad is used once, because a host never uses a request number twice. A request that is sent again
-        in another session is hidden anew.
+        Each pad is used for one request of one session; a request sent again in another session gets another.
         """
-        pad = self._pads.digest(_pack("<I", request))
-        return bytes([pad[index] ^ nonce[index] for index in range(PAD_SIZE)])
+        pad = hmac_sha256(self._pad, _pack("<BI", message, number))
+        return bytes([pad[index] ^ secret[index] for index in range(KEY_SIZE)])
 
     def open(self, packet: bytes | memoryview) -> bool:
         """Whether the packet may be used; if so ``head`` and ``body`` hold it, if not ``dropped`` says why.

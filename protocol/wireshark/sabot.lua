@@ -27,6 +27,7 @@ local ANSWER = 2
 local EVENT = 3
 local EVENT_ACK = 4
 local GAP = 5
+local CLOSE = 6
 
 -- Names of numbers
 NAMES.way = {
@@ -34,30 +35,32 @@ NAMES.way = {
 }
 NAMES.kind = {
   [0] = "bare", [1] = "request", [2] = "answer", [3] = "event", [4] = "event_ack", [5] = "gap",
+  [6] = "close",
 }
 NAMES.message = {
   [0] = "none", [1] = "identify", [2] = "identity", [3] = "provision", [4] = "provisioned",
   [5] = "hello", [6] = "challenge", [7] = "prove", [8] = "refused", [9] = "no_session",
   [16] = "status", [17] = "status_report", [18] = "attach", [19] = "attached", [20] = "detach",
-  [21] = "elevate", [22] = "elevated", [23] = "component", [24] = "component_is",
-  [25] = "update_begin", [26] = "update_data", [27] = "update_finish", [28] = "update_progress",
-  [29] = "set_key", [63] = "done", [64] = "set_clock", [66] = "locate", [67] = "counters",
-  [68] = "counters_are", [69] = "trace", [70] = "trace_is", [71] = "set_game", [72] = "game",
-  [73] = "game_is", [74] = "log", [75] = "log_is", [78] = "call_floor", [80] = "register_deck",
-  [81] = "remove_deck", [82] = "shuffle", [83] = "shuffle_begun", [84] = "open_round",
-  [85] = "dispense_stack", [86] = "end_round", [87] = "void_round", [88] = "clear_fault",
-  [89] = "close_bets", [90] = "play_one_deck", [91] = "deliver_deck", [92] = "load_shoe",
-  [93] = "burn_cards", [94] = "draw_cards", [95] = "end_shoe", [96] = "simulate_round",
-  [97] = "reveal_round", [98] = "faces", [99] = "faces_are", [100] = "decks", [101] = "decks_are",
-  [102] = "whereabouts", [103] = "whereabouts_are", [104] = "last_round", [105] = "last_round_is",
-  [106] = "stop", [107] = "purge", [108] = "path_inspected", [112] = "mark_out_of_order",
+  [21] = "elevate", [22] = "elevated", [23] = "component", [24] = "component_is", [29] = "set_key",
+  [30] = "remove_key", [32] = "evict_owner", [63] = "done", [64] = "set_clock", [66] = "locate",
+  [67] = "counters", [68] = "counters_are", [69] = "trace", [70] = "trace_is", [71] = "set_game",
+  [72] = "game", [73] = "game_is", [74] = "log", [75] = "log_is", [76] = "key_slots",
+  [77] = "key_slots_are", [78] = "call_floor", [80] = "register_deck", [81] = "remove_deck",
+  [82] = "shuffle", [83] = "shuffle_begun", [84] = "open_round", [85] = "dispense_stack",
+  [86] = "end_round", [87] = "void_round", [88] = "clear_fault", [89] = "close_bets",
+  [90] = "play_one_deck", [91] = "deliver_deck", [92] = "load_shoe", [93] = "burn_cards",
+  [94] = "draw_cards", [95] = "end_shoe", [96] = "simulate_round", [97] = "reveal_round",
+  [98] = "faces", [99] = "faces_are", [100] = "decks", [101] = "decks_are", [102] = "whereabouts",
+  [103] = "whereabouts_are", [104] = "last_round", [105] = "last_round_is", [106] = "stop",
+  [107] = "purge", [108] = "path_inspected", [112] = "mark_out_of_order",
   [113] = "return_to_service", [114] = "service_mode", [115] = "self_test", [116] = "jog",
   [117] = "calibrate", [118] = "calibration", [119] = "calibration_is", [120] = "empty_machine",
   [121] = "sensors", [122] = "sensors_are", [123] = "wear", [124] = "wear_is",
   [125] = "start_loader", [128] = "booted", [129] = "clock_changed", [130] = "owner_changed",
-  [131] = "role_changed", [132] = "key_changed", [133] = "located", [134] = "buttons",
-  [135] = "host_started", [136] = "floor_called", [137] = "game_changed", [140] = "deck_registered",
-  [141] = "calibrated", [143] = "faces_revealed", [144] = "shuffler_changed", [145] = "shoe_changed",
+  [131] = "elevation_used", [132] = "key_changed", [133] = "located", [134] = "buttons",
+  [135] = "host_started", [138] = "owner_evicted", [139] = "proofs_refused", [142] = "key_removed",
+  [136] = "floor_called", [137] = "game_changed", [140] = "deck_registered", [141] = "calibrated",
+  [143] = "faces_revealed", [144] = "shuffler_changed", [145] = "shoe_changed",
   [146] = "deck_counted", [147] = "stack_dispensed", [148] = "stack_taken", [149] = "round_ended",
   [150] = "round_voided", [151] = "fault_raised", [152] = "fault_cleared", [153] = "deck_hours",
   [154] = "deck_removed", [155] = "bets_closed", [156] = "deck_delivered", [157] = "cards_drawn",
@@ -74,9 +77,9 @@ NAMES.error = {
   [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
   [5] = "not_owner", [6] = "owner_held", [7] = "version_mismatch", [8] = "stale",
   [9] = "not_executed", [10] = "interrupted", [11] = "forgotten", [12] = "bad_credential",
-  [13] = "locked_out", [14] = "no_such_key", [15] = "not_provisioned", [16] = "already_provisioned",
+  [13] = "too_soon", [14] = "no_such_key", [15] = "not_provisioned", [16] = "already_provisioned",
   [17] = "bad_proof", [18] = "not_supported", [19] = "device_fault", [20] = "memory_failed",
-  [21] = "not_allowed", [24] = "busy",
+  [21] = "not_allowed", [24] = "busy", [25] = "number_ahead",
 }
 NAMES.counter = {
   [1] = "frames_in", [2] = "frames_out", [3] = "bad_crc", [4] = "bad_length", [5] = "bad_overrun",
@@ -95,7 +98,7 @@ NAMES.ClockQuality = {
   [0] = "unknown", [1] = "set", [2] = "stale",
 }
 NAMES.KeySlot = {
-  [0] = "device", [2] = "dealer", [3] = "floor", [4] = "service", [5] = "lab",
+  [0] = "device", [1] = "observer",
 }
 NAMES.GapReason = {
   [1] = "overflow", [2] = "reboot", [3] = "memory_lost",
@@ -318,6 +321,7 @@ message(0x04, "provisioned", "clear", "The device has the key, and proves it.", 
 message(0x05, "hello", "clear", "A host asks for a session and says what it is.", {
   { "nonce", "bytes", 16, about = "random, to bind the device's proof to this handshake" },
   { "host_id", "bytes", 8, about = "the host's id, kept on its disk" },
+  { "slot", "u8", 0, 255, names = NAMES.KeySlot, about = "which key the session is proved with: a number of KeySlot" },
   { "run", "u32", 0, 4294967295, about = "random number of this run of the host's program" },
   { "major", "u8", 0, 255, about = "major version of the host's protocol" },
   { "minor", "u8", 0, 255, about = "minor version of the host's protocol" },
@@ -371,19 +375,22 @@ message(0x12, "attach", "query", "Asks for events from a position on, as the own
 })
 message(0x13, "attached", "answer", "Events now come; says who owns the device and what it remembers of this host.", {
   { "mode", "u8", 0, 1, names = NAMES.AttachMode, about = "number of the AttachMode that was granted" },
-  { "known", "u8", 0, 1, about = "1 if newest_command is the truth for this host, 0 if the device may have forgotten it" },
-  { "newest_command", "u32", 0, 4294967295, about = "highest command number of this host on record; 0 for none" },
+  { "known", "u8", 0, 1, about = "1 if newest_command is the truth; 0 if this host may be forgotten or is not the owner" },
+  { "newest_command", "u32", 0, 4294967295, about = "highest command number of this host on record; 0 for all but the owner" },
   { "owner", "bytes", 8, about = "id of the host that owns the device; zeros for none" },
 })
 message(0x14, "detach", "query", "Ends the stream of events and gives up ownership and role.", {})
-message(0x15, "elevate", "query", "Raises this session to a person's role for a short time, or ends that.", {
-  { "role", "u8", 0, 255, names = NAMES.Role, about = "number of the Role wanted; the session's own role ends an elevation" },
-  { "seconds", "u16", 1, 3600, about = "for how long (s)" },
-  { "proof", "bytes", 16, about = "made from the role's key, this session and this request's number" },
+message(0x15, "elevate", "query", "Lets a person authorise one request of this session, named by its number and body.", {
+  { "scheme", "u8", 0, 255, about = "how it is proved; 1: HMAC with the slot's key" },
+  { "slot", "u8", 0, 255, about = "the person's key slot, 2 to 13" },
+  { "request", "u8", 0, 255, names = NAMES.message, about = "id of the request that is authorised" },
+  { "request_number", "u32", 0, 4294967295, about = "number of that request; higher than in the elevation before" },
+  { "body_sha256", "bytes", 32, about = "SHA-256 of that request's body as it is sent" },
+  { "proof", "blob", 16, 64, about = "made from the slot's key, this session, and the fields before it" },
 })
-message(0x16, "elevated", "answer", "The role this session now has.", {
-  { "role", "u8", 0, 255, names = NAMES.Role, about = "number of the Role the session has now" },
-  { "seconds", "u16", 0, 3600, about = "for how long; 0 for as long as the session lasts (s)" },
+message(0x16, "elevated", "answer", "The proof was right: the request it names may be sent now.", {
+  { "role", "u8", 0, 255, names = NAMES.Role, about = "number of the Role of the slot" },
+  { "person", "u32", 0, 4294967295, about = "the person of the slot" },
 })
 message(0x17, "component", "query", "Asks what one part of the software is.", {
   { "component", "u8", 1, 255, names = NAMES.Component, about = "number of a Component" },
@@ -393,24 +400,17 @@ message(0x18, "component_is", "answer", "Which software a part runs, by its hash
   { "sha256", "bytes", 32, about = "SHA-256 of its software" },
   { "version", "text", 1, 24, about = "version of its software" },
 })
-message(0x19, "update_begin", "command", "Begins to replace the software of a part.", {
-  { "component", "u8", 1, 255, names = NAMES.Component, about = "number of the Component to replace" },
-  { "size", "u32", 1, 4294967295, about = "size of the whole update (bytes)" },
-  { "sha256", "bytes", 32, about = "SHA-256 of the whole update" },
-  { "version", "text", 1, 24, about = "version of the new software" },
-  { "signature", "blob", 0, 64, about = "the maker's signature over the update; empty where none is asked for" },
-})
-message(0x1a, "update_data", "command", "The next piece of an update.", {
-  { "offset", "u32", 0, 4294967295, about = "where in the update this piece belongs (bytes)" },
-  { "data", "blob", 1, 192, about = "the piece" },
-})
-message(0x1b, "update_finish", "command", "All pieces are there: check the update and use it from the next start on.", {})
-message(0x1c, "update_progress", "answer", "How far the update has come.", {
-  { "offset", "u32", 0, 4294967295, about = "how much is safely stored; the next piece starts here (bytes)" },
-})
 message(0x1d, "set_key", "command", "Puts a key into a slot, hidden for its way over the wire.", {
-  { "slot", "u8", 0, 255, names = NAMES.KeySlot, about = "which key: a number of KeySlot" },
-  { "wrapped", "bytes", 32, about = "the key, hidden under the device key, this host's id and this request's number" },
+  { "slot", "u8", 0, 255, names = NAMES.KeySlot, about = "which key: a number of KeySlot, or 2 to 13 for a person's" },
+  { "role", "u8", 0, 255, names = NAMES.Role, about = "number of the person's Role; 1 for the device's key, 0 for the observers'" },
+  { "person", "u32", 0, 4294967295, about = "the house's number of the person; 0 for the device's and the observers' key" },
+  { "wrapped", "bytes", 32, about = "the key, hidden under a pad of this session and this request's number" },
+})
+message(0x1e, "remove_key", "command", "Empties a slot; its sessions and elevations end.", {
+  { "slot", "u8", 0, 255, about = "which key; the device's own cannot be removed" },
+})
+message(0x20, "evict_owner", "query", "Takes the device from its owner, so that another host can attach.", {
+  { "owner", "bytes", 8, about = "id of the host that is to give up the device; any other owner stays" },
 })
 message(0x3f, "done", "answer", "The request was accepted; there is nothing more to say.", {})
 message(0x40, "set_clock", "command", "Tells the device the time.", {
@@ -454,6 +454,13 @@ message(0x4b, "log_is", "answer", "One row of the log, the first one from the nu
   { "n", "u32", 0, 4294967295, about = "number of this row; 0 if there is none" },
   { "newest", "u32", 0, 4294967295, about = "number of the newest row" },
   { "row", "blob", 0, 150, about = "head of the event, its id, clock quality and body, as they were reported" },
+})
+message(0x4c, "key_slots", "query", "Asks which key slots are set, and for whom.", {})
+message(0x4d, "key_slots_are", "answer", "The slots that are set, in rising order; the three lists have the same length.", {
+  { "open", "u8", 0, 1, about = "1 while the owner may still fill empty slots after provisioning" },
+  { "slots", "array", "u8", 0, 14, 0, 13, about = "numbers of the slots" },
+  { "roles", "array", "u8", 0, 14, 0, 255, names = NAMES.Role, about = "number of the Role that each gives" },
+  { "persons", "array", "u32", 0, 14, 0, 4294967295, about = "the person of each; 0 for the device's and the observers'" },
 })
 message(0x4e, "call_floor", "command", "Calls the floor to the table, or ends the call; lamp and display show it.", {
   { "on", "u8", 0, 1, about = "1 calls, 0 ends the call" },
@@ -602,12 +609,20 @@ message(0x81, "clock_changed", "event", "The device's time was set.", {
 message(0x82, "owner_changed", "event", "Another host owns the device now, or none.", {
   { "owner", "bytes", 8, about = "id of the host that owns the device now; zeros for none" },
 })
-message(0x83, "role_changed", "event", "A session's role has changed.", {
-  { "host_id", "bytes", 8, about = "id of the host whose session changed" },
-  { "role", "enum", names = NAMES.Role, about = "the role it has now" },
+message(0x83, "elevation_used", "event", "A person's elevation was used for the request it names.", {
+  { "host_id", "bytes", 8, about = "id of the host that asked" },
+  { "slot", "u8", 2, 13, about = "the person's key slot" },
+  { "role", "enum", names = NAMES.Role, about = "the person's role" },
+  { "person", "u32", 0, 4294967295, about = "the person" },
+  { "request", "u8", 0, 255, names = NAMES.message, about = "id of the request that was authorised" },
+  { "request_number", "u32", 0, 4294967295, about = "number of that request" },
 })
 message(0x84, "key_changed", "event", "A key slot was written.", {
-  { "slot", "enum", names = NAMES.KeySlot, about = "which key" },
+  { "slot", "u8", 0, 13, about = "which key" },
+  { "role", "enum", names = NAMES.Role, about = "the role it gives" },
+  { "person", "u32", 0, 4294967295, about = "the person it is for; 0 for the device's and the observers'" },
+  { "host_id", "bytes", 8, about = "id of the host that asked; zeros for provisioning" },
+  { "by", "u32", 0, 4294967295, about = "the person who authorised it; 0 if that was not asked for" },
 })
 message(0x85, "located", "event", "The device shows itself.", {
   { "seconds", "u8", 1, 60, about = "for how long (s)" },
@@ -618,6 +633,23 @@ message(0x86, "buttons", "event", "A button was pressed.", {
 message(0x87, "host_started", "event", "The owner is another run of its program than before: it was started, or started again.", {
   { "host_id", "bytes", 8, about = "id of the owner" },
   { "run", "u32", 0, 4294967295, about = "random number of this run of its program, as in hello" },
+})
+message(0x8a, "owner_evicted", "event", "A host was made to give up the device.", {
+  { "owner", "bytes", 8, about = "id of the host that was the owner" },
+  { "host_id", "bytes", 8, about = "id of the host that asked for it" },
+  { "person", "u32", 0, 4294967295, about = "the person who authorised it" },
+})
+message(0x8b, "proofs_refused", "event", "Wrong proofs were shown; those within a minute are one event.", {
+  { "slot", "u8", 0, 255, about = "the slot whose key was not shown; of the last one, if there are several" },
+  { "count", "u32", 1, 4294967295, about = "how many this event stands for" },
+  { "total", "u32", 1, 4294967295, about = "how many there were since the device was made" },
+})
+message(0x8e, "key_removed", "event", "A key slot was emptied.", {
+  { "slot", "u8", 0, 13, about = "which key" },
+  { "role", "enum", names = NAMES.Role, about = "the role it gave" },
+  { "person", "u32", 0, 4294967295, about = "the person it was for" },
+  { "host_id", "bytes", 8, about = "id of the host that asked" },
+  { "by", "u32", 0, 4294967295, about = "the person who authorised it" },
 })
 message(0x88, "floor_called", "event", "The floor was called to the table, or the call has ended.", {
   { "on", "u8", 0, 1, about = "1 if it was called, 0 if the call has ended" },
@@ -869,14 +901,14 @@ error_details(8, "stale", "The command speaks of another round or stack than the
 error_details(9, "not_executed", "The command asked about was never executed and will not be. Give the command again, as a new one, if it is still wanted.", {})
 error_details(10, "interrupted", "The command was begun, then the power went; nobody knows how far it got. Look at the machine and its status before anything else; a round that was open is void.", {})
 error_details(11, "forgotten", "The device no longer knows what became of the command. Look at the machine and its status; do not repeat the command blindly.", {})
-error_details(12, "bad_credential", "The proof does not fit the role's key. Enter the credential again, with care: a few bad ones lock the role out.", {
-  { "left", "u8", 0, 255, about = "tries left before the role is locked out" },
+error_details(12, "bad_credential", "The proof does not fit the slot's key, or it is not a new one. Give the key of the person in this slot.", {
+  { "slot", "u8", 0, 255, about = "the slot whose key was not shown" },
 })
-error_details(13, "locked_out", "Too many bad credentials were shown. Wait for the time told, then try again.", {
-  { "seconds", "u16", 0, 65535, about = "how long until the next try (s)" },
+error_details(13, "too_soon", "A wrong proof was shown on this cable a moment ago. Wait a second, then try again.", {
+  { "wait_ms", "u16", 0, 65535, about = "how long until the next try (ms)" },
 })
-error_details(14, "no_such_key", "No key is set for this role. Set the role's key first.", {
-  { "slot", "u8", 0, 255, names = NAMES.KeySlot, about = "number of the KeySlot" },
+error_details(14, "no_such_key", "No key is set in this slot. Ask which slots are set; have service set this one.", {
+  { "slot", "u8", 0, 255, about = "number of the slot" },
 })
 error_details(15, "not_provisioned", "The device has no key yet. Provision the device over a cable you trust.", {})
 error_details(16, "already_provisioned", "The device has a key, and it is another one. Use the key the device was provisioned with, or have service set a new one.", {})
@@ -891,6 +923,9 @@ error_details(21, "not_allowed", "The state would allow it, a rule does not; the
 })
 error_details(24, "busy", "Too many events wait for the owner's acknowledgement; nothing was done or stored. Acknowledge events, then send it again; the same number is allowed.", {
   { "free", "u16", 0, 65535, about = "how many more events the device can keep" },
+})
+error_details(25, "number_ahead", "The command's number is 0, or further ahead than a crash of the host explains. Go on with the number after the newest.", {
+  { "newest", "u32", 0, 4294967295, about = "highest command number of this host on record" },
 })
 
 -- What is not in the schema's tables
@@ -1121,6 +1156,10 @@ local SEALED = {}
 
 SEALED[BARE] = function(tree, tvb, at, stop, header)
   return string.format("ACK %d sack=0x%04x", header.ack, header.sack)
+end
+
+SEALED[CLOSE] = function(tree, tvb, at, stop, header)
+  return "CLOSE"
 end
 
 SEALED[REQUEST] = function(tree, tvb, at, stop, header)

@@ -15,7 +15,7 @@ from sabot_protocol.host_end import HostEnd
 from sabot_protocol.keys import DEVICE, Keys
 from sabot_protocol.memory import Memory
 from sabot_protocol.numbers import Numbers
-from sabot_protocol.session import role_proof
+from sabot_protocol.session import slot_key
 from sabot_simulators.in_process import OPENING_UTC_S, Given, InProcess
 from sabot_simulators.mechanism.machine import Machine
 
@@ -25,7 +25,7 @@ SERIAL = b"VIRTUAL1"
 HOST_ID = b"TABLE-PC"
 FLOOR = enum_number("Role", "floor")
 SERVICE = enum_number("Role", "service")
-ELEVATED_S = 3600
+PERSON = 7  # who has the people's keys
 
 
 class CommandFailed(Exception):
@@ -47,7 +47,6 @@ class Wired(InProcess):
         self._random = machine.random
         self._keys = {role: self._random.randbytes(32) for role in (DEVICE, FLOOR, SERVICE)}
         self._log = log
-        self._elevated = 0
         self.host = HostEnd(self._keys[DEVICE], Numbers(HOST_ID), self._random.randbytes, SERIAL)
         self.happened: list[Happening] = []
         super().__init__(machine, draw, memory)
@@ -64,8 +63,9 @@ class Wired(InProcess):
         """The power has come: the wire's end first, so that what the core reports is kept."""
         keys = Keys(self.memory)
         if keys.get(DEVICE) is None:
-            for slot, key in self._keys.items():
-                keys.set(slot, key)
+            keys.set(DEVICE, self._keys[DEVICE])
+            for role in (FLOOR, SERVICE):  # a person's slot has the number of the role
+                keys.set(role, slot_key(self._keys[role], SERIAL, role), role, PERSON)
         flags = SIMULATOR | (TEST_RNG if self.core.pledges.chance.test else 0)
         identity = Identity(SERIAL, "Sabot simulator", "0.1.0", flags)
         chance = self.core.pledges.chance
@@ -77,7 +77,6 @@ class Wired(InProcess):
     def reboot(self) -> None:
         """Power off and on; the host connects again."""
         super().reboot()
-        self._elevated = 0
         self._connect()
         self.command("set_clock", OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000, 0)
 
@@ -122,15 +121,14 @@ class Wired(InProcess):
 
     def command(self, name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
         """Ask over the wire, in somebody's role, and wait for the answer; Refusal if the device refuses."""
-        wanted = enum_number("Role", role)
-        if role != "table" and wanted != self._elevated:
-            self._elevate(wanted)
-        return self.ask(name, *values)
+        return self.ask(name, *values, role=role)
 
-    def ask(self, name: str, *values: Given) -> tuple[Any, ...]:
+    def ask(self, name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
         """Any request of the schema: the answer's values."""
         message = CODEC.named(name)
-        number = self.host.request(message.id, message.pack(values), self._now_ms())
+        slot = enum_number("Role", role)
+        by = None if role == "table" else (slot, self._keys[slot])
+        number = self.host.request(message.id, message.pack(values), self._now_ms(), by=by)
         found: list[Answered | Failed] = []
 
         def answered() -> bool:
@@ -151,12 +149,6 @@ class Wired(InProcess):
         said = CODEC.find(answer.message)
         assert said is not None
         return said.unpack(answer.body)
-
-    def _elevate(self, role: int) -> None:
-        """Somebody with more rights stands at the table."""
-        proof = role_proof(self._keys[role], self.host.transcript, self.host.next_number, role)
-        self.ask("elevate", role, ELEVATED_S, proof)
-        self._elevated = role
 
     def events(self) -> list[tuple[str, tuple[int, ...]]]:
         """The events that reached the host, by name."""

@@ -10,13 +10,10 @@ import pytest
 from tests.board.served import Flash, PtyCable, serve
 
 from sabot_cli import main
-from sabot_driver import connect
 from sabot_driver.keyring import write_key
-from sabot_driver.places import Places
 from sabot_flash.drive import ABOUT, TARGET
 from sabot_image.build import build_development, build_file_system, build_mpy
 from sabot_image.commands import ToolMissing
-from sabot_protocol.host.messages import KeySlot
 from sabot_simulators.rp2040.pico import Pico, bootrom
 from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
 
@@ -77,11 +74,10 @@ class Bench:
 
 
 
-def provision(bench: Bench) -> None:
+def provision(bench: Bench, folder: Path) -> None:
     """Give the device its keys, as a table's computer does."""
-    assert main.run(["provision", "--device", bench.port, "--timeout", "300"]) == 0
-    with connect(bench.port, keyring=Places().keyring, timeout=300) as client:
-        client.set_key(KeySlot.SERVICE, SERVICE_KEY, 300)
+    args = ["--device", bench.port, "--timeout", "300", "--service-key", str(folder / "service.key")]
+    assert main.run(["provision", *args]) == 0
 
 
 def test_a_production_board_is_flashed_by_service_and_proves_its_components(
@@ -89,7 +85,7 @@ def test_a_production_board_is_flashed_by_service_and_proves_its_components(
 ) -> None:
     write_key(tmp_path / "service.key", SERVICE_KEY)
     with Bench(image, tmp_path) as bench:
-        provision(bench)
+        provision(bench, tmp_path)
         code, said = flash(bench.port, "--uf2", image, "--drive", bench.drive)
         assert (code, said[-1]["error"]) == (5, "KeyMissing")
         assert bench.loaders == 0
@@ -122,7 +118,7 @@ def test_a_board_in_development_is_flashed_at_its_prompt_and_again_while_it_runs
         assert code == 0, said[-1]
         assert said[-1]["model"] == "Sabot on RP2040"
         assert said[-1]["components"] is None  # nobody has its key yet
-        provision(bench)
+        provision(bench, tmp_path)
         code, said = flash(bench.port, "--image", second)
         assert (code, said[-1]["error"]) == (5, "KeyMissing")
         code, said = flash(bench.port, "--image", second, "--service-key", tmp_path / "service.key")

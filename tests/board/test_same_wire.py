@@ -13,7 +13,7 @@ from sabot_protocol.happenings import Answered, EventArrived, Failed
 from sabot_protocol.host_end import EVENT_HEADER_SIZE, HostEnd
 from sabot_protocol.link import ANSWER, EVENT, REQUEST
 from sabot_protocol.numbers import Numbers
-from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST, MAC_SIZE, role_proof, wrap_key
+from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST, MAC_SIZE, slot_key
 from sabot_simulators.ends.emulated import EmulatedDevice, emulate
 from sabot_simulators.ends.overheard import BODY, KIND, MARK, MESSAGE, NUMBER
 from sabot_simulators.ends.settings import Settings
@@ -21,6 +21,7 @@ from sabot_simulators.ends.settings import Settings
 SEED = 11
 HOST = b"TABLE-PC"
 FLOOR = enum_number("Role", "floor")
+TABLE = enum_number("Role", "table")
 RED, BLUE = enum_number("Back", "red"), enum_number("Back", "blue")
 UTC_S = 1_800_000_000
 STEP_US = 5_000
@@ -63,15 +64,19 @@ class Talk:
         self._host.connect(self._now_ms())
         self._until(lambda: self._host.up)
         self.ask("set_clock", UTC_S, 0)
-        number = self._host.next_number
-        self.ask("set_key", FLOOR, wrap_key(self._key, HOST, number, FLOOR, self._floor_key))
-        proof = role_proof(self._floor_key, self._host.transcript, self._host.next_number, FLOOR)
-        self.ask("elevate", FLOOR, 3600, proof)
+        key = slot_key(self._floor_key, self._serial(), FLOOR)  # the floor's slot has the number of its role
+        self.ask("set_key", FLOOR, FLOOR, 7, key)
+
+    def _serial(self) -> bytes:
+        said = self._host._said
+        assert said is not None
+        return said.serial
 
     def ask(self, name: str, *values: int | bytes) -> Said | None:
-        """A request, and its answer; None if it is refused."""
+        """A request, by the floor if need be, and its answer; None if it is refused."""
         message = CODEC.named(name)
-        number = self._host.request(message.id, message.pack(values), self._now_ms())
+        by = None if message.roles & 1 << TABLE else (FLOOR, self._floor_key)
+        number = self._host.request(message.id, message.pack(values), self._now_ms(), by=by)
         self._until(lambda: number in self._answers)
         answer = self._answers[number]
         assert isinstance(answer, Answered), answer

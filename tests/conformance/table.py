@@ -3,7 +3,7 @@
 import time
 from typing import TypeVar
 
-from sabot_driver import Client, Event
+from sabot_driver import Client, Credential, Event
 from sabot_protocol.host.message import Message
 from sabot_protocol.host.messages import (
     Back,
@@ -11,7 +11,6 @@ from sabot_protocol.host.messages import (
     DeckCounted,
     DispenseStack,
     EndRound,
-    KeySlot,
     OpenRound,
     RegisterDeck,
     Role,
@@ -25,6 +24,8 @@ from sabot_protocol.host.messages import (
 )
 
 FLOOR_KEY = bytes(range(1, 33))
+FLOOR_PERSON = 1234
+FLOOR = Credential(Role.FLOOR, FLOOR_KEY, FLOOR_PERSON, 3)
 WAIT_S = 120.0  # a limit for what fails, not a measure
 LAST = 12  # events that a failure shows
 M = TypeVar("M", bound=Message)
@@ -40,8 +41,7 @@ class Table:
 
     def floor(self) -> None:
         """The floor stands at the table."""
-        self.client.set_key(KeySlot.FLOOR, FLOOR_KEY)
-        self.client.elevate(Role.FLOOR, FLOOR_KEY, 3600)
+        self.client.set_key(Role.FLOOR, FLOOR_KEY, FLOOR_PERSON, FLOOR.slot)
 
     def wait_for(self, kind: type[M], after: int, **fields: object) -> M:
         """The first event of a kind after a place in the journal, with these values."""
@@ -66,7 +66,7 @@ class Table:
         """Both decks come to the table."""
         self.floor()
         for deck_id, back in self.decks.items():
-            self.client.ask(RegisterDeck(deck_id, back, int(time.time())))
+            self.client.ask(RegisterDeck(deck_id, back, int(time.time())), by=FLOOR)
 
     def shuffle(self, deck_id: int) -> DeckCounted:
         """Shuffle a deck; how it was counted."""

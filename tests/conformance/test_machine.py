@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from tests.conformance.table import Table
+from tests.conformance.table import FLOOR, Table
 from tests.conformance.targets import Target
 
 from sabot_driver.errors import NotAllowed, Stale, WrongState
@@ -43,22 +43,22 @@ def test_a_deck_is_registered(table: Table) -> None:
 
 def test_two_decks_with_the_same_back_are_refused(table: Table) -> None:
     table.floor()
-    table.client.ask(RegisterDeck(1, Back.RED, int(time.time())))
+    table.client.ask(RegisterDeck(1, Back.RED, int(time.time())), by=FLOOR)
     with pytest.raises(NotAllowed):
-        table.client.ask(RegisterDeck(2, Back.RED, int(time.time())))
+        table.client.ask(RegisterDeck(2, Back.RED, int(time.time())), by=FLOOR)
 
 
 def test_a_third_deck_is_refused(table: Table) -> None:
     table.register()
     with pytest.raises(NotAllowed):
-        table.client.ask(RegisterDeck(3, Back.RED, int(time.time())))
+        table.client.ask(RegisterDeck(3, Back.RED, int(time.time())), by=FLOOR)
 
 
 def test_a_deck_that_was_removed_never_returns(table: Table) -> None:
     table.register()
-    table.client.ask(RemoveDeck(2, RemoveReason.FLOOR_ORDER))
+    table.client.ask(RemoveDeck(2, RemoveReason.FLOOR_ORDER), by=FLOOR)
     with pytest.raises(NotAllowed):
-        table.client.ask(RegisterDeck(2, Back.BLUE, int(time.time())))
+        table.client.ask(RegisterDeck(2, Back.BLUE, int(time.time())), by=FLOOR)
 
 
 def test_a_shuffle_is_counted(table: Table) -> None:
@@ -137,7 +137,7 @@ def test_a_deck_in_play_is_not_removed(table: Table) -> None:
     table.open()
     table.open_round()
     with pytest.raises(NotAllowed):
-        table.client.ask(RemoveDeck(1, RemoveReason.DAMAGED))
+        table.client.ask(RemoveDeck(1, RemoveReason.DAMAGED), by=FLOOR)
 
 
 def test_status_shows_an_open_round(table: Table) -> None:
@@ -252,7 +252,7 @@ def _clear(table: Table, fault: Fault) -> None:
     ends = time.monotonic() + 20
     while True:
         try:
-            table.client.ask(ClearFault(fault))
+            table.client.ask(ClearFault(fault), by=FLOOR)
             return
         except NotAllowed:
             assert time.monotonic() < ends

@@ -4,13 +4,14 @@ import os
 import time
 
 import pytest
-from tests.conformance.table import FLOOR_KEY, Table
+from tests.conformance.table import FLOOR, FLOOR_KEY, FLOOR_PERSON, Table
 from tests.conformance.targets import Target
 
-from sabot_driver import Client
+from sabot_driver import Client, Credential
 from sabot_driver.errors import (
     BadCredential,
-    LockedOut,
+    KeyMissing,
+    LinkLost,
     NotAllowed,
     NotOwner,
     NotSupported,
@@ -27,21 +28,28 @@ from sabot_protocol.host.messages import (
     Counters,
     DispenseStack,
     Elevate,
+    ElevationUsed,
     Fault,
     Forbidden,
     KeyChanged,
+    KeyRemoved,
     KeySlot,
     Locate,
     Located,
     MarkOutOfOrder,
+    ProofsRefused,
     RegisterDeck,
+    RemoveDeck,
+    RemoveReason,
     Role,
-    RoleChanged,
     SetClock,
     Shuffle,
     StatusFlag,
     Trace,
 )
+
+FLOOR_SLOT = 3
+REGISTER = RegisterDeck(1, Back.RED, 1_800_000_000)
 
 
 def test_status_says_who_owns_it_and_that_it_knows_the_time(client: Client) -> None:
@@ -97,64 +105,114 @@ def test_the_table_clears_a_fault_that_needs_no_tool(client: Client) -> None:
 
 
 def test_a_role_without_a_key_cannot_be_had(client: Client) -> None:
+    with pytest.raises(KeyMissing, match="no key of floor"):
+        client.ask(REGISTER, by=Credential(Role.FLOOR, FLOOR_KEY))
     with pytest.raises(Refused, match="No key is set"):
-        client.elevate(Role.FLOOR, FLOOR_KEY)
+        client.ask(REGISTER, by=FLOOR)
 
 
-def test_the_owner_sets_an_empty_slot_and_the_role_can_be_had(table: Table) -> None:
-    table.client.set_key(KeySlot.FLOOR, FLOOR_KEY)
-    raised = table.client.elevate(Role.FLOOR, FLOOR_KEY, 60)
-    assert (raised.role, raised.seconds) == (Role.FLOOR, 60)
+def test_the_owner_of_a_new_device_sets_an_empty_slot_and_the_role_can_be_had(table: Table) -> None:
+    slot = table.client.set_key(Role.FLOOR, FLOOR_KEY, FLOOR_PERSON)
+    held = table.client.key_slots()
+    assert (held.open, held.slots, held.roles) == (1, (0, slot), (Role.TABLE, Role.FLOOR))
+    assert held.persons == (0, FLOOR_PERSON)
+    assert table.client.ask(REGISTER, by=Credential(Role.FLOOR, FLOOR_KEY))
 
 
-def test_a_role_is_given_back(table: Table) -> None:
+def test_an_elevation_is_for_one_command(table: Table) -> None:
     table.floor()
-    assert table.client.ask(Elevate(Role.TABLE, 1, bytes(16))).role == Role.TABLE
+    table.client.ask(REGISTER, by=FLOOR)
     with pytest.raises(WrongRole):
-        table.client.ask(RegisterDeck(1, Back.RED, int(time.time())))
+        table.client.ask(RemoveDeck(1, RemoveReason.FLOOR_ORDER))
+    table.client.ask(RemoveDeck(1, RemoveReason.FLOOR_ORDER), by=FLOOR)
 
 
-def test_a_wrong_credential_costs_a_try(client: Client) -> None:
-    client.set_key(KeySlot.FLOOR, FLOOR_KEY)
+def test_an_elevation_shown_again_is_refused(table: Table) -> None:
+    table.floor()
+    number = 0x90000000
+    proof = bytes(16)
     with pytest.raises(BadCredential):
-        client.elevate(Role.FLOOR, os.urandom(32))
-    assert client.elevate(Role.FLOOR, FLOOR_KEY).role == Role.FLOOR
+        table.client.ask(Elevate(1, FLOOR_SLOT, RegisterDeck.ID, number, bytes(32), proof))
+    with pytest.raises(NotSupported):
+        table.client.ask(Elevate(2, FLOOR_SLOT, RegisterDeck.ID, number, bytes(32), proof))
 
 
-def test_five_wrong_credentials_lock_the_role_out(client: Client) -> None:
-    client.set_key(KeySlot.FLOOR, FLOOR_KEY)
-    for _ in range(4):
+def test_wrong_credentials_lock_nobody_out_and_are_told(table: Table) -> None:
+    table.floor()
+    here = table.now
+    for _ in range(7):
         with pytest.raises(BadCredential):
-            client.elevate(Role.FLOOR, os.urandom(32))
-    with pytest.raises(LockedOut):
-        client.elevate(Role.FLOOR, os.urandom(32))
-    with pytest.raises(LockedOut):
-        client.elevate(Role.FLOOR, FLOOR_KEY)
+            table.client.ask(REGISTER, by=Credential(Role.FLOOR, os.urandom(32), slot=FLOOR_SLOT))
+    table.client.ask(REGISTER, by=FLOOR)
+    assert table.wait_for(ProofsRefused, here).slot == FLOOR_SLOT
 
 
-def test_a_full_slot_is_for_service(client: Client) -> None:
-    client.set_key(KeySlot.FLOOR, FLOOR_KEY)
+def test_slots_are_closed_once_the_device_was_used(table: Table) -> None:
+    table.floor()
     with pytest.raises(WrongRole):
-        client.set_key(KeySlot.FLOOR, os.urandom(32))
-    assert client.elevate(Role.FLOOR, FLOOR_KEY).role == Role.FLOOR
+        table.client.set_key(Role.FLOOR, os.urandom(32), slot=FLOOR_SLOT)
+    table.client.ask(Locate(1))
+    with pytest.raises(WrongRole):
+        table.client.set_key(Role.SERVICE, os.urandom(32))
+    table.client.ask(REGISTER, by=FLOOR)
+
+
+def test_service_sets_and_removes_keys(table: Table) -> None:
+    client = table.client
+    table.floor()
+    service = Credential(Role.SERVICE, os.urandom(32), 77)
+    client.set_key(Role.SERVICE, service.key, 77)
+    client.ask(Locate(1))
+    here = table.now
+    client.remove_key(FLOOR_SLOT, service)
+    assert table.wait_for(KeyRemoved, here, slot=FLOOR_SLOT).by == 77
+    with pytest.raises(Refused, match="No key is set"):
+        client.ask(REGISTER, by=FLOOR)
+    client.set_key(Role.FLOOR, FLOOR_KEY, 5, FLOOR_SLOT, service)
+    client.ask(REGISTER, by=FLOOR)
+
+
+def test_a_new_device_key_does_not_strand_its_client(table: Table) -> None:
+    client = table.client
+    service = Credential(Role.SERVICE, os.urandom(32))
+    client.set_key(Role.SERVICE, service.key)
+    client.set_device_key(os.urandom(32), service)
+    client.ask(Locate(1), 60)
+    assert client.status(60)
+
+
+def test_observers_have_a_key_of_their_own(target: Target, table: Table) -> None:
+    key = os.urandom(32)
+    table.client.set_observers_key(key)
+    table.client.close()
+    watcher = target.connect(key=key, slot=KeySlot.OBSERVER, owner=False)
+    assert watcher.status(60)
+    with pytest.raises(NotOwner):
+        watcher.ask(Locate(1), 60)
+    watcher.close()
+    with pytest.raises((LinkLost, WrongRole)):
+        target.connect(key=key, slot=KeySlot.OBSERVER, owner=True, timeout=3.0)
 
 
 def test_a_key_of_zeros_is_nobodys_secret(client: Client) -> None:
     with pytest.raises(Refused, match="value is not allowed"):
-        client.set_key(KeySlot.DEALER, bytes(32))
+        client.set_key(Role.DEALER, bytes(32))
 
 
 def test_a_new_key_is_told_by_an_event(client: Client, table: Table) -> None:
     here = table.now
-    client.set_key(KeySlot.LAB, os.urandom(32))
-    assert table.wait_for(KeyChanged, here, slot=KeySlot.LAB)
+    client.set_key(Role.LAB, os.urandom(32), 8, 9)
+    told = table.wait_for(KeyChanged, here, slot=9)
+    assert (told.role, told.person, told.by) == (Role.LAB, 8, 0)
 
 
-def test_a_change_of_role_is_told_by_an_event(client: Client, table: Table) -> None:
-    here = table.now
+def test_who_authorised_a_command_is_told_by_an_event(client: Client, table: Table) -> None:
     table.floor()
-    told = table.wait_for(RoleChanged, here)
-    assert (told.role, told.host_id) == (Role.FLOOR, client.journal.host_id)
+    here = table.now
+    client.ask(REGISTER, by=FLOOR)
+    told = table.wait_for(ElevationUsed, here)
+    assert (told.role, told.person, told.request) == (Role.FLOOR, FLOOR_PERSON, RegisterDeck.ID)
+    assert told.host_id == client.journal.host_id
 
 
 def test_an_elevation_adds_to_what_the_owner_may(table: Table) -> None:

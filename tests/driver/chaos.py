@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import usb.core
 
-from sabot_driver import Client, Event, LostEvents
+from sabot_driver import Client, Credential, Event, LostEvents
 from sabot_driver.errors import NotAllowed, Refused, SabotError, Stale, WrongState
 from sabot_protocol.host.message import AnswerT, Request
 from sabot_protocol.host.messages import (
@@ -20,7 +20,6 @@ from sabot_protocol.host.messages import (
     CloseBets,
     DispenseStack,
     EndRound,
-    KeySlot,
     OpenRound,
     RegisterDeck,
     Role,
@@ -35,20 +34,21 @@ from sabot_simulators.ends.settings import Settings
 from sabot_simulators.ends.usb import Backend, Handle, Shoe
 
 FLOOR_KEY = bytes(range(1, 33))
+FLOOR_SLOT = 3
+FLOOR = Credential(Role.FLOOR, FLOOR_KEY, slot=FLOOR_SLOT)
 PATIENCE_S = 60.0
 TRIES = 50
 HANDS = 2
 
 
 def set_up(client: Client) -> None:
-    """Both decks are registered; on a bad line the floor may have to show its key again."""
+    """Both decks are registered."""
     with suppress(Refused):  # it is set already
-        client.set_key(KeySlot.FLOOR, FLOOR_KEY, PATIENCE_S)
+        client.set_key(Role.FLOOR, FLOOR_KEY, slot=FLOOR_SLOT, timeout=PATIENCE_S)
     for deck_id, back in ((1, Back.RED), (2, Back.BLUE)):
         for _ in range(TRIES):
             try:
-                client.elevate(Role.FLOOR, FLOOR_KEY, 3600, PATIENCE_S)
-                client.ask(RegisterDeck(deck_id, back, int(time.time())), PATIENCE_S)
+                client.ask(RegisterDeck(deck_id, back, int(time.time())), PATIENCE_S, FLOOR)
                 break
             except (WrongState, NotAllowed):
                 break  # it is registered already

@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from sabot_cli.betting import Book
-from sabot_cli.commands import role_raiser
-from sabot_cli.device import State
+from sabot_cli.commands import credentials
+from sabot_cli.device import State, fill_simulator
 from sabot_cli.output import Output
 from sabot_cli.playing.desk import Desk, utc_s
 from sabot_cli.playing.game import the_kind
@@ -19,7 +19,6 @@ from sabot_cli.playing.rounds import Played, Rounds
 from sabot_cli.playing.typed import EmulatedDealer, Typist
 from sabot_driver import Client, connect
 from sabot_driver.places import Places
-from sabot_protocol.host.messages import Role
 from sabot_simulators.mechanism.machine import Machine
 from sabot_table.ruleset import RuleSet, load
 from sabot_table.stakes import every_wager
@@ -100,15 +99,16 @@ def led(
     told, played = Told(), list[Played]()
     mini = "" if rules.cards.decks == 1 else "&capacity=batch"
     with connect(f"sim://?{query}{mini}", timeout=TIMEOUT_S) as client:
-        raise_role = role_raiser(State(told, Places(tmp_path)), client, TIMEOUT_S, None)
-        raise_role(Role.FLOOR)
+        places = Places(tmp_path)
+        fill_simulator(places, client, TIMEOUT_S)
+        credential = credentials(State(told, places), client, None)
         kept = record or Record(None)
         table = the_kind(rules)(
             client,
             Desk(rules, told, kept, now_s=now_s),
             Nonces(client, told, kept, TIMEOUT_S, int(parse_qs(query)["seed"][0])),
             TIMEOUT_S,
-            raise_role,
+            credential,
             Book(rules, wagers),
             typist or EmulatedDealer(),
             played.append,

@@ -12,9 +12,9 @@ import pytest
 from tests.conformance.targets import Pty
 from tests.driver.chaos import nothing_left_behind
 
-from sabot_driver import Event, Link, aio
+from sabot_driver import Credential, Event, Link, aio
 from sabot_driver.errors import Closed, DeviceTimeout, LinkLost, NoDevice, WrongRole
-from sabot_protocol.host.messages import Back, KeySlot, Locate, RegisterDeck, Role, Status
+from sabot_protocol.host.messages import Back, Locate, RegisterDeck, Role, Status
 
 KEY = bytes(range(32))
 
@@ -44,8 +44,9 @@ def test_requests_and_typed_errors(tmp_path: Path) -> None:
             assert (await client.status()).uptime_s >= 0
             with pytest.raises(WrongRole):
                 await client.ask(RegisterDeck(1, Back.RED, 1_800_000_000))
-            await client.set_key(KeySlot.FLOOR, KEY)
-            assert (await client.elevate(Role.FLOOR, KEY)).role == Role.FLOOR
+            slot = await client.set_key(Role.FLOOR, KEY)
+            floor = Credential(Role.FLOOR, KEY, slot=slot)
+            assert await client.ask(RegisterDeck(1, Back.RED, 1_800_000_000), by=floor)
 
     run(test, tmp_path)
 

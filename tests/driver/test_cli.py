@@ -203,7 +203,7 @@ def test_people_get_keys_and_can_then_use_them(sabot: Sabot, tmp_path: Path, hom
     target = Tcp(tmp_path)
     url, floor, service = target.listener.url, tmp_path / "anna.key", tmp_path / "service.key"
     ran = sabot("provision", "--device", url, "--floor-key", floor, "--service-key", service, "--json")
-    assert [each["slot"] for each in ran.of("key_given")] == ["floor", "service"]
+    assert [each["role"] for each in ran.of("key_given")] == ["floor", "service"]
     assert floor.stat().st_mode & 0o777 == 0o600
     assert floor.read_text() != service.read_text()
     played = sabot("play", "--device", url, "--rounds", 1, "--floor-key", floor, "--json")
@@ -291,7 +291,7 @@ def test_a_device_another_host_owns_is_in_progress(sabot: Sabot, tmp_path: Path,
     target = Tcp(tmp_path)
     target.keyring.folder.parent.mkdir(parents=True, exist_ok=True)
     assert sabot("provision", "--device", target.listener.url).code == 0
-    (key_file,) = (home / "keys").glob("*.key")
+    (key_file,) = (home / "keys").glob("*.simulator.key")
     target.connect(key=bytes.fromhex(key_file.read_text()))
     ran = sabot("play", "--device", target.listener.url, "--json")
     assert (ran.code, ran.lines[-1]["error"]) == (6, "OwnerHeld")
@@ -419,7 +419,7 @@ def test_the_bundle_has_no_secrets(sabot: Sabot, tmp_path: Path, home: Path) -> 
     hosts = [
         each["fields"]["host_id"]
         for each in json.loads(parts["events.json"])
-        if each["name"] == "host_started"
+        if each["name"] in ("host_started", "elevation_used")
     ]
     assert set(hosts) == {"…"}
     target.close()

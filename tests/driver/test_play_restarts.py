@@ -29,7 +29,7 @@ def another(table: Led, record: Record) -> Rounds:
         Desk(old.desk.rules, table.told, record),
         Nonces(table.client, table.told, record, old.timeout, 1),
         old.timeout,
-        old.raise_role,
+        old.credential,
         old.book,
         old.typist,
         table.played.append,

@@ -7,8 +7,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from sabot_cli.commands import role_raiser
-from sabot_cli.device import State
+from sabot_cli.commands import credentials
+from sabot_cli.device import State, fill_simulator
 from sabot_cli.output import Output
 from sabot_driver import connect
 from sabot_driver.journal import Journal
@@ -31,8 +31,10 @@ class Session:
             connect("sim://?seed=5", journal=Journal(self.journal, b"SIM00001")) as client,
         ):
             output = Output(as_json=True)
-            raiser = role_raiser(State(output, Places(folder / "home")), client, 10.0, None)
-            Lab(client, output, raiser, 10.0).shuffle(3, lambda count: None)
+            places = Places(folder / "home")
+            fill_simulator(places, client, 10.0)
+            people = credentials(State(output, places), client, None)
+            Lab(client, output, people, 10.0).shuffle(3, lambda count: None)
         self.lines: Lines = [json.loads(line) for line in told.getvalue().splitlines()]
 
     def written(self, name: str = "told.jsonl", **changes: Any) -> Path:

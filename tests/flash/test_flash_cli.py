@@ -26,7 +26,7 @@ from sabot_protocol.codec import CODEC
 from sabot_protocol.errors import Refusal
 from sabot_protocol.host.messages import (
     Identity,
-    KeySlot,
+    Role,
     ShoeState,
     ShufflerState,
     StatusReport,
@@ -137,7 +137,7 @@ def test_a_device_that_another_host_owns_is_left_alone(sabot: Sabot, tcp: Tcp, t
 
 def test_stopping_a_device_takes_service(sabot: Sabot, tcp: Tcp, tmp_path: Path) -> None:
     key = bytes(range(32))
-    tcp.connect().set_key(KeySlot.SERVICE, key)
+    tcp.connect().set_key(Role.SERVICE, key)
     tcp._clients.pop().close()
     ran = sabot(tcp.listener.url, "--image", file_of(tmp_path))
     assert (ran.code, ran.last["error"]) == (5, "KeyMissing")

@@ -50,7 +50,7 @@ from sabot_protocol.happenings import Answered, EventArrived, Gap
 from sabot_protocol.host_end import HostEnd
 from sabot_protocol.keys import DEVICE
 from sabot_protocol.link import ANSWER, BARE, EVENT, GAP, REQUEST, SILENCE_MS
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.numbers import MAX_AHEAD, Numbers
 from sabot_protocol.session import (
     CLEAR_TO_DEVICE,
     CLEAR_TO_HOST,
@@ -61,7 +61,7 @@ from sabot_protocol.session import (
     SEALED_TO_DEVICE,
     SEALED_TO_HOST,
     Session,
-    role_proof,
+    elevation_proof,
 )
 
 if TYPE_CHECKING:
@@ -404,7 +404,7 @@ class DeviceAttack:
         link = wire.port.link
         return (
             wire.executor.commands, wire.memory.saves, link, link and link.session.taken, wire.device.owner,
-            wire.port.role,
+            wire.port.slot,
         )
 
     def _accuse(self, name: str, forged: bytes) -> None:
@@ -633,6 +633,7 @@ class Owner:
         """A new session, of this host id or another."""
         wire = self.wire
         self.host_id = HOST_IDS[which % len(HOST_IDS)]
+        self.newest = max(wire.device.ledger.newest(self.host_id), 1)
         key = wire.device.keys.get(DEVICE)
         assert key is not None
         wire.now += 10
@@ -676,9 +677,9 @@ class Owner:
             if how & GOOD_BODY:
                 values = allowed(message, random.Random(body))
                 if message.name == "elevate" and how & GOOD_PROOF:
-                    values[0] = 2 + body[0] % 4 if body else 3
-                    key = self.wire.device.keys.get(values[0]) or bytes(32)
-                    values[2] = role_proof(key, self.session.transcript, number, values[0])
+                    values[:2] = 1, 2 + body[0] % 4 if body else 3
+                    key = self.wire.device.keys.get(values[1]) or bytes(32)
+                    values[5] = elevation_proof(key, self.session.transcript, *values[:5])
                 body = message.pack(values)
         self._pass_time(time, how)
         self._send(seq, ack, sack, kind, id, mark, number, body)
@@ -704,7 +705,8 @@ class Owner:
         body = body[: frame.MAX_PAYLOAD - HEADER_SIZE - MAC_SIZE]
         self.sent = self.sent[-31:] + [(kind, id, mark, number, body)]
         if kind == REQUEST:
-            self.newest = max(self.newest, number) if number < 0xFFFFFF00 else self.newest
+            if number <= self.newest + MAX_AHEAD:  # another one is refused, and decides nothing
+                self.newest = max(self.newest, number)
             self.offered.setdefault((self.host_id, number), set()).add((id, body))
         packet = self.session.seal(seq, ack, sack, kind, id, mark, number, body)
         what = "packet seq %d ack %d sack %d kind %d message 0x%02x mark %d number %d body %s" % (

@@ -168,7 +168,9 @@ def test_without_the_host_s_proof_a_stolen_session_is_reported(monkeypatch: pyte
     attack = targets.DeviceAttack()
     monkeypatch.setattr(device_port, "same", same_always)
     hello = codec.CODEC.named("hello")
-    fields = hello.pack(watched.allowed(hello, random.Random(0)))
+    values = watched.allowed(hello, random.Random(0))
+    values[2] = keys.DEVICE
+    fields = hello.pack(values)
     port = attack.wire.port
     port.receive(targets.framed(bytes((session.CLEAR_TO_DEVICE, hello.id)) + fields), attack.wire.now)
     assert port._pending is not None
@@ -191,7 +193,9 @@ def test_without_the_ledger_a_second_execution_is_reported(monkeypatch: pytest.M
 def test_without_the_schema_s_check_a_forbidden_command_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """What reaches the core is checked once more, outside the wire."""
 
-    def unchecked(self: device_port.DevicePort, message: codec.Message, body: bytes) -> tuple[object, ...]:
+    def unchecked(
+        self: device_port.DevicePort, message: codec.Message, number: int, body: bytes
+    ) -> tuple[object, ...]:
         return (0,) * len(message.fields)
 
     owner = targets.Owner(Counter())

@@ -22,7 +22,7 @@ from sabot_protocol.link import Link
 from sabot_protocol.memory import Memory
 from sabot_protocol.numbers import Numbers
 from sabot_protocol.schema import ERRORS, MESSAGES
-from sabot_protocol.session import role_proof, wrap_key
+from sabot_protocol.session import slot_key
 
 if TYPE_CHECKING:
     from sabot_protocol.codec import Value, Values
@@ -125,7 +125,7 @@ class WatchedExecutor(Executor):
             raise Refusal("wrong_state", (3, 0b110, 1))
         if name == "locate" and self.device is not None and not self.wrong:
             self.device.emit("located", values[0])
-        if message.answer in ("update_progress", "shuffle_begun"):
+        if message.answer == "shuffle_begun":
             return (self.commands,)
         return (values[0], bytes(32), "1.0") if name == "component" else LEAST[message.answer]
 
@@ -241,30 +241,26 @@ class Wire:
             self.pump()
         raise Broken(UNANSWERED, "request %d had no answer in %d ms" % (number, 60 * 50))
 
-    def ask(self, name: str, *values: Value) -> int:
+    def ask(self, name: str, *values: Value, by: tuple[int, bytes] | None = None) -> int:
         """Put a request in line at the host; returns its number."""
         message = CODEC.named(name)
-        return self.host.request(message.id, message.pack(values), self.now)
+        return self.host.request(message.id, message.pack(values), self.now, by=by)
 
     def _work(self) -> None:
         """A little of everything, so that there are real frames of many kinds."""
         self.until_answered(self.ask("status"))
         self.until_answered(self.ask("set_clock", 1800000000, 250))
-        if self.device.keys.get(FLOOR) is None:
-            number = self.host._numbers.next
-            wrapped = wrap_key(self.key, self.host.transcript, number, FLOOR, self.floor_key)
-            self.until_answered(self.ask("set_key", FLOOR, wrapped))
+        if self.device.keys.get(FLOOR) is None:  # a slot that has the number of its role
+            derived = slot_key(self.floor_key, SERIAL, FLOOR)
+            self.until_answered(self.ask("set_key", FLOOR, FLOOR, 7, derived))
         self.until_answered(self.ask("shuffle", 7))
         self.until_answered(self.ask("open_round", 1, 7))
         self.until_answered(self.ask("dispense_stack", 1, 1))
         self.until_answered(self.ask("end_round", 1))
         self.until_answered(self.ask("remove_deck", 1, 1))  # refused: not the floor's role
-        number = self.host._numbers.next
-        proof = role_proof(self.floor_key, self.host.transcript, number, FLOOR)
-        self.until_answered(self.ask("elevate", FLOOR, 1, proof))
-        self.until_answered(self.ask("register_deck", 7, 1, 1800000000))
-        self.until_answered(self.ask("clear_fault", 3))  # refused by the core
-        self.now += 1500  # the elevation ends
+        floor = (FLOOR, self.floor_key)
+        self.until_answered(self.ask("register_deck", 7, 1, 1800000000, by=floor))
+        self.until_answered(self.ask("clear_fault", 3, by=floor))  # refused by the core
         self.until_answered(self.ask("locate", 5))
         self.until_answered(self.ask("component", 1))
         self.until_answered(self.ask("counters"))

@@ -139,9 +139,11 @@ class Bench:
         serial: bytes | None = None,
         schema: bytes = SCHEMA,
         window: int = 16,
+        slot: int = 0,
     ) -> None:
         """Put another host on the cable."""
-        self.host = Host(record or Record(os.urandom(8)), key, serial, window=window, schema=schema)
+        record = record or Record(os.urandom(8))
+        self.host = Host(record, key, serial, window=window, schema=schema, slot=slot)
         self.driver = Driver(self.host, self.device.master)
 
     def identify(self) -> Values:

@@ -1,4 +1,4 @@
-"""The tables and worked examples of docs/protocol.md, read when this is imported.
+"""The tables of docs/protocol.md and the worked examples beside it, read when this is imported.
 
 The environment variable SABOT_PAGE names another page to read.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 PATH = Path(os.environ.get("SABOT_PAGE", Path(__file__).parents[2] / "docs" / "protocol.md"))
 TEXT = PATH.read_text(encoding="utf-8")
+EXAMPLES_TEXT = PATH.with_name("protocol-examples.md").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def _examples() -> list[Example]:
     """Read the frames of the worked examples."""
     block = re.compile(r"^(host|device) -> \w+ +(.+)\n  frame  (\w+)\n((?:    .+\n)+)", re.MULTILINE)
     found = []
-    for section, text in _sections(_chapter("Worked examples"), 3):
+    for section, text in _sections(EXAMPLES_TEXT, 3):
         for sender, title, frame, rows in block.findall(text):
             parts = []
             for row in rows.splitlines():
@@ -152,5 +153,9 @@ LIMITS = {
     for row in _rows(_chapter("Timers and limits"))
 }
 EXAMPLES = _examples()
-SECTIONS = [heading for heading, _ in _sections(_chapter("Worked examples"), 3)]
-KEYS = dict(re.findall(r"^(device key|transcript|\w+ proof|key to \w+) +([0-9a-f]+)$", TEXT, re.MULTILINE))
+SECTIONS = [heading for heading, _ in _sections(EXAMPLES_TEXT, 3)]
+KEYS = dict(
+    re.findall(
+        r"^(device key|pad key|transcript|\w+ proof|key to \w+) +([0-9a-f]+)$", EXAMPLES_TEXT, re.MULTILINE
+    )
+)

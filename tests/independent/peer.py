@@ -5,6 +5,7 @@ All of it is without input and output: bytes and the time in milliseconds are ha
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import os
@@ -20,6 +21,7 @@ from tests.independent.wire import (
     BARE,
     CLEAR_TO_DEVICE,
     CLEAR_TO_HOST,
+    CLOSE,
     EVENT,
     EVENT_ACK,
     GAP,
@@ -37,13 +39,13 @@ from tests.independent.wire import (
     Values,
     decode_clear,
     decode_fields,
+    elevation_proof,
     encode_clear,
     encode_fields,
     encode_frame,
-    hide_nonce,
+    hide,
     is_sealed_with,
-    role_proof,
-    wrap_key,
+    slot_key,
 )
 
 WINDOW = 16
@@ -56,6 +58,8 @@ CLEAR_FIRST_MS, CLEAR_MAX_MS, CLEAR_END_MS = 300.0, 2000.0, 16100.0
 WAITING_MAX = 1024
 
 OBSERVER, OWNER = 0, 1
+FIRST_QUERY = 0x80000000
+PERSON_SLOTS = range(2, 14)
 MEMORY_LOST = 3
 
 
@@ -134,9 +138,15 @@ class Link:
         self._heard_at = now
         self.opened = True
         self._acknowledged(packet, now)
-        delivered = [] if packet.kind == BARE else self._take(packet, now)
+        if packet.kind == CLOSE:
+            self.ended = "closed_by_peer"
+        delivered = [] if packet.kind in (BARE, CLOSE) else self._take(packet, now)
         self._pump(now)
         return delivered
+
+    def close(self, now: float) -> None:
+        """Say that this end has ended the session."""
+        self._put(self._packet(CLOSE), now)
 
     def tick(self, now: float) -> None:
         """Do what is due at this time."""
@@ -297,7 +307,7 @@ class Record:
         return cls(bytes.fromhex(data["host_id"]), number, memory_id, (boot, n), path, number)
 
     def number(self) -> int:
-        """A request number that was never used before."""
+        """A command number that was never used before."""
         if self.next_number >= self._reserved:
             self._reserved = self.next_number + 256
             self.save()
@@ -331,6 +341,12 @@ class Asked:
     command: bool
     body: bytes = b""
     boot: int | None = None
+    by: tuple[int, bytes] | None = None
+    secret: bytes = b""
+    elevated: bool = False
+    refused: SabotError | None = None
+    held: bool = False
+    sessions: int = 0
     sent: bool = False
     resolve: bool = False
     done: bool = False
@@ -377,6 +393,7 @@ class _Clear:
     next_at: float
     wait: float = CLEAR_FIRST_MS
     times: int = 1
+    unanswered: str = "no_answer"
 
 
 class Host:
@@ -391,6 +408,8 @@ class Host:
         window: int = WINDOW,
         schema: bytes = SCHEMA,
         major: int = MAJOR,
+        slot: int = 0,
+        next_query: int = FIRST_QUERY,
     ) -> None:
         """Take the host's record, the device's key, and the serial number that is expected, if any.
 
@@ -400,6 +419,9 @@ class Host:
         self.key = key
         self.schema = schema
         self.major = major
+        self.slot = slot
+        self._next_query = next_query
+        self._elevations: dict[int, Asked] = {}
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.run = int.from_bytes(random(4), "little")
         self.link: Link | None = None
@@ -447,7 +469,8 @@ class Host:
 
     def hello(self, nonce: bytes) -> Values:
         """The fields of a hello."""
-        hello = Values(nonce=nonce, host_id=self.record.host_id, run=self.run, major=self.major, minor=MINOR)
+        hello = Values(nonce=nonce, host_id=self.record.host_id, slot=self.slot, run=self.run)
+        hello |= Values(major=self.major, minor=MINOR)
         return Values(hello, schema=self.schema, window=self._window, max_payload=MAX_PAYLOAD)
 
     def attach(self, mode: int = OWNER) -> Asked:
@@ -462,26 +485,45 @@ class Host:
         """Make a request; it is sent when it may be."""
         return self._ready(self._new(name), fields)
 
-    def ask_raw(self, message: int, body: bytes, command: bool = False, number: int = 0) -> Asked:
+    def ask_by(self, by: tuple[int, bytes], name: str, **fields: Value) -> Asked:
+        """Make a request that the person with this slot and key authorises."""
+        asked = self._new(name)
+        asked.by = by
+        return self._ready(asked, fields)
+
+    def ask_raw(
+        self,
+        message: int,
+        body: bytes,
+        command: bool = False,
+        number: int = 0,
+        by: tuple[int, bytes] | None = None,
+    ) -> Asked:
         """Make a request out of any bytes, right or wrong, and under any number."""
-        asked = Asked(message, number or self.record.number(), command, body, self.boot_id)
+        number = number or (self.record.number() if command else self._query())
+        asked = Asked(message, number, command, body, self.boot_id, by)
         self._asked[asked.number] = asked
         self._flush()
         return asked
 
-    def elevate(self, role: int, seconds: int, key: bytes) -> Asked:
-        """Ask for a person's role, with that role's key."""
-        if self.link is None:
-            raise SabotError("no_session")
-        asked = self._new("elevate")
-        proof = role_proof(key, self.link.keys.transcript, asked.number, role)
-        return self._ready(asked, {"role": role, "seconds": seconds, "proof": proof})
-
-    def set_key(self, slot: int, key: bytes) -> Asked:
-        """Put a key into a slot."""
+    def set_key(
+        self, slot: int, key: bytes, role: int, person: int = 0, by: tuple[int, bytes] | None = None
+    ) -> Asked:
+        """Put a key into a slot; a person's is derived for this device and slot."""
         asked = self._new("set_key")
-        wrapped = wrap_key(self.key, key, self.record.host_id, asked.number, slot)
-        return self._ready(asked, {"slot": slot, "wrapped": wrapped})
+        asked.by = by
+        is_person = slot in PERSON_SLOTS and any(key)
+        asked.secret = slot_key(key, self.device.data("serial"), slot) if is_person else key
+        fields = Values(slot=slot, role=role, person=person, wrapped=bytes(32))
+        return self._ready(asked, fields)
+
+    def close(self) -> None:
+        """End the session in order."""
+        if self.link:
+            self.link.close(self.now)
+            out = self.take_out()
+            self._drop()
+            self._out += out
 
     def acknowledge(self) -> None:
         """Keep the position of the last event, and as owner tell the device that it is kept."""
@@ -504,13 +546,16 @@ class Host:
         self.now = now
         if self.link:
             self.link.tick(now)
-            if self.link.ended:
+            if self.link.ended == "closed_by_peer":
+                self.ends.append(self.link.ended)  # when to make a new one is up to the program
+                self._drop()
+            elif self.link.ended:
                 self._end(self.link.ended)
         clear = self._clear
         if clear is None:
             return
         if now - clear.began >= CLEAR_END_MS:
-            self._fail("no_answer")
+            self._fail(clear.unanswered)
         elif now >= clear.next_at and clear.times < TRANSMISSIONS:
             clear.times += 1
             clear.wait = min(CLEAR_MAX_MS, 2 * clear.wait)
@@ -586,7 +631,11 @@ class Host:
         elif name == "refused":
             if fields["nonce"] == clear.nonce:
                 code = fields.number("error")
-                self._fail(ERRORS[code].name if code in ERRORS else str(code))
+                name = ERRORS[code].name if code in ERRORS else str(code)
+                if name == "too_soon":
+                    clear.unanswered = name  # the hello is repeated
+                else:
+                    self._fail(name)
         elif name == "identity" and clear.name == "identify":
             self.identity = fields
             self._clear = None
@@ -626,6 +675,8 @@ class Host:
         delivered = link.receive(payload, self.now)
         if link is self._pending and link.opened:
             self._adopt(link)
+        if link is self.link and link.ended == "closed_by_peer":
+            self.tick(self.now)
         for packet in delivered:
             if self.link is None:
                 break
@@ -656,6 +707,9 @@ class Host:
                     self._finish(asked, error=SabotError("forgotten" if asked.sent else "device_rebooted"))
         self.record.memory_id = memory_id
         self.record.save()
+        self._elevations.clear()
+        for asked in self._asked.values():
+            asked.elevated, asked.held, asked.refused = False, False, None
         for asked in list(self._asked.values()):
             if asked.message in (IDS["elevate"], IDS["detach"]):
                 self._finish(asked, error=SabotError("session_ended"))
@@ -689,9 +743,15 @@ class Host:
             raise ValueError(f"{name} is not a request")
         if len(self._asked) >= WAITING_MAX:
             raise SabotError("too_many_waiting")
-        asked = Asked(IDS[name], self.record.number(), message.kind == "command", boot=self.boot_id)
+        number = self.record.number() if message.kind == "command" else self._query()
+        asked = Asked(IDS[name], number, message.kind == "command", boot=self.boot_id)
         self._asked[asked.number] = asked
         return asked
+
+    def _query(self) -> int:
+        """The number of the next query."""
+        self._next_query += 1
+        return self._next_query - 1
 
     def _ready(self, asked: Asked, fields: Mapping[str, Value]) -> Asked:
         """Give a request its fields, and send it if it may be sent."""
@@ -718,8 +778,10 @@ class Host:
             if len(self._under_way) >= self.device.number("window"):
                 break
             asked = self._asked[number]
-            if number in self._under_way or asked is self._attach:
+            if number in self._under_way or asked is self._attach or asked.held:
                 continue
+            if asked.command and asked.sent and not (self.attached and self.attached["mode"] == OWNER):
+                continue  # only an owner is told what became of it
             if self._frozen_only() and asked.message not in FROZEN:
                 self._finish(asked, error=SabotError("version_mismatch"))
             elif asked.command and asked.boot not in (None, self.boot_id) and not asked.sent:
@@ -742,11 +804,28 @@ class Host:
         if not asked.sent:
             asked.boot = self.boot_id
         asked.sent = True
+        asked.sessions += 1
         self._under_way.add(asked.number)
         mark, body = (RESOLVE, b"") if asked.resolve else (0, asked.body)
-        if body and asked.message == IDS["shuffle_with"]:
-            body = body[:-32] + hide_nonce(self.link.keys.pads, asked.number, body[-32:])
+        secret = asked.secret or (body[-32:] if asked.message == IDS["shuffle_with"] else b"")
+        if body and secret:
+            body = body[:-32] + hide(self.link.keys.pad, asked.message, asked.number, secret)
+        if asked.by and not asked.resolve:
+            self._elevate(asked, asked.by, body)
         self.link.send(REQUEST, asked.message, mark, asked.number, body, self.now)
+
+    def _elevate(self, asked: Asked, by: tuple[int, bytes], body: bytes) -> None:
+        """Let a person authorise the request that is sent next."""
+        assert self.link is not None
+        slot, key = by
+        derived = slot_key(key, self.device.data("serial"), slot)
+        proof = elevation_proof(derived, self.link.keys.transcript, slot, asked.message, asked.number, body)
+        fields = {"scheme": 1, "slot": slot, "request": asked.message, "request_number": asked.number}
+        hashed = {"body_sha256": hashlib.sha256(body).digest(), "proof": proof}
+        number = self._query()
+        self._elevations[number] = asked
+        elevate = encode_fields(MESSAGES[IDS["elevate"]], {**fields, **hashed})
+        self.link.send(REQUEST, IDS["elevate"], 0, number, elevate, self.now)
 
     def _finish(
         self, asked: Asked, answer: str = "", values: Values | None = None, error: SabotError | None = None
@@ -758,6 +837,12 @@ class Host:
 
     def _answer(self, packet: Packet) -> None:
         """Take an answer: find its request by the number."""
+        elevated = self._elevations.pop(packet.number, None)
+        if elevated is not None:
+            if packet.mark:
+                error = ERRORS[packet.mark]
+                elevated.refused = SabotError(error.name, decode_fields(error, packet.body, True))
+            return
         asked = self._asked.get(packet.number)
         if asked is None or packet.number not in self._under_way:
             self.counters["late_answers"] += 1
@@ -771,7 +856,13 @@ class Host:
             self.counters["malformed"] += 1
             self._finish(asked, error=SabotError(f"error {packet.mark}" if packet.mark else "malformed"))
             return
-        if packet.mark:
+        if packet.mark and message.name == "not_owner" and asked.command and asked.sessions > 1:
+            asked.held = True  # nobody has told what became of it
+            self._under_way.discard(asked.number)
+            return
+        if packet.mark and message.name == "wrong_role" and asked.refused:
+            self._finish(asked, error=asked.refused)
+        elif packet.mark:
             self._finish(asked, error=SabotError(message.name, values))
         else:
             self._finish(asked, message.name, values)

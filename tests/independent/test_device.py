@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import struct
@@ -14,12 +15,15 @@ from tests.independent import wire
 from tests.independent.driver import KEY, Bench, Device, dice
 from tests.independent.page import ENUMS, FROZEN, IDS, MAJOR, MESSAGES, MINOR, SCHEMA, Field, Message
 from tests.independent.peer import OBSERVER, Record, SabotError
-from tests.independent.wire import FieldError, FrameDecoder, Keys, Packet, Value
+from tests.independent.wire import FieldError, FrameDecoder, Keys, Packet, Value, Values
 
 pytestmark = pytest.mark.slow
 
 SERVICE_KEY = bytes(range(0x40, 0x60))
-TABLE, FLOOR, SERVICE = 1, 3, 4
+OBSERVERS_KEY = bytes(range(0x20, 0x40))
+TABLE, FLOOR, SERVICE = 1, 3, 4  # roles; the people's slots have the same numbers here
+PERSON = 4711
+BY_SERVICE = (SERVICE, SERVICE_KEY)
 LOCATE = b"\1"  # the fields of a locate of one second
 
 # the device has two decks, one in the shoe, and somebody takes its stacks
@@ -181,7 +185,7 @@ def test_attach(bench: Bench) -> None:
     assert host.events[-1].values == {"host_id": host.record.host_id, "run": host.run}
     command = host.ask("locate", seconds=1)
     assert bench.do("detach") == {}
-    assert bench.give(command.number, "locate", LOCATE) == "done"  # the ledger is asked before the owner
+    assert bench.give(command.number, "locate", LOCATE) == "not_owner"  # only an owner is told
     with pytest.raises(SabotError, match="not_owner"):
         bench.do("locate", seconds=1)
 
@@ -255,7 +259,7 @@ def test_another_host_takes_the_cable(bench: Bench) -> None:
     bench.do("locate", seconds=1)
     bench.new_host()
     attached = bench.attach(OBSERVER)
-    assert attached == {"mode": 0, "known": 1, "newest_command": 0, "owner": bytes(8)}
+    assert attached == {"mode": 0, "known": 0, "newest_command": 0, "owner": bytes(8)}
     owners = [event.values["owner"] for event in bench.events("owner_changed", 2)]
     assert owners == [first.host_id, bytes(8)]
     with pytest.raises(SabotError, match="not_owner"):
@@ -458,7 +462,9 @@ def test_commands_to_a_dead_device(bench: Bench) -> None:
     """Sent and never there: not_executed. Waiting and never sent: device_rebooted. An elevation: ended."""
     bench.own()
     bench.device.kill()
-    elevation = bench.host.elevate(SERVICE, 60, SERVICE_KEY)
+    named = Values(scheme=1, slot=SERVICE, request=1, request_number=1)
+    named |= Values(body_sha256=bytes(32), proof=bytes(16))
+    elevation = bench.host.ask("elevate", **named)
     asked = [bench.host.ask("locate", seconds=1) for _ in range(20)]
     bench.driver.rest(50)
     bench.device.start()
@@ -529,7 +535,17 @@ def test_ledger_of_many_hosts(bench: Bench) -> None:
         assert (at, bench.give(100, "locate", LOCATE)) == (at, outcome)
     bench.new_host(record=Record(hosts[0], 200, position=bench.host.record.position))
     attached = bench.attach()
-    assert (attached["known"], attached["newest_command"]) == (0, 0)
+    assert (attached["known"], attached["newest_command"]) == (0, 100)  # the highest that was dropped
+
+
+def test_numbers_far_ahead(bench: Bench) -> None:
+    """Such a command is refused and not written down, also one that is only asked about."""
+    bench.own()
+    assert bench.give(50, "locate", LOCATE) == "done"
+    for number in (50 + 4097, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF):
+        asked = bench.host.ask_raw(IDS["locate"], LOCATE, command=True, number=number)
+        assert bench.refused(asked) == ("number_ahead", {"newest": 50})
+    assert bench.give(50 + 4096, "locate", LOCATE) == "done"
 
 
 # what a device refuses
@@ -563,18 +579,17 @@ def _wrong(spec: Field, sample: bytes) -> Iterator[bytes]:
         yield from (number.to_bytes(len(sample), "little") for number in numbers)
 
 
-def _elevated(bench: Bench, *roles: int) -> None:
-    """Give roles their keys, and raise the session to the last one."""
+def _people(bench: Bench, *roles: int) -> None:
+    """Give roles their keys, each in the slot of its number."""
     for role in roles:
-        bench.driver.result(bench.host.set_key(role, SERVICE_KEY))
-    bench.driver.result(bench.host.elevate(roles[-1], 3600, SERVICE_KEY))
+        bench.driver.result(bench.host.set_key(role, SERVICE_KEY, role, PERSON))
 
 
 def test_every_request_is_for_its_roles(bench: Bench) -> None:
     """Each request that is not for the owner's role is refused by it, and all others are not."""
     bench.own()
     for number, message in MESSAGES.items():
-        if message.kind in ("query", "command") and message.name not in ("attach", "detach"):
+        if message.kind in ("query", "command") and message.name not in ("attach", "detach", "set_key"):
             asked = bench.host.ask_raw(number, b"", command=message.kind == "command")
             if set(message.roles) & {"anyone", "table"}:
                 assert bench.outcome(asked) in ("bad_field", "not_supported", message.answer), message.name
@@ -586,7 +601,7 @@ def test_every_request_is_for_its_roles(bench: Bench) -> None:
 def test_every_field_has_its_limits(bench: Bench, role: int) -> None:
     """What a table does not allow is refused by the field's index, a wrong length by 255 or the index."""
     bench.own()
-    _elevated(bench, role)
+    _people(bench, role)
     roles = {"anyone", "table", ENUMS["Role"][role]}
     checked = 0
     for number, message in MESSAGES.items():
@@ -600,7 +615,8 @@ def test_every_field_has_its_limits(bench: Bench, role: int) -> None:
             for wrong in _wrong(spec, right[index]):
                 bodies.append((index, b"".join(right[:index] + [wrong] + right[index + 1 :])))
         for index, body in bodies[:12]:
-            asked = bench.host.ask_raw(number, body, command=message.kind == "command")
+            by = None if set(message.roles) & {"anyone", "table"} else (role, SERVICE_KEY)
+            asked = bench.host.ask_raw(number, body, command=message.kind == "command", by=by)
             assert bench.refused(asked) == ("bad_field", {"field": index}), (message.name, body)
             checked += 1
     assert checked > 40
@@ -642,50 +658,143 @@ def test_versions(bench: Bench) -> None:
 
 
 def test_elevation(bench: Bench) -> None:
-    """A role's key is set by the owner, raises the session, and is then changed by service only."""
+    """A person's key is set while the device is provisioned, and authorises one request at a time."""
     bench.own()
     host = bench.host
-    for role, slot in ((SERVICE, SERVICE), (0, 0), (9, 9)):
-        refused = bench.refused(host.elevate(role, 60, SERVICE_KEY))
+    for slot in (SERVICE, 0, 1, 13, 99):
+        refused = bench.refused(host.ask_by((slot, SERVICE_KEY), "remove_key", slot=SERVICE))
         assert refused == ("no_such_key", {"slot": slot})
-    assert bench.driver.result(host.set_key(SERVICE, SERVICE_KEY)) == {}
-    assert bench.refused(host.set_key(SERVICE, KEY))[0] == "wrong_role"
-    assert bench.refused(host.set_key(0, KEY))[0] == "wrong_role"
-    assert bench.refused(host.set_key(FLOOR, bytes(32)))[0] == "bad_field"
-    assert bench.refused(host.elevate(SERVICE, 60, KEY)) == ("bad_credential", {"left": 4})
-    elevated = bench.driver.result(host.elevate(SERVICE, 60, SERVICE_KEY))
-    assert elevated == {"role": SERVICE, "seconds": 60}
-    assert bench.driver.result(host.set_key(SERVICE, KEY)) == {}
-    assert bench.do("set_clock", utc_s=1_800_000_000, utc_ms=0) == {}  # the owner's role is not lost
-    assert bench.driver.result(host.elevate(TABLE, 1, bytes(32))) == {"role": TABLE, "seconds": 0}
-    assert [event.values["role"] for event in bench.events("role_changed", 2)] == [SERVICE, TABLE]
-    assert [event.values["slot"] for event in bench.events("key_changed", 3)] == [0, SERVICE, SERVICE]
+    _people(bench, SERVICE)
+    assert bench.refused(host.set_key(SERVICE, KEY, SERVICE, PERSON))[0] == "wrong_role"
+    assert bench.refused(host.set_key(0, KEY, TABLE))[0] == "wrong_role"
+    assert bench.refused(host.set_key(FLOOR, bytes(32), FLOOR, 1)) == ("bad_field", {"field": 3})
+    assert bench.refused(host.set_key(FLOOR, KEY, TABLE, 1)) == ("bad_field", {"field": 1})
+    refused = bench.refused(host.ask_by((SERVICE, KEY), "remove_key", slot=1))
+    assert refused == ("bad_credential", {"slot": SERVICE})
+    assert bench.driver.result(host.set_key(FLOOR, KEY, FLOOR, 12)) == {}
+    held = bench.do("key_slots")
+    assert held == {"open": 1, "slots": (0, 3, 4), "roles": (1, 3, 4), "persons": (0, 12, PERSON)}
+    assert bench.do("set_clock", utc_s=1_800_000_000, utc_ms=0) == {}
+    assert bench.do("locate", seconds=1) == {}  # the device is in use: the slots are closed
+    assert bench.do("key_slots")["open"] == 0
+    assert bench.refused(host.set_key(5, KEY, FLOOR, 13)) == ("wrong_role", {"role": TABLE})
+    assert bench.driver.result(host.set_key(5, KEY, FLOOR, 13, BY_SERVICE)) == {}
+    assert bench.driver.result(host.ask_by(BY_SERVICE, "remove_key", slot=5)) == {}
+    assert bench.refused(host.ask("remove_key", slot=FLOOR)) == ("wrong_role", {"role": TABLE})
+    assert bench.refused(host.ask_by(BY_SERVICE, "remove_key", slot=0)) == ("bad_field", {"field": 0})
+    used = [(event.values["person"], event.values["request"]) for event in bench.events("elevation_used", 2)]
+    assert used[:2] == [(PERSON, IDS["set_key"]), (PERSON, IDS["remove_key"])]
+    assert [event.values["slot"] for event in bench.events("key_removed", 1)] == [5]
 
 
-def test_lockout(bench: Bench) -> None:
-    """The fifth wrong proof locks every elevation out, also in the next session."""
+def test_elevation_is_for_what_it_names(bench: Bench) -> None:
+    """Another body, number or session, and a proof shown again, are refused."""
     bench.own()
-    bench.driver.result(bench.host.set_key(SERVICE, SERVICE_KEY))
-    refused = [bench.refused(bench.host.elevate(SERVICE, 60, KEY)) for _ in range(5)]
-    assert refused[:4] == [("bad_credential", {"left": left}) for left in (4, 3, 2, 1)]
+    _people(bench, SERVICE)
+    host = bench.host
+    assert host.link
+    serial = host.device.data("serial")
+    remove, number, body = IDS["remove_key"], host.record.next_number, bytes([5])
+
+    def elevate(transcript: bytes, scheme: int = 1) -> str:
+        key = wire.slot_key(SERVICE_KEY, serial, SERVICE)
+        proof = wire.elevation_proof(key, transcript, SERVICE, remove, number, body)
+        fields = Values(scheme=scheme, slot=SERVICE, request=remove, request_number=number)
+        fields |= Values(body_sha256=hashlib.sha256(body).digest(), proof=proof)
+        return bench.outcome(host.ask("elevate", **fields))
+
+    first = host.link.keys.transcript
+    assert elevate(first, 2) == "not_supported"
+    assert elevate(bytes(32)) == "bad_credential"
+    assert elevate(first) == "elevated"
+    assert elevate(first) == "bad_credential"
+    number += 7
+    assert elevate(first) == "elevated"
+    assert bench.give(number, "remove_key", bytes([6])) == "wrong_role"
+    number += 1
+    assert elevate(first) == "elevated"
+    assert bench.give(number, "remove_key", body) == "no_such_key"  # authorised: the slot is empty
+    assert bench.give(number + 1, "remove_key", body) == "wrong_role"
+    host.record.next_number = number + 2
     bench.connect()
-    for name, details in (refused[4], bench.refused(bench.host.elevate(SERVICE, 60, SERVICE_KEY))):
-        assert name == "locked_out"
-        assert 1 <= details.number("seconds") <= 60
+    number += 10
+    assert elevate(first) == "bad_credential"
+
+
+def test_wrong_proofs_lock_nobody_out(bench: Bench) -> None:
+    """They are told by events, the first at once."""
+    bench.own()
+    _people(bench, SERVICE)
+    for _ in range(7):
+        refused = bench.refused(bench.host.ask_by((SERVICE, KEY), "remove_key", slot=9))
+        assert refused == ("bad_credential", {"slot": SERVICE})
+    assert bench.refused(bench.host.ask_by(BY_SERVICE, "remove_key", slot=9))[0] == "no_such_key"
+    (told,) = bench.events("proofs_refused", 1)
+    assert told.values == {"slot": SERVICE, "count": 1, "total": 1}
 
 
 def test_new_device_key(bench: Bench) -> None:
-    """Service sets a new device key; it counts from the next handshake on."""
+    """Service sets a new device key; it is answered, and then the session ends."""
     bench.own()
-    _elevated(bench, SERVICE)
+    _people(bench, SERVICE)
     new = bytes(range(100, 132))
-    bench.driver.result(bench.host.set_key(0, new))
-    bench.do("status")
+    bench.driver.result(bench.host.set_key(0, new, TABLE, by=BY_SERVICE))
+    bench.driver.wait(lambda: bench.host.ends == ["closed_by_peer"])
     with pytest.raises(SabotError, match="device_not_proved"):
         bench.connect()
     bench.host.key = new
     bench.connect()
     bench.do("status")
+
+
+def test_observers(bench: Bench) -> None:
+    """They have a key of their own, see the same events, and decide nothing."""
+    bench.own()
+    bench.new_host(OBSERVERS_KEY, slot=1)
+    with pytest.raises(SabotError, match="no_such_key"):
+        bench.connect()
+    bench.new_host()
+    bench.attach()
+    bench.driver.result(bench.host.set_key(1, OBSERVERS_KEY, 0))
+    owner = bench.host.record
+    bench.new_host(KEY, slot=1)
+    with pytest.raises(SabotError, match="device_not_proved"):
+        bench.connect()
+    bench.new_host(OBSERVERS_KEY, Record(owner.host_id, 5), slot=1)
+    bench.connect()
+    assert bench.refused(bench.host.attach()) == ("wrong_role", {"role": 0})
+    attached = bench.driver.result(bench.host.attach(OBSERVER))
+    assert (attached["known"], attached["newest_command"]) == (0, 0)
+    assert bench.give(5, "locate", LOCATE) == "not_owner"
+    assert bench.refused(bench.host.ask_by(BY_SERVICE, "remove_key", slot=1))[0] == "not_owner"
+    assert bench.events("key_changed", 2)
+
+
+def test_close(bench: Bench) -> None:
+    """A host that ends in order leaves the device free at once."""
+    bench.own()
+    bench.host.close()
+    bench.driver.step()
+    bench.new_host()
+    bench.attach(OBSERVER)
+    assert bench.host.attached
+    assert bench.host.attached["owner"] == bytes(8)
+    owners = [event.values["owner"] for event in bench.events("owner_changed", 2)]
+    assert owners[-1] == bytes(8)
+
+
+def test_handshake_after_a_wrong_proof(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused for a second, and then taken."""
+    bench.provision()
+    derive = Keys.derive
+    with monkeypatch.context() as patch:
+        patch.setattr(Keys, "derive", lambda *args: replace(derive(*args), host_proof=bytes(16)))
+        with pytest.raises(SabotError, match="bad_proof"):
+            bench.connect()
+    bench.driver.sent.clear()
+    bench.connect()
+    hellos = [each for each in FrameDecoder().feed(bytes(bench.driver.sent)) if each[1] == IDS["hello"]]
+    assert len(hellos) > 1
 
 
 def test_set_clock(bench: Bench) -> None:
@@ -719,12 +828,13 @@ def test_trace(bench: Bench) -> None:
 
 
 def test_new_host_after_many(bench: Bench) -> None:
-    """What it asks after its attach is new; what it may have asked before is forgotten."""
+    """What it asks above the numbers that were dropped is new; what it may have asked before is forgotten."""
     _many_hosts(bench)
     bench.new_host(record=Record(os.urandom(8), 50, position=bench.host.record.position))
-    assert bench.attach()["known"] == 0
+    attached = bench.attach()
+    assert (attached["known"], attached["newest_command"]) == (0, 100)
     assert bench.give(49, "locate", LOCATE) == "forgotten"
-    assert bench.give(100, "locate", LOCATE) == "done"
+    assert bench.give(101, "locate", LOCATE) == "done"
 
 
 def test_newest_number_of_eight_hosts(bench: Bench) -> None:

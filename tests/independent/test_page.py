@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 import struct
@@ -19,6 +18,7 @@ from tests.independent.page import (
     ENUMS,
     ERRORS,
     EXAMPLES,
+    EXAMPLES_TEXT,
     IDS,
     KEYS,
     KINDS,
@@ -64,10 +64,28 @@ def _sessions() -> Iterator[tuple[Example, Keys | None]]:
             if example.title == "hello":
                 hello = _payload(example)[2:]
             elif example.title == "challenge":
-                keys = Keys.derive(KEY, hello, _payload(example)[2:])
+                keys = Keys.derive(_key_of(words), hello, _payload(example)[2:])
             yield example, keys
 
 
+def _told(pattern: str) -> bytes:
+    """A key that the text of the examples tells."""
+    told = re.search(pattern + "`([0-9a-f]{64})`", EXAMPLES_TEXT)
+    assert told, pattern
+    return bytes.fromhex(told[1])
+
+
+def _key_of(words: list[Example]) -> bytes:
+    """The key that a conversation's session is proved with: the device's, or the observers'."""
+    slots = [word.number("slot") for word in words if word.title == "hello"]
+    return OBSERVERS_KEY if slots and slots[0] == 1 else KEY
+
+
+OBSERVERS_KEY = _told(r"the observers' key, ")
+SERVICE_KEY = _told(r"of role `service` has the key ")
+OTHER_KEY = _told(r"Shown with another key, ")
+FLOOR_KEY = _told(r"of role `floor`, whose key is ")
+NEW_KEY = _told(r"The new device key is ")
 CONVERSATIONS = _conversations()
 SESSIONS = list(_sessions())
 FIRST = next(keys for _, keys in SESSIONS if keys)
@@ -156,12 +174,12 @@ def test_page_is_whole() -> None:
     assert len(EXAMPLES) >= 100
     assert len({keys.transcript for _, keys in SESSIONS if keys}) >= 5
     assert set(SECTIONS) == {example.section for example in EXAMPLES}
-    assert TEXT.count("\n```") % 2 == 0
+    assert TEXT.count("\n```") % 2 == EXAMPLES_TEXT.count("\n```") % 2 == 0
 
 
 def test_tables_agree_with_each_other() -> None:
     assert {data for example in EXAMPLES for name, data, _ in example.parts if name == "schema"} == {SCHEMA}
-    assert [getattr(wire, name) for name in KINDS] == list(range(6))
+    assert [getattr(wire, name) for name in KINDS] == list(range(7))
     roles = set(ENUMS["Role"].values()) | {"anyone"}
     for message in MESSAGES.values():
         asked = message.kind in ("query", "command")
@@ -169,7 +187,7 @@ def test_tables_agree_with_each_other() -> None:
         assert (message.answer in IDS) or not asked
         assert set(message.roles) <= roles or not asked
         assert {spec.names for spec in message.fields if spec.type in ("enum", "flags")} <= set(ENUMS)
-    assert min(ERRORS) == 1
+    assert list(ERRORS) == sorted(ERRORS)
 
 
 def test_limits_are_those_of_the_text() -> None:
@@ -196,6 +214,7 @@ def test_keys_are_those_of_the_page() -> None:
         "host proof": FIRST.host_proof.hex(),
         "key to device": FIRST.to_device.hex(),
         "key to host": FIRST.to_host.hex(),
+        "pad key": FIRST.pad.hex(),
     } == KEYS
 
 
@@ -212,19 +231,12 @@ def test_proof_of_provisioning() -> None:
     first = {example.title: example for example in reversed(EXAMPLES)}
     proof = wire.provision_proof(KEY, first["provision"].part("nonce"), first["identity"].part("serial"))
     assert first["provisioned"].part("proof") == proof
-    assert f"= `{proof.hex()}`" in TEXT
-
-
-def _service_key() -> bytes:
-    """The key of role `service` in the examples."""
-    told = re.search(r"The service key `([0-9a-f]{64})`", TEXT)
-    assert told
-    return bytes.fromhex(told[1])
+    assert f"= `{proof.hex()}`" in EXAMPLES_TEXT
 
 
 def _nonce() -> bytes:
     """The nonce of the shuffle in the examples."""
-    told = re.search(r"The host's nonce `([0-9a-f]{64})`", TEXT)
+    told = re.search(r"The host's nonce `([0-9a-f]{64})`", EXAMPLES_TEXT)
     assert told
     return bytes.fromhex(told[1])
 
@@ -242,10 +254,12 @@ def _lost(word: Example, later: list[Example]) -> bool:
     return (said.number("ack") - word.number("seq") - 1) & 0xFF >= 128
 
 
-def _act(host: Host, word: Example) -> None:
+def _act(host: Host, word: Example, later: list[Example]) -> None:
     """Let a host do what makes it send a frame: ask what is new, or wait."""
     name = word.title.split()[-1]
-    new = word.title.startswith("REQUEST") and word.number("number") >= host.record.next_number
+    is_request = word.title.startswith("REQUEST")
+    query = is_request and word.number("number") >= peer.FIRST_QUERY
+    newest = host._next_query if query else host.record.next_number
     if name == "identify":
         host.identify()
     elif name == "provision":
@@ -254,18 +268,37 @@ def _act(host: Host, word: Example) -> None:
         host.connect()
     elif name == "EVENT_ACK":
         host.acknowledge()
-    elif not new:
+    elif name == "CLOSE":
+        host.close()
+    elif not is_request or word.number("number") < newest:
         host.tick(host.deadline())
     elif name == "attach":
         host.attach(word.number("mode"))
-    elif name == "set_key":
-        host.set_key(word.number("slot"), _service_key())
     elif name == "elevate":
-        host.elevate(word.number("role"), word.number("seconds"), _service_key())
+        _authorised(host, word, next(each for each in later if each.sender == "host"))
+    else:
+        _ask(host, name, word, None)
+
+
+def _authorised(host: Host, elevation: Example, word: Example) -> None:
+    """Ask what a person authorises; the elevation goes before it."""
+    key = FLOOR_KEY if elevation.number("slot") == 3 else SERVICE_KEY
+    name = word.title.split()[-1]
+    if name == "remove_key":
+        key = OTHER_KEY  # the one that proves nothing
+    _ask(host, name, word, (elevation.number("slot"), key))
+
+
+def _ask(host: Host, name: str, word: Example, by: tuple[int, bytes] | None) -> None:
+    host.device["major"] = host.major  # so that a host of another version does not hold it back
+    if name == "set_key":
+        key = {0: NEW_KEY, 1: OBSERVERS_KEY}.get(word.number("slot"), SERVICE_KEY)
+        host.set_key(word.number("slot"), key, word.number("role"), word.number("person"), by)
     elif name == "shuffle_with":
         host.ask(name, shuffle_id=word.number("shuffle_id"), nonce=_nonce())
+    elif by is not None:
+        host.ask_by(by, name, **_values(MESSAGES[IDS[name]], word))
     else:
-        host.device["major"] = host.major  # so that a host of another version does not hold it back
         host.ask(name, **_values(MESSAGES[IDS[name]], word))
 
 
@@ -276,25 +309,31 @@ def test_host_says_every_word_of_the_examples(words: list[Example]) -> None:
     randoms = [first.get("run", bytes(4))]
     drawn = {"hello": ("nonce",), "provision": ("nonce", "entropy")}
     randoms += [word.part(name) for word in words for name in drawn.get(word.title, ())]
-    number, boot, n, major = (
-        int.from_bytes(first.get(name, b""), "little") for name in ("number", "from_boot", "from_n", "major")
+    boot, n, major = (
+        int.from_bytes(first.get(name, b""), "little") for name in ("from_boot", "from_n", "major")
     )
-    record = Record(first.get("host_id", b""), number, position=(boot, n))
-    host = Host(record, KEY, random=lambda size: randoms.pop(0), major=major)
-    heard = b""
+    numbers = [word.number("number") for word in words if word.title.startswith("REQUEST")]
+    queries = [number for number in numbers if number >= peer.FIRST_QUERY] or [peer.FIRST_QUERY]
+    commands = [number for number in numbers if number < peer.FIRST_QUERY] or [1]
+    record = Record(first.get("host_id", b""), commands[0], position=(boot, n))
+    slot = 1 if _key_of(words) == OBSERVERS_KEY else 0
+    key, query = _key_of(words), queries[0]
+    host = Host(record, key, random=lambda size: randoms.pop(0), major=major, slot=slot, next_query=query)
+    heard, waiting = b"", b""
     for at, word in enumerate(words):
         if word.sender == "device":
             heard += b"" if _lost(word, words[at:]) else word.frame
             continue
         host.receive(heard, host.now)
         heard = b""
-        said = host.take_out()
-        if not said:
-            _act(host, word)
-            said = host.take_out()
-        assert said == word.frame or _proves_nothing(word)
+        waiting += host.take_out()
+        if not waiting:
+            _act(host, word, words[at + 1 :])
+            waiting = host.take_out()
+        said, _, waiting = waiting.partition(b"\0")
+        assert said + b"\0" == word.frame or _proves_nothing(word)
     host.receive(heard, host.now)
-    assert (host.take_out(), randoms) == (b"", [])
+    assert (waiting + host.take_out(), randoms) == (b"", [])
     assert host.failed == (ERRORS[words[-1].number("error")].name if words[-1].title == "refused" else "")
     dropped = ("malformed", "foreign", "reflected", "bad_mac", "replayed", "duplicates", "late_answers")
     assert not any(host.counters[name] for name in dropped)
@@ -304,12 +343,6 @@ def test_host_says_every_word_of_the_examples(words: list[Example]) -> None:
     names = [(event.boot, event.n) for event in host.events if event.name != "gap"]
     events = [(word.number("boot_id"), word.number("number")) for word in told if word.title != "GAP"]
     assert names == list(dict.fromkeys(events))
-
-
-def test_update_example() -> None:
-    """What is announced is what is sent."""
-    begin, data = LAST["REQUEST update_begin"], LAST["REQUEST update_data"].part("data")[1:]
-    assert (begin.number("size"), begin.part("sha256")) == (len(data), hashlib.sha256(data).digest())
 
 
 def _new_session(host: Host, boot: int = 1, window: int = 16) -> Keys:

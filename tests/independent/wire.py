@@ -19,7 +19,7 @@ MAX_BLOCK = 254
 OVERHEAD = 26  # of a sealed packet: 18 bytes before the body, 8 after it
 
 CLEAR_TO_DEVICE, CLEAR_TO_HOST, SEALED_TO_DEVICE, SEALED_TO_HOST = 1, 2, 3, 4
-BARE, REQUEST, ANSWER, EVENT, EVENT_ACK, GAP = range(6)
+BARE, REQUEST, ANSWER, EVENT, EVENT_ACK, GAP, CLOSE = range(7)
 RESOLVE = 1
 
 _INTEGERS = {"u8": "B", "u16": "H", "u32": "I", "i8": "b", "i16": "h", "i32": "i", "enum": "B", "flags": "H"}
@@ -212,20 +212,23 @@ def provision_proof(key: bytes, nonce: bytes, serial: bytes) -> bytes:
     return mac(key, b"provisioned" + nonce + serial, 16)
 
 
-def role_proof(key: bytes, transcript: bytes, number: int, role: int) -> bytes:
-    """What an elevation is proved with."""
-    return mac(key, b"role proof" + transcript + struct.pack("<IB", number, role), 16)
+def slot_key(key: bytes, serial: bytes, slot: int) -> bytes:
+    """What a device stores of a person's key."""
+    return mac(key, serial + bytes([slot]))
 
 
-def wrap_key(device_key: bytes, key: bytes, host_id: bytes, number: int, slot: int) -> bytes:
+def elevation_proof(
+    key: bytes, transcript: bytes, slot: int, message: int, number: int, body: bytes
+) -> bytes:
+    """What a person's slot key authorises one request with."""
+    what = struct.pack("<BBBI", 1, slot, message, number) + hashlib.sha256(body).digest()
+    return mac(key, b"elevation" + transcript + what, 16)
+
+
+def hide(pad_key: bytes, message: int, number: int, secret: bytes) -> bytes:
     """Hide a key for its way over the wire; the same again brings it back."""
-    pad = mac(device_key, b"key wrap" + host_id + struct.pack("<IB", number, slot))
-    return bytes(a ^ b for a, b in zip(key, pad, strict=True))
-
-
-def hide_nonce(pads: bytes, number: int, nonce: bytes) -> bytes:
-    """Hide a shuffle's nonce for its way over the wire; the same again brings it back."""
-    return bytes(a ^ b for a, b in zip(nonce, mac(pads, struct.pack("<I", number)), strict=True))
+    pad = mac(pad_key, struct.pack("<BI", message, number))
+    return bytes(a ^ b for a, b in zip(secret, pad, strict=True))
 
 
 @dataclass(frozen=True)
@@ -238,7 +241,7 @@ class Keys:
     host_proof: bytes
     to_device: bytes
     to_host: bytes
-    pads: bytes
+    pad: bytes
 
     @classmethod
     def derive(cls, key: bytes, hello: bytes, challenge: bytes) -> Keys:
@@ -253,7 +256,7 @@ class Keys:
             mac(key, b"host proof" + transcript, 16),
             mac(key, b"to device" + transcript),
             mac(key, b"to host" + transcript),
-            mac(key, b"nonce pad" + transcript),
+            mac(key, b"pad" + transcript),
         )
 
 

@@ -3,7 +3,7 @@
 from world import HOST_ID, KEY, SERIAL, Rng
 
 from sabot_protocol import schema, ticks
-from sabot_protocol.codec import CODEC, Codec
+from sabot_protocol.codec import CODEC, Codec, enum_number
 from sabot_protocol.device_end import DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.errors import MemoryFailed, Refusal
@@ -13,15 +13,31 @@ from sabot_protocol.host_end import OWNER, HostEnd
 from sabot_protocol.keys import DEVICE, Keys
 from sabot_protocol.memory import Memory
 from sabot_protocol.numbers import Numbers
+from sabot_protocol.session import slot_key
 
 SERVICE_KEY = b"service key of thirty-two bytes!"
+
+
+SERVICE_ROLE = enum_number("Role", "service")
+FLOOR_ROLE = enum_number("Role", "floor")
+FLOOR_KEY = b"the floor's key, of thirty-two b"
+SERVICE_SLOT, FLOOR_SLOT = 4, 3
+SERVICE_PERSON, FLOOR_PERSON = 4711, 1234
+BY_SERVICE = (SERVICE_SLOT, SERVICE_KEY)
+BY_FLOOR = (FLOOR_SLOT, FLOOR_KEY)
 
 
 class Shoe(Executor):
     """Counts what it is told to do."""
 
+    flags = 0
+
+    def status(self) -> "tuple[int, int, int, int, int, int]":
+        return 1, 3, 0, self.flags, 0, 0
+
     def __init__(self) -> None:
         self.done: list = []  # type: ignore[type-arg]
+        self.callers: list = []  # type: ignore[type-arg]
         self.entropy: list = []  # type: ignore[type-arg]
         self.memory_fails = False
         self.refuse: Refusal | None = None
@@ -35,10 +51,11 @@ class Shoe(Executor):
         if self.refuse is not None:
             raise self.refuse
         self.done.append((name, values))
+        self.callers.append(caller)
+        if name == "rng_samples":
+            return values[0], bytes(values[1])
         if name == "shuffle_with":
             return (values[0],)
-        if name == "update_begin" or name == "update_data":
-            return (0,)
         return ()
 
 
@@ -103,13 +120,20 @@ class Pair:
             self.now = ticks.add(self.now, step)
             self.settle()
 
-    def ask(self, name: str, *values: object) -> "tuple[str, tuple]":  # type: ignore[type-arg]
+    def people(self) -> "Pair":
+        """Give service and the floor their keys, as provisioning does."""
+        keys = self.device.keys
+        keys.set(SERVICE_SLOT, slot_key(SERVICE_KEY, SERIAL, SERVICE_SLOT), SERVICE_ROLE, SERVICE_PERSON)
+        keys.set(FLOOR_SLOT, slot_key(FLOOR_KEY, SERIAL, FLOOR_SLOT), FLOOR_ROLE, FLOOR_PERSON)
+        return self
+
+    def ask(self, name: str, *values: object, by: "tuple[int, bytes] | None" = None) -> "tuple[str, tuple]":  # type: ignore[type-arg]
         """A request and what came back: ("ok", values) or (the error's name, details)."""
         message = CODEC.named(name)
-        return self.ask_packed(message.id, message.pack(values))
+        return self.ask_packed(message.id, message.pack(values), by)
 
-    def ask_packed(self, id: int, body: bytes) -> "tuple[str, tuple]":  # type: ignore[type-arg]
-        number = self.host.request(id, body, self.now)
+    def ask_packed(self, id: int, body: bytes, by: "tuple[int, bytes] | None" = None) -> "tuple[str, tuple]":  # type: ignore[type-arg]
+        number = self.host.request(id, body, self.now, by=by)
         self.settle()
         return self.answer(number)
 
@@ -125,6 +149,16 @@ class Pair:
                 assert answer is not None
                 return "ok", answer.unpack(each.body)
         raise AssertionError("request %d was not answered" % number)
+
+    def events(self, name: str) -> list:  # type: ignore[type-arg]
+        """The values of the events of one name that the device still has."""
+        message = CODEC.named(name)
+        found = []
+        for n in range(self.device.events.first, self.device.events.last + 1):
+            id, _, body = self.device.events.get(n)
+            if id == message.id:
+                found.append(message.unpack(body[14:]))
+        return found
 
     def happened(self, kind: type) -> list:  # type: ignore[type-arg]
         """Happenings of one kind so far."""

@@ -271,14 +271,15 @@ def test_a_forgotten_command_is_not_resolved_as_not_executed():
     memory_id = pair.host.memory_id
     forget_everybody(pair.device.ledger)
     pair.host = HostEnd(KEY, Numbers(b"LATECOME", 50), pair.rng.bytes, schema_hash=b"schema01")
-    pair.connect(OBSERVER)
+    pair.port.close()
+    pair.connect()
     pair.host._known = True  # a host that asks all the same
     pair.host.resolve(3, DISPENSE.id, memory_id, pair.now)
     pair.settle()
     assert pair.answer(3) == ("forgotten", ())
 
 
-def test_an_executed_command_is_told_also_to_a_host_that_owns_no_more():
+def test_what_became_of_a_command_is_told_only_to_the_owner():
     pair = Pair().connect()
     number = dispense(pair)
     lose_answer(pair)
@@ -287,12 +288,93 @@ def test_an_executed_command_is_told_also_to_a_host_that_owns_no_more():
     other_port, pair.port = pair.port, DevicePort(pair.device)
     pair.host = first
     pair.connect(OBSERVER)
-    assert pair.answer(number)[0] == "ok"
     later = dispense(pair)
     pair.settle()
     assert pair.answer(later) == ("not_owner", (b"OTHER-PC",))
-    assert other_port.host_id == b"OTHER-PC"
+    assert pair.host.waits_for(number)  # it waits: nobody has told, and nobody guesses
+    newest = pair.device.ledger.newest(HOST_ID)
+    pair.host.resolve(newest + 1, DISPENSE.id, pair.host.memory_id, pair.now)
+    pair.settle()
+    assert pair.device.ledger.newest(HOST_ID) == newest
+    other_port.close()
+    pair.connect()
+    assert pair.answer(number)[0] == "ok"
     assert len(pair.shoe.done) == 1
+
+
+def test_a_repeated_command_refused_to_a_host_that_lost_the_device_is_not_taken_for_its_end():
+    pair = Pair().connect()
+    number = dispense(pair)
+    lose_answer(pair)
+    first, pair.host = pair.host, HostEnd(KEY, Numbers(b"OTHER-PC"), pair.rng.bytes, schema_hash=b"schema01")
+    pair.connect()
+    pair.host = first
+    pair.host.connect(pair.now)  # as owner, which it is not when the command comes
+    pair.port.receive(pair.host.poll(pair.now), pair.now)
+    pair.host.receive(pair.port.poll(pair.now), pair.now)
+    pair.port.receive(pair.host.poll(pair.now), pair.now)
+    pair.host.receive(pair.port.poll(pair.now), pair.now)
+    pair.port.receive(pair.host.poll(pair.now), pair.now)
+    pair.host.receive(pair.port.poll(pair.now), pair.now)  # attached
+    pair.device.set_owner(None)
+    pair.settle()
+    assert pair.host.waits_for(number)
+    pair.connect()
+    assert pair.answer(number)[0] == "ok"
+
+
+def test_a_command_too_far_ahead_is_refused_and_decides_nothing():
+    """One command numbered near 2^32 made every later command of its host an old one, for ever."""
+    pair = Pair().connect()
+    newest = pair.device.ledger.newest(HOST_ID)
+    for number in (0, newest + 4097, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF):
+        for mark in (0, 1):
+            pair.host._link.send(1, DISPENSE.id, mark, number, DISPENSE.pack((5, 1)))
+            pair.settle()
+            assert pair.device.ledger.newest(HOST_ID) == newest
+    assert pair.shoe.done == []
+    pair.host._numbers.next = newest + 4096
+    assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
+    assert pair.ask("dispense_stack", 5, 2)[0] == "ok"
+
+
+def test_a_host_that_is_far_ahead_of_a_device_without_memory_steps_up():
+    pair = Pair()
+    pair.host._numbers.next = 100_000
+    waiting = dispense(pair)
+    pair.connect()
+    assert pair.host.up
+    assert waiting == 100_000
+    assert pair.answer(waiting)[0] == "ok"
+    assert pair.ask("dispense_stack", 5, 2)[0] == "ok"
+    assert [values for _, values in pair.shoe.done] == [(5, 1), (5, 2)]
+
+
+def test_a_forgotten_host_goes_on_above_every_number_that_was_forgotten():
+    pair = Pair().connect()
+    book = pair.device.ledger
+    book.begin(b"THE-HIGH", 3000)
+    book.finish(b"THE-HIGH", 3000, 63, 0, b"")
+    forget_everybody(book)
+    assert not book.knows(b"THE-HIGH")
+    assert book.newest(b"NEWCOMER") == 3000
+    for again in (book, reloaded(pair.memory)):
+        assert again.newest(b"NEWCOMER") == 3000
+        assert again.look(b"THE-HIGH", 2999) == ledger.FORGOTTEN
+    pair.host = HostEnd(KEY, Numbers(b"NEWCOMER"), pair.rng.bytes, schema_hash=b"schema01")
+    pair.port.close()
+    pair.connect()
+    assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
+    assert book.newest(b"NEWCOMER") == 3001
+
+
+def test_queries_and_commands_have_numbers_of_their_own():
+    pair = Pair().connect()
+    before = pair.host.next_number
+    for _ in range(5):
+        assert pair.ask("status")[0] == "ok"
+    assert pair.host.next_number == before
+    assert pair.host.request(CODEC.named("status").id, b"", pair.now) > 0x7FFFFFFF
 
 
 def test_a_ledger_that_cannot_be_written_after_the_deed_never_says_not_executed():
@@ -381,7 +463,7 @@ def greatest(message):
         elif kind in ("blob", "text"):
             size += 1 + field[3]
         elif kind == "array":
-            size += 1 + field[4] * 4
+            size += 1 + field[4] * {"u8": 1, "u16": 2, "u32": 4, "i32": 4}[field[2]]
         else:
             size += {"u8": 1, "i8": 1, "enum": 1, "u16": 2, "i16": 2, "flags": 2, "u32": 4, "i32": 4}[kind]
     return size
@@ -418,8 +500,8 @@ def test_a_host_with_an_old_disk_goes_on_above_the_numbers_the_device_knows():
 
 
 def test_numbers_end():
-    numbers = Numbers(HOST_ID, 0xFFFFFFFF)
-    assert numbers.take() == 0xFFFFFFFF
+    numbers = Numbers(HOST_ID, 0x7FFFFFFF)
+    assert numbers.take() == 0x7FFFFFFF
     try:
         numbers.take()
     except NotAllowed as error:
@@ -610,5 +692,6 @@ def test_a_second_cable_of_the_same_host_takes_over():
     pair.host.disconnect()
     pair.connect()
     assert pair.device.owner is pair.port
-    assert old.role == 0
+    assert old.link is not None
+    assert pair.device.owner is not old
     assert [type(each) for each in pair.heard if isinstance(each, Answered)] == []

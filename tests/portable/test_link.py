@@ -319,3 +319,34 @@ def test_counters_and_the_last_hundred_headers_are_kept_at_each_end():
     assert seen[0][6] == CODEC.named("trace").id
     record = Record()
     assert [name for name in COUNTERS if not hasattr(record, name)] == []
+
+
+def test_an_acknowledgement_of_what_was_not_sent_is_ignored():
+    a, b = ends(4)
+    send(a, 6)
+    a.poll(0)
+    packet = b.session.seal(0, 5, 0xFFFF, link_module.BARE, 0, 0, 0, b"")
+    a.receive(bytes(packet), 1)
+    assert not a.idle()
+    assert a.room() < 0
+    packet = b.session.seal(0, 4, 0, link_module.BARE, 0, 0, 0, b"")
+    a.receive(bytes(packet), 2)
+    assert len(a.poll(2)) == 2
+
+
+def test_what_was_acknowledged_out_of_order_does_not_make_the_rest_the_future():
+    a, b = ends(4)
+    send(a, 4)
+    out = a.poll(0)
+    give(b, out[2:], 1)
+    give(a, b.poll(1), 2)  # the last two are there
+    give(b, a.poll(2), 3)
+    give(a, b.poll(3), 4)
+    assert a.idle()
+
+
+def test_a_closing_packet_ends_the_link_by_name():
+    a, b = ends(4)
+    b.receive(packets([a.close(1)])[0], 2)
+    assert b.failure == link_module.CLOSED_BY_PEER
+    assert b.poll(3) == []

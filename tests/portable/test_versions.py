@@ -1,15 +1,11 @@
-"""Versions: a newer minor is refused by name, a mismatch never blocks identification, status or update."""
+"""Versions: a newer minor is refused by name, a mismatch never blocks identification, status or keys."""
 
-from pair import SERVICE_KEY, Pair, newer_codec
-from world import HOST_ID, KEY
+from pair import BY_SERVICE, Pair, newer_codec
 
 from sabot_protocol import schema
-from sabot_protocol.codec import CODEC, Codec, enum_number
+from sabot_protocol.codec import CODEC, Codec
 from sabot_protocol.errors import NotAllowed, UnknownMessage
 from sabot_protocol.happenings import Failed, Up
-from sabot_protocol.session import role_proof, wrap_key
-
-SERVICE = enum_number("Role", "service")
 
 
 def test_a_request_of_a_newer_minor_is_refused_by_name_before_it_is_sent():
@@ -57,7 +53,7 @@ def mismatched():
     )
 
 
-def test_a_mismatch_leaves_identification_status_and_update():
+def test_a_mismatch_leaves_identification_status_and_keys():
     for pair in mismatched():
         assert pair.happened(Up)[0].limited
         assert pair.ask("status")[0] == "ok"
@@ -70,13 +66,18 @@ def test_a_mismatch_leaves_identification_status_and_update():
         pair.host._limited = False  # a host that asks all the same
         assert pair.ask("dispense_stack", 1, 1) == ("version_mismatch", (schema.MAJOR, schema.MINOR))
         assert pair.shoe.done == []
-        wrapped = wrap_key(KEY, HOST_ID, pair.host.next_number, SERVICE, SERVICE_KEY)
-        assert pair.ask("set_key", SERVICE, wrapped)[0] == "ok"  # a mismatch must not lock the service out
-        proof = role_proof(SERVICE_KEY, pair.host.transcript, pair.host.next_number, SERVICE)
-        assert pair.ask("elevate", SERVICE, 60, proof)[0] == "ok"
-        assert pair.ask("update_begin", 1, 4, bytes(32), "2.0.0", b"")[0] == "ok"
-        assert pair.ask("update_data", 0, b"abcd")[0] == "ok"
-        assert [name for name, _ in pair.shoe.done] == ["update_begin", "update_data"]
+        pair.people()
+        assert pair.ask("set_key", 5, 4, 1, b"k" * 32, by=BY_SERVICE)[0] == "ok"
+        assert pair.ask("remove_key", 5, by=BY_SERVICE)[0] == "ok"
+
+
+def test_reserved_ids_are_nobodys():
+    taken = [id for id, _, _, _, _, _ in schema.MESSAGES]
+    names = [name for _, name, _, _, _, _ in schema.MESSAGES]
+    for id, name in schema.RESERVED:
+        assert id not in taken
+        assert name not in names
+        assert CODEC.find(id) is None
 
 
 def test_frozen_messages_ignore_what_a_later_version_adds_and_others_do_not():

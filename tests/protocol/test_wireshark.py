@@ -295,6 +295,7 @@ def conversation() -> list[CapturedFrame]:
     for _ in range(8):
         wire.talk()
     assert wire.host.up
+    wire.carry(wire.host.close(wire.now), True)
     return wire.frames
 
 
@@ -391,7 +392,7 @@ def test_a_conversation_is_shown_as_the_ends_mean_it(tmp_path: Path) -> None:
         assert packet.values == expected(each.frame)
         assert packet.outbound is each.to_device
     kinds = {packet.values["sabot.kind"][0] for packet in packets if "sabot.kind" in packet.values}
-    assert kinds == {"0", "1", "2", "3", "4", "5"}
+    assert kinds == {"0", "1", "2", "3", "4", "5", "6"}
     clear = {packet.values["sabot.message"][0] for packet in packets if packet.values["sabot.way"][0] in "12"}
     assert clear == {str(row[0]) for row in schema.MESSAGES if row[2] == "clear"}
     assert {packet.values.get("sabot.resolve", ["0"])[0] for packet in packets} == {"0", "1"}
@@ -404,12 +405,13 @@ def test_the_info_column_reads_like_a_log(tmp_path: Path) -> None:
     lines = infos(write(tmp_path / "day.pcapng", conversation()))
     for line in (
         "CLEAR identify",
-        "REQUEST #4 dispense_stack round_id=5 stack=2",
-        "ANSWER #4 done",
-        "ANSWER #6 open_round refused: stale round_id=5 stack=1",
-        "ANSWER #7 remove_deck refused: wrong_role role=table",
-        "REQUEST #4 (resolve only) dispense_stack",
+        "REQUEST #2 dispense_stack round_id=5 stack=2",
+        "ANSWER #2 done",
+        "ANSWER #4 open_round refused: stale round_id=5 stack=1",
+        "ANSWER #5 remove_deck refused: wrong_role role=table",
+        "REQUEST #2 (resolve only) dispense_stack",
         "EVENT 1:1 booted reason=power",
+        "CLOSE",
         "EVENT 1:7 buttons pressed=left|right",
     ):
         assert line in lines

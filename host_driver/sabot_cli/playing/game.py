@@ -22,7 +22,7 @@ from sabot_cli.playing.rounds import Rounds
 from sabot_cli.playing.screen import DECK_CARDS, Screen
 from sabot_cli.playing.stacks import StackTable
 from sabot_cli.playing.typed import EmulatedDealer, Lines, Nobody, NobodyTypes, Prompt, Typist
-from sabot_driver import Client
+from sabot_driver import Client, Credential
 from sabot_driver.errors import DeviceTimeout, Refused, SabotError
 from sabot_protocol.host.messages import Role
 from sabot_table import errors
@@ -58,7 +58,7 @@ def play(
     *,
     rounds: int,
     timeout: float,
-    raise_role: Callable[[Role], None],
+    credential: Callable[[Role], Credential],
     record: Path | None = None,
     names: dict[Person, str] | None = None,
     seed: int | None = None,
@@ -81,7 +81,7 @@ def play(
         nonces = Nonces(client, output, kept, timeout, seed)
         typist = the_typist(client, typed, stack)
         table = the_kind(book.rules)(
-            client, desk, nonces, timeout, raise_role, book, typist, screen.tell_round, reports
+            client, desk, nonces, timeout, credential, book, typist, screen.tell_round, reports
         )
         if isinstance(table, ShoeTable) and cover is not None:
             table.cover_above = cover

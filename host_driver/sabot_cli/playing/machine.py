@@ -15,8 +15,8 @@ from rich.markup import escape
 
 from sabot_cli.playing.desk import Desk
 from sabot_cli.playing.nonces import Nonces
-from sabot_driver import Client, Event, LostEvents
-from sabot_driver.errors import NotAllowed, Refused, SabotError, WrongRole
+from sabot_driver import Client, Credential, Event, LostEvents
+from sabot_driver.errors import NotAllowed, Refused, SabotError
 from sabot_protocol.host.message import AnswerT, Request
 from sabot_protocol.host.messages import (
     Back,
@@ -89,7 +89,7 @@ class Machine:
         desk: Desk,
         nonces: Nonces,
         timeout: float,
-        raise_role: Callable[[Role], None],
+        credential: Callable[[Role], Credential],
         patience_s: float = WAIT_S,
     ) -> None:
         self.client = client
@@ -97,7 +97,7 @@ class Machine:
         self.output = desk.output
         self.nonces = nonces
         self.timeout = timeout
-        self.raise_role = raise_role
+        self.credential = credential
         self.patience_s = patience_s
         self.decks: dict[int, Deck] = {}
         self.shoe = ShoeState.STARTING
@@ -129,13 +129,10 @@ class Machine:
         self.desk.keep()
         return self.client.ask(message, self.timeout)
 
-    def ask_floor(self, message: Request[Any]) -> None:
-        """What only the floor may ask; it shows its key again if the session it had shown it in has ended."""
-        try:
-            self.ask(message)
-        except WrongRole:
-            self.raise_role(Role.FLOOR)
-            self.ask(message)
+    def ask_floor(self, message: Request[Any], role: Role = Role.FLOOR) -> None:
+        """What only the floor may ask (or service); the person's key authorises this one request."""
+        self.desk.keep()
+        self.client.ask(message, self.timeout, self.credential(role))
 
     # -- what was told --------------------------------------------------------------------------
 
@@ -405,13 +402,14 @@ class Machine:
         fault: Fault = self.faults[0].fault
         before = self.faults_cleared
         ends = time.monotonic() + CLEAR_S
+        role = Role.FLOOR
         while True:
             try:
-                self.ask_floor(ClearFault(fault))
+                self.ask_floor(ClearFault(fault), role)
                 break
             except NotAllowed as error:
-                if error.reason is Forbidden.SERVICE_ONLY:
-                    self.raise_role(Role.SERVICE)
+                if error.reason is Forbidden.SERVICE_ONLY and role is Role.FLOOR:
+                    role = Role.SERVICE
                     continue
                 if error.reason is Forbidden.NO_SUCH_FAULT:
                     self.faults = [each for each in self.faults if each.fault is not fault]
@@ -420,7 +418,6 @@ class Machine:
                     raise
                 time.sleep(0.02)
         self.wait(lambda: self.faults_cleared > before, "the fault to be cleared")
-        self.raise_role(Role.FLOOR)
         name = fault.name.lower()
         self.output.tell("fault_cleared", f"cleared: {name.replace('_', ' ')}", fault=name)
         resting = (ShoeState.STARTING, ShoeState.JAMMED)

@@ -15,7 +15,7 @@ from sabot_cli.playing.nonces import Nonces
 from sabot_cli.playing.packs import TRIES, Packs
 from sabot_cli.playing.reports import Report
 from sabot_cli.playing.typed import DealerVoids, Typist
-from sabot_driver import Client
+from sabot_driver import Client, Credential
 from sabot_driver.errors import DeviceRebooted, NotAllowed, Refused, WrongState
 from sabot_protocol.host.message import Request
 from sabot_protocol.host.messages import (
@@ -67,14 +67,14 @@ class Rounds(Packs):
         desk: Desk,
         nonces: Nonces,
         timeout: float,
-        raise_role: Callable[[Role], None],
+        credential: Callable[[Role], Credential],
         book: Book,
         typist: Typist,
         tell: Callable[[Played], None],
         reports: list[Report] | None = None,
         patience_s: float = WAIT_S,
     ) -> None:
-        super().__init__(client, desk, nonces, timeout, raise_role, patience_s)
+        super().__init__(client, desk, nonces, timeout, credential, patience_s)
         self.book = book
         self.typist = typist
         self.tell = tell

@@ -13,6 +13,7 @@ ARTEFACTS = (
     Artefact("protocol/vectors/frames.json", vectors.render_frames),
     Artefact("protocol/wireshark/sabot.lua", wireshark.render),
     Artefact("docs/protocol.md", protocol_page.render),
+    Artefact("docs/protocol-examples.md", protocol_page.render_examples),
     Artefact("docs/modes.md", modes_page.render),
 )
 

@@ -13,7 +13,8 @@ from sabot_protocol.errors import Refusal
 from sabot_protocol.frame import Decoder, encode
 from sabot_protocol.handshake import Question
 from sabot_protocol.host_end import CABLE_LOST, EVENT_HEADER_SIZE, HostEnd
-from sabot_protocol.link import ANSWER, BARE, EVENT, EVENT_ACK, GAP, REQUEST
+from sabot_protocol.keys import DEVICE, OBSERVERS
+from sabot_protocol.link import ANSWER, BARE, CLOSE, EVENT, EVENT_ACK, GAP, REQUEST
 from sabot_protocol.mac import hmac_sha256
 from sabot_protocol.memory import Memory
 from sabot_protocol.numbers import Numbers
@@ -22,13 +23,20 @@ if TYPE_CHECKING:
     from sabot_protocol.codec import Value, Values
 
 DEVICE_KEY = bytes(range(0x20))
+OBSERVER_KEY = bytes(range(0x20, 0x40))
 SERVICE_KEY = bytes(range(0x40, 0x60))
+FLOOR_KEY = bytes(range(0x60, 0x80))
+SERVICE_SLOT, SERVICE_PERSON = 2, 4711
+FLOOR_SLOT, FLOOR_PERSON = 3, 1234
 SHUFFLE_NONCE = bytes(range(0xA0, 0xC0))
 SERIAL = b"SBT00042"
 HOST_ID = b"BAC07-PC"
 SERVICE = enum_number("Role", "service")
+FLOOR = enum_number("Role", "floor")
+WATCH = enum_number("AttachMode", "observer")
 KINDS = {
     BARE: "BARE", REQUEST: "REQUEST", ANSWER: "ANSWER", EVENT: "EVENT", EVENT_ACK: "EVENT_ACK", GAP: "GAP",
+    CLOSE: "CLOSE",
 }
 WAYS = {1: "clear, to device", 2: "clear, to host", 3: "sealed, to device", 4: "sealed, to host"}
 
@@ -59,7 +67,6 @@ class ExampleShoe(Executor):
     def __init__(self) -> None:
         self.device: DeviceEnd | None = None
         self.stack = 0
-        self.received = 0
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Take the next stack; refuse any other."""
@@ -71,9 +78,7 @@ class ExampleShoe(Executor):
             self.device.emit("stack_dispensed", 7, self.stack, 3)
         if name == "shuffle_with":
             return (values[0],)
-        if name == "update_data":
-            self.received = values[0] + len(values[1])
-        return (self.received,) if name.startswith("update") else ()
+        return ()
 
 
 class Talk:
@@ -127,9 +132,11 @@ class Talk:
         said, self.said = self.said, []
         return said
 
-    def ask(self, name: str, *values: "Value") -> list[tuple[bool, bytes]]:
+    def ask(
+        self, name: str, *values: "Value", by: tuple[int, bytes] | None = None
+    ) -> list[tuple[bool, bytes]]:
         """One request and everything that follows from it."""
-        self.host.request(CODEC.named(name).id, CODEC.pack(name, *values), self.now)
+        self.host.request(CODEC.named(name).id, CODEC.pack(name, *values), self.now, by=by)
         self.settle()
         return self.heard()
 
@@ -189,7 +196,7 @@ def dissect(frame: bytes) -> tuple[str, list[Row]]:
         at += size
     rows += _body(kind, found, mark, body)
     rows.append((payload[-session.MAC_SIZE :], "mac", "HMAC-SHA-256 of all above, first 8 bytes"))
-    return f"{KINDS[kind]} {name}" if kind not in (BARE, EVENT_ACK, GAP) else KINDS[kind], rows
+    return f"{KINDS[kind]} {name}" if kind not in (BARE, EVENT_ACK, GAP, CLOSE) else KINDS[kind], rows
 
 
 def _mark(kind: int, mark: int) -> str:
@@ -319,27 +326,37 @@ def examples() -> str:
         "nothing and acknowledges; its own messages are sent again when their timer runs out.",
         _lost_answer(talk),
     )
-    number = talk.host.next_number
-    wrapped = session.wrap_key(DEVICE_KEY, HOST_ID, number, SERVICE, SERVICE_KEY)
     section(
-        "Setting a role's key",
-        f"The service key `{SERVICE_KEY.hex()}` is hidden by the pad "
-        f'HMAC(device key, `"key wrap"` + host id + request number {number} as u32 + slot {SERVICE} as u8).',
-        talk.ask("set_key", SERVICE, wrapped),
+        "Setting a person's key",
+        f"Provisioning is not over, so the owner may fill an empty slot. Person {SERVICE_PERSON} of role `service` has the key "
+        f"`{SERVICE_KEY.hex()}`. The device stores HMAC(that key, serial + slot {SERVICE_SLOT} as u8) = "
+        f"`{session.slot_key(SERVICE_KEY, SERIAL, SERVICE_SLOT).hex()}`, which is hidden by the pad "
+        f'HMAC(pad key, message 1d + number {talk.host.next_number} as u32), with pad key = HMAC(device key, `"pad"` + transcript).',
+        talk.ask(
+            "set_key", SERVICE_SLOT, SERVICE, SERVICE_PERSON,
+            session.slot_key(SERVICE_KEY, SERIAL, SERVICE_SLOT),
+        ),
     )
-    number = talk.host.next_number
-    proof = session.role_proof(SERVICE_KEY, talk.host.transcript, number, SERVICE)
+    talk.device.keys.set(FLOOR_SLOT, session.slot_key(FLOOR_KEY, SERIAL, FLOOR_SLOT), FLOOR, FLOOR_PERSON)
     section(
         "Elevation",
-        f'`proof` = HMAC(service key, `"role proof"` + transcript + request number {number} as u32 + '
-        f"role {SERVICE} as u8)[:16].",
-        talk.ask("elevate", SERVICE, 600, proof),
+        f"Person {SERVICE_PERSON} sets the observers' key, `{OBSERVER_KEY.hex()}`. The elevation names the command by its id, "
+        "number and the SHA-256 of its body, and the command follows at once. "
+        f'`proof` = HMAC(key in slot {SERVICE_SLOT}, `"elevation"` + transcript + scheme u8 + slot u8 + request u8 + '
+        "request_number u32 + body_sha256)[:16].",
+        talk.ask("set_key", OBSERVERS, 0, 0, OBSERVER_KEY, by=(SERVICE_SLOT, SERVICE_KEY)),
+    )
+    section(
+        "An elevation that proves nothing",
+        f"Shown with another key, `{FLOOR_KEY.hex()}`, the elevation is refused (error 12), and so is the command it was for "
+        "(error 3).",
+        talk.ask("remove_key", OBSERVERS, by=(SERVICE_SLOT, FLOOR_KEY)),
     )
     number = talk.host.next_number
     section(
         "A shuffle with the host's nonce",
         f"The host's nonce `{SHUFFLE_NONCE.hex()}` is hidden by the session's pad "
-        f'HMAC(HMAC(K, `"nonce pad"` + transcript), request number {number} as u32).',
+        f"HMAC(pad key, message c2 + number {number} as u32).",
         talk.ask("shuffle_with", 5, SHUFFLE_NONCE),
     )
     _reboot_with_command_under_way(talk)
@@ -363,7 +380,8 @@ def examples() -> str:
         "While no host was there more events were made than the six this device keeps: what was overwritten is a gap.",
         _since_hello(talk.heard()),
     )
-    parts += [_owner_held(talk), _not_provisioned(), _wrong_proof(), _version_mismatch(), _update()]
+    parts += [_observer(talk), _owner_held(talk), _evicted(talk)]
+    parts += [_not_provisioned(), _wrong_proof(), _version_mismatch(), _device_key(), _closed()]
     return "\n\n".join(parts)
 
 
@@ -376,18 +394,61 @@ def _titled(title: str, text: str, said: list[tuple[bool, bytes]]) -> str:
     return f"### {title}\n\n{text}\n\n{shown(said)}"
 
 
+def _observer(talk: Talk) -> str:
+    watcher = Talk(
+        talk, HostEnd(OBSERVER_KEY, Numbers(b"WALL-PC1"), Dice(b"observer"), SERIAL, slot=OBSERVERS)
+    )
+    watcher.host.connect(watcher.now, WATCH)
+    watcher.settle()
+    said = watcher.heard()[:8]
+    watcher.host.close(watcher.now)
+    watcher.port.close()
+    return _titled(
+        "An observer",
+        "On another cable of the same device, a session proved with the observers' key: `hello` names slot 1. It sees the same "
+        "events; `known` and `newest_command` are 0 for it.",
+        said,
+    )
+
+
 def _owner_held(talk: Talk) -> str:
     second = Talk(talk, HostEnd(DEVICE_KEY, Numbers(b"BAC08-PC", 1), Dice(b"second host"), SERIAL))
     second.host.connect(second.now)
     second.settle()
-    second.host.take()
-    second.host.attach(enum_number("AttachMode", "observer"))
-    second.settle()
+    said = second.heard()
+    second.port.close()
     return _titled(
         "A second host",
-        "On another cable of the same device. It may not own what another host owns (error 6, with the holder's id); "
-        "as an observer it sees the same events, from what the device still has on.",
-        second.heard()[:12],
+        "It has the device key, and may not own what another host owns: error 6, with the holder's id.",
+        said,
+    )
+
+
+def _evicted(talk: Talk) -> str:
+    second = Talk(talk, HostEnd(DEVICE_KEY, Numbers(b"BAC08-PC", 1), Dice(b"third host"), SERIAL))
+    second.host.start_from(talk.device.memory_id, talk.device.boot_id, talk.device.events.last)
+    second.host.connect(second.now, WATCH)
+    second.settle()
+    said = second.heard() + second.ask("evict_owner", HOST_ID, by=(FLOOR_SLOT, FLOOR_KEY))
+    second.port.close()
+    return _titled(
+        "The floor takes the device from its owner",
+        f"The second host again, attached as observer with the device key. Person {FLOOR_PERSON} of role `floor`, whose key is "
+        f"`{FLOOR_KEY.hex()}` and slot {FLOOR_SLOT}, authorises it; no round is open.",
+        said,
+    )
+
+
+def _closed() -> str:
+    talk = _provisioned()
+    talk.host.connect(talk.now)
+    talk.settle()
+    talk._note(True, talk.host.close(talk.now))
+    return _titled(
+        "The end of a session",
+        "A device just provisioned with the same key. The host's program ends in order: its last packet says so, and the device "
+        "gives up the session at once.",
+        talk.heard(),
     )
 
 
@@ -437,21 +498,21 @@ def _version_mismatch() -> str:
     )
 
 
-def _update() -> str:
+def _device_key() -> str:
     talk = _provisioned()
-    talk.device.keys.set(SERVICE, SERVICE_KEY)
+    talk.device.keys.set(
+        SERVICE_SLOT, session.slot_key(SERVICE_KEY, SERIAL, SERVICE_SLOT), SERVICE, SERVICE_PERSON
+    )
     talk.host.connect(talk.now)
     talk.settle()
     said = talk.heard()
-    proof = session.role_proof(SERVICE_KEY, talk.host.transcript, talk.host.next_number, SERVICE)
-    said += talk.ask("elevate", SERVICE, 600, proof)
-    image = b"new software"
-    said += talk.ask("update_begin", 1, len(image), sha256(image).digest(), "1.0.1", b"")
-    said += talk.ask("update_data", 0, image) + talk.ask("update_finish")
+    new = bytes(range(0x80, 0xA0))
+    said += talk.ask("set_key", DEVICE, 1, 0, new, by=(SERVICE_SLOT, SERVICE_KEY))
+    said += _later(talk, 20)
     return _titled(
-        "An update",
-        "A device that has both keys already. In role `service`: the image is announced with its size and hash, sent piece by piece, and finished. Each "
-        "answer says how far it has come.",
+        "Another device key",
+        f"A device just provisioned with the same key, with a service key. The new device key is `{new.hex()}`. Once its answer is "
+        "acknowledged, the device ends the session that was proved with the old one.",
         said,
     )
 
@@ -467,6 +528,7 @@ def _keys_of(talk: Talk, said: list[tuple[bool, bytes]]) -> str:
         ("host proof", session.host_proof(DEVICE_KEY, transcript)),
         ("key to device", hmac_sha256(DEVICE_KEY, b"to device" + transcript)),
         ("key to host", hmac_sha256(DEVICE_KEY, b"to host" + transcript)),
+        ("pad key", hmac_sha256(DEVICE_KEY, b"pad" + transcript)),
     )
     assert transcript == talk.host.transcript
     lines = "\n".join(f"{name:<14} {value.hex()}" for name, value in rows)

@@ -1,4 +1,4 @@
-"""The protocol page: prose with its figures taken from the code, tables from the schema, worked examples."""
+"""The protocol page: prose with figures from the code, tables from the schema; and its worked examples."""
 
 from pathlib import Path
 
@@ -7,10 +7,12 @@ from sabot_protocol import (
     device_port,
     frame,
     host_end,
+    keys,
     ledger,
     link,
     meanings,
     memory,
+    numbers,
     record,
     schema,
     session,
@@ -20,6 +22,7 @@ from sabot_protocol.generate.exchanges import examples
 from sabot_protocol.schema_hash import SCHEMA_HASH
 
 _TEMPLATE = Path(__file__).with_name("protocol_page.md")
+_EXAMPLES = Path(__file__).with_name("examples_page.md")
 
 _WIDTHS = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "u32": 4, "i32": 4}
 
@@ -30,6 +33,11 @@ def render() -> str:
     for name, value in _figures().items():
         text = text.replace("{" + name + "}", str(value))
     return text
+
+
+def render_examples() -> str:
+    """The page of worked examples."""
+    return _EXAMPLES.read_text(encoding="utf-8").replace("{EXAMPLES}", examples())
 
 
 def _figures() -> dict[str, object]:
@@ -51,8 +59,10 @@ def _figures() -> dict[str, object]:
         "HINT_EVERY_MS": device_port.HINT_EVERY_MS,
         "HANDSHAKE_BOUND_MS": _handshake_bound_ms(),
         "STALE_AFTER_S": device_end.STALE_AFTER_S,
-        "MAX_BAD_CREDENTIALS": device_end.MAX_BAD_CREDENTIALS,
-        "LOCK_OUT_S": device_end.LOCK_OUT_S,
+        "FOLD_S": device_end.FOLD_S,
+        "AFTER_WRONG_PROOF_MS": device_port.AFTER_WRONG_PROOF_MS,
+        "OPEN_S": keys.OPEN_S,
+        "MAX_AHEAD": numbers.MAX_AHEAD,
         "MAX_REQUESTS": host_end.MAX_REQUESTS,
         "LEDGER_SLOTS": memory.COMMAND_SLOTS,
         "MAX_ANSWER": ledger.MAX_ANSWER,
@@ -65,7 +75,7 @@ def _figures() -> dict[str, object]:
         "ERRORS": _errors(),
         "COUNTERS": _named(schema.COUNTERS, meanings.COUNTERS),
         "WEAR": _named(schema.WEAR, meanings.WEAR),
-        "EXAMPLES": examples(),
+        "RESERVED": ", ".join(f"0x{id:02x} {name}" for id, name in schema.RESERVED),
     }
 
 

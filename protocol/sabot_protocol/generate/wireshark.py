@@ -25,18 +25,20 @@ READ_AS = {
     ("status_report", "shoe"): "ShoeState",
     ("status_report", "fault"): "Fault",
     ("status_report", "flags"): "StatusFlag",
+    ("hello", "slot"): "KeySlot",
     ("attach", "mode"): "AttachMode",
     ("attached", "mode"): "AttachMode",
-    ("elevate", "role"): "Role",
+    ("elevate", "request"): "message",
     ("elevated", "role"): "Role",
     ("set_key", "slot"): "KeySlot",
+    ("set_key", "role"): "Role",
+    ("key_slots_are", "roles"): "Role",
+    ("elevation_used", "request"): "message",
     ("component", "component"): "Component",
     ("component_is", "component"): "Component",
-    ("update_begin", "component"): "Component",
     ("counters_are", "values"): "counter",
     ("error.unknown_message", "message"): "message",
     ("error.wrong_role", "role"): "Role",
-    ("error.no_such_key", "slot"): "KeySlot",
     ("error.device_fault", "fault"): "Fault",
     ("error.wrong_state", "half"): "Half",
     ("error.not_allowed", "reason"): "Forbidden",
@@ -54,7 +56,7 @@ _WAYS = (
     (session.SEALED_TO_DEVICE, "sealed to device"),
     (session.SEALED_TO_HOST, "sealed to host"),
 )
-_KINDS = ("BARE", "REQUEST", "ANSWER", "EVENT", "EVENT_ACK", "GAP")
+_KINDS = ("BARE", "REQUEST", "ANSWER", "EVENT", "EVENT_ACK", "GAP", "CLOSE")
 _INTEGERS = {"B": "u8", "H": "u16", "I": "u32"}
 _HEADER = ("way", "session", "counter", "seq", "ack", "sack", "kind", "message", "mark", "number")
 
@@ -489,6 +491,10 @@ local SEALED = {}
 
 SEALED[BARE] = function(tree, tvb, at, stop, header)
   return string.format("ACK %d sack=0x%04x", header.ack, header.sack)
+end
+
+SEALED[CLOSE] = function(tree, tvb, at, stop, header)
+  return "CLOSE"
 end
 
 SEALED[REQUEST] = function(tree, tvb, at, stop, header)

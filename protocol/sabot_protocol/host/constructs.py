@@ -236,6 +236,7 @@ CLEAR: Any = Struct(
 # What a packet holds behind its header, by kind; ``_`` is the packet.
 _BODIES = {
     link.BARE: Struct(Terminated),
+    link.CLOSE: Struct(Terminated),
     # A question what became of a command need not say again what the command was.
     link.REQUEST: Struct(
         "fields" / Switch(
@@ -309,6 +310,7 @@ KINDS = {
     link.EVENT: "event",
     link.EVENT_ACK: "event ack",
     link.GAP: "gap",
+    link.CLOSE: "close",
 }
 
 Value = int | bytes | str | tuple[int, ...]

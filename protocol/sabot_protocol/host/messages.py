@@ -53,18 +53,12 @@ class ClockQuality(IntEnum):
 
 
 class KeySlot(IntEnum):
-    """Which of the device's keys."""
+    """Which of the keys that prove sessions. Slots 2 to 13 are for people."""
 
     DEVICE = 0
-    """Proves sessions."""
-    DEALER = 2
-    """Raises a session to the dealer's role."""
-    FLOOR = 3
-    """Raises a session to the floor's role."""
-    SERVICE = 4
-    """Raises a session to the technician's role."""
-    LAB = 5
-    """Raises a session to the laboratory's role."""
+    """Proves sessions that may own the device."""
+    OBSERVER = 1
+    """Proves sessions that only look on."""
 
 
 class GapReason(IntEnum):
@@ -527,7 +521,6 @@ class ButtonFlag(IntFlag, boundary=KEEP):
 
 _ROLE = {member.value: member for member in Role}
 _CLOCKQUALITY = {member.value: member for member in ClockQuality}
-_KEYSLOT = {member.value: member for member in KeySlot}
 _BOOTREASON = {member.value: member for member in BootReason}
 _BACK = {member.value: member for member in Back}
 _SHUFFLERSTATE = {member.value: member for member in ShufflerState}
@@ -555,9 +548,6 @@ _BY_TABLE_DEALER_FLOOR_SERVICE_LAB = frozenset[Role](
 )
 _BY_TABLE_FLOOR = frozenset[Role]({Role.TABLE, Role.FLOOR})
 _BY_TABLE_FLOOR_SERVICE = frozenset[Role]({Role.TABLE, Role.FLOOR, Role.SERVICE})
-_BY_TABLE_OBSERVER_DEALER_FLOOR_SERVICE_LAB = frozenset[Role](
-    {Role.TABLE, Role.OBSERVER, Role.DEALER, Role.FLOOR, Role.SERVICE, Role.LAB},
-)
 _BY_TABLE_SERVICE = frozenset[Role]({Role.TABLE, Role.SERVICE})
 
 
@@ -923,8 +913,8 @@ class Challenge(Clear):
 ) = setters(Challenge)
 
 
-_pack_hello = Struct("<16s8sIBB8sBB").pack
-_unpack_hello = Struct("<16s8sIBB8sBB").unpack_from
+_pack_hello = Struct("<16s8sBIBB8sBB").pack
+_unpack_hello = Struct("<16s8sBIBB8sBB").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -940,6 +930,8 @@ class Hello(Clear):
     """Random, to bind the device's proof to this handshake (16 bytes)."""
     host_id: bytes
     """The host's id, kept on its disk (8 bytes)."""
+    slot: int
+    """Which key the session is proved with: a number of KeySlot."""
     run: int
     """Random number of this run of the host's program."""
     major: int
@@ -957,6 +949,7 @@ class Hello(Clear):
         """The fields as bytes; FieldError names the first value not allowed."""
         nonce = self.nonce
         host_id = self.host_id
+        slot = self.slot
         run = self.run
         major = self.major
         minor = self.minor
@@ -969,6 +962,7 @@ class Hello(Clear):
                 and len(nonce) == 16
                 and type(host_id) is bytes
                 and len(host_id) == 8
+                and type(slot) is int
                 and type(run) is int
                 and type(major) is int
                 and type(minor) is int
@@ -979,7 +973,7 @@ class Hello(Clear):
                 and type(max_payload) is int
                 and 192 <= max_payload <= 249
             ):
-                return _pack_hello(nonce, host_id, run, major, minor, schema, window, max_payload)
+                return _pack_hello(nonce, host_id, slot, run, major, minor, schema, window, max_payload)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -988,7 +982,7 @@ class Hello(Clear):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
-            (nonce, host_id, run, major, minor, schema, window, max_payload) = _unpack_hello(data)
+            (nonce, host_id, slot, run, major, minor, schema, window, max_payload) = _unpack_hello(data)
         except StructError:
             raise cls._refused(data) from None
         if not 1 <= window <= 16 or not 192 <= max_payload <= 249:
@@ -996,18 +990,19 @@ class Hello(Clear):
         self = _new(cls)
         _set_hello_0(self, nonce)
         _set_hello_1(self, host_id)
-        _set_hello_2(self, run)
-        _set_hello_3(self, major)
-        _set_hello_4(self, minor)
-        _set_hello_5(self, schema)
-        _set_hello_6(self, window)
-        _set_hello_7(self, max_payload)
+        _set_hello_2(self, slot)
+        _set_hello_3(self, run)
+        _set_hello_4(self, major)
+        _set_hello_5(self, minor)
+        _set_hello_6(self, schema)
+        _set_hello_7(self, window)
+        _set_hello_8(self, max_payload)
         return self
 
 
 (
     _set_hello_0, _set_hello_1, _set_hello_2, _set_hello_3, _set_hello_4, _set_hello_5, _set_hello_6,
-    _set_hello_7,
+    _set_hello_7, _set_hello_8,
 ) = setters(Hello)
 
 
@@ -1270,9 +1265,9 @@ class Attached(Answer):
     mode: int
     """Number of the AttachMode that was granted (0..1)."""
     known: int
-    """1 if newest_command is the truth for this host, 0 if the device may have forgotten it (0..1)."""
+    """1 if newest_command is the truth; 0 if this host may be forgotten or is not the owner (0..1)."""
     newest_command: int
-    """Highest command number of this host on record; 0 for none."""
+    """Highest command number of this host on record; 0 for all but the owner."""
     owner: bytes
     """Id of the host that owns the device; zeros for none (8 bytes)."""
 
@@ -1407,30 +1402,30 @@ class Detach(Query[Done]):
         return cls()
 
 
-_pack_elevated = Struct("<BH").pack
-_unpack_elevated = Struct("<BH").unpack_from
+_pack_elevated = Struct("<BI").pack
+_unpack_elevated = Struct("<BI").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
 class Elevated(Answer):
-    """The role this session now has."""
+    """The proof was right: the request it names may be sent now."""
 
     ID = 0x16
     NAME = "elevated"
     FROZEN = True
 
     role: int
-    """Number of the Role the session has now."""
-    seconds: int
-    """For how long; 0 for as long as the session lasts (s, 0..3600)."""
+    """Number of the Role of the slot."""
+    person: int
+    """The person of the slot."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         role = self.role
-        seconds = self.seconds
+        person = self.person
         try:
-            if type(role) is int and type(seconds) is int and seconds <= 3600:
-                return _pack_elevated(role, seconds)
+            if type(role) is int and type(person) is int:
+                return _pack_elevated(role, person)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -1439,55 +1434,65 @@ class Elevated(Answer):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
-            (role, seconds) = _unpack_elevated(data)
+            (role, person) = _unpack_elevated(data)
         except StructError:
             raise cls._refused(data) from None
-        if seconds > 3600:
-            raise cls._refused(data)
         self = _new(cls)
         _set_elevated_0(self, role)
-        _set_elevated_1(self, seconds)
+        _set_elevated_1(self, person)
         return self
 
 
 (_set_elevated_0, _set_elevated_1) = setters(Elevated)
 
 
-_pack_elevate = Struct("<BH16s").pack
-_unpack_elevate = Struct("<BH16s").unpack_from
+_pack_elevate = Struct("<BBBI32sB").pack
+_unpack_elevate = Struct("<BBBI32sB").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
 class Elevate(Query[Elevated]):
-    """Raises this session to a person's role for a short time, or ends that."""
+    """Lets a person authorise one request of this session, named by its number and body."""
 
     ID = 0x15
     NAME = "elevate"
     FROZEN = True
     ANSWER = Elevated
-    ROLES = _BY_TABLE_OBSERVER_DEALER_FLOOR_SERVICE_LAB
+    ROLES = _BY_ANY
 
-    role: int
-    """Number of the Role wanted; the session's own role ends an elevation."""
-    seconds: int
-    """For how long (s, 1..3600)."""
+    scheme: int
+    """How it is proved; 1: HMAC with the slot's key."""
+    slot: int
+    """The person's key slot, 2 to 13."""
+    request: int
+    """Id of the request that is authorised."""
+    request_number: int
+    """Number of that request; higher than in the elevation before."""
+    body_sha256: bytes
+    """SHA-256 of that request's body as it is sent (32 bytes)."""
     proof: bytes
-    """Made from the role's key, this session and this request's number (16 bytes)."""
+    """Made from the slot's key, this session, and the fields before it (16..64 bytes)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
-        role = self.role
-        seconds = self.seconds
+        scheme = self.scheme
+        slot = self.slot
+        request = self.request
+        request_number = self.request_number
+        body_sha256 = self.body_sha256
         proof = self.proof
         try:
             if (
-                type(role) is int
-                and type(seconds) is int
-                and 1 <= seconds <= 3600
+                type(scheme) is int
+                and type(slot) is int
+                and type(request) is int
+                and type(request_number) is int
+                and type(body_sha256) is bytes
+                and len(body_sha256) == 32
                 and type(proof) is bytes
-                and len(proof) == 16
+                and 16 <= len(proof) <= 64
             ):
-                return _pack_elevate(role, seconds, proof)
+                return _pack_elevate(scheme, slot, request, request_number, body_sha256, len(proof)) + proof
         except StructError:
             pass
         return self._pack_by_codec()
@@ -1496,19 +1501,26 @@ class Elevate(Query[Elevated]):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
-            (role, seconds, proof) = _unpack_elevate(data)
+            (scheme, slot, request, request_number, body_sha256, size_of_proof) = _unpack_elevate(data)
+            end_of_proof = 40 + size_of_proof
+            proof = bytes(data[40:end_of_proof])
         except StructError:
             raise cls._refused(data) from None
-        if not 1 <= seconds <= 3600:
+        if end_of_proof > len(data) or not 16 <= size_of_proof <= 64:
             raise cls._refused(data)
         self = _new(cls)
-        _set_elevate_0(self, role)
-        _set_elevate_1(self, seconds)
-        _set_elevate_2(self, proof)
+        _set_elevate_0(self, scheme)
+        _set_elevate_1(self, slot)
+        _set_elevate_2(self, request)
+        _set_elevate_3(self, request_number)
+        _set_elevate_4(self, body_sha256)
+        _set_elevate_5(self, proof)
         return self
 
 
-(_set_elevate_0, _set_elevate_1, _set_elevate_2) = setters(Elevate)
+(
+    _set_elevate_0, _set_elevate_1, _set_elevate_2, _set_elevate_3, _set_elevate_4, _set_elevate_5,
+) = setters(Elevate)
 
 
 _pack_component_is = Struct("<B32sB").pack
@@ -1614,207 +1626,8 @@ class ComponentQuery(Query[ComponentIs]):
 (_set_component_0,) = setters(ComponentQuery)
 
 
-_pack_update_progress = Struct("<I").pack
-_unpack_update_progress = Struct("<I").unpack_from
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateProgress(Answer):
-    """How far the update has come."""
-
-    ID = 0x1C
-    NAME = "update_progress"
-    FROZEN = True
-
-    offset: int
-    """How much is safely stored; the next piece starts here (bytes)."""
-
-    def pack(self) -> bytes:
-        """The fields as bytes; FieldError names the first value not allowed."""
-        offset = self.offset
-        try:
-            if type(offset) is int:
-                return _pack_update_progress(offset)
-        except StructError:
-            pass
-        return self._pack_by_codec()
-
-    @classmethod
-    def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
-        try:
-            (offset,) = _unpack_update_progress(data)
-        except StructError:
-            raise cls._refused(data) from None
-        self = _new(cls)
-        _set_update_progress_0(self, offset)
-        return self
-
-
-(_set_update_progress_0,) = setters(UpdateProgress)
-
-
-_pack_update_begin_0 = Struct("<BI32sB").pack
-_unpack_update_begin_0 = Struct("<BI32sB").unpack_from
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateBegin(Command[UpdateProgress]):
-    """Begins to replace the software of a part."""
-
-    ID = 0x19
-    NAME = "update_begin"
-    FROZEN = True
-    ANSWER = UpdateProgress
-    ROLES = _BY_SERVICE
-
-    component: int
-    """Number of the Component to replace (1..255)."""
-    size: int
-    """Size of the whole update (bytes, 1..4294967295)."""
-    sha256: bytes
-    """SHA-256 of the whole update (32 bytes)."""
-    version: str
-    """Version of the new software (1..24 bytes of UTF-8)."""
-    signature: bytes
-    """The maker's signature over the update; empty where none is asked for (0..64 bytes)."""
-
-    def pack(self) -> bytes:
-        """The fields as bytes; FieldError names the first value not allowed."""
-        component = self.component
-        size = self.size
-        sha256 = self.sha256
-        version = self.version
-        signature = self.signature
-        try:
-            if (
-                type(component) is int
-                and component >= 1
-                and type(size) is int
-                and size >= 1
-                and type(sha256) is bytes
-                and len(sha256) == 32
-                and type(version) is str
-                and 1 <= len(version_utf8 := version.encode()) <= 24
-                and type(signature) is bytes
-                and len(signature) <= 64
-            ):
-                return (
-                    _pack_update_begin_0(component, size, sha256, len(version_utf8))
-                    + version_utf8
-                    + bytes((len(signature),))
-                    + signature
-                )
-        except (StructError, UnicodeError):
-            pass
-        return self._pack_by_codec()
-
-    @classmethod
-    def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
-        try:
-            (component, size, sha256, size_of_version) = _unpack_update_begin_0(data)
-            end_of_version = 38 + size_of_version
-            version = str(data[38:end_of_version], "utf-8")
-            size_of_signature = data[end_of_version]
-            end_of_signature = end_of_version + 1 + size_of_signature
-            signature = bytes(data[end_of_version + 1:end_of_signature])
-        except (StructError, IndexError, UnicodeError):
-            raise cls._refused(data) from None
-        if (
-            end_of_signature > len(data)
-            or component < 1
-            or size < 1
-            or not 1 <= size_of_version <= 24
-            or size_of_signature > 64
-        ):
-            raise cls._refused(data)
-        self = _new(cls)
-        _set_update_begin_0(self, component)
-        _set_update_begin_1(self, size)
-        _set_update_begin_2(self, sha256)
-        _set_update_begin_3(self, version)
-        _set_update_begin_4(self, signature)
-        return self
-
-
-(
-    _set_update_begin_0, _set_update_begin_1, _set_update_begin_2, _set_update_begin_3, _set_update_begin_4,
-) = setters(UpdateBegin)
-
-
-_pack_update_data = Struct("<IB").pack
-_unpack_update_data = Struct("<IB").unpack_from
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateData(Command[UpdateProgress]):
-    """The next piece of an update."""
-
-    ID = 0x1A
-    NAME = "update_data"
-    FROZEN = True
-    ANSWER = UpdateProgress
-    ROLES = _BY_SERVICE
-
-    offset: int
-    """Where in the update this piece belongs (bytes)."""
-    data: bytes
-    """The piece (1..192 bytes)."""
-
-    def pack(self) -> bytes:
-        """The fields as bytes; FieldError names the first value not allowed."""
-        offset = self.offset
-        data_ = self.data
-        try:
-            if type(offset) is int and type(data_) is bytes and 1 <= len(data_) <= 192:
-                return _pack_update_data(offset, len(data_)) + data_
-        except StructError:
-            pass
-        return self._pack_by_codec()
-
-    @classmethod
-    def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
-        try:
-            (offset, size_of_data) = _unpack_update_data(data)
-            end_of_data = 5 + size_of_data
-            data_ = bytes(data[5:end_of_data])
-        except StructError:
-            raise cls._refused(data) from None
-        if end_of_data > len(data) or not 1 <= size_of_data <= 192:
-            raise cls._refused(data)
-        self = _new(cls)
-        _set_update_data_0(self, offset)
-        _set_update_data_1(self, data_)
-        return self
-
-
-(_set_update_data_0, _set_update_data_1) = setters(UpdateData)
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateFinish(Command[UpdateProgress]):
-    """All pieces are there: check the update and use it from the next start on."""
-
-    ID = 0x1B
-    NAME = "update_finish"
-    FROZEN = True
-    ANSWER = UpdateProgress
-    ROLES = _BY_SERVICE
-
-    def pack(self) -> bytes:
-        """The fields as bytes; FieldError names the first value not allowed."""
-        return b""
-
-    @classmethod
-    def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
-        return cls()
-
-
-_pack_set_key = Struct("<B32s").pack
-_unpack_set_key = Struct("<B32s").unpack_from
+_pack_set_key = Struct("<BBI32s").pack
+_unpack_set_key = Struct("<BBI32s").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -1828,17 +1641,29 @@ class SetKey(Command[Done]):
     ROLES = _BY_TABLE_SERVICE
 
     slot: int
-    """Which key: a number of KeySlot."""
+    """Which key: a number of KeySlot, or 2 to 13 for a person's."""
+    role: int
+    """Number of the person's Role; 1 for the device's key, 0 for the observers'."""
+    person: int
+    """The house's number of the person; 0 for the device's and the observers' key."""
     wrapped: bytes
-    """The key, hidden under the device key, this host's id and this request's number (32 bytes)."""
+    """The key, hidden under a pad of this session and this request's number (32 bytes)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         slot = self.slot
+        role = self.role
+        person = self.person
         wrapped = self.wrapped
         try:
-            if type(slot) is int and type(wrapped) is bytes and len(wrapped) == 32:
-                return _pack_set_key(slot, wrapped)
+            if (
+                type(slot) is int
+                and type(role) is int
+                and type(person) is int
+                and type(wrapped) is bytes
+                and len(wrapped) == 32
+            ):
+                return _pack_set_key(slot, role, person, wrapped)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -1847,16 +1672,102 @@ class SetKey(Command[Done]):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
-            (slot, wrapped) = _unpack_set_key(data)
+            (slot, role, person, wrapped) = _unpack_set_key(data)
         except StructError:
             raise cls._refused(data) from None
         self = _new(cls)
         _set_set_key_0(self, slot)
-        _set_set_key_1(self, wrapped)
+        _set_set_key_1(self, role)
+        _set_set_key_2(self, person)
+        _set_set_key_3(self, wrapped)
         return self
 
 
-(_set_set_key_0, _set_set_key_1) = setters(SetKey)
+(_set_set_key_0, _set_set_key_1, _set_set_key_2, _set_set_key_3) = setters(SetKey)
+
+
+_pack_remove_key = Struct("<B").pack
+_unpack_remove_key = Struct("<B").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveKey(Command[Done]):
+    """Empties a slot; its sessions and elevations end."""
+
+    ID = 0x1E
+    NAME = "remove_key"
+    FROZEN = True
+    ANSWER = Done
+    ROLES = _BY_SERVICE
+
+    slot: int
+    """Which key; the device's own cannot be removed."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        slot = self.slot
+        try:
+            if type(slot) is int:
+                return _pack_remove_key(slot)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
+        try:
+            (slot,) = _unpack_remove_key(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_remove_key_0(self, slot)
+        return self
+
+
+(_set_remove_key_0,) = setters(RemoveKey)
+
+
+_pack_evict_owner = Struct("<8s").pack
+_unpack_evict_owner = Struct("<8s").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class EvictOwner(Query[Done]):
+    """Takes the device from its owner, so that another host can attach."""
+
+    ID = 0x20
+    NAME = "evict_owner"
+    FROZEN = True
+    ANSWER = Done
+    ROLES = _BY_FLOOR
+
+    owner: bytes
+    """Id of the host that is to give up the device; any other owner stays (8 bytes)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        owner = self.owner
+        try:
+            if type(owner) is bytes and len(owner) == 8:
+                return _pack_evict_owner(owner)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
+        try:
+            (owner,) = _unpack_evict_owner(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_evict_owner_0(self, owner)
+        return self
+
+
+(_set_evict_owner_0,) = setters(EvictOwner)
 
 
 _pack_set_clock = Struct("<IH").pack
@@ -2404,6 +2315,125 @@ class Log(Query[LogIs]):
 
 
 (_set_log_0,) = setters(Log)
+
+
+_pack_key_slots_are_0 = Struct("<BB").pack
+_unpack_key_slots_are_0 = Struct("<BB").unpack_from
+_pack_key_slots_are_slots = [Struct("<%dB" % size).pack for size in range(15)]
+_unpack_key_slots_are_slots = [Struct("<%dB" % size).unpack_from for size in range(15)]
+_pack_key_slots_are_roles = [Struct("<%dB" % size).pack for size in range(15)]
+_unpack_key_slots_are_roles = [Struct("<%dB" % size).unpack_from for size in range(15)]
+_pack_key_slots_are_persons = [Struct("<%dI" % size).pack for size in range(15)]
+_unpack_key_slots_are_persons = [Struct("<%dI" % size).unpack_from for size in range(15)]
+
+
+@dataclass(frozen=True, slots=True)
+class KeySlotsAre(Answer):
+    """The slots that are set, in rising order; the three lists have the same length."""
+
+    ID = 0x4D
+    NAME = "key_slots_are"
+    FROZEN = False
+
+    open: int
+    """1 while the owner may still fill empty slots after provisioning (0..1)."""
+    slots: tuple[int, ...]
+    """Numbers of the slots (0..14 numbers)."""
+    roles: tuple[int, ...]
+    """Number of the Role that each gives (0..14 numbers)."""
+    persons: tuple[int, ...]
+    """The person of each; 0 for the device's and the observers' (0..14 numbers)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        open = self.open
+        slots = self.slots
+        roles = self.roles
+        persons = self.persons
+        try:
+            if (
+                type(open) is int
+                and open <= 1
+                and type(slots) is tuple
+                and len(slots) <= 14
+                and set(map(type, slots)) <= _ONLY_INT
+                and max(slots, default=13) <= 13
+                and type(roles) is tuple
+                and len(roles) <= 14
+                and set(map(type, roles)) <= _ONLY_INT
+                and type(persons) is tuple
+                and len(persons) <= 14
+                and set(map(type, persons)) <= _ONLY_INT
+            ):
+                return (
+                    _pack_key_slots_are_0(open, len(slots))
+                    + _pack_key_slots_are_slots[len(slots)](*slots)
+                    + bytes((len(roles),))
+                    + _pack_key_slots_are_roles[len(roles)](*roles)
+                    + bytes((len(persons),))
+                    + _pack_key_slots_are_persons[len(persons)](*persons)
+                )
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (open, size_of_slots) = _unpack_key_slots_are_0(data)
+            end_of_slots = 2 + 1 * size_of_slots
+            slots = _unpack_key_slots_are_slots[size_of_slots](data, 2)
+            size_of_roles = data[end_of_slots]
+            end_of_roles = end_of_slots + 1 + 1 * size_of_roles
+            roles = _unpack_key_slots_are_roles[size_of_roles](data, end_of_slots + 1)
+            size_of_persons = data[end_of_roles]
+            end_of_persons = end_of_roles + 1 + 4 * size_of_persons
+            persons = _unpack_key_slots_are_persons[size_of_persons](data, end_of_roles + 1)
+        except (StructError, IndexError):
+            raise cls._refused(data) from None
+        if (
+            end_of_persons != len(data)
+            or open > 1
+            or size_of_slots > 14
+            or not max(slots, default=13) <= 13
+            or size_of_roles > 14
+            or size_of_persons > 14
+        ):
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_key_slots_are_0(self, open)
+        _set_key_slots_are_1(self, slots)
+        _set_key_slots_are_2(self, roles)
+        _set_key_slots_are_3(self, persons)
+        return self
+
+
+(
+    _set_key_slots_are_0, _set_key_slots_are_1, _set_key_slots_are_2, _set_key_slots_are_3,
+) = setters(KeySlotsAre)
+
+
+@dataclass(frozen=True, slots=True)
+class KeySlots(Query[KeySlotsAre]):
+    """Asks which key slots are set, and for whom."""
+
+    ID = 0x4C
+    NAME = "key_slots"
+    FROZEN = False
+    ANSWER = KeySlotsAre
+    ROLES = _BY_ANY
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
 
 
 _pack_call_floor = Struct("<B").pack
@@ -4434,30 +4464,51 @@ class OwnerChanged(Event):
 (_set_owner_changed_0,) = setters(OwnerChanged)
 
 
-_pack_role_changed = Struct("<8sB").pack
-_unpack_role_changed = Struct("<8sB").unpack
+_pack_elevation_used = Struct("<8sBBIBI").pack
+_unpack_elevation_used = Struct("<8sBBIBI").unpack
 
 
 @dataclass(frozen=True, slots=True)
-class RoleChanged(Event):
-    """A session's role has changed."""
+class ElevationUsed(Event):
+    """A person's elevation was used for the request it names."""
 
     ID = 0x83
-    NAME = "role_changed"
+    NAME = "elevation_used"
     FROZEN = False
 
     host_id: bytes
-    """Id of the host whose session changed (8 bytes)."""
+    """Id of the host that asked (8 bytes)."""
+    slot: int
+    """The person's key slot (2..13)."""
     role: Role
-    """The role it has now."""
+    """The person's role."""
+    person: int
+    """The person."""
+    request: int
+    """Id of the request that was authorised."""
+    request_number: int
+    """Number of that request."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         host_id = self.host_id
+        slot = self.slot
         role = self.role
+        person = self.person
+        request = self.request
+        request_number = self.request_number
         try:
-            if type(host_id) is bytes and len(host_id) == 8 and type(role) is Role:
-                return _pack_role_changed(host_id, role)
+            if (
+                type(host_id) is bytes
+                and len(host_id) == 8
+                and type(slot) is int
+                and 2 <= slot <= 13
+                and type(role) is Role
+                and type(person) is int
+                and type(request) is int
+                and type(request_number) is int
+            ):
+                return _pack_elevation_used(host_id, slot, role, person, request, request_number)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -4466,21 +4517,30 @@ class RoleChanged(Event):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; FieldError if it does not hold exactly these."""
         try:
-            (host_id, role) = _unpack_role_changed(data)
+            (host_id, slot, role, person, request, request_number) = _unpack_elevation_used(data)
             role_member = _ROLE[role]
         except (StructError, KeyError):
             raise cls._refused(data) from None
+        if not 2 <= slot <= 13:
+            raise cls._refused(data)
         self = _new(cls)
-        _set_role_changed_0(self, host_id)
-        _set_role_changed_1(self, role_member)
+        _set_elevation_used_0(self, host_id)
+        _set_elevation_used_1(self, slot)
+        _set_elevation_used_2(self, role_member)
+        _set_elevation_used_3(self, person)
+        _set_elevation_used_4(self, request)
+        _set_elevation_used_5(self, request_number)
         return self
 
 
-(_set_role_changed_0, _set_role_changed_1) = setters(RoleChanged)
+(
+    _set_elevation_used_0, _set_elevation_used_1, _set_elevation_used_2, _set_elevation_used_3,
+    _set_elevation_used_4, _set_elevation_used_5,
+) = setters(ElevationUsed)
 
 
-_pack_key_changed = Struct("<B").pack
-_unpack_key_changed = Struct("<B").unpack
+_pack_key_changed = Struct("<BBI8sI").pack
+_unpack_key_changed = Struct("<BBI8sI").unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -4491,15 +4551,35 @@ class KeyChanged(Event):
     NAME = "key_changed"
     FROZEN = False
 
-    slot: KeySlot
-    """Which key."""
+    slot: int
+    """Which key (0..13)."""
+    role: Role
+    """The role it gives."""
+    person: int
+    """The person it is for; 0 for the device's and the observers'."""
+    host_id: bytes
+    """Id of the host that asked; zeros for provisioning (8 bytes)."""
+    by: int
+    """The person who authorised it; 0 if that was not asked for."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
         slot = self.slot
+        role = self.role
+        person = self.person
+        host_id = self.host_id
+        by = self.by
         try:
-            if type(slot) is KeySlot:
-                return _pack_key_changed(slot)
+            if (
+                type(slot) is int
+                and slot <= 13
+                and type(role) is Role
+                and type(person) is int
+                and type(host_id) is bytes
+                and len(host_id) == 8
+                and type(by) is int
+            ):
+                return _pack_key_changed(slot, role, person, host_id, by)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -4508,16 +4588,24 @@ class KeyChanged(Event):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; FieldError if it does not hold exactly these."""
         try:
-            (slot,) = _unpack_key_changed(data)
-            slot_member = _KEYSLOT[slot]
+            (slot, role, person, host_id, by) = _unpack_key_changed(data)
+            role_member = _ROLE[role]
         except (StructError, KeyError):
             raise cls._refused(data) from None
+        if slot > 13:
+            raise cls._refused(data)
         self = _new(cls)
-        _set_key_changed_0(self, slot_member)
+        _set_key_changed_0(self, slot)
+        _set_key_changed_1(self, role_member)
+        _set_key_changed_2(self, person)
+        _set_key_changed_3(self, host_id)
+        _set_key_changed_4(self, by)
         return self
 
 
-(_set_key_changed_0,) = setters(KeyChanged)
+(
+    _set_key_changed_0, _set_key_changed_1, _set_key_changed_2, _set_key_changed_3, _set_key_changed_4,
+) = setters(KeyChanged)
 
 
 _pack_located = Struct("<B").pack
@@ -4645,6 +4733,179 @@ class HostStarted(Event):
 
 
 (_set_host_started_0, _set_host_started_1) = setters(HostStarted)
+
+
+_pack_owner_evicted = Struct("<8s8sI").pack
+_unpack_owner_evicted = Struct("<8s8sI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerEvicted(Event):
+    """A host was made to give up the device."""
+
+    ID = 0x8A
+    NAME = "owner_evicted"
+    FROZEN = False
+
+    owner: bytes
+    """Id of the host that was the owner (8 bytes)."""
+    host_id: bytes
+    """Id of the host that asked for it (8 bytes)."""
+    person: int
+    """The person who authorised it."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        owner = self.owner
+        host_id = self.host_id
+        person = self.person
+        try:
+            if (
+                type(owner) is bytes
+                and len(owner) == 8
+                and type(host_id) is bytes
+                and len(host_id) == 8
+                and type(person) is int
+            ):
+                return _pack_owner_evicted(owner, host_id, person)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (owner, host_id, person) = _unpack_owner_evicted(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_owner_evicted_0(self, owner)
+        _set_owner_evicted_1(self, host_id)
+        _set_owner_evicted_2(self, person)
+        return self
+
+
+(_set_owner_evicted_0, _set_owner_evicted_1, _set_owner_evicted_2) = setters(OwnerEvicted)
+
+
+_pack_proofs_refused = Struct("<BII").pack
+_unpack_proofs_refused = Struct("<BII").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class ProofsRefused(Event):
+    """Wrong proofs were shown; those within a minute are one event."""
+
+    ID = 0x8B
+    NAME = "proofs_refused"
+    FROZEN = False
+
+    slot: int
+    """The slot whose key was not shown; of the last one, if there are several."""
+    count: int
+    """How many this event stands for (1..4294967295)."""
+    total: int
+    """How many there were since the device was made (1..4294967295)."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        slot = self.slot
+        count = self.count
+        total = self.total
+        try:
+            if type(slot) is int and type(count) is int and count >= 1 and type(total) is int and total >= 1:
+                return _pack_proofs_refused(slot, count, total)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (slot, count, total) = _unpack_proofs_refused(data)
+        except StructError:
+            raise cls._refused(data) from None
+        if count < 1 or total < 1:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_proofs_refused_0(self, slot)
+        _set_proofs_refused_1(self, count)
+        _set_proofs_refused_2(self, total)
+        return self
+
+
+(_set_proofs_refused_0, _set_proofs_refused_1, _set_proofs_refused_2) = setters(ProofsRefused)
+
+
+_pack_key_removed = Struct("<BBI8sI").pack
+_unpack_key_removed = Struct("<BBI8sI").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRemoved(Event):
+    """A key slot was emptied."""
+
+    ID = 0x8E
+    NAME = "key_removed"
+    FROZEN = False
+
+    slot: int
+    """Which key (0..13)."""
+    role: Role
+    """The role it gave."""
+    person: int
+    """The person it was for."""
+    host_id: bytes
+    """Id of the host that asked (8 bytes)."""
+    by: int
+    """The person who authorised it."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        slot = self.slot
+        role = self.role
+        person = self.person
+        host_id = self.host_id
+        by = self.by
+        try:
+            if (
+                type(slot) is int
+                and slot <= 13
+                and type(role) is Role
+                and type(person) is int
+                and type(host_id) is bytes
+                and len(host_id) == 8
+                and type(by) is int
+            ):
+                return _pack_key_removed(slot, role, person, host_id, by)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (slot, role, person, host_id, by) = _unpack_key_removed(data)
+            role_member = _ROLE[role]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        if slot > 13:
+            raise cls._refused(data)
+        self = _new(cls)
+        _set_key_removed_0(self, slot)
+        _set_key_removed_1(self, role_member)
+        _set_key_removed_2(self, person)
+        _set_key_removed_3(self, host_id)
+        _set_key_removed_4(self, by)
+        return self
+
+
+(
+    _set_key_removed_0, _set_key_removed_1, _set_key_removed_2, _set_key_removed_3, _set_key_removed_4,
+) = setters(KeyRemoved)
 
 
 _pack_floor_called = Struct("<B8sI").pack
@@ -7550,22 +7811,22 @@ _unpack_bad_credential = Struct("<B").unpack_from
 
 @dataclass(frozen=True, slots=True)
 class BadCredential(ErrorDetail):
-    """The proof does not fit the role's key."""
+    """The proof does not fit the slot's key, or it is not a new one."""
 
     CODE = 12
     NAME = "bad_credential"
-    MEANING = "The proof does not fit the role's key."
-    REMEDY = "Enter the credential again, with care: a few bad ones lock the role out."
+    MEANING = "The proof does not fit the slot's key, or it is not a new one."
+    REMEDY = "Give the key of the person in this slot."
 
-    left: int
-    """Tries left before the role is locked out."""
+    slot: int
+    """The slot whose key was not shown."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
-        left = self.left
+        slot = self.slot
         try:
-            if type(left) is int:
-                return _pack_bad_credential(left)
+            if type(slot) is int:
+                return _pack_bad_credential(slot)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -7574,39 +7835,39 @@ class BadCredential(ErrorDetail):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
-            (left,) = _unpack_bad_credential(data)
+            (slot,) = _unpack_bad_credential(data)
         except StructError:
             raise cls._refused(data) from None
         self = _new(cls)
-        _set_bad_credential_0(self, left)
+        _set_bad_credential_0(self, slot)
         return self
 
 
 (_set_bad_credential_0,) = setters(BadCredential)
 
 
-_pack_locked_out = Struct("<H").pack
-_unpack_locked_out = Struct("<H").unpack_from
+_pack_too_soon = Struct("<H").pack
+_unpack_too_soon = Struct("<H").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
-class LockedOut(ErrorDetail):
-    """Too many bad credentials were shown."""
+class TooSoon(ErrorDetail):
+    """A wrong proof was shown on this cable a moment ago."""
 
     CODE = 13
-    NAME = "locked_out"
-    MEANING = "Too many bad credentials were shown."
-    REMEDY = "Wait for the time told, then try again."
+    NAME = "too_soon"
+    MEANING = "A wrong proof was shown on this cable a moment ago."
+    REMEDY = "Wait a second, then try again."
 
-    seconds: int
-    """How long until the next try (s)."""
+    wait_ms: int
+    """How long until the next try (ms)."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
-        seconds = self.seconds
+        wait_ms = self.wait_ms
         try:
-            if type(seconds) is int:
-                return _pack_locked_out(seconds)
+            if type(wait_ms) is int:
+                return _pack_too_soon(wait_ms)
         except StructError:
             pass
         return self._pack_by_codec()
@@ -7615,15 +7876,15 @@ class LockedOut(ErrorDetail):
     def unpack(cls, data: bytes) -> Self:
         """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
         try:
-            (seconds,) = _unpack_locked_out(data)
+            (wait_ms,) = _unpack_too_soon(data)
         except StructError:
             raise cls._refused(data) from None
         self = _new(cls)
-        _set_locked_out_0(self, seconds)
+        _set_too_soon_0(self, wait_ms)
         return self
 
 
-(_set_locked_out_0,) = setters(LockedOut)
+(_set_too_soon_0,) = setters(TooSoon)
 
 
 _pack_no_such_key = Struct("<B").pack
@@ -7632,15 +7893,15 @@ _unpack_no_such_key = Struct("<B").unpack_from
 
 @dataclass(frozen=True, slots=True)
 class NoSuchKey(ErrorDetail):
-    """No key is set for this role."""
+    """No key is set in this slot."""
 
     CODE = 14
     NAME = "no_such_key"
-    MEANING = "No key is set for this role."
-    REMEDY = "Set the role's key first."
+    MEANING = "No key is set in this slot."
+    REMEDY = "Ask which slots are set; have service set this one."
 
     slot: int
-    """Number of the KeySlot."""
+    """Number of the slot."""
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
@@ -7885,6 +8146,47 @@ class Busy(ErrorDetail):
 (_set_busy_0,) = setters(Busy)
 
 
+_pack_number_ahead = Struct("<I").pack
+_unpack_number_ahead = Struct("<I").unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class NumberAhead(ErrorDetail):
+    """The command's number is 0, or further ahead than a crash of the host explains."""
+
+    CODE = 25
+    NAME = "number_ahead"
+    MEANING = "The command's number is 0, or further ahead than a crash of the host explains."
+    REMEDY = "Go on with the number after the newest."
+
+    newest: int
+    """Highest command number of this host on record."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        newest = self.newest
+        try:
+            if type(newest) is int:
+                return _pack_number_ahead(newest)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
+        try:
+            (newest,) = _unpack_number_ahead(data)
+        except StructError:
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_number_ahead_0(self, newest)
+        return self
+
+
+(_set_number_ahead_0,) = setters(NumberAhead)
+
+
 BY_ID: dict[int, type[Message]] = {
     0x01: Identify,
     0x02: Identity,
@@ -7904,11 +8206,9 @@ BY_ID: dict[int, type[Message]] = {
     0x16: Elevated,
     0x17: ComponentQuery,
     0x18: ComponentIs,
-    0x19: UpdateBegin,
-    0x1A: UpdateData,
-    0x1B: UpdateFinish,
-    0x1C: UpdateProgress,
     0x1D: SetKey,
+    0x1E: RemoveKey,
+    0x20: EvictOwner,
     0x3F: Done,
     0x40: SetClock,
     0x42: Locate,
@@ -7921,6 +8221,8 @@ BY_ID: dict[int, type[Message]] = {
     0x49: GameIs,
     0x4A: Log,
     0x4B: LogIs,
+    0x4C: KeySlots,
+    0x4D: KeySlotsAre,
     0x4E: CallFloor,
     0x50: RegisterDeck,
     0x51: RemoveDeck,
@@ -7968,11 +8270,14 @@ BY_ID: dict[int, type[Message]] = {
     0x80: Booted,
     0x81: ClockChanged,
     0x82: OwnerChanged,
-    0x83: RoleChanged,
+    0x83: ElevationUsed,
     0x84: KeyChanged,
     0x85: Located,
     0x86: Buttons,
     0x87: HostStarted,
+    0x8A: OwnerEvicted,
+    0x8B: ProofsRefused,
+    0x8E: KeyRemoved,
     0x88: FloorCalled,
     0x89: GameChanged,
     0x8C: DeckRegistered,
@@ -8038,7 +8343,7 @@ ERRORS_BY_CODE: dict[int, type[ErrorDetail]] = {
     10: Interrupted,
     11: Forgotten,
     12: BadCredential,
-    13: LockedOut,
+    13: TooSoon,
     14: NoSuchKey,
     15: NotProvisioned,
     16: AlreadyProvisioned,
@@ -8048,5 +8353,6 @@ ERRORS_BY_CODE: dict[int, type[ErrorDetail]] = {
     20: MemoryFailed,
     21: NotAllowed,
     24: Busy,
+    25: NumberAhead,
 }
 """Every error by its code."""

@@ -9,7 +9,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from sabot_cli.commands import role_raiser
+from sabot_cli.commands import credentials
 from sabot_cli.device import Chosen, State, json_option, opened
 from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output
 from sabot_driver.errors import SabotError
@@ -111,7 +111,7 @@ def _on_device(
     from sabot_simulators.fairness.lab import Lab
 
     with opened(state, Chosen(url, None, None, timeout), owner=True) as client:
-        lab = Lab(client, state.output, role_raiser(state, client, timeout, floor_key), timeout)
+        lab = Lab(client, state.output, credentials(state, client, floor_key), timeout)
         return lab.shuffle(shuffles, shuffled)
 
 

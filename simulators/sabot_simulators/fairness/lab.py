@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sabot_cli.output import Output
-from sabot_driver import Client
+from sabot_driver import Client, Credential
 from sabot_driver.errors import NotAllowed, SabotError
 from sabot_protocol.host.audit import Shuffle, audit
 from sabot_protocol.host.messages import (
@@ -56,7 +56,7 @@ class Lab:
     """One device with one deck, shuffled again and again."""
 
     def __init__(
-        self, client: Client, output: Output, raise_role: Callable[[Role], None], timeout: float
+        self, client: Client, output: Output, credential: Callable[[Role], Credential], timeout: float
     ) -> None:
         self._client = client
         self._output = output
@@ -64,10 +64,10 @@ class Lab:
         known = client.ask(Decks(), timeout)
         if known.ids:
             raise NotForTheLab("decks are registered on this device", "Take them off the table first.")
-        raise_role(Role.FLOOR)
+        self._floor = credential(Role.FLOOR)
         self._deck_id = known.last_played + 1
-        client.ask(SetGame("fairness", Method.AUTOMATED_SHOE, 1, STACK_CARDS, NO_LIMIT), timeout)
-        client.ask(PlayOneDeck(1), timeout)
+        client.ask(SetGame("fairness", Method.AUTOMATED_SHOE, 1, STACK_CARDS, NO_LIMIT), timeout, self._floor)
+        client.ask(PlayOneDeck(1), timeout, self._floor)
         self._register()
         self._round_id = client.ask(LastRound(), timeout).round_id
         self._last: tuple[Shuffle, tuple[int, ...]] | None = None
@@ -75,7 +75,8 @@ class Lab:
     def _register(self) -> None:
         while True:
             try:
-                self._client.ask(RegisterDeck(self._deck_id, Back.RED, int(time.time())), self._timeout)
+                deck = RegisterDeck(self._deck_id, Back.RED, int(time.time()))
+                self._client.ask(deck, self._timeout, self._floor)
             except NotAllowed as error:
                 if error.reason is not Forbidden.DECK_USED_BEFORE:
                     raise

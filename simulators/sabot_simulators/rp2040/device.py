@@ -17,7 +17,7 @@ from sabot_protocol.happenings import Answered, EventArrived, Failed, Gap, Happe
 from sabot_protocol.host_end import CABLE_LOST, HostEnd
 from sabot_protocol.keys import DEVICE
 from sabot_protocol.numbers import Numbers
-from sabot_protocol.session import provision_proof, role_proof, wrap_key
+from sabot_protocol.session import provision_proof, slot_key
 from sabot_simulators.in_process import LONGEST_WAIT_US, OPENING_UTC_S, Given, LockStep, Stuck
 from sabot_simulators.rp2040 import messages
 from sabot_simulators.rp2040.messages import SAID
@@ -28,7 +28,7 @@ from sabot_simulators.view import DeckView, View
 HOST_ID = b"TABLE-PC"
 FLOOR = enum_number("Role", "floor")
 SERVICE = enum_number("Role", "service")
-ELEVATED_S = 3600
+PERSON = 7  # who has the people's keys
 NOTICE_US = 40_000  # what people do is noticed within this
 FOREVER_US = 1 << 50
 SHUFFLER_AT_WORK = (shuffler.STARTING, shuffler.FEEDING, shuffler.STORING)
@@ -59,7 +59,6 @@ class OnPico(LockStep):
         self._faults = [0, 0]
         self._changed = 0  # the half that last reported another state
         self._keys = {slot: machine.random.randbytes(32) for slot in (DEVICE, FLOOR, SERVICE)}
-        self._elevated = 0
         self._question: Question | None = None
         self._numbers = Numbers(HOST_ID)
         self.host = self._new_host()
@@ -92,14 +91,12 @@ class OnPico(LockStep):
         if proof != provision_proof(self._keys[DEVICE], nonce, serial):
             raise NotProvisioned(serial)
         self.connect()
-        for slot in (FLOOR, SERVICE):
-            number = self.host.next_number
-            self.ask("set_key", slot, wrap_key(self._keys[DEVICE], HOST_ID, number, slot, self._keys[slot]))
+        for role in (FLOOR, SERVICE):  # a person's slot has the number of the role
+            self.ask("set_key", role, role, PERSON, slot_key(self._keys[role], serial, role))
         return identity
 
     def connect(self) -> None:
         """Open a session and set the clock."""
-        self._elevated = 0
         self.host.connect(self._now_ms())
         self.run_until(lambda: self.host.up)
         self.ask("set_clock", self._utc_s() or OPENING_UTC_S, 0)
@@ -208,19 +205,16 @@ class OnPico(LockStep):
 
     def command(self, name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
         """Ask over the wire, in somebody's role, and wait for the answer; Refusal if the device refuses."""
-        wanted = enum_number("Role", role)
-        if role != "table" and wanted != self._elevated:
-            proof = role_proof(self._keys[wanted], self.host.transcript, self.host.next_number, wanted)
-            self.ask("elevate", wanted, ELEVATED_S, proof)
-            self._elevated = wanted
-        answer = self.ask(name, *values)
+        answer = self.ask(name, *values, role=role)
         self.run_for(NOTICE_US)  # what it changed is told after the answer
         return answer
 
-    def ask(self, name: str, *values: int | bytes | str) -> tuple[Any, ...]:
-        """Any request of the schema: the answer's values."""
+    def ask(self, name: str, *values: int | bytes | str, role: str = "table") -> tuple[Any, ...]:
+        """Any request of the schema, in somebody's role: the answer's values."""
         message = CODEC.named(name)
-        number = self.host.request(message.id, message.pack(values), self._now_ms())
+        slot = enum_number("Role", role)
+        by = None if role == "table" else (slot, self._keys[slot])
+        number = self.host.request(message.id, message.pack(values), self._now_ms(), by=by)
         found: list[Answered | Failed] = []
 
         def answered() -> bool:

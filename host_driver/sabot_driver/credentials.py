@@ -1,0 +1,64 @@
+"""Who authorises a request, and what of a request no file may hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sabot_driver.errors import KeyMissing
+from sabot_driver.keyring import read_key, read_person
+from sabot_protocol.host.messages import KeySlotsAre, Role
+from sabot_protocol.keys import FIRST_PERSON, SLOTS
+from sabot_protocol.schema import NEVER_KEPT
+from sabot_protocol.session import KEY_SIZE
+
+SECRET_MESSAGES = frozenset(NEVER_KEPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A person's key, which authorises requests one by one. The device holds only a key derived from it."""
+
+    role: Role
+    key: bytes = field(repr=False)
+    person: int = 0
+    """The house's number of the person; 0 if the role has one person only on this device."""
+    slot: int | None = None
+    """The person's key slot; None to ask the device for it."""
+
+    @classmethod
+    def read(cls, role: Role, path: Path) -> "Credential":
+        """The credential in a key file."""
+        return cls(role, read_key(path), read_person(path))
+
+    def slot_among(self, held: KeySlotsAre) -> int:
+        """This person's slot on a device that holds these; KeyMissing if there is none, or no single one."""
+        found = [
+            slot
+            for slot, role, person in zip(held.slots, held.roles, held.persons, strict=True)
+            if slot >= FIRST_PERSON and role == self.role and self.person in (0, person)
+        ]
+        name = self.role.name.lower()
+        who = f"person {self.person} as {name}" if self.person else name
+        if not found:
+            raise KeyMissing(
+                f"this device has no key of {who}", "'sabot key list' tells whose keys it has."
+            )
+        if len(found) > 1:
+            raise KeyMissing(
+                f"this device has keys of {len(found)} people as {name}",
+                "Say which: put the person's number behind the key in the key file.",
+            )
+        return found[0]
+
+
+def free_slot(slots: Sequence[int]) -> int:
+    """The first of the people's slots that is not among these; KeyMissing if all are taken."""
+    for slot in range(FIRST_PERSON, SLOTS):
+        if slot not in slots:
+            return slot
+    raise KeyMissing("all of this device's key slots are taken", "Remove a key that is no longer needed.")
+
+
+def without_secret(name: str, body: bytes) -> bytes:
+    """A request's body as it may be written to a file."""
+    return body[:-KEY_SIZE] + bytes(KEY_SIZE) if name in SECRET_MESSAGES else body
