@@ -77,7 +77,7 @@ class Attacked(OnPico):
                 self.heard.worked.append(at_us)
             tell(sensor, level, at_us)
 
-        pico.run = noted  # type: ignore[method-assign,assignment]
+        pico.run = noted  # type: ignore[method-assign]
         machine.on_edge = edge
 
     def begin(self) -> None:
