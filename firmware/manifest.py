@@ -6,6 +6,7 @@ Names of modules stand here once; ``package.json`` and the file-system image are
 PROTOCOL = (
     "__init__",
     "codec",
+    "custody",
     "device_end",
     "device_port",
     "errors",
@@ -38,6 +39,7 @@ FIRMWARE = (
     "hardware",
     "jam",
     "kept",
+    "mark",
     "motion",
     "panel",
     "pledges",
@@ -63,6 +65,7 @@ FIRMWARE = (
     "boards/rp2040/board",
     "boards/rp2040/cables",
     "boards/rp2040/clock",
+    "boards/rp2040/contact",
     "boards/rp2040/display",
     "boards/rp2040/edges",
     "boards/rp2040/elevator",

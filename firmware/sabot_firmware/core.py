@@ -53,6 +53,7 @@ ROUND_OPEN_FLAG = 0x0004
 FAULT_FLAG = 0x0008
 SERVICE_ROLE = enum_number("Role", "service")
 SOON_US = 1000000
+FOLD_US = 1000000
 LOG_ROWS_AT_ONCE = 16
 
 
@@ -83,8 +84,8 @@ class Core(Executor):
         self.service = Service(self)
         self.panel = Panel(hardware)
         self._caller: Caller | None = None
-        self._said_shuffler = -1
-        self._said_shoe = -1
+        self._fold_until_us: int | None = None  # what people repeat until then is one thing
+        self._pressed = 0  # the buttons that were reported in this moment
         self._locating_until_us: int | None = None
         self._floor_called = False
         rack, dealing, service = self.rack, self.dealing, self.service
@@ -117,6 +118,8 @@ class Core(Executor):
             "burn_cards": dealing.burn_cards,
             "end_round": dealing.end_round,
             "void_round": dealing.void_round,
+            "purge": dealing.purge,
+            "path_inspected": dealing.path_inspected,
             "deliver_deck": dealing.deliver_deck,
             "load_shoe": dealing.load_shoe,
             "end_shoe": dealing.end_shoe,
@@ -139,6 +142,7 @@ class Core(Executor):
     def start(self, now_us: int) -> None:
         """The power has come: void what it interrupted, and let both halves find out how things are."""
         self.now_us = now_us
+        self.rack.start()
         kept = self.kept
         if kept.damaged:  # what was known is lost: nothing is claimed before service has looked
             kept.out_of_order = True
@@ -151,6 +155,8 @@ class Core(Executor):
         self.keep()
         self.shuffler.was_working = kept.shuffler_inside == WORKING
         self.shoe.was_working = kept.shoe_inside == WORKING
+        self.shoe.block(kept.missing, kept.short_deck)
+        self.shoe.inspected = kept.inspected
         self.start_halves()
         self._follow()
 
@@ -205,7 +211,11 @@ class Core(Executor):
             if level and self.shuffler.state not in (shuffler.JAMMED, shuffler.OUT_OF_ORDER):
                 self.shuffler.stop("controller", "over_temperature", 0)  # the round may be dealt out
         elif level:
-            self.report("buttons", 1 if sensor == LEFT_BUTTON else 2)
+            button = 1 if sensor == LEFT_BUTTON else 2
+            if not self._pressed & button:
+                self._pressed |= button
+                self._begin_fold()
+                self.report("buttons", button)
 
     def _door(self, half: "Half", level: int, place: str, cards: int) -> None:
         self.service.stop_jog()  # the interlock cut the motor: closing the door must not start it again
@@ -235,11 +245,13 @@ class Core(Executor):
             due = of_shoe
         self._follow()
         if self._locating_until_us is not None:
-            due = _sooner(due, self._locate_on(self._locating_until_us))
-        due = _sooner(due, jog_due)
+            due = sooner(due, self._locate_on(self._locating_until_us))
+        if self._fold_until_us is not None:
+            due = sooner(due, self._unfold(self._fold_until_us))
+        due = sooner(due, jog_due)
         if due is not None and due < SOON_US:
             return due  # cards move: the rest can wait
-        return _sooner(due, self.rack.hours_due_us())
+        return sooner(due, self.rack.hours_due_us())
 
     def _locate_on(self, until_us: int) -> int | None:
         left = self.left_us(until_us)
@@ -281,17 +293,57 @@ class Core(Executor):
         if not self.shuffler.news and not self.shoe.news and not self._proceed():
             return
         while True:
-            if self.shuffler.news:
-                before, self._said_shuffler = self._said_shuffler, self.shuffler.next_news()
+            half = self.shuffler if self.shuffler.news else self.shoe
+            if half.news:
+                state = half.next_news()
                 self._keep_inside()
-                self._shuffler_changed(before, self._said_shuffler)
-            elif self.shoe.news:
-                before, self._said_shoe = self._said_shoe, self.shoe.next_news()
-                self._keep_inside()
-                self._shoe_changed(before, self._said_shoe)
+                if not self._folds(half, state):
+                    self._say(half, state)
             elif not self._proceed():
                 break
         self._show()
+
+    def _say(self, half: "Half", state: int) -> None:
+        before, half.said = half.said, state
+        if half is self.shuffler:
+            self._shuffler_changed(before, state)
+        else:
+            self._shoe_changed(before, state)
+
+    def _folds(self, half: "Half", state: int) -> bool:
+        """Whether a door that is opened and closed again and again need not be reported every time."""
+        quiet = (half.states.rest, half.states.unproved, half.states.door_open)
+        if half.said in quiet and state in quiet:
+            self._begin_fold()
+            half.doors += 1
+            if half.doors > 2:
+                half.unsaid = state
+                return True
+        else:
+            self._say_folded(half)
+        half.unsaid = -1
+        return False
+
+    def _say_folded(self, half: "Half") -> None:
+        if half.unsaid >= 0 and half.unsaid != half.said:
+            self._say(half, half.unsaid)
+        half.unsaid = -1
+
+    def _begin_fold(self) -> None:
+        if self._fold_until_us is None:
+            self._fold_until_us = self.after_us(FOLD_US)
+
+    def _unfold(self, until_us: int) -> int | None:
+        """The moment is over: report what the doors have come to; how long until then otherwise."""
+        left = self.left_us(until_us)
+        if left > 0:
+            return left
+        self._fold_until_us = None
+        self._pressed = 0
+        for half in (self.shuffler, self.shoe):
+            half.doors = 0
+            self._say_folded(half)
+        return None
 
     def _proceed(self) -> bool:
         """Whatever can be begun now without anybody asking; whether anything was."""
@@ -364,6 +416,8 @@ class Core(Executor):
             self.kept.shoe_inside = NOTHING_INSIDE
         elif self.shoe.state != shoe.STARTING and self.shoe.state != shoe.DOOR_OPEN:
             self.kept.shoe_inside = WORKING
+        self.kept.missing, self.kept.short_deck = self.shoe.missing, self.shoe.short_deck
+        self.kept.inspected = self.shoe.inspected
         self.keep()
 
     def _shuffler_changed(self, before: int, state: int) -> None:
@@ -375,6 +429,8 @@ class Core(Executor):
         expected = self.kept.game.cards()
         if before == shuffler.FEEDING and state in (shuffler.HOLDING, shuffler.STORING):
             self._counted(half.feeding_deck, half.inserted, expected)
+            self.dealing.counted(half.feeding_deck)
+            self._say_times()
             self.pledges.finished()
         elif state == shuffler.JAMMED and half.jam is not None:
             if half.jam.cause == "count_wrong":  # MD3 5.B: that deck leaves the table
@@ -399,6 +455,17 @@ class Core(Executor):
         self.wear.add("cards_fed", count)
         self.wear.put("feed_permille", self.shuffler.feed_permille)
         self._save_wear()
+
+    def _say_times(self) -> None:
+        """How long cards took at each roller since the shuffle before; the deal roller's are the shoe's."""
+        timed, sums, squares = [0, 0, 0], [0, 0, 0], [0, 0, 0]
+        for half in (self.shuffler, self.shoe):
+            for roller in range(3):
+                timed[roller] += half.timed[roller]
+                sums[roller] += half.sums[roller]
+                squares[roller] += half.squares[roller]
+                half.timed[roller] = half.sums[roller] = half.squares[roller] = 0
+        self.report("roller_times", self.pledges.shuffle_id(), tuple(timed), tuple(sums), tuple(squares))
 
     def _shoe_changed(self, before: int, state: int) -> None:
         half = self.shoe
@@ -468,6 +535,7 @@ class Core(Executor):
             raise Refusal("not_supported")
         check_command(name, self.shuffler.state, self.shoe.state)
         self._caller = caller
+        self.rack.grow_older()
         answer = handler(*values)
         self._follow()
         return answer
@@ -549,7 +617,7 @@ class Core(Executor):
     def whereabouts(self, deck_id: int) -> "tuple[bool, list[int]]":
         """Whether all cards of a deck are proved to be there, and how many are where."""
         claimed = self.kept.game.method == CARD_BY_CARD and self.shoe.state != shoe.LOADING
-        return whereabouts(deck_id, self.shuffler, self.shoe, claimed)
+        return whereabouts(deck_id, self.shuffler, self.shoe, claimed or self.shoe.claimed)
 
     def _last_round(self) -> "Values":
         kept = self.kept
@@ -597,8 +665,9 @@ class Core(Executor):
         half.placed = placed
         half.shuffle(deck_id, deck.back, kept.game.cards(), self.now_us)
 
-def _sooner(first: int | None, second: int | None) -> int | None:
+
+def sooner(first: int | None, second: int | None) -> int | None:
+    """The shorter of two waits; None is one without an end."""
     if first is None or (second is not None and second < first):
         return second
     return first
-

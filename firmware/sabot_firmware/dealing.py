@@ -7,7 +7,7 @@ is on record in critical memory before its first card moves, and closed there be
 from sabot_firmware import shoe
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.kept import WORKING
-from sabot_firmware.rounds import CORRECT, UNPROVED, Round
+from sabot_firmware.rounds import CARD_EXTRA, CORRECT, UNPROVED, Round
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 
@@ -21,6 +21,7 @@ STUB = 1
 DELIVERY = 2
 SHOE_END = 3
 OUT = 4  # cards that nobody vouches for
+PURGE = 5  # a card that lies where no sensor sees it
 
 VOID_REASONS = {
     "face_up_card": "face_up_card",
@@ -46,6 +47,7 @@ class Dealing:
         self._faces = b""  # of its cards
         self._ejecting = 0  # what comes out
         self._delivering = 0  # the deck that is to be ejected as soon as it is in the shoe
+        self._purger = (b"", 0)  # who asked for it
         self._burning = False
         self._burnt = 0
         self._rounds_of_shoe = 0
@@ -242,6 +244,32 @@ class Dealing:
         self._eject(SHOE_END)
         return ()
 
+    def purge(self) -> "Values":
+        """The roller turns by one pitch and 40 mm; the door was opened before, so nothing holds the card."""
+        half = self._core.shoe
+        if not half.door_was_open or half.occupied() is not None:
+            raise forbidden("not_cleared")
+        self._ejecting = PURGE
+        self._purger = self._core.who()
+        half.purge(self._core.now_us)
+        return ()
+
+    def path_inspected(self) -> "Values":
+        """A person has looked and saw no card: that is a claim, and so is the next deck's count."""
+        core, half = self._core, self._core.shoe
+        if half.occupied() is not None:
+            raise forbidden("not_cleared")
+        core.report("path_inspected_by", half.short_deck, half.missing, *core.who())
+        half.inspected = True
+        half.block(0, 0)
+        return ()
+
+    def counted(self, deck_id: int) -> None:
+        """A deck was fed and is whole: no card of it can lie in the shoe's path."""
+        half = self._core.shoe
+        if half.missing and half.short_deck == deck_id:
+            half.block(0, 0)
+
     def reveal_round(self, round_id: int) -> "Values":
         """The hands lie open: from now on the faces may be asked for.
 
@@ -270,6 +298,7 @@ class Dealing:
             raise Refusal("stale", (self._kept.round_id, 0))
         if not shown.revealed:
             raise forbidden("not_revealed")
+        self._core.report("faces_revealed", round_id, stack, *self._core.who())
         start += sum(shown.stacks[: stack - 1])
         return round_id, stack, list(seen[start : start + shown.stacks[stack - 1]])
 
@@ -285,7 +314,7 @@ class Dealing:
         core = self._core
         half = core.shoe
         if state == shoe.STACK_WAITING:
-            self._dealt(half.in_tray)
+            self._dealt(half.stack)
         elif before == shoe.STACK_WAITING and state in (shoe.ROUND_OPEN, shoe.READY):
             self._taken()
         elif state == shoe.STUB_WAITING:
@@ -335,6 +364,10 @@ class Dealing:
             what = SHOE_END
         if what == STUB and self.round is not None:
             verdict = self.round.verdict(cards, half.cards)
+            if verdict == CORRECT and half.missing:
+                verdict = CARD_EXTRA  # as many as there must be came out, and one more left the shoe
+            elif verdict == CORRECT and half.claimed:
+                verdict = UNPROVED
             self._close(self.round, verdict, cards)
         elif what == DELIVERY:
             self._delivering = 0
@@ -345,6 +378,8 @@ class Dealing:
             core.report("shoe_ended", half.deck, half.dealt, half.cards)
         elif what == OUT:
             core.service.came_out(cards)
+        elif what == PURGE:
+            core.report("purged", cards, *self._purger)
         core.wear.add("cards_dealt", half.dealt)
 
     def _say_odd_cards(self) -> None:

@@ -37,10 +37,10 @@ class Deck:
         self.deck_id = deck_id
         self.back = back
         self.opened_s = opened_s
-        self.aged_s = aged_s  # the oldest it was ever seen: a clock set back makes no deck younger
+        self.aged_s = aged_s  # the oldest it was ever seen, and the uptime since: no clock makes it younger
 
     def age_s(self, now_s: int) -> int:
-        """How long it has been open."""
+        """How long it has been open: by wall time or by uptime, whichever says more."""
         self.aged_s = max(self.aged_s, now_s - self.opened_s)
         return self.aged_s
 
@@ -89,6 +89,11 @@ class Decks:
         self.highest_id = deck_id
         if len(self.in_use) == 2:
             self.one_deck = False
+
+    def grow_older(self, seconds: int) -> None:
+        """So much uptime has passed, whatever the clock says."""
+        for deck in self.in_use:
+            deck.aged_s += seconds
 
     def remove(self, deck_id: int) -> None:
         """A deck leaves the table for good."""

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     ClearLevels = tuple[tuple[int, int, str], ...]
 
 
+MOST_TENTHS = 1500
+
+
 class WrongStep(Exception):
     """The firmware took a step that its own table does not have."""
 
@@ -65,12 +68,18 @@ class Half:
         self._news = bytearray(8)  # the states entered since the core last looked; more than one look has
         self._news[0] = states.starting
         self.news = 1  # how many there are
+        self.said = -1  # the state that was reported last
+        self.unsaid = -1  # the one after it that was folded, for a moment
+        self.doors = 0  # how often it came and went by its door in this moment
         self.jam: Jam | None = None
         self.latched = False  # out of order: it rests there
         self.was_working = False  # the power went while cards were moving
         self.door_was_open = False  # since the half last was known to be empty
         self._turning_since = [-1, -1, -1]
         self.turned_ms = [0, 0, 0]  # how long each roller has turned, for the wear counters
+        self.timed = [0, 0, 0]  # cards timed at each roller since the core last looked
+        self.sums = [0, 0, 0]  # of their times, in tenths of a millisecond
+        self.squares = [0, 0, 0]
 
     # -- states ---------------------------------------------------------------------------------
 
@@ -179,6 +188,14 @@ class Half:
                 self.stop(place, "motor_stall", 1)
                 return True
         return False
+
+    def time_card(self, roller: int, took_us: int) -> None:
+        """A card took so long at a roller; allocates nothing."""
+        tenths = took_us // 100
+        if tenths < MOST_TENTHS:  # squares of a whole batch stay small integers on a board
+            self.timed[roller] += 1
+            self.sums[roller] += tenths
+            self.squares[roller] += tenths * tenths
 
     def run(self, roller: int, direction: int) -> None:
         """Turn a roller or stop it, and count how long it turns."""

@@ -132,6 +132,10 @@ class Hardware:
         """A sensor's level at this moment."""
         raise NotImplementedError
 
+    def contact(self) -> bool:
+        """Whether the contact in the locked logic compartment is closed."""
+        return False
+
     def ask_rest(self) -> None:
         """The shuffler half stands between two cards: a board that ever needs a rest wants it now."""
 

@@ -18,11 +18,13 @@ _HEAD = "<BBBBBIIH"  # version, flags, method, decks, stack cards, highest deck,
 _DECK = "<IBII"  # id, back, opened, aged
 _ROUND = "<IIBBHIIBB"  # last round, its deck, verdict, void, count, shuffle, delivered deck, both halves
 _CALIBRATION = "<iI"
+_MISSING = "<HI"  # cards not accounted for, and their deck
 
 ONE_DECK = 0x01
 OUT_OF_ORDER = 0x02
 ROUND_OPEN = 0x04
 NEEDS_SERVICE = 0x08
+INSPECTED = 0x10
 
 # What a half held
 NOTHING_INSIDE = 0
@@ -65,6 +67,9 @@ class Kept:
         self.delivered = 0  # a batch that was delivered whole and may be laid into the shoe
         self.shuffler_inside = NOTHING_INSIDE
         self.shoe_inside = NOTHING_INSIDE
+        self.missing = 0  # cards that may lie in the shoe's path
+        self.short_deck = 0
+        self.inspected = False
         self.calibration = [[0, 0], [300, 0]]  # value and date of blade_um and card_um
         self.damaged = False
         self._load()
@@ -86,6 +91,10 @@ class Kept:
         self._unpack(record)
         self._written = bytes(record)
 
+    def lost(self) -> bool:
+        """Whether the numbers of rounds and decks begin anew: the record was there and no longer holds."""
+        return self.damaged and not self._unread
+
     def _unpack(self, record: bytes) -> None:
         game, decks = self.game, self.decks
         head = struct.unpack_from(_HEAD, record, 0)
@@ -95,6 +104,7 @@ class Kept:
         decks.one_deck = bool(flags & ONE_DECK)
         self.out_of_order = bool(flags & OUT_OF_ORDER)
         self.round_open = bool(flags & ROUND_OPEN)
+        self.inspected = bool(flags & INSPECTED)
         at = struct.calcsize(_HEAD)
         decks.in_use = []
         for _ in range(2):
@@ -117,6 +127,8 @@ class Kept:
         for each in self.calibration:
             each[0], each[1] = struct.unpack_from(_CALIBRATION, record, at)
             at += struct.calcsize(_CALIBRATION)
+        self.missing, self.short_deck = struct.unpack_from(_MISSING, record, at)
+        at += struct.calcsize(_MISSING)
         game.name = str(record[at + 1 : at + 1 + record[at]], "utf-8")
 
     def save(self) -> None:
@@ -145,6 +157,7 @@ class Kept:
             (ONE_DECK if decks.one_deck else 0)
             | (OUT_OF_ORDER if self.out_of_order else 0)
             | (ROUND_OPEN if self.round_open else 0)
+            | (INSPECTED if self.inspected else 0)
         )
         numbers = (game.method, game.decks, game.stack_cards, decks.highest_id, decks.last_played)
         record = struct.pack(_HEAD, _VERSION, flags, *numbers + (decks.hours,))
@@ -168,5 +181,6 @@ class Kept:
         )
         for value, set_s in self.calibration:
             record += struct.pack(_CALIBRATION, value, set_s)
+        record += struct.pack(_MISSING, self.missing, self.short_deck)
         name = game.name.encode()
         return record + bytes((len(name),)) + name

@@ -15,6 +15,7 @@ _SHOE = {
     shoe.EJECTING: "EJECTING",
     shoe.STUB_WAITING: "TAKE THE CARDS",
     shoe.UNPROVED: "EMPTY THE SHOE",
+    shoe.BLOCKED: "CARD IN THE PATH?",
     shoe.DOOR_OPEN: "SHOE DOOR OPEN",
     shoe.SERVICE: "SERVICE",
     shoe.OUT_OF_ORDER: "OUT OF ORDER",
@@ -31,7 +32,7 @@ _SHUFFLER = {
     shuffler.SERVICE: "SERVICE",
     shuffler.OUT_OF_ORDER: "OUT OF ORDER",
 }
-_CALLING = (shoe.STACK_WAITING, shoe.STUB_WAITING, shoe.UNPROVED, shoe.DOOR_OPEN)
+_CALLING = (shoe.STACK_WAITING, shoe.STUB_WAITING, shoe.UNPROVED, shoe.DOOR_OPEN, shoe.BLOCKED)
 
 
 class Panel:

@@ -2,6 +2,7 @@
 
 from sabot_firmware.dealing import forbidden
 from sabot_firmware.decks import AUTOMATED_SHOE, HAND, WARN_BEFORE_S
+from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from sabot_protocol.codec import Values
 
 LOOK_EVERY_S = 30  # the decks' hours are looked at at least this often
+CLOCKS_DIFFER_S = 900  # how far in the future a deck may be said to be opened
 
 
 class Rack:
@@ -21,15 +23,20 @@ class Rack:
         self._kept = core.kept
         self._left_s: dict[int, int] = {}  # of each deck, when it was last looked at
         self._look_at_us: int | None = None
+        self._aged_at_us = 0  # up to when the decks have aged
 
     # -- decks ----------------------------------------------------------------------------------
 
     def register_deck(self, deck_id: int, back: int, opened_s: int) -> "Values":
         """A new deck comes to the table."""
-        decks = self._kept.decks
+        decks, now_s = self._kept.decks, self._core.utc_s()
         why = decks.refuse_registering(deck_id, back)
         if why is not None:
             raise forbidden(why)
+        if now_s is None:
+            raise forbidden("time_unknown")
+        if opened_s > now_s + CLOCKS_DIFFER_S:
+            raise forbidden("not_opened_yet")
         before = self._kept.pack()
         decks.register(deck_id, back, opened_s)
         self._kept.save_or_undo(before)
@@ -77,7 +84,9 @@ class Rack:
 
     def set_game(self, name: str, method: int, decks: int, stack_cards: int, deck_hours: int) -> "Values":
         """The game the machine serves from now on."""
-        game = self._kept.game
+        game, core = self._kept.game, self._core
+        if core.shuffler.occupied() is not None or core.shoe.occupied() is not None:
+            raise forbidden("in_use")  # cards of the other game are inside
         if self._kept.decks.in_use and decks != game.decks:
             raise forbidden("in_use")  # decks of another size are registered
         if decks > 1 and method in (AUTOMATED_SHOE, HAND):
@@ -104,6 +113,20 @@ class Rack:
 
     # -- hours ----------------------------------------------------------------------------------
 
+    def start(self) -> None:
+        """The power has come: uptime counts from now."""
+        self._aged_at_us = self._core.now_us
+
+    def grow_older(self) -> None:
+        """Let the decks age by the uptime since this was last called."""
+        passed_us = self._core.left_us(self._aged_at_us)
+        seconds = -passed_us // 1000000
+        if seconds > 0:
+            self._kept.decks.grow_older(seconds)
+            self._aged_at_us = ticks.add(self._aged_at_us, seconds * 1000000)
+        elif passed_us > 0:  # so long ago that ticks do not tell: there was no deck
+            self._aged_at_us = self._core.now_us
+
     def hours_due_us(self) -> int | None:
         """Report decks that come to the end of their hours; how long until it is to be looked at again."""
         core, decks = self._core, self._kept.decks
@@ -113,6 +136,8 @@ class Rack:
             left_us = core.left_us(self._look_at_us)
             if 0 < left_us <= LOOK_EVERY_S * 1000000:
                 return left_us
+        self.grow_older()
+        core.keep()  # a power cut makes no deck younger
         now_s = core.utc_s()
         wait_s = LOOK_EVERY_S
         if now_s is not None:

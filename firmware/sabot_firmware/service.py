@@ -46,7 +46,15 @@ SHUFFLER_REST = (
     shuffler.OUT_OF_ORDER,
     shuffler.SERVICE,
 )
-SHOE_REST = (shoe.EMPTY, shoe.JAMMED, shoe.DOOR_OPEN, shoe.UNPROVED, shoe.OUT_OF_ORDER, shoe.SERVICE)
+SHOE_REST = (
+    shoe.EMPTY,
+    shoe.BLOCKED,
+    shoe.JAMMED,
+    shoe.DOOR_OPEN,
+    shoe.UNPROVED,
+    shoe.OUT_OF_ORDER,
+    shoe.SERVICE,
+)
 
 
 class Service:
@@ -238,7 +246,7 @@ class Service:
         if not self.emptying:
             return False
         hardware, half = core.hardware, core.shoe
-        if core.shuffler.state == shuffler.JAMMED or half.state == shoe.JAMMED:
+        if core.shuffler.state == shuffler.JAMMED or half.state in (shoe.JAMMED, shoe.BLOCKED):
             self.emptying = False
             return False
         if hardware.level(EXIT_TRAY):

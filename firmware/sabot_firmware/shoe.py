@@ -52,9 +52,11 @@ JAMMED = enum_number("ShoeState", "jammed")
 DOOR_OPEN = enum_number("ShoeState", "door_open")
 SERVICE = enum_number("ShoeState", "service")
 OUT_OF_ORDER = enum_number("ShoeState", "out_of_order")
+BLOCKED = enum_number("ShoeState", "blocked")
 
 PUSHER_WINDOW_US = figures.PUSHER_US + SWITCH_MARGIN_US
 EXIT_WINDOW_US = roller_window_us(figures.EXIT_UM)
+PURGE_WINDOW_US = roller_window_us(figures.PITCH_UM + figures.EXIT_UM)  # from wherever no sensor sees it
 LENGTH_WINDOW_US = roller_window_us(figures.CARD_LENGTH_UM + LENGTH_TOLERANCE_UM)
 LANDING_US = roller_window_us(figures.DEALT_UM - figures.EXIT_UM - figures.CARD_LENGTH_UM)
 LOOK_AGAIN_US = 800000  # how often the exit tray is looked at while a stack waits
@@ -90,6 +92,9 @@ class Shoe(Half):
             steps_of("ShoeState", SHOE_STEPS),
         )
         self._paced = paced
+        self.missing = 0  # cards of a deck that came out short: one may lie between shoe and exit
+        self.short_deck = 0  # that deck; 0 if it is not known which
+        self.inspected = False  # a person said that none does: the next deck's count is a claim
         self.deal_permille = 1000  # how long cards lately took past the exit
         self.faces = bytearray(figures.BATCH_CAPACITY)  # what the reader saw, until the next deck
         self._reset(0, NOTHING, 0)
@@ -98,8 +103,12 @@ class Shoe(Half):
         self.deck = deck_id  # the deck in this half
         self.back = back  # the colour it must show
         self.cards = cards  # how many it has, as proved by the shuffler or claimed by who laid it in
+        self.claimed = False  # a person's word is behind that number
+        self._purging = False
+        self._drawn = False  # the last card has left the shoe and has not come to the exit
         self.dealt = 0  # cards counted at the exit since it was loaded
         self.in_tray = 0  # how many of them lie in the exit tray
+        self.stack = 0  # how many were in the stack that was dealt last, also when it has been taken
         self.cover_seen = False
         self.exposed = 0  # cards that came face up where that is no fault
         self.ran_out = False  # dealing stopped because the shoe is empty
@@ -113,6 +122,8 @@ class Shoe(Half):
     def load(self, deck_id: int, back: int, cards: int, now_us: int, after: int = READY) -> None:
         """Push what is on the shelf into the empty shoe."""
         self._reset(deck_id, back, cards)
+        if after == READY:
+            self.claimed, self.inspected = self.inspected, False
         self.jam = None
         self.enter(LOADING)
         self._scheduler.start(self._push_deck(after), self._wait, now_us)
@@ -134,14 +145,30 @@ class Shoe(Half):
     def eject(self, now_us: int) -> None:
         """Eject and count everything that is left."""
         if self.state == UNPROVED:
-            self._reset(self.deck, ANY_BACK, 0)
+            deck_id, left = self.deck, self._cards_left()
+            self._reset(deck_id, ANY_BACK, left)
+        self.enter(EJECTING)
+        self._scheduler.start(self._eject_rest(), self._wait, now_us)
+
+    def purge(self, now_us: int) -> None:
+        """Turn the roller until a card anywhere between shoe and exit must have come out."""
+        self._reset(0, ANY_BACK, 0)
+        self._purging = True
         self.enter(EJECTING)
         self._scheduler.start(self._eject_rest(), self._wait, now_us)
 
     def taken_out(self) -> None:
-        """What was ejected has been taken: the shoe is empty."""
+        """What was ejected has been taken: the shoe is empty, unless a card is not accounted for."""
         self.forget()
-        self.enter(EMPTY)
+        self.door_was_open = False
+        self.enter(self.states.rest)
+
+    def block(self, missing: int, deck_id: int) -> None:
+        """So many cards of a deck are not accounted for; until they are, nothing is pushed onto them."""
+        self.missing, self.short_deck = missing, deck_id if missing else 0
+        self.states.rest = BLOCKED if missing else EMPTY
+        if not missing and self.state == BLOCKED:
+            self.enter(EMPTY)
 
     def forget(self) -> None:
         """No deck is in this half any more."""
@@ -166,8 +193,10 @@ class Shoe(Half):
                 return self.stop("exit_tray", "stack_disturbed", 0)  # a hand is back in the exit
         elif sensor == EXIT and level and state in EXIT_CLEAR:
             return self.stop("exit", "stack_disturbed", 1)  # nobody asked for a card
-        elif sensor == SHOE and not level and self._cards_left() and state in RESTING_FULL:
-            return self.stop("shoe", "sensor_disagrees", self._cards_left())
+        elif sensor == SHOE and not level:
+            self._drawn = True
+            if self._cards_left() and state in RESTING_FULL:
+                return self.stop("shoe", "sensor_disagrees", self._cards_left())
         if not self._scheduler.edge(sensor, level, at_us, now_us) and level:
             self.stalled(sensor)
 
@@ -221,8 +250,10 @@ class Shoe(Half):
             if not hardware.level(EXIT_TRAY):
                 return self.stop("exit_tray", "sensor_disagrees", self.in_tray)
         if self.ran_out:
+            self._account()
             self.enter(STUB_WAITING)
             return
+        self.stack = self.in_tray
         self.enter(STACK_WAITING)
         while hardware.level(EXIT_TRAY):
             yield wait.edge(EXIT_TRAY, 0, LOOK_AGAIN_US)
@@ -241,7 +272,15 @@ class Shoe(Half):
             yield wait.time(LANDING_US)
             if not hardware.level(EXIT_TRAY):
                 return self.stop("exit_tray", "sensor_disagrees", self.in_tray)
+        self._account()
         self.enter(STUB_WAITING)
+
+    def _account(self) -> None:
+        """The shoe is out of cards: those of its deck that did not come may lie between shoe and exit."""
+        if self._purging:
+            self.block(max(self.missing - self.in_tray, 0), self.short_deck)
+        elif self.dealt < self.cards or self._drawn:
+            self.block(max(self.cards - self.dealt, 1), self.deck)
 
     def _deal_cards(self, most: int) -> "Steps":
         """Cards past the exit into the empty exit tray, each counted; ejecting ends when no more comes."""
@@ -261,7 +300,10 @@ class Shoe(Half):
                 while hardware.wants_rest():
                     yield wait.rest()
                 self.run(DEAL, FORWARD)
-            late = yield wait.edge(EXIT, 1, EXIT_WINDOW_US)
+            late = yield wait.edge(EXIT, 1, PURGE_WINDOW_US if self._purging else EXIT_WINDOW_US)
+            if late and self._drawn and self.state == EJECTING:  # the last one is slow, or lies there
+                late = yield wait.edge(EXIT, 1, PURGE_WINDOW_US)
+            self._drawn = self._drawn and late
             if late and (self.state == EJECTING or (self._open_faces and not hardware.level(SHOE))):
                 self.ran_out = True
                 break
@@ -278,6 +320,7 @@ class Shoe(Half):
             if late or abs(length_um - figures.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
                 return self.stop("exit", "double_feed", 2)
             took_us = ticks.diff(wait.at_us, began_us)
+            self.time_card(DEAL, took_us)
             self.deal_permille += (took_us * 1000 // figures.CARD_LENGTH_UM - self.deal_permille) // 16
             if seen == COVER:
                 self.cover_seen = True  # counted apart

@@ -274,6 +274,7 @@ class Shuffler(Half):
                 if late:
                     return self.stop("feed", "misfeed", 1)
             began_us = wait.at_us
+            helped = self.retries
             self.entered += 1
             if self.entered > self._expected + 1:  # one more would not fit
                 return self.stop("entry", "count_wrong", self.entered)
@@ -301,6 +302,8 @@ class Shuffler(Half):
                 return self.stop("entry", "card_stuck", 1)
             self.run(FEED, STOP)
             self._note_drift(ticks.diff(wait.at_us, began_us))
+            if helped == self.retries:
+                self.time_card(FEED, ticks.diff(wait.at_us, began_us))
             self._staged = True
             self._scheduler.signal()
             while self._staged:
@@ -347,6 +350,7 @@ class Shuffler(Half):
                 return self.stop("chamber", "switch_missed", self.inserted)
             hardware.elevate(max(seat_um - figures.OPENING_UM, 0))  # thick cards leave less room below
             self.run(INSERT, FORWARD)
+            began_us = self._scheduler.now_us
             start_um = hardware.travelled_um(INSERT)
             self._staged = False
             self._scheduler.signal()
@@ -367,6 +371,8 @@ class Shuffler(Half):
                     late = yield wait.edge(INSERTION, 0, OVERHANG_WINDOW_US)
                     if not late:  # it moves, and is longer than a card
                         return self.stop("insertion", "double_feed", 2)
+                else:
+                    self.time_card(INSERT, ticks.diff(wait.at_us, began_us))
             for _ in range(MAX_RETRIES):
                 if not late:
                     break

@@ -37,7 +37,7 @@ def whereabouts(deck_id: int, feeding: Shuffler, dealing: Shoe, claimed: bool) -
             return True, [0, 0, feeding.inserted, 0, 0, 0, 0]
     if feeding.stored_deck == deck_id:
         return True, [0, 0, 0, feeding.stored, 0, 0, 0]
-    if dealing.deck == deck_id and dealing.state in VOUCHED:
+    if dealing.deck == deck_id and dealing.state in VOUCHED and dealing.back != shoe.ANY_BACK:
         left, taken = dealing.cards - dealing.dealt, dealing.dealt - dealing.in_tray
         return not claimed and left >= 0, [0, 0, 0, 0, max(left, 0), dealing.in_tray, taken]
     return False, [UNKNOWN] * PLACES

@@ -69,6 +69,8 @@ def page() -> str:
     inputs = "\n".join(
         f"| {chip} | {bit} | {SENSORS[sensor]} | {LEVEL[one]} |" for sensor, chip, bit, one in pins.INPUTS
     )
+    chip, bit, one = pins.CONTACT
+    inputs += f"\n| {chip} | {bit} | contact in the logic compartment | {LEVEL[one]} |"
     outputs = "\n".join(f"| {pins.OUTPUT_CHIP} | {bit} | {what} |" for bit, what in OUTPUTS)
     nothing, red, blue, face = pins.COLOUR_LIMITS
     return TEXT.read_text().format(
@@ -85,6 +87,7 @@ def page() -> str:
         log_kb=pins.LOG_FLASH_BYTES // 1024,
         period=grid.PERIOD_MS,
         every=shuffler.REST_EVERY,
+        mark_kb=pins.MARK_FLASH_BYTES // 1024,
         collect=heap.COLLECT_BYTES,
         rest=heap.REST_BYTES,
         hold=heap.HOLD_BYTES,

@@ -16,6 +16,7 @@ from sabot_driver.errors import (
     JournalDamaged,
     KeyExposed,
     KeyMissing,
+    KeysLost,
     LinkLost,
     NoDevice,
     NotProvisioned,
@@ -36,7 +37,8 @@ OK, FAILED, USAGE, NO_DEVICE, AMBIGUOUS, NOT_VERIFIED, IN_PROGRESS, FAULT = 0, 1
 _CODES: tuple[tuple[tuple[type[SabotError], ...], int], ...] = (
     ((BadUrl, NoApplication), USAGE),
     ((AmbiguousDevice,), AMBIGUOUS),
-    ((WrongDevice, NotProvisioned, KeyMissing, KeyExposed, VersionMismatch, JournalDamaged), NOT_VERIFIED),
+    ((WrongDevice, NotProvisioned, KeysLost, KeyMissing, KeyExposed), NOT_VERIFIED),
+    ((VersionMismatch, JournalDamaged), NOT_VERIFIED),
     ((BadImage, NotWritten), NOT_VERIFIED),
     ((OwnerHeld, BoardBusy), IN_PROGRESS),
     ((DeviceFaulted,), FAULT),

@@ -20,6 +20,7 @@ from sabot_driver.errors import (
     DeviceTimeout,
     JournalDamaged,
     KeyMissing,
+    KeysLost,
     LinkLost,
     NotProvisioned,
     OutcomeUnknown,
@@ -431,6 +432,8 @@ class _Keys:
 def _find_key(asking: Asking, url: str, identity: Identity, keyring: Keyring | None, owner: bool) -> _Keys:
     simulator = bool(identity.flags & IdentityFlag.SIMULATOR)
     found = None if keyring is None else keyring.find(identity.serial, simulator)
+    if identity.flags & IdentityFlag.KEYS_DAMAGED:
+        raise KeysLost(f"{url}: the keys of {to_text(identity.serial)} are damaged")
     if not identity.flags & IdentityFlag.PROVISIONED:
         if not simulator:
             raise NotProvisioned(f"{url}: {to_text(identity.serial)} has no key yet")

@@ -24,6 +24,7 @@ from sabot_driver.errors import (
     JournalError,
     JournalFull,
     KeyMissing,
+    KeysLost,
     LinkLost,
     NotProvisioned,
     OwnerHeld,
@@ -134,7 +135,10 @@ class Core:
 
     def gave_up(self) -> bool:
         """Whether the first attempt has failed for a reason that trying again will not cure by itself."""
-        lasting = WrongDevice | NotProvisioned | KeyMissing | OwnerHeld | PortDenied | PortBusy | JournalError
+        lasting = (
+            WrongDevice | NotProvisioned | KeyMissing | KeysLost
+            | OwnerHeld | PortDenied | PortBusy | JournalError
+        )
         return self.peer is None and isinstance(self.problem, lasting)
 
     def wants_attention(self, now: int) -> bool:

@@ -135,6 +135,15 @@ class NotProvisioned(SabotError):
     advice = "Give it a key over a cable you trust: 'sabot provision --device URL'."
 
 
+class KeysLost(SabotError):
+    """The device's keys are damaged: it identifies itself and refuses everything else."""
+
+    advice = (
+        "Take it out of play. Service holds the contact in the logic compartment for 5 s, then provisions "
+        "it; if that does not help, the controller is replaced."
+    )
+
+
 class KeyMissing(SabotError):
     """This computer has no key for that device."""
 

@@ -5,6 +5,7 @@ from sabot_driver.errors import (
     DeviceRebooted,
     DeviceTimeout,
     KeyMissing,
+    KeysLost,
     LinkLost,
     NoAnswer,
     NotProvisioned,
@@ -42,6 +43,8 @@ def link_error(url: str, reason: str, garbage: bool) -> SabotError:
         return WrongDevice(f"{url}: another device answers than the one expected")
     if reason == "not_provisioned":
         return NotProvisioned(f"{url}: the device has no key yet")
+    if reason == "keys_damaged":
+        return KeysLost(f"{url}: the device's keys are damaged")
     if reason == "no_such_key":
         return KeyMissing(f"{url}: the device takes no observers", "Have service set its observers' key.")
     if reason == "bad_field":

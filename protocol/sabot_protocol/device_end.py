@@ -8,6 +8,7 @@ import struct
 
 from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, Codec, enum_number
+from sabot_protocol.custody import KEYS_DAMAGED, Contact, Custody, Mark
 from sabot_protocol.errors import MemoryFailed
 from sabot_protocol.events import EventStore
 from sabot_protocol.executor import Caller as Caller
@@ -30,6 +31,7 @@ LAST_SECOND = 0xFFFFFFFF  # what a u32 of UTC seconds can say
 STALE_AFTER_S = 24 * 3600  # since the host last set the clock
 FOLD_S = 60  # wrong proofs within this time of one that was told are told together
 NO_SLOT = 255
+RESET = ("boot", "events", "hosts", "proofs") + tuple(["command.%d" % slot for slot in range(COMMAND_SLOTS)])
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +68,15 @@ class DeviceEnd:
         codec: Codec = CODEC,
         schema_hash: bytes = SCHEMA_HASH,
         log: "Log | None" = None,
+        mark: "Mark | None" = None,
+        reopen: "Callable[[], Memory] | None" = None,
+        opened: bool = False,
     ) -> None:
+        """``mark`` says in another chip whether the device ever had a key.
+
+        ``reopen`` gives critical memory anew where ``memory`` is ``Unusable``. ``opened``: somebody was just
+        at the contact, and provisioning is open.
+        """
         self.identity = identity
         self.executor = executor
         self.log = log
@@ -76,6 +86,10 @@ class DeviceEnd:
         self.window = window
         self.max_payload = max_payload
         self._memory = memory
+        self._reopen = reopen
+        self._contact = Contact()
+        self.restart = False
+        """Somebody at the contact had keys cleared that were out of reach: the device is to begin anew."""
         self.keys = Keys(memory)
         self.owner: DevicePort | None = None
         self.sessions: list[DevicePort] = []  # the cables that have one
@@ -88,13 +102,17 @@ class DeviceEnd:
         self._uptime_ms = 0
         self._utc: tuple[int, int, int] | None = None  # seconds, ms, at this uptime (ms)
         self._utc_set_s = 0
-        names = ["boot", "events", "hosts", "proofs"] + ["command.%d" % slot for slot in range(COMMAND_SLOTS)]
-        records = load_all(memory, names)
-        if records is None or (records and "boot" not in records):
-            # Damaged, or a cut while that was put right: a new memory id tells all hosts what is forgotten.
+        usable = True
+        try:
+            records = load_all(memory, RESET)
+            if records is None or (records and "boot" not in records):
+                # Damaged, or a cut while that was put right: a new memory id tells hosts what is forgotten.
+                records = {}
+                for name in RESET:
+                    memory.save(name, b"")
+        except MemoryFailed:
+            usable = False
             records = {}
-            for name in names:
-                memory.save(name, b"")
         boot = records.get("boot", b"")
         if boot:
             self.memory_id = boot[:4]
@@ -102,7 +120,11 @@ class DeviceEnd:
         else:
             self.memory_id = random(4)
             self.boot_id = 1
-        memory.save("boot", self.memory_id + struct.pack("<I", self.boot_id))
+        try:
+            self._save_boot(memory)
+        except MemoryFailed:
+            usable = False
+        self.custody = Custody(self.keys, mark if mark is not None else Mark(), usable)
         self.ledger = Ledger(memory, records)
         self.events = EventStore(memory, records, self.boot_id, event_capacity)
         self._proofs_total, self._proofs_untold = 0, 0
@@ -114,6 +136,41 @@ class DeviceEnd:
         self._proofs_told_s: int | None = None  # uptime of the last event about them
         self.emit("booted", boot_reason)
         self._tell_proofs()
+        if opened:
+            self.custody.open(0)
+            self.emit("presence_shown", KEYS_DAMAGED, self.custody.state())
+
+    def _save_boot(self, memory: Memory) -> None:
+        memory.save("boot", self.memory_id + struct.pack("<I", self.boot_id))
+
+    def forget(self) -> None:
+        """Draw a new memory id: numbers that hosts go by begin anew. MemoryFailed if it cannot be kept."""
+        self._forget(self._memory)
+
+    def _forget(self, memory: Memory) -> None:
+        for name in RESET:
+            if name not in ("boot", "events", "proofs"):
+                memory.save(name, b"")
+        self.memory_id = self.random(4)
+        self._save_boot(memory)
+        self.ledger = Ledger(memory, {})
+
+    def contact(self, closed: bool) -> None:
+        """Take the level of the contact in the logic compartment; held for long enough it clears the keys."""
+        if not self._contact.held(closed, self._now):
+            return
+        was = self.custody.state()
+        for port in list(self.sessions):
+            port.close()
+        try:
+            memory = self._memory if self._reopen is None else self._reopen()
+            self.custody.clear(memory, self._uptime_s)
+            self._forget(memory)
+            self.restart = self._reopen is not None
+        except (MemoryFailed, OSError):
+            self.custody.damaged = True
+        if not self.restart:  # else the next beginning says so
+            self.emit("presence_shown", was, self.custody.state())
 
     def emit(self, name: str, *values: "Value") -> int:
         """Report something; it reaches the owner exactly once, or is named in a gap."""
@@ -163,6 +220,8 @@ class DeviceEnd:
             whole = self._uptime_ms // 1000
             self._uptime_s += whole
             self._uptime_ms -= whole * 1000
+        if self.custody.over(self._uptime_s):
+            self.emit("provisioning_ended")
         if self._proofs_untold:
             self._tell_proofs()
         if self.keys.open and self._uptime_s >= self._open_until:

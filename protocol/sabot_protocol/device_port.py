@@ -48,6 +48,7 @@ TABLE = enum_number("Role", "table")
 SERVICE = enum_number("Role", "service")
 OWNER_MODE = enum_number("AttachMode", "owner")
 PROVISIONED_FLAG = 0x0001
+KEYS_DAMAGED_FLAG = 0x0008
 OWNED_FLAG = 0x0001
 CLOCK_KNOWN_FLAG = 0x0002
 ROUND_OPEN_FLAG = 0x0004
@@ -57,6 +58,9 @@ AFTER_WRONG_PROOF_MS = 1000  # no handshake on the same cable
 KEEP_SLOTS_OPEN = ("set_key", "remove_key", "set_clock")  # any other command ends provisioning
 HINT_EVERY_MS = 200  # at most one "no session" in this time
 TRACE_PAGE = 10
+# What is executed although few places are left for events: it ends something, or lets an owner read
+NEVER_BUSY = ("void_round", "stop", "mark_out_of_order", "clear_fault", "evict_owner")
+QUERIES_THAT_REPORT = ("faces",)
 MOST_CLEAR = 4  # answers outside a session that wait for the cable; what comes beyond is left unanswered
 
 TYPE_CHECKING = False
@@ -79,6 +83,8 @@ class DevicePort(WireEnd):
         self._by = (0, 0, 0)  # slot, role and person that authorised the request in hand; 0 for nobody
         self._ending = False  # its key was changed by itself: it ends once that is answered
         self._attached = False
+        self._busy_up_to = 0  # the highest command refused for now in this session; 0 if none waits
+        self._busy_from = 0  # the lowest
         self._limited = False  # versions do not match: only frozen messages
         self._position: tuple[int, int] = (0, 0)  # the last event sent: (boot id, n)
         self._clear_out: list[bytearray] = []  # at most MOST_CLEAR
@@ -253,6 +259,7 @@ class DevicePort(WireEnd):
     def close(self) -> None:
         """The cable is gone, and with it the session."""
         self._drop_session()
+        self._pending = None
 
     def _fill(self, link: Link, most: int) -> None:
         """Put at most so many messages into the window: answers, which always find a place, then events."""
@@ -303,6 +310,9 @@ class DevicePort(WireEnd):
             return
         if message.name == "identify":
             self._say("identity", self._identity())
+        elif self.device.custody.damaged:
+            if message.name != "prove":  # which has no nonce, and belongs to no session here
+                self._refuse(values[0], "keys_damaged")
         elif message.name == "provision":
             self._provision(values[0], values[1], values[2])
         elif message.name == "hello":
@@ -325,6 +335,8 @@ class DevicePort(WireEnd):
         flags = self.device.identity.flags & ~PROVISIONED_FLAG
         if self.device.keys.get(DEVICE) is not None:
             flags |= PROVISIONED_FLAG
+        if self.device.custody.damaged:
+            flags = flags & ~PROVISIONED_FLAG | KEYS_DAMAGED_FLAG
         return flags
 
     def _identity(self) -> "Values":
@@ -338,6 +350,9 @@ class DevicePort(WireEnd):
     def _provision(self, nonce: bytes, key: bytes, entropy: bytes) -> None:
         held = self.device.keys.get(DEVICE)
         if held is None:
+            if self.device.custody.closed():
+                self._refuse(nonce, "provisioning_closed")
+                return
             if same(key, bytes(len(key))):
                 self._refuse(nonce, "bad_proof")  # an all-zero key is nobody's secret
                 return
@@ -347,6 +362,7 @@ class DevicePort(WireEnd):
             except MemoryFailed:
                 self._refuse(nonce, "memory_failed")
                 return
+            self.device.custody.given()
             self.device.open_slots()
             self.device.emit("key_changed", DEVICE, TABLE, 0, NOBODY, 0)
         elif not same(held, key):
@@ -432,6 +448,7 @@ class DevicePort(WireEnd):
         self._granted = [0, 0]
         self._ending = False
         self._attached = False
+        self._busy_up_to = 0
         self._answers = []
         self._proved = proof
         own_major, own_minor = device.codec.version
@@ -444,6 +461,7 @@ class DevicePort(WireEnd):
         self._grant = None
         self._ending = False
         self._attached = False
+        self._busy_up_to = 0
         self._answers = []
         self._proved = b""
         if self.device.owner is self:
@@ -533,6 +551,9 @@ class DevicePort(WireEnd):
         if found == ledger.SKIPPED:
             self._refuse_request(number, message.id, Refusal("not_executed"))
             return
+        if not mark & RESOLVE and message.name not in NEVER_BUSY and self._is_busy(number):
+            self._refuse_request(number, message.id, Refusal("busy", (device.events.free(),)))
+            return  # undecided: the same number may be sent again
         if mark & RESOLVE:  # from now on it is decided: it will never be executed
             answer, outcome = message.id, self._details(Refusal("not_executed"))
         else:
@@ -545,6 +566,22 @@ class DevicePort(WireEnd):
             outcome = self._details(Refusal("interrupted" if begun else "memory_failed"))
         self._answer(number, answer, outcome)
 
+    def _is_busy(self, number: int) -> bool:
+        """Whether a command must wait: for the owner to acknowledge events, or behind others that waited.
+
+        Those that were refused come again in their order. What was on its way behind them, and never was
+        refused, would be executed before them, and they could never be.
+        """
+        if self.device.events.is_short() or 0 < self._busy_up_to < number:
+            if not self._busy_up_to or number < self._busy_from:
+                self._busy_from = number
+            self._busy_up_to = max(self._busy_up_to, number)
+            self._grant = None  # it is authorised anew when it comes again
+            return True
+        if number == self._busy_up_to:
+            self._busy_up_to = 0
+        return False
+
     def _decide(
         self, message: Message, number: int, body: bytes | memoryview
     ) -> "tuple[int, tuple[int, bytes]]":
@@ -552,6 +589,8 @@ class DevicePort(WireEnd):
         device = self.device
         try:
             values = self._check(message, number, body)
+            if message.name in QUERIES_THAT_REPORT and device.events.is_short():
+                raise Refusal("busy", (device.events.free(),))
             if message.kind == "command":
                 device.ledger.begin(self.host_id, number)
                 if message.name not in KEEP_SLOTS_OPEN:
@@ -697,14 +736,15 @@ class DevicePort(WireEnd):
         if key is None:
             raise Refusal("no_such_key", (slot,))
         kind = 1 if number > LAST_COMMAND else 0
-        if number <= self._granted[kind]:
+        again = kind == 0 and self._busy_from <= number <= self._busy_up_to
+        if number <= self._granted[kind] and not again:
             raise Refusal("bad_credential", (slot,))  # an old one, shown again
         assert self.link is not None
         wanted = elevation_proof(key, self.link.session.transcript, scheme, slot, message, number, body_hash)
         if not same(proof, wanted):
             device.note_wrong_proof(slot)
             raise Refusal("bad_credential", (slot,))
-        self._granted[kind] = number
+        self._granted[kind] = max(self._granted[kind], number)
         self._grant = (slot, message, number, body_hash)
         return device.keys.holder(slot)
 

@@ -14,6 +14,8 @@ from sabot_protocol.memory import Memory
 OVERFLOW = enum_number("GapReason", "overflow")
 REBOOT = enum_number("GapReason", "reboot")
 
+RESERVE = 24  # places kept for what a command, once begun, and the machine itself may still report
+
 _BOOTS = 8
 
 TYPE_CHECKING = False
@@ -39,7 +41,10 @@ class EventStore:
         for at in range(0, len(saved), 8):
             self._boots.append(struct.unpack_from("<II", saved, at))
         self._boots = self._boots[-(_BOOTS - 1) :]
-        self._save(0)
+        try:
+            self._save(0)
+        except MemoryFailed:
+            self.unsaved = True
 
     @property
     def first(self) -> int:
@@ -72,6 +77,14 @@ class EventStore:
     def unacknowledged(self) -> int:
         """How many events the owner has not acknowledged yet."""
         return self.last - self.acknowledged
+
+    def free(self) -> int:
+        """How many more events find a place before one is lost that the owner has not acknowledged."""
+        return max(self._capacity - self.unacknowledged(), 0)
+
+    def is_short(self) -> bool:
+        """Whether only the reserve is left: the owner must acknowledge events before anything begins."""
+        return self._capacity >= 2 * RESERVE and self.free() < RESERVE  # a smaller store has none
 
     def gap_after(self, boot_id: int, n: int) -> "Gap | None":
         """What a reader that has everything up to (boot_id, n) has lost for good, if anything.

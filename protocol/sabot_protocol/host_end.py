@@ -65,6 +65,7 @@ MEMORY_LOST = enum_number("GapReason", "memory_lost")
 OWNER = enum_number("AttachMode", "owner")
 OBSERVER = enum_number("AttachMode", "observer")
 OF_ONE_SESSION = ("elevate", "detach")
+BUSY_MS = 50  # before a request is sent again that the device was too busy for
 WITH_SECRET = tuple([name for name, _ in HIDDEN])  # the last 32 bytes of their bodies
 MAX_REQUESTS = 1024
 EVENT_HEADER = "<IIIH"  # boot id, ticks, UTC seconds and milliseconds
@@ -143,6 +144,9 @@ class HostEnd(WireEnd):
         self._asked: dict[int, _Asked] = {}
         self._unsent: list[int] = []
         self._unanswered = 0  # in this session
+        self._busy: list[int] = []  # refused for now
+        self._retry_at: int | None = None
+        self._busy_code = codec.error_named("busy").id
         self._soonest: int | None = None  # when the next request may expire
         self._acknowledged: tuple[int, int] | None = None
         self._say_acknowledged = False
@@ -313,6 +317,7 @@ class HostEnd(WireEnd):
         for asked in self._asked.values():
             asked.elevated, asked.refused, asked.sent_here = False, None, False
         self._unsent = sorted(self._asked)
+        self._busy = []
         self._happened.append(
             Up(
                 said.serial, said.boot_id, said.memory_id, said.version, self._rebooted, self._limited,
@@ -420,7 +425,7 @@ class HostEnd(WireEnd):
         return NUMBER_USED if not asked.mark and asked.number <= self._newest else None
 
     def _send_requests(self, link: Link) -> None:
-        while self._unsent and self._unanswered < link.window and link.room() > 0:
+        while self._unsent and not self._busy and self._unanswered < link.window and link.room() > 0:
             asked = self._asked.get(self._unsent[0])
             if asked is None:
                 self._unsent.pop(0)
@@ -498,6 +503,12 @@ class HostEnd(WireEnd):
     def poll(self, now: int) -> bytes:
         """The bytes to put on the cable now. Call it after ``receive``, after a request and when due."""
         self._expire(now)
+        if self._busy:
+            if self._retry_at is None:
+                self._retry_at = ticks.add(now, BUSY_MS)
+            elif ticks.diff(now, self._retry_at) >= 0:
+                self._unsent = sorted(self._busy + self._unsent)
+                self._busy, self._retry_at = [], None
         frames: list[bytearray] = []
         if self._handshake is not None:
             hello = self._handshake.poll(now)
@@ -524,12 +535,15 @@ class HostEnd(WireEnd):
             or self._handshake is not None
             or self._say_acknowledged
             or bool(self._unsent)
+            or (bool(self._busy) and self._retry_at is None)
             or link.has_to_say()
         )
 
     def deadline(self) -> int | None:
         """The tick at which ``poll`` is due by itself, or None."""
         due = self._soonest
+        if self._retry_at is not None and (due is None or ticks.diff(self._retry_at, due) < 0):
+            due = self._retry_at
         for each in (self._link, self._handshake):
             other = None if each is None else each.deadline()
             if other is not None and (due is None or ticks.diff(other, due) < 0):
@@ -605,6 +619,11 @@ class HostEnd(WireEnd):
             elevated.refused = (status, body) if status else None
             return
         asked = self._asked.get(number)
+        if asked is not None and status == self._busy_code and not asked.mark:
+            self._busy.append(number)  # undecided: it is sent again, when events have been acknowledged
+            for waiting in [asked] + [self._asked[each] for each in self._unsent if each in self._asked]:
+                waiting.elevated, waiting.refused = False, None  # and authorised anew
+            return
         if asked is None:
             self.record.late_answers += 1
             return

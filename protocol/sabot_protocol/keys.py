@@ -3,7 +3,7 @@
 import struct
 
 from sabot_protocol.codec import enum_number
-from sabot_protocol.errors import MemoryDamaged
+from sabot_protocol.errors import MemoryDamaged, MemoryFailed
 from sabot_protocol.memory import Memory
 from sabot_protocol.session import KEY_SIZE
 
@@ -30,10 +30,15 @@ class Keys:
         self._memory = memory
         self._rows: dict[int, tuple[int, int, bytes]] = {}  # role, person, key
         self.open = False
+        self.damaged = False  # what keys there are cannot be told
         try:
             saved = memory.load("keys") or b""
-        except MemoryDamaged:
-            saved = b""  # unprovisioned: it must be given keys again
+        except (MemoryDamaged, MemoryFailed):
+            saved = b""
+            self.damaged = True
+        if len(saved) % _ROW:
+            saved = b""
+            self.damaged = True
         for at in range(0, len(saved), _ROW):
             slot, role, person = struct.unpack_from(_HEAD, saved, at)
             self._rows[slot] = (role, person, saved[at + 6 : at + _ROW])
@@ -63,6 +68,13 @@ class Keys:
         rows = dict(self._rows)
         del rows[slot]
         self._save(rows)
+
+    def clear(self, memory: Memory) -> None:
+        """Forget every key, for good, in the memory that is kept from now on."""
+        self._memory = memory
+        self.open = False
+        self._save({})
+        self.damaged = False
 
     def _save(self, rows: "dict[int, tuple[int, int, bytes]]") -> None:
         packed = b""

@@ -33,7 +33,7 @@ class Memory:
         self._records[name] = bytes(data)
 
 
-def load_all(memory: Memory, names: "list[str]") -> "dict[str, bytes] | None":
+def load_all(memory: Memory, names: "tuple[str, ...]") -> "dict[str, bytes] | None":
     """Several records at once, leaving out those never saved; None if any is damaged."""
     found = {}
     for name in names:

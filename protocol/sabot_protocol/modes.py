@@ -56,6 +56,7 @@ SHUFFLER_STEPS = (
 
 SHOE_STEPS = (
     ("starting", "empty", "sound and empty"),
+    ("starting", "blocked", "sound, and a card is not accounted for"),
     ("starting", "unproved", "cards inside"),
     ("starting", "jammed", "a switch or sensor is not as it must be"),
     ("starting", "door_open", "the door is open"),
@@ -89,7 +90,15 @@ SHOE_STEPS = (
     ("ejecting", "stub_waiting", "no more cards come"),
     ("ejecting", "jammed", "a fault, or the door"),
     ("stub_waiting", "empty", "it is taken"),
+    ("stub_waiting", "blocked", "it is taken, and a card of the deck is not accounted for"),
     ("stub_waiting", "jammed", "the door, or a fault"),
+    ("blocked", "ejecting", "purge"),
+    ("blocked", "empty", "the deck, fed again, is whole; path_inspected"),
+    ("blocked", "door_open", "the door is opened"),
+    ("blocked", "unproved", "a sensor sees cards"),
+    ("blocked", "jammed", "a fault of the supply or the board"),
+    ("blocked", "service", "service_mode"),
+    ("blocked", "out_of_order", "mark_out_of_order"),
     ("unproved", "ejecting", "empty_machine"),
     ("unproved", "ready", "load_shoe"),
     ("unproved", "empty", "the cards are out"),
@@ -101,6 +110,7 @@ SHOE_STEPS = (
     ("jammed", "service", "service_mode"),
     ("jammed", "out_of_order", "mark_out_of_order"),
     ("door_open", "empty", "closed, nothing inside"),
+    ("door_open", "blocked", "closed, and a card is not accounted for"),
     ("door_open", "unproved", "closed, cards inside"),
     ("door_open", "jammed", "a fault of the supply or the board"),
     ("door_open", "service", "service_mode"),
@@ -112,7 +122,7 @@ SHOE_STEPS = (
 )
 
 _AT_REST = ("idle", "jammed", "door_open", "unproved")
-_SHOE_AT_REST = ("empty", "jammed", "door_open", "unproved")
+_SHOE_AT_REST = ("empty", "blocked", "jammed", "door_open", "unproved")
 
 # What a command asks of the halves: (command, states of the shuffler, states of the shoe); none: any
 COMMANDS = (
@@ -130,6 +140,8 @@ COMMANDS = (
     ("deliver_deck", (), ("empty",)),
     ("load_shoe", (), ("unproved",)),
     ("end_shoe", (), ("ready",)),
+    ("purge", (), ("blocked",)),
+    ("path_inspected", (), ("blocked",)),
     ("empty_machine", ("idle", "stored", "unproved"), ("empty", "ready", "unproved")),
     ("mark_out_of_order", _AT_REST, _SHOE_AT_REST),
     ("return_to_service", ("out_of_order",), ("out_of_order",)),

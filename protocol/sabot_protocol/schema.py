@@ -39,6 +39,7 @@ ENUMS = (
     ("AttachMode", (("observer", 0), ("owner", 1))),
     ("ClockQuality", (("unknown", 0), ("set", 1), ("stale", 2))),
     ("KeySlot", (("device", 0), ("observer", 1))),
+    ("KeyState", (("unprovisioned", 0), ("provisioned", 1), ("keys_damaged", 2))),
     ("GapReason", (("overflow", 1), ("reboot", 2), ("memory_lost", 3))),
     ("BootReason", (
         ("power", 1), ("watchdog", 2), ("requested", 3), ("brown_out", 4), ("unknown", 5),
@@ -107,7 +108,8 @@ ENUMS = (
 )
 
 FLAGS = (
-    ("IdentityFlag", (("provisioned", 0x0001), ("simulator", 0x0002), ("test_rng", 0x0004))),
+    ("IdentityFlag", (("provisioned", 0x0001), ("simulator", 0x0002), ("test_rng", 0x0004),
+                      ("keys_damaged", 0x0008))),
     ("StatusFlag", (
         ("owned", 0x0001), ("clock_known", 0x0002), ("round_open", 0x0004), ("fault_latched", 0x0008),
     )),
@@ -558,6 +560,10 @@ MESSAGES = (
         ("host_id", "bytes", 8),
         ("person", "u32", 0, 0xFFFFFFFF),
     )),
+    (0xAA, "presence_shown", "event", "", "", (
+        ("was", "enum", "KeyState"),
+        ("now", "enum", "KeyState"),
+    )),
     (0xAB, "chain_checkpoint", "event", "", "", (
         ("boot_id", "u32", 1, 0xFFFFFFFF),
         ("n", "u32", 1, 0xFFFFFFFF),
@@ -571,6 +577,7 @@ MESSAGES = (
         ("host_id", "bytes", 8),
         ("person", "u32", 0, 0xFFFFFFFF),
     )),
+    (0xAD, "provisioning_ended", "event", "", "", ()),
     (0xAE, "roller_times", "event", "", "", (
         ("shuffle_id", "u32", 1, 0xFFFFFFFF),
         ("counts", "array", "u16", 3, 3, 0, 0xFFFF),
@@ -702,6 +709,8 @@ ERRORS = (
     (19, "device_fault", (("fault", "u8", 0, 255),)),
     (20, "memory_failed", ()),
     (21, "not_allowed", (("reason", "u8", 0, 255),)),
+    (22, "keys_damaged", ()),
+    (23, "provisioning_closed", ()),
     (24, "busy", (("free", "u16", 0, 0xFFFF),)),
     (25, "number_ahead", (("newest", "u32", 0, 0xFFFFFFFF),)),
 )

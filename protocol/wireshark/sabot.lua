@@ -67,11 +67,12 @@ NAMES.message = {
   [158] = "cards_taken", [159] = "cover_card_seen", [160] = "card_exposed", [161] = "last_hand",
   [162] = "shoe_ended", [163] = "out_of_order_changed", [164] = "self_tested", [165] = "emptied",
   [166] = "retried", [167] = "stopped", [168] = "purged", [169] = "path_inspected_by",
-  [171] = "chain_checkpoint", [172] = "hands_changed", [174] = "roller_times",
-  [192] = "commit_shuffle", [193] = "commitment_is", [194] = "shuffle_with",
-  [195] = "reveal_shuffle", [196] = "shuffle_revealed", [197] = "shuffle_slots",
-  [198] = "shuffle_slots_are", [199] = "rng_samples", [200] = "shuffle_committed",
-  [201] = "shuffle_dropped", [202] = "shuffle_revealable", [203] = "rng_samples_are",
+  [170] = "presence_shown", [171] = "chain_checkpoint", [172] = "hands_changed",
+  [173] = "provisioning_ended", [174] = "roller_times", [192] = "commit_shuffle",
+  [193] = "commitment_is", [194] = "shuffle_with", [195] = "reveal_shuffle",
+  [196] = "shuffle_revealed", [197] = "shuffle_slots", [198] = "shuffle_slots_are",
+  [199] = "rng_samples", [200] = "shuffle_committed", [201] = "shuffle_dropped",
+  [202] = "shuffle_revealable", [203] = "rng_samples_are",
 }
 NAMES.error = {
   [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
@@ -79,7 +80,8 @@ NAMES.error = {
   [9] = "not_executed", [10] = "interrupted", [11] = "forgotten", [12] = "bad_credential",
   [13] = "too_soon", [14] = "no_such_key", [15] = "not_provisioned", [16] = "already_provisioned",
   [17] = "bad_proof", [18] = "not_supported", [19] = "device_fault", [20] = "memory_failed",
-  [21] = "not_allowed", [24] = "busy", [25] = "number_ahead",
+  [21] = "not_allowed", [22] = "keys_damaged", [23] = "provisioning_closed", [24] = "busy",
+  [25] = "number_ahead",
 }
 NAMES.counter = {
   [1] = "frames_in", [2] = "frames_out", [3] = "bad_crc", [4] = "bad_length", [5] = "bad_overrun",
@@ -99,6 +101,9 @@ NAMES.ClockQuality = {
 }
 NAMES.KeySlot = {
   [0] = "device", [1] = "observer",
+}
+NAMES.KeyState = {
+  [0] = "unprovisioned", [1] = "provisioned", [2] = "keys_damaged",
 }
 NAMES.GapReason = {
   [1] = "overflow", [2] = "reboot", [3] = "memory_lost",
@@ -185,6 +190,7 @@ FLAGS.IdentityFlag = {
   { "provisioned", 0x0001, about = "it has a key" },
   { "simulator", 0x0002, about = "it is a simulator, not a machine" },
   { "test_rng", 0x0004, about = "its shuffles can be foretold; not for play" },
+  { "keys_damaged", 0x0008, about = "its keys are damaged: it identifies itself and refuses everything else" },
 }
 FLAGS.StatusFlag = {
   { "owned", 0x0001, about = "a host owns it" },
@@ -797,6 +803,10 @@ message(0xa9, "path_inspected_by", "event", "A person states that the shoe's pat
   { "host_id", "bytes", 8, about = "id of the host that asked for it" },
   { "person", "u32", 0, 4294967295, about = "number of the person whose claim it is; 0 for none" },
 })
+message(0xaa, "presence_shown", "event", "Somebody held the contact in the logic compartment: keys cleared, provisioning open.", {
+  { "was", "enum", names = NAMES.KeyState, about = "the state of the keys before" },
+  { "now", "enum", names = NAMES.KeyState, about = "the state afterwards; keys_damaged if critical memory did not take it" },
+})
 message(0xab, "chain_checkpoint", "event", "The device's chain of events up to one of them. No device sends it yet.", {
   { "boot_id", "u32", 1, 4294967295, about = "boot of the last event in the chain" },
   { "n", "u32", 1, 4294967295, about = "number of that event in its boot" },
@@ -810,6 +820,7 @@ message(0xac, "hands_changed", "event", "The number of hands of the round was co
   { "host_id", "bytes", 8, about = "id of the host that asked for it" },
   { "person", "u32", 0, 4294967295, about = "number of the person whose key authorised it; 0 for none" },
 })
+message(0xad, "provisioning_ended", "event", "No key was given in time; the contact must be held again.", {})
 message(0xae, "roller_times", "event", "How long cards took at each roller since the shuffle before: a sign of wear.", {
   { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle that has just ended" },
   { "counts", "array", "u16", 3, 3, 0, 65535, about = "cards timed at feed, insertion and deal roller; none that needed help" },
@@ -921,6 +932,8 @@ error_details(20, "memory_failed", "Critical memory could not be written, so not
 error_details(21, "not_allowed", "The state would allow it, a rule does not; the reason says which. See the reason; nothing was done.", {
   { "reason", "u8", 0, 255, names = NAMES.Forbidden, about = "number of Forbidden" },
 })
+error_details(22, "keys_damaged", "The device had a key and no longer has it, or its critical memory cannot be used. Out of play. Service holds the contact in the logic compartment and provisions it.", {})
+error_details(23, "provisioning_closed", "The keys were cleared at the contact, and the time to give one is over. Hold the contact in the logic compartment, then provision within 10 minutes.", {})
 error_details(24, "busy", "Too many events wait for the owner's acknowledgement; nothing was done or stored. Acknowledge events, then send it again; the same number is allowed.", {
   { "free", "u16", 0, 65535, about = "how many more events the device can keep" },
 })

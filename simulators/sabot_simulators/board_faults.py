@@ -4,11 +4,13 @@ from collections.abc import Callable
 from random import Random
 
 from sabot_firmware import kept
-from sabot_firmware.critical import CriticalMemory
+from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
+from sabot_protocol.memory import RECORDS
 from sabot_simulators.chips import SimFram
 from sabot_simulators.mechanism.faults import Fault
 from sabot_simulators.mechanism.machine import Machine
 
+FOREVER = 1 << 60
 WRONG_BY_S = (-86_400, 3_600, 9 * 3_600, 1_000_000)
 LONGEST_RECORD = 120  # bytes within which the power goes while one is written
 
@@ -45,3 +47,29 @@ class BoardFaults:
         if record is not None:
             at = bytes(self._chip.cells).index(record) + self._random.randrange(len(record))
             self._chip.flip(at, self._random.randrange(8))
+
+
+def keys_record() -> tuple[int, int]:
+    """Where the record of the keys is in critical memory, both of its slots: address and length."""
+    at = 0
+    for name, most in RECORDS:
+        size = 2 * (HEAD_SIZE + most)
+        if name == "keys":
+            return at, size
+        at += size
+    raise KeyError("keys")
+
+
+def harm_chip(chip: SimFram, cause: str) -> None:
+    """Let something happen to critical memory: ``emulated.HARMS`` says what there is."""
+    if cause == "absent":
+        chip.failing = FOREVER
+    elif cause == "read_only":
+        chip.deaf = True
+    elif cause == "blank":
+        chip.cells[:] = bytes(len(chip.cells))
+    else:
+        assert cause == "damaged"
+        at, size = keys_record()
+        for address in range(at, at + size):
+            chip.flip(address, 3)

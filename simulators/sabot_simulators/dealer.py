@@ -198,6 +198,8 @@ class Dealer:
                 device.run_for(COOLING_US)
                 return False
             device.run_until_still()
+        if self.shoe_state == shoe.BLOCKED:
+            self._unblock()
         if self.shoe_state == shoe.OUT_OF_ORDER:
             device.command("return_to_service", role="service")
             device.run_until_still()
@@ -207,6 +209,28 @@ class Dealer:
         self.collect()
         view = device.view()
         return not view.shoe_fault and not view.shuffler_fault
+
+    def _unblock(self) -> None:
+        """The floor looks for the card that did not come out, then lets the roller bring it."""
+        device, machine = self.device, self.device.machine
+        machine.open_door(hardware.SHOE_DOOR)
+        device.run_until(lambda: True)
+        machine.empty_by_hand(hardware.SHOE_DOOR)
+        machine.close_door(hardware.SHOE_DOOR)
+        device.run_until(lambda: True)
+        device.command("purge", role="floor")
+        device.run_until_still()
+        if machine.exit_tray:
+            machine.take_exit()
+            device.run_until(lambda: True)
+        self.collect()
+        if self.shoe_state == shoe.BLOCKED and not self._may_be_whole():
+            device.command("path_inspected", role="floor")
+
+    def _may_be_whole(self) -> bool:
+        """Whether the deck that came out short can still be fed and counted."""
+        view = self.device.view()
+        return view.last_played in (deck.deck_id for deck in view.decks)
 
     def _emptied(self) -> bool:
         """Take whatever comes out; whether emptying has ended."""

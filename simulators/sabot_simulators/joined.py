@@ -63,7 +63,7 @@ class Wire:
     random: Callable[[int], bytes] | None = None
     """For nonces and the memory's id; without it, the machine's."""
     flash: Flash | None = None
-    """For the event log, if there is to be one."""
+    """For the event log, if there is to be one; the mark's two sectors are behind it."""
     now_ms: int | None = None
     """The wire's clock as it is now; without it, the machine's time is the wire's."""
 
@@ -148,6 +148,8 @@ class Joined(LockStep):
         if heard is not None:
             self.each_report = heard
         self.chip = chip if chip is not None else SimFram()
+        self.crashed = False
+        """Set before ``restart``: the program has failed again and again, and uses its chip no more."""
         self._python = python if python is not None else micropython(heap)
         self._wire = wire
         if wire is not None and wire.now_ms is not None:
@@ -195,6 +197,7 @@ class Joined(LockStep):
         serial, flags, kept = board.NO_SERIAL, 0, 0
         if wire is not None:
             options |= board.CABLE | (board.LOG if wire.flash is not None else 0)
+            options |= board.CRASHED_OFTEN if self.crashed else 0
             serial, flags, kept = wire.serial, wire.flags, wire.events_kept
             if now_ms is None:
                 now_ms = wire.now_ms
@@ -267,7 +270,7 @@ class Joined(LockStep):
 
     def tick(self, now_ms: int) -> None:
         """The wire's time."""
-        self._do(board.TICK, now_ms)
+        self._do(board.TICK, now_ms, int(self.machine.contact()), self.now_us)
 
     def due_us(self) -> int | None:
         """How long nothing happens by itself, in the machine or the firmware; None if never."""

@@ -71,6 +71,8 @@ class Wired(InProcess):
         chance = self.core.pledges.chance
         nonces = self._random.randbytes if chance.test else chance.nonce
         self.end = DeviceEnd(identity, self.memory, self.core, nonces, self._now_ms(), log=self._log)
+        if self.core.kept.lost():
+            self.end.forget()
         self.port = DevicePort(self.end)
         super()._boot()
 
@@ -99,6 +101,8 @@ class Wired(InProcess):
         """Core and wire: bytes go both ways until neither has more to say."""
         due = super()._step()
         now = self._now_ms()
+        self.end.tick(now)
+        self.end.contact(self.machine.contact())
         while True:
             out = self.host.poll(now)
             if out:

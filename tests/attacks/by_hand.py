@@ -8,12 +8,16 @@ from random import Random
 from types import TracebackType
 from typing import Any
 
+import pytest
+
+from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
 from sabot_protocol.frame import Decoder
 from sabot_protocol.handshake import Question
 from sabot_protocol.happenings import Answered
 from sabot_protocol.host_end import HostEnd
 from sabot_protocol.numbers import Numbers
+from sabot_protocol.session import CLEAR_TO_DEVICE
 from sabot_simulators.ends.emulated import EmulatedDevice, emulate
 from sabot_simulators.ends.serving import Cable, InProcessCable, Served
 from sabot_simulators.ends.settings import Settings
@@ -162,7 +166,18 @@ class Table:
             question.receive(self.cable.read(4096, 0))
             if question.answer is not None:
                 return tuple(question.answer)
+            assert question.failure is None, question.failure
         raise AssertionError(f"{name} was not answered")
+
+    def refused(self, name: str, *values: bytes) -> str:
+        """The error's name, for what is asked outside a session."""
+        with pytest.raises(AssertionError) as raised:
+            self.clear(name, *values)
+        return str(raised.value).partition("\n")[0]
+
+    def frame(self, id: int, body: bytes) -> bytes:
+        """A frame outside a session."""
+        return bytes(frame.encode(bytes((CLEAR_TO_DEVICE, id)) + body))
 
     def ask(self, name: str, *values: int | bytes) -> tuple[Answered, int]:
         """A request of the owner: its answer, and how many turns of the device that took."""

@@ -42,6 +42,11 @@ class Target:
     simulator = True
     """Whether the firmware knows that it runs in a simulator; a board's image does not."""
 
+    chips = False
+    """Whether the suite can reach its memory chips and the contact in its logic compartment."""
+    crashes = False
+    """Whether it can be made to begin as after repeated crashes."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.keyring = Keyring(folder / "keys")
@@ -74,6 +79,18 @@ class Target:
         """Cut the power and give it back."""
         raise NotImplementedError
 
+    def asking(self) -> Asking:
+        """Questions outside a session."""
+        return Asking(self.way(), self.name, Clock(), PROVISION_S)
+
+    def harm(self, cause: str) -> None:
+        """Something happens to critical memory, and the power comes back."""
+        raise NotImplementedError
+
+    def hold_contact(self, on: bool) -> None:
+        """Somebody closes the contact in the logic compartment, or lets it go."""
+        raise NotImplementedError
+
     def dispensed(self) -> list[tuple[int, int]] | None:
         """The truth about stacks, where somebody knows it."""
         return None
@@ -88,6 +105,31 @@ class Emulated(Target):
     """Targets whose device lives in this process."""
 
     device: EmulatedDevice
+    chips = True
+    crashes = True
+
+    def _server(self) -> Served | None:
+        """The device's thread, while it has one."""
+        raise NotImplementedError
+
+    def _there(self, what: Callable[[], object]) -> None:
+        """Do something where the device lives."""
+        served = self._server()
+        if served is None:
+            what()
+        else:
+            served.call(what)
+
+    def harm(self, cause: str) -> None:
+        self._there(lambda: self.device.harm(cause))
+        served = self._server()
+        if served is None:
+            self.device.reboot(wire_ms())
+        else:
+            served.reboot()
+
+    def hold_contact(self, on: bool) -> None:
+        self._there(lambda: self.device.machine.hold_contact(on))
 
     def __init__(self, folder: Path, settings: str = "seed=1") -> None:
         """Settings as in the query of ``sim://``."""
@@ -113,6 +155,9 @@ class InProcess(Emulated):
         self._url = f"sim://test{os.getpid()}x{next(_names)}?{settings}"
         self._bench = protocol_sim.bench(*Settings.from_url(self._url))
         self.device = self._bench.device
+
+    def _server(self) -> Served | None:
+        return self._bench.served
 
     def way(self) -> Transport:
         return SerialTransport(self._url)
@@ -143,6 +188,9 @@ class OnServed(Emulated):
         _, parsed = Settings.from_url(f"sim://?firmware={self.firmware}&{settings}")
         self.device = emulate(parsed, wire_ms())
         self.served = Served(self.device)
+
+    def _server(self) -> Served | None:
+        return self.served
 
     def pull(self) -> None:
         self.served.pull_all()
@@ -210,6 +258,7 @@ class OnPico(Pty):
     name = "pico"
     firmware = "rp2040"
     simulator = False
+    crashes = False
 
     def __init__(self, folder: Path, settings: str = "seed=1") -> None:
         """A real board is new until somebody gives it its key."""
@@ -222,6 +271,9 @@ class OnPico(Pty):
 
     def connect(self, **named: Any) -> Client:
         return super().connect(clock=self._clock, **named)
+
+    def asking(self) -> Asking:
+        return Asking(self.way(), self.name, self._clock, PROVISION_S)
 
 
 class Tcp(OnServed):
@@ -255,6 +307,9 @@ class Usb(Emulated):
         super().__init__(folder)
         self.backend = Backend(Settings.from_url("sim://?" + settings)[1])
         self.device = self.backend.shoe.device
+
+    def _server(self) -> Served | None:
+        return self.backend.shoe.served
 
     def way(self) -> Transport:
         return UsbTransport("usb://SIM00001", "SIM00001", self.backend)

@@ -49,7 +49,7 @@ from sabot_protocol.host.messages import (
 )
 
 FLOOR_SLOT = 3
-REGISTER = RegisterDeck(1, Back.RED, 1_800_000_000)
+REGISTER = RegisterDeck(1, Back.RED, int(time.time()))
 
 
 def test_status_says_who_owns_it_and_that_it_knows_the_time(client: Client) -> None:

@@ -26,6 +26,7 @@ from sabot_protocol.host.messages import (
     Shuffle,
     ShufflerChanged,
     ShufflerState,
+    Verdict,
 )
 from sabot_table.cards import card
 from sabot_table.coup import Coup
@@ -110,13 +111,30 @@ def test_a_void_round_of_stacks(tmp_path: Path, what: str, clause: str, reason: 
         assert table.table.desk.table.memory.round is None
 
 
+@pytest.mark.rule("MD3 10.C")
+def test_a_card_that_stays_in_the_shoes_path_is_looked_for_before_the_next_deck_comes(tmp_path: Path) -> None:
+    with led(tmp_path, THREE, "seed=3&fault=stuck@deal:52") as table:
+        table.open()
+        void = table.play()
+        assert (void.void_clause, void.void_reason) == ("MD3 10.C", "wrong_number")
+        following = table.play()
+        assert (following.void_reason, following.back) == (None, Back.BLUE)
+        assert len(table.told.of("shoe_blocked")) == 1
+        assert len(table.told.of("path_inspected")) == 1
+        assert following.ended is not None
+        assert (following.ended.verdict, following.ended.count) == (Verdict.UNPROVED, 52)
+        again = table.play()
+        assert again.ended is not None
+        assert (again.ended.verdict, again.ended.count) == (Verdict.CORRECT, 52)
+
+
 @pytest.mark.rule("MD3 13.B")
 def test_a_card_drawn_in_error_from_a_manual_shoe_is_the_next_card(tmp_path: Path) -> None:
     rules = load(THREE)
     with led(tmp_path, rules, "seed=5") as table:
         client, desk = table.client, table.table.desk
-        client.ask(SetGame("manual", Method.MANUAL_SHOE, 1, 3, 8))
-        client.ask(RegisterDeck(1, Back.RED, desk.now_s()))
+        table.table.ask_floor(SetGame("manual", Method.MANUAL_SHOE, 1, 3, 8))
+        table.table.ask_floor(RegisterDeck(1, Back.RED, desk.now_s()))
         client.ask(Shuffle(1))
         wait_for(table, lambda each: isinstance(each, ShufflerChanged) and each.state is ShufflerState.STORED)
         client.ask(DeliverDeck(1))

@@ -238,3 +238,83 @@ def test_every_sensor_is_in_one_table() -> None:
     clear = [name for _, _, name in hardware.clear_levels("shoe")]
     assert clear == ["exit", "shoe", "exit_tray", "shoe_door"]
     assert (hardware.SHUFFLER_DOOR, 1, "shuffler_door") in hardware.clear_levels("shuffler")
+
+
+# -- what people repeat -----------------------------------------------------------------------------
+
+
+def test_a_door_that_is_moved_again_and_again_is_reported_once_and_as_it_ends() -> None:
+    table = Table(15)
+    table.device.run_until_still()
+    begun = len(table.named("shuffler_changed"))
+    for _ in range(20):
+        table.machine.open_door(hardware.SHUFFLER_DOOR)
+        table.device.run_for(10_000)
+        assert table.shuffler_state == shuffler.DOOR_OPEN  # the machine itself knows at once
+        table.machine.close_door(hardware.SHUFFLER_DOOR)
+        table.device.run_for(10_000)
+    table.machine.open_door(hardware.SHUFFLER_DOOR)
+    table.device.run_for(2_000_000)
+    states = [values[0] for values in table.named("shuffler_changed")[begun:]]
+    assert states == [shuffler.DOOR_OPEN, shuffler.IDLE, shuffler.DOOR_OPEN]
+    table.machine.close_door(hardware.SHUFFLER_DOOR)
+    table.device.run_for(10_000)
+    assert table.named("shuffler_changed")[-1][0] == shuffler.IDLE
+
+
+def test_what_was_folded_is_told_before_what_follows_from_it() -> None:
+    """Else the host would see a step that the table of steps does not have."""
+    table = Table(16)
+    table.device.run_until_still()
+    deck_id = table.new_deck(RED)
+    begun = len(table.named("shuffler_changed"))
+    for _ in range(2):
+        table.machine.open_door(hardware.SHUFFLER_DOOR)
+        table.device.run_for(10_000)
+        table.machine.close_door(hardware.SHUFFLER_DOOR)
+        table.device.run_for(10_000)
+    table.machine.open_door(hardware.SHUFFLER_DOOR)
+    table.device.run_for(1_100_000)  # so that the open door is told
+    table.machine.close_door(hardware.SHUFFLER_DOOR)
+    table.feed(deck_id)
+    states = [values[0] for values in table.named("shuffler_changed")[begun:]]
+    assert states[-3:] == [shuffler.DOOR_OPEN, shuffler.IDLE, shuffler.FEEDING]
+
+
+def test_a_button_that_is_hammered_is_one_press_a_second() -> None:
+    table = Table(17)
+    table.device.run_until_still()
+    for _ in range(40):
+        table.machine.press(hardware.LEFT_BUTTON)
+        table.device.run_for(25_000)
+        table.machine.release(hardware.LEFT_BUTTON)
+        table.device.run_for(25_000)
+    table.machine.press(hardware.RIGHT_BUTTON)
+    table.device.run_for(25_000)
+    pressed = [values[0] for values in table.named("buttons")]
+    assert pressed in ([1, 1, 2], [1, 2])
+
+
+# -- wear -------------------------------------------------------------------------------------------
+
+
+def test_times_of_each_roller_are_summed_for_every_shuffle() -> None:
+    table = Table(18)
+    table.open_table()
+    assert table.play_round()
+    told: list[Any] = table.named("roller_times")
+    assert [each[0] for each in told] == [1, 2, 3]
+    assert [each[1] for each in told] == [(52, 52, 0), (52, 52, 0), (52, 52, 52)]
+    for _, counts, sums, squares in told:
+        for roller, nominal in ((0, 500), (1, 889), (2, 889)):
+            if counts[roller]:
+                mean = sums[roller] / counts[roller]
+                assert 0.94 * nominal < mean < 1.08 * nominal
+                assert 0 <= squares[roller] / counts[roller] - mean * mean < 25
+
+
+def test_a_card_that_needed_help_is_not_timed() -> None:
+    table = Table(19, "snag@entry:7")
+    table.shuffle()
+    counts: Any = table.named("roller_times")[0][1]
+    assert counts[0] < 52

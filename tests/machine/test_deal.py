@@ -7,6 +7,8 @@ import pytest
 from tests.machine.tables import BLUE, RED, Table, void_reason
 
 from sabot_firmware import hardware, shoe, shuffler
+from sabot_protocol.codec import enum_number
+from sabot_protocol.executor import Caller
 from sabot_simulators.mechanism.cards import Card, cover_card, new_deck
 
 pytestmark = pytest.mark.both_kinds
@@ -62,6 +64,26 @@ def test_a_round_that_the_deck_has_not_cards_for_is_refused() -> None:
     table.device.command("open_round", 1, 1)
     assert table.refused("close_bets", 1, 8) == "too_many"
     assert table.refused("dispense_stack", 1, 1) == "bets_open"
+
+
+@pytest.mark.looks_inside
+def test_a_stack_that_is_taken_while_the_board_talks_has_its_cards() -> None:
+    """A board hears of edges in the midst of its talk and follows later: such a stack was reported with 0."""
+    table = Dealt(14)
+    table.open_round()
+    core = table.device.core
+    follow = core._follow
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core, "_follow", lambda: None)
+        core.execute("dispense_stack", (1, 1), Caller(b"TABLE-PC", enum_number("Role", "table"), True))
+        table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
+        assert len(table.machine.take_exit()) == 3
+        table.device.run_for(50_000)
+    follow()
+    assert table.named("stack_dispensed") == [(1, 1, 3)]
+    assert table.named("stack_taken") == [(1, 1)]
+    assert table.device.core.dealing.round is not None
+    assert table.device.core.dealing.round.stacks == [3]
 
 
 @pytest.mark.rule("MD3 10.A")

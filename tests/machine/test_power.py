@@ -108,7 +108,7 @@ def survived(after: After) -> None:
     assert moment.writing or unaged(record.pack()) == moment.in_mind
     assert not core.kept.out_of_order
     if record.decks.in_use:  # they were set before
-        assert tuple(after.device.command("game"))[:4] == GAME
+        assert tuple(after.device.command("game"))[:5] == GAME
         assert tuple(after.device.command("calibration", BLADE))[1] == BLADE_UM
         assert core.shuffler.blade_um == figures.BLADE_UM + BLADE_UM
 

@@ -156,6 +156,36 @@ def test_a_deck_warns_before_its_hours_end_and_is_stopped_between_rounds() -> No
     assert table.refused("shuffle", 1) == "past_its_hours"
 
 
+@pytest.mark.rule("MD3 3.C")
+def test_a_clock_that_was_ahead_and_is_corrected_gives_no_deck_more_hours() -> None:
+    """A deck registered while the clock was 24 h ahead could be used for 32 h instead of 8."""
+    table = Table(9)
+    device = table.device
+    device.clock_wrong_by_s = 24 * HOUR
+    table.open_table()
+    device.clock_wrong_by_s = 0
+    for _ in range(7 * 12):
+        device.run_for(300_000_000)
+    assert table.refused("shuffle", 1) == "in_use"  # not past its hours
+    device.reboot()  # which makes no deck younger
+    for _ in range(13):
+        device.run_for(300_000_000)
+    assert table.refused("commit_shuffle", 1) == "past_its_hours"
+
+
+@pytest.mark.rule("MD3 3.C")
+def test_a_deck_that_is_said_to_be_opened_in_the_future_is_refused() -> None:
+    """``opened_s = 2**32 - 1`` was accepted: such a deck had no end."""
+    table = Table(10)
+    table.device.run_until_still()
+    for opened_s in (0xFFFFFFFF, OPENING_UTC_S + HOUR):
+        assert table.refused("register_deck", 1, RED, opened_s, role="floor") == "not_opened_yet"
+    table.device.clock_known = False
+    assert table.refused("register_deck", 1, RED, OPENING_UTC_S, role="floor") == "time_unknown"
+    table.device.clock_known = True
+    table.device.command("register_deck", 1, RED, OPENING_UTC_S + 60, role="floor")  # clocks differ
+
+
 @pytest.mark.looks_inside
 @pytest.mark.rule("MD3 3.C")
 def test_a_clock_set_back_makes_no_deck_younger_and_another_method_applies_at_once() -> None:

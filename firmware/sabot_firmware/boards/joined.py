@@ -28,6 +28,7 @@ from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.executor import Caller
+from sabot_protocol.memory import Memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ FORMATS = {
     EXECUTE: "<B8s",  # role, host; then the request
     PORT: "<BIB",  # which cable, now in ms, whether the host has room for what is said; then bytes
     UNPLUG: "<B",
-    TICK: "<I",
+    TICK: "<IBI",  # now in ms, whether the contact in the logic compartment is closed, now in us
     NUMBER: "<q",
     RUN: "<Bb",  # roller, direction
     ELEVATE: "<i",
@@ -142,7 +143,8 @@ NO_SERIAL = bytes(8)
 # Options of START
 CABLE = 1  # the wire's end is here too
 OWN_CHANCE = 2  # the board's own generator
-LOG = 4  # a flash for the event log
+LOG = 4  # a flash for the event log, and one for the mark behind it
+CRASHED_OFTEN = 8  # critical memory is not to be used
 
 
 def pack_said(name: str, values: "Sequence[Value]") -> bytes:
@@ -328,21 +330,21 @@ class JoinedFram(_Chip, Fram):
         self._answer()
 
 
-def _flash(pipe: Pipe) -> "Flash":
-    """The event log's; loaded only where there is one."""
+def _flash(pipe: Pipe, first: int = 0) -> "Flash":
+    """The flash from a sector on; loaded only where there is one."""
     from sabot_firmware.event_log import Flash
 
     class JoinedFlash(_Chip, Flash):
         def read(self, address: int, length: int) -> bytes:
-            self._pipe.send(READ_FLASH, (address, length))
+            self._pipe.send(READ_FLASH, (address + first * self.sector_size, length))
             return self._answer()
 
         def program(self, address: int, data: bytes) -> None:
-            self._pipe.send(PROGRAM, (address,), bytes(data))
+            self._pipe.send(PROGRAM, (address + first * self.sector_size,), bytes(data))
             self._answer()
 
         def erase(self, sector: int) -> None:
-            self._pipe.send(ERASE, (sector,))
+            self._pipe.send(ERASE, (sector + first,))
             self._answer()
 
     return JoinedFlash(pipe)
@@ -358,6 +360,7 @@ class Board:
         self._end: DeviceEnd | None = None
         self._ports: dict[int, DevicePort] = {}  # by the number of the cable
         self._now_ms = 0
+        self._started = b""
         self._most = 0  # bytes in use, the most there were
 
     def serve(self) -> None:
@@ -382,7 +385,7 @@ class Board:
                 if body[0] in self._ports:
                     self._ports.pop(body[0]).close()
             elif kind == TICK:
-                self._tick(struct.unpack(FORMATS[TICK], body)[0])
+                self._tick(*struct.unpack(FORMATS[TICK], body))
             elif kind == VIEW:
                 self._say_belief()
                 continue
@@ -397,19 +400,29 @@ class Board:
         assert self._core is not None
         return self._core
 
-    def _start(self, body: bytes) -> None:
+    def _start(self, body: bytes, opened: bool = False) -> None:
         """The power has come: the wire's end first, so that what the core reports is kept."""
         from sabot_firmware.core import Core
 
+        self._started = body
+        self._ports.clear()
         now_us, self._now_ms, self._hardware.capacity, options, serial, flags, events_kept = struct.unpack(
             FORMATS[START], body
         )
-        memory = CriticalMemory(JoinedFram(self._pipe), RECORDS)
+        crashed = bool(options & CRASHED_OFTEN) and not opened
+        memory = self._open_memory()
+        if crashed:
+            from sabot_protocol.custody import Unusable
+
+            memory = Unusable()
         log = None
+        mark = None
         if options & LOG:
-            from sabot_firmware.event_log import EventLog
+            from sabot_firmware.event_log import SECTORS, EventLog
+            from sabot_firmware.mark import FlashMark
 
             log = EventLog(_flash(self._pipe))
+            mark = FlashMark(_flash(self._pipe, SECTORS))
         own = options & OWN_CHANCE
         chance = self._chance(own, memory, serial)
         self._core = Core(self._hardware, memory, chance, self._report, self._utc_s, log)
@@ -426,10 +439,15 @@ class Board:
                 self._now_ms,
                 event_capacity=events_kept,
                 log=log,
+                mark=mark,
+                reopen=self._open_memory if crashed else None,
+                opened=opened,
             )
+            if self._core.kept.lost():
+                self._end.forget()
         self._core.start(now_us)
 
-    def _chance(self, own: int, memory: CriticalMemory, serial: bytes) -> "Chance":
+    def _chance(self, own: int, memory: Memory, serial: bytes) -> "Chance":
         """The board's own generator, or one that asks the other end; only that one is loaded."""
         if own:
             from sabot_firmware.rng.chance import Chance
@@ -467,10 +485,18 @@ class Board:
         left = max(ticks.diff(due, now_ms), 0) if due is not None else -1
         self._pipe.send(SAID, (left,), said)
 
-    def _tick(self, now_ms: int) -> None:
+    def _open_memory(self) -> Memory:
+        return CriticalMemory(JoinedFram(self._pipe), RECORDS)
+
+    def _tick(self, now_ms: int, contact: int, now_us: int) -> None:
         self._now_ms = now_ms
-        if self._end is not None:
-            self._end.tick(now_ms)
+        end = self._end
+        if end is None:
+            return
+        end.tick(now_ms)
+        end.contact(bool(contact))
+        if end.restart:
+            self._start(struct.pack("<II", now_us, now_ms) + self._started[8:], True)
 
     # -- what the core is given -----------------------------------------------------------------
 

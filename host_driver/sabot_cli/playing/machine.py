@@ -16,7 +16,7 @@ from rich.markup import escape
 from sabot_cli.playing.desk import Desk
 from sabot_cli.playing.nonces import Nonces
 from sabot_driver import Client, Credential, Event, LostEvents
-from sabot_driver.errors import NotAllowed, Refused, SabotError
+from sabot_driver.errors import NotAllowed, Refused, SabotError, WrongState
 from sabot_protocol.host.message import AnswerT, Request
 from sabot_protocol.host.messages import (
     Back,
@@ -36,6 +36,9 @@ from sabot_protocol.host.messages import (
     Forbidden,
     LastRound,
     OutOfOrderChanged,
+    PathInspected,
+    Purge,
+    Purged,
     Role,
     RoundEnded,
     RoundVoided,
@@ -109,6 +112,7 @@ class Machine:
         self.faults: list[FaultRaised] = []
         self.faults_seen: Counter[str] = Counter()
         self.faults_cleared = 0
+        self.purges = 0
         self.shuffles = 0
         self.proved = 0
         self.lost = 0
@@ -221,6 +225,8 @@ class Machine:
             self._tell_fault(told)
         elif isinstance(told, Emptied):
             self.taken_out = True
+        elif isinstance(told, Purged):
+            self.purges += 1
         elif isinstance(told, FaultCleared):
             self.taken_out = True
             self.faults_cleared += 1
@@ -256,6 +262,10 @@ class Machine:
         if not self._clock_changed:
             return
         self._clock_changed = False
+        self.set_clock()
+
+    def set_clock(self) -> None:
+        """Device and table have the same time."""
         now_s, status = self.desk.now_s(), self.client.status(self.timeout)
         if abs(status.utc_s - now_s) > CLOCK_TOLERANCE_S:
             self.ask(SetClock(now_s, 0))
@@ -305,8 +315,11 @@ class Machine:
 
     def _round_ended(self, told: RoundEnded) -> None:
         self.ended = told
-        if self.desk.table.state in ("counting", "voided") and told.verdict is not Verdict.UNPROVED:
-            verdict = heard.Verdict[told.verdict.name]
+        unproved = told.verdict is Verdict.UNPROVED
+        state = self.desk.table.state
+        if state == "counting" or (state == "voided" and not unproved):
+            # Unproved: all cards came, and for the shoe's path there is the floor's word.
+            verdict = heard.Verdict.CORRECT if unproved else heard.Verdict[told.verdict.name]
             self.desk.hear(heard.RoundEnded(told.round_id, verdict))
 
     def _round_voided(self, round_id: int, reason: VoidReason) -> None:
@@ -394,8 +407,33 @@ class Machine:
         self.wait(self._is_empty, "the machine to be emptied")
 
     def _is_empty(self) -> bool:
-        empty = self.shoe is ShoeState.EMPTY and self.shuffler is ShufflerState.IDLE
+        empty = self.shoe in (ShoeState.EMPTY, ShoeState.BLOCKED) and self.shuffler is ShufflerState.IDLE
         return bool(self.faults) or empty
+
+    def unblock(self) -> None:
+        """A deck came out short: the floor looks into the shoe's path, and the roller turns once.
+
+        What neither finds is not there, by the floor's word; the device then only claims its next count.
+        """
+        words = "the deck came out short: look into the shoe's path, close its door again"
+        self.output.tell("shoe_blocked", f"[yellow]{words}[/yellow]")
+        ends, before = time.monotonic() + CLEAR_S, self.purges
+        while self.purges == before:
+            try:
+                self.ask_floor(Purge())
+                self.wait(lambda: bool(self.faults) or self.purges > before, "the shoe's path to be purged")
+            except (NotAllowed, WrongState):  # the door was not opened yet, or stands open
+                if time.monotonic() > ends:
+                    raise
+                self.catch_up()
+            if self.faults:
+                return
+        moving = (ShoeState.EJECTING, ShoeState.STUB_WAITING)
+        self.wait(lambda: bool(self.faults) or self.shoe not in moving, "the card to be taken")
+        if self.shoe is ShoeState.BLOCKED and not self.faults:
+            self.ask_floor(PathInspected())
+            self.output.tell("path_inspected", "the floor has looked: no card lies in the shoe's path")
+            self.wait(lambda: bool(self.faults) or self.shoe is not ShoeState.BLOCKED, "the shoe to be free")
 
     def clear(self) -> None:
         """The floor says that a half was emptied; the machine believes it when its sensors agree."""

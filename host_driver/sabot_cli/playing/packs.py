@@ -93,6 +93,8 @@ class Packs(Machine):
             )
             if self.faults:
                 self.clear()
+            elif self.shoe is ShoeState.BLOCKED:
+                self.unblock()
             elif self.shoe is ShoeState.EMPTY and self.shuffler is ShufflerState.IDLE:
                 return
             else:
@@ -126,6 +128,7 @@ class Packs(Machine):
                 self._bring(back)
 
     def _bring(self, back: Back) -> None:
+        self.set_clock()  # its hours begin now: the device refuses a deck that is opened in its future
         for _ in range(TRIES):
             self.highest_deck += 1
             deck_id = self.highest_deck
@@ -243,6 +246,9 @@ class Packs(Machine):
         """One thing that stands against the next round is put right; whether there was one."""
         if self.faults:
             self.clear()
+            return True
+        if self.shoe is ShoeState.BLOCKED:
+            self.unblock()
             return True
         if self.shoe is ShoeState.OUT_OF_ORDER:
             raise TableStopped(

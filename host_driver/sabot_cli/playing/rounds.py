@@ -319,11 +319,12 @@ class Rounds(Packs):
         raise TableStopped("the cards do not come out of the shoe")
 
     def _is_out(self, deck_id: int) -> bool:
-        return self.shoe is ShoeState.EMPTY or (self.shoe is ShoeState.READY and self.in_shoe != deck_id)
+        out = self.shoe in (ShoeState.EMPTY, ShoeState.BLOCKED)
+        return out or (self.shoe is ShoeState.READY and self.in_shoe != deck_id)
 
     def _rests(self) -> bool:
         return self.shoe in (
-            ShoeState.EMPTY, ShoeState.READY, ShoeState.UNPROVED, ShoeState.OUT_OF_ORDER,
+            ShoeState.EMPTY, ShoeState.READY, ShoeState.UNPROVED, ShoeState.OUT_OF_ORDER, ShoeState.BLOCKED,
         )  # fmt: skip
 
     def close_table(self) -> None:

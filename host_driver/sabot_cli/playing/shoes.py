@@ -148,7 +148,7 @@ class Shoes(Rounds):
         unproved = self.shoe is ShoeState.UNPROVED or self.shuffler is ShufflerState.UNPROVED
         missing = len(self.decks) < len(self.backs)
         ready = self._next_batch() is not None or self._shoe_is_ready() or self._wrong_on_shelf()
-        return bool(self.faults) or unproved or missing or ready
+        return bool(self.faults) or self.shoe is ShoeState.BLOCKED or unproved or missing or ready
 
     def _waits(self, deck_id: int) -> bool:
         """Not the batch that lies on the table to be cut, and none that is shuffled."""
@@ -156,15 +156,18 @@ class Shoes(Rounds):
             return False
         return self.desk.pack(deck_id).state not in IN_SHOE
 
+    def _out_or_stopped(self) -> bool:
+        return bool(self.faults) or self.shoe in (ShoeState.EMPTY, ShoeState.BLOCKED)
+
     def _deliver(self, pack_id: int) -> bool:
-        self.wait(lambda: bool(self.faults) or self.shoe is ShoeState.EMPTY, "the shoe to be empty")
-        if self.faults:
+        self.wait(self._out_or_stopped, "the shoe to be empty")
+        if self.faults or self.shoe is ShoeState.BLOCKED:
             return False
         self._came_out = None
         self.ask(DeliverDeck(pack_id))
         self.desk.hear(heard.PackDelivered(pack_id))
         self.wait(lambda: bool(self.faults) or self._came_out is not None, "the batch to come out")
-        self.wait(lambda: bool(self.faults) or self.shoe is ShoeState.EMPTY, "the batch to be taken")
+        self.wait(self._out_or_stopped, "the batch to be taken")
         out: DeckDelivered | None = self._came_out
         if self.faults or out is None:
             return False
@@ -259,7 +262,7 @@ class Shoes(Rounds):
         self._ended = None
         self.ask(EndShoe(pack_id))
         self.wait(lambda: bool(self.faults) or self._ended is not None, "the end of the shoe")
-        self.wait(lambda: bool(self.faults) or self.shoe is ShoeState.EMPTY, "the shoe to be taken out")
+        self.wait(self._out_or_stopped, "the shoe to be taken out")
 
     def _judge_shoe(self, pack_id: int) -> None:
         ended, self._ended = self._ended, None

@@ -36,7 +36,8 @@ class StackTable(Rounds):
 
     def _stopped_or_ready(self) -> bool:
         missing = len(self.decks) < len(self.backs)
-        return bool(self.faults) or self._must_come_out() or missing or self._is_ready()
+        blocked = self.shoe is ShoeState.BLOCKED
+        return bool(self.faults) or blocked or self._must_come_out() or missing or self._is_ready()
 
     def _is_ready(self) -> bool:
         """One deck in the shoe and the other on the shelf; what the tray could take is fed meanwhile."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from sabot_protocol import (
     device_end,
     device_port,
+    events,
     frame,
     host_end,
     keys,
@@ -57,6 +58,8 @@ def _figures() -> dict[str, object]:
         "KEEP_ALIVE_MS": link.KEEP_ALIVE_MS,
         "SILENCE_MS": link.SILENCE_MS,
         "HINT_EVERY_MS": device_port.HINT_EVERY_MS,
+        "EVENT_RESERVE": events.RESERVE,
+        "BUSY_MS": host_end.BUSY_MS,
         "HANDSHAKE_BOUND_MS": _handshake_bound_ms(),
         "STALE_AFTER_S": device_end.STALE_AFTER_S,
         "FOLD_S": device_end.FOLD_S,

@@ -61,6 +61,17 @@ class KeySlot(IntEnum):
     """Proves sessions that only look on."""
 
 
+class KeyState(IntEnum):
+    """Whether the device has its keys."""
+
+    UNPROVISIONED = 0
+    """It has no key and never had one, or its keys were cleared at its contact."""
+    PROVISIONED = 1
+    """It has its key."""
+    KEYS_DAMAGED = 2
+    """It had a key that is not there, or critical memory cannot be used."""
+
+
 class GapReason(IntEnum):
     """Why events are missing."""
 
@@ -495,6 +506,8 @@ class IdentityFlag(IntFlag, boundary=KEEP):
     """It is a simulator, not a machine."""
     TEST_RNG = 0x0004
     """Its shuffles can be foretold; not for play."""
+    KEYS_DAMAGED = 0x0008
+    """Its keys are damaged: it identifies itself and refuses everything else."""
 
 
 class StatusFlag(IntFlag, boundary=KEEP):
@@ -521,6 +534,7 @@ class ButtonFlag(IntFlag, boundary=KEEP):
 
 _ROLE = {member.value: member for member in Role}
 _CLOCKQUALITY = {member.value: member for member in ClockQuality}
+_KEYSTATE = {member.value: member for member in KeyState}
 _BOOTREASON = {member.value: member for member in BootReason}
 _BACK = {member.value: member for member in Back}
 _SHUFFLERSTATE = {member.value: member for member in ShufflerState}
@@ -6539,6 +6553,52 @@ class PathInspectedBy(Event):
 ) = setters(PathInspectedBy)
 
 
+_pack_presence_shown = Struct("<BB").pack
+_unpack_presence_shown = Struct("<BB").unpack
+
+
+@dataclass(frozen=True, slots=True)
+class PresenceShown(Event):
+    """Somebody held the contact in the logic compartment: keys cleared, provisioning open."""
+
+    ID = 0xAA
+    NAME = "presence_shown"
+    FROZEN = False
+
+    was: KeyState
+    """The state of the keys before."""
+    now: KeyState
+    """The state afterwards; keys_damaged if critical memory did not take it."""
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        was = self.was
+        now = self.now
+        try:
+            if type(was) is KeyState and type(now) is KeyState:
+                return _pack_presence_shown(was, now)
+        except StructError:
+            pass
+        return self._pack_by_codec()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        try:
+            (was, now) = _unpack_presence_shown(data)
+            was_member = _KEYSTATE[was]
+            now_member = _KEYSTATE[now]
+        except (StructError, KeyError):
+            raise cls._refused(data) from None
+        self = _new(cls)
+        _set_presence_shown_0(self, was_member)
+        _set_presence_shown_1(self, now_member)
+        return self
+
+
+(_set_presence_shown_0, _set_presence_shown_1) = setters(PresenceShown)
+
+
 _pack_chain_checkpoint = Struct("<II32s16s").pack
 _unpack_chain_checkpoint = Struct("<II32s16s").unpack
 
@@ -6673,6 +6733,26 @@ class HandsChanged(Event):
     _set_hands_changed_0, _set_hands_changed_1, _set_hands_changed_2, _set_hands_changed_3,
     _set_hands_changed_4,
 ) = setters(HandsChanged)
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisioningEnded(Event):
+    """No key was given in time; the contact must be held again."""
+
+    ID = 0xAD
+    NAME = "provisioning_ended"
+    FROZEN = False
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; FieldError if it does not hold exactly these."""
+        if data:
+            raise cls._refused(data)
+        return cls()
 
 
 _pack_roller_times_0 = Struct("<IB").pack
@@ -8105,6 +8185,44 @@ class NotAllowed(ErrorDetail):
 (_set_not_allowed_0,) = setters(NotAllowed)
 
 
+@dataclass(frozen=True, slots=True)
+class KeysDamaged(ErrorDetail):
+    """The device had a key and no longer has it, or its critical memory cannot be used."""
+
+    CODE = 22
+    NAME = "keys_damaged"
+    MEANING = "The device had a key and no longer has it, or its critical memory cannot be used."
+    REMEDY = "Out of play. Service holds the contact in the logic compartment and provisions it."
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisioningClosed(ErrorDetail):
+    """The keys were cleared at the contact, and the time to give one is over."""
+
+    CODE = 23
+    NAME = "provisioning_closed"
+    MEANING = "The keys were cleared at the contact, and the time to give one is over."
+    REMEDY = "Hold the contact in the logic compartment, then provision within 10 minutes."
+
+    def pack(self) -> bytes:
+        """The fields as bytes; FieldError names the first value not allowed."""
+        return b""
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        """The fields in ``data``; bytes after them are ignored. FieldError if one is wrong."""
+        return cls()
+
+
 _pack_busy = Struct("<H").pack
 _unpack_busy = Struct("<H").unpack_from
 
@@ -8309,8 +8427,10 @@ BY_ID: dict[int, type[Message]] = {
     0xA7: Stopped,
     0xA8: Purged,
     0xA9: PathInspectedBy,
+    0xAA: PresenceShown,
     0xAB: ChainCheckpoint,
     0xAC: HandsChanged,
+    0xAD: ProvisioningEnded,
     0xAE: RollerTimes,
     0xC0: CommitShuffle,
     0xC1: CommitmentIs,
@@ -8352,6 +8472,8 @@ ERRORS_BY_CODE: dict[int, type[ErrorDetail]] = {
     19: DeviceFault,
     20: MemoryFailed,
     21: NotAllowed,
+    22: KeysDamaged,
+    23: ProvisioningClosed,
     24: Busy,
     25: NumberAhead,
 }

@@ -27,6 +27,10 @@ SIMULATOR = 0x0002
 TEST_RNG = 0x0004
 IDLE_US = 2_000_000  # longer than anything takes that somebody waits for
 
+HARMS = ("absent", "damaged", "read_only", "blank", "crashes")
+"""What can become of critical memory: its chip does not answer, the record of the keys is damaged, the chip
+takes no writes, is blank, or is out of use because the program failed again and again."""
+
 KINDS = {
     "python": "sabot_simulators.ends.on_python:OnPython",
     "micropython": "sabot_simulators.ends.on_micropython:OnMicroPython",
@@ -76,6 +80,8 @@ class EmulatedDevice:
         """The truth about stacks: (round, stack) for each that was really dealt, over all boots."""
         self.boots = 0
         """How often it was switched on; ports of an earlier boot are dead."""
+        self.crashed = False
+        """Set before ``reboot``: the program has failed again and again, and uses critical memory no more."""
         # one each, so that a frame sent again or a height read once more does not change the next shuffle
         mechanism = settings.seed if settings.seed is not None else SystemRandom().getrandbits(128)
         self.wire = _random(settings.seed, "wire")
@@ -141,6 +147,18 @@ class EmulatedDevice:
     def close(self) -> None:
         """Let go of what it took of this computer; it cannot be used any more."""
 
+    # -- what can happen to its controller ------------------------------------------------------
+
+    def harm(self, cause: str) -> None:
+        """Something of HARMS happens to critical memory; it shows at the next power-up."""
+        if cause == "crashes":
+            self.crashed = True
+            return
+        self._harm(cause)
+
+    def _harm(self, cause: str) -> None:
+        raise NotImplementedError
+
     # -- what it tells --------------------------------------------------------------------------
 
     def asked(self, name: str, values: "Values") -> bool:
@@ -172,6 +190,7 @@ class InLockStep(EmulatedDevice):
         super().__init__(settings, now_ms)
         self._edges: list[tuple[int, int, int]] = []
         self._power_lost = False
+        self._opened = False  # somebody was at the contact, and the firmware begins anew for it
         self._listen()
         self._boot()
 
@@ -199,6 +218,12 @@ class InLockStep(EmulatedDevice):
         raise NotImplementedError
 
     # -- power ----------------------------------------------------------------------------------
+
+    def _begin_anew(self) -> None:
+        """The keys were cleared while critical memory was out of use: the firmware begins with it again."""
+        self.crashed, self._opened = False, True
+        self._boot()
+        self._opened = False
 
     def _boot(self) -> None:
         self._edges = []

@@ -6,7 +6,8 @@ it. What the firmware reports comes over the pipe.
 
 from sabot_protocol import ticks
 from sabot_protocol.frame import DELIMITER
-from sabot_simulators.chips import SimFlash, SimFram
+from sabot_simulators.board_faults import harm_chip
+from sabot_simulators.chips import LOG_AND_MARK_SECTORS, SimFlash, SimFram
 from sabot_simulators.ends.emulated import FirmwareMissing, InLockStep, Port
 from sabot_simulators.ends.overheard import Ears, Overheard
 from sabot_simulators.ends.settings import Settings
@@ -73,11 +74,13 @@ class OnMicroPython(InLockStep):
     def _start(self) -> None:
         self._ports.clear()
         if self.boots > 1:
+            self.joined.crashed = self.crashed
             self.joined.restart(self.now_ms)
             return
         settings = self.settings
+        flash = SimFlash(LOG_AND_MARK_SECTORS)
         wire = Wire(
-            settings.serial, self.flags, settings.events_kept, self.wire.randbytes, SimFlash(), self.now_ms
+            settings.serial, self.flags, settings.events_kept, self.wire.randbytes, flash, self.now_ms
         )
         try:
             python = micropython(HEAP)
@@ -105,6 +108,10 @@ class OnMicroPython(InLockStep):
         if now_ms != self.now_ms:
             self.now_ms = now_ms
             self.joined.tick(now_ms)
+
+    def _harm(self, cause: str) -> None:
+        assert isinstance(self.joined.chip, SimFram)
+        harm_chip(self.joined.chip, cause)
 
     # -- lock step ------------------------------------------------------------------------------
 

@@ -1,17 +1,20 @@
 """The shipped firmware in this process."""
 
-from sabot_firmware import kept
+from sabot_firmware import kept, mark
 from sabot_firmware.boards.joined import thermal_noise
 from sabot_firmware.core import Core
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import EventLog
+from sabot_firmware.mark import FlashMark
 from sabot_firmware.rng.chance import Chance
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
+from sabot_protocol.custody import Unusable
 from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.errors import Refusal
-from sabot_simulators.board_faults import BoardFaults
+from sabot_protocol.memory import Memory
+from sabot_simulators.board_faults import BoardFaults, harm_chip
 from sabot_simulators.chips import SimFlash, SimFram
 from sabot_simulators.ends.emulated import MODEL, VERSION, InLockStep, Port
 from sabot_simulators.ends.settings import Settings
@@ -35,6 +38,7 @@ class OnPython(InLockStep, Executor):
     def __init__(self, settings: Settings, now_ms: int = 0) -> None:
         self._fram = SimFram()
         self._flash = SimFlash()
+        self._mark_flash = SimFlash(mark.SECTORS)
         super().__init__(settings, now_ms)
         faults = BoardFaults(self.machine.random, self._fram)
         faults.join(self.machine, self._clock_wrong, lambda: self.end.lose_clock())
@@ -51,16 +55,25 @@ class OnPython(InLockStep, Executor):
 
     def _start(self) -> None:
         settings = self.settings
-        memory, log = CriticalMemory(self._fram, kept.RECORDS), EventLog(self._flash)
+        memory, log = Unusable() if self.crashed else self._open_memory(), EventLog(self._flash)
         chance = Chance(self.machine.noise, memory, settings.serial, thermal_noise)
         self.core = Core(self.machine, memory, chance, self._report, self._utc_s, log)
         self.core.pledges.device = settings.serial
         identity = Identity(settings.serial, MODEL, VERSION, self.flags)
         self.end = DeviceEnd(
             identity, memory, self, chance.nonce, self.now_ms, POWER,
-            event_capacity=settings.events_kept, log=log,
+            event_capacity=settings.events_kept, log=log, mark=FlashMark(self._mark_flash),
+            reopen=self._open_memory if self.crashed else None, opened=self._opened,
         )  # fmt: skip
+        if self.core.kept.lost():
+            self.end.forget()
         self.core.start(self.now_us & ticks.MASK)
+
+    def _harm(self, cause: str) -> None:
+        harm_chip(self._fram, cause)
+
+    def _open_memory(self) -> Memory:
+        return CriticalMemory(self._fram, kept.RECORDS)
 
     # -- cables ---------------------------------------------------------------------------------
 
@@ -77,6 +90,9 @@ class OnPython(InLockStep, Executor):
         """The wire's time."""
         self.now_ms = now_ms
         self.end.tick(now_ms)
+        self.end.contact(self.machine.contact())
+        if self.end.restart:
+            self._begin_anew()
 
     # -- the core, as the wire asks for it ------------------------------------------------------
 

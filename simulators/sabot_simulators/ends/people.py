@@ -30,6 +30,7 @@ class People:
         self._loaded: list[Card] = []  # just put into the tray
         self._pledged: dict[int, int] = {}  # by shuffle id: the deck it is pledged for
         self._laid_in = False
+        self._looked_in = False  # into the shoe's path, since it was last free
         self._round = 0  # the one cards are dealt for; 0 while a new shoe is burnt
         self._cards = DECK_CARDS  # what a deck or batch of the game has
         self.hands: dict[int, list[list[str]]] = {}
@@ -111,6 +112,12 @@ class People:
             self._pledged = {int(values[1]): int(values[0])}  # the one before is dropped
         elif name == "fault_raised":
             self._soon(self._look, int(values[0]))
+        elif name == "shoe_changed" and values[0] == shoe.BLOCKED:
+            if not self._looked_in:  # once: what was not seen then is not there
+                self._looked_in = True
+                self._soon(self._look_in, 0)
+        elif name == "shoe_changed" and values[0] == shoe.EMPTY:
+            self._looked_in = False
         elif name == "shoe_changed" and values[0] == shoe.DOOR_OPEN:
             self._soon(self._device.machine.close_door, hardware.SHOE_DOOR)
         elif name == "shuffler_changed" and values[0] == shuffler.DOOR_OPEN:
@@ -145,6 +152,12 @@ class People:
                 machine.repair()
                 machine.open_door(door)
                 agenda.after(A_MOMENT_US, self._empty, door)
+
+    def _look_in(self, _: int) -> None:
+        """The deck came out short: open the shoe's door, take out the card if it is there, close it again."""
+        machine = self._device.machine
+        machine.open_door(hardware.SHOE_DOOR)
+        machine.agenda.after(A_MOMENT_US, self._empty, hardware.SHOE_DOOR)
 
     def _empty(self, door: int) -> None:
         machine = self._device.machine

@@ -15,6 +15,15 @@ class People(Works):
         self.handed_out: list[Card] = []
         self.removed: list[Card] = []  # taken away for good, or by an unseen hand
         self._last_taken: list[Card] = []
+        self._contact = False
+
+    def hold_contact(self, on: bool) -> None:
+        """Somebody with the key of the logic compartment closes its contact, or lets it go."""
+        self._contact = on
+
+    def contact(self) -> bool:
+        """Whether the contact in the logic compartment is closed."""
+        return self._contact
 
     def load(self, cards: list[Card]) -> None:
         """Somebody puts a stack into the tray; its first card is fed first."""
@@ -88,6 +97,11 @@ class People(Works):
             taken = self.elevator.empty() + self.crashed + self.feed_track.clear() + self.store
             self.crashed, self.store = [], []
         return self._hand_out(taken)
+
+    def loosen(self, door: int) -> None:
+        """Somebody pulls free what sticks, through the open door, and leaves it there."""
+        self._need_open(door)
+        (self.deal_track if door == hardware.SHOE_DOOR else self.feed_track).loosen()
 
     def repair(self) -> None:
         """Service mends what does not mend itself: sensors, switches, motors, the noise source."""

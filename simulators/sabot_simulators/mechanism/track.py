@@ -145,6 +145,16 @@ class Track:
                 self._cover(sensor, -1)
         return taken
 
+    def loosen(self) -> None:
+        """Whatever sticks is pulled free by hand, and stays where it is."""
+        now = self._agenda.now_us
+        for body in self.bodies:
+            if body.stuck_at_um is not None:
+                _, lead = self._whereabouts(body, now)
+                body.snagged, body.stuck_at_um = False, None
+                body.course = self._course(body)
+                self._go(body, bisect_right(body.course.points, lead) - 1, lead, now)
+
     def draw(self) -> None:
         """The first roller draws the next card if it turns and the one before is a gap ahead."""
         if self._first.velocity_um_ms <= 0:

@@ -15,12 +15,14 @@ from random import Random
 from typing import Any, ClassVar
 
 from sabot_firmware import shuffler
+from sabot_firmware.critical import FRAM_SIZE
 from sabot_protocol.codec import CODEC
 from sabot_protocol.errors import FieldError
 from sabot_protocol.frame import DELIMITER, Decoder
 from sabot_protocol.host_end import EVENT_HEADER_SIZE
 from sabot_protocol.link import EVENT
 from sabot_protocol.session import MAC_SIZE, OVERHEAD, SEALED_TO_HOST
+from sabot_simulators.board_faults import keys_record
 from sabot_simulators.ends.emulated import IDLE_US, EmulatedDevice, FirmwareMissing, PlugInUse, Port
 from sabot_simulators.ends.overheard import BODY, KIND, MESSAGE, NUMBER, Ears, Overheard
 from sabot_simulators.ends.settings import Settings
@@ -185,6 +187,16 @@ class OnRp2040(EmulatedDevice):
     def tick(self, now_ms: int) -> None:
         """The wire's time is the board's own; this is only to look at the cable now and then."""
         self.now_ms = now_ms
+
+    def _harm(self, cause: str) -> None:
+        if cause in ("absent", "read_only"):
+            self.pico.break_fram("absent" if cause == "absent" else "deaf")
+        elif cause == "blank":
+            self.pico.write_fram(bytes(FRAM_SIZE))
+        else:
+            assert cause == "damaged"
+            at, size = keys_record()
+            self.pico.write_fram(bytes(byte ^ 8 for byte in self.pico.read_fram(at, size)), at)
 
     # -- power ----------------------------------------------------------------------------------
 

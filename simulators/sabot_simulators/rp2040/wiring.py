@@ -165,6 +165,7 @@ class Wiring:
         machine.on_edge = self.edge
         for sensor in range(hardware.SENSORS):
             self.edge(sensor, machine.sensors.levels[sensor], 0)
+        self._show_contact()
 
     def moving(self) -> list[str]:
         """What is driven at this moment, apart from the axes, whose steps tell that."""
@@ -175,6 +176,13 @@ class Wiring:
         if self._gripping != self.machine.elevator.closed:
             found.append("gripper")
         return found
+
+    def _show_contact(self) -> None:
+        self._contact = self.machine.contact()
+        chip, bit, one = pins.CONTACT
+        high = one if self._contact else 1 - one
+        self._words[chip] = self._words[chip] & ~(1 << bit) | high << bit
+        self.changes.append(messages.inputs(chip, self._words[chip]))
 
     # -- what the mechanism does ----------------------------------------------------------------
 
@@ -193,6 +201,7 @@ class Wiring:
         """The power is on: every level shows."""
         for sensor in range(hardware.SENSORS):
             self.edge(sensor, self.machine.sensors.levels[sensor], 0)
+        self._show_contact()
 
     def follow(self) -> None:
         """Encoders, reader and home switch follow what the mechanism has come to."""
@@ -203,6 +212,8 @@ class Wiring:
                 self._encoders[number] = (roller.velocity_um_ms, roller.since_us, pulses)
                 per_us = abs(roller.velocity_um_ms) / 1000 / pins.ENCODER_UM
                 self.changes.append(messages.encoder(number, roller.since_us, pulses, per_us))
+        if self.machine.contact() != self._contact:
+            self._show_contact()
         face = self.machine.face()
         if face != self._face:
             self._face = face

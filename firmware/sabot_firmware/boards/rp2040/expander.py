@@ -39,7 +39,7 @@ class Expanders:
             self._write(address, _OUTPUTS - 1, 0)
             self._write(address, _DIRECTION, 0xFFFF & ~driven)
             self._write(address, _POLARITY, inverted[chip])
-            self._write(address, _PULL_UPS, self._seen[chip])
+            self._write(address, _PULL_UPS, pins.pulled_up(chip))
             self._write(address, _INTERRUPT_ON_CHANGE, self._seen[chip])
 
     def _write(self, address: int, register: int, word: int) -> None:

@@ -1,4 +1,4 @@
-"""The event log's place: the last sectors of the flash that the program leaves free."""
+"""The last sectors of the flash, which the program leaves free: the event log's, and the mark's before it."""
 
 import rp2
 
@@ -10,13 +10,14 @@ _SIZE = 5
 _ERASE = 6
 
 
-class LogFlash(Flash):
+class _Stretch(Flash):
     """Written only while nothing moves: the processor stands still meanwhile, its interrupts too."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int, behind: int) -> None:
+        """So many bytes, with so many behind them."""
         whole = rp2.Flash()
-        size = (whole.ioctl(_COUNT, 0) or 0) * (whole.ioctl(_SIZE, 0) or 0)
-        self._flash = rp2.Flash(start=size - pins.LOG_FLASH_BYTES, len=pins.LOG_FLASH_BYTES)
+        end = (whole.ioctl(_COUNT, 0) or 0) * (whole.ioctl(_SIZE, 0) or 0)
+        self._flash = rp2.Flash(start=end - behind - size, len=size)
 
     def read(self, address: int, length: int) -> bytes:
         """So many bytes from an address on."""
@@ -34,3 +35,17 @@ class LogFlash(Flash):
     def erase(self, sector: int) -> None:
         """Make every byte of a sector 0xFF."""
         self._flash.ioctl(_ERASE, sector)
+
+
+class LogFlash(_Stretch):
+    """The event log's."""
+
+    def __init__(self) -> None:
+        super().__init__(pins.LOG_FLASH_BYTES, 0)
+
+
+class MarkFlash(_Stretch):
+    """The mark's."""
+
+    def __init__(self) -> None:
+        super().__init__(pins.MARK_FLASH_BYTES, pins.LOG_FLASH_BYTES)

@@ -22,6 +22,7 @@ import machine
 from sabot_firmware.boards.rp2040.board import Rp2040
 from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
 from sabot_firmware.boards.rp2040.clock import now_ms, now_us
+from sabot_firmware.boards.rp2040.contact import ContactReader
 from sabot_firmware.boards.rp2040.fram import SpiFram
 from sabot_firmware.boards.rp2040.heap import (
     COLLECT_BYTES,
@@ -30,16 +31,18 @@ from sabot_firmware.boards.rp2040.heap import (
     REST_BYTES,
     allocated,
 )
-from sabot_firmware.boards.rp2040.log_flash import LogFlash
+from sabot_firmware.boards.rp2040.log_flash import LogFlash, MarkFlash
 from sabot_firmware.boards.rp2040.noise import count_differing, raw_noise, thermal_noise
 from sabot_firmware.boards.rp2040.parts import Parts
-from sabot_firmware.core import Core
+from sabot_firmware.core import Core, sooner
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import EventLog
 from sabot_firmware.kept import RECORDS
+from sabot_firmware.mark import FlashMark
 from sabot_firmware.rng.chance import Chance
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
+from sabot_protocol.custody import Unusable
 from sabot_protocol.device_end import DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.memory import Memory
@@ -51,6 +54,8 @@ except ImportError:  # another image than ours: the ports keep to the grid, as w
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabot_protocol.codec import Value
 
 MODEL = "Sabot on RP2040"
@@ -65,6 +70,7 @@ REST_US = 26000  # the longest collection, while cards may soon move again
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
 LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is over
 LOG_ROWS = 4
+CONTACT_MS = 250  # how often the contact in the logic compartment is looked at
 CRASH = ("crash", 96)  # the record of what went wrong last
 MOST_CRASHES = 3
 SOUND_AFTER_MS = 60000
@@ -100,8 +106,9 @@ class LiveCore(Core):
 
     def move_on(self, at_us: int) -> "int | None":
         """Let motions do what is due, and no more; how long until the next is due, or None."""
+        jog = self.service.jog_due_us()  # its end waits for nothing
         due, other = self.shuffler.step(at_us), self.shoe.step(at_us)
-        return other if due is None or (other is not None and other < due) else due
+        return sooner(sooner(due, other), jog)
 
     @property
     def now_us(self) -> int:
@@ -113,10 +120,22 @@ class LiveCore(Core):
         """Whatever it is told, it knows better."""
 
 
+class KeysCleared(Exception):
+    """Somebody at the contact had the keys cleared: the device begins anew, with its critical memory."""
+
+
 class Device:
     """Everything that begins anew after a crash."""
 
-    def __init__(self, board: "Rp2040 | None", memory: Memory, log: EventLog, reason: int) -> None:
+    def __init__(
+        self,
+        board: "Rp2040 | None",
+        memory: Memory,
+        log: EventLog,
+        reason: int,
+        reopen: "Callable[[], Memory] | None" = None,
+        opened: bool = False,
+    ) -> None:
         self._board = board
         serial = machine.unique_id()
         self._chance = Chance(raw_noise, memory, serial, thermal_noise, count_differing)
@@ -137,7 +156,12 @@ class Device:
             now_ms(),
             reason,
             log=log,
+            mark=FlashMark(MarkFlash()),
+            reopen=reopen,
+            opened=opened,
         )
+        self._contact = ContactReader()
+        self._looked_ms = now_ms()
         self._cables: tuple[Cable, ...] = (UsbCable(DevicePort(self._end)), UartCable(DevicePort(self._end)))
         self._poller = select.poll()
         self._edges_only = select.poll()
@@ -157,6 +181,8 @@ class Device:
         core = LiveCore(self._board, memory, self._chance, self._report, self._utc_s, self._log)
         core.pledges.device = self._end.identity.serial
         self._ahead.core = core
+        if core.kept.lost():
+            self._end.forget()
         if crashed:
             self.tell_crash()
         core.start(now_us())
@@ -216,6 +242,7 @@ class Device:
             if allocated() > HOLD_BYTES:
                 self._wait(self._edges_only, due)
                 return
+        self._look_at_contact(due)
         at_ms = now_ms()
         for cable in self._cables:
             if cable.stuck:
@@ -242,6 +269,15 @@ class Device:
             return
         self._wait(self._poller, due)
 
+    def _look_at_contact(self, due: "int | None") -> None:
+        """Now and then, if nothing is due soon; KeysCleared if it was held for long enough."""
+        at_ms = now_ms()
+        if ticks.diff(at_ms, self._looked_ms) >= CONTACT_MS and (due is None or due > ROOM_US):
+            self._looked_ms = at_ms
+            self._end.contact(self._contact.closed())
+            if self._end.restart:
+                raise KeysCleared
+
     def _turn_on_grid(self, timed: "Timed", board: Rp2040, due: "int | None") -> None:
         """While cards are shuffled: what the last tick brought, what can wait, and the wait.
 
@@ -261,6 +297,7 @@ class Device:
         left_us = timed.due_us() if n == NONE else LOOK_AGAIN_US
         if due is None or left_us < due:
             due = left_us
+        self._look_at_contact(due)
         if due > ROOM_US and board.tidy():
             return
         self._wait(self._edges_only, due)
@@ -365,8 +402,9 @@ class Program:
         self._watchdog = machine.WDT(timeout=WATCHDOG_MS)
         self._reason = _WATCHDOG if machine.reset_cause() == machine.WDT_RESET else _POWER
         self._board: Rp2040 | None = None
-        self._memory: Memory = Memory()  # until the chip is there
+        self._memory: Memory = Unusable()  # until the chip is there
         self._crashes = 0
+        self._opened = False
 
     def run(self) -> None:
         """Returns only to let the loader be started."""
@@ -375,6 +413,8 @@ class Program:
             try:
                 self._live()
                 return
+            except KeysCleared:
+                self._crashes, self._opened, self._reason = 0, True, _UNKNOWN
             except Exception as error:  # noqa: BLE001  whatever it is: nothing may move
                 if self._board is not None:
                     self._board.safe()
@@ -390,12 +430,14 @@ class Program:
         if self._board is None and not given_up:
             self._board = Rp2040()
         if self._crashes <= MOST_CRASHES:
-            self._memory = CriticalMemory(SpiFram(), others=RECORDS + (CRASH,))
+            self._memory = _open_memory()
         else:
-            self._memory = Memory()  # the chip itself may be what fails: only identification is left
+            self._memory = Unusable()  # the chip itself may be what fails: only identification is left
         log = EventLog(LogFlash())
         board = None if given_up else self._board  # what failed is not touched again
-        device = Device(board, self._memory, log, self._reason)
+        reopen = None if self._crashes <= MOST_CRASHES else _open_memory
+        opened, self._opened = self._opened, False
+        device = Device(board, self._memory, log, self._reason, reopen, opened)
         if given_up:
             device.stay_idle()
         else:
@@ -414,6 +456,10 @@ class Program:
             self._memory.save(CRASH[0], text.encode()[: CRASH[1]])
         except Exception:  # noqa: BLE001  the memory may be what failed
             return
+
+
+def _open_memory() -> Memory:
+    return CriticalMemory(SpiFram(), others=RECORDS + (CRASH,))
 
 
 def main() -> None:

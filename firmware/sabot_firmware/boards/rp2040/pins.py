@@ -69,6 +69,20 @@ INPUTS = (
     (hardware.RIGHT_BUTTON, 1, 1, LOW),
 )
 
+# The contact inside the locked logic compartment: chip, bit, level that means closed. It is no sensor of the
+# machine: held for five seconds it has the device's keys cleared.
+CONTACT = (1, 2, LOW)
+
+
+def pulled_up(chip: int) -> int:
+    """The bits of an expander that have their pull-ups on: its inputs."""
+    word = 0
+    for _, each, bit, _ in INPUTS:
+        if each == chip:
+            word |= 1 << bit
+    return word | (1 << CONTACT[1] if CONTACT[0] == chip else 0)
+
+
 # Outputs of expander 1, by bit; HIGH is on.
 OUTPUT_CHIP = 1
 FEED_BACK_BIT = 8  # the direction of each roller: back
@@ -92,3 +106,6 @@ COLOUR_LIMITS = (819, 1638, 2457, 3276)
 
 # The event log: the last sectors of the flash that is kept free of the program
 LOG_FLASH_BYTES = 24 * 4096
+
+# The mark that says whether the device ever had a key: the sectors before those
+MARK_FLASH_BYTES = 2 * 4096

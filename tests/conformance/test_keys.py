@@ -1,0 +1,114 @@
+"""A device without its real keys refuses everything, and only somebody at its contact makes it a new one."""
+
+import os
+import time
+
+import pytest
+from tests.conformance.targets import Target, eventually
+
+from sabot_driver import Client, Event, Keyring
+from sabot_driver.errors import KeysLost, SabotError, WrongDevice
+from sabot_protocol.host.messages import Identity, IdentityFlag, KeyState, PresenceShown
+
+LOOK_S = 0.2
+
+
+def identity(target: Target) -> Identity:
+    with target.asking() as asking:
+        return asking.identify()
+
+
+def refuses_everything(target: Target, serial: bytes) -> None:
+    """It says who it is and that its keys are damaged; it takes no key and no session."""
+    found = identity(target)
+    assert found.serial == serial
+    assert found.flags & IdentityFlag.KEYS_DAMAGED
+    assert not found.flags & IdentityFlag.PROVISIONED
+    with target.asking() as asking, pytest.raises(SabotError, match="keys damaged"):
+        asking.provision(serial, os.urandom(32))
+    with pytest.raises(KeysLost):
+        target.connect()
+    with pytest.raises(KeysLost):
+        target.connect(key=os.urandom(32))
+
+
+@pytest.mark.needs("chips", "hands")
+@pytest.mark.parametrize("cause", ["absent", "damaged", "read_only", "blank"])
+def test_without_its_keys_it_refuses_everything(client: Client, target: Target, cause: str) -> None:
+    serial = client.identity.serial
+    client.close()
+    target.harm(cause)
+    refuses_everything(target, serial)
+
+
+@pytest.mark.needs("chips", "hands", "crashes")
+def test_after_repeated_crashes_it_refuses_everything(client: Client, target: Target) -> None:
+    serial = client.identity.serial
+    client.close()
+    target.harm("crashes")
+    refuses_everything(target, serial)
+
+
+def hold_until_cleared(target: Target) -> Identity:
+    """Hold the contact until the device calls itself new."""
+    found = identity(target)
+
+    def cleared() -> bool:
+        nonlocal found
+        time.sleep(LOOK_S)
+        found = identity(target)
+        return not found.flags & (IdentityFlag.PROVISIONED | IdentityFlag.KEYS_DAMAGED)
+
+    target.hold_contact(True)
+    assert eventually(cleared)
+    target.hold_contact(False)
+    return found
+
+
+def given_a_new_key(target: Target, found: Identity) -> Client:
+    key = os.urandom(32)
+    with target.asking() as asking:
+        asking.provision(found.serial, key)
+    target.keyring = Keyring(target.folder / "new keys")
+    target.keyring.keep(found.serial, key, bool(found.flags & IdentityFlag.SIMULATOR))
+    return target.connect(journal=target.folder / "new journal.db")
+
+
+def shown(client: Client) -> list[tuple[int, int]]:
+    return [
+        (each.message.was, each.message.now)
+        for each in client.events(0, timeout=0)
+        if isinstance(each, Event) and isinstance(each.message, PresenceShown)
+    ]
+
+
+@pytest.mark.needs("chips", "hands")
+def test_presence_clears_the_keys_and_lets_a_new_owner_in(client: Client, target: Target) -> None:
+    before = client.identity
+    old = target.keyring.find(before.serial, bool(before.flags & IdentityFlag.SIMULATOR))
+    client.close()
+    found = hold_until_cleared(target)
+    assert found.memory_id != before.memory_id
+    after = given_a_new_key(target, found)
+    assert eventually(lambda: shown(after) == [(KeyState.PROVISIONED, KeyState.UNPROVISIONED)])
+    after.close()
+    with pytest.raises(WrongDevice):
+        target.connect(key=old)
+
+
+@pytest.mark.needs("chips", "hands")
+def test_presence_mends_a_device_whose_memory_was_erased(client: Client, target: Target) -> None:
+    serial = client.identity.serial
+    client.close()
+    target.harm("blank")
+    refuses_everything(target, serial)
+    after = given_a_new_key(target, hold_until_cleared(target))
+    assert eventually(lambda: shown(after) == [(KeyState.KEYS_DAMAGED, KeyState.UNPROVISIONED)])
+
+
+@pytest.mark.needs("chips", "hands", "crashes")
+def test_the_contact_is_read_after_repeated_crashes(client: Client, target: Target) -> None:
+    client.close()
+    target.harm("crashes")
+    after = given_a_new_key(target, hold_until_cleared(target))
+    assert eventually(lambda: shown(after) == [(KeyState.KEYS_DAMAGED, KeyState.UNPROVISIONED)])

@@ -1,0 +1,191 @@
+"""The stray card: a deck that came out short blocks the shoe until the missing card is accounted for.
+
+Between the shoe's sensor and the exit's lie 40 mm where neither sees a card. On the old code the shoe became
+``empty`` there, the next deck was pushed onto the card, and 52 were claimed where 53 lay.
+"""
+
+import pytest
+from tests.machine.tables import Table, fault
+
+from sabot_firmware import hardware, shoe, shuffler
+from sabot_firmware.rounds import CARD_MISSING, CORRECT, UNPROVED
+
+SHORT = [(1, CARD_MISSING, 30, 51)]
+
+
+def claims(table: Table) -> tuple[bool, int]:
+    """What is claimed of the deck in the shoe, and how many cards really lie in that half."""
+    core = table.device.core
+    proved, _ = core.whereabouts(core.shoe.deck) if core.shoe.deck else (False, [])
+    return proved, table.machine.count("shoe")
+
+
+def short(name: str, seed: int = 1) -> Table:
+    """A table whose first deck came out short; its stub was taken."""
+    table = Table(seed, name)
+    table.open_table()
+    assert table.deal_round()
+    assert table.named("round_ended") == SHORT
+    table._take()
+    table.collect()
+    table.device.run_for(3_000_000)
+    return table
+
+
+def look_in(table: Table) -> None:
+    """The shoe's door is opened and closed; nothing is touched."""
+    table.machine.open_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    table.machine.close_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+
+
+@pytest.mark.parametrize("name", ["slip@shoe:52", "stuck@deal:52", "dead_sensor@exit:52", "slip@shoe:104"])
+def test_no_deck_is_pushed_onto_a_card_that_no_sensor_sees(name: str) -> None:
+    table = Table(1, name)
+    table.open_table()
+    for _ in range(3):
+        if not table.play_round():
+            break
+        proved, cards = claims(table)
+        assert not proved or cards == 52
+    proved, cards = claims(table)
+    assert not proved or cards == 52
+    table.recover()
+    assert table.play_round()
+    assert claims(table) == (True, 52)
+
+
+def test_a_short_shoe_is_blocked_and_says_so() -> None:
+    table = short("stuck@deal:52")
+    assert table.shoe_state == shoe.BLOCKED
+    assert table.shuffler_state == shuffler.STORED
+    assert table.machine.display[0] == "CARD IN THE PATH?"
+    assert table.machine.lamp == hardware.AMBER
+    assert table.refused("purge", role="floor") == "not_cleared"  # nobody opened the door
+    assert table.refused("set_game", "x", 0, 1, 3, 8, role="floor") == "wrong_state"
+
+
+def test_the_deck_fed_again_and_whole_accounts_for_it() -> None:
+    table = short("stuck@deal:52")
+    table.machine.open_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    assert len(table.machine.empty_by_hand(hardware.SHOE_DOOR)) == 1
+    table.machine.close_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    assert table.shoe_state == shoe.BLOCKED  # a hand may have missed it
+    table.collect()
+    table.feed(1)
+    table.wait(lambda: table.shoe_state == shoe.READY)
+    assert table.device.core.shoe.deck == 2
+    assert claims(table) == (True, 52)
+
+
+def test_a_deck_fed_again_without_its_card_leaves_and_the_shoe_stays_blocked() -> None:
+    table = short("stuck@deal:52")
+    table.feed(1)
+    table.wait(lambda: table.shuffler_state == shuffler.JAMMED)
+    assert table.faults() == [("chamber", "count_wrong")]
+    assert table.shoe_state == shoe.BLOCKED
+
+
+def test_the_other_deck_whole_accounts_for_nothing() -> None:
+    table = short("stuck@deal:52")
+    assert table.shuffler_state == shuffler.STORED
+    table.device.core.dealing.counted(2)
+    assert table.shoe_state == shoe.BLOCKED
+
+
+def test_a_purge_brings_the_card_past_the_exit() -> None:
+    table = short("stuck@deal:52")
+    table.machine.open_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    table.machine.loosen(hardware.SHOE_DOOR)
+    table.machine.close_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    assert table.shoe_state == shoe.BLOCKED
+    table.device.command("purge", role="floor")
+    table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
+    assert [values[0] for values in table.named("purged")] == [1]
+    table._take()
+    table.wait(lambda: table.shoe_state == shoe.READY)
+    assert claims(table) == (True, 52)
+
+
+def test_a_purge_that_brings_nothing_leaves_it_blocked() -> None:
+    table = short("stuck@deal:52")
+    look_in(table)
+    table.device.command("purge", role="floor")
+    table.device.run_until_still()
+    assert [values[0] for values in table.named("purged")] == [0]
+    assert table.shoe_state == shoe.BLOCKED
+    assert table.refused("purge", role="floor") == "not_cleared"  # once for each look
+
+
+def test_an_inspection_by_eye_is_a_claim_and_so_is_the_next_count() -> None:
+    table = short("stuck@deal:52")
+    table.machine.open_door(hardware.SHOE_DOOR)
+    table.machine.empty_by_hand(hardware.SHOE_DOOR)
+    table.machine.close_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    table.collect()
+    table.device.command("path_inspected", role="floor")
+    assert [values[:2] for values in table.named("path_inspected_by")] == [(1, 1)]
+    table.wait(lambda: table.shoe_state == shoe.READY)
+    assert claims(table) == (False, 52)
+    assert table.deal_round()
+    assert table.named("round_ended")[-1] == (2, UNPROVED, 31, 52)
+    table._take()
+    table.collect()
+    table.feed(1)
+    table.wait(lambda: table.shoe_state == shoe.READY)
+    assert claims(table) == (True, 52)
+    assert table.deal_round()
+    assert table.named("round_ended")[-1] == (3, CORRECT, 31, 52)
+
+
+def test_an_inspection_outlives_the_power_until_a_deck_was_loaded() -> None:
+    table = short("stuck@deal:52")
+    table.machine.open_door(hardware.SHOE_DOOR)
+    table.machine.empty_by_hand(hardware.SHOE_DOOR)
+    table.machine.close_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    table.device.core.shuffler.stored = 0  # nothing is pushed now
+    table.device.command("path_inspected", role="floor")
+    table.device.reboot()
+    assert table.device.core.shoe.inspected
+
+
+def test_it_stays_blocked_over_a_power_cut_a_fault_and_service() -> None:
+    table = short("stuck@deal:52")
+    table.device.reboot()
+    table.device.run_until_still()
+    assert table.shoe_state == shoe.UNPROVED
+    table.device.command("empty_machine", role="floor")
+    table.device.run_until_still()
+    table._take()
+    table.device.run_until_still()
+    assert table.shoe_state == shoe.BLOCKED
+    table.machine.strike("brown_out@controller")
+    table.device.run_for(1_000_000)
+    assert table.shoe_state == shoe.JAMMED
+    look_in(table)
+    table.device.command("clear_fault", fault("supply_low"))
+    table.device.run_until_still()
+    assert table.shoe_state == shoe.BLOCKED
+
+
+def test_a_card_left_behind_when_the_machine_is_emptied_blocks_it_too() -> None:
+    """Nobody knows how many cards there were, but the last one left the shoe and did not come to the exit."""
+    table = Table(2, "stuck@deal:52")
+    table.open_table()
+    table.device.reboot()
+    table.device.run_until_still()
+    table.device.command("empty_machine", role="floor")
+    table.wait(lambda: table.shoe_state in (shoe.STUB_WAITING, shoe.JAMMED))
+    table._take()
+    table.device.run_for(3_000_000)
+    assert table.shoe_state == shoe.BLOCKED
+    assert table.machine.count("shoe") == 1
+    table.recover()
+    assert table.play_round()
