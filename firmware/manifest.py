@@ -20,6 +20,7 @@ PROTOCOL = (
     "mac",
     "memory",
     "modes",
+    "numbers",
     "record",
     "schema",
     "schema_hash",
