@@ -9,14 +9,18 @@ from sabot_firmware import figures, shoe, shuffler
 from sabot_firmware.dealing import Dealing, forbidden
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.hardware import (
+    CHAMBER,
+    ENTRY,
     EXIT,
     EXIT_TRAY,
     HOT,
+    INSERTION,
     LEFT_BUTTON,
     PUSHER_HOME,
     SHOE,
     SHOE_DOOR,
     SHUFFLER_DOOR,
+    STORE,
     SUPPLY_LOW,
     TRAY,
     WHOSE,
@@ -268,6 +272,17 @@ class Core(Executor):
     def left_us(self, until_us: int) -> int:
         """How long until a time."""
         return ticks.diff(until_us, self.now_us)
+
+    def at_rest_and_empty(self) -> bool:
+        """Whether nothing moves and no card is inside: by the halves, by the record and by every sensor."""
+        if not self.still() or self.kept.damaged:
+            return False
+        if self.kept.shuffler_inside != NOTHING_INSIDE or self.kept.shoe_inside != NOTHING_INSIDE:
+            return False
+        for sensor in (ENTRY, INSERTION, CHAMBER, STORE, SHOE, EXIT):
+            if self.hardware.level(sensor):
+                return False
+        return True
 
     def still(self) -> bool:
         """Whether nothing moves or is about to: only then may flash be written."""

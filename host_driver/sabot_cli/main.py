@@ -7,7 +7,7 @@ from importlib.metadata import entry_points, version
 
 import click
 
-from sabot_cli import audit, commands, doctor, flash, journal, play, recording, rng, rules
+from sabot_cli import audit, commands, doctor, flash, journal, keys, play, recording, rng, rules
 from sabot_cli.device import State
 from sabot_cli.output import FAILED, OK, USAGE, Output
 from sabot_driver.errors import SabotError
@@ -58,6 +58,8 @@ for each in (
     commands.shuffle,
     commands.table,
     commands.provision,
+    keys.key,
+    keys.evict,
     rules.rules,
     rules.odds,
     doctor.doctor,

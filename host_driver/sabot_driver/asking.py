@@ -12,7 +12,7 @@ from sabot_driver.transports import Transport
 from sabot_protocol.codec import CODEC
 from sabot_protocol.handshake import NO_ANSWER, Question
 from sabot_protocol.host.message import from_values
-from sabot_protocol.host.messages import Identity
+from sabot_protocol.host.messages import Identity, IdentityFlag
 from sabot_protocol.session import NONCE_SIZE, provision_proof
 
 STOP_S = 10.0
@@ -31,6 +31,7 @@ class Asking:
         self._timeout = timeout
         self._ends_at = time.monotonic() + timeout
         self._stopped = False
+        self._simulator = False  # as the last identity said
         self._changed = threading.Condition()
         self._data = b""
         self._error: SabotError | None = None
@@ -51,12 +52,16 @@ class Asking:
 
     def identify(self) -> Identity:
         """Who is on the cable; nothing of it is proved. NoAnswer if nobody says anything in time."""
-        return from_values(Identity, self._ask("identify", ()))
+        identity = from_values(Identity, self._ask("identify", ()))
+        self._simulator = bool(identity.flags & IdentityFlag.SIMULATOR)
+        return identity
 
     def provision(self, serial: bytes, key: bytes) -> None:
         """Give a new device its key, over a cable that is trusted for this once."""
         nonce = os.urandom(NONCE_SIZE)
-        (proof,) = self._ask("provision", (nonce, key, os.urandom(ENTROPY_SIZE)))
+        # A simulator is to give the same cards for the same seed: nothing is added to its generator.
+        entropy = bytes(ENTROPY_SIZE) if self._simulator else os.urandom(ENTROPY_SIZE)
+        (proof,) = self._ask("provision", (nonce, key, entropy))
         if proof != provision_proof(key, nonce, serial):
             raise WrongDevice(f"{self._url}: the device does not prove that it has taken the key")
 

@@ -25,7 +25,6 @@ from sabot_protocol.link import (
     Link,
 )
 from sabot_protocol.mac import same
-from sabot_protocol.numbers import LAST_COMMAND, MAX_AHEAD
 from sabot_protocol.session import (
     CLEAR_TO_HOST,
     KEY_SIZE,
@@ -533,7 +532,7 @@ class DevicePort(WireEnd):
             self._refuse_request(number, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
         newest = book.newest(self.host_id)
-        if number == 0 or number > LAST_COMMAND or number > newest + MAX_AHEAD:
+        if number == 0 or number > ledger.LAST_COMMAND or number > newest + ledger.MAX_AHEAD:
             self._refuse_request(number, message.id, Refusal("number_ahead", (newest,)))
             return
         found = book.look(self.host_id, number)
@@ -735,7 +734,7 @@ class DevicePort(WireEnd):
         key = device.keys.get(slot) if slot >= FIRST_PERSON else None
         if key is None:
             raise Refusal("no_such_key", (slot,))
-        kind = 1 if number > LAST_COMMAND else 0
+        kind = 1 if number > ledger.LAST_COMMAND else 0
         again = kind == 0 and self._busy_from <= number <= self._busy_up_to
         if number <= self._granted[kind] and not again:
             raise Refusal("bad_credential", (slot,))  # an old one, shown again

@@ -26,6 +26,9 @@ class Executor:
 
     def on_grid(self) -> bool:
         """Whether bytes may pass the cables only at the ticks of the grid. Allocates nothing."""
+
+    def at_rest_and_empty(self) -> bool:
+        """Whether nothing moves and no card is inside, as far as it is known; if nothing is known, False."""
         return False
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":

@@ -39,8 +39,9 @@ from sabot_protocol.happenings import (
     Up,
 )
 from sabot_protocol.keys import DEVICE
+from sabot_protocol.ledger import LAST_COMMAND, MAX_AHEAD
 from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, REQUEST, Link
-from sabot_protocol.numbers import LAST_COMMAND, MAX_AHEAD, Numbers
+from sabot_protocol.numbers import Numbers
 from sabot_protocol.schema import HIDDEN
 from sabot_protocol.schema_hash import SCHEMA_HASH
 from sabot_protocol.session import KEY_SIZE, elevation_proof, slot_key

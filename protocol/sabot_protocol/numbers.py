@@ -1,9 +1,7 @@
 """A host's id and its command numbers."""
 
 from sabot_protocol.errors import NotAllowed
-
-LAST_COMMAND = 0x7FFFFFFF  # queries have the numbers above
-MAX_AHEAD = 4096  # a device takes a command only so far above the newest it has decided
+from sabot_protocol.ledger import LAST_COMMAND
 
 
 class Numbers:

@@ -389,7 +389,8 @@ class Joined(LockStep):
         elif said == board.REPORT:
             name, values = board.unpack_said(body)
             CODEC.named(name).pack(values)
-            self._report(name, *values)
+            said_values: list[Any] = [tuple(each) if isinstance(each, list) else each for each in values]
+            self._report(name, *said_values)
             at.send(board.GO_ON)
         elif said in CHIPS:
             self._access_chip(at, said, body)

@@ -97,13 +97,18 @@ def test_commands_on_their_way_behind_one_that_must_wait_wait_with_it() -> None:
     owner = Owner()
     fill(owner, RESERVE - 1)
     owner.settle()
-    numbers = [owner.request("locate", seconds) for seconds in (1, 2, 3)]
-    taken = owner.host.poll(owner.now)
-    owner.acknowledge()
-    owner.port.receive(taken, owner.now)  # the acknowledgement comes behind them
-    late = owner.request("locate", 4)
+    numbers, sent = [], b""
+    for seconds in (1, 2, 3):
+        if seconds == 3:
+            owner.acknowledge()  # comes between the second and the third
+            sent += owner.host.poll(owner.now)
+        numbers.append(owner.request("locate", seconds))
+        sent += owner.host.poll(owner.now)
+    owner.port.receive(sent, owner.now)
+    assert owner.done == []
+    numbers.append(owner.request("locate", 4))
     owner.wait(300)
-    assert [owner.answered(number) for number in (*numbers, late)] == ["ok"] * 4
+    assert [owner.answered(number) for number in numbers] == ["ok"] * 4
     assert [values for _, values in owner.done] == [(1,), (2,), (3,), (4,)]
 
 

@@ -41,7 +41,8 @@ class Table:
 
     def floor(self) -> None:
         """The floor stands at the table."""
-        self.client.set_key(Role.FLOOR, FLOOR_KEY, FLOOR_PERSON, FLOOR.slot)
+        if FLOOR.slot not in self.client.key_slots().slots:
+            self.client.set_key(Role.FLOOR, FLOOR_KEY, FLOOR_PERSON, FLOOR.slot)
 
     def wait_for(self, kind: type[M], after: int, **fields: object) -> M:
         """The first event of a kind after a place in the journal, with these values."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import serial
@@ -41,7 +42,7 @@ from sabot_driver.errors import (
 from sabot_driver.line import Line
 from sabot_driver.transports import SerialTransport, SocketTransport
 from sabot_driver.usb import UsbTransport
-from sabot_protocol.host.messages import Identity, Locate, Located, OpenRound, Shuffle
+from sabot_protocol.host.messages import Locate, Located, OpenRound, Shuffle
 from sabot_simulators.ends import emulated
 from sabot_simulators.ends.mischief import Mischief
 from sabot_simulators.ends.on_python import OnPython
@@ -288,8 +289,8 @@ def test_who_listens_after_connecting_is_not_told_of_that_session_again(
     """``connect`` returned before the keeper had told ``up``; a new listener heard it first of all."""
     make = Client.__init__
 
-    def late(client: Client, line: Line, identity: Identity, owner: bool) -> None:
-        make(client, line, identity, owner)
+    def late(client: Client, line: Line, *rest: Any) -> None:
+        make(client, line, *rest)
         assert eventually(lambda: line.core.link is Link.UP)
 
     mocker.patch.object(Client, "__init__", late)
@@ -442,7 +443,9 @@ def test_a_restored_journal_is_noticed_by_its_numbers(tmp_path: Path) -> None:
     """A backup of the journal is put back: no number is used twice, and events are told again from there."""
     target = Tcp(tmp_path)
     path = tmp_path / "journal.db"
-    target.connect(journal=path).close()
+    first = target.connect(journal=path)
+    Table(first).floor()
+    first.close()
     with Journal(path) as journal:
         backup = [(each.boot_id, each.n) for each in journal.entries()]
     shutil.copy(path, tmp_path / "backup.db")

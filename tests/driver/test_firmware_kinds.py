@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.conformance.table import Table
+from tests.conformance.table import FLOOR, Table
 from tests.conformance.targets import MicroPython, Pty, eventually
 
 from sabot_cli import main
@@ -82,7 +82,7 @@ def test_commands_sent_together_find_their_deck(kind: Kind, tmp_path: Path) -> N
     table = Table(target.connect())
     table.floor()
     here = table.now
-    _, registered = table.client.begin(RegisterDeck(1, Back.RED, int(time.time())), 20)
+    _, registered = table.client.begin(RegisterDeck(1, Back.RED, int(time.time())), 20, FLOOR)
     _, begun = table.client.begin(Shuffle(1), 20)
     registered.result(20)
     begun.result(20)

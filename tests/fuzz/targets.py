@@ -49,8 +49,9 @@ from sabot_protocol.errors import FieldError
 from sabot_protocol.happenings import Answered, EventArrived, Gap
 from sabot_protocol.host_end import HostEnd
 from sabot_protocol.keys import DEVICE
+from sabot_protocol.ledger import MAX_AHEAD
 from sabot_protocol.link import ANSWER, BARE, EVENT, GAP, REQUEST, SILENCE_MS
-from sabot_protocol.numbers import MAX_AHEAD, Numbers
+from sabot_protocol.numbers import Numbers
 from sabot_protocol.session import (
     CLEAR_TO_DEVICE,
     CLEAR_TO_HOST,

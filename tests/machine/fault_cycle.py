@@ -398,16 +398,22 @@ class Scene(Dealer):
             self._give_up()
 
     def _command(self, name: str, *values: int) -> bool:
+        moves = name in ("dispense_stack", "end_round")
+        self.motions += moves  # also if the power goes in its midst
         try:
             self.device.command(name, *values)
         except Refusal as refusal:
+            self.motions -= moves
             why = refusal.error
             if why == "not_allowed":
                 why = enum_name("Forbidden", int(refusal.values[0]))
             self.refused.append((self.machine.agenda.now_us, self.at, f"{name} refused: {why}"))
             return False
-        self.motions += name in ("dispense_stack", "end_round")
         return True
+
+    def _unblock(self) -> None:
+        self.motions += 1  # a purge is asked for
+        super()._unblock()
 
     # -- back again -----------------------------------------------------------------------------
 

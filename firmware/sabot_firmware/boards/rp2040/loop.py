@@ -120,6 +120,10 @@ class LiveCore(Core):
         """Whatever it is told, it knows better."""
 
 
+def _nothing(_: object) -> None:
+    """Edges of a board that is left."""
+
+
 class KeysCleared(Exception):
     """Somebody at the contact had the keys cleared: the device begins anew, with its critical memory."""
 
@@ -331,6 +335,16 @@ class Device:
             self._leave_at = ticks.add(at_ms, LEAVE_MS)
         return ticks.diff(self._leave_at, at_ms) <= 0
 
+    def let_go(self) -> None:
+        """The loader is about to be started: nothing refers to keys, sessions or seeds any more."""
+        self._timer.deinit()
+        board = self._board
+        if board is not None:
+            board.ring.eager = False
+            board.ring.on_edge = _nothing
+        del self._end, self._cables, self._chance, self._ahead, self._poller, self._edges_only
+        self.core = None
+
     def _hold(self, on: bool) -> None:
         """Edges wait for the loop, or are dealt with in the midst of what it does: those there at once."""
         if self.core is None or self._board is None:
@@ -448,6 +462,8 @@ class Program:
             device.turn()
         if self._board is not None:
             self._board.safe()
+        device.let_go()
+        self._memory = Unusable()
 
     def _keep(self, error: Exception) -> None:
         """Write down what went wrong, for whoever asks later."""
