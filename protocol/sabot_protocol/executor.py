@@ -26,6 +26,7 @@ class Executor:
 
     def on_grid(self) -> bool:
         """Whether bytes may pass the cables only at the ticks of the grid. Allocates nothing."""
+        return False
 
     def at_rest_and_empty(self) -> bool:
         """Whether nothing moves and no card is inside, as far as it is known; if nothing is known, False."""
@@ -38,7 +39,6 @@ class Executor:
         Refusal says why not, and then nothing has happened.
         """
         raise Refusal("not_supported")
-
 
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator, now and for all later boots.
