@@ -13,12 +13,14 @@ PROTOCOL = (
     "events",
     "executor",
     "frame",
+    "grid",
     "keys",
     "ledger",
     "link",
     "mac",
     "memory",
     "modes",
+    "numbers",
     "record",
     "schema",
     "schema_hash",
@@ -81,6 +83,7 @@ FIRMWARE = (
     "boards/rp2040/registers",
     "boards/rp2040/rollers",
     "boards/rp2040/stepper",
+    "boards/rp2040/timed",
 )
 
 

@@ -9,14 +9,18 @@ from sabot_firmware import figures, shoe, shuffler
 from sabot_firmware.dealing import Dealing, forbidden
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.hardware import (
+    CHAMBER,
+    ENTRY,
     EXIT,
     EXIT_TRAY,
     HOT,
+    INSERTION,
     LEFT_BUTTON,
     PUSHER_HOME,
     SHOE,
     SHOE_DOOR,
     SHUFFLER_DOOR,
+    STORE,
     SUPPLY_LOW,
     TRAY,
     WHOSE,
@@ -78,7 +82,7 @@ class Core(Executor):
         self.wear = Wear(memory)
         self.pledges = Pledges(self, chance)
         self.shuffler = Shuffler(hardware, self.pledges.draw)
-        self.shoe = Shoe(hardware)
+        self.shoe = Shoe(hardware, self.on_grid)
         self.rack = Rack(self)
         self.dealing = Dealing(self)
         self.service = Service(self)
@@ -269,6 +273,17 @@ class Core(Executor):
         """How long until a time."""
         return ticks.diff(until_us, self.now_us)
 
+    def at_rest_and_empty(self) -> bool:
+        """Whether nothing moves and no card is inside: by the halves, by the record and by every sensor."""
+        if not self.still() or self.kept.damaged:
+            return False
+        if self.kept.shuffler_inside != NOTHING_INSIDE or self.kept.shoe_inside != NOTHING_INSIDE:
+            return False
+        for sensor in (ENTRY, INSERTION, CHAMBER, STORE, SHOE, EXIT):
+            if self.hardware.level(sensor):
+                return False
+        return True
+
     def still(self) -> bool:
         """Whether nothing moves or is about to: only then may flash be written."""
         return self.shuffler.at_rest() and self.shoe.at_rest() and not self.service.jogging()
@@ -280,11 +295,11 @@ class Core(Executor):
         """
         return self.shuffler.resting() and self.shoe.resting()
 
-    def go_on(self, now_us: int, after_us: int) -> None:
-        """The board has had the rest that it wanted so long ago."""
+    def go_on(self, now_us: int) -> None:
+        """The board has had its rest."""
         self.now_us = now_us
-        self.shuffler.go_on(now_us, after_us)
-        self.shoe.go_on(now_us, after_us)
+        self.shuffler.go_on(now_us)
+        self.shoe.go_on(now_us)
 
     # -- what follows ---------------------------------------------------------------------------
 
@@ -522,6 +537,11 @@ class Core(Executor):
             current.round_id if current is not None else 0,
             len(current.stacks) if current is not None else 0,
         )
+
+    def on_grid(self) -> bool:
+        """Whether cards go into secret places: bytes pass the cables only at the grid's ticks."""
+        state = self.shuffler.state
+        return state == shuffler.FEEDING or state == shuffler.STORING
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Carry out a request of the wire."""

@@ -121,7 +121,7 @@ def _ask_device(
     """Have a device reveal what it may reveal, next to what its journal here has of it."""
     about = client.identity
     witnesses.serials[client.url] = about.serial
-    journal = state.places.journal(about.serial)
+    journal = state.places.journal(about.serial, client.simulator)
     if not has_journal and journal.exists():
         witnesses.read_journal(journal)
     for event in client.events(0, timeout=0.5):

@@ -20,9 +20,10 @@ from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
 from sabot_driver.credentials import free_slot
 from sabot_driver.discovery import find_devices
-from sabot_driver.errors import KeyIsSet, KeyMissing, WrongRole
+from sabot_driver.errors import KeyIsSet, KeyMissing, WrongDevice, WrongRole
 from sabot_driver.keyring import read_key, read_person, write_key
 from sabot_driver.places import TableEntry
+from sabot_driver.reasons import wrong_kind
 from sabot_driver.serials import to_text
 from sabot_driver.transports import transport
 from sabot_protocol.host.message import astuple
@@ -334,7 +335,9 @@ def table_set(state: State, /, name: str, **options: Any) -> int:
     with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
         about = asking.identify()
     serial = to_text(about.serial)
-    state.places.set_table(TableEntry(name, entry.url, serial))
+    if entry.simulator != bool(about.flags & IdentityFlag.SIMULATOR):
+        raise wrong_kind(entry.url, about.serial, not entry.simulator)
+    state.places.set_table(TableEntry(name, entry.url, serial, entry.simulator))
     state.output.tell("table", f"{name} is {serial} at {entry.url}", name=name, url=entry.url, serial=serial)
     return OK
 
@@ -362,7 +365,11 @@ def provision(
     entry = find(state, Chosen(**options))
     with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
         about = asking.identify()
-        simulator = bool(about.flags & IdentityFlag.SIMULATOR)
+        simulator = entry.simulator
+        if simulator != bool(about.flags & IdentityFlag.SIMULATOR):
+            raise wrong_kind(entry.url, about.serial, not simulator)
+        if simulator and state.places.keyring.is_machine(about.serial):
+            raise WrongDevice(f"{to_text(about.serial)} is the serial number of a machine that is known here")
         state.output.simulator = simulator
         key = state.places.keyring.find(about.serial, simulator) or os.urandom(KEY_SIZE)
         path = state.places.keyring.keep(about.serial, key, simulator)  # one only the device has is lost

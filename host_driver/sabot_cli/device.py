@@ -17,9 +17,10 @@ from sabot_driver.discovery import find_devices, the_one
 from sabot_driver.errors import BadUrl
 from sabot_driver.keyring import read_key, write_key
 from sabot_driver.places import Places, TableEntry
+from sabot_driver.private import open_new
 from sabot_driver.serials import from_text, to_text
 from sabot_driver.tap import Tap
-from sabot_driver.transports import Transport, transport
+from sabot_driver.transports import Transport, is_simulator, transport
 from sabot_protocol.host.messages import Role
 from sabot_protocol.session import KEY_SIZE
 
@@ -43,13 +44,15 @@ class Chosen:
     table: str | None
     capture: Path | None
     timeout: float
+    simulator: bool = False
 
 
 def device_options(command: F) -> F:
-    """``--device``, ``--table``, ``--capture``, ``--timeout`` and ``--json`` for a command."""
+    """``--device``, ``--table``, ``--simulator``, ``--capture``, ``--timeout``, ``--json``."""
     options = [
         click.option("--device", "device", metavar="URL", help="port, socket://, usb://SERIAL or sim://"),
         click.option("--table", metavar="NAME", help="a table of this computer: see 'sabot table list'"),
+        click.option("--simulator", is_flag=True, help="the device is one you emulate; not needed for sim://"),
         click.option("--capture", type=click.Path(path_type=Path), help="write every frame to a pcapng file"),
         click.option(
             "--timeout",
@@ -89,10 +92,13 @@ def find(state: State, chosen: Chosen) -> TableEntry:
     if chosen.device is not None and chosen.table is not None:
         raise click.UsageError("--device and --table exclude each other")
     if chosen.device is not None:
-        return TableEntry("", chosen.device)
+        return TableEntry("", chosen.device, simulator=chosen.simulator or is_simulator(chosen.device))
     if chosen.table is not None:
-        return state.places.table(chosen.table)
-    return TableEntry("", the_one(find_devices()).url)
+        entry = state.places.table(chosen.table)
+        if chosen.simulator and not entry.simulator:
+            raise click.UsageError(f"the table '{entry.name}' has a machine, not a simulator")
+        return entry
+    return TableEntry("", the_one(find_devices()).url, simulator=chosen.simulator)
 
 
 def is_emulator(url: str) -> bool:
@@ -130,12 +136,13 @@ def opened(
         way: Transport = transport(url)
         if chosen.capture is not None:
             try:
-                stream = stack.enter_context(chosen.capture.open("wb"))
+                stream = stack.enter_context(open_new(chosen.capture))
             except OSError as error:
                 raise BadUrl(f"{chosen.capture}: {error}", "Name a file that can be written.") from error
             way = Tap(way, stream, Clock.utc_us)
-        journal = _journal(state, url) if owner else None
+        journal = _journal(state, url, entry.simulator) if owner else None
         how: dict[str, Any] = {"serial": serial, "keyring": state.places.keyring, "timeout": chosen.timeout}
+        how["simulator"] = entry.simulator
         client = connect(url, owner=owner, journal=journal, way=way, **how)
         if client.is_new and client.simulator and fill:
             if not owner:
@@ -170,7 +177,6 @@ def fill_simulator(places: Places, client: Client, timeout: float) -> None:
     """Give a new emulated device the keys of its people: one key of ours, in a slot for each role."""
     path = places.floor_key(client.identity.serial)
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_key(path, os.urandom(KEY_SIZE))
     key = read_key(path)
     if client.key_slots(timeout).open:  # or somebody else has provisioned it at the same moment
@@ -178,6 +184,8 @@ def fill_simulator(places: Places, client: Client, timeout: float) -> None:
             client.set_key(role, key, SIMULATED_PERSON, timeout=timeout)
 
 
-def _journal(state: State, url: str) -> "Callable[[bytes], Path] | None":
+def _journal(state: State, url: str, simulator: bool) -> "Callable[[bytes], Path] | None":
     """The journal on disk, but for an emulated device that lives only in this process."""
-    return None if is_emulator(url) else state.places.journal
+    if is_emulator(url):
+        return None
+    return lambda serial: state.places.journal(serial, simulator)

@@ -70,7 +70,7 @@ def libusb(findings: Findings) -> None:
 def keys(findings: Findings, state: State) -> None:
     """Whether others can read a key."""
     folder = state.places.keyring.folder
-    files = sorted(folder.glob("*.key")) if folder.is_dir() else []
+    files = sorted(folder.rglob("*.key")) if folder.is_dir() else []
     exposed = [
         path.name
         for path in files

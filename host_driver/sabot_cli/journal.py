@@ -28,12 +28,14 @@ def _which(state: State, serial: str | None, table: str | None, file: Path | Non
     if file is not None:
         return [file]
     if table is not None:
-        serial = state.places.table(table).serial
-        if serial is None:
+        entry = state.places.table(table)
+        if entry.serial is None:
             raise click.UsageError(f"the table '{table}' names no device; use --serial")
+        return [state.places.journal(from_text(entry.serial), entry.simulator)]
     if serial is not None:
-        return [state.places.journal(from_text(serial))]
-    there = (state.places.state / "journals").glob("*.db")
+        machine, emulated = (state.places.journal(from_text(serial), each) for each in (False, True))
+        return [emulated if emulated.exists() and not machine.exists() else machine]
+    there = (state.places.state / "journals").glob("**/*.db")
     return sorted(path for path in there if not path.name.endswith(TABLE_RECORD))
 
 

@@ -16,6 +16,7 @@ from sabot_cli.device import Chosen, State, device_options, json_option, opened
 from sabot_cli.output import OK, Output, utc
 from sabot_driver.errors import SabotError
 from sabot_driver.events import read_entry
+from sabot_driver.private import open_new
 from sabot_driver.serials import to_text
 from sabot_protocol.host.capture import CaptureDamaged, read_capture
 from sabot_protocol.host.constructs import parse_frame, parse_payload
@@ -147,7 +148,7 @@ def bundle(state: State, /, out: Path, **options: Any) -> int:
             parts["device-trace.json"] = {"not allowed": str(error)}
         entries = list(client.journal.entries())[-LAST_EVENTS:]
         parts["events.json"] = [redacted(event_fields(read_entry(each))) for each in entries]
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with open_new(out) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
             archive.writestr(name, json.dumps(content, indent=1, ensure_ascii=False))
     output.tell("bundle", f"{out}: {len(parts)} parts", file=str(out), parts=sorted(parts))

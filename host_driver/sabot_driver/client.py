@@ -32,9 +32,10 @@ from sabot_driver.events import Event, LostEvents, read_entry
 from sabot_driver.journal import Journal
 from sabot_driver.keyring import Keyring
 from sabot_driver.line import Line, Listener
+from sabot_driver.reasons import wrong_kind
 from sabot_driver.serials import to_text
 from sabot_driver.states import Link, Notice, Peer
-from sabot_driver.transports import People, Transport, transport
+from sabot_driver.transports import People, Transport, is_simulator, transport
 from sabot_protocol.host import messages
 from sabot_protocol.host.message import AnswerT, Request
 from sabot_protocol.host.messages import (
@@ -116,8 +117,9 @@ class Client:
 
     @property
     def simulator(self) -> bool:
-        """Whether the device says that it is emulated."""
-        return bool(self.identity.flags & IdentityFlag.SIMULATOR)
+        """Whether the device is emulated, as it proved in its session."""
+        peer = self.peer
+        return bool((self.identity if peer is None else peer).flags & IdentityFlag.SIMULATOR)
 
     @property
     def link(self) -> Link:
@@ -356,6 +358,7 @@ def connect(
     key: bytes | None = None,
     serial: bytes | None = None,
     owner: bool = True,
+    simulator: bool | None = None,
     slot: KeySlot | None = None,
     journal: Path | Journal | Callable[[bytes], Path] | None = None,
     keyring: Keyring | None = None,
@@ -368,18 +371,26 @@ def connect(
     ``key`` is the device's key; without it the keyring has it by serial number, or the observers' key for
     who does not want to own the device. ``slot`` says which of the two a ``key`` is, if it is the observers'.
     ``journal`` is where events go: a file, what gives one by serial number, or None for one in memory, which
-    forgets with the program.
-    An emulated device that is new is given a key; a real one says NotProvisioned. Whatever is wrong is raised
-    within ``timeout`` by its name.
+    forgets with the program. Whatever is wrong is raised within ``timeout`` by its name.
+
+    ``simulator`` says whether an emulated device is expected; None takes it from the URL: ``sim://`` is one,
+    everything else is a machine. What the device says of itself decides nothing, because an impostor says
+    what helps it; a device of the other kind is WrongDevice. A new simulator is given a key, unless a machine
+    with its serial number is known here; a new machine is NotProvisioned.
     """
     clock = clock or Clock()
+    if simulator is None:
+        simulator = is_simulator(url)
     way = way or transport(url)
     began = clock.now_ms()
     with Asking(way, url, clock, timeout) as asking:
         identity = asking.identify()
         if serial is not None and identity.serial != serial:
             raise WrongDevice(f"{url}: this is {to_text(identity.serial)}, not {to_text(serial)}")
-        keys = _Keys(key) if key is not None else _find_key(asking, url, identity, keyring, owner)
+        if simulator != bool(identity.flags & IdentityFlag.SIMULATOR):
+            raise wrong_kind(url, identity.serial, not simulator)
+        found = _Keys(key) if key is not None else None
+        keys = found or _find_key(asking, url, identity, keyring, owner, simulator)
     if not isinstance(journal, Journal):
         journal = Journal(journal(identity.serial) if callable(journal) else journal, identity.serial)
     book = journal
@@ -391,6 +402,7 @@ def connect(
             book,
             began,
             owner=owner,
+            simulator=simulator,
             slot=keys.slot if slot is None else slot,
             other_key=keys.other,
             utc_us=clock.utc_us,
@@ -429,14 +441,20 @@ class _Keys:
     is_new: bool = False
 
 
-def _find_key(asking: Asking, url: str, identity: Identity, keyring: Keyring | None, owner: bool) -> _Keys:
-    simulator = bool(identity.flags & IdentityFlag.SIMULATOR)
+def _find_key(
+    asking: Asking, url: str, identity: Identity, keyring: Keyring | None, owner: bool, simulator: bool
+) -> _Keys:
     found = None if keyring is None else keyring.find(identity.serial, simulator)
     if identity.flags & IdentityFlag.KEYS_DAMAGED:
         raise KeysLost(f"{url}: the keys of {to_text(identity.serial)} are damaged")
     if not identity.flags & IdentityFlag.PROVISIONED:
         if not simulator:
             raise NotProvisioned(f"{url}: {to_text(identity.serial)} has no key yet")
+        if keyring is not None and keyring.is_machine(identity.serial):
+            raise WrongDevice(
+                f"{url}: {to_text(identity.serial)} is the serial number of a machine that is known here",
+                "Give the simulator another serial number.",
+            )
         key = found or os.urandom(KEY_SIZE)  # others of its name may be there, and have the same
         if keyring is not None and found is None:
             keyring.keep(identity.serial, key, simulator)

@@ -39,7 +39,7 @@ from sabot_driver.errors import (
 from sabot_driver.follower import Follower
 from sabot_driver.journal import Journal, Told
 from sabot_driver.pending import Pending
-from sabot_driver.reasons import attach_error, link_error, outcome, request_error
+from sabot_driver.reasons import attach_error, link_error, outcome, request_error, wrong_kind
 from sabot_driver.serials import to_text
 from sabot_driver.states import End, Link, Notice, Peer
 from sabot_protocol import ticks
@@ -82,6 +82,7 @@ class Core:
         now: int,
         *,
         owner: bool,
+        simulator: bool | None = None,
         slot: int = KeySlot.DEVICE,
         other_key: bytes | None = None,
         utc_us: Callable[[], int],
@@ -94,6 +95,7 @@ class Core:
         self.peer: Peer | None = None
         self.follower = Follower()
         self.journal_error: JournalError | None = None
+        self._simulator = simulator
         self._journal = journal
         self._utc_us = utc_us
         self._mode = OWNER if owner else OBSERVER
@@ -380,7 +382,13 @@ class Core:
             self._went_down(error, now)
 
     def _went_up(self, up: Up, now: int) -> None:
-        self.peer = Peer(up.serial, up.boot_id, up.memory_id, up.version, up.limited, up.owner)
+        emulated = bool(up.flags & messages.IdentityFlag.SIMULATOR)
+        if self._simulator is not None and emulated != self._simulator:
+            self._end.disconnect()
+            self._end.take()
+            self._went_down(wrong_kind(self.url, up.serial, emulated), now)
+            return
+        self.peer = Peer(up.serial, up.boot_id, up.memory_id, up.version, up.limited, up.owner, up.flags)
         self._memory_id = up.memory_id
         self.link = Link.UP
         self.problem = None

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from sabot_driver.errors import JournalDamaged, JournalError, JournalFull, PortBusy
+from sabot_driver.private import make_folder, open_new, prepare_database
 from sabot_protocol.happenings import EventArrived, Gap
 from sabot_protocol.numbers import Numbers
 
@@ -116,7 +117,9 @@ class Journal:
         self._held: sqlite3.Connection | None = None
         if path is not None:
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(path.parent)
+                path = path.resolve()  # two names of one file must find the same lock, ids and numbers
+                prepare_database(path)
             except OSError as error:
                 raise JournalError(f"{path.parent}: {error}") from error
             self._held = _hold(path)
@@ -352,6 +355,7 @@ def _hold(path: Path) -> sqlite3.Connection:
     """Hold the lock beside a journal; PortBusy says who has it."""
     lock = path.with_name(path.name + ".lock")
     holder = path.with_name(path.name + ".holder")
+    prepare_database(lock)
     held = sqlite3.connect(lock, isolation_level=None, timeout=0, check_same_thread=False)
     try:
         held.execute("BEGIN EXCLUSIVE")
@@ -365,8 +369,9 @@ def _hold(path: Path) -> sqlite3.Connection:
             who = "another program"
         raise PortBusy(f"{path.name} is in use by {who}") from error
     program = Path(sys.argv[0] or "python").name
-    with contextlib.suppress(OSError):  # only the name would be missing from the next program's error
-        holder.write_text(f"process {os.getpid()} ({program})\n", encoding="utf-8")
+    # an OSError: only the name would be missing from the next program's error
+    with contextlib.suppress(OSError), open_new(holder) as file:
+        file.write(f"process {os.getpid()} ({program})\n".encode())
     return held
 
 

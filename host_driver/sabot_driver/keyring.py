@@ -2,24 +2,34 @@
 
 import contextlib
 import os
-import stat
 import threading
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from sabot_driver.errors import KeyExposed, KeyMissing
+from sabot_driver.private import MODE, OTHERS, make_folder, sync_folder
 from sabot_driver.serials import to_text
 from sabot_protocol.session import KEY_SIZE
 
+SIMULATORS = "simulators"
 
 class Keyring:
-    """A folder with a file for each device: 64 hexadecimal digits."""
+    """A folder with a file for each device: 64 hexadecimal digits. Simulators' keys have a folder apart."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, machines: Callable[[], Collection[str]] = tuple) -> None:
+        """``machines`` gives the serial numbers of tables that have a machine, its key here or not."""
         self.folder = folder
+        self._machines = machines
 
     def path(self, serial: bytes, simulator: bool = False) -> Path:
         """Where a device's key is kept. A simulator's is never in the place of a real device's."""
-        return self.folder / f"{to_text(serial)}{'.simulator' if simulator else ''}.key"
+        folder = self.folder / SIMULATORS if simulator else self.folder
+        return folder / f"{to_text(serial)}.key"
+
+    def is_machine(self, serial: bytes) -> bool:
+        """Whether a machine with this serial number is known here, by a key or by a table's name."""
+        name = to_text(serial)
+        return any(self.folder.glob(f"{name}.*")) or name in self._machines()
 
     def find(self, serial: bytes, simulator: bool = False) -> bytes | None:
         """A device's key, None if there is none; KeyExposed if others can read it."""
@@ -29,10 +39,8 @@ class Keyring:
     def keep(self, serial: bytes, key: bytes, simulator: bool = False) -> Path:
         """Put a device's key into its file, replacing an older one; nobody else can read it at any moment."""
         path = self.path(serial, simulator)
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_key(path, key)
         return path
-
 
     def observer_path(self, serial: bytes) -> Path:
         """Where the key is kept with which this host looks on at a device that it does not own."""
@@ -45,7 +53,6 @@ class Keyring:
 
     def keep_observers(self, serial: bytes, key: bytes) -> Path:
         """Put the observers' key of a device into its file."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_key(self.observer_path(serial), key)
         return self.observer_path(serial)
 
@@ -61,7 +68,6 @@ class Keyring:
 
     def keep_next(self, serial: bytes, key: bytes, simulator: bool = False) -> None:
         """Keep a new key beside the old one, before the device is told."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_key(self.next_path(serial, simulator), key)
 
     def settle(self, serial: bytes, key: bytes, simulator: bool = False) -> None:
@@ -72,15 +78,20 @@ class Keyring:
 
 
 def write_key(path: Path, key: bytes, person: int = 0) -> None:
-    """Write a key file that only its owner can read; of two who write it at once, one wins whole."""
+    """Write a key file that only its owner can read; of two who write it at once, one wins whole.
+
+    When this returns, the file outlives a power cut: its contents and its name are on disk.
+    """
+    make_folder(path.parent)
     new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     with contextlib.suppress(FileNotFoundError):
         new.unlink()
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE), "w", encoding="ascii") as file:
         file.write(key.hex() + (f" {person}" if person else "") + "\n")
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
+    sync_folder(path.parent)
 
 
 def read_key(path: Path) -> bytes:
@@ -90,7 +101,7 @@ def read_key(path: Path) -> bytes:
         text = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise KeyMissing(f"{path}: {error}") from error
-    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if os.name == "posix" and mode & OTHERS:
         raise KeyExposed(f"{path}: others than its owner can read this key")
     try:
         key = bytes.fromhex(text.split()[0] if text else "")

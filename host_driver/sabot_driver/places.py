@@ -8,7 +8,9 @@ from pathlib import Path
 import platformdirs
 
 from sabot_driver.errors import SabotError
-from sabot_driver.keyring import Keyring
+from sabot_driver.keyring import SIMULATORS, Keyring
+from sabot_driver.serials import to_text
+from sabot_driver.transports import is_simulator
 
 HOME_VARIABLE = "SABOT_HOME"
 TABLE_RECORD = ".table.db"
@@ -37,13 +39,16 @@ class TableEntry:
     url: str
     serial: str | None = None
     """The device that belongs there; another one is refused."""
+    simulator: bool = False
+    """Whether it is an emulated device; a machine is refused there, as is a simulator anywhere else."""
 
 
 class Places:
     """Files of one user of this computer; all of them in one folder if SABOT_HOME names it.
 
     ``tables.toml`` has the names of tables, ``keys/SERIAL.key`` a device's key, which only its owner can
-    read, and ``journals/SERIAL.db`` what that device has told.
+    read, and ``journals/SERIAL.db`` what that device has told. Keys and journals of simulators are apart, in
+    ``keys/simulators`` and ``journals/simulators``: nothing a simulator says gets among a machine's.
     """
 
     def __init__(self, home: Path | None = None) -> None:
@@ -61,7 +66,11 @@ class Places:
     @property
     def keyring(self) -> Keyring:
         """The devices' keys."""
-        return Keyring(self.config / "keys")
+        return Keyring(self.config / "keys", self._machines)
+
+    def _machines(self) -> list[str]:
+        """Serial numbers of tables that have a machine."""
+        return [each.serial for each in self.tables().values() if each.serial and not each.simulator]
 
     def table_record(self, journal: Path) -> Path:
         """Where the procedure of a table is kept, beside its device's journal."""
@@ -69,11 +78,12 @@ class Places:
 
     def floor_key(self, serial: bytes) -> Path:
         """Where the key of the floor is kept for an emulated device; people keep those of real ones."""
-        return self.keyring.path(serial).with_suffix(".floor.key")
+        return self.keyring.path(serial, simulator=True).with_suffix(".floor.key")
 
-    def journal(self, serial: bytes) -> Path:
+    def journal(self, serial: bytes, simulator: bool = False) -> Path:
         """The journal of a device."""
-        return self.state / "journals" / f"{self.keyring.path(serial).stem}.db"
+        folder = self.state / "journals"
+        return (folder / SIMULATORS if simulator else folder) / f"{to_text(serial)}.db"
 
     def tables(self) -> dict[str, TableEntry]:
         """Every table by its name."""
@@ -89,7 +99,9 @@ class Places:
         for name, entry in read.items():
             if not isinstance(entry, dict) or not isinstance(entry.get("url"), str):
                 raise SettingsDamaged(f"{path}: table '{name}' has no url")
-            found[name] = TableEntry(name, entry["url"], entry.get("serial"))
+            url = entry["url"]
+            simulator = is_simulator(url) or entry.get("simulator") is True
+            found[name] = TableEntry(name, url, entry.get("serial"), simulator)
         return found
 
     def table(self, name: str) -> TableEntry:
@@ -107,6 +119,8 @@ class Places:
             lines.append(f"\n[tables.{_quoted(each.name)}]\nurl = {_quoted(each.url)}\n")
             if each.serial is not None:
                 lines.append(f"serial = {_quoted(each.serial)}\n")
+            if each.simulator:
+                lines.append("simulator = true\n")
         path = self.tables_file
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(path.name + ".new")

@@ -17,6 +17,7 @@ from sabot_driver.errors import (
     WrongDevice,
     refusal,
 )
+from sabot_driver.serials import to_text
 from sabot_protocol.handshake import DEVICE_NOT_PROVED, NO_ANSWER, WRONG_DEVICE
 from sabot_protocol.happenings import AttachRefused
 from sabot_protocol.host import messages
@@ -50,6 +51,17 @@ def link_error(url: str, reason: str, garbage: bool) -> SabotError:
     if reason == "bad_field":
         return KeyMissing(f"{url}: the device does not take this host's id")
     return LinkLost(f"{url}: the session is over ({reason.replace('_', ' ')})")
+
+
+def wrong_kind(url: str, serial: bytes, emulated: bool) -> WrongDevice:
+    """A simulator where a machine is expected, or the other way round."""
+    who = to_text(serial)
+    if emulated:
+        return WrongDevice(
+            f"{url}: {who} is a simulator, not a machine",
+            "If you started this simulator yourself, add --simulator. If not, find out what is on the cable.",
+        )
+    return WrongDevice(f"{url}: {who} is a machine, not a simulator", "Leave out --simulator.")
 
 
 def attach_error(url: str, refused: AttachRefused) -> SabotError:

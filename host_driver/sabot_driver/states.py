@@ -40,6 +40,8 @@ class Peer:
     version: tuple[int, int]
     limited: bool
     owner: bool
+    flags: int
+    """Bits of ``IdentityFlag``; proved, unlike those of ``Client.identity``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -315,6 +315,11 @@ def _add_handlers() -> None:
             serial.protocol_handler_packages.append(entry.value)
 
 
+def is_simulator(url: str) -> bool:
+    """Whether a URL by itself means an emulated device."""
+    return urlsplit(url).scheme == "sim"
+
+
 def transport(url: str) -> Transport:
     """The transport for a URL or a port's name; BadUrl if there is none."""
     if not url.strip():

@@ -49,7 +49,7 @@ class Disk:
         )
 
     def device_key(self) -> bytes:
-        (path,) = self.keyring.folder.glob("*.key")
+        path = self.keyring.path(self.serial, simulator=True)
         return bytes.fromhex(path.read_text())
 
     def computed(self) -> Iterator[bytes]:

@@ -68,14 +68,14 @@ def driver_on_pty() -> Iterator[Timed]:
     """``Client.status`` on a device in another process."""
     with far_end("sabot", 16) as port:
         path = str(port.port)
-        with connect(path, key=ends.KEY) as client:
+        with connect(path, key=ends.KEY, simulator=True) as client:
             yield Timed(client.status)
 
 
 @contextmanager
 def many_on_pty(outstanding: int) -> Iterator[Run]:
     """The same with so many requests under way, as several threads or tasks have."""
-    with far_end("sabot", 16) as port, connect(str(port.port), key=ends.KEY) as client:
+    with far_end("sabot", 16) as port, connect(str(port.port), key=ends.KEY, simulator=True) as client:
 
         def run(count: int) -> float:
             began = time.perf_counter()
@@ -125,7 +125,7 @@ def modbus_on_pty() -> Iterator[Timed]:
 def driver_on_usb() -> Iterator[Timed]:
     """``Client.status`` through real pyusb calls on the emulated bus."""
     bus = Backend(Settings(seed=1))
-    with connect("usb://", way=UsbTransport("usb://", None, bus)) as client:
+    with connect("usb://", way=UsbTransport("usb://", None, bus), simulator=True) as client:
         yield Timed(client.status)
     bus.close()
 
@@ -223,7 +223,7 @@ def journalling(folder: str) -> Iterator[tuple[Client, Run]]:
     served = Served(device)
     listener = TcpListener()
     served.listen(listener)
-    with connect(listener.url, journal=Path(folder) / "journal.db") as client:
+    with connect(listener.url, journal=Path(folder) / "journal.db", simulator=True) as client:
 
         def run(count: int) -> float:
             began = time.perf_counter()

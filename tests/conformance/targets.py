@@ -13,7 +13,7 @@ from typing import Any
 from sabot_driver import Client, Keyring, connect
 from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
-from sabot_driver.transports import SerialTransport, SocketTransport, Transport, transport
+from sabot_driver.transports import SerialTransport, SocketTransport, Transport, is_simulator, transport
 from sabot_driver.usb import UsbTransport
 from sabot_protocol import ticks
 from sabot_simulators.ends.emulated import EmulatedDevice, emulate
@@ -63,6 +63,7 @@ class Target:
     def connect(self, **named: Any) -> Client:
         """A client of the device; closed with the target."""
         way = named.pop("way", None) or self.way()
+        named.setdefault("simulator", self.simulator)
         client = connect(way.url, keyring=self.keyring, way=way, **named)
         self._clients.append(client)
         return client
@@ -341,6 +342,7 @@ class AtUrl(Target):
         self.name = url
         self._url = url
         self.keyring = Keyring(Path(os.environ.get("SABOT_KEYS", str(folder / "keys"))))
+        self.simulator = is_simulator(url)
 
     def way(self) -> Transport:
         return transport(self._url)

@@ -7,7 +7,8 @@ from tests.driver.chaos import Player
 
 from sabot_driver import Keyring, connect
 
-with connect(sys.argv[1], keyring=Keyring(Path(sys.argv[2])), journal=Path(sys.argv[3])) as client:
+keyring, journal = Keyring(Path(sys.argv[2])), Path(sys.argv[3])
+with connect(sys.argv[1], keyring=keyring, journal=journal, simulator=True) as client:
     sys.stdout.write("up\n")
     sys.stdout.flush()
     player = Player(client)

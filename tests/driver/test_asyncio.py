@@ -23,7 +23,9 @@ KEY = bytes(range(32))
 async def shoe(folder: Path) -> AsyncIterator[tuple[Pty, aio.AsyncClient]]:
     target = Pty(folder)
     url = str(target.link)
-    client = await aio.connect(url, keyring=target.keyring, journal=folder / "journal.db")
+    client = await aio.connect(
+        url, simulator=True, keyring=target.keyring, journal=folder / "journal.db"
+    )
     try:
         yield target, client
     finally:
@@ -206,7 +208,8 @@ def test_what_cannot_be_opened_is_named(tmp_path: Path) -> None:
 def test_a_connect_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     async def test(folder: Path) -> None:
         target = Pty(folder)
-        connecting = asyncio.create_task(aio.connect(str(target.link), keyring=target.keyring))
+        named = {"keyring": target.keyring, "simulator": True}
+        connecting = asyncio.create_task(aio.connect(str(target.link), **named))
         await asyncio.sleep(0)
         connecting.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -56,7 +56,8 @@ def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path, amount: Amount) -> N
             served.listen(listener)
             proxy = FaultProxy(TcpDoor(), TcpPlug(listener.host, listener.port), mischief)
         with proxy, connect(
-            proxy.url, keyring=Keyring(tmp_path), journal=tmp_path / "journal.db", clock=Clock(RATE)
+            proxy.url, keyring=Keyring(tmp_path), journal=tmp_path / "journal.db", clock=Clock(RATE),
+            simulator=True,
         ) as client:
             play(client, device, mischief, KINDS[kind], amount(25, full=ROUNDS))
         served.close()
@@ -72,7 +73,8 @@ def test_rounds_over_a_bad_usb(tmp_path: Path, amount: Amount) -> None:
         assert isinstance(device, OnPython)
         way = UsbTransport("usb://", None, bus)
         with connect(
-            "usb://", keyring=Keyring(tmp_path), journal=tmp_path / "journal.db", clock=Clock(RATE), way=way
+            "usb://", keyring=Keyring(tmp_path), journal=tmp_path / "journal.db", clock=Clock(RATE), way=way,
+            simulator=True,
         ) as client:
             play(client, device, mischief, USB, amount(20, full=USB_ROUNDS))
         bus.close()
@@ -105,7 +107,7 @@ def test_a_host_that_is_killed_again_and_again(tmp_path: Path, amount: Amount) -
     listener = TcpListener()
     served.listen(listener)
     keyring, path = Keyring(tmp_path), tmp_path / "journal.db"
-    with connect(listener.url, keyring=keyring, journal=path) as client:
+    with connect(listener.url, keyring=keyring, journal=path, simulator=True) as client:
         set_up(client)
     program = Path(__file__).with_name("killed_host.py")
     for _ in range(amount(3, full=KILLS)):
@@ -120,7 +122,7 @@ def test_a_host_that_is_killed_again_and_again(tmp_path: Path, amount: Amount) -
         host.send_signal(signal.SIGKILL)
         host.wait()
         host.stdout.close()
-    with connect(listener.url, keyring=keyring, journal=path) as client:
+    with connect(listener.url, keyring=keyring, journal=path, simulator=True) as client:
         player = Player(client)
         while client.status().round_id:
             player.step(10**9)

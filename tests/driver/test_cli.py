@@ -99,7 +99,7 @@ def test_play_for_a_person_is_labelled_and_uncoloured(sabot: Sabot) -> None:
 
 
 def test_play_over_emulated_usb(sabot: Sabot) -> None:
-    ran = sabot("play", "--device", "usb://?backend=sim", "--seed", 2, "--rounds", 2, "--json")
+    ran = sabot("play", "--device", "usb://?backend=sim", "--simulator", "--seed", 2, "--rounds", 2, "--json")
     assert ran.code == 0
     assert [each["count"] for each in ran.of("round")] == [52, 52]
 
@@ -124,16 +124,16 @@ def test_a_served_simulator_is_played_watched_and_asked(sabot: Sabot, tmp_path: 
         ran = sabot("devices", "--device", url, "--json")
         assert ran.code == 0
         assert ran.of("device")[0]["simulator"] is True
-        ran = sabot("play", "--device", url, "--rounds", 2, "--players", 2, "--json")
+        ran = sabot("play", "--device", url, "--simulator", "--rounds", 2, "--players", 2, "--json")
         assert ran.code == 0, ran.out
         assert [each["count"] for each in ran.of("round")] == [52, 52]
         assert {each["card_source"] for each in ran.of("round")} == {"reader"}
-        ran = sabot("play", "--device", url, "--rounds", 1, "--players", 2, "--json")
+        ran = sabot("play", "--device", url, "--simulator", "--rounds", 1, "--players", 2, "--json")
         assert ran.code == 0, ran.out
         assert ran.of("round")[0]["deck"] == "RED", "it goes on where it was"
-        ran = sabot("status", "--device", url, "--json")
+        ran = sabot("status", "--device", url, "--simulator", "--json")
         assert (ran.code, ran.of("status")[0]["shoe"]) == (0, "ready")
-        ran = sabot("watch", "--device", url, "--all", "--seconds", "0.5", "--json")
+        ran = sabot("watch", "--device", url, "--simulator", "--all", "--seconds", "0.5", "--json")
         assert ran.code == 0
         assert {"round_ended", "deck_counted"} <= {each["name"] for each in ran.of("device_event")}
         ran = sabot("doctor", "--device", url, "--json")
@@ -172,7 +172,7 @@ def test_a_table_has_a_name(sabot: Sabot, tmp_path: Path, home: Path, serial: st
     """The second is one of a real board: any eight bytes."""
     target = Tcp(tmp_path, f"seed=1&serial={serial}")
     url = target.listener.url
-    assert sabot("table", "set", "BAC-07", "--device", url).code == 0
+    assert sabot("table", "set", "BAC-07", "--device", url, "--simulator").code == 0
     assert sabot("table", "list", "--json").lines[0]["serial"] == serial
     assert sabot("status", "--table", "BAC-07", "--json").of("status")[0]["serial"] == serial
     played = sabot("play", "--table", "BAC-07", "--rounds", 3, "--json")
@@ -185,13 +185,13 @@ def test_a_table_has_a_name(sabot: Sabot, tmp_path: Path, home: Path, serial: st
     assert sabot("status", "--table", "BAC-08").code == 1
     assert sabot("status", "--table", "BAC-07", "--device", url).code == 2
     assert '[tables."BAC-07"]' in (home / "tables.toml").read_text()
-    assert (home / "keys" / f"{serial}.simulator.key").stat().st_mode & 0o777 == 0o600
+    assert (home / "keys" / "simulators" / f"{serial}.key").stat().st_mode & 0o777 == 0o600
     target.close()
 
 
 def test_a_table_takes_only_its_own_device(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path, "seed=1&serial=SIM00042")
-    sabot("table", "set", "BAC-07", "--device", target.listener.url)
+    sabot("table", "set", "BAC-07", "--device", target.listener.url, "--simulator")
     text = (home / "tables.toml").read_text()
     (home / "tables.toml").write_text(text.replace("SIM00042", "SIM00043"))
     ran = sabot("status", "--table", "BAC-07", "--json")
@@ -202,24 +202,25 @@ def test_a_table_takes_only_its_own_device(sabot: Sabot, tmp_path: Path, home: P
 def test_people_get_keys_and_can_then_use_them(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
     url, floor, service = target.listener.url, tmp_path / "anna.key", tmp_path / "service.key"
-    ran = sabot("provision", "--device", url, "--floor-key", floor, "--service-key", service, "--json")
+    device = ("--device", url, "--simulator")
+    ran = sabot("provision", *device, "--floor-key", floor, "--service-key", service, "--json")
     assert [each["role"] for each in ran.of("key_given")] == ["floor", "service"]
     assert floor.stat().st_mode & 0o777 == 0o600
     assert floor.read_text() != service.read_text()
-    played = sabot("play", "--device", url, "--rounds", 1, "--floor-key", floor, "--json")
+    played = sabot("play", "--device", url, "--simulator", "--rounds", 1, "--floor-key", floor, "--json")
     assert played.code == 0, played.out + played.err
     kept = floor.read_text()
-    again = sabot("provision", "--device", url, "--floor-key", floor, "--json")
+    again = sabot("provision", "--device", url, "--simulator", "--floor-key", floor, "--json")
     assert (again.code, again.lines[-1]["error"]) == (1, "KeyIsSet"), "only service changes a key that is set"
     assert floor.read_text() == kept
     other = tmp_path / "other.key"
-    assert sabot("provision", "--device", url, "--floor-key", other, "--json").code == 1
+    assert sabot("provision", "--device", url, "--simulator", "--floor-key", other, "--json").code == 1
     assert not other.exists()
     for _ in range(6):  # nothing is tried, so nobody is locked out
-        ran = sabot("play", "--device", url, "--rounds", 1, "--json")
+        ran = sabot("play", "--device", url, "--simulator", "--rounds", 1, "--json")
         assert (ran.lines[-1]["error"], "--floor-key" in ran.lines[-1]["advice"]) == ("KeyMissing", True)
-    assert sabot("play", "--device", url, "--rounds", 1, "--floor-key", floor, "--json").code == 0
-    refused = sabot("play", "--device", url, "--rounds", 1, "--floor-key", service, "--json")
+    assert sabot("play", *device, "--rounds", 1, "--floor-key", floor, "--json").code == 0
+    refused = sabot("play", "--device", url, "--simulator", "--rounds", 1, "--floor-key", service, "--json")
     assert refused.code != 0
     target.close()
 
@@ -227,21 +228,23 @@ def test_people_get_keys_and_can_then_use_them(sabot: Sabot, tmp_path: Path, hom
 def test_a_simulator_never_touches_the_key_of_a_device_of_its_name(
     sabot: Sabot, tmp_path: Path, home: Path
 ) -> None:
+    target = Tcp(tmp_path, "seed=1&serial=SIM00042")
+    assert sabot("status", "--device", target.listener.url, "--simulator").code == 0
+    assert sabot("status", "--device", "sim://?serial=SIM00042").code == 0
+    assert sabot("status", "--device", target.listener.url, "--simulator").code == 0, "nor another's"
     key = home / "keys" / "SIM00042.key"
-    key.parent.mkdir(parents=True)
+    assert not key.exists()
     key.write_text("ab" * 32 + "\n")
     key.chmod(0o600)
-    target = Tcp(tmp_path, "seed=1&serial=SIM00042")
-    assert sabot("status", "--device", target.listener.url).code == 0
-    assert sabot("status", "--device", "sim://?serial=SIM00042").code == 0
+    ran = sabot("status", "--device", "sim://?serial=SIM00042", "--json")
+    assert (ran.code, ran.lines[-1]["error"]) == (5, "WrongDevice"), "a machine of that name is known"
     assert key.read_text() == "ab" * 32 + "\n"
-    assert sabot("status", "--device", target.listener.url).code == 0, "nor that of another simulator"
     target.close()
 
 
 def test_journals_are_told_from_what_lies_beside_them(sabot: Sabot, tmp_path: Path) -> None:
     target = Tcp(tmp_path, "seed=1&serial=SIM00042")
-    assert sabot("play", "--device", target.listener.url, "--rounds", 1).code == 0
+    assert sabot("play", "--device", target.listener.url, "--simulator", "--rounds", 1).code == 0
     ran = sabot("journal", "show", "--json")
     assert (ran.code, [each["serial"] for each in ran.lines]) == (0, ["SIM00042"])
     target.close()
@@ -251,8 +254,8 @@ def test_watch_begins_with_what_comes_unless_it_is_asked_for_all(
     sabot: Sabot, tmp_path: Path, amount: Amount
 ) -> None:
     target = Tcp(tmp_path, "seed=1")
-    assert sabot("play", "--device", target.listener.url, "--rounds", 1).code == 0
-    watch = ("watch", "--device", target.listener.url, "--seconds", 2, "--json")
+    assert sabot("play", "--device", target.listener.url, "--simulator", "--rounds", 1).code == 0
+    watch = ("watch", "--device", target.listener.url, "--simulator", "--seconds", 2, "--json")
     for _ in range(amount(1, full=3)):
         assert sabot(*watch).of("device_event") == []
     assert len(sabot(*watch, "--all").of("device_event")) > 20
@@ -290,12 +293,12 @@ def test_options_that_could_not_work_are_refused(sabot: Sabot, arguments: tuple[
 def test_a_device_another_host_owns_is_in_progress(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
     target.keyring.folder.parent.mkdir(parents=True, exist_ok=True)
-    assert sabot("provision", "--device", target.listener.url).code == 0
-    (key_file,) = (home / "keys").glob("*.simulator.key")
+    assert sabot("provision", "--device", target.listener.url, "--simulator").code == 0
+    key_file = home / "keys" / "simulators" / "SIM00001.key"
     target.connect(key=bytes.fromhex(key_file.read_text()))
-    ran = sabot("play", "--device", target.listener.url, "--json")
+    ran = sabot("play", "--device", target.listener.url, "--simulator", "--json")
     assert (ran.code, ran.lines[-1]["error"]) == (6, "OwnerHeld")
-    assert sabot("status", "--device", target.listener.url).code == 0, "watching is allowed"
+    assert sabot("status", "--device", target.listener.url, "--simulator").code == 0, "watching is allowed"
     target.close()
 
 
@@ -348,8 +351,8 @@ def test_a_shuffle_refused_says_why(sabot: Sabot) -> None:
 def test_a_shuffle_is_counted(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
     url = target.listener.url
-    assert sabot("play", "--device", url, "--rounds", 1, "--json").code == 0
-    ran = sabot("shuffle", "1", "--device", url, "--json")
+    assert sabot("play", "--device", url, "--simulator", "--rounds", 1, "--json").code == 0
+    ran = sabot("shuffle", "1", "--device", url, "--simulator", "--json")
     assert ran.code == 0, ran.out
     assert (ran.lines[-1]["count"], ran.lines[-1]["expected"]) == (52, 52)
     target.close()
@@ -372,7 +375,7 @@ def test_a_capture_is_replayed(sabot: Sabot, tmp_path: Path) -> None:
 def test_a_key_is_never_in_a_capture(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     out = tmp_path / "wire.pcapng"
     assert sabot("play", "--device", "sim://", "--rounds", 1, "--capture", out).code == 0
-    keys = [bytes.fromhex(path.read_text()) for path in (home / "keys").glob("*.key")]
+    keys = [bytes.fromhex(path.read_text()) for path in (home / "keys" / "simulators").glob("*.key")]
     assert len(keys) == 2
     data = out.read_bytes()
     assert len(data) > 1000
@@ -404,14 +407,14 @@ def test_a_damaged_capture_says_where(sabot: Sabot, tmp_path: Path) -> None:
 def test_the_bundle_has_no_secrets(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
     out = tmp_path / "support.zip"
-    assert sabot("play", "--device", target.listener.url, "--rounds", 1, "--json").code == 0
-    ran = sabot("bundle", "--device", target.listener.url, "--out", out, "--json")
+    assert sabot("play", "--device", target.listener.url, "--simulator", "--rounds", 1, "--json").code == 0
+    ran = sabot("bundle", "--device", target.listener.url, "--simulator", "--out", out, "--json")
     assert ran.code == 0, ran.out
     with zipfile.ZipFile(out) as archive:
         parts = {name: archive.read(name).decode() for name in archive.namelist()}
     assert {"status.json", "events.json", "device-counters.json", "doctor.json"} <= set(parts)
     everything = "".join(parts.values())
-    for path in (home / "keys").glob("*.key"):
+    for path in (home / "keys" / "simulators").glob("*.key"):
         assert path.read_text().strip() not in everything
     people = target.device.people
     assert people is not None
@@ -419,7 +422,7 @@ def test_the_bundle_has_no_secrets(sabot: Sabot, tmp_path: Path, home: Path) -> 
     hosts = [
         each["fields"]["host_id"]
         for each in json.loads(parts["events.json"])
-        if "host_id" in each.get("fields", ())
+        if "host_id" in each.get("fields", {})
     ]
     assert set(hosts) == {"…"}
     target.close()

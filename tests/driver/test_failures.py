@@ -190,7 +190,7 @@ def test_a_new_device_is_not_given_a_key_unasked(tmp_path: Path, mocker: MockerF
     mocker.patch.object(emulated, "SIMULATOR", 0)
     target = Pty(tmp_path)
     with pytest.raises(NotProvisioned) as error:
-        target.connect()
+        target.connect(simulator=False)
     assert "provision" in error.value.advice
     target.close()
 
@@ -333,7 +333,7 @@ def test_a_half_open_link_is_noticed(tmp_path: Path) -> None:
     served.listen(listener)
     mischief = Mischief(Random(1))
     with FaultProxy(TcpDoor(), TcpPlug(listener.host, listener.port), mischief) as proxy:
-        client = connect(proxy.url, keyring=Keyring(tmp_path), clock=Clock(rate))
+        client = connect(proxy.url, keyring=Keyring(tmp_path), clock=Clock(rate), simulator=True)
         mischief.half_open = True
         with pytest.raises(DeviceTimeout) as error:
             client.status(timeout=0.05)

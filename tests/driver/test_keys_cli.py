@@ -11,7 +11,7 @@ from sabot_driver.keyring import read_person
 
 def test_people_are_given_keys_and_removed(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
-    device = ("--device", target.listener.url)
+    device = ("--device", target.listener.url, "--simulator")
     service, anna = tmp_path / "service.key", tmp_path / "anna.key"
     assert sabot("provision", *device, "--service-key", service).code == 0
     listed = sabot("key", "list", *device, "--json").of("key")
@@ -34,9 +34,9 @@ def test_people_are_given_keys_and_removed(sabot: Sabot, tmp_path: Path, home: P
 
 def test_a_device_and_its_observers_get_new_keys(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
-    device = ("--device", target.listener.url)
+    device = ("--device", target.listener.url, "--simulator")
     assert sabot("status", *device).code == 0  # a simulator gets its keys
-    (kept,) = (home / "keys").glob("*.simulator.key")
+    (kept,) = (path for path in (home / "keys" / "simulators").glob("*.key") if ".floor." not in path.name)
     before = kept.read_text()
     assert sabot("key", "device", *device).code == 0
     assert kept.read_text() != before
@@ -49,9 +49,9 @@ def test_a_device_and_its_observers_get_new_keys(sabot: Sabot, tmp_path: Path, h
 
 def test_the_floor_takes_a_device_from_a_host(sabot: Sabot, tmp_path: Path, home: Path) -> None:
     target = Tcp(tmp_path)
-    device = ("--device", target.listener.url)
+    device = ("--device", target.listener.url, "--simulator")
     assert sabot("evict", *device, "--json").lines[-1]["owner"] == ""
-    (kept,) = (home / "keys").glob("*.simulator.key")
+    (kept,) = (path for path in (home / "keys" / "simulators").glob("*.key") if ".floor." not in path.name)
     holder = target.connect(key=bytes.fromhex(kept.read_text()))
     assert sabot("play", *device, "--rounds", 1, "--json").lines[-1]["error"] == "OwnerHeld"
     ran = sabot("evict", *device, "--json")

@@ -345,9 +345,10 @@ def test_a_killed_program_goes_on_where_the_device_is(
 ) -> None:
     capacity = "batch" if "mini" in rules else "deck"
     with simulated("--tcp", "0", "--seed", "7", "--capacity", capacity, "--speed", speed) as url:
-        play = ["play", "--device", url, "--rules", rules, "--players", "2", "--typed", str(_burnt(home))]
+        play = ["play", "--device", url, "--simulator", "--rules", rules, "--players", "2"]
+        play += ["--typed", str(_burnt(home))]
         rounds = _killed_in_round(2, [*play, "--rounds", "400", "--json"], home, after_s)
-        kept = Record(next((home / "journals").glob("*.table.db")))
+        kept = Record(next((home / "journals" / "simulators").glob("*.table.db")))
         saved = kept.load()
         kept.close()
         assert saved is not None

@@ -128,7 +128,8 @@ def test_an_unplugged_device_is_gone(bus: emulated.Backend) -> None:
 
 
 def test_a_client_finds_it_again_after_it_was_unplugged(bus: emulated.Backend) -> None:
-    with connect("usb://SIM00007", way=UsbTransport("usb://SIM00007", "SIM00007", bus)) as client:
+    way = UsbTransport("usb://SIM00007", "SIM00007", bus)
+    with connect("usb://SIM00007", way=way, simulator=True) as client:
         assert client.status()
         bus.unplug()
         with pytest.raises(LinkLost):

@@ -84,7 +84,9 @@ def serial_server(path: str) -> Iterator[str]:
 def test_a_device_server_by_rfc_2217(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     keyring = Keyring(tmp_path / "keys")
-    with serial_server(str(target.link)) as url, connect(url, keyring=keyring, timeout=30) as client:
+    with serial_server(str(target.link)) as url, connect(
+        url, keyring=keyring, simulator=True, timeout=30
+    ) as client:
         assert client.link is Link.UP
         assert all(client.status(30).uptime_s >= 0 for _ in range(5))
         client.ask(Locate(5), 30)

@@ -9,9 +9,12 @@ from tests.flash.board import UnixBoard
 from tests.flash.command import Sabot
 from tests.flash.images import INFO
 
+from sabot_driver.asking import Asking
+from sabot_driver.clock import Clock
 from sabot_driver.places import Places
 from sabot_flash import running
 from sabot_flash.drive import ABOUT
+from sabot_simulators.ends import emulated
 
 
 @pytest.fixture
@@ -31,8 +34,14 @@ def board(micropython: str, tmp_path: Path) -> Iterator[UnixBoard]:
 def tcp(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tcp]:
     """An emulated device that passes for the kind of board that is flashed; this computer has its key."""
     monkeypatch.setattr(running, "MODEL", "Sabot")
+    monkeypatch.setattr(emulated, "SIMULATOR", 0)
     made = Tcp(tmp_path, "seed=1")
+    made.simulator = False
     made.keyring = Places().keyring
+    with Asking(made.way(), made.listener.url, Clock(), 30) as asking:
+        serial, key = asking.identify().serial, bytes(range(1, 33))
+        asking.provision(serial, key)
+    made.keyring.keep(serial, key)
     try:
         yield made
     finally:

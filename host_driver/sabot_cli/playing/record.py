@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sabot_driver.errors import SabotError
+from sabot_driver.private import make_folder, prepare_database
 from sabot_table.procedure import By
 
 VERSION = 1
@@ -58,7 +59,8 @@ class Record:
         self.path = path
         try:
             if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(path.parent)
+                prepare_database(path)
             self._db = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")

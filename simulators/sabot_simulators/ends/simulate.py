@@ -9,6 +9,7 @@ import click
 from sabot_cli.commands import SECONDS
 from sabot_cli.device import State, json_option
 from sabot_driver.errors import BadUrl
+from sabot_simulators.ends.control import Control
 from sabot_simulators.ends.emulated import FirmwareMissing, emulate
 from sabot_simulators.ends.serving import Served, wire_ms
 from sabot_simulators.ends.settings import FIRMWARE, BadSetting, Settings
@@ -37,6 +38,8 @@ BOARDS = ("rp2040",)
 @click.option("--firmware", type=click.Choice(FIRMWARE), help=f"what it runs on; without, {FIRMWARE[0]}")
 @click.option("--board", type=click.Choice(BOARDS), help="run the image of this board on an emulated one")
 @click.option("--no-dealer", is_flag=True, help="nobody takes stacks and feeds the tray")
+@click.option("--control", type=click.Path(path_type=Path),
+              help="a Unix socket for what hands do at the machine: 'presence on', 'door shoe open'")
 @click.option("--seconds", type=SECONDS, help="stop after so long; without it, Ctrl-C does")
 @click.pass_obj
 def simulate(
@@ -53,6 +56,7 @@ def simulate(
     firmware: str | None,
     board: str | None,
     no_dealer: bool,
+    control: Path | None,
     seconds: float | None,
 ) -> int:
     """Serve an emulated device, and print its URL.
@@ -79,7 +83,10 @@ def simulate(
     except FirmwareMissing as error:
         raise click.UsageError(str(error)) from error
     served = Served(device)
+    hands = None
     try:
+        if control is not None:
+            hands = _control(control, served)
         urls = []
         if port is not None:
             listener = TcpListener(port=port)
@@ -96,9 +103,18 @@ def simulate(
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait(seconds)
     finally:
+        if hands is not None:
+            hands.close()
         served.close()
         device.close()
     return 0
+
+
+def _control(path: Path, served: Served) -> Control:
+    try:
+        return Control(path, served)
+    except OSError as error:
+        raise click.UsageError(f"--control {path}: {error.strerror or error}") from error
 
 
 def _terminal(served: Served, link: Path | None) -> str:

@@ -35,6 +35,7 @@ class EvidenceMissing(SabotError):
 @click.option("--plant", type=click.Choice(PLANTS), help="a bias that must be found")
 @click.option("--until-flagged", is_flag=True, help="stop as soon as a bias is found")
 @click.option("--device", metavar="URL", help="shuffle on this device instead; its reader sees the cards")
+@click.option("--simulator", is_flag=True, help="with --device: it is one you emulate")
 @click.option("--floor-key", type=click.Path(), help="with --device: the floor's key file")
 @click.option("--timeout", type=click.FloatRange(0.1, 600), default=10.0, show_default=True, metavar="S")
 @click.option("--orders", type=click.Path(path_type=Path, dir_okay=False), help="write each order as a line")
@@ -49,6 +50,7 @@ def fairness(
     plant: str | None,
     until_flagged: bool,
     device: str | None,
+    simulator: bool,
     floor_key: str | None,
     timeout: float,
     orders: Path | None,
@@ -77,7 +79,8 @@ def fairness(
                 output.simulator = True
                 evidence = gather(shuffles, int(cards), seed, plant, processes, until_flagged, shuffled)
             else:
-                evidence = judged(*_on_device(state, device, floor_key, timeout, shuffles, shuffled))
+                chosen = Chosen(device, None, None, timeout, simulator)
+                evidence = judged(*_on_device(state, chosen, floor_key, shuffles, shuffled))
     except ShuffleFailed as failed:
         output.tell("stopped", f"[red]the machine stopped: {failed}[/red]", fault=str(failed))
         return FAULT
@@ -101,17 +104,16 @@ def _progress(output: Output, what: str, total: int) -> Iterator[Callable[[int],
 
 def _on_device(
     state: State,
-    url: str,
+    chosen: Chosen,
     floor_key: str | None,
-    timeout: float,
     shuffles: int,
     shuffled: Callable[[int], None],
 ) -> "tuple[Orders, float]":
     """Orders of a device's own deck, read at its exit; the seconds it took."""
     from sabot_simulators.fairness.lab import Lab
 
-    with opened(state, Chosen(url, None, None, timeout), owner=True) as client:
-        lab = Lab(client, state.output, credentials(state, client, floor_key), timeout)
+    with opened(state, chosen, owner=True) as client:
+        lab = Lab(client, state.output, credentials(state, client, floor_key), chosen.timeout)
         return lab.shuffle(shuffles, shuffled)
 
 

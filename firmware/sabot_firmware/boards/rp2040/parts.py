@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from sabot_protocol.codec import Values
 
 
+_NOT_CLEARED = enum_number("Forbidden", "not_cleared")
+
+
 def components() -> "dict[int, tuple[str, bytes]]":
     """Version and SHA-256 of each, by number, as the build wrote them down; empty where it did not."""
     try:
@@ -39,6 +42,10 @@ class Parts(Executor):
         """What the core says."""
         return self.core.status()
 
+    def on_grid(self) -> bool:
+        """What the core says."""
+        return self.core.on_grid()
+
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator."""
         self.core.take_entropy(entropy)
@@ -48,6 +55,8 @@ class Parts(Executor):
         if name == "start_loader":
             state = self.core.status()
             check_command(name, state[0], state[1])
+            if not self.core.at_rest_and_empty():
+                raise Refusal("not_allowed", (_NOT_CLEARED,))
             self.leaving = True
             return ()
         if name != "component":

@@ -1,0 +1,69 @@
+"""Files that only their owner can read: keys, journals, records, captures.
+
+A file is made with mode 0600 whatever the umask says, and one that others could read is tightened when it is
+opened. On Windows the folder's access list does this; the modes mean nothing there.
+"""
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+MODE = 0o600
+FOLDER_MODE = 0o700
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database
+
+
+def make_folder(folder: Path) -> None:
+    """A folder for private files, with those above it; one that is there keeps its mode."""
+    folder.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
+
+
+def tighten(path: Path) -> None:
+    """Take away what others may do with a file, if it is there and ours."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode) and mode & OTHERS:  # /dev/null stays as it is
+            path.chmod(MODE)
+
+
+def prepare(path: Path) -> None:
+    """See to it that a file is there and private, before something opens it that would make it otherwise."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE))
+        return
+    tighten(path)
+
+
+def prepare_database(path: Path) -> None:
+    """The same for a database. SQLite gives the files beside it the database's own mode."""
+    prepare(path)
+    for end in BESIDE:
+        tighten(path.with_name(path.name + end))
+
+
+def open_new(path: Path) -> BinaryIO:
+    """Open a file for writing from its beginning; OSError as ``open`` has it."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, flags, MODE), "wb")
+    try:
+        tighten(path)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def sync_folder(folder: Path) -> None:
+    """Have a folder's entries on disk, so that a file renamed into it is there after a power cut."""
+    if os.name != "posix":  # Windows cannot open a folder; NTFS keeps its own journal of names
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
