@@ -58,10 +58,10 @@ class Owner:
         self.host.connect(self.now)
         self.settle()
 
-    def request(self, name: str, *values: Any) -> int:
-        """Ask; the number of the request."""
+    def request(self, name: str, *values: Any, by: tuple[int, bytes] | None = None) -> int:
+        """Ask, authorised by the person of a slot if that is given; the number of the request."""
         message = CODEC.named(name)
-        return self.host.request(message.id, message.pack(values), self.now)
+        return self.host.request(message.id, message.pack(values), self.now, by=by)
 
     def acknowledge(self) -> None:
         """Everything that has come is on disk."""

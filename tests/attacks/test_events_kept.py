@@ -5,11 +5,15 @@ were overwritten before it had them.
 """
 
 import pytest
-from tests.attacks.owners import Owner
+from tests.attacks.owners import SERIAL, Owner
 
+from sabot_protocol.codec import enum_number
 from sabot_protocol.events import RESERVE
+from sabot_protocol.keys import FIRST_PERSON
+from sabot_protocol.session import slot_key
 
 CAPACITY = 64
+FLOOR_SLOT = FIRST_PERSON
 
 
 def fill(owner: Owner, free: int) -> None:
@@ -125,3 +129,20 @@ def test_a_command_that_is_given_up_keeps_no_other_waiting() -> None:
     owner.wait(300)
     assert owner.answered(later) == "ok"
     assert owner.done == [("locate", (2,))]
+
+
+def test_what_a_person_authorised_is_authorised_again_when_it_waited() -> None:
+    """The authority was used up by the refusal, and its number could not be authorised a second time."""
+    owner = Owner()
+    person = b"the floor's key of thirty-two by"
+    key = slot_key(person, SERIAL, FLOOR_SLOT)
+    owner.device.keys.set(FLOOR_SLOT, key, enum_number("Role", "floor"), 7)
+    fill(owner, RESERVE - 1)
+    owner.settle()
+    numbers = [owner.request("remove_deck", deck_id, 1, by=(FLOOR_SLOT, person)) for deck_id in (1, 2)]
+    owner.settle()
+    assert owner.done == []
+    owner.acknowledge()
+    owner.wait(400)
+    assert [owner.answered(number) for number in numbers] == ["ok", "ok"]
+    assert owner.done == [("remove_deck", (1, 1)), ("remove_deck", (2, 1))]

@@ -168,7 +168,8 @@ class Control:
             self._drop(client)
             return
         for line in lines:
-            answer = self._served.call(partial(act, self._served.device.machine, line.decode(errors="replace")))
+            text = line.decode(errors="replace")
+            answer = self._served.call(partial(act, self._served.device.machine, text))
             try:
                 client.sendall(answer.encode() + b"\n")
             except OSError:  # it does not read, or is gone
