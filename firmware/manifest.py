@@ -13,6 +13,7 @@ PROTOCOL = (
     "events",
     "executor",
     "frame",
+    "grid",
     "keys",
     "ledger",
     "link",
@@ -82,6 +83,7 @@ FIRMWARE = (
     "boards/rp2040/registers",
     "boards/rp2040/rollers",
     "boards/rp2040/stepper",
+    "boards/rp2040/timed",
 )
 
 

@@ -82,7 +82,7 @@ class Core(Executor):
         self.wear = Wear(memory)
         self.pledges = Pledges(self, chance)
         self.shuffler = Shuffler(hardware, self.pledges.draw)
-        self.shoe = Shoe(hardware)
+        self.shoe = Shoe(hardware, self.on_grid)
         self.rack = Rack(self)
         self.dealing = Dealing(self)
         self.service = Service(self)
@@ -295,11 +295,11 @@ class Core(Executor):
         """
         return self.shuffler.resting() and self.shoe.resting()
 
-    def go_on(self, now_us: int, after_us: int) -> None:
-        """The board has had the rest that it wanted so long ago."""
+    def go_on(self, now_us: int) -> None:
+        """The board has had its rest."""
         self.now_us = now_us
-        self.shuffler.go_on(now_us, after_us)
-        self.shoe.go_on(now_us, after_us)
+        self.shuffler.go_on(now_us)
+        self.shoe.go_on(now_us)
 
     # -- what follows ---------------------------------------------------------------------------
 
@@ -537,6 +537,11 @@ class Core(Executor):
             current.round_id if current is not None else 0,
             len(current.stacks) if current is not None else 0,
         )
+
+    def on_grid(self) -> bool:
+        """Whether cards go into secret places: bytes pass the cables only at the grid's ticks."""
+        state = self.shuffler.state
+        return state == shuffler.FEEDING or state == shuffler.STORING
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Carry out a request of the wire."""

@@ -109,8 +109,8 @@ class Half:
         """Whether nothing of this half moves at this moment, if only between two cards."""
         return self._wait.resting or self.at_rest()
 
-    def go_on(self, now_us: int, after_us: int) -> None:
-        """The board has had the rest that it wanted so long ago."""
+    def go_on(self, now_us: int) -> None:
+        """The board has had its rest."""
         self._scheduler.wake(now_us)
 
     def start(self, now_us: int) -> None:

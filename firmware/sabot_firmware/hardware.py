@@ -136,11 +136,11 @@ class Hardware:
         """Whether the contact in the locked logic compartment is closed."""
         return False
 
-    def wants_rest(self, much_ahead: bool = False) -> bool:
-        """Whether the board needs a moment in which nothing moves: each half then stands between two cards.
+    def ask_rest(self) -> None:
+        """The shuffler half stands between two cards: a board that ever needs a rest wants it now."""
 
-        ``much_ahead``: cards are about to move for long, so it may want it sooner.
-        """
+    def wants_rest(self) -> bool:
+        """Whether the board wants a moment in which nothing moves: a half then stands between two cards."""
         return False
 
     def noise(self, count: int) -> bytes:

@@ -33,6 +33,8 @@ from sabot_protocol.modes import SHOE_STEPS, steps_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabot_firmware.motion import Steps
 
 # What the half is doing, numbered as on the wire
@@ -58,6 +60,8 @@ PURGE_WINDOW_US = roller_window_us(figures.PITCH_UM + figures.EXIT_UM)  # from w
 LENGTH_WINDOW_US = roller_window_us(figures.CARD_LENGTH_UM + LENGTH_TOLERANCE_UM)
 LANDING_US = roller_window_us(figures.DEALT_UM - figures.EXIT_UM - figures.CARD_LENGTH_UM)
 LOOK_AGAIN_US = 800000  # how often the exit tray is looked at while a stack waits
+PAUSE_EVERY = 3  # cards ejected while the other deck is shuffled
+PAUSE_US = 35000  # a collection of garbage and what may be in its way
 
 # Tuples made once: the way from an edge to an order allocates nothing
 TRAY_EMPTY = (READY, ROUND_OPEN)  # where nothing may lie in the exit tray
@@ -66,10 +70,18 @@ RESTING_FULL = (READY, ROUND_OPEN, STACK_WAITING)  # where the shoe must see the
 ANY_BACK = -1  # cards on their way out may be of any deck
 
 
+def _never() -> bool:
+    return False
+
+
 class Shoe(Half):
     """Deals what the pusher brought, or what was laid in by hand."""
 
-    def __init__(self, hardware: Hardware) -> None:
+    def __init__(self, hardware: Hardware, paced: "Callable[[], bool]" = _never) -> None:
+        """While ``paced`` says so, this half never waits for the board, whose rests tell of the shuffle.
+
+        It pauses after fixed cards instead: the board may rest then, or when no stack is on its way.
+        """
         super().__init__(
             hardware,
             (DEAL,),
@@ -79,6 +91,7 @@ class Shoe(Half):
             States(STARTING, EMPTY, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
             steps_of("ShoeState", SHOE_STEPS),
         )
+        self._paced = paced
         self.missing = 0  # cards of a deck that came out short: one may lie between shoe and exit
         self.short_deck = 0  # that deck; 0 if it is not known which
         self.inspected = False  # a person said that none does: the next deck's count is a claim
@@ -214,7 +227,7 @@ class Shoe(Half):
             return self.stop("pusher", "switch_missed", 0)
         if after == READY and not hardware.level(SHUFFLER_DOOR):
             return self.stop("pusher", "door_opened", 0)  # hands could reach the deck on its way
-        while hardware.wants_rest():
+        while hardware.wants_rest() and not self._paced():
             yield wait.rest()
         hardware.push(False)
         late = yield wait.edge(PUSHER_HOME, 1, PUSHER_WINDOW_US)
@@ -277,7 +290,12 @@ class Shoe(Half):
         self.in_tray = 0
         self.run(DEAL, FORWARD)
         while self.in_tray < most:
-            if hardware.wants_rest():  # one card has left the exit, the next has not come to it
+            if self._paced():  # one card has left the exit, the next has not come to it
+                if self.in_tray and not self.in_tray % PAUSE_EVERY:
+                    self.run(DEAL, STOP)
+                    yield wait.still(PAUSE_US)
+                    self.run(DEAL, FORWARD)
+            elif hardware.wants_rest():
                 self.run(DEAL, STOP)
                 while hardware.wants_rest():
                     yield wait.rest()

@@ -87,7 +87,11 @@ STAGE_US = figures.INSERTION_UM - figures.ENTRY_UM  # one micrometre a microseco
 
 # How long a shuffle takes is told only in these terms: the mean of the slowest machine and six times what the
 # slots make it stray by, and then, if it had to help itself for longer, in steps.
+# Rests for the board come after fixed cards, needed or not, and are part of that time.
 SPARE_PERCENT = 107
+REST_EVERY = 3  # cards
+REST_US = 22000  # what one takes on a Pico
+REST_WITHIN_US = 400000  # while the half waits for its time
 STEP_US = 2000000
 CARD_US = (  # the way to the slot apart
     2 * figures.GRIP_US
@@ -102,12 +106,7 @@ def even_time_us(cards: int) -> int:
     mean_us = 0
     for card in range(cards):  # a slot is a third of the stack away from the one before, in the mean
         mean_us += CARD_US + figures.travel_us(card * figures.CARD_THICKNESS_UM // 3)
-    return mean_us * SPARE_PERCENT // 100
-
-
-def longest_card_us(cards: int) -> int:
-    """How long one card takes at most in a stack of so many, if the machine need not help itself."""
-    return (CARD_US + figures.travel_us(cards * figures.CARD_THICKNESS_UM)) * SPARE_PERCENT // 100
+    return mean_us * SPARE_PERCENT // 100 + (cards - 1) // REST_EVERY * REST_US
 
 
 class Shuffler(Half):
@@ -136,7 +135,7 @@ class Shuffler(Half):
         self.feed_permille = 1000  # how long cards lately took from entry to insertion
         self.retries = 0  # times the half helped itself in this shuffle
         self._reckoned_for = 0  # how many cards these are for
-        self._even_us = self._longest_card_us = 0
+        self._even_us = 0
         self._stack = Stack()
         self.placed: array[int] | None = None  # gets how many cards lie on each, as the heights prove it
         self._reset()
@@ -147,7 +146,6 @@ class Shuffler(Half):
         self.raised = 0  # counted by the growing height
         self._expected = 0
         self._began_us = 0
-        self._rested_us = 0  # how much later it may end because the board wanted to rest
         self._stack.reset(self.card_um)
         self._back = NOTHING
         self._may_feed = False  # until then nothing has moved
@@ -174,7 +172,6 @@ class Shuffler(Half):
         if expected != self._reckoned_for:  # once a game: it allocates
             self._reckoned_for = expected
             self._even_us = even_time_us(expected)
-            self._longest_card_us = longest_card_us(expected)
         self.jam = None
         self.enter(FEEDING)
         for sensor, place in ((ENTRY, "entry"), (INSERTION, "insertion"), (CHAMBER, "chamber")):
@@ -191,16 +188,6 @@ class Shuffler(Half):
     def at_rest(self) -> bool:
         """Whether nothing of this half moves or is about to."""
         return self.state == HOLDING or not self._scheduler.busy()
-
-    def rest_after_us(self) -> int:
-        """How long after it was wanted a rest may come: sooner or later would tell when a card was done."""
-        return self._longest_card_us if self.state == FEEDING and self._may_feed else 0
-
-    def go_on(self, now_us: int, after_us: int) -> None:
-        """The board has had the rest that it wanted so long ago."""
-        if self.state == FEEDING:
-            self._rested_us += min(after_us, ticks.diff(now_us, self._began_us))
-        super().go_on(now_us, after_us)
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
         """A sensor of this half has changed."""
@@ -334,8 +321,10 @@ class Shuffler(Half):
     def _insert_cards(self) -> "Steps":
         """Open the stack at the drawn slot, let the card in, close it, and see that it grew by one."""
         hardware, wait, stack = self._hardware, self._wait, self._stack
-        while hardware.wants_rest(True):
+        hardware.ask_rest()
+        while hardware.wants_rest():
             yield wait.rest()
+        self._began_us = self._scheduler.now_us
         self._may_feed = True
         self._scheduler.signal()
         while True:
@@ -343,6 +332,8 @@ class Shuffler(Half):
                 yield wait.signal()
             if not self._staged:
                 break
+            if self.inserted and not self.inserted % REST_EVERY:
+                hardware.ask_rest()
             while hardware.wants_rest():  # the next card waits at the insertion roller, nothing moves
                 yield wait.rest()
             below = self.inserted - self._draw(self.inserted + 1)
@@ -422,13 +413,18 @@ class Shuffler(Half):
         if self.counted() != self._expected:
             return self.stop("chamber", "count_wrong", self.inserted)  # MD3 5.B: that deck leaves
         # How long it took depends on the slots; nobody is to see that.
-        rested_us = self._rested_us
-        left_us = self._even_us + rested_us - ticks.diff(self._scheduler.now_us, self._began_us)
-        yield wait.still(left_us if left_us > 0 else left_us % STEP_US)
-        while rested_us != self._rested_us:  # a rest lengthens every shuffle by as much, wherever it came
-            more_us = self._rested_us - rested_us
-            rested_us = self._rested_us
-            yield wait.still(more_us)
+        even_us = self._even_us
+        while even_us < ticks.diff(self._scheduler.now_us, self._began_us):
+            even_us += STEP_US
+        left_us = even_us - ticks.diff(self._scheduler.now_us, self._began_us)
+        while left_us > 0:
+            if left_us > 4 * REST_US:  # it must not end later for it
+                hardware.ask_rest()
+                while hardware.wants_rest():
+                    yield wait.rest()
+                left_us = even_us - ticks.diff(self._scheduler.now_us, self._began_us)
+            yield wait.still(min(left_us, REST_WITHIN_US))
+            left_us = even_us - ticks.diff(self._scheduler.now_us, self._began_us)
         while hardware.level(STORE) or not hardware.level(PUSHER_HOME):
             if hardware.level(PUSHER_HOME) and not self.stored_deck:
                 return self.stop("store", "sensor_disagrees", self.inserted)
@@ -446,6 +442,7 @@ class Shuffler(Half):
             return self.stop("store", "switch_missed", self.inserted)
         if hardware.level(CHAMBER) or not hardware.level(STORE):
             return self.stop("store", "sensor_disagrees", self.inserted)
+        hardware.ask_rest()
         while hardware.wants_rest():
             yield wait.rest()
         hardware.shelve(False)
@@ -457,6 +454,7 @@ class Shuffler(Half):
             late = yield wait.edge(ELEVATOR_HOME, 1, self._travel_window_us)
             if late:
                 return self.stop("chamber", "switch_missed", self.inserted)
+        hardware.ask_rest()
         while hardware.wants_rest():  # before the pusher may come
             yield wait.rest()
         if after == STORED:

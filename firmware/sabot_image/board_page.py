@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from sabot_firmware import hardware
+from sabot_firmware import hardware, shuffler
 from sabot_firmware.boards.rp2040 import heap, pins
 from sabot_image.modules import ROOT
+from sabot_protocol import grid
 
 PAGE = ROOT / "docs" / "board.md"
 TEXT = Path(__file__).parent / "board_page.txt"
@@ -84,8 +85,9 @@ def page() -> str:
         blue=blue,
         face=face,
         log_kb=pins.LOG_FLASH_BYTES // 1024,
+        period=grid.PERIOD_MS,
+        every=shuffler.REST_EVERY,
         mark_kb=pins.MARK_FLASH_BYTES // 1024,
-        ahead=heap.AHEAD_BYTES,
         collect=heap.COLLECT_BYTES,
         rest=heap.REST_BYTES,
         hold=heap.HOLD_BYTES,

@@ -46,6 +46,39 @@ CHANGES = (
         "which the heap leaves free",
     ),
     (
+        "shared/tinyusb/mp_usbd_runtime.c",
+        "static void mp_usbd_task_inner(void) {\n    in_usbd_task = true;",
+        "__attribute__((weak)) volatile bool sabot_grid_runs = false;\n"
+        "static void mp_usbd_task_inner(void) {\n"
+        "    if (sabot_grid_runs) {\n        return;\n    }\n    in_usbd_task = true;",
+        "while the grid runs (SABOT_PICO/grid.c), USB's stack runs at its ticks only",
+    ),
+    (
+        "ports/rp2/machine_uart.c",
+        "static void uart0_irq_handler(void) {",
+        "size_t sabot_uart_take(uint8_t *to, size_t most) {\n"
+        "    machine_uart_obj_t *self = &machine_uart_obj[0];\n"
+        "    size_t taken = 0;\n"
+        "    uart_drain_rx_fifo(self, UART_FIFO_SIZE_RX);\n"
+        "    while (taken < most && ringbuf_avail(&self->read_buffer) > 0) {\n"
+        "        to[taken++] = ringbuf_get(&self->read_buffer);\n"
+        "    }\n"
+        "    uart_drain_rx_fifo(self, UART_FIFO_SIZE_RX);\n"
+        "    return taken;\n"
+        "}\n\n"
+        "size_t sabot_uart_put(const uint8_t *from, size_t length) {\n"
+        "    machine_uart_obj_t *self = &machine_uart_obj[0];\n"
+        "    size_t put = 0;\n"
+        "    while (put < length && ringbuf_free(&self->write_buffer) > 0) {\n"
+        "        ringbuf_put(&self->write_buffer, from[put++]);\n"
+        "    }\n"
+        "    uart_fill_tx_fifo(self);\n"
+        "    return put;\n"
+        "}\n\n"
+        "static void uart0_irq_handler(void) {",
+        "what the grid's interrupt takes from the UART's buffers and puts into them",
+    ),
+    (
         "py/modgc.c",
         "static const mp_rom_map_elem_t mp_module_gc_globals_table[] = {",
         "static mp_obj_t gc_allocated(void) {\n"

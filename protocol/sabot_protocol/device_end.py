@@ -14,6 +14,7 @@ from sabot_protocol.events import EventStore
 from sabot_protocol.executor import Caller as Caller
 from sabot_protocol.executor import Executor as Executor
 from sabot_protocol.executor import Log as Log
+from sabot_protocol.grid import Grid
 from sabot_protocol.keys import OPEN_S, Keys
 from sabot_protocol.ledger import Ledger
 from sabot_protocol.memory import COMMAND_SLOTS, Memory, load_all
@@ -96,6 +97,7 @@ class DeviceEnd:
         self._open_until = 0  # uptime in seconds at which the slots of a new device close
         self._run = (NOBODY, 0)  # the last owner, and which run of its program
         self._now = now
+        self.grid = Grid(now)
         self._uptime_s = 0
         self._uptime_ms = 0
         self._utc: tuple[int, int, int] | None = None  # seconds, ms, at this uptime (ms)
@@ -202,11 +204,17 @@ class DeviceEnd:
     # -- time -----------------------------------------------------------------------------------
 
     def tick(self, now: int) -> None:
-        """Let time go on; ports do this with every call."""
+        """Let time go on; ports do this with every call. On the grid it goes on from tick to tick.
+
+        An event carries this time: a finer one would tell what delayed the event.
+        """
+        if self.executor.on_grid():
+            now = self.grid.floor(now)
         passed = ticks.diff(now, self._now)
         if passed <= 0:
             return
         self._now = now
+        self.grid.go_on(now)
         self._uptime_ms += passed
         while self._uptime_ms >= 1000:
             whole = self._uptime_ms // 1000

@@ -8,12 +8,22 @@ sees it, and commands go through the ledger, so that a repeated one is answered 
 import struct
 from hashlib import sha256
 
-from sabot_protocol import frame, ledger, ticks
+from sabot_protocol import frame, grid, ledger, ticks
 from sabot_protocol.codec import Message, enum_number
 from sabot_protocol.device_end import NOBODY, OBSERVER, UNKNOWN_TIME, Caller, DeviceEnd
 from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
 from sabot_protocol.keys import DEVICE, FIRST_PERSON, SLOTS, fits
-from sabot_protocol.link import ANSWER, CLOSED_BY_PEER, EVENT, EVENT_ACK, GAP, REQUEST, SILENCE_MS, Link
+from sabot_protocol.link import (
+    ANSWER,
+    CLOSED_BY_PEER,
+    EVENT,
+    EVENT_ACK,
+    GAP,
+    MAX_WINDOW,
+    REQUEST,
+    SILENCE_MS,
+    Link,
+)
 from sabot_protocol.mac import same
 from sabot_protocol.session import (
     CLEAR_TO_HOST,
@@ -84,13 +94,34 @@ class DevicePort(WireEnd):
         self._proved = b""
         self._wrong_at: int | None = None  # when a wrong proof came, for a second
         self._hinted_at: int | None = None  # when a "no session" was sent, for a while
+        # on the grid
+        self._tick: int | None = None  # the next tick at which there is something to do
+        self._held = False  # the decoder holds a frame that found no place
+        self._ready = b""  # what is sent at the next tick
 
     # -- bytes in and out -----------------------------------------------------------------------
 
     def receive(self, data: bytes, now: int) -> None:
-        """Take bytes from the cable."""
-        self.device.tick(now)
-        super().receive(data, now)
+        """Take bytes from the cable. On the grid they wait for its next tick; see ``room``."""
+        device = self.device
+        device.tick(now)
+        if not device.executor.on_grid():
+            self._leave_grid(now)
+            super().receive(data, now)
+            return
+        if self._tick is None:
+            self._tick = device.grid.after(now)
+        room = self.room()
+        if len(data) > room:
+            self.record.busy += 1
+            data = data[:room]
+        self._decoder.put(data)
+
+    def room(self) -> int:
+        """How many bytes ``receive`` takes now; more are lost. Off the grid it takes any number."""
+        if not self.device.executor.on_grid():
+            return 1 << 16
+        return max(grid.TAKEN_BYTES - self._decoder.left(), 0)
 
     def poll(self, now: int, room: bool = True) -> bytes:
         """The bytes to put on the cable now. Call it after ``receive``, after ``emit`` and when due.
@@ -98,21 +129,123 @@ class DevicePort(WireEnd):
         Without room on the cable (the host does not read) nothing is said, and what waits here stays
         within its bounds; a host that has been silent for too long loses its session all the same.
         """
-        self.device.tick(now)
+        device = self.device
+        device.tick(now)
         self._room = room
-        if self._hinted_at is not None and ticks.diff(now, self._hinted_at) >= HINT_EVERY_MS:
-            self._hinted_at = None
+        on_grid = device.executor.on_grid()
+        if not on_grid:
+            self._leave_grid(now)
         self._wait_ms(now)
         if not room:
             if self.link is not None and self.link.ended(now):
                 self._drop_session()
+            if on_grid and self._tick is not None and ticks.diff(now, self._tick) >= 0:
+                self._tick = device.grid.after(now)
             return b""
+        if not on_grid:
+            ready, self._ready = self._ready, b""
+            out = self._encode(now, 2 * MAX_WINDOW)
+            return ready + out if ready else out
+        if self._tick is None:
+            if self.pressing(now):
+                self._tick = device.grid.after(now)
+            return b""
+        if ticks.diff(now, self._tick) < 0:
+            return b""
+        self._tick = None
+        ready = self._ready
+        self._ready = self.work(device.grid.floor(now))
+        if self._ready or self.pressing(now):
+            self._tick = device.grid.after(now)
+        return ready
+
+    def deadline(self) -> int | None:
+        """The tick at which ``poll`` is due by itself, or None."""
+        if self._tick is not None:
+            return self._tick
+        if self.link is None:
+            return None
+        due = self.link.deadline() if self._room else self.link.silent_at()
+        return self.device.grid.after(due) if self.device.executor.on_grid() else due
+
+    # -- the grid -------------------------------------------------------------------------------
+
+    def work(self, now: int) -> bytes:
+        """Deal with what was taken up to a tick of the grid; return what is to be sent at the next one.
+
+        A board whose ticks are made by hardware calls this itself, once a tick, instead of ``poll``.
+        """
+        self.device.tick(now)
+        decoder = self._decoder
+        owns = self.device.owner is self
+        places, kept = grid.PLACES, grid.OWNER_PLACES if owns else 0
+        for _ in range(grid.LOOKED_AT):
+            if self._held:
+                self._held = False
+            elif not decoder.next():
+                break
+            if kept and self._of_session():
+                kept -= 1
+            elif places:
+                places -= 1
+            elif owns and not self._of_session():
+                self.record.busy += 1  # it would keep the owner's frames behind it waiting
+                continue
+            else:
+                self._held = True
+                break
+            self._frame(now)
+        return self._encode(now, grid.OWNER_ANSWERS if self.device.owner is self else grid.ANSWERS)
+
+    def _of_session(self) -> bool:
+        """Whether the decoder holds a packet of the session that runs here, as far as its head says."""
+        link, decoder = self.link, self._decoder
+        if link is None or decoder.bad is not None:
+            return False
+        payload = decoder.payload
+        return (
+            len(payload) >= OVERHEAD
+            and payload[0] == self._sealed_way
+            and payload[1] | payload[2] << 8 == link.session.id
+        )
+
+    def waiting(self) -> int:
+        """How many bytes were taken and have not been looked at."""
+        return self._decoder.left()
+
+    def pressing(self, now: int) -> bool:
+        """Whether there is something to do at the next tick."""
+        if self._held or self._answers or self._clear_out or self._decoder.left():
+            return True
+        link = self.link
+        if link is None:
+            return False
+        if link.has_to_say() or ticks.diff(now, link.deadline()) >= 0:
+            return True
+        events = self.device.events
+        if not self._attached or self._position == (events.boot_id, events.last):
+            return False
+        return link.room() > link.window // 4
+
+    def _leave_grid(self, now: int) -> None:
+        """What had to wait for the next tick is dealt with at once."""
+        self._tick = None
+        if self._held:
+            self._held = False
+            self._frame(now)
+        if self._decoder.left():
+            super().receive(b"", now)
+
+    def _encode(self, now: int, most: int) -> bytes:
+        """The frames of what is due, with at most so many messages of the session."""
+        if self._hinted_at is not None and ticks.diff(now, self._hinted_at) >= HINT_EVERY_MS:
+            self._hinted_at = None
         frames = self._clear_out
         self._clear_out = []
         link = self.link
         if link is not None:
-            self._fill(link)
-            frames += link.poll(now)
+            self._fill(link, most)
+            frames += link.poll(now, most)
             if link.failure is not None:
                 self._drop_session()
             elif self._ending and not self._answers and link.idle():
@@ -122,28 +255,24 @@ class DevicePort(WireEnd):
             return b""
         return b"".join(frames)
 
-    def deadline(self) -> int | None:
-        """The tick at which ``poll`` is due by itself, or None."""
-        if self.link is None:
-            return None
-        return self.link.deadline() if self._room else self.link.silent_at()
-
     def close(self) -> None:
         """The cable is gone, and with it the session."""
         self._drop_session()
         self._pending = None
 
-    def _fill(self, link: Link) -> None:
-        """Put answers, then events, into the window; answers always find a place."""
+    def _fill(self, link: Link, most: int) -> None:
+        """Put at most so many messages into the window: answers, which always find a place, then events."""
         room = link.room()
-        while self._answers and room > 0:
+        most -= link.waiting()
+        while self._answers and room > 0 and most > 0:
             message, status, number, body = self._answers.pop(0)
             link.send(ANSWER, message, status, number, body)
             room -= 1
+            most -= 1
         if not self._attached or self._ending:
             return
         events = self.device.events
-        while room > link.window // 4:
+        while room > link.window // 4 and most > 0:
             boot, n = self._position
             gap = events.gap_after(boot, n)
             if gap is not None:
@@ -160,6 +289,7 @@ class DevicePort(WireEnd):
             else:
                 return
             room -= 1
+            most -= 1
 
     # -- handshake ------------------------------------------------------------------------------
 

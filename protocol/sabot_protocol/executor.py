@@ -24,6 +24,10 @@ class Executor:
         """(shuffler state, shoe state, fault, status flags, round id, stack)."""
         return 0, 0, 0, 0, 0, 0
 
+    def on_grid(self) -> bool:
+        """Whether bytes may pass the cables only at the ticks of the grid. Allocates nothing."""
+        return False
+
     def at_rest_and_empty(self) -> bool:
         """Whether nothing moves and no card is inside, as far as it is known; if nothing is known, False."""
         return False
@@ -35,7 +39,6 @@ class Executor:
         Refusal says why not, and then nothing has happened.
         """
         raise Refusal("not_supported")
-
 
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator, now and for all later boots.

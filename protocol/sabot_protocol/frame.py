@@ -103,8 +103,14 @@ class Decoder:
             found.append((None, self.bad) if self.bad else (bytes(self.payload), None))
         return found
 
+    def left(self) -> int:
+        """How many bytes ``next`` has not looked at yet."""
+        return len(self._chunk) - self._at
+
     def put(self, chunk: bytes | bytearray) -> None:
-        """Take the next bytes, for ``next`` to look at."""
+        """Take the next bytes, for ``next`` to look at; those that it has not looked at yet come first."""
+        if self._at < len(self._chunk):
+            chunk = bytes(self._chunk_view[self._at :]) + chunk
         self._chunk = chunk
         self._chunk_view = memoryview(chunk)
         self._at = 0

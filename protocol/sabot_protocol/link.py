@@ -31,7 +31,7 @@ CLOSE = 6  # the sender has ended the session; not numbered, never repeated
 
 # Timers, in milliseconds.
 FIRST_RTO_MS = 300  # before a round trip has been measured
-MIN_RTO_MS = 100  # above a peer's ACK_DELAY_MS and a board's longest pause (a flash erase, 45 ms)
+MIN_RTO_MS = 170  # two periods of the device's grid, a peer's ACK_DELAY_MS, a board's longest pause (50 ms)
 MAX_RTO_MS = 2000
 GRANULARITY_MS = 1
 ACK_DELAY_MS = 20
@@ -120,6 +120,10 @@ class Link:
         """Whether everything sent has been acknowledged."""
         return not self._under_way and not self._waiting
 
+    def waiting(self) -> int:
+        """How many messages wait for ``poll``, those to be repeated apart."""
+        return len(self._waiting)
+
     def _oldest(self) -> int:
         """The sequence number of the oldest message not acknowledged."""
         if self._under_way:
@@ -137,8 +141,8 @@ class Link:
         """Send at least a bare packet at the next poll."""
         self._ack_at = self._heard_at
 
-    def poll(self, now: int) -> list[bytearray]:
-        """The frames to transmit now; empty once the link has failed."""
+    def poll(self, now: int, most: int = 2 * MAX_WINDOW) -> list[bytearray]:
+        """The frames to transmit now, at most so many messages; empty once the link has failed."""
         frames: list[bytearray] = []
         if self.failure is None:
             self._check_ends(now)
@@ -155,8 +159,15 @@ class Link:
             newest = self._newest_acked
             for sent in list(under_way):
                 if sent.counter < newest:
+                    if len(frames) >= most:
+                        self._resend = True
+                        break
                     self._transmit(sent, now, frames)
-        while self._waiting and (self._waiting[0].seq - self._oldest() & 255) < self.window:
+        while (
+            self._waiting
+            and len(frames) < most
+            and (self._waiting[0].seq - self._oldest() & 255) < self.window
+        ):
             sent = self._waiting.pop(0)
             under_way.append(sent)
             self._transmit(sent, now, frames)

@@ -20,24 +20,29 @@ class WireEnd:
 
     def receive(self, data: bytes, now: int) -> None:
         """Take bytes from the cable."""
-        record = self.record
         decoder = self._decoder
         decoder.put(data)
         while decoder.next():
-            if decoder.bad is not None:
-                record.count("bad_" + decoder.bad)
-                continue
-            record.frames_in += 1
-            payload = decoder.payload
-            way = payload[0]
-            if way == self._sealed_way:
-                self._sealed(payload, now)
-            elif way == self._clear_way:
-                self._clear(bytes(payload), now)
-            elif way in self._own_ways:
-                record.reflected += 1
-            else:
-                record.malformed += 1
+            self._frame(now)
+
+    def _frame(self, now: int) -> None:
+        """Deal with the frame that the decoder holds."""
+        record = self.record
+        decoder = self._decoder
+        if decoder.bad is not None:
+            record.count("bad_" + decoder.bad)
+            return
+        record.frames_in += 1
+        payload = decoder.payload
+        way = payload[0]
+        if way == self._sealed_way:
+            self._sealed(payload, now)
+        elif way == self._clear_way:
+            self._clear(bytes(payload), now)
+        elif way in self._own_ways:
+            record.reflected += 1
+        else:
+            record.malformed += 1
 
     def _sealed(self, payload: memoryview, now: int) -> None:
         raise NotImplementedError

@@ -118,7 +118,8 @@ class Wired(InProcess):
                 self.host.acknowledge(each.boot_id, each.n)
         for deadline in (self.host.deadline(), self.port.deadline()):
             if deadline is not None:
-                wait = max(ticks.diff(deadline, now), 1) * 1000
+                wait = ticks.diff(deadline, now) * 1000 - self.machine.agenda.now_us % 1000
+                wait = wait if wait > 0 else 1000
                 due = wait if due is None or wait < due else due
         return due
 

@@ -545,7 +545,7 @@ def _lost_answer(talk: Talk) -> list[tuple[bool, bytes]]:
     talk.host.request(CODEC.named("dispense_stack").id, CODEC.pack("dispense_stack", 7, 2), talk.now)
     talk.port.receive(talk.host_says(), talk.now)
     talk.device_says()  # lost
-    talk.now += 120
+    talk.now += 200
     talk.settle()
     return talk.heard() + _later(talk, 20)
 

@@ -100,6 +100,10 @@ class OnPython(InLockStep, Executor):
         """What the core says of itself."""
         return self.core.status()
 
+    def on_grid(self) -> bool:
+        """What the core says of itself."""
+        return self.core.on_grid()
+
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator."""
         self.core.take_entropy(entropy)

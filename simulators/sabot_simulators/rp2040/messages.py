@@ -183,6 +183,8 @@ class Ran:
     uart: bytes
     axes: tuple[int, ...]
     """The position of each axis, in steps since the beginning."""
+    accepted: tuple[float, ...] = ()
+    """When the board took packets of its USB host."""
 
 
 @dataclass(frozen=True)
@@ -277,6 +279,7 @@ def ran(said: dict[str, Any]) -> Ran:
             said["usb"].encode("latin-1"),
             said["uart"].encode("latin-1"),
             tuple(said["axes"]),
+            tuple(said["accepted"]),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise RunnerFailed(f"not the answer to a run: {said!r:.200}") from error

@@ -52,6 +52,7 @@ export class Pico {
     this.told = [];
     this.toUsb = [];
     this.fromUsb = [];
+    this.accepted = []; // when the device took a packet of the host
     this.cable = true;
     this.axes = wiring.axes.map((axis, n) => new Axis(n, this.directionOf(axis), this));
     this.encoders = wiring.encoders.map(() => new Encoder(this));
@@ -250,6 +251,7 @@ export class Pico {
     this.why = '';
     this.told = [];
     this.fromUsb = [];
+    this.accepted = [];
     this.pumpUsb();
     const { clock, horizon } = this;
     const { core } = this.mcu;

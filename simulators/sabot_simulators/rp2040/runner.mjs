@@ -38,6 +38,7 @@ const state = (why) => ({
   told: pico.told,
   usb: Buffer.from(pico.fromUsb).toString('latin1'),
   uart: pico.powered ? Buffer.from(pico.serial.take()).toString('latin1') : '',
+  accepted: pico.accepted,
   axes: pico.axes.map((axis) => axis.position),
 });
 

@@ -15,7 +15,6 @@ from sabot_firmware.boards.rp2040.display import Display
 from sabot_firmware.boards.rp2040.edges import EdgeRing, watch, watch_interrupt
 from sabot_firmware.boards.rp2040.elevator import Elevator
 from sabot_firmware.boards.rp2040.expander import Expanders, output
-from sabot_firmware.boards.rp2040.heap import AHEAD_BYTES, allocated
 from sabot_firmware.boards.rp2040.noise import raw_noise
 from sabot_firmware.boards.rp2040.pusher import Pusher
 from sabot_firmware.boards.rp2040.rollers import Rollers
@@ -70,7 +69,6 @@ class Rp2040(Hardware):
         self._lines: list[str | None] = [None, None]  # what the display does not show yet
         self._lamp = 0
         self.tired = False  # garbage is to be collected, and the halves are asked to stand for it
-        self.tired_us = 0  # since when
         for chip in range(len(pins.EXPANDERS)):
             self._take_levels(chip, self._expanders.scan(chip))
         self._changed = watch_interrupt(self.ring, _SCAN, pins.EXPANDER_INTERRUPT)
@@ -160,6 +158,10 @@ class Rp2040(Hardware):
     def _elevator_done(self) -> None:
         """In an interrupt."""
         self.ring.put(_ELEVATOR_DONE)
+
+    def cause_us(self) -> int:
+        """When that was which the core deals with: the edge that is being given, or now."""
+        return self._edge_us if self._handling else now_us()
 
     # -- time -----------------------------------------------------------------------------------
 
@@ -268,15 +270,12 @@ class Rp2040(Hardware):
         self._lines[0] = first
         self._lines[1] = second
 
-    def tire(self, at_us: int) -> None:
-        """From now on a rest is wanted."""
+    def ask_rest(self) -> None:
+        """The shuffler half stands for a rest: garbage is collected, however little there is."""
         self.tired = True
-        self.tired_us = at_us
 
-    def wants_rest(self, much_ahead: bool = False) -> bool:
-        """Whether halves are to stand between two cards; a shuffle begins with a heap as empty as it gets."""
-        if much_ahead and not self.tired and allocated() > AHEAD_BYTES:
-            self.tire(now_us())
+    def wants_rest(self) -> bool:
+        """Whether halves are to stand between two cards."""
         return self.tired
 
     def noise(self, count: int) -> bytes:

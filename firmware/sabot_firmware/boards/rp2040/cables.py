@@ -60,6 +60,18 @@ class Cable:
             if self._from >= len(self._out):
                 self._out = b""
 
+    def take_unsent(self) -> bytes:
+        """What waits for room; somebody else sends it."""
+        waits = bytes(memoryview(self._out)[self._from :])
+        self.unsent(b"")
+        return waits
+
+    def unsent(self, data: bytes) -> None:
+        """This waits for room."""
+        self._out = data
+        self._from = 0
+        self.stuck = False
+
     def writing(self) -> bool:
         """Whether something waits for room."""
         return bool(self._out)
@@ -107,7 +119,7 @@ class UartCable(Cable):
     def __init__(self, port: "DevicePort") -> None:
         super().__init__(port)
         self._uart = UART(
-            0, baudrate=_BAUD, tx=Pin(pins.UART_TX), rx=Pin(pins.UART_RX), rxbuf=512, txbuf=512, timeout=0
+            0, baudrate=_BAUD, tx=Pin(pins.UART_TX), rx=Pin(pins.UART_RX), rxbuf=1024, txbuf=512, timeout=0
         )
 
     def register(self, poller: "select.poll") -> None:

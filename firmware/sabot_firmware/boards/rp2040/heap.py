@@ -6,10 +6,10 @@ MicroPython tells what it counts anyway (``sabot_image/sources.py``); one that d
 
 import gc
 
-AHEAD_BYTES = 8192  # before cards move for long, garbage is collected
 COLLECT_BYTES = 32768  # while everything rests, it is collected at the next occasion
-REST_BYTES = 65536  # the halves are asked to stand between two cards for it
+REST_BYTES = 65536  # the shoe half is asked to stand between two cards for it, if no deck is shuffled
 HOLD_BYTES = 81920  # cables are not read until they do; one exchange, and what motion leads to, find room yet
+GRID_HOLD_BYTES = 106496  # on the grid, whose budget keeps below it unless cards are tried again and again
 _LIVE_BYTES = 90000  # what is left after a collection, about
 
 if hasattr(gc, "allocated"):

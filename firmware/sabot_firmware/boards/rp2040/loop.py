@@ -24,7 +24,13 @@ from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
 from sabot_firmware.boards.rp2040.clock import now_ms, now_us
 from sabot_firmware.boards.rp2040.contact import ContactReader
 from sabot_firmware.boards.rp2040.fram import SpiFram
-from sabot_firmware.boards.rp2040.heap import COLLECT_BYTES, HOLD_BYTES, REST_BYTES, allocated
+from sabot_firmware.boards.rp2040.heap import (
+    COLLECT_BYTES,
+    GRID_HOLD_BYTES,
+    HOLD_BYTES,
+    REST_BYTES,
+    allocated,
+)
 from sabot_firmware.boards.rp2040.log_flash import LogFlash, MarkFlash
 from sabot_firmware.boards.rp2040.noise import count_differing, raw_noise, thermal_noise
 from sabot_firmware.boards.rp2040.parts import Parts
@@ -41,6 +47,11 @@ from sabot_protocol.device_end import DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.memory import Memory
 
+try:
+    from sabot_firmware.boards.rp2040.timed import NONE, Timed
+except ImportError:  # another image than ours: the ports keep to the grid, as well as this loop is in time
+    NONE, Timed = -1, None  # type: ignore[assignment,misc]
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +64,9 @@ WATCHDOG_MS = 4000
 LONGEST_WAIT_MS = 1000
 ROOM_US = 5000  # what can wait is done if nothing is due for so long
 STUCK_US = 20000  # then a host that took nothing is tried again
+GRACE_US = 10000  # what an edge leads to is told at the first tick so long after the edge
 LOOK_AGAIN_US = 100000  # whether the halves stand, if no edge lets them
+REST_US = 26000  # the longest collection, while cards may soon move again
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
 LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is over
 LOG_ROWS = 4
@@ -135,7 +148,7 @@ class Device:
         self._leave_at: int | None = None
         self.core: LiveCore | None = None
         self._ahead = Parts()
-        self._later: list[tuple[str, tuple[Value, ...]]] = []  # reports that came up while it talked
+        self._later: list[tuple[int, str, tuple[Value, ...]]] = []  # what waits to be told, and since when
         self._failed: Exception | None = None  # what went wrong with an edge meanwhile
         self._timer = machine.Timer(-1)  # for what is due while it talks
         self._came = self._edge_came
@@ -164,6 +177,7 @@ class Device:
             self._ahead.hold = self._hold
         for cable in self._cables:
             cable.register(self._poller)
+        self._timed = None if Timed is None else Timed(self._cables)
 
     def begin(self, memory: Memory, crashed: bool) -> None:
         """The core wakes up."""
@@ -189,8 +203,10 @@ class Device:
 
     def _report(self, name: str, *values: "Value") -> None:
         self._talk = True
-        if self.core is not None and self.core.busy_elsewhere:
-            self._later.append((name, values))
+        core, timed = self.core, self._timed
+        if core is not None and (core.busy_elsewhere or (timed is not None and timed.runs)):
+            assert self._board is not None
+            self._later.append((self._board.cause_us(), name, values))
         else:
             self._end.emit(name, *values)
 
@@ -202,7 +218,9 @@ class Device:
         """Once around: edges, time, cables, what can wait, and the wait."""
         board, core = self._board, self.core
         due: int | None = None
-        self._end.tick(now_ms())  # also while nobody talks: hours run, and an event has its time
+        timed = self._timed
+        if timed is None or not timed.runs:
+            self._end.tick(now_ms())  # also while nobody talks: hours run, and an event has its time
         if core is not None and board is not None:
             board.take_edges(core)
             at_us = now_us()
@@ -211,21 +229,25 @@ class Device:
             measured = board.due_us(at_us)
             if measured is not None and (due is None or measured < due):
                 due = measured
-            if board.tired or allocated() > REST_BYTES:
-                rests_in = self._rest(board, core, at_us)
-                if rests_in is None:
+            if allocated() > REST_BYTES and not core.on_grid():
+                board.tired = True
+            if board.tired:
+                if self._rest(board, core, due):
                     return
-                if due is None or rests_in < due:
-                    due = rests_in
-                if allocated() > HOLD_BYTES:
-                    self._wait(self._edges_only, due)
-                    return
+                if due is None or due > LOOK_AGAIN_US:
+                    due = LOOK_AGAIN_US
+            if timed is not None and core.on_grid():
+                self._turn_on_grid(timed, board, due)
+                return
+            if timed is not None and timed.runs:
+                timed.stop(now_ms())
+                self._catch_up()
+                self._talk = True
+            if allocated() > HOLD_BYTES:
+                self._wait(self._edges_only, due)
+                return
+        self._look_at_contact(due)
         at_ms = now_ms()
-        if ticks.diff(at_ms, self._looked_ms) >= CONTACT_MS and (due is None or due > ROOM_US):
-            self._looked_ms = at_ms
-            self._end.contact(self._contact.closed())
-            if self._end.restart:
-                raise KeysCleared
         for cable in self._cables:
             if cable.stuck:
                 due = STUCK_US if due is None or due > STUCK_US else due
@@ -251,6 +273,39 @@ class Device:
             return
         self._wait(self._poller, due)
 
+    def _look_at_contact(self, due: "int | None") -> None:
+        """Now and then, if nothing is due soon; KeysCleared if it was held for long enough."""
+        at_ms = now_ms()
+        if ticks.diff(at_ms, self._looked_ms) >= CONTACT_MS and (due is None or due > ROOM_US):
+            self._looked_ms = at_ms
+            self._end.contact(self._contact.closed())
+            if self._end.restart:
+                raise KeysCleared
+
+    def _turn_on_grid(self, timed: "Timed", board: Rp2040, due: "int | None") -> None:
+        """While cards are shuffled: what the last tick brought, what can wait, and the wait.
+
+        What is told at a tick depends on when its edges came, not on when the loop came to deal with them.
+        """
+        if not timed.runs:
+            timed.start()
+        n = timed.ready()
+        if n != NONE and allocated() < GRID_HOLD_BYTES:
+            self._catch_up(ticks.add(timed.at_us(n), -GRACE_US))
+            self._hold(False)
+            timed.work(n)
+            self._hold(True)
+            if self._failed is not None:
+                raise self._failed
+            return
+        left_us = timed.due_us() if n == NONE else LOOK_AGAIN_US
+        if due is None or left_us < due:
+            due = left_us
+        self._look_at_contact(due)
+        if due > ROOM_US and board.tidy():
+            return
+        self._wait(self._edges_only, due)
+
     def _wait(self, poller: "select.poll", due: "int | None") -> None:
         """Until something is due, or an edge or a byte has come."""
         longest = LEAVE_MS if self._ahead.leaving else LONGEST_WAIT_MS
@@ -263,24 +318,14 @@ class Device:
             if cable.stuck:
                 self._talk = True
 
-    def _rest(self, board: Rp2040, core: LiveCore, at_us: int) -> "int | None":
-        """Collect garbage if nothing moves: None; else ask the halves to stand, and say when to look again.
-
-        While cards are shuffled that is put off by a fixed time, in which some card is always done: the
-        moment an answer waits for tells nothing of the slots.
-        """
-        if not board.tired:
-            board.tire(at_us)
-        left_us = core.shuffler.rest_after_us() - ticks.diff(at_us, board.tired_us)
-        if left_us > 0:
-            return left_us
-        if not core.resting():
-            return LOOK_AGAIN_US
+    def _rest(self, board: Rp2040, core: LiveCore, due: "int | None") -> bool:
+        """Collect garbage if nothing moves, and will not for as long as that takes; whether it did."""
+        if not core.resting() or (due is not None and due < REST_US):
+            return False
         gc.collect()
         board.tired = False
-        ended_us = now_us()
-        core.go_on(ended_us, ticks.diff(ended_us, board.tired_us))
-        return None
+        core.go_on(now_us())
+        return True
 
     def leaves(self, at_ms: int) -> bool:
         """Whether the loader is to be started, and what was to be said before has been."""
@@ -337,12 +382,13 @@ class Device:
         core.busy_elsewhere = False
         ring.eager = self._failed is None
 
-    def _catch_up(self) -> None:
-        """What came up in the midst of the talk."""
+    def _catch_up(self, until_us: "int | None" = None) -> None:
+        """Tell what came up in the midst of the talk; on the grid, what came up until a time."""
         if self._failed is not None:
             raise self._failed
-        while self._later:
-            name, values = self._later.pop(0)
+        later = self._later
+        while later and (until_us is None or ticks.diff(later[0][0], until_us) <= 0):
+            _, name, values = later.pop(0)
             self._end.emit(name, *values)
 
     def _tidy(self, due: "int | None") -> bool:

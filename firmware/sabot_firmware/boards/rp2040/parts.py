@@ -42,6 +42,10 @@ class Parts(Executor):
         """What the core says."""
         return self.core.status()
 
+    def on_grid(self) -> bool:
+        """What the core says."""
+        return self.core.on_grid()
+
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator."""
         self.core.take_entropy(entropy)

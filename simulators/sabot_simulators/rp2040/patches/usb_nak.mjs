@@ -9,6 +9,7 @@ export function patchUsbNak(mcu, cdc, pico) {
     if (pico.pendingOut !== null && !cdc.txFIFO.empty) {
       const size = pico.pendingOut;
       pico.pendingOut = null;
+      pico.accepted.push(pico.nanos() / 1e3);
       complete(cdc.outEndpoint, size);
     }
   };
@@ -17,6 +18,7 @@ export function patchUsbNak(mcu, cdc, pico) {
       pico.pendingOut = size;
       pico.pumpUsb();
     } else {
+      if (endpoint && endpoint === cdc.outEndpoint) pico.accepted.push(pico.nanos() / 1e3);
       complete(endpoint, size);
     }
   };

@@ -1,0 +1,439 @@
+"""What answer times tell of the slots: the attack on a device's cables while it shuffles, and its statistics.
+
+A host asks while a deck is shuffled, as often and as much as it likes. It notes when each answer comes, how
+many ticks of the grid that took, and when the device takes bytes. Is there mutual information between these
+and what the machine does, which follows from the slots? Shuffled labels show what chance finds.
+
+Here the attack is made on the firmware in this process, in virtual time; ``tests/board/answer_times.py``
+makes it on the board's image. Firmware in this process takes no time to think, so a leak of that kind is
+planted to show that it would be noticed (``Mode.planted``): without the grid, an answer beside an edge comes
+later.
+
+    python -m sabot_simulators.fairness.answer_times --decks 5000
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from math import log2
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from sabot_firmware import hardware, shuffler
+from sabot_protocol import frame, grid
+from sabot_protocol.codec import CODEC
+from sabot_protocol.device_port import DevicePort
+from sabot_protocol.session import CLEAR_TO_DEVICE
+from sabot_simulators.dealer import Dealer
+from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.wired import Wired
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_protocol.codec import Value
+
+PERIOD_US = grid.PERIOD_MS * 1000
+TICKS = 320  # of a shuffle with its storing
+CARDS = 52
+SHUFFLES = 400  # of the labels
+LEVEL = 0.99
+NEAR_US = 3000  # an edge so long before a tick, or
+SOON_US = 1000  # so soon after it, coincides with it
+FIRST_US = 7000  # after a tick the first question is asked: so all decks are attacked alike
+FLOOD = 6  # frames at a time
+BINS = 6
+FEATURES = ("offset", "ticks", "delay", "accepted", "answers")
+LATE_US = 2400  # of the planted leak: what an answer took longer beside an edge, on the old firmware
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One way to attack: what is sent how often on which cable, by a host without a key and by the owner."""
+
+    name: str
+    first: tuple[str, ...] = ()
+    """Clear messages on the owner's own cable, in turn; ``noise`` is a frame that is none."""
+    second: tuple[str, ...] = ()
+    """The same on another cable."""
+    owner: tuple[str, ...] = ()
+    """Queries of the owner."""
+    every_us: int = 23_000
+    flood: bool = False
+    planted: bool = False
+
+
+CLEAR = ("identify", "hello", "prove", "provision", "noise")
+QUERIES = ("status", "sensors", "decks", "game", "wear", "counters", "last_round")
+MODES = (
+    Mode("two hosts, one floods with hello, one polls", first=("identify",), second=("hello",), flood=True),
+    Mode("polled with identify", first=("identify",)),
+    Mode("flooded with identify", first=("identify",), flood=True),
+    Mode("flooded with every clear message", first=CLEAR, flood=True),
+    Mode("two hosts, both flood with everything", first=CLEAR, second=CLEAR, flood=True),
+    Mode("the owner polls status", owner=("status",)),
+    Mode("the owner asks everything", owner=QUERIES, every_us=61_000),
+    Mode("the owner asks, another host floods", owner=QUERIES, second=CLEAR, flood=True, every_us=61_000),
+)
+STRONGEST = MODES[0]
+PLANTED = Mode("polled with identify, no grid", first=("identify",), planted=True)
+
+
+@dataclass
+class Heard:
+    """One deck: when it began, what was seen from outside, and what really happened. Microseconds."""
+
+    began_us: float
+    answered: list[tuple[float, float]] = field(default_factory=list)  # asked, answered
+    accepted: list[float] = field(default_factory=list)  # when the device took bytes, where that can be seen
+    worked: list[float] = field(default_factory=list)  # edges and orders
+    inserted: list[float] = field(default_factory=list)  # when each card was in
+    slots: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the statistics say of one mode."""
+
+    decks: int
+    samples: int
+    """Answers whose times were looked at."""
+    differing: int
+    """Those whose tick or time within the tick was not the usual one."""
+    pair: str
+    """The feature and the label with the most information."""
+    bits: float
+    """Their mutual information, bits a sample above what shuffled labels give."""
+    threshold: float
+    """What would have been noticed, bits a sample above the mean of shuffled labels."""
+    p: float
+    jitter_us: float
+    """From the earliest to the latest answer within its tick."""
+    escaped_bits: float
+    """What could have escaped notice: bits a deck."""
+
+    @property
+    def leaks(self) -> bool:
+        """Whether there is more information than chance gives."""
+        return self.p < 1 - LEVEL
+
+
+def clear_frame(name: str, random: Random) -> bytes:
+    """A frame of a host without a key."""
+    if name == "noise":
+        return bytes(random.randrange(1, 256) for _ in range(24)) + b"\x00"
+    message = CODEC.named(name)
+    values: list[Value] = []
+    for _, kind, *limits in message.fields:
+        if kind == "bytes":
+            values.append(random.randbytes(limits[0]))
+        elif kind.startswith("u"):
+            values.append(random.randint(limits[0], limits[1]))
+        else:
+            values.append(CODEC.enum_values(kind)[0])
+    return bytes(frame.encode(bytes((CLEAR_TO_DEVICE, message.id)) + message.pack(values)))
+
+
+# -- statistics ------------------------------------------------------------------------------------------
+
+
+def _table(heard: Sequence[Heard]) -> tuple[dict[str, Floats], dict[str, Ints]]:
+    """By tick: what was seen, and what the machine did then."""
+    rows = len(heard)
+    seen = {name: np.full((rows, TICKS), np.nan) for name in FEATURES}
+    labels = {name: np.zeros((rows, TICKS), np.int64) for name in ("busy", "cards", "slot")}
+    starts = np.zeros(rows)
+    for row, deck in enumerate(heard):
+        if not deck.answered:
+            continue
+        phase = deck.answered[0][1] % PERIOD_US - PERIOD_US / 4
+        start = starts[row] = deck.began_us - (deck.began_us - phase) % PERIOD_US
+        tick = start + PERIOD_US * np.arange(TICKS)
+        seen["answers"][row] = 0
+        for asked, at in deck.answered:
+            index = int((at - start) // PERIOD_US)
+            if 0 <= index < TICKS:
+                if not seen["answers"][row, index]:
+                    seen["offset"][row, index] = at - tick[index]
+                    seen["delay"][row, index] = at - asked
+                    seen["ticks"][row, index] = (at - start) // PERIOD_US - (asked - start) // PERIOD_US
+                seen["answers"][row, index] += 1
+        for at in deck.accepted:
+            index = int((at - start) // PERIOD_US)
+            if 0 <= index < TICKS and np.isnan(seen["accepted"][row, index]):
+                seen["accepted"][row, index] = at - tick[index]
+    when = _usual(seen["offset"], PERIOD_US / 4)  # an answer comes
+    for row, deck in enumerate(heard):
+        at_tick = starts[row] + PERIOD_US * np.arange(TICKS) + when
+        worked = np.array(sorted(deck.worked))
+        near = np.searchsorted(worked, at_tick + SOON_US) - np.searchsorted(worked, at_tick - NEAR_US)
+        labels["busy"][row] = near > 0
+        done = np.searchsorted(np.array(deck.inserted), at_tick)
+        labels["cards"][row] = done
+        slots = np.array([*deck.slots, 0])
+        slot = slots[np.minimum(done, len(deck.slots))]
+        labels["slot"][row] = 3 * slot // (np.minimum(done, CARDS - 1) + 1)
+    usual = np.round(labels["cards"].mean(axis=0)).astype(np.int64)
+    labels["cards"] = np.clip(labels["cards"] - usual, -3, 3) + 3
+    return seen, labels
+
+
+def _usual(values: Floats, otherwise: float) -> Floats:
+    """The median of each tick, over the decks that have a value there."""
+    columns = [column[~np.isnan(column)] for column in values.T]
+    return np.array([np.median(column) if len(column) else otherwise for column in columns])
+
+
+def _binned(values: Floats) -> Ints:
+    """How far each value is from what is usual at its tick, in a few bins; one more where there was none."""
+    there = ~np.isnan(values)
+    filled = np.where(there, values, 0.0)
+    off = np.where(there, filled - _usual(values, 0.0), 0.0)
+    off[np.abs(off) < 0.5] = 0.0  # half a microsecond is the emulator's own grain
+    parts = np.linspace(0, 1, BINS + 1)[1:-1]
+    edges = np.quantile(off[there], parts) if there.any() else np.zeros(0)
+    low = np.digitize(off, np.unique(np.concatenate((edges, [-0.25, 0.25]))))
+    return np.where(there, low, BINS + 4).astype(np.int64)
+
+
+def information(first: Ints, second: Ints) -> float:
+    """Mutual information of two arrays of small numbers, in bits."""
+    width = int(second.max()) + 1
+    joint = np.bincount((first * width + second).ravel()).astype(np.float64)
+    joint = np.pad(joint, (0, -len(joint) % width)).reshape(-1, width)
+    joint /= joint.sum()
+    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    there = joint > 0
+    return float((joint[there] * np.log2(joint[there] / apart[there])).sum())
+
+
+def _elsewhere(rows: int, random: np.random.Generator) -> Ints:
+    """An order in which each deck has the labels of another one."""
+    while True:
+        order = random.permutation(rows)
+        if rows < 2 or not (order == np.arange(rows)).any():
+            return order
+
+
+def judge(heard: Sequence[Heard], seed: int = 1) -> Found:
+    """Look for the pair of what is seen and what is done that tell most of each other."""
+    seen, labels = _table(heard)
+    binned = {name: _binned(values) for name, values in seen.items()}
+    rows = len(heard)
+    random = np.random.default_rng(seed)
+    orders = [_elsewhere(rows, random) for _ in range(SHUFFLES)]
+    pairs = [(feature, label) for feature in binned for label in labels]
+    real = np.array([information(binned[one], labels[other]) for one, other in pairs])
+    chance = np.array(
+        [[information(binned[one], labels[other][order]) for one, other in pairs] for order in orders]
+    )
+    mean, spread = chance.mean(axis=0), np.maximum(chance.std(axis=0), 1e-12)
+    scores = (real - mean) / spread
+    best = int(scores.argmax())
+    most = ((chance - mean) / spread).max(axis=1)
+    p = float((1 + (most >= scores[best]).sum()) / (1 + SHUFFLES)) if chance.std() > 1e-9 else 1.0
+    threshold = float(np.quantile(most, LEVEL) * spread[best])
+    offsets = seen["offset"]
+    there = ~np.isnan(offsets)
+    samples = int(there.sum())
+    usual = _usual(offsets, 0.0)
+    differing = int((np.abs(np.where(there, offsets, 0.0) - usual) > 0.5)[there].sum())
+    jitter = float(np.nanmax(offsets) - np.nanmin(offsets)) if samples else 0.0
+    per_deck = samples / rows
+    if chance.std() > 1e-9:
+        escaped = threshold * per_deck
+    else:  # every answer was as usual: so rarely may one differ that none did, at the same level
+        rare = min(-np.log(1 - LEVEL) / max(samples, 1), 0.5)
+        escaped = per_deck * -(rare * log2(rare) + (1 - rare) * log2(1 - rare))
+    name = " x ".join(pairs[best])
+    gained = float(real[best] - mean[best])
+    return Found(rows, samples, differing, name, gained, threshold, p, jitter, float(escaped))
+
+
+# -- the attack on the firmware in this process ----------------------------------------------------------
+
+
+class _Noted(DevicePort):
+    """A port whose every word is noted."""
+
+    heard: Callable[["_Noted"], None] = staticmethod(lambda port: None)
+
+    def poll(self, now: int, room: bool = True) -> bytes:
+        said = super().poll(now, room)
+        if said:
+            self.heard(self)
+        return said
+
+
+class Attacked(Wired):
+    """A device in virtual time with an owner on one cable; hosts without a key on it and another one."""
+
+    def __init__(self, machine: Machine, mode: Mode, random: Random) -> None:
+        self._mode: Mode | None = None
+        self._dice = random
+        self._asked: dict[DevicePort, list[float]] = {}
+        self._asks = 0
+        self._next_us = 0
+        self._late: list[tuple[float, float]] = []
+        self.heard = Heard(0)
+        super().__init__(machine, None)
+        self._mode = mode
+        note = machine.on_edge
+
+        def edge(sensor: int, level: int, at_us: int) -> None:
+            self.heard.worked.append(at_us)
+            note(sensor, level, at_us)
+
+        machine.on_edge = edge
+        if mode.planted:
+            self.core.on_grid = lambda: False  # type: ignore[method-assign]
+
+    def _boot(self) -> None:
+        super()._boot()
+        self.port, self.other = _Noted(self.end), _Noted(self.end)
+        self.port.heard = self.other.heard = self._spoke
+
+    def begin(self) -> None:
+        """From now on it is one deck."""
+        self.heard = Heard(self.machine.agenda.now_us)
+        self._asked = {self.port: [], self.other: []}
+        self._next_us = self.machine.agenda.now_us // PERIOD_US * PERIOD_US + PERIOD_US + FIRST_US
+
+    def _step(self) -> int | None:
+        mode, half = self._mode, self.core.shuffler
+        due = super()._step()
+        if mode is None or half.state not in (shuffler.FEEDING, shuffler.STORING):
+            return due
+        now = self.machine.agenda.now_us
+        if half.state == shuffler.FEEDING and half.inserted > len(self.heard.inserted):
+            self.heard.inserted.append(now)
+        if half.placed is not None:
+            self.heard.slots = list(half.placed[: half.inserted])
+        if now >= self._next_us:
+            self._next_us = now + mode.every_us
+            self._asks += 1
+            for port, names in ((self.port, mode.first), (self.other, mode.second)):
+                for _ in range(FLOOD if mode.flood and names else min(len(names), 1)):
+                    name = names[self._dice.randrange(len(names))]
+                    port.receive(clear_frame(name, self._dice), self._now_ms())
+                    self._asked[port].append(now)
+            if mode.owner:
+                message = CODEC.named(mode.owner[self._asks % len(mode.owner)])
+                self.host.request(message.id, message.pack(()), self._now_ms())
+                self._asked[self.port].append(now)
+        for port in (self.port, self.other):
+            port.poll(self._now_ms())
+            deadline = port.deadline()
+            if deadline is not None:
+                left = max(deadline * 1000 - now, 1)
+                due = left if due is None else min(due, left)
+        left = self._next_us - now
+        return left if due is None else min(due, left)
+
+    def _spoke(self, port: DevicePort) -> None:
+        asked = self._asked.get(port)
+        if not asked:
+            return
+        at, worked = self.machine.agenda.now_us, self.heard.worked
+        if self._mode is not None and self._mode.planted and worked and at - worked[-1] < LATE_US:
+            at = int(worked[-1]) + LATE_US
+        self.heard.answered.append((asked[0], at))
+        asked.clear()
+
+
+def attack(mode: Mode, seed: int) -> Heard:
+    """One deck of a table of its own, attacked in one way."""
+    random = Random(f"{seed} {mode.name}")
+    device = Attacked(Machine(random), mode, random)
+    table = Dealer(device)
+    device.run_until_still()
+    deck_id = table.new_deck(hardware.RED)
+    device.begin()
+    table.feed(deck_id)
+    table.wait(lambda: device.core.shuffler.state not in (shuffler.FEEDING, shuffler.STORING))
+    return device.heard
+
+
+def _one(job: tuple[str, int]) -> Heard:
+    mode = next(each for each in (*MODES, PLANTED) if each.name == job[0])
+    return attack(mode, job[1])
+
+
+def run(mode: Mode, decks: int, seed: int, processes: int | None = None) -> list[Heard]:
+    """So many decks, each of a table of its own."""
+    jobs = [(mode.name, seed * 1_000_003 + at) for at in range(decks)]
+    count = min(processes or os.cpu_count() or 1, decks)
+    if count <= 1:
+        return list(map(_one, jobs))
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
+        return list(pool.map(_one, jobs, chunksize=10))
+
+
+# -- results ---------------------------------------------------------------------------------------------
+
+
+def load(path: Path) -> list[Heard]:
+    """The decks that a campaign has written so far, one a line; a line that was cut short is left out."""
+    found = []
+    if path.exists():
+        for line in path.read_text().splitlines():
+            try:
+                found.append(Heard(**json.loads(line)))
+            except ValueError:
+                continue
+    return found
+
+
+def keep(path: Path, heard: Heard) -> None:
+    """Write one more deck down."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(json.dumps(asdict(heard)) + "\n")
+
+
+def row(mode: Mode, found: Found) -> str:
+    """A line of the page."""
+    return (
+        f"| {mode.name} | {found.decks} | {found.samples:,} | {found.differing:,} | {found.jitter_us:.1f} "
+        f"| {found.pair} | {found.bits:.2g} | {found.p:.3f} | {found.escaped_bits:.2f} |"
+    )
+
+
+HEAD = (
+    "| attack | decks | answers | not as usual | jitter, µs | most information | bits a sample | p "
+    "| may have escaped, bits a deck |\n"
+    "| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Attack, judge, print; 1 if anything leaks, or the leak on purpose is not noticed."""
+    parser = argparse.ArgumentParser(prog="python -m sabot_simulators.fairness.answer_times")
+    parser.add_argument("--decks", type=int, default=5000, help="of the strongest attack")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int)
+    asked = parser.parse_args(arguments)
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(HEAD)
+    wrong = False
+    for mode in (*MODES, PLANTED):
+        decks = asked.decks if mode is STRONGEST else max(asked.decks // 10, 10)
+        found = judge(run(mode, decks, asked.seed, asked.processes))
+        console.print(row(mode, found))
+        wrong |= found.leaks is not mode.planted
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

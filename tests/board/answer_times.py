@@ -1,0 +1,231 @@
+"""The attack on answer times on the emulated Pico: ``make attack-board``, or a few decks from a test.
+
+The board's own image runs on the emulated chip, so its times are those that the processor takes, except for
+misses of the flash's cache, which are not emulated. The campaign writes each board's decks down when they are
+done, and goes on from there when it is started again; it ends with the page docs/answer_times.md.
+
+    python -m tests.board.answer_times --decks 200 --others 30
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.console import Console
+
+from sabot_firmware import shuffler
+from sabot_image.build import BUILD, UF2
+from sabot_protocol.codec import CODEC
+from sabot_simulators.dealer import Dealer
+from sabot_simulators.fairness.answer_times import (
+    FIRST_US,
+    FLOOD,
+    HEAD,
+    MODES,
+    PERIOD_US,
+    STRONGEST,
+    Heard,
+    Mode,
+    clear_frame,
+    judge,
+    keep,
+    load,
+    row,
+)
+from sabot_simulators.rp2040 import messages
+from sabot_simulators.rp2040.device import OnPico
+from sabot_simulators.rp2040.messages import AxisMoves, PinSet, Ran
+from sabot_simulators.rp2040.pico import Pico, bootrom
+from sabot_simulators.rp2040.wiring import ELEVATOR, PinMachine, board_wiring
+
+PAGE = Path(__file__).parents[2] / "docs" / "answer_times.md"
+DECKS = BUILD / "answer_times"
+DECKS_A_BOARD = 10  # then another one, with another machine, other keys and other noise
+UART_PIECE_US = 1000  # the emulated serial cable tells what came in pieces of this
+AT_WORK = (shuffler.FEEDING, shuffler.STORING)
+HANG_US = 1500  # of the planted leak: when the platform starts, nothing interrupts the processor for so long
+PLANTED = Mode("polled with identify, uninterruptible starts", first=("identify",), planted=True)
+
+
+class Attacked(OnPico):
+    """A board with its owner on USB, and hosts without a key that write to USB and UART as well."""
+
+    def __init__(self, pico: Pico, machine: PinMachine, mode: Mode, dice: Random) -> None:
+        super().__init__(pico, machine)
+        self.heard: Heard | None = None
+        self._mode = mode
+        self._dice = dice
+        self._next_us = 0
+        self._asked: dict[str, float] = {}
+        self._asks = 0
+        self._known: set[int] = set()
+        run, tell = pico.run, machine.on_edge
+
+        def noted(until_us: float, changes: Any = ()) -> Ran:
+            ran = run(until_us, changes)
+            self._overhear(ran)
+            return ran
+
+        def edge(sensor: int, level: int, at_us: int) -> None:
+            if self.heard is not None:
+                self.heard.worked.append(at_us)
+            tell(sensor, level, at_us)
+
+        pico.run = noted  # type: ignore[method-assign]
+        machine.on_edge = edge
+
+    def begin(self) -> None:
+        """The shuffle has begun: attack."""
+        now = self.machine.agenda.now_us
+        self.heard = Heard(now)
+        self._asked = {}
+        self._known = set()
+        self._next_us = now - now % PERIOD_US + PERIOD_US + FIRST_US  # the board's grid begins with its power
+
+    def end(self) -> Heard:
+        """It is over: what was heard of it."""
+        heard, self.heard = self.heard, None
+        assert heard is not None
+        return heard
+
+    def _turn(self, end_us: int) -> None:
+        if self.heard is not None:
+            now = self.machine.agenda.now_us
+            self._look_inside(self.heard)
+            if now >= self._next_us:
+                self._attack(now)
+            end_us = self._next_us if end_us <= now else min(end_us, self._next_us)
+        super()._turn(end_us)
+
+    def _attack(self, now: int) -> None:
+        mode = self._mode
+        self._next_us += mode.every_us
+        self._asks += 1
+        for cable, names, wrap in (("usb", mode.first, messages.usb), ("uart", mode.second, messages.uart)):
+            for _ in range(FLOOD if mode.flood and names else min(len(names), 1)):
+                name = names[self._dice.randrange(len(names))]
+                self.wiring.changes.append(wrap(clear_frame(name, self._dice)))
+                self._asked.setdefault(cable, now)
+        if mode.owner and self.host.up:
+            message = CODEC.named(mode.owner[self._asks % len(mode.owner)])
+            self.host.request(message.id, message.pack(()), self._now_ms())
+            self._asked.setdefault("usb", now)
+
+    def _overhear(self, ran: Ran) -> None:
+        heard = self.heard
+        if heard is None:
+            return
+        for cable, data, at in (("usb", ran.usb, ran.now_us), ("uart", ran.uart, ran.now_us - UART_PIECE_US)):
+            asked = self._asked.pop(cable, None) if data else None
+            if asked is not None:
+                heard.answered.append((asked, at))
+        heard.accepted += ran.accepted
+        for each in ran.told:
+            if isinstance(each, AxisMoves | PinSet):
+                heard.worked.append(each.at_us)
+            if self._mode.planted and isinstance(each, AxisMoves) and each.axis == ELEVATOR:
+                self.pico.hang(HANG_US)
+
+    def _look_inside(self, heard: Heard) -> None:
+        """Where each card went: the truth, which no host sees."""
+        held = len(self.machine.elevator.upper())
+        for place, card in enumerate(self.machine.chamber, held):
+            if id(card) not in self._known:
+                self._known.add(id(card))
+                heard.inserted.append(self.machine.agenda.now_us)
+                heard.slots.append(place)
+
+
+class Attackers(Dealer):
+    """A table where every shuffle is attacked."""
+
+    device: Attacked
+
+    def __init__(self, device: Attacked) -> None:
+        super().__init__(device)
+        self.heard: list[Heard] = []
+
+    def feed(self, deck_id: int) -> None:
+        """Have a deck shuffled, and attack until it is stored."""
+        super().feed(deck_id)
+        device = self.device
+        device.run_until(lambda: device.shuffler_state == shuffler.FEEDING)
+        device.begin()
+        device.run_until(lambda: device.shuffler_state not in AT_WORK)
+        self.heard.append(device.end())
+
+
+def attack(mode: Mode, decks: int, seed: int, folder: Path) -> list[Heard]:
+    """So many decks on one board, the first two apart: nothing else moves while they are shuffled."""
+    with Pico(UF2, board_wiring(), bootrom(folder)) as pico:
+        device = Attacked(pico, PinMachine(Random(seed)), mode, Random(f"{seed} {mode.name}"))
+        device.provision()
+        device.run_until_still()
+        table = Attackers(device)
+        assert table.open_table()
+        while len(table.heard) < decks:
+            assert table.play_round()
+        return table.heard[:decks]
+
+
+def _path(mode: Mode) -> Path:
+    return DECKS / f"{mode.name.replace(' ', '_').replace(',', '')}.jsonl"
+
+
+def campaign(decks: int, others: int, seconds: float, seed: int, console: Console) -> int:
+    """Go on until every mode has its decks or the time is over; write the page; 1 if anything leaks."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        missing = [(mode, decks if mode is STRONGEST else others) for mode in MODES]
+        missing = [(mode, wanted) for mode, wanted in missing if len(load(_path(mode))) < wanted]
+        if not missing:
+            break
+        mode, wanted = min(missing, key=lambda each: len(load(_path(each[0]))) / each[1])
+        done = len(load(_path(mode)))
+        with TemporaryDirectory() as folder:
+            for heard in attack(mode, min(DECKS_A_BOARD, wanted - done), seed * 1000 + done, Path(folder)):
+                keep(_path(mode), heard)
+        console.print(f"{mode.name}: {len(load(_path(mode)))} of {wanted}")
+    leaks = False
+    rows = []
+    for mode in MODES:
+        decks_of = load(_path(mode))
+        if len(decks_of) > 1:
+            found = judge(decks_of)
+            rows.append(row(mode, found))
+            leaks |= found.leaks
+    PAGE.write_text(TEXT.format(date=datetime.now(UTC).date(), head=HEAD, rows="\n".join(rows)))
+    console.print(*rows, sep="\n")
+    return 1 if leaks else 0
+
+
+TEXT = """# Answer times on the emulated Pico
+
+`make attack-board` wrote this page on {date}. It goes on where it stopped, until the strongest attack (the
+first) has 200 decks and each other one 30. [fairness.md](fairness.md) says what is measured.
+
+{head}
+{rows}
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the campaign."""
+    parser = argparse.ArgumentParser(prog="python -m tests.board.answer_times")
+    parser.add_argument("--decks", type=int, default=200, help="with the strongest attack")
+    parser.add_argument("--others", type=int, default=30, help="with each other attack")
+    parser.add_argument("--seconds", type=float, default=1e9, help="then stop; it goes on when started again")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args(arguments)
+    console = Console(highlight=False, soft_wrap=True)
+    return campaign(asked.decks, asked.others, asked.seconds, asked.seed, console)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
