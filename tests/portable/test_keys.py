@@ -24,6 +24,7 @@ from sabot_protocol.handshake import Question
 from sabot_protocol.happenings import AttachRefused, Down, EventArrived
 from sabot_protocol.host_end import OBSERVER, OWNER, HostEnd
 from sabot_protocol.keys import DEVICE, OBSERVERS, Keys
+from sabot_protocol.link import REQUEST
 from sabot_protocol.memory import Memory
 from sabot_protocol.numbers import Numbers
 from sabot_protocol.session import elevation_proof, slot_key
@@ -219,6 +220,18 @@ def test_a_query_can_be_authorised():
     assert [name for name, _ in pair.shoe.done] == ["rng_samples"] * 3
 
 
+def test_an_elevation_is_used_up_by_a_query_too():
+    pair = Pair().connect()
+    pair.device.keys.set(6, slot_key(OTHER_KEY, SERIAL, 6), enum_number("Role", "lab"), 3)
+    samples, number = CODEC.named("rng_samples"), 0xF0000000
+    body = samples.pack((1, 16))
+    assert raw_elevation(pair, OTHER_KEY, samples.id, number, body, slot=6)[0] == "ok"
+    for _ in range(3):
+        pair.host._link.send(REQUEST, samples.id, 0, number, body)
+        pair.settle()
+    assert [name for name, _ in pair.shoe.done] == ["rng_samples"]
+
+
 # -- slots --------------------------------------------------------------------------------------
 
 
@@ -353,6 +366,15 @@ def bodies(data):
     return found
 
 
+def test_each_request_has_a_pad_of_its_own():
+    pair = Pair().connect()
+    session = pair.host._link.session
+    hidden = [session.hide(message, number, KEY) for message in (0x1D, 0xC2) for number in (1, 2)]
+    for each in hidden:
+        assert hidden.count(each) == 1
+    assert pair.port.link.session.hide(0x1D, 1, hidden[0]) == KEY
+
+
 # -- the device's own key -----------------------------------------------------------------------
 
 
@@ -481,9 +503,14 @@ def test_an_observers_session_does_not_inherit_the_owners_on_the_same_cable():
     pair.host = HostEnd(
         OBSERVER_KEY, Numbers(HOST_ID), pair.rng.bytes, SERIAL, schema_hash=b"schema01", slot=OBSERVERS
     )
-    pair.connect(OBSERVER)
-    assert pair.host.up
+    pair.host.connect(pair.now, OBSERVER)
+    pair.port.receive(pair.host.poll(pair.now), pair.now)
+    pair.host.receive(pair.port.poll(pair.now), pair.now)
+    pair.port.receive(pair.host.poll(pair.now), pair.now)  # proved, and not attached yet
+    assert pair.port.slot == OBSERVERS
     assert pair.device.owner is None
+    pair.settle()
+    assert pair.host.up
     assert pair.ask("dispense_stack", 5, 1)[0] == "not_owner"
 
 
