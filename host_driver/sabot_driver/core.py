@@ -455,7 +455,7 @@ class Core:
             answer = found.answer.unpack(answered.body)
         except FieldError as error:
             why = VersionMismatch(f"{found.name}: executed, but its answer does not fit the schema: {error}")
-            self._finish(answered.number, error=why)
+            self._finish(answered.number, error=why, executed=True)
             return
         self._finish(answered.number, answer=answer)
 
@@ -467,10 +467,12 @@ class Core:
         command = failed.number if found.is_command else None
         self._finish(failed.number, error=request_error(found.name, failed.reason, command, problem))
 
-    def _finish(self, number: int, answer: Any = None, error: SabotError | None = None) -> None:
+    def _finish(
+        self, number: int, answer: Any = None, error: SabotError | None = None, executed: bool = False
+    ) -> None:
         found = self._open.pop(number)
         if found.recorded:
-            known = outcome(error)
+            known = "done" if executed else outcome(error)
             if known is not None:
                 try:
                     self._journal.command_ended(number, known)
