@@ -18,7 +18,7 @@ BIASED := 5
 PICO := simulators/sabot_simulators/rp2040
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,7 @@ fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must 
 	$(FAIRNESS) --shuffles $(SHUFFLES) --report build/fairness/52
 	$(FAIRNESS) --shuffles 2000 --cards 416 --report build/fairness/416
 	$(BIN)/python -m sabot_simulators.fairness.secrecy --decks 5000
+	$(BIN)/python -m sabot_simulators.fairness.answer_times --decks 5000
 	@for plant in $(PLANTS); do \
 		$(FAIRNESS) --shuffles 50000 --plant $$plant --until-flagged; test $$? -eq $(BIASED) || exit 1; done
 
@@ -93,6 +94,10 @@ soak-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## BOARD_ROUN
 bench-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## figures of the emulated Pico, in emulated time
 	$(BIN)/python -m sabot_image
 	$(BIN)/python -m tests.board.bench
+
+attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer times on the emulated Pico: 200 decks of the strongest attack, 30 of each other; goes on where it stopped
+	$(BIN)/python -m sabot_image
+	$(BIN)/python -m tests.board.answer_times
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
