@@ -185,7 +185,7 @@ def test_a_pattern_that_begins_later_is_found_however_the_data_is_cut():
         test = lags.Lags()
         test.start()
         assert test.look(Bits(9).read(lags.BEFORE + lags.WINDOW // 8 + 7)) == 0
-        assert any([test.look(b"\x55" * piece) for _ in range(1 + 3 * lags.WINDOW // 8 // piece)])
+        assert any(test.look(b"\x55" * piece) for _ in range(1 + 3 * lags.WINDOW // 8 // piece))
 
 
 def test_both_ways_to_count_agree():
