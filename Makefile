@@ -18,7 +18,7 @@ BIASED := 5
 PICO := simulators/sabot_simulators/rp2040
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,7 @@ fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must 
 	$(FAIRNESS) --shuffles $(SHUFFLES) --report build/fairness/52
 	$(FAIRNESS) --shuffles 2000 --cards 416 --report build/fairness/416
 	$(BIN)/python -m sabot_simulators.fairness.secrecy --decks 5000
+	$(BIN)/python -m sabot_simulators.fairness.answer_times --decks 5000
 	@for plant in $(PLANTS); do \
 		$(FAIRNESS) --shuffles 50000 --plant $$plant --until-flagged; test $$? -eq $(BIASED) || exit 1; done
 
@@ -67,6 +68,9 @@ monte-carlo: $(VENV)/.fairness ## DEALT=20000 rounds of each of two rule sets, p
 
 soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever claimed that was not so?
 	$(BIN)/python -m sabot_simulators.soak --tables $(TABLES)
+
+soak-planted: $(VENV)/.play ## ten defects planted into the core: at which of TABLES=2000 tables the soak finds each
+	$(BIN)/python -m sabot_simulators.planted --tables $(TABLES)
 
 soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real MicroPython: wrong claims, and whether its heap grows
 	$(BIN)/python -m sabot_simulators.soak_micropython --rounds $(ROUNDS)
@@ -93,6 +97,10 @@ soak-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## BOARD_ROUN
 bench-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## figures of the emulated Pico, in emulated time
 	$(BIN)/python -m sabot_image
 	$(BIN)/python -m tests.board.bench
+
+attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer times on the emulated Pico: 200 decks of the strongest attack, 30 of each other; goes on where it stopped
+	$(BIN)/python -m sabot_image
+	$(BIN)/python -m tests.board.answer_times
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -72,7 +72,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if chosen == FULL:
         return
     seen: dict[str, int] = defaultdict(int)
-    kept, left = [], []
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
     for item in items:
         mark = item.get_closest_marker("sweep")
         sampled = item.get_closest_marker("full") is None

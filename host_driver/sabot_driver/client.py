@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from sabot_driver.asking import Asking
-from sabot_driver.clock import Clock
+from sabot_driver.clock import Clock, bounded
 from sabot_driver.core import Core
 from sabot_driver.credentials import Credential, free_slot
 from sabot_driver.errors import (
@@ -171,6 +171,7 @@ class Client:
         they are named. A command that ends in DeviceTimeout may be executed all the same: ``resolve`` tells.
         """
         line = self._line
+        timeout = _checked(message, timeout)
         who = self._slot_and_key(by, timeout)
         number, future = line.ask(
             lambda now: line.core.request(message, now, line.clock.to_ms(timeout), who), will_wait=True
@@ -182,6 +183,7 @@ class Client:
     ) -> "tuple[int, Future[AnswerT]]":
         """Send a request without waiting: its number, and a future that ends within the time-out."""
         line = self._line
+        timeout = _checked(message, timeout)
         who = self._slot_and_key(by, timeout)
         return line.ask(lambda now: line.core.request(message, now, line.clock.to_ms(timeout), who))
 
@@ -350,6 +352,13 @@ class Client:
         thread = threading.Thread(target=call, name="sabot-events", daemon=True)
         self._subscribers.append(thread)
         thread.start()
+
+
+def _checked(message: object, timeout: float) -> float:
+    """The time-out of a request; what is no request or no time is refused before it touches the link."""
+    if not isinstance(message, Request):
+        raise TypeError(f"a request of sabot_protocol.host.messages is asked, not {message!r}")
+    return bounded(timeout)
 
 
 def connect(

@@ -1,8 +1,18 @@
 """The driver's clocks: ticks for the wire, UTC for the journal."""
 
+import math
 import time
 
 from sabot_protocol import ticks
+
+LONGEST_MS = ticks.MASK // 4  # 74 hours: half of what a difference of ticks can tell
+
+
+def bounded(seconds: float) -> float:
+    """A time-out that can be waited for: at most 74 hours; ValueError for what is no number."""
+    if math.isnan(seconds):
+        raise ValueError("a time-out is a number of seconds, not nan")
+    return min(seconds, LONGEST_MS / 1000)
 
 
 class Clock:
@@ -20,8 +30,8 @@ class Clock:
         return max(ticks.diff(tick, self.now_ms()), 0) / 1000 / self._rate
 
     def to_ms(self, seconds: float) -> int:
-        """Real seconds as ticks."""
-        return max(int(seconds * 1000 * self._rate), 1)
+        """Real seconds as ticks: at least one, at most LONGEST_MS, because ticks wrap."""
+        return max(int(min(seconds * 1000 * self._rate, LONGEST_MS)), 1)
 
     @staticmethod
     def utc_us() -> int:

@@ -9,6 +9,7 @@ thin shells over it. It decides when a cable should be opened again and what eve
     shell: mend, when somebody was interrupted in the midst of one of these
 """
 
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -43,7 +44,7 @@ from sabot_driver.reasons import attach_error, link_error, outcome, request_erro
 from sabot_driver.serials import to_text
 from sabot_driver.states import End, Link, Notice, Peer
 from sabot_protocol import ticks
-from sabot_protocol.errors import NotAllowed
+from sabot_protocol.errors import FieldError, NotAllowed
 from sabot_protocol.happenings import Answered, AttachRefused, Down, EventArrived, Failed, Gap, Up
 from sabot_protocol.host import messages
 from sabot_protocol.host.message import AnswerT, Message, Request
@@ -192,6 +193,11 @@ class Core:
         out = self._end.poll(now)
         self._take(now)
         return out if self.link in (Link.PROVING, Link.UP) else b""
+
+    def failed(self, error: BaseException) -> None:
+        """A thread of the driver failed by a mistake of its own; ``mend`` follows."""
+        why = SabotError(f"the driver failed and begins anew: {error!r}", "Report this with 'sabot bundle'.")
+        self._notices.append(Notice("driver_failed", str(why), why))
 
     def mend(self, now: int) -> None:
         """Somebody was interrupted in the midst of a call: go on in a new session, from what is certain.
@@ -405,6 +411,12 @@ class Core:
                 self.request(SetClock(seconds, us // 1000), now, CLOCK_TIMEOUT_MS)
             except SabotError as error:
                 self._notices.append(Notice("clock_not_set", str(error), error))
+            except FieldError as error:
+                why = SabotError(
+                    f"the device's clock is not set: this computer's is wrong ({error})",
+                    "Set this computer's date and time.",
+                )
+                self._notices.append(Notice("clock_not_set", str(why), why))
 
     def _went_down(self, error: SabotError, now: int) -> None:
         if self.link is Link.CLOSED:
@@ -423,7 +435,8 @@ class Core:
         if kind is None:
             return
         if kind is messages.FaultRaised:
-            self._fault = messages.FaultRaised.unpack(event.body)
+            with contextlib.suppress(FieldError):  # a fault this version does not know: the follower says so
+                self._fault = messages.FaultRaised.unpack(event.body)
         for words in self.follower.saw(kind.NAME, event.body):
             self._notices.append(Notice("step_not_allowed", words))
 
@@ -438,7 +451,13 @@ class Core:
                 error = error.located(fault.place, fault.steps)
             self._finish(answered.number, error=error)
             return
-        self._finish(answered.number, answer=found.answer.unpack(answered.body))
+        try:
+            answer = found.answer.unpack(answered.body)
+        except FieldError as error:
+            why = VersionMismatch(f"{found.name}: executed, but its answer does not fit the schema: {error}")
+            self._finish(answered.number, error=why, executed=True)
+            return
+        self._finish(answered.number, answer=answer)
 
     def _failed(self, failed: Failed) -> None:
         found = self._open.get(failed.number)
@@ -448,10 +467,12 @@ class Core:
         command = failed.number if found.is_command else None
         self._finish(failed.number, error=request_error(found.name, failed.reason, command, problem))
 
-    def _finish(self, number: int, answer: Any = None, error: SabotError | None = None) -> None:
+    def _finish(
+        self, number: int, answer: Any = None, error: SabotError | None = None, executed: bool = False
+    ) -> None:
         found = self._open.pop(number)
         if found.recorded:
-            known = outcome(error)
+            known = "done" if executed else outcome(error)
             if known is not None:
                 try:
                     self._journal.command_ended(number, known)

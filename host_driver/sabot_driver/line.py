@@ -34,6 +34,7 @@ log = logging.getLogger("sabot")
 
 JOIN_S = 10.0
 RETRY_DISK_S = 1.0
+RESTART_S = 0.1  # before a thread that failed begins again
 LONGEST_SLEEP_S = 60.0
 ASIDE_S = 0.01  # how long the reader leaves the cable to others, after the last of them has gone
 
@@ -201,16 +202,21 @@ class Line:
         return threading.Thread(target=self._guard, args=(work,), name=f"sabot-{name}", daemon=True)
 
     def _guard(self, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except Exception as error:  # a thread that dies must not leave others waiting
-            log.exception("the driver's %s failed", threading.current_thread().name)
-            self.failure = error
-            with self._lock:
-                self._closing = True
-                self.core.close()
-                self._wake_all()
-            self._settle()
+        """Work, and begin again after a failure: its cause is told, and the session begins anew."""
+        while True:
+            try:
+                work()
+                return
+            except Exception as error:  # a thread that dies must not leave others waiting
+                log.exception("the driver's %s failed", threading.current_thread().name)
+                self.failure = error
+                with self._lock:
+                    if self._closing:
+                        return
+                    self._telling = False
+                    self.core.failed(error)
+                    self._mend()
+            time.sleep(RESTART_S)
 
     def _wake_all(self) -> None:
         for condition in (self._changed, self._due, self._told, self._aside):
@@ -457,7 +463,13 @@ class Line:
                 told = self.core.take_told()
                 if not told:
                     return
-            if not self._write_down(told):
+            try:
+                written = self._write_down(told)
+            except Exception:
+                with self._lock:
+                    self.core.untake_told(told)  # nothing is lost: the journal refuses what it has already
+                raise
+            if not written:
                 with self._lock:
                     if self._told.wait_for(lambda: self._closing, RETRY_DISK_S):
                         return

@@ -25,7 +25,8 @@ class Notice:
     """Something the driver says of itself: link up or down, a reboot, a journal that cannot be written."""
 
     kind: str
-    """``up``, ``down``, ``rebooted``, ``journal_failed``, ``journal_works``, ``step_not_allowed``."""
+    """``up``, ``down``, ``rebooted``, ``journal_failed``, ``journal_works``, ``step_not_allowed``,
+    ``clock_not_set``, ``driver_failed``."""
     text: str
     error: SabotError | None = None
 

@@ -68,14 +68,14 @@ def driver_on_pty() -> Iterator[Timed]:
     """``Client.status`` on a device in another process."""
     with far_end("sabot", 16) as port:
         path = str(port.port)
-        with connect(path, key=ends.KEY, simulator=True) as client:
+        with connect(path, key=ends.KEY) as client:
             yield Timed(client.status)
 
 
 @contextmanager
 def many_on_pty(outstanding: int) -> Iterator[Run]:
     """The same with so many requests under way, as several threads or tasks have."""
-    with far_end("sabot", 16) as port, connect(str(port.port), key=ends.KEY, simulator=True) as client:
+    with far_end("sabot", 16) as port, connect(str(port.port), key=ends.KEY) as client:
 
         def run(count: int) -> float:
             began = time.perf_counter()

@@ -60,8 +60,8 @@ def probe_values(size: int) -> "tuple[int, bytes]":
 AUTHENTICATED = (
     ("probe_32", probe_values(32)),
     ("status_report", (60, 1800000000, 1, 1, 3, 0, 1, 77, 2)),
-    ("set_key", (0, bytes(range(32)))),
-    ("update_data", (4096, bytes(range(27)))),
+    ("set_key", (5, 4, 4711, bytes(range(32)))),
+    ("log_is", (1, 2, bytes(range(23)))),
     ("counters_are", ((0, 1, 60000, 4, 5, 6, 7),)),
     ("fault_raised", (3, 3, 2, "Open the shuffler door. ")),
     ("probe_200", probe_values(200)),

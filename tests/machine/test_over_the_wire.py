@@ -61,6 +61,6 @@ def test_nothing_on_the_wire_tells_an_undealt_card() -> None:
         device = Wired(Machine(random), Random(seed).randrange)
         dealer = Dealer(device)
         assert dealer.open_table()
-        told.append([each for each in device.events() if each[0] != "role_changed"])
+        told.append([each for each in device.events() if each[0] != "elevation_used"])
         assert {card.back for card in device.machine.shoe} == {hardware.RED}
     assert told[0] == told[1]

@@ -180,6 +180,14 @@ def test_the_lag_test_counts_exactly_and_over_any_cut_of_the_data():
             assert shown[-1] == found
 
 
+def test_a_pattern_that_begins_later_is_found_however_the_data_is_cut():
+    for piece in (64, 119, 128):
+        test = lags.Lags()
+        test.start()
+        assert test.look(Bits(9).read(lags.BEFORE + lags.WINDOW // 8 + 7)) == 0
+        assert any(test.look(b"\x55" * piece) for _ in range(1 + 3 * lags.WINDOW // 8 // piece))
+
+
 def test_both_ways_to_count_agree():
     data = bytearray(Bits(4).read(100))
     for lag in range(1, lags.LAGS + 1):

@@ -245,7 +245,7 @@ def test_a_shuffles_nonce_is_hidden_on_the_wire_and_shown_to_the_device():
         assert pair.shoe.done[-1] == ("shuffle_with", (5, nonce))
         payload = [each for each in pair.sent if len(each) > 60][0]
         assert payload.find(nonce[8:16]) < 0
-        hidden.append(payload[24:60])
+        hidden.append(payload[28:48])  # of the nonce alone
     assert hidden[0] != hidden[1]  # a pad is used once
 
 

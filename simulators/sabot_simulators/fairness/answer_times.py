@@ -242,7 +242,7 @@ def judge(heard: Sequence[Heard], seed: int = 1) -> Found:
     scores = (real - mean) / spread
     best = int(scores.argmax())
     most = ((chance - mean) / spread).max(axis=1)
-    p = float((1 + (most >= scores[best]).sum()) / (1 + SHUFFLES)) if chance.std() > 1e-9 else 1.0
+    p = float((1 + (most >= scores[best]).sum()) / (1 + SHUFFLES)) if spread.max() > 1e-9 else 1.0
     threshold = float(np.quantile(most, LEVEL) * spread[best])
     offsets = seen["offset"]
     there = ~np.isnan(offsets)
@@ -251,7 +251,7 @@ def judge(heard: Sequence[Heard], seed: int = 1) -> Found:
     differing = int((np.abs(np.where(there, offsets, 0.0) - usual) > 0.5)[there].sum())
     jitter = float(np.nanmax(offsets) - np.nanmin(offsets)) if samples else 0.0
     per_deck = samples / rows
-    if chance.std() > 1e-9:
+    if spread.max() > 1e-9:
         escaped = threshold * per_deck
     else:  # every answer was as usual: so rarely may one differ that none did, at the same level
         rare = min(-np.log(1 - LEVEL) / max(samples, 1), 0.5)
@@ -355,7 +355,7 @@ class Attacked(Wired):
 def attack(mode: Mode, seed: int) -> Heard:
     """One deck of a table of its own, attacked in one way."""
     random = Random(f"{seed} {mode.name}")
-    device = Attacked(Machine(random), mode, random)
+    device = Attacked(Machine(random), mode, Random(mode.name))  # every deck is asked the same
     table = Dealer(device)
     device.run_until_still()
     deck_id = table.new_deck(hardware.RED)

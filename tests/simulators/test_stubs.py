@@ -1,0 +1,105 @@
+"""The shipped board program over stubbed hardware: rounds are played, and its time is right over days."""
+
+import sys
+
+import pytest
+
+from sabot_protocol.device_end import DeviceEnd
+from sabot_protocol.errors import Refusal
+from sabot_simulators.dealer import Dealer
+from sabot_simulators.rp2040 import messages
+from sabot_simulators.stubs.board import StubbedBoard
+from sabot_simulators.stubs.month import DAY_S, Table, live
+
+WRAP_MS = 1 << 30
+SIX_HOURS_MS = 6 * 3600 * 1000
+
+
+def played(seed: int) -> tuple[list[object], list[int], int]:
+    """One round over stubs: what was reported, the order in the shoe, and when it was over."""
+    with StubbedBoard() as board:
+        table = Table(board, seed)
+        table.provision()
+        dealer = Dealer(table)
+        assert dealer.open_table()
+        order = [card.number for card in table.machine.shoe]
+        assert sorted(order) == list(range(52))
+        assert dealer.play_round()
+        assert table.named("fault_raised") == []
+        return list(table.stamped), order, table.machine.agenda.now_us
+
+
+def test_a_round_is_played_by_the_shipped_program_and_a_seed_gives_it_again() -> None:
+    first, second, other = played(1), played(1), played(2)
+    assert first == second
+    assert first[1] != other[1]
+
+
+def test_the_modules_of_this_python_are_as_before() -> None:
+    import gc
+    import select
+    import time
+
+    before = {name: sys.modules.get(name) for name in ("select", "gc", "time", "sys", "machine", "rp2")}
+    with StubbedBoard() as board:
+        board.power_on()
+        assert {name: sys.modules.get(name) for name in before} == before
+    assert sys.modules["time"] is time
+    assert sys.modules["gc"] is gc
+    assert sys.modules["select"] is select
+
+
+@pytest.mark.parametrize("present", [False, True], ids=["absent", "present"])
+def test_a_day_with_the_counter_going_round_has_its_hours_and_events_right(present: bool) -> None:
+    """The milliseconds go round after twelve days: here after six hours."""
+    found = live(1, present, ticks_from_us=(WRAP_MS - SIX_HOURS_MS) * 1000)
+    assert found.wrong == []
+    assert found.events > 20
+
+
+def test_a_clock_that_stands_still_while_no_host_talks_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was: only a cable's port let the device's time go on."""
+    tick = DeviceEnd.tick
+
+    def only_with_a_host(self: DeviceEnd, now: int) -> None:
+        if self.owner is not None or self.uptime_s() < 100:
+            tick(self, now)
+
+    monkeypatch.setattr(DeviceEnd, "tick", only_with_a_host)
+    assert live(1, present=False).wrong
+
+
+def test_a_power_cut_keeps_the_chips_and_nothing_else() -> None:
+    with StubbedBoard() as board:
+        table = Table(board, 3)
+        table.provision()
+        dealer = Dealer(table)
+        table.run_until_still()
+        deck_id = dealer.new_deck(1)
+        table.reboot()
+        table.run_until_still()
+        assert [each.values for each in table.stamped if each.name == "booted"] == [(1,), (1,)]
+        assert list(table.ask("decks")[0]) == [deck_id]
+        assert board.boots == 2
+
+
+def test_a_program_that_hangs_is_started_again_by_the_watchdog() -> None:
+    with StubbedBoard() as board:
+        table = Table(board, 4)
+        table.provision()
+        table.run_until_still()
+        board.chip.fed_us -= board.chip.watchdog_us  # as if it had not been fed for so long
+        board.chip.now_us += 1
+        ran = board.run(board.chip.now_us + DAY_S)
+        while ran.why == messages.SAID:
+            ran = board.run(board.chip.now_us + DAY_S)
+        assert ran.why == messages.RESET
+        assert board.boots == 2
+
+
+def test_a_new_device_refuses_what_needs_a_key() -> None:
+    with StubbedBoard() as board:
+        table = Table(board, 5)
+        table.provision()
+        with pytest.raises(Refusal):
+            table.ask("start_loader")
