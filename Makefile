@@ -18,7 +18,7 @@ BIASED := 5
 PICO := simulators/sabot_simulators/rp2040
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ monte-carlo: $(VENV)/.fairness ## DEALT=20000 rounds of each of two rule sets, p
 
 soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever claimed that was not so?
 	$(BIN)/python -m sabot_simulators.soak --tables $(TABLES)
+
+soak-planted: $(VENV)/.play ## ten defects planted into the core: at which of TABLES=2000 tables the soak finds each
+	$(BIN)/python -m sabot_simulators.planted --tables $(TABLES)
 
 soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real MicroPython: wrong claims, and whether its heap grows
 	$(BIN)/python -m sabot_simulators.soak_micropython --rounds $(ROUNDS)

@@ -21,7 +21,7 @@ from sabot_simulators.in_process import InProcess, Report
 from sabot_simulators.mechanism.cards import Card, new_deck
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.mechanism.mishaps import Mishaps
-from sabot_simulators.watch import Watch
+from sabot_simulators.oracle import Oracle
 
 CHIP_SIZE = 8192  # enough for every record, and quick to copy
 PAUSE_US = 200_000  # people are not as quick as machines
@@ -116,7 +116,7 @@ class After:
         machine, people = self.machine, self._people
         machine.power_on()
         self.device = InProcess(machine, machine.random.randrange, self.memory())
-        self.watch = Watch(self.device)
+        self.oracle = Oracle(self.device)
         dealer = self.dealer = Dealer(self.device, self.hands)
         dealer.decks, dealer.backs, dealer._last_deck_id = people.decks, people.backs, people.last_deck_id
         for deck in self.device.core.kept.decks.in_use:  # registered at the very end, and still in hand
@@ -161,7 +161,7 @@ class Cycle:
         self.machine = Machine(random)
         memory = CriticalMemory(self._chip, others=RECORDS)
         self.device = Unhurried(self.machine, random.randrange, memory)
-        self.watch = Watch(self.device)
+        self.oracle = Oracle(self.device)
         self.dealer = UnhurriedDealer(self.device, hands)
         self.moments: list[Moment] = []
 
@@ -239,7 +239,7 @@ class Cycle:
             dealer.wait(lambda: dealer.shoe_state == shoe.READY)
         assert dealer.shuffled()
         device.run_until_still()
-        assert not self.watch.wrong
+        assert not self.oracle.wrong
 
     def _deal(self) -> None:
         dealer = self.dealer

@@ -40,6 +40,8 @@ class LockStep:
         self.each_step: Callable[[], None] = lambda: None
         """Called after every step of time, for whoever compares belief with truth."""
         self.each_report: Callable[[str, tuple[int | str, ...]], None] = lambda name, values: None
+        self.each_command: Callable[[str, tuple[Given, ...]], None] = lambda name, values: None
+        """Called for every command that was accepted."""
         self._edge: Callable[[int, int, int, int], None]
         """Tells the firmware of an edge: sensor, level, time of the edge, time now."""
         machine.on_edge = self._note
@@ -86,13 +88,22 @@ class LockStep:
         self.each_report(name, values)
 
     def _utc_s(self) -> int | None:
-        now_s = OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000 + self.clock_wrong_by_s
-        return now_s if self.clock_known else None
+        return self.true_utc_s() + self.clock_wrong_by_s if self.clock_known else None
+
+    def true_utc_s(self) -> int:
+        """What time it really is, whatever the device's clock says."""
+        return OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000
+
+    def edges_pending(self) -> bool:
+        """Whether the firmware has not yet been told of an edge."""
+        return bool(self._edges)
 
     def command(self, name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
         """Give the core a command, as the wire would; Refusal if it is refused."""
         caller = Caller(b"TABLE-PC", enum_number("Role", role), True)
-        return self._execute(name, values, caller)
+        answer = self._execute(name, values, caller)
+        self.each_command(name, values)
+        return answer
 
     @property
     def now_us(self) -> int:

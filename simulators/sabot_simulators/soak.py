@@ -1,7 +1,9 @@
 """``make soak``: rounds with random faults, and whether the machine ever claimed what was not so.
 
-Every claim (a deck counted, a round called correct, a deck proved to be somewhere) is compared with where the
-cards really are. A fault that stops a half is cleared and play goes on.
+Every claim is judged by the oracle, by the identity of the cards it is about. A fault that stops a half is
+cleared and play goes on. Half of the faults are aimed at first and last cards, where most defects are. Now
+and then the power goes while the last cards of a stub come out, people take what lies in the exit tray while
+it is off, somebody opens a door, a table stands over night, or the floor has everything brought out.
 """
 
 import argparse
@@ -13,20 +15,33 @@ from random import Random
 from rich.console import Console
 from rich.progress import track
 
+from sabot_firmware import hardware, shoe, shuffler
+from sabot_firmware.decks import DEFAULT_HOURS
+from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
 from sabot_simulators.board_faults import BoardFaults
 from sabot_simulators.dealer import CannotGoOn, Dealer
-from sabot_simulators.in_process import InProcess, Stuck
+from sabot_simulators.in_process import LONGEST_WAIT_US, InProcess, Stuck
 from sabot_simulators.mechanism.faults import KINDS, Fault
 from sabot_simulators.mechanism.machine import Machine, PowerCut
-from sabot_simulators.watch import Watch
+from sabot_simulators.oracle import Oracle
 
 ROUNDS_A_TABLE = 4
 MAX_FAULTS = 3
 LAST_CARD = 52 * (ROUNDS_A_TABLE + 2)
 LAST_SECOND = 120
+AIMED = 0.5  # how likely a fault is meant for one of these cards of a deck, and not for any
+AIMED_AT = (1, 2, 21, 22, 26, 51, 52)
 SWITCHED_OFF = 0.2  # how likely the machine is switched off and on after a round: records are read only then
+CUT_AT_THE_END = 0.05  # that the power goes while the last cards of a stub come out
+TAKEN_WHILE_OFF = 0.5  # that somebody takes what lies in the exit tray while the power is off
+OVER_NIGHT = 0.03  # that the table stands until the decks' hours are over, before a round
+NIGHT_S = (8 * 3600 + 120, 11 * 3600)
+TOGETHER = 0.5  # that a deck is shuffled while the next round is dealt
+OPENED = 0.05  # that somebody opens a door between two rounds; half of them take a card
+EMPTIED = 0.3  # that the floor has everything brought out after a fault
+HOURS = enum_number("RemoveReason", "hours")
 
 
 @dataclass
@@ -40,7 +55,12 @@ class Findings:
     stops: int = 0
     gave_up: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
+    """What was wrongly claimed without an excuse, with the faults that had happened."""
     unseen: Counter[str] = field(default_factory=Counter)
+
+    def has(self, words: str) -> bool:
+        """Whether a claim with these words was wrong."""
+        return any(words in what for what in self.wrong)
 
     def upper_bound(self) -> float:
         """The 95 % upper bound of the rate of wrong claims, if none was seen; else the rate itself."""
@@ -51,33 +71,133 @@ class Findings:
 
 
 class SoakDealer(Dealer):
-    """A dealer whose table PC tells the device the time again whenever something is mended."""
+    """A dealer who now and then does what people do: comes late, has everything brought out."""
+
+    def __init__(self, device: InProcess, random: Random) -> None:
+        super().__init__(device)
+        self._random = random
+        self._opened_us: dict[int, int] = {}
+
+    def new_deck(self, back: int) -> int:
+        """The floor opens a new deck and registers it; its number."""
+        deck_id = super().new_deck(back)
+        self._opened_us[deck_id] = self.device.machine.agenda.now_us
+        return deck_id
+
+    def take_stack(self) -> None:
+        """Take the stack that waits; behind the last one the power may be about to fail."""
+        super().take_stack()
+        if len(self.hands_dealt) == self.hands and self._random.random() < CUT_AT_THE_END:
+            machine = self.device.machine
+            drawn = machine.faults.cards["tray"] + machine.faults.cards["shoe"]
+            last = drawn + len(machine.shoe) - self._random.choice((0, 0, 0, 1, 2))
+            machine.plan(Fault("power_cut", "controller", card=max(last, 1)))
+
+    def play_round(self) -> bool:
+        """One round, or two of which the second is dealt while the first one's deck is shuffled."""
+        return self._two_rounds() if self._random.random() < TOGETHER else super().play_round()
+
+    def _two_rounds(self) -> bool:
+        first = self.device.view().shoe_deck
+        if not self._dealt_out(first):
+            return False
+        self.device.run_until_still()  # the pusher brings the other deck
+        if self.shoe_state != shoe.READY or self.shuffler_state != shuffler.IDLE:
+            return False
+        second = self.device.view().shoe_deck
+        self.feed(first)
+        if not self._dealt_out(second) or not self.shuffled():
+            return False
+        self.device.run_until_still()  # the pusher brings the other deck
+        if self.shoe_state != shoe.READY or self.shuffler_state != shuffler.IDLE:
+            return False
+        self.feed(second)
+        return self.shuffled() and self.shoe_state == shoe.READY
+
+    def _dealt_out(self, deck_id: int) -> bool:
+        """One round up to its cards in the dealer's hands; whether its deck may be fed again."""
+        if not self.deal_round():
+            return False
+        self._take()
+        self.collect()
+        return self.shoe_state != shoe.STUB_WAITING and self.device.view().has_deck(deck_id)
+
+    def open_a_door(self) -> None:
+        """Somebody opens a door, may take a card, and closes it."""
+        machine = self.device.machine
+        door, cards = self._random.choice(
+            ((hardware.SHUFFLER_DOOR, machine.store), (hardware.SHOE_DOOR, machine.shoe))
+        )
+        machine.open_door(door)
+        self.device.run_until(lambda: True)
+        if cards and self._random.random() < TAKEN_WHILE_OFF:
+            machine.handed_out.append(cards.pop(self._random.randrange(len(cards))))
+            machine.presence()
+        machine.close_door(door)
+        self.device.run_until(lambda: True)
+
+    def stand(self, seconds: int) -> None:
+        """Nobody does anything for so long."""
+        most_s = LONGEST_WAIT_US // 2_000_000
+        while seconds > 0:
+            self.device.run_for(min(seconds, most_s) * 1_000_000)
+            seconds -= most_s
 
     def _mend(self) -> bool:
+        """One round of clearing. The table PC tells the device the time; decks that are too old leave."""
         self.device.clock_known, self.device.clock_wrong_by_s = True, 0
-        return super()._mend()
+        mended = super()._mend()
+        if mended:
+            old = self._past_their_hours()
+            if old or self._random.random() < EMPTIED:
+                self._bring_everything_out()
+            for deck_id in old:
+                self.device.command("remove_deck", deck_id, HOURS, role="floor")
+        return mended
+
+    def _past_their_hours(self) -> list[int]:
+        now_us = self.device.machine.agenda.now_us
+        left_us = {
+            deck.deck_id: self._opened_us.get(deck.deck_id, 0) + DEFAULT_HOURS * 3_600_000_000 - now_us
+            for deck in self.device.view().decks
+        }
+        return [deck_id for deck_id, left in left_us.items() if left <= 0]
+
+    def _bring_everything_out(self) -> None:
+        self.device.run_until_still()
+        at_rest = self.shuffler_state in (shuffler.STORED, shuffler.IDLE)
+        if at_rest and self.shoe_state in (shoe.READY, shoe.EMPTY):
+            self.device.machine.take_tray()
+            self.device.command("empty_machine", role="floor")
+            self.wait(self._emptied)
+        self.collect()
 
 
 class SoakTable:
-    """One table with its faults, watched at every report."""
+    """One table with its faults, judged at every report."""
 
-    def __init__(self, seed: int, findings: Findings) -> None:
+    def __init__(self, seed: int, findings: Findings, faults: int | None = None) -> None:
         self.random = Random(seed)
         self.findings = findings
-        self.faults = tuple(self._fault() for _ in range(self.random.randrange(MAX_FAULTS + 1)))
+        number = self.random.randrange(MAX_FAULTS + 1) if faults is None else faults
+        self.faults = tuple(self._fault() for _ in range(number))
         self.machine = Machine(self.random, self.faults)
         self.chip = chips.SimFram()
         self.device = InProcess(self.machine, None, chip=self.chip)
         BoardFaults(self.random, self.chip).join(self.machine, self._clock_wrong, self._clock_lost)
-        self.watch = Watch(self.device)
-        self.dealer = SoakDealer(self.device)
+        self.oracle = Oracle(self.device)
+        self.dealer = SoakDealer(self.device, self.random)
 
     def _fault(self) -> Fault:
         kind = self.random.choice(sorted(KINDS))
         place = self.random.choice(KINDS[kind][1])
-        if place == "controller" or kind == "door_opened":
-            return Fault.parse(f"{kind}@{place}+{self.random.uniform(1, LAST_SECOND):.3f}")
-        return Fault.parse(f"{kind}@{place}:{self.random.randrange(1, LAST_CARD)}")
+        timed = place == "controller" or kind == "door_opened"
+        if self.random.random() < AIMED:
+            card = 52 * self.random.randrange(LAST_CARD // 52) + self.random.choice(AIMED_AT)
+            return Fault(kind, place, card=card)
+        if timed:
+            return Fault(kind, place, seconds=round(self.random.uniform(1, LAST_SECOND), 3))
+        return Fault(kind, place, card=self.random.randrange(1, LAST_CARD))
 
     def play(self) -> None:
         """Open the table and play, until it is over or this dealer knows no further."""
@@ -94,6 +214,10 @@ class SoakTable:
                     going_on = True
                 else:
                     played += 1
+                    if self.random.random() < OVER_NIGHT:
+                        self.dealer.stand(self.random.randrange(*NIGHT_S))
+                    if self.random.random() < OPENED:
+                        self.dealer.open_a_door()
                     going_on = self.dealer.play_round()
                     if self.random.random() < SWITCHED_OFF:
                         raise PowerCut
@@ -105,6 +229,7 @@ class SoakTable:
             except (CannotGoOn, Stuck):
                 self.findings.gave_up += 1
                 break
+            self._look()
         self._account()
 
     def _clock_wrong(self, by_s: int) -> None:
@@ -115,30 +240,59 @@ class SoakTable:
 
     def _switch_on(self) -> None:
         """The power comes back, and the firmware begins anew over the same chip."""
-        self.machine.power_off()
+        machine = self.machine
+        machine.power_off()
+        machine.agenda.advance(machine.agenda.now_us + 1_000_000)  # what flies has landed
+        if machine.exit_tray and self.random.random() < TAKEN_WHILE_OFF:
+            machine.snatch_exit()
         self.chip.power.restore()
         self.device.reboot()
 
+    def _look(self) -> None:
+        """Between rounds: every card is in one place, and a host that asks is told what was reported."""
+        held = [card for cards in self.dealer.decks.values() for card in cards]
+        self.oracle.every_card_in_one_place(held)
+        self.oracle.ask()
+
     def _account(self) -> None:
         findings = self.findings
-        findings.claims += self.watch.claims
+        findings.claims += self.oracle.claims
         findings.rounds += sum(name == "round_ended" for name, _ in self.device.reports)
-        for wrong in self.watch.wrong:
+        for wrong in self.oracle.wrong:
             if wrong.unseen is not None:
                 findings.unseen[wrong.unseen] += 1
             else:
-                findings.wrong["+".join(sorted(wrong.faults)) or "no fault"] += 1
+                findings.wrong[f"{wrong.what}: " + ("+".join(sorted(wrong.faults)) or "no fault")] += 1
 
 
-def soak(tables: int, seed: int, console: Console) -> Findings:
-    """Play so many tables."""
+def soak(tables: int, seed: int, console: Console, until: str | None = None) -> Findings:
+    """Play so many tables, or until a claim with these words was wrong."""
     findings = Findings()
     for number in track(range(tables), "soaking", console=console, transient=True):
         table = SoakTable(seed * 1_000_003 + number, findings)
         table.play()
         findings.tables += 1
         findings.faults.update(each.fault.kind for each in table.machine.faults.happened)
+        if until is not None and findings.has(until):
+            break
     return findings
+
+
+def tell(found: Findings, console: Console) -> None:
+    """What a soak has seen, for people."""
+    console.print(
+        f"{found.tables} tables, {found.rounds} rounds, {found.stops} stops, {found.claims} claims; "
+        f"at {found.gave_up} tables the dealer could not go on"
+    )
+    for kind in sorted(KINDS):
+        wrong = sum(number for kinds, number in found.wrong.items() if f"{kind}@" in kinds)
+        console.print(f"  {kind:<18} happened {found.faults[kind]:>6} times, wrong claims {wrong}")
+    for name, number in sorted(found.unseen.items()):
+        console.print(f"  what no sensor can see: {name}: {number} claims")
+    wrong = sum(found.wrong.values())
+    console.print(f"wrong claims: {wrong}; 95 % upper bound of their rate {found.upper_bound():.1e}")
+    for what, number in found.wrong.most_common(20):
+        console.print(f"  [red]{number} x {what}[/red]")
 
 
 def main() -> int:
@@ -147,19 +301,9 @@ def main() -> int:
     parser.add_argument("--tables", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     found = soak(arguments.tables, arguments.seed, console)
-    console.print(
-        f"{found.tables} tables, {found.rounds} rounds, {found.stops} stops, {found.claims} claims; "
-        f"at {found.gave_up} tables the dealer could not go on"
-    )
-    for kind in sorted(KINDS):
-        wrong = sum(number for kinds, number in found.wrong.items() if kind in kinds)
-        console.print(f"  {kind:<18} happened {found.faults[kind]:>6} times, wrong claims {wrong}")
-    for name, number in found.unseen.items():
-        console.print(f"  what no sensor can see: {name}: {number} claims")
-    wrong = sum(found.wrong.values())
-    console.print(f"wrong claims: {wrong}; 95 % upper bound of their rate {found.upper_bound():.1e}")
+    tell(found, console)
     return 1 if found.wrong else 0
 
 

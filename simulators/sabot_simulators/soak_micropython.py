@@ -2,8 +2,8 @@
 
 A sitting is one process that plays on and on, so that a heap that grows is seen: bytes in use after a
 collection, taken every few rounds with both decks in the machine. Faults are planned as play goes on, and
-every claim is compared with where the cards really are, as in ``make soak``. What happened before two rounds
-that went well excuses nothing after them. A sitting ends with a power cut, which the next process boots from.
+every claim is judged by the oracle, as in ``make soak``. A sitting ends with a power cut, which the next
+process boots from.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from sabot_simulators.in_process import Stuck
 from sabot_simulators.joined import HEAP, Joined, NoMicroPython
 from sabot_simulators.mechanism.faults import COUNTED_AT, KINDS, RUNNERS_KINDS, Fault
 from sabot_simulators.mechanism.machine import Machine, PowerCut
+from sabot_simulators.oracle import Oracle
 from sabot_simulators.soak import Findings
-from sabot_simulators.watch import Watch
 
 ROUNDS = 1000
 ROUNDS_A_SITTING = 50
@@ -30,7 +30,6 @@ ROUNDS_A_PLAN = 4  # faults are planned for so many rounds at once
 MOST_FAULTS = 3
 CARDS_AHEAD = 52 * ROUNDS_A_PLAN
 SECONDS_AHEAD = 120.0
-SOUND_ROUNDS = 2
 WARM_ROUNDS = 10  # by then everything that is kept for good is there
 SAMPLE_ROUNDS = 5
 MOST_GROWTH = 2048  # bytes, first to last: what can be revealed of two decks that left the table
@@ -68,17 +67,16 @@ class Soaked(Findings):
 
 
 class Sitting:
-    """One process at one machine, watched at every report."""
+    """One process at one machine, judged at every report."""
 
     def __init__(self, seed: int, found: Soaked, heap: str = HEAP, python: list[str] | None = None) -> None:
         self.random = Random(seed)
         self.found = found
         self.machine = Machine(self.random)
         self.device = Joined(self.machine, self.random.randrange, heap=heap, python=python)
-        self.watch = Watch(self.device)
+        self.oracle = Oracle(self.device)
         self.dealer = Dealer(self.device)
         self.heap = Heap()
-        self._sound: list[int] = []  # when each round began that went well since something last did not
 
     def play(self, rounds: int) -> int:
         """Play so many rounds, or until this dealer knows no further; how many came to an end."""
@@ -102,6 +100,7 @@ class Sitting:
         finally:
             self.device.close()
         self.found.tables += 1
+        self.found.faults.update(each.kind for each in self.machine.faults.happened)
         return ended
 
     def _go_on(self, going_on: bool | None) -> bool:
@@ -112,17 +111,9 @@ class Sitting:
                 self.found.stops += 1
                 self.dealer.recover()
                 return True
-            began_us = self.machine.agenda.now_us
-            went_well = self.dealer.play_round()
+            return self.dealer.play_round()
         except Refusal:
-            went_well = False
-        if not went_well:
-            self._sound.clear()
             return False
-        self._sound.append(began_us)
-        if len(self._sound) >= SOUND_ROUNDS:
-            self._forget_faults(self._sound[-SOUND_ROUNDS])
-        return True
 
     def _plan(self) -> None:
         """Plan some faults for the next rounds."""
@@ -137,12 +128,6 @@ class Sitting:
                 gone = sum(faults.cards[each] for each in COUNTED_AT[place])
                 when = f":{gone + self.random.randrange(1, CARDS_AHEAD)}"
             self.machine.plan(Fault.parse(f"{kind}@{place}{when}"))
-
-    def _forget_faults(self, before_us: int) -> None:
-        """Both decks have been counted since then: what happened before excuses no claim from now on."""
-        happened = self.machine.faults.happened
-        self.found.faults.update(each.fault.kind for each in happened if each.at_us < before_us)
-        happened[:] = [each for each in happened if each.at_us >= before_us]
 
     def _sample(self, ended: int) -> None:
         state = (self.device.shuffler_state, self.device.shoe_state)
@@ -164,18 +149,17 @@ class Sitting:
             except PowerCut:
                 self.device.reboot()
                 going_on, left = False, min(left, TRIES_AFTER)
-        self._forget_faults(self.machine.agenda.now_us + 1)
 
     def _account(self) -> int:
-        """Take down what the watch has seen; how many rounds have ended since the last time."""
-        found, watch = self.found, self.watch
-        found.claims, watch.claims = found.claims + watch.claims, 0
-        for wrong in watch.wrong:
+        """Take down what the oracle has found; how many rounds have ended since the last time."""
+        found, oracle = self.found, self.oracle
+        found.claims, oracle.claims = found.claims + oracle.claims, 0
+        for wrong in oracle.wrong:
             if wrong.unseen is not None:
                 found.unseen[wrong.unseen] += 1
             else:
-                found.wrong["+".join(sorted(wrong.faults)) or "no fault"] += 1
-        watch.wrong.clear()
+                found.wrong[f"{wrong.what}: " + ("+".join(sorted(wrong.faults)) or "no fault")] += 1
+        oracle.wrong.clear()
         ended = sum(name == "round_ended" for name, _ in self.device.reports)
         self.device.reports.clear()
         found.rounds += ended

@@ -125,7 +125,9 @@ class Wired(InProcess):
 
     def command(self, name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
         """Ask over the wire, in somebody's role, and wait for the answer; Refusal if the device refuses."""
-        return self.ask(name, *values, role=role)
+        answer = self.ask(name, *values, role=role)
+        self.each_command(name, values)
+        return answer
 
     def ask(self, name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
         """Any request of the schema: the answer's values."""

@@ -23,7 +23,7 @@ from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.faults import Fault
 from sabot_simulators.mechanism.machine import Machine, PowerCut
 from sabot_simulators.mechanism.mishaps import CARD_KINDS
-from sabot_simulators.watch import Watch
+from sabot_simulators.oracle import Oracle
 
 HANDS = 7
 STACK_CARDS = 3
@@ -156,7 +156,7 @@ class Scene(Dealer):
         own = any(each.startswith("stuck_noise") for each in row.faults)  # the device draws by itself
         draw = None if own else self.random.randrange
         super().__init__(InProcess(self.machine, draw, self._memory()), HANDS)
-        self.watch = Watch(self.device)
+        self.oracle = Oracle(self.device)
         self.device.each_report = self._heard
         self.machine.on_fault = self._to_the_board
         self.at = "opening"
@@ -176,7 +176,7 @@ class Scene(Dealer):
 
     def _heard(self, name: str, values: tuple[int | str, ...]) -> None:
         self.heard.append((self.machine.agenda.now_us, self.at, name, values))
-        self.watch.report(name, values)
+        self.oracle.report(name, values)
         if name not in ("round_voided", "round_ended") or self.is_back:
             return
         last = self.rounds[-1]

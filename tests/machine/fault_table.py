@@ -31,7 +31,7 @@ from sabot_firmware.critical import CriticalMemory
 from sabot_protocol.codec import enum_name
 from sabot_simulators.mechanism.faults import KINDS, RUNNERS_KINDS
 from sabot_simulators.mechanism.mishaps import CARD_KINDS
-from sabot_simulators.watch import UNSEEN
+from sabot_simulators.oracle import UNSEEN
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "faults.md"
@@ -124,6 +124,22 @@ TOLERATED_WHY = {
     "unknown_clock@controller": NO_CLOCK,
 }
 
+BETWEEN_SENSORS = {
+    "tray to entry (30 mm)": "the tray's sensor sees the card until it is drawn, and its edge at the entry "
+    "must come in its window. A half that stopped is cleared only after its door was opened. A card left "
+    "there is drawn with the next deck, counted, and found as one too many or by its back.",
+    "entry to insertion (50 mm)": "a card is 88.9 mm long: it covers at least one of the two sensors",
+    "insertion to chamber": "the insertion's sensor must become free and the height must grow by one card; a "
+    "card that reached neither is a `height_mismatch`",
+    "chamber to shelf": "the chamber must read empty and the shelf full when the carriage has arrived; the "
+    "stack moves as one",
+    "shelf to shoe": "the shelf must read empty and the shoe full when the pusher is home; a card that stays "
+    "behind keeps the shelf's sensor covered",
+    "shoe to exit (40 mm)": "a shoe whose deck came out short stays `blocked`: the missing card is purged "
+    "past the exit, or its deck counts 52 again, or a person states that the path was inspected, and then "
+    "the next count is claimed, not proved",
+}
+
 COMBINATIONS = (
     "missing_card@tray + extra_card@tray",
     "missing_card@tray + duplicate_card@tray",
@@ -206,9 +222,9 @@ class Played:
             for at_us, at, name, values in scene.heard
             if name == "retried" and at_us >= happened_us
         ]
-        self.wrong = list(scene.watch.wrong)
+        self.wrong = list(scene.oracle.wrong)
         self.back = scene.bring_back()
-        self.wrong_ever = scene.watch.wrong
+        self.wrong_ever = scene.oracle.wrong
         self.kept_whole = self._kept_whole()
         held = set(map(id, scene.held()))
         self.lost = sum(id(card) not in held for card in scene.originals)
@@ -260,15 +276,17 @@ class Played:
 
     def _class(self) -> tuple[str, str]:
         unseen = self.unseen()
-        if unseen:
-            return unseen[0], ""
+        if "no name" in unseen:
+            return "no name", ""
         if self.signs:
             in_phase = self.signs[0].phase == self.row.phase
             if not in_phase and self.row.faults[0].partition("@")[0] in ("wrong_clock", "unknown_clock"):
                 return self._tolerated()
-            return (FOUND if in_phase else LATER), ""
+            return (FOUND if in_phase else LATER), f"until then {unseen[0]}" if unseen else ""
         if self.scene.gave_up_waiting:
             return WAITS, ""
+        if unseen:
+            return unseen[0], ""
         if self.retried:
             return MENDED, ""
         return self._tolerated()
@@ -365,16 +383,31 @@ def render(outcomes: dict[Row, Outcome]) -> str:
         "| | class | rows | means |",
         "| --- | --- | --- | --- |",
         *(f"| {CLASSES[did]} | {did} | {counts[did]} | {says} |" for did, says in LEGEND.items()),
-        *(f"| U | `{name}` | {counts[name]} | {says} |" for name, says in UNSEEN.items()),
+        *(f"| U | `{name}` | {counts[name]} | {unseen.means} |" for name, unseen in UNSEEN.items()),
         "",
-        "The classes marked U are what this set of sensors cannot see, by name: a claim was made that was",
-        "not so, or was right in number only. Each says why; a claim that is wrong for any other reason",
-        "fails the suite. Where a later check found it after all, the row says which.",
+        "The classes marked U are what this set of sensors cannot see, by name, and what nothing found in",
+        "the cycle. Where a later check found it after all, the row's last column names what could not be",
+        "seen until then. A claim that is wrong for any other reason fails the suite.",
         "",
         "**A count is not a composition.** The machine proves how many cards there are and that each shows",
         "the right back. A second seven of spades in the place of the ace of hearts is still a card: see",
         f"`composition` under [{TOGETHER}](#{TOGETHER.lower()}). The faces read at the exit can tell, on the",
         "host, after the reveal; and two cards of one face in a round are the players' to see.",
+        "",
+        "## What excuses a wrong claim",
+        "",
+        "The oracle (`simulators/sabot_simulators/oracle`) judges every claim by the identity of its cards.",
+        "Only these excuse a wrong one, and each excuse names the cards, the deck, the cause and the window.",
+        "",
+        "| excuse | claims that it excuses | names | window |",
+        "| --- | --- | --- | --- |",
+        *(f"| `{name}` | {each.excuses} | {each.names} | {each.window} |" for name, each in UNSEEN.items()),
+        "",
+        "## Between two sensors",
+        "",
+        "A card can lie where no sensor sees it. For each such place, this is why no count goes wrong by it:",
+        "",
+        *(f"- **{place}**: {why}" for place, why in BETWEEN_SENSORS.items()),
         "",
         "## At a glance",
         "",

@@ -15,7 +15,7 @@ from sabot_simulators.in_process import InProcess, LockStep, Stuck
 from sabot_simulators.joined import HEAP, FirmwareCrashed, Joined
 from sabot_simulators.mechanism.faults import KINDS, Fault
 from sabot_simulators.mechanism.machine import Machine, PowerCut
-from sabot_simulators.watch import Watch
+from sabot_simulators.oracle import Oracle
 
 pytestmark = [pytest.mark.usefixtures("micropython"), pytest.mark.slow]
 
@@ -72,11 +72,12 @@ def compare(*faults: Fault, cut_after: int | None = None) -> Joined:
             device = Joined(machine, random.randrange, chip)
         else:
             device = InProcess(machine, random.randrange, chip=chip)
-        watch = Watch(device)
+        oracle = Oracle(device)
         try:
             cut_short(device, chip, cut_after)
             play(device)
-            runs.append((run_of(device, chip), watch.claims, watch.wrong, device.view()))
+            wrong = [(each.what, each.at_us, each.unseen) for each in oracle.wrong]
+            runs.append((run_of(device, chip), oracle.claims, wrong, device.view()))
         finally:
             if isinstance(device, Joined):
                 most = device.heap()[1] if device.board is not None else 0

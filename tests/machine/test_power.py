@@ -135,8 +135,8 @@ def check_play_goes_on(after: After) -> None:
     after_all = after.cards()
     assert before <= set(after_all)
     assert len(after_all) == len(set(after_all)) == 104
-    assert after.watch.claims
-    assert after.watch.wrong == []
+    assert after.oracle.claims
+    assert after.oracle.wrong == []
 
 
 def check(after: After, play_on: bool = True) -> None:

@@ -43,7 +43,7 @@ from sabot_simulators.mechanism import machine as mechanism
 from sabot_simulators.mechanism.cards import Card, cover_card, new_deck, one_card
 from sabot_simulators.mechanism.faults import KINDS, Fault
 from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.watch import Watch
+from sabot_simulators.oracle import Oracle
 
 pytestmark = pytest.mark.slow
 
@@ -127,7 +127,7 @@ class Truth(RuleBasedStateMachine):
         self.chip = chips.SimFram(CHIP_SIZE)
         self.corrupted = False
         self.device = InProcess(self.machine, self.random.randrange, self.memory())
-        self.watch = Watch(self.device)
+        self.oracle = Oracle(self.device)
         self.device.each_report = self.heard
         self.dealer = Dealer(self.device, hands=3)
         self.cards: set[int] = set()
@@ -150,7 +150,7 @@ class Truth(RuleBasedStateMachine):
 
     def heard(self, name: str, values: tuple[int | str, ...]) -> None:
         """Hold every report to what is so."""
-        self.watch.report(name, values)
+        self.oracle.report(name, values)
         numbers = [each for each in values if isinstance(each, int)]
         if name == "shuffler_changed":
             self.stepped(0, numbers[0], SHUFFLER_AFTER)
@@ -706,7 +706,7 @@ class Truth(RuleBasedStateMachine):
         self.a_half_that_is_jammed_says_why_and_turns_nothing()
 
     def nothing_is_claimed_that_is_not_so(self) -> None:
-        assert [wrong for wrong in self.watch.wrong if wrong.unseen is None and not self.excused()] == []
+        assert [wrong for wrong in self.oracle.wrong if wrong.unseen is None and not self.excused()] == []
         core, machine = self.device.core, self.machine
         if core.shoe.state in MOVING or core.shuffler.state == shuffler.STORING:
             return  # cards are between two places

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 from operator import attrgetter
 from random import Random
 
@@ -12,6 +13,7 @@ SUITS = "SHDC"
 
 _back_of = attrgetter("back")
 _thickness_of = attrgetter("thickness_um")
+_packs = count(1)
 
 
 @dataclass(eq=False, slots=True)
@@ -26,6 +28,10 @@ class Card:
     """What it adds to the height of a stack; a bent card adds more than it is thick."""
     face_up: bool = False
     bent: bool = False
+    pack: int = 0
+    """Which new deck it came out of; 0 for a single card."""
+    laid_us: int = -1
+    """When it was last laid into the tray, by whatever hand."""
 
     @property
     def name(self) -> str:
@@ -58,7 +64,8 @@ class Card:
 def new_deck(back: int, random: Random, cards: int = figures.DECK_CARDS) -> list[Card]:
     """A deck in factory order: its mean thickness strays by up to 2 %, each card by a little."""
     mean = figures.CARD_THICKNESS_UM * (1 + random.uniform(-0.02, 0.02))
-    return [Card(number % 52, back, round(random.gauss(mean, 2))) for number in range(cards)]
+    pack = next(_packs)
+    return [Card(number % 52, back, round(random.gauss(mean, 2)), pack=pack) for number in range(cards)]
 
 
 def swell(cards: Iterable[Card], share: float) -> None:

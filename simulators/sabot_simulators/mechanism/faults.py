@@ -14,6 +14,7 @@ from random import Random
 from typing import NamedTuple
 
 from sabot_firmware import figures
+from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.events import Agenda
 
 EDGE_SENSORS = ("entry", "insertion", "exit")
@@ -166,10 +167,12 @@ def _shortest(number: float) -> str:
 
 
 class Happened(NamedTuple):
-    """A fault that has happened, and when."""
+    """A fault that has happened, when, and to which cards if it was cards."""
 
     fault: Fault
     at_us: int
+    cards: tuple[Card, ...] = ()
+    """Cards taken, added, exchanged (the old one first), turned, bent, or drawn together."""
 
     @property
     def kind(self) -> str:
@@ -216,15 +219,15 @@ class Plan:
         """The same, at the card counted last at a place, or at one that is still coming."""
         return self.due(kind, place, sum(self.cards[each] for each in COUNTED_AT[place]) + coming)
 
-    def note(self, fault: Fault) -> None:
-        """It happens now."""
-        self.happened.append(Happened(fault, self._agenda.now_us))
+    def note(self, fault: Fault, *cards: Card) -> None:
+        """It happens now, to these cards."""
+        self.happened.append(Happened(fault, self._agenda.now_us, cards))
 
-    def strikes(self, kind: str, place: str, coming: int = 0) -> bool:
-        """Whether a fault happens here and now."""
+    def strikes(self, kind: str, place: str, coming: int = 0, cards: tuple[Card, ...] = ()) -> bool:
+        """Whether a fault happens here and now, to these cards if to any."""
         if not self.armed:
             return False
         fault = self.due_at(kind, place, coming)
         if fault is not None:
-            self.note(fault)
+            self.note(fault, *cards)
         return fault is not None

@@ -114,21 +114,30 @@ class Mishaps:
         """An unseen hand changes one card of a stack."""
         machine = self._machine
         random = machine.random
-        machine.faults.note(fault)
         at = random.randrange(len(cards)) if at is None else min(max(at, 0), len(cards) - 1)
+        card = cards[at]
+        concerned = [card]
         if fault.kind == "bent_card":
-            cards[at].bend(random.randint(*BEND_UM))
+            card.bend(random.randint(*BEND_UM))
         elif fault.kind == "missing_card":
             machine.removed.append(cards.pop(at))
         elif fault.kind == "extra_card":
-            cards.insert(at, one_card(machine.back_of(cards), random))
+            concerned = [one_card(machine.back_of(cards), random)]
+            cards.insert(at, concerned[0])
         elif fault.kind == "other_deck_card":
-            other = hardware.RED if cards[at].back == hardware.BLUE else hardware.BLUE
-            machine.removed.append(cards[at])
+            other = hardware.RED if card.back == hardware.BLUE else hardware.BLUE
+            machine.removed.append(card)
             cards[at] = one_card(other, random)
+            concerned.append(cards[at])
         elif fault.kind == "face_up_card":
-            cards[at].face_up = True
+            card.face_up = True
         elif fault.kind == "cover_card":
-            cards.insert(at, cover_card(random))
+            concerned = [cover_card(random)]
+            cards.insert(at, concerned[0])
         else:
-            cards.insert(at + 1, one_card(cards[at].back, random, cards[at].number))
+            concerned = [one_card(card.back, random, card.number)]
+            cards.insert(at + 1, concerned[0])
+        if fault.place == "tray":
+            for each in concerned:
+                each.laid_us = machine.agenda.now_us
+        machine.faults.note(fault, *concerned)

@@ -28,6 +28,8 @@ class People(Works):
     def load(self, cards: list[Card]) -> None:
         """Somebody puts a stack into the tray; its first card is fed first."""
         self._from_hands(cards)
+        for card in cards:
+            card.laid_us = self.agenda.now_us
         self._fill("tray", list(cards))
         self.presence()
         self.feed_track.draw()
@@ -77,6 +79,7 @@ class People(Works):
 
     def open_door(self, door: int) -> None:
         """Somebody opens a door: all motors of its half stop at once."""
+        self.opened_us[DOORS.index(door)] = self.agenda.now_us
         self.sensors.set(door, 0)
         self._cut(DOORS.index(door))
 

@@ -80,6 +80,10 @@ class Sensors:
         self._chattering.add(sensor)
         self._upset.add(sensor)
 
+    def is_upset(self, sensor: int) -> bool:
+        """Whether it does not simply read what is true."""
+        return sensor in self._upset
+
     def mend(self) -> None:
         """All of them read what is true again."""
         upset, self._upset = self._upset, set()

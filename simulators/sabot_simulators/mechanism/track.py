@@ -123,6 +123,10 @@ class Track:
         """All cards on the track, the foremost first."""
         return [card for body in self.bodies for card in body.cards]
 
+    def flying(self) -> list[Card]:
+        """The cards that no roller holds any more and that have not landed."""
+        return [card for body in self.bodies if body.stretch >= body.course.loose for card in body.cards]
+
     def at(self, sensor: int) -> Body | None:
         """The foremost body that covers a sensor, if any."""
         now = self._agenda.now_us

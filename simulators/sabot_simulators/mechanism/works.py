@@ -4,6 +4,7 @@ Each half has its motors behind a door whose switch cuts them; without power not
 is cut ends nowhere: what it carried stays where it came from until the move is ordered again.
 """
 
+from collections import deque
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,9 @@ class Works(Hardware):
         self.exit_tray: list[Card] = []
         self.crashed: list[Card] = []  # met no opening or no room, in the shuffler half
         self.crashed_shoe: list[Card] = []  # found no room in the shoe half
+        self.landed: deque[tuple[Card, ...]] = deque(maxlen=2 * figures.BATCH_CAPACITY)
+        """What fell into the exit tray lately, each body that moved as one; an observer takes it out."""
+        self.opened_us = [-1, -1]  # when the door of each half was last opened
         self.display = ("", "")
         self.lamp = hardware.DARK
         self.powered = True
@@ -293,10 +297,11 @@ class Works(Hardware):
     def _upset(self, body: Body, source: str, cards: list[Card]) -> None:
         """What may happen to a card that is drawn."""
         strikes = self.faults.strikes
-        if cards and strikes("double_feed", source, 1):
+        both = (body.cards[0], cards[0]) if cards else ()
+        if cards and strikes("double_feed", source, 1, both):
             body.cards.append(cards.pop(0))
             body.length_um += self.random.randrange(*OVERHANG_UM)
-        elif cards and strikes("aligned_double", source, 1):
+        elif cards and strikes("aligned_double", source, 1, both):
             body.cards.append(cards.pop(0))
         if strikes("slip", source, 1):
             body.drag_percent = 50
@@ -320,6 +325,7 @@ class Works(Hardware):
     def _into_exit_tray(self, body: Body) -> None:
         faults = self.faults
         faults.cards["exit_tray"] += len(body.cards)
+        self.landed.append(tuple(body.cards))
         self._fill("exit_tray", body.cards)
         self.sensors.set(hardware.EXIT_TRAY, 1)
         if faults.armed:

@@ -207,6 +207,7 @@ class OnPico(LockStep):
         """Ask over the wire, in somebody's role, and wait for the answer; Refusal if the device refuses."""
         answer = self.ask(name, *values, role=role)
         self.run_for(NOTICE_US)  # what it changed is told after the answer
+        self.each_command(name, values)
         return answer
 
     def ask(self, name: str, *values: int | bytes | str, role: str = "table") -> tuple[Any, ...]:

@@ -1,0 +1,104 @@
+"""Wrong claims and their excuses.
+
+An excuse is one event that no sensor of this machine can see. It names the cards, the deck, the cause and
+the window: from when to when that event may make a claim wrong. ``UNSEEN`` lists them; there is no other.
+"""
+
+from dataclasses import dataclass
+
+from sabot_simulators.mechanism.cards import Card
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """One thing that no sensor can see."""
+
+    means: str
+    """What happens, and why no sensor sees it."""
+    excuses: str
+    """Which claims it excuses."""
+    names: str
+    """The cards an excuse of this name must name."""
+    window: str
+    """From when to when it excuses."""
+
+
+UNSEEN = {
+    "aligned_at_the_exit": Unseen(
+        "two cards exactly one under the other pass the exit as one; only the count at the round's end "
+        "tells, and not if a card too many is in the same deck",
+        "the number of a stack, of a stub, of a round, of what is left in the shoe",
+        "both cards, as the mechanism drew them together",
+        "from the draw until the next deck is pushed into the shoe",
+    ),
+    "behind_a_closed_door": Unseen(
+        "nothing counts what lies on the shelf or in the shoe: a card that leaves or joins it without a door "
+        "being opened is found when the stub is counted, not before",
+        "the number on the shelf or in the shoe; never a count and never a round that is called correct",
+        "each card that was taken or added",
+        "from the moment it was taken or added, after the deck's count, until the stub has come out",
+    ),
+    "composition": Unseen(
+        "a count is not a composition: a second copy in the place of another card is a card",
+        "which cards they are, never how many",
+        "each card that is not of the deck, or that is missing from it",
+        "from the moment it was laid into the tray for this shuffle, or exchanged behind a closed door, "
+        "until the deck is fed again",
+    ),
+    "laid_onto_a_stack": Unseen(
+        "a card that a hand lays onto a stack that waits in the exit tray covers no sensor",
+        "what lies in the exit tray; never what was dealt",
+        "each card that did not come out of the shoe with this stack",
+        "while that stack waits",
+    ),
+    "taken_unseen": Unseen(
+        "a sensor of the exit tray that is dead or chatters does not tell that the stack was taken",
+        "what lies in the exit tray; the device waits and deals nothing meanwhile",
+        "the cards that were taken",
+        "while that stack waits and the sensor is not mended",
+    ),
+    "past_a_dead_sensor": Unseen(
+        "the last card passes an exit sensor that has just died: the count is one too low, the round is void "
+        "and the shoe stays blocked",
+        "a number that is too low, what is left in the shoe; never a round that is called correct",
+        "the cards that passed last",
+        "from the sensor's death until it is mended",
+    ),
+    "wrong_clock": Unseen(
+        "the device has no clock of its own over a power cut: a host that sets it back, or that registers a "
+        "deck while it is ahead, makes the deck younger than it is",
+        "that a deck is within its hours",
+        "no card: the deck",
+        "while the clock is behind; for a deck registered while the clock was ahead, as long as it is in use",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Excuse:
+    """Why one claim was wrong without the firmware being at fault."""
+
+    name: str
+    """The key in ``UNSEEN``."""
+    deck_id: int
+    cards: tuple[Card, ...]
+    cause: str
+    """The fault that happened, or the hand."""
+    from_us: int
+    """Since when it excuses."""
+
+
+@dataclass(frozen=True)
+class WrongClaim:
+    """A claim that the mechanism contradicts."""
+
+    what: str
+    at_us: int
+    faults: tuple[str, ...]
+    """The faults that had happened, for whoever looks into it; they excuse nothing."""
+    excuses: tuple[Excuse, ...] = ()
+
+    @property
+    def unseen(self) -> str | None:
+        """The name of what no sensor could see, if every difference is excused."""
+        return self.excuses[0].name if self.excuses else None

@@ -1,0 +1,175 @@
+"""The oracle: each planted defect is found, an excuse excuses only its cards, its deck and its window."""
+
+from collections.abc import Callable
+from io import StringIO
+from random import Random
+
+import pytest
+from rich.console import Console
+from tests.machine.tables import Table
+
+from sabot_firmware import hardware
+from sabot_firmware.rounds import CORRECT
+from sabot_protocol.codec import enum_number
+from sabot_simulators.mechanism.cards import Card, one_card
+from sabot_simulators.oracle import UNSEEN, Oracle, WrongClaim
+from sabot_simulators.planted import PLANTS, find
+
+
+def quiet() -> Console:
+    return Console(file=StringIO())
+
+
+class Judged(Table):
+    """A table with an oracle, opened: a deck in the shoe, the other on the shelf."""
+
+    def __init__(self, seed: int, *faults: str) -> None:
+        super().__init__(seed, *faults)
+        self.oracle = Oracle(self.device)
+        assert self.open_table()
+
+    def wrong(self) -> list[tuple[str, str | None]]:
+        """What was wrongly claimed, each claim once, and what excuses it."""
+        return list(dict.fromkeys((each.what, each.unseen) for each in self.oracle.wrong))
+
+    def unexcused(self) -> list[str]:
+        return [what for what, unseen in self.wrong() if unseen is None]
+
+
+# -- what is right, and what is excused -----------------------------------------------------------------
+
+
+def test_two_rounds_without_a_fault_are_right() -> None:
+    table = Judged(1)
+    for _ in range(2):
+        assert table.play_round()
+        table.oracle.every_card_in_one_place([card for cards in table.decks.values() for card in cards])
+        table.oracle.ask()
+    assert table.oracle.wrong == []
+    assert table.oracle.claims > 100
+
+
+def excuse_of(table: Judged, name: str) -> WrongClaim:
+    assert table.unexcused() == []
+    return next(each for each in table.oracle.wrong if each.unseen == name)
+
+
+def test_a_card_taken_behind_a_closed_door_excuses_by_its_name() -> None:
+    table = Judged(2, "missing_card@shoe:60")
+    table.play_round()
+    assert table.play_round() is False
+    wrong = excuse_of(table, "behind_a_closed_door")
+    excuse = wrong.excuses[0]
+    taken = table.machine.faults.happened[0]
+    assert (excuse.cards, excuse.cause, excuse.from_us) == (taken.cards, str(taken.fault), taken.at_us)
+    assert excuse.deck_id in table.decks
+
+
+def test_cards_that_pass_the_exit_together_are_both_named() -> None:
+    table = Judged(3, "aligned_double@shoe:5")
+    table.play_round()
+    both = table.machine.faults.happened[0].cards
+    assert excuse_of(table, "aligned_at_the_exit").excuses[0].cards == both
+
+
+def test_a_copy_in_the_place_of_a_card_is_composition() -> None:
+    table = Judged(4, "missing_card@tray:110", "duplicate_card@tray:112")
+    table.play_round()
+    table.play_round()
+    table.play_round()
+    stranger = table.machine.faults.happened[1].cards
+    assert excuse_of(table, "composition").excuses[0].cards == stranger
+
+
+def test_a_card_laid_onto_a_stack_excuses_what_lies_in_the_tray_and_nothing_after_it() -> None:
+    """On the old watch one such hand excused every later wrong claim."""
+    table = Judged(5, "hand_in_exit@exit_tray:6")
+    table.play_round()
+    assert excuse_of(table, "laid_onto_a_stack").what == "3 in the exit tray"
+    before = len(table.oracle.wrong)
+    table.machine.shoe.insert(0, one_card(hardware.RED, Random(1)))  # a stray that no fault has brought
+    table.play_round()
+    assert [each for each in table.oracle.wrong[before:] if each.unseen is None]
+
+
+# -- what is wrong --------------------------------------------------------------------------------------
+
+
+def a_stray(table: Judged) -> None:
+    table.machine.shoe.append(one_card(hardware.BLUE, Random(1)))
+
+
+def one_taken(table: Judged) -> None:
+    table.machine.removed.append(table.machine.shoe.pop())
+
+
+def exchanged(table: Judged) -> None:
+    shoe = table.machine.shoe
+    table.machine.removed.append(shoe[30])
+    shoe[30] = one_card(shoe[30].back, Random(1))
+
+
+def swapped(table: Judged) -> None:
+    shoe = table.machine.shoe
+    shoe[3], shoe[40] = shoe[40], shoe[3]
+
+
+@pytest.mark.parametrize("happens", [a_stray, one_taken, exchanged, swapped])
+def test_what_no_fault_explains_is_wrong(happens: Callable[[Judged], None]) -> None:
+    table = Judged(6)
+    happens(table)
+    table.play_round()
+    assert table.unexcused()
+
+
+def test_a_fault_of_another_card_excuses_nothing() -> None:
+    table = Judged(7, "missing_card@shoe:60")
+    one_taken(table)
+    table.play_round()
+    assert table.unexcused()
+
+
+def test_a_card_in_two_places_or_in_none_is_found() -> None:
+    table = Judged(8)
+    held: list[Card] = []
+    table.oracle.every_card_in_one_place(held)
+    table.oracle.every_card_in_one_place(table.machine.shoe[:1])
+    table.machine.shoe.pop()
+    table.oracle.every_card_in_one_place(held)
+    assert table.unexcused() == ["no card is in two places", "no card is lost"]
+
+
+def test_every_excuse_says_what_it_excuses() -> None:
+    for unseen in UNSEEN.values():
+        assert all((unseen.means, unseen.excuses, unseen.names, unseen.window))
+
+
+# -- planted defects ------------------------------------------------------------------------------------
+
+
+@pytest.mark.sweep(every=3)
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_planted_defect_is_found(name: str) -> None:
+    found = find(name, 400, 1, quiet())
+    assert found.has(PLANTS[name][1])
+
+
+def test_a_deck_on_its_way_out_is_not_proved() -> None:
+    """A deck whose round was voided was called proved, with no card anywhere, while it was ejected."""
+    table = Judged(9)
+    view = table.device.view()
+    round_id, deck_id = view.last_round + 1, view.shoe_deck
+    table.device.command("open_round", round_id, deck_id)
+    table.device.command("void_round", round_id, enum_number("VoidReason", "floor_order"), role="floor")
+    table.device.command("empty_machine", role="floor")
+    assert not table.device.view().proved(deck_id)
+    assert table.unexcused() == []
+
+
+def test_a_card_past_a_dead_exit_sensor_is_named_and_the_round_is_not_called_correct() -> None:
+    table = Judged(1, "dead_sensor@exit:52")
+    table.play_round()
+    excuse = excuse_of(table, "past_a_dead_sensor").excuses[0]
+    assert len(excuse.cards) == 1
+    assert excuse.cards[0] not in table.machine.truth()["shoe"]
+    assert CORRECT not in [values[1] for values in table.named("round_ended")]
