@@ -11,7 +11,7 @@ weight).
 
 The moves are a hidden Markov chain: the information about the slots is the mean of log p(heard | slots) -
 log p(heard), where p(heard) sums over all sequences of slots (the forward algorithm). Nothing is fitted and
-no attack is chosen: no listener with these ears gets more. The order of a deck has log2 52! = 225.6 bits.
+no attack is chosen: no listener gets more from these moves. The order of a deck has log2 52! = 225.6 bits.
 
 Two remedies, each at the price of seconds:
 

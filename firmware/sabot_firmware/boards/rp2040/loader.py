@@ -27,11 +27,11 @@ def held() -> bool:
 def overwrite_heap() -> None:
     """Overwrite whatever in the heap nothing refers to any more: RAM outlives the restart into a loader."""
     gc.collect()
-    taken = []
+    taken: object = None
     size = _LARGEST
     while size >= _SMALLEST:
         try:
-            taken.append(bytearray(size))
+            taken = (taken, bytearray(size))  # a chain: a list would need one large piece to grow in
         except MemoryError:
             size //= 2
 

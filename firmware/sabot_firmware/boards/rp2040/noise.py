@@ -39,7 +39,7 @@ def thermal_noise() -> bytes:
 
 
 def count_differing(samples: bytearray, end: int, lag: int) -> int:
-    """What ``lags.count_differing`` does, in a hundredth of its time: 64 lags of a window in 5 ms."""
+    """What ``lags.count_differing`` does, in machine code: not yet measured on a board."""
     return _count(samples, _ONES, BEFORE, end, lag)
 
 
