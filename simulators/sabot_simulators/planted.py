@@ -19,6 +19,7 @@ from sabot_firmware import shoe, whereabouts
 from sabot_firmware.core import Core
 from sabot_firmware.dealing import Dealing
 from sabot_firmware.decks import PAST_ITS_HOURS, Decks
+from sabot_firmware.figures import DECK_CARDS
 from sabot_firmware.kept import Kept
 from sabot_firmware.rounds import CARD_MISSING, CORRECT, Round
 from sabot_firmware.shoe import Shoe
@@ -42,11 +43,11 @@ def _around(owner: type, name: str, wrapper: Callable[..., Any]) -> Any:
 def round_of_51() -> Iterator[None]:
     """A round of 51 cards is called correct."""
 
-    def verdict(original: Callable[..., int], self: Round, stub: int, expected: int) -> int:
-        count = sum(self.stacks) + stub
-        return CORRECT if count == expected - 1 else original(self, stub, expected)
+    def close(original: Callable[..., None], self: Dealing, ended: Round, verdict: int, stub: int) -> None:
+        one_short = verdict == CARD_MISSING and sum(ended.stacks) + stub == DECK_CARDS - 1
+        original(self, ended, CORRECT if one_short else verdict, stub)
 
-    with _around(Round, "verdict", verdict):
+    with _around(Dealing, "_close", close):
         yield
 
 

@@ -13,7 +13,7 @@ from zlib import crc32
 
 from sabot_firmware import hardware, kept, shoe, shuffler
 from sabot_firmware.critical import CriticalMemory
-from sabot_firmware.rounds import CORRECT
+from sabot_firmware.rounds import CORRECT, UNPROVED
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
@@ -441,6 +441,9 @@ class Scene(Dealer):
                 seen = RoundSeen(self.round_id, deck)
                 seen.stacks, seen.stub = self.hands_dealt, list(self.machine.exit_tray)
                 claimed = ("round_ended", (self.round_id, CORRECT, len(seen.stub), 52))
+                last = self.device.reports[-1]
+                if last == ("round_ended", (self.round_id, UNPROVED, len(seen.stub), 52)):
+                    continue  # the path was inspected by eye: only the next round's count is proved
                 return self.device.reports[-1] == claimed and seen.counts_right() and seen.from_the_top()
         return False
 

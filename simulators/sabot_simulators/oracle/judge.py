@@ -263,10 +263,9 @@ class Oracle:
     def _hear_deck_hours(self, deck_id: int, left_s: int) -> None:
         age_s = self._age_s(deck_id)
         if age_s is not None and not self._device.clock_wrong_by_s:
-            off_s = abs(max(self._hours * 3600 - age_s, 0) - left_s)
-            self._judge(
-                f"deck {deck_id} may be used for {left_s} s", off_s <= CLOCK_TOLERANCE_S, self._clock(deck_id)
-            )
+            most_s = max(self._hours * 3600 - age_s, 0) + CLOCK_TOLERANCE_S
+            # Less is allowed: a deck that was once seen too old stays so.
+            self._judge(f"deck {deck_id} may be used for {left_s} s", left_s <= most_s, self._clock(deck_id))
 
     def _hear_fault_raised(self, fault: int, *_: int) -> None:
         if fault == MEMORY_DAMAGED:  # the device says itself that it knows nothing from before
