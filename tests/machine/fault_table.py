@@ -138,9 +138,9 @@ BETWEEN_SENSORS = {
     "shoe to exit (40 mm)": "a shoe whose deck came out short stays `blocked`: the missing card is purged "
     "past the exit, or its deck counts 52 again, or a person states that the path was inspected, and then "
     "the next count is claimed, not proved",
-    "beside a full exit tray or an overfull shoe": "**not solved**. More than 53 cards in one of them leave cards "
-    "beside it that cover no sensor, for example when a hand lays cards onto a stub. The shoe is then called "
-    "`empty` and the next deck's 52 is wrong. `make soak` reports these claims as unexcused.",
+    "beside a full exit tray or an overfull shoe": "**not solved**. More than 53 cards in one of them leave "
+    "cards beside it that cover no sensor, for example when a hand lays cards onto a stub. The shoe is then "
+    "called `empty` and the next deck's 52 is wrong. `make soak` reports these claims as unexcused.",
 }
 
 COMBINATIONS = (
