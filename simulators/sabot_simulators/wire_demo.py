@@ -87,7 +87,10 @@ class Host:
             data = self.port.read(max(self.port.in_waiting, 1))
             if data:
                 self.end.receive(data, now_ms())
-            self.happened += self.end.take()
+            for each in self.end.take():
+                self.happened.append(each)
+                if isinstance(each, EventArrived):  # the device keeps an event until it is acknowledged
+                    self.end.acknowledge(each.boot_id, each.n)
 
     def ask_clear(self, name: str, *values: bytes) -> Message:
         """A question outside a session."""

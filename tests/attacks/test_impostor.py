@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +17,6 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.host.messages import IdentityFlag
 
 KEY = bytes(range(32))
-
-
-@pytest.fixture
-def sabot(capsys: pytest.CaptureFixture[str]) -> Sabot:
-    """Runs a command in this process."""
-    return Sabot(capsys)
-
-
-@pytest.fixture
-def impostor(tmp_path: Path) -> Iterator[Tcp]:
-    """A device without a key that calls itself a simulator and has the machine's serial number."""
-    made = Tcp(tmp_path, "seed=1&serial=SB000123")
-    yield made
-    made.close()
 
 
 def set_up(home: Path, url: str, with_key: bool) -> Places:

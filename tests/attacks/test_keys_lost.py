@@ -10,16 +10,6 @@ from sabot_simulators.ends.emulated import HARMS
 KEYS_DAMAGED_FLAG = 0x0008
 PROVISIONED_FLAG = 0x0001
 MINE = b"the key of somebody who has none"
-KINDS = ["python", "micropython"]
-
-
-@pytest.fixture(params=KINDS)
-def table(request: pytest.FixtureRequest):  # type: ignore[no-untyped-def]
-    """A device with an owner."""
-    if request.param == "micropython":
-        request.getfixturevalue("micropython")
-    with Table(request.param) as made:
-        yield made
 
 
 def take_over(table: Table) -> str:

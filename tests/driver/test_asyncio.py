@@ -45,10 +45,10 @@ def test_requests_and_typed_errors(tmp_path: Path) -> None:
             assert client.simulator
             assert (await client.status()).uptime_s >= 0
             with pytest.raises(WrongRole):
-                await client.ask(RegisterDeck(1, Back.RED, 1_800_000_000))
+                await client.ask(RegisterDeck(1, Back.RED, int(time.time())))
             slot = await client.set_key(Role.FLOOR, KEY)
             floor = Credential(Role.FLOOR, KEY, slot=slot)
-            assert await client.ask(RegisterDeck(1, Back.RED, 1_800_000_000), by=floor)
+            assert await client.ask(RegisterDeck(1, Back.RED, int(time.time())), by=floor)
 
     run(test, tmp_path)
 

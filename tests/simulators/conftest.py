@@ -2,9 +2,15 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from sabot_simulators.ends.control import Control
+from sabot_simulators.ends.emulated import EmulatedDevice, emulate
+from sabot_simulators.ends.serving import Served, wire_ms
+from sabot_simulators.ends.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -15,3 +21,22 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout, folder
+
+
+@pytest.fixture
+def device() -> Iterator[EmulatedDevice]:
+    """An emulated device without people."""
+    made = emulate(Settings(seed=1, dealer=False), wire_ms())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def path(device: EmulatedDevice, tmp_path: Path) -> Iterator[Path]:
+    """The control socket of that device."""
+    served = Served(device)
+    control = Control(tmp_path / "hands", served)
+    yield tmp_path / "hands"
+    control.close()
+    served.close()
+    assert not (tmp_path / "hands").exists()

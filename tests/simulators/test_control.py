@@ -2,16 +2,14 @@
 
 import socket
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sabot_firmware import hardware
 from sabot_simulators.ends.control import MOST_CLIENTS, MOST_LINE, Control
-from sabot_simulators.ends.emulated import EmulatedDevice, emulate
-from sabot_simulators.ends.serving import Served, wire_ms
-from sabot_simulators.ends.settings import Settings
+from sabot_simulators.ends.emulated import EmulatedDevice
+from sabot_simulators.ends.serving import Served
 
 
 class At:
@@ -37,23 +35,6 @@ class At:
     def close(self) -> None:
         self._file.close()
         self.socket.close()
-
-
-@pytest.fixture
-def device() -> Iterator[EmulatedDevice]:
-    made = emulate(Settings(seed=1, dealer=False), wire_ms())
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def path(device: EmulatedDevice, tmp_path: Path) -> Iterator[Path]:
-    served = Served(device)
-    control = Control(tmp_path / "hands", served)
-    yield tmp_path / "hands"
-    control.close()
-    served.close()
-    assert not (tmp_path / "hands").exists()
 
 
 def test_only_its_owner_may_use_it(path: Path) -> None:

@@ -16,6 +16,8 @@ from sabot_simulators.view import View
 
 HEAP = "768k"  # the firmware is compiled into it from its source, with the wire's end
 
+MOST_SAID = 2048  # bytes; answers to the frames of one read must be heard before the next frame is carried
+
 
 class Plugged:
     """A cable at the board; what passes over it is overheard, frame by frame."""
@@ -25,7 +27,7 @@ class Plugged:
         self.boot = device.boots
         self._device = device
         self._ears = Ears(device.overheard)
-        self._said = b""  # of one poll: the board says nothing more before the host has it
+        self._said = b""  # not taken by the host yet: beyond MOST_SAID the board says nothing more
         self._due: int | None = None
 
     def receive(self, data: bytes, now: int) -> None:
@@ -54,7 +56,7 @@ class Plugged:
     def _carry(self, data: bytes, now: int, room: bool = True) -> None:
         if self.boot != self._device.boots:
             return
-        said, due = self._device.joined.carry(data, self.number, now, room and not self._said)
+        said, due = self._device.joined.carry(data, self.number, now, room and len(self._said) < MOST_SAID)
         self._due = None if due is None else ticks.add(now, due)
         if said:
             self._said += said

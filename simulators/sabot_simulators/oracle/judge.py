@@ -300,7 +300,7 @@ class Oracle:
             self._judge(f"a correct round, stack {number}", cards == self._stack_cards, excuses)
         right = len(dealt) == len(deck.proof) == count
         self._judge(f"a correct round of {count}", right, self._aligned(bodies, deck.deck_id))
-        self._judge_backs(bodies, deck)
+        self._judge_backs(self._stack, deck)  # of the stub; stacks were judged before people could turn cards
         if [id(card) for card in dealt] != [id(card) for card in deck.proof]:
             missing, added = _difference(deck.proof, dealt)
             excuses = self._tampered(deck, missing, added, "composition")

@@ -1,0 +1,39 @@
+"""Fixtures of the attacks."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.attacks.by_hand import Table
+from tests.attacks.disk import Disk
+from tests.conformance.targets import Tcp
+from tests.driver.command import Sabot
+
+
+@pytest.fixture
+def sabot(capsys: pytest.CaptureFixture[str]) -> Sabot:
+    """Runs a command in this process."""
+    return Sabot(capsys)
+
+
+@pytest.fixture
+def impostor(tmp_path: Path) -> Iterator[Tcp]:
+    """A device without a key that calls itself a simulator and has the machine's serial number."""
+    made = Tcp(tmp_path, "seed=1&serial=SB000123")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Disk:
+    """A table PC's disk."""
+    return Disk(tmp_path_factory.mktemp("disk"))
+
+
+@pytest.fixture(params=["python", "micropython"])
+def table(request: pytest.FixtureRequest) -> Iterator[Table]:
+    """A device with an owner."""
+    if request.param == "micropython":
+        request.getfixturevalue("micropython")
+    with Table(request.param) as made:
+        yield made
