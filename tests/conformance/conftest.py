@@ -12,6 +12,7 @@ from tests.conformance.targets import EMULATED, NAMES, AtUrl, MicroPython, Targe
 from sabot_driver import Client
 
 QUICK = "in-process"  # the target of ``make check``
+NONE = "none"  # instead of a target, where none fits
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,8 +47,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         needs = {each for mark in metafunc.definition.iter_markers("needs") for each in mark.args}
         asked = metafunc.config.getoption("--target", None)
         fitting = [name for name in asked or NAMES if _fits(name, needs)]
-        cases = fitting if asked else _cases(metafunc.function.__name__, fitting)
+        cases: list[ParameterSet]
+        if asked:
+            cases = [pytest.param(name) for name in fitting] or [pytest.param(NONE)]
+        else:
+            cases = _cases(metafunc.function.__name__, fitting)
         metafunc.parametrize("target", cases, indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A behaviour that no target which was asked for can show is not asked of any."""
+    left = [item for item in items if isinstance(item, pytest.Function) and _target_of(item) == NONE]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
+
+
+def _target_of(item: pytest.Function) -> object:
+    return item.callspec.params.get("target") if hasattr(item, "callspec") else None
 
 
 @pytest.fixture
