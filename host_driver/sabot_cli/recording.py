@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from sabot_cli.commands import event_fields, status_fields, tell_event
 from sabot_cli.device import Chosen, State, device_options, json_option, opened
 from sabot_cli.output import OK, Output, utc
 from sabot_driver.errors import SabotError
-from sabot_driver.events import read_entry
 from sabot_driver.private import open_new
 from sabot_driver.serials import to_text
 from sabot_protocol.host.capture import CaptureDamaged, read_capture
@@ -24,6 +24,7 @@ from sabot_protocol.host.messages import Counters, Trace
 from sabot_protocol.schema import COUNTERS
 
 LAST_EVENTS = 1000
+QUIET_S = 1.0  # after so long without an event, the device has told all
 HIDDEN = "…"
 KEYS = ("key", "wrapped")  # fields that carry one, in clear or hidden under a pad
 
@@ -146,8 +147,8 @@ def bundle(state: State, /, out: Path, **options: Any) -> int:
             parts["device-trace.json"] = client.ask(Trace(0), timeout).headers.hex()
         except SabotError as error:
             parts["device-trace.json"] = {"not allowed": str(error)}
-        entries = list(client.journal.entries())[-LAST_EVENTS:]
-        parts["events.json"] = [redacted(event_fields(read_entry(each))) for each in entries]
+        told = islice(client.events(0, timeout=QUIET_S), LAST_EVENTS)  # all that the device keeps
+        parts["events.json"] = [redacted(event_fields(each)) for each in told]
     with open_new(out) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
             archive.writestr(name, json.dumps(content, indent=1, ensure_ascii=False))

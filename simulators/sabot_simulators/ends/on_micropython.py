@@ -16,7 +16,7 @@ from sabot_simulators.view import View
 
 HEAP = "768k"  # the firmware is compiled into it from its source, with the wire's end
 
-MOST_SAID = 2048  # bytes; answers to the frames of one read must be heard before the next frame is carried
+MOST_SAID = 768  # bytes; answers to the frames of one read must be heard before the next frame is carried
 
 
 class Plugged:
