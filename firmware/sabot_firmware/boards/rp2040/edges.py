@@ -74,10 +74,6 @@ class EdgeRing(io.IOBase):
         self._tail = (tail + 1) & (SIZE - 1)
         return True
 
-    def empty(self) -> bool:
-        """Whether no edge waits."""
-        return self._head == self._tail
-
     def ioctl(self, request: int, argument: int) -> int:
         """What a poll asks: whether an edge is there."""
         if request == _POLL and self._head != self._tail:
