@@ -177,7 +177,8 @@ class Device:
             self._poller.register(board.ring, select.POLLIN)
             self._edges_only.register(board.ring, select.POLLIN)
             board.tired = False
-            board.ring.on_edge = self._edge_came
+            board.ring.eager = False
+            board.ring.on_edge = self._came
             self._ahead.hold = self._hold
         for cable in self._cables:
             cable.register(self._poller)
@@ -270,8 +271,8 @@ class Device:
                     self._talk = True  # there may be more, and more to say
                 elif cable.writing() and not cable.stuck:
                     self._talk = True
-            self._hold(True)
             self._catch_up()
+            self._hold(True)
             return  # what is due may be another thing now
         if (due is None or due > ROOM_US) and self._tidy(due):
             return
@@ -295,8 +296,8 @@ class Device:
             timed.start()
         n = timed.ready()
         if n != NONE and allocated() < GRID_HOLD_BYTES:
-            self._catch_up(ticks.add(timed.at_us(n), -GRACE_US))
             self._hold(False)
+            self._catch_up(ticks.add(timed.at_us(n), -GRACE_US))
             timed.work(n)
             self._hold(True)
             if self._failed is not None:
@@ -358,17 +359,20 @@ class Device:
         if on:
             self._timer.deinit()
         else:
-            self._edge_came(None)
+            ring.call()
 
     def _edge_came(self, _: object) -> None:
-        """Deal with edges and with what is due in the midst of a talk, unless they have to wait."""
+        """Deal with edges and with what is due in the midst of a talk, unless they have to wait.
+
+        MicroPython runs one scheduled call at a time. An edge that comes during this one has it scheduled
+        again, so it waits for the end of this one and not for the end of the talk.
+        """
         board, core = self._board, self.core
         assert board is not None
         ring = board.ring
         ring.scheduled = False
-        if not ring.eager or core is None:
+        if not ring.eager or core is None or ring.on_edge is not self._came:
             return
-        ring.eager = False  # not in the midst of this
         core.busy_elsewhere = True
         try:
             board.take_edges(core)
@@ -383,8 +387,8 @@ class Device:
                 )
         except Exception as error:  # noqa: BLE001  in an interrupt nobody hears of it: the loop raises it
             self._failed = error
+            ring.eager = False
         core.busy_elsewhere = False
-        ring.eager = self._failed is None
 
     def _catch_up(self, until_us: "int | None" = None) -> None:
         """Tell what came up in the midst of the talk; on the grid, what came up until a time."""
