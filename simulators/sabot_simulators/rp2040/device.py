@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from sabot_firmware import shoe, shuffler
-from sabot_protocol import ticks
+from sabot_protocol import grid, ticks
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.handshake import Question
@@ -30,6 +30,7 @@ FLOOR = enum_number("Role", "floor")
 SERVICE = enum_number("Role", "service")
 PERSON = 7  # who has the people's keys
 NOTICE_US = 40_000  # what people do is noticed within this
+TOLD_US = 3_000 * grid.PERIOD_MS  # what a command changed is told so soon after its answer, at ticks
 FOREVER_US = 1 << 50
 SHUFFLER_AT_WORK = (shuffler.STARTING, shuffler.FEEDING, shuffler.STORING)
 SHOE_AT_WORK = (shoe.STARTING, shoe.LOADING, shoe.DISPENSING, shoe.EJECTING)
@@ -206,7 +207,7 @@ class OnPico(LockStep):
     def command(self, name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
         """Ask over the wire, in somebody's role, and wait for the answer; Refusal if the device refuses."""
         answer = self.ask(name, *values, role=role)
-        self.run_for(NOTICE_US)  # what it changed is told after the answer
+        self.run_for(TOLD_US)
         self.each_command(name, values)
         return answer
 

@@ -69,10 +69,7 @@ LOOK_AGAIN_US = 100000  # whether the halves stand, if no edge lets them
 REST_US = 26000  # the longest collection, while cards may soon move again
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
 LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is over
-# Whether a timer's alarm passes the bytes at the grid's ticks (``timed``). It is off: with it, and less often
-# without it, shuffles were stopped for double feeds that were none. An edge that comes while ``_edge_came``
-# deals with another waits for the whole frame; that is one cause, not mended yet.
-TICKS_BY_ALARM = False
+TICKS_BY_ALARM = True
 LOG_ROWS = 4
 CONTACT_MS = 250  # how often the contact in the logic compartment is looked at
 CRASH = ("crash", 96)  # the record of what went wrong last
