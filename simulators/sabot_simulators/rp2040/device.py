@@ -20,7 +20,7 @@ from sabot_protocol.numbers import Numbers
 from sabot_protocol.session import provision_proof, slot_key
 from sabot_simulators.in_process import LONGEST_WAIT_US, OPENING_UTC_S, Given, LockStep, Stuck
 from sabot_simulators.rp2040 import messages
-from sabot_simulators.rp2040.messages import SAID
+from sabot_simulators.rp2040.messages import SAID, Ran
 from sabot_simulators.rp2040.pico import Pico
 from sabot_simulators.rp2040.wiring import PinMachine, Wiring
 from sabot_simulators.view import DeckView, View
@@ -275,7 +275,7 @@ class OnPico(LockStep):
         now = self._now_ms()
         out = self._question.poll(now) if self._question is not None else self.host.poll(now)
         if out:
-            wiring.changes.append(messages.usb(out))
+            self._say(bytes(out))
         until = [agenda.now_us + LONGEST_WAIT_US]
         if end_us > agenda.now_us:
             until.append(end_us)
@@ -295,8 +295,17 @@ class OnPico(LockStep):
         if ran.why == messages.RESET:
             self.resets += 1
             wiring.reset()
-        if ran.why == SAID or ran.usb:
-            self._hear(ran.usb)
+        said = self._said(ran)
+        if ran.why == SAID or said:
+            self._hear(said)
+
+    def _say(self, data: bytes) -> None:
+        """Bytes of the host, over its cable: USB."""
+        self.wiring.changes.append(messages.usb(data))
+
+    def _said(self, ran: Ran) -> bytes:
+        """What came over that cable."""
+        return ran.usb
 
     def _hear(self, data: bytes) -> None:
         now = self._now_ms()

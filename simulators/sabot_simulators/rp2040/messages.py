@@ -65,6 +65,11 @@ def uart(data: bytes) -> Change:
     return ("uart", data.decode("latin-1"))
 
 
+def deaf(on: bool) -> Change:
+    """The USB host stops reading, or reads again."""
+    return ("deaf", on)
+
+
 def cable(there: bool) -> Change:
     """The USB cable is put in or pulled out; what is on its way is lost."""
     return ("cable", there)
