@@ -6,7 +6,7 @@ from tests.board.answer_times import PLANTED, attack
 
 from sabot_simulators.fairness.answer_times import STRONGEST, judge
 
-JITTER_US = 40.0
+JITTER_US = 100.0
 DECKS = 5
 
 

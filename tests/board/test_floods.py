@@ -3,14 +3,13 @@
 from random import Random
 
 import pytest
-from tests.board.heap import Collection, Garbage, Heap
-from tests.board.table import SEED
+from tests.board.heap import Garbage, Heap
+from tests.board.table import SEED, Table
 from tests.board.test_trouble import begin_shuffle
-from tests.board.table import Table
 
 from sabot_firmware import shoe, shuffler
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.fairness.answer_times import clear_frame
+from sabot_simulators.fairness.answer_times import PERIOD_US, clear_frame
 from sabot_simulators.rp2040 import messages
 from sabot_simulators.rp2040.device import OnPico
 from sabot_simulators.rp2040.messages import Ran
@@ -22,6 +21,9 @@ AT_ONCE = 24  # frames
 AGAIN_US = 20_000
 ATTENTIVE_US = 2_000  # of each 20 ms, a slow host reads
 QUESTIONS = 12
+SHARE_US = 30_000  # what one piece of the flood takes
+GROWTH = 4096
+MOST_LIVE = 120_000
 
 
 class Flooded(OnPico):
@@ -78,11 +80,15 @@ def test_a_flood_takes_nothing_from_the_owner_on_the_other_cable(pico: Pico, cab
     device.flooding = True
     device.run_for(3_000_000)
     flooded = device.answer_times_us()
-    print(cable, host, max(quiet), max(flooded), live)
+    assert max(flooded) < max(quiet) + SHARE_US
+    assert max(live) - min(live) < GROWTH
     table = Table(device, Dealer(device))
     begin_shuffle(table, 1_000)
-    fed = device.answer_times_us()
+    assert max(device.answer_times_us()) < 2 * PERIOD_US
     device.run_until(lambda: device.shoe_state == shoe.READY or device.shuffler_state == shuffler.JAMMED)
-    print(max(fed), min(fed), live)
     assert device.named("deck_counted") == [(1, 1, 52, 52)]
     assert not device.named("fault_raised")
+    assert device.host.record.sessions == 1
+    assert max(live) < MOST_LIVE
+    assert len(live) > QUESTIONS
+    assert [each for each in garbage.collections if each.moved or not each.asked_for] == []

@@ -42,6 +42,7 @@ const state = (why) => ({
   told: pico.told,
   usb: Buffer.from(pico.fromUsb).toString('latin1'),
   uart: pico.powered ? Buffer.from(pico.serial.take()).toString('latin1') : '',
+  uart_at_us: pico.powered ? (pico.epoch + pico.serial.saidAt) / 1e3 : 0,
   accepted: pico.accepted,
   axes: pico.axes.map((axis) => axis.position),
 });
