@@ -2,12 +2,13 @@
 
 The board's own image runs on the emulated chip, so its times are those that the processor takes, except for
 misses of the flash's cache, which are not emulated. The campaign writes each board's decks down when they are
-done, and goes on from there when it is started again; it ends with the page docs/answer_times.md.
+done, and goes on from there when it is started again; it ends with a dated page in docs/campaigns.
 
     python -m tests.board.answer_times --decks 200 --others 30
 """
 
 import argparse
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -44,7 +45,8 @@ from sabot_simulators.rp2040.messages import AxisMoves, PinSet, Ran
 from sabot_simulators.rp2040.pico import Pico, bootrom
 from sabot_simulators.rp2040.wiring import ELEVATOR, PinMachine, board_wiring
 
-PAGE = Path(__file__).parents[2] / "docs" / "answer_times.md"
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "campaigns"
 DECKS = BUILD / "answer_times"
 DECKS_AT_ONCE = 4  # then they are written down
 SILENCE_US = 2000  # before an answer; bytes that come sooner belong to the one before
@@ -212,15 +214,25 @@ def campaign(decks: int, others: int, seconds: float, seed: int, console: Consol
             found = judge(decks_of)
             rows.append(row(mode, found))
             leaks |= found.leaks
-    PAGE.write_text(TEXT.format(date=datetime.now(UTC).date(), head=HEAD, rows="\n".join(rows)))
+    today = datetime.now(UTC).date()
+    page = TEXT.format(date=today, commit=_commit(), head=HEAD, rows="\n".join(rows))
+    (PAGES / f"{today}-answer-times-pico.md").write_text(page)
     console.print(*rows, sep="\n")
     return 1 if leaks else 0
 
 
-TEXT = """# Answer times on the emulated Pico
+def _commit() -> str:
+    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "not known"
 
-`make attack-board` wrote this page on {date}. It goes on where it stopped, until the strongest attack (the
-first) has 200 decks and each other one 30. [fairness.md](fairness.md) says what is measured.
+
+TEXT = """# Answer times on the emulated Pico, {date}
+
+Command: `make attack-board`, commit {commit}. The campaign continues where it stopped, until the strongest
+attack (the first row) has 200 decks and each other one 30. The column *decks* says how many have been played.
+[fairness.md](../fairness.md) says what is measured. *Jitter* is the time from the earliest to the latest
+answer within its tick, over all decks and both cables. The last column is what could have escaped notice with
+that many decks. Misses of the flash cache are not emulated.
 
 {head}
 {rows}
