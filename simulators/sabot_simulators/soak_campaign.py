@@ -114,6 +114,7 @@ class Campaign:
         waiting = (first for first in range(0, sys.maxsize, SHARE) if first not in done)
         self._kept.parent.mkdir(parents=True, exist_ok=True)
         with multiprocessing.get_context("spawn").Pool(processes) as pool, self._kept.open("a") as kept:
+            kept.write("\n")  # behind a line that may be half written
             running = [pool.apply_async(share, (self.seed, next(waiting))) for _ in range(processes)]
             while running:
                 line = running.pop(0).get()
@@ -135,7 +136,7 @@ def page(campaign: Campaign, date: str, planted: str) -> str:
     text = [
         f"# Soak with bursts of faults, {date}",
         "",
-        f"Command: `make soak-campaign ROUNDS={ROUNDS}`, seed {campaign.seed}, commit `{campaign.commit}`.",
+        f"Command: `make soak-campaign`, seed {campaign.seed}, commit `{campaign.commit}`.",
         f"Each table meets one or two bursts of {BURST[0]} to {BURST[1]} faults within {APART} cards, besides what "
         "`make soak` does to every table.",
         "",
