@@ -168,6 +168,12 @@ class Closed(SabotError, ValueError):
     advice = "Connect again."
 
 
+class Forked(SabotError, RuntimeError):
+    """This client was made in another process, of which this one is a fork: it has no threads here."""
+
+    advice = "Connect in the process that uses the client; start processes with 'spawn'."
+
+
 # -- the journal --------------------------------------------------------------------------------
 
 
@@ -181,6 +187,15 @@ class JournalFull(JournalError):
     """The journal cannot be written: nothing is acknowledged any more, and no round may be opened."""
 
     advice = "Make room on the disk; the driver goes on by itself, the device keeps its events meanwhile."
+
+
+class JournalBusy(JournalError, TimeoutError):
+    """The disk, or another program that holds the journal's write lock, let a write wait for too long.
+
+    A command that ends so was not sent and is not executed.
+    """
+
+    advice = "Ask again; if it lasts, find the program that holds the file, or check the disk."
 
 
 class JournalDamaged(JournalError):
