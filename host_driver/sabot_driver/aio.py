@@ -97,9 +97,14 @@ class AsyncClient:
         except asyncio.CancelledError:
             asking.add_done_callback(self._drop)
             raise
+        answer = asyncio.wrap_future(future)
         try:
-            return await asyncio.wrap_future(future)
+            ended, _ = await asyncio.wait([answer], timeout=timeout)
+            if not ended:  # whoever should end it is late
+                await self._do(self._client.line.expire, future)
+            return await answer
         except asyncio.CancelledError:
+            answer.cancel()
             self._hand.submit(self._client.abandon, number)
             raise
 

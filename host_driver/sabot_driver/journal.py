@@ -320,7 +320,10 @@ class Journal:
             f"SELECT number, message, body, memory_id, at_us, outcome FROM commands {where} ORDER BY number",
             values,
         )
-        found = [Command(*row[:5], row[5] or ended.get(row[0])) for row in rows]
+        found = [
+            Command(number, message, body, memory_id, at_us, outcome or ended.get(number))
+            for number, message, body, memory_id, at_us, outcome in rows
+        ]
         return [each for each in found if each.outcome is None] if open_only else found
 
     # -- SQL ------------------------------------------------------------------------------------
