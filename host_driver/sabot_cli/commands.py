@@ -150,7 +150,7 @@ def event_fields(event: Event | LostEvents) -> dict[str, Any]:
     if isinstance(event, LostEvents):
         return {
             "name": event.name,
-            "reason": event.reason.name.lower(),
+            "reason": _plain(event.reason),
             "size": event.size,
             "after": list(event.after),
             "before": list(event.before),
@@ -165,7 +165,7 @@ def event_fields(event: Event | LostEvents) -> dict[str, Any]:
         "n": event.n,
         "ticks_ms": event.ticks_ms,
         "device_utc": None if event.at is None else utc(event.at),
-        "clock": event.quality.name.lower(),
+        "clock": _plain(event.quality),
         "fields": fields,
     }
 

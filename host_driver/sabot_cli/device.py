@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import click
@@ -14,7 +14,7 @@ from sabot_cli.output import Output
 from sabot_driver import Client, connect
 from sabot_driver.clock import Clock
 from sabot_driver.discovery import find_devices, the_one
-from sabot_driver.errors import BadUrl
+from sabot_driver.errors import BadUrl, CaptureIncomplete
 from sabot_driver.keyring import read_key, write_key
 from sabot_driver.places import Places, TableEntry
 from sabot_driver.private import open_new
@@ -136,10 +136,11 @@ def opened(
         way: Transport = transport(url)
         if chosen.capture is not None:
             try:
-                stream = stack.enter_context(open_new(chosen.capture))
+                stream = open_new(chosen.capture)
             except OSError as error:
                 raise BadUrl(f"{chosen.capture}: {error}", "Name a file that can be written.") from error
-            way = Tap(way, stream, Clock.utc_us)
+            way = tap = Tap(way, stream, Clock.utc_us)
+            stack.callback(_end_capture, tap, stream, chosen.capture)
         journal = _journal(state, url, entry.simulator) if owner else None
         how: dict[str, Any] = {"serial": serial, "keyring": state.places.keyring, "timeout": chosen.timeout}
         how["simulator"] = entry.simulator
@@ -161,6 +162,18 @@ def opened(
             serial_text = to_text(about.serial)
             state.output.console.print(f"{label}{about.model} {about.version}, {serial_text}, at {url}")
         yield client
+
+
+def _end_capture(tap: Tap, stream: BinaryIO, path: Path) -> None:
+    """Close a capture's file; CaptureIncomplete if not everything is in it."""
+    failure: Exception | None = tap.failure
+    try:
+        stream.close()
+    except OSError as error:
+        failure = failure or error
+    if failure is not None or tap.missed:
+        words = "" if failure is None else f": {failure}"
+        raise CaptureIncomplete(f"{path}: {tap.missed} frames are missing from the capture{words}")
 
 
 @contextmanager

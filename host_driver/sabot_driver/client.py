@@ -1,6 +1,7 @@
 """The blocking client: safe to share between threads; every wait ends."""
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from sabot_driver.errors import (
     Closed,
     DeviceTimeout,
     JournalDamaged,
+    JournalError,
     KeyMissing,
     KeysLost,
     LinkLost,
@@ -29,9 +31,9 @@ from sabot_driver.errors import (
     WrongDevice,
 )
 from sabot_driver.events import Event, LostEvents, read_entry
-from sabot_driver.journal import Journal
+from sabot_driver.journal import Entry, Journal
 from sabot_driver.keyring import Keyring
-from sabot_driver.line import Line, Listener
+from sabot_driver.line import RETRY_DISK_S, Line, Listener
 from sabot_driver.reasons import wrong_kind
 from sabot_driver.serials import to_text
 from sabot_driver.states import Link, Notice, Peer
@@ -49,6 +51,8 @@ from sabot_protocol.host.messages import (
     StatusReport,
 )
 from sabot_protocol.session import KEY_SIZE, slot_key
+
+log = logging.getLogger("sabot")
 
 TIMEOUT_S = 5.0
 CONNECT_S = 10.0
@@ -352,16 +356,47 @@ class Client:
         after: int | None = None,
         reader: str | None = None,
     ) -> None:
-        """Have a function called with every event, in order, in a thread of its own, until closed."""
-        at = self._line.rows if after is None and reader is None else after
+        """Have a function called with every event, in order, in a thread of its own, until closed.
 
-        def call() -> None:
-            for event in self.events(at, reader):
-                callback(event)
-
-        thread = threading.Thread(target=call, name="sabot-events", daemon=True)
+        If the function fails, it is called no more, and listeners hear ``subscriber_failed``; a ``reader``
+        gets that event again when it subscribes anew. While the journal fails it waits and goes on after.
+        """
+        at = self._line.rows if after is None else after
+        if reader is not None:
+            at = self.journal.read_up_to(reader)
+        args = (callback, at, reader)
+        thread = threading.Thread(target=self._deliver, args=args, name="sabot-events", daemon=True)
         self._subscribers.append(thread)
         thread.start()
+
+    def _deliver(
+        self, callback: "Callable[[Event | LostEvents], None]", at: int, reader: str | None
+    ) -> None:
+        line = self._line
+        marked = at
+        rows: list[Entry] = []
+        while True:
+            try:
+                if reader is not None and marked != at:
+                    self.journal.has_read(reader, at)
+                    marked = at
+                rows = rows or line.rows_after(at, None)
+            except Closed:
+                return
+            except JournalError as error:
+                log.warning("events wait for the journal: %s", error)
+                if line.wait_closed(RETRY_DISK_S):
+                    return
+                continue
+            event = read_entry(rows.pop(0))
+            try:
+                callback(event)
+            except Exception as error:
+                log.exception("the function called with events failed at event %d", event.id)
+                words = f"the function called with events failed and is called no more: {error!r}"
+                line.notify(Notice("subscriber_failed", words, SabotError(words, "Correct the program.")))
+                return
+            at = event.id
 
 
 def _checked(message: object, timeout: float) -> Until:

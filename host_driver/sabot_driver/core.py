@@ -353,6 +353,10 @@ class Core:
             if is_command and not self._numbers.left():
                 raise JournalFull(f"{name}: not sent: no command number is left: {self.journal_error}")
 
+    def notify(self, notice: Notice) -> None:
+        """Something else that listeners are to be told."""
+        self._notices.append(notice)
+
     def has_notices(self) -> bool:
         """Whether the driver has something to say of itself."""
         return bool(self._notices)

@@ -180,6 +180,17 @@ class Line:
         upto = self.rows
         return [row for row in self.journal.after(after) if row.id <= upto]
 
+    def wait_closed(self, timeout_s: float) -> bool:
+        """Wait for the line's end, or until time is up; whether it is over."""
+        with self._rows_lock:
+            return self._new_rows.wait_for(lambda: self._closing, timeout_s)
+
+    def notify(self, notice: Notice) -> None:
+        """Have listeners told something of the driver."""
+        with self._lock:
+            self.core.notify(notice)
+            self._due.notify()
+
     @property
     def closed(self) -> bool:
         """Whether it is over."""
