@@ -97,7 +97,7 @@ class AsyncClient:
         except asyncio.CancelledError:
             asking.add_done_callback(self._drop)
             raise
-        answer = asyncio.wrap_future(future)
+        answer: asyncio.Future[AnswerT] = asyncio.wrap_future(future)
         try:
             ended, _ = await asyncio.wait([answer], timeout=timeout)
             if not ended:  # whoever should end it is late

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -299,12 +299,13 @@ class Client:
     def resolve(self, number: int, timeout: float = TIMEOUT_S) -> Resolved:
         """What became of a command that was given up, by asking the device's ledger; never a guess."""
         until = Until(timeout)
+        line = self._line
+        line.look(lambda: line.core.check_ended(number))
         command = self.journal.command(number)
         if command is None:
             raise SabotError(f"this journal knows no command {number}", "Give a number of this device.")
         kind = messages.BY_ID[command.message]
         assert issubclass(kind, Request)
-        line = self._line
         left_ms = line.clock.to_ms(until.left())
         memory_id = command.memory_id or (self.peer.memory_id if self.peer is not None else b"")
         future = line.ask(lambda now: line.core.resolve(number, kind, memory_id, now, left_ms))
@@ -490,9 +491,9 @@ def connect(
 class _Keys:
     """What a session is proved with."""
 
-    key: bytes
+    key: bytes = field(repr=False)
     slot: int = KeySlot.DEVICE
-    other: bytes | None = None
+    other: bytes | None = field(default=None, repr=False)
     """Another one that the device may have instead, because it was being changed."""
     is_new: bool = False
 

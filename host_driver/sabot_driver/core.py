@@ -331,12 +331,16 @@ class Core:
     ) -> "Future[AnswerT]":
         """Ask what became of an earlier command; the future ends as the command would have."""
         self._check("resolve", False)
-        if number in self._open:
-            raise SabotError(f"command {number} is still under way", "Wait for its own end.")
+        self.check_ended(number)
         future: Future[AnswerT] = Pending()
         self._open[number] = _Open(future, message.NAME, message.ANSWER, True, True, resolving=True)
         self._end.resolve(number, message.ID, memory_id, now, timeout_ms)
         return future
+
+    def check_ended(self, number: int) -> None:
+        """SabotError for a request whose end somebody still waits for."""
+        if number in self._open:
+            raise SabotError(f"command {number} is still under way", "Wait for its own end.")
 
     def abandon(self, number: int) -> None:
         """Nobody waits for this answer any more. A command sent may still be executed."""

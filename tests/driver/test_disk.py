@@ -1,5 +1,6 @@
 """A disk that waits, is full or hangs: the wire goes on, calls end in time, nothing is lost or told twice."""
 
+import functools
 import signal
 import sqlite3
 import subprocess
@@ -257,7 +258,7 @@ def test_a_host_killed_while_its_journal_is_locked_loses_nothing(tmp_path: Path)
     assert eventually(lambda: events.last > 0 and events.unacknowledged() == 0)
     with write_lock(path):
         for seconds in range(1, 6):
-            target.served.call(lambda seconds=seconds: target.python.end.emit("located", seconds))
+            target.served.call(functools.partial(target.python.end.emit, "located", seconds))
         host.stdin.write(b"\n")
         host.stdin.flush()
         assert host.stdout.readline() == b"asked\n"

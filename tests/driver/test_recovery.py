@@ -282,7 +282,11 @@ def test_a_listener_that_does_not_return_holds_up_no_call(tmp_path: Path) -> Non
     client = target.connect()
     client.status()
     go_on = threading.Event()
-    client.listen(lambda notice: go_on.wait(60) and None)
+
+    def stay(notice: Notice) -> None:
+        go_on.wait(60)
+
+    client.listen(stay)
     target.pull()
     with pytest.raises(LinkLost):
         client.status(timeout=0.3)
