@@ -16,6 +16,8 @@ PLANTS := ten-shelves grip-off-by-one modulo-bias retry-redraws lcg32 stuck-slot
 FAIRNESS := $(BIN)/sabot fairness
 BIASED := 5
 PICO := simulators/sabot_simulators/rp2040
+# Byte code is kept also where the environment says otherwise: without it each program the tests start is compiled anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-micropython fuzz fuzz-campaign firmware pico test-board test-board-wire soak-board bench-board attack-board clean
