@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+# Two workers a core: many tests wait for a device or a program half of their time.
+WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 SWEEPS ?= full
 SECONDS ?= 60
 FRAMES ?= 10000000
