@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+# Two workers a core: many tests wait for a device or a program half of their time.
+WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 SWEEPS ?= full
 SECONDS ?= 60
 FRAMES ?= 10000000
@@ -16,6 +18,8 @@ PLANTS := ten-shelves grip-off-by-one modulo-bias retry-redraws lcg32 stuck-slot
 FAIRNESS := $(BIN)/sabot fairness
 BIASED := 5
 PICO := simulators/sabot_simulators/rp2040
+# Byte code is kept also where the environment says otherwise: without it each program the tests start is compiled anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-micropython fuzz fuzz-campaign firmware pico test-board test-board-wire soak-board bench-board attack-board clean

@@ -13,8 +13,9 @@ from typing import Any
 import click
 from rich.table import Table as Shown
 
-from sabot_cli.device import Chosen, State, device_options, fill_simulator, find, json_option, opened
+from sabot_cli.device import Chosen, device_options, fill_simulator, find, opened
 from sabot_cli.output import AMBIGUOUS, IN_PROGRESS, NO_DEVICE, OK, Output, exit_code, utc
+from sabot_cli.state import State, json_option
 from sabot_driver import Client, Credential, Event, LostEvents, Notice
 from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 from urllib.parse import urlencode, urlsplit
 
 import click
 
-from sabot_cli.output import Output
+from sabot_cli.state import F, State, json_option
 from sabot_driver import Client, connect
 from sabot_driver.clock import Clock
 from sabot_driver.discovery import find_devices, the_one
@@ -24,16 +24,7 @@ from sabot_driver.transports import Transport, is_simulator, transport
 from sabot_protocol.host.messages import Role
 from sabot_protocol.session import KEY_SIZE
 
-F = TypeVar("F", bound=Callable[..., Any])
 SIMULATED_PERSON = 1  # who has the keys of emulated devices
-
-
-@dataclass
-class State:
-    """What all commands share."""
-
-    output: Output
-    places: Places
 
 
 @dataclass(frozen=True)
@@ -66,25 +57,6 @@ def device_options(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return json_option(command)
-
-
-def json_option(command: F) -> F:
-    """``--json`` for a command."""
-
-    def chosen(context: click.Context, _: click.Parameter, value: bool) -> bool:
-        state: State = context.obj
-        state.output.as_json = value
-        return value
-
-    option = click.option(
-        "--json",
-        is_flag=True,
-        expose_value=False,
-        callback=chosen,
-        is_eager=True,
-        help="one JSON object a line",
-    )
-    return option(command)
 
 
 def find(state: State, chosen: Chosen) -> TableEntry:
