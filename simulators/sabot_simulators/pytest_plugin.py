@@ -125,9 +125,9 @@ def emulated_devices(folder: Path) -> "Iterator[Callable[..., DeviceUnderTest]]"
 def sabot_device(tmp_path: Path) -> Iterator[Callable[..., DeviceUnderTest]]:
     """Makes emulated devices: ``sabot_device(seed=1, faults=["stuck@entry:10"], speed=20)``.
 
-    Settings are those of a ``sim://`` URL, with ``faults`` for its repeated ``fault``; the seed is 1 unless it
-    is given. A setting or fault that does not exist is BadSetting. When the test ends, its devices do; if the
-    emulation itself has failed, the test fails with the reason.
+    Settings are those of a ``sim://`` URL, with ``faults`` for its repeated ``fault``; the seed is 1 unless
+    it is given. A setting or fault that does not exist is BadSetting. When the test ends, its devices do; if
+    the emulation itself has failed, the test fails with the reason.
     """
     with emulated_devices(tmp_path) as make:
         yield make

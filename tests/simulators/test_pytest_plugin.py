@@ -11,6 +11,7 @@ import pytest
 
 from sabot_driver.errors import SabotError
 from sabot_protocol.host.messages import DeckCounted, Shuffle
+from sabot_simulators.ends.on_python import OnPython
 from sabot_simulators.ends.settings import BadSetting
 from sabot_simulators.pytest_plugin import DeviceUnderTest, emulated_devices
 
@@ -67,14 +68,16 @@ def test_a_host_without_the_key_is_not_let_in(sabot_device: Devices) -> None:
         device.connect(keyring=None, key=bytes(32))
 
 
-def test_an_emulation_that_fails_is_not_passed_over(tmp_path: Path) -> None:
-    def fail(_: int) -> None:
+def test_an_emulation_that_fails_is_not_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(device: OnPython, now_ms: int) -> None:
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), emulated_devices(tmp_path) as make:
-        served = make()._served
-        served.device.tick = fail
-        served.wake()
+    devices = emulated_devices(tmp_path)
+    device = devices.__enter__()()
+    monkeypatch.setattr(OnPython, "tick", fail)
+    device.pull_cable()
+    with pytest.raises(ZeroDivisionError):
+        devices.__exit__(None, None, None)
 
 
 @pytest.mark.slow
