@@ -245,7 +245,7 @@ class Shuffler(Half):
             self._by_sensors()
 
     def _was_cut(self) -> bool:
-        """Whether the power went while cards moved: one may lie where no sensor sees it, so the half stops."""
+        """Whether the power went while cards moved: one may lie where no sensor sees it; the half stops."""
         if not self.was_working or self.latched:
             return False
         self.was_working = False

@@ -247,7 +247,7 @@ class Dealer:
         return view.has_deck(view.last_played) and len(cards) == self._deck_size
 
     def _wait_emptied(self) -> None:
-        """Take whatever comes out, until emptying has ended, or for ten minutes: then a sensor must be dead."""
+        """Take whatever comes out until emptying has ended, or for ten minutes: then a sensor is dead."""
         with suppress(Stuck):
             self.wait(self._emptied)
 

@@ -1,7 +1,7 @@
 """``make soak-campaign``: 100,000 rounds with bursts of two to four faults, in two processes.
 
-Tables are played in shares. Each finished share is a line of JSON; a campaign that was interrupted goes on behind
-the last line of the same commit and seed. At the end the result is written as a page of ``docs/campaigns``.
+Tables are played in shares. Each finished share is a line of JSON; a campaign that was interrupted goes on
+behind the last line of the same commit and seed. The result is written as a page of ``docs/campaigns``.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def bursts(random: Random) -> tuple[Fault, ...]:
 
 
 def burst(random: Random, card: int) -> Iterator[Fault]:
-    """Two to four faults of any kind within a few cards. The controller's cards are the tray's and the shoe's."""
+    """Two to four faults of any kind within a few cards; the controller counts those of tray and shoe."""
     for _ in range(random.randint(*BURST)):
         kind = random.choice(sorted(KINDS))
         place = random.choice(KINDS[kind][1])
@@ -83,9 +83,8 @@ def add_up(lines: list[Line]) -> Findings:
 
 def commit() -> str:
     """The commit this runs on, with a mark if files are changed."""
-    told = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=REPOSITORY, capture_output=True, text=True, check=False
-    )
+    asked = ["git", "describe", "--always", "--dirty"]
+    told = subprocess.run(asked, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     return told.stdout.strip() or "unknown"
 
 
@@ -137,8 +136,8 @@ def page(campaign: Campaign, date: str, planted: str) -> str:
         f"# Soak with bursts of faults, {date}",
         "",
         f"Command: `make soak-campaign`, seed {campaign.seed}, commit `{campaign.commit}`.",
-        f"Each table meets one or two bursts of {BURST[0]} to {BURST[1]} faults within {APART} cards, besides what "
-        "`make soak` does to every table.",
+        f"Each table meets one or two bursts of {BURST[0]} to {BURST[1]} faults within {APART} cards, "
+        "besides what `make soak` does to every table.",
         "",
         "| figure | |",
         "| --- | ---: |",
@@ -165,8 +164,8 @@ def page(campaign: Campaign, date: str, planted: str) -> str:
         text += [
             "## Planted defects",
             "",
-            "`make soak-planted` plants each defect into the core and plays `make soak`'s tables until a claim "
-            "gives it away.",
+            "`make soak-planted` plants each defect into the core and plays `make soak`'s tables until a "
+            "claim gives it away.",
             "",
             planted,
         ]
@@ -179,7 +178,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=24 * 60, help="stop after so long; it can be continued")
+    parser.add_argument("--minutes", type=float, default=24 * 60, help="stop after so long, to go on later")
     parser.add_argument("--kept", type=Path, default=REPOSITORY / "build" / "soak-campaign.jsonl")
     parser.add_argument("--planted", type=Path, help="what make soak-planted printed, as a table")
     parser.add_argument("--page", type=Path, help="where the result is written; docs/campaigns if not given")

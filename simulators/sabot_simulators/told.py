@@ -1,8 +1,8 @@
 """A device whose reports also go to a host over a wire that loses, damages and repeats bytes.
 
 The soak gives its commands to the core directly. The host listens, and asks what a host may ask at any time.
-It is held to this: each event arrives once, in order, as the device reported it; what does not arrive is named
-in a gap, and a gap ends a boot or a memory.
+It is held to this: each event arrives once, in order, as the device reported it; what does not arrive is
+named in a gap, and a gap ends a boot or a memory.
 """
 
 from collections.abc import Callable

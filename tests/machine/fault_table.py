@@ -138,9 +138,12 @@ BETWEEN_SENSORS = {
     "shoe to exit (40 mm)": "a shoe whose deck came out short stays `blocked`: the missing card is purged "
     "past the exit, or its deck counts 52 again, or a person states that the path was inspected, and then "
     "the next count is claimed, not proved",
-    "beside a full exit tray or an overfull shoe": "**not solved**. More than 53 cards in one of them leave "
-    "cards beside it that cover no sensor, for example when a hand lays cards onto a stub. The shoe is then "
-    "called `empty` and the next deck's 52 is wrong. `make soak` reports these claims as unexcused.",
+    "exit to a full exit tray": "the tray begins 6 mm behind the exit's sensor. A card that finds no room "
+    "there, for example because a hand laid cards onto a stub, stops with its edge at the tray and covers "
+    "the sensor: `double_feed`, the round is void, and nothing is proved. By itself the device ejects no "
+    "more cards than the tray holds",
+    "shelf to an overfull shoe": "the pusher stops against cards that have no room to go to, and its end "
+    "switch is missed; the stack stays on the shelf, where the sensor sees it",
 }
 
 COMBINATIONS = (
@@ -218,7 +221,7 @@ class Played:
         assert happened_us is not None, "the machine stopped without the fault"
         self.happened_us = happened_us
         self.deal_orders = list(scene.machine.deal_orders)
-        self.crashed = len(scene.machine.crashed) + len(scene.machine.crashed_shoe)
+        self.crashed = len(scene.machine.crashed)
         self.signs = self._signs()
         self.retried = [
             Sign(at_us, at, "retried", enum_name("Place", int(values[1])))

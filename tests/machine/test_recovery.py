@@ -203,7 +203,7 @@ def test_a_dead_tray_sensor_is_mended_and_the_deck_stays() -> None:
 
 
 def test_a_dead_sensor_of_the_exit_tray_does_not_keep_the_machine_from_being_emptied() -> None:
-    """The device waits for cards that were taken: the door is opened, and the shoe is cleared like any other."""
+    """The device waits for cards that were taken: the door is opened, and the shoe is cleared."""
     table = Table(7)
     assert table.open_table()
     table.device.reboot()
@@ -225,7 +225,7 @@ def test_cards_left_in_the_exit_tray_are_taken_before_the_machine_is_emptied() -
 
 
 def test_a_shoe_blocked_for_a_deck_that_cannot_be_fed_is_inspected() -> None:
-    """The purge brings nothing, the deck is one short, and both shuffled decks wait behind the blocked shoe."""
+    """The purge brings nothing and the deck is one short: the floor looks, and says so."""
     table = Table(9, "missing_card@shoe:20")
     assert table.open_table()
     table.play_round()

@@ -1,5 +1,6 @@
 """The campaign with bursts of faults: it can be interrupted, and its page says what it found."""
 
+import multiprocessing
 from pathlib import Path
 from random import Random
 
@@ -35,6 +36,8 @@ class Pool:
 
 
 class Done:
+    """A share that was played."""
+
     def __init__(self, line: Line) -> None:
         self._line = line
 
@@ -43,12 +46,14 @@ class Done:
 
 
 class Context:
+    """In the place of other processes."""
+
     Pool = Pool
 
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(soak_campaign.multiprocessing, "get_context", lambda how: Context)
+    monkeypatch.setattr(multiprocessing, "get_context", lambda how: Context)
     return tmp_path / "kept.jsonl"
 
 

@@ -196,7 +196,7 @@ def test_a_card_left_behind_when_the_machine_is_emptied_blocks_it_too() -> None:
 
 
 def test_a_card_that_finds_the_exit_tray_full_stops_the_shoe() -> None:
-    """Cards lay beside the tray, where no sensor sees them; the shoe was called empty and the next deck 52."""
+    """Cards lay beside the tray, where no sensor sees them; the next deck was called 52 nevertheless."""
     table = Table(1)
     table.open_table()
     table.device.command("open_round", 1, 1)
@@ -208,7 +208,7 @@ def test_a_card_that_finds_the_exit_tray_full_stops_the_shoe() -> None:
     table.device.command("end_round", 1)
     table.device.run_for(1_000_000)
     assert table.shoe_state == shoe.EJECTING
-    table.machine.put_into_exit(new_deck(hardware.RED, table.random, 53))  # a hand; it keeps what finds no room
+    table.machine.put_into_exit(new_deck(hardware.RED, table.random, 53))  # as many as find room
     table.device.run_for(3_000_000)
     assert len(table.machine.exit_tray) == 53
     assert table.faults() == [("exit", "double_feed")]

@@ -26,7 +26,7 @@ class People(Works):
         return self._contact
 
     def load(self, cards: list[Card]) -> None:
-        """Somebody puts a stack into the tray; its first card is fed first. What finds no room stays in the hand."""
+        """Somebody puts a stack into the tray, as far as it finds room; its first card is fed first."""
         cards = self._fitting(cards, len(self.tray))
         for card in cards:
             card.laid_us = self.agenda.now_us

@@ -440,7 +440,7 @@ class Oracle:
         return excuses
 
     def _past_dead(self, bodies: list[Body], uncounted: int, deck_id: int) -> Excuse | None:
-        """The shoe's last card passed the exit after its sensor had died; any other one would have stopped it."""
+        """The shoe's last card passed the exit after its sensor had died; any other would have stopped it."""
         machine = self._machine
         cause = self._newest(("dead_sensor",), "exit") if machine.sensors.is_dead(hardware.EXIT) else None
         if cause is None or uncounted != 1 or not bodies:
