@@ -206,8 +206,9 @@ class Dealer:
             device.command("return_to_service", role="service")
             device.run_until_still()
         if self.shoe_state == shoe.UNPROVED or self.shuffler_state == shuffler.UNPROVED:
-            device.command("empty_machine", role="floor")
-            self._wait_emptied()
+            if self.shoe_state != shoe.BLOCKED:  # nothing is pushed onto a card that may lie there
+                device.command("empty_machine", role="floor")
+                self._wait_emptied()
             self._empty_by_hand()
         self.collect()
         view = device.view()

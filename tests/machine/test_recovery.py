@@ -204,13 +204,9 @@ def test_a_dead_tray_sensor_is_mended_and_the_deck_stays() -> None:
 
 def test_a_dead_sensor_of_the_exit_tray_does_not_keep_the_machine_from_being_emptied() -> None:
     """The device waits for cards that were taken: the door is opened, and the shoe is cleared."""
-    table = Table(7)
+    table = Table(7, "dead_sensor@exit_tray:52")  # it dies as the cards are taken
     assert table.open_table()
     table.device.reboot()
-    table.device.run_until_still()
-    table.device.command("empty_machine", role="floor")
-    table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
-    table.machine.sensors.freeze(hardware.EXIT_TRAY, 1)
     table.recover()
     assert table.play_round()
 
@@ -224,11 +220,16 @@ def test_cards_left_in_the_exit_tray_are_taken_before_the_machine_is_emptied() -
     assert table.play_round()
 
 
-def test_a_shoe_blocked_for_a_deck_that_cannot_be_fed_is_inspected() -> None:
-    """The purge brings nothing and the deck is one short: the floor looks, and says so."""
-    table = Table(9, "missing_card@shoe:20")
+def test_a_shoe_blocked_for_an_unknown_deck_is_inspected() -> None:
+    """No deck that is fed accounts for the card, and the purge brings nothing: the floor looks, and says so."""
+    table = Table(9, "stuck@deal:104")
     assert table.open_table()
-    table.play_round()
+    assert table.play_round()
+    table.device.reboot()
+    table.device.run_until_still()
+    table.device.command("empty_machine", role="floor")
+    table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
+    table._take()
     table.device.run_until_still()
     assert table.shoe_state == shoe.BLOCKED
     table.recover()
