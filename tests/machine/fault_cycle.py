@@ -159,6 +159,8 @@ class RoundSeen:
     """What lay in the shoe when it was opened, the card to be dealt first in front."""
     opened_us: int = 0
     stacks: list[list[Card]] = field(default_factory=list)
+    begun: int = 0
+    """How many stacks the device was told to deal."""
     stub: list[Card] = field(default_factory=list)
     ended: str = ""
     """The verdict, or why it is void."""
@@ -473,19 +475,22 @@ class Scene(Dealer):
 
     def _begin_stack(self, stack: int) -> None:
         if self.shoe_state == shoe.ROUND_OPEN:
-            self._command("dispense_stack", self.rounds[-1].round_id, stack)
+            self.rounds[-1].begun += self._command("dispense_stack", self.rounds[-1].round_id, stack)
 
     def _shoe_comes(self) -> None:
         """Wait for the stack and take it. A shoe that stopped ends the cycle when the shuffler stands."""
         self.wait(lambda: self.shoe_state not in (shoe.DISPENSING, shoe.LOADING))
         if self.shoe_state == shoe.STACK_WAITING:
             self.device.run_for(REACH_US)
-            self.rounds[-1].stacks.append(self._take())
+            if self.shoe_state == shoe.STACK_WAITING:
+                self.rounds[-1].stacks.append(self._take())
         if self.shoe_state == shoe.STACK_WAITING:
             self.gave_up_waiting = True
             self._give_up()
         if self.shoe_state != shoe.ROUND_OPEN:
             self._give_up()
+        if len(self.rounds[-1].stacks) < self.rounds[-1].begun:  # another hand has taken it
+            self.rounds[-1].stacks.append(list(self.machine.last_taken))
 
     def _give_up(self) -> NoReturn:
         """The cycle cannot go on; the shuffler may finish what it does."""
@@ -553,13 +558,14 @@ class Scene(Dealer):
                 if correct or (correct is False and not self.row.then):
                     return correct
             except Refusal:
-                continue  # one thing after another: a half is cleared when it is asked again
+                pass  # one thing after another: a half is cleared when it is asked again
             except (CannotGoOn, Stuck):
                 if not self.row.then:
                     return False
-                self._help()
             except (PowerCut, chips.PowerCut):
                 self._power_fails()
+            if self.row.then:
+                self._help()
         return False
 
     def _deals_a_correct_round(self) -> bool | None:

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from tests.machine.fault_cycle import SHELF, SHUFFLE, NotOccurred, RoundSeen, Row, Scene
+from tests.machine.fault_cycle import SHELF, SHUFFLE, TRANSFER, NotOccurred, RoundSeen, Row, Scene
 from tests.machine.fault_rows import OF_THE_SHUFFLER
 
 from sabot_firmware import hardware, kept
@@ -73,6 +73,7 @@ NEVER_WHY_IN = {
     ("lost_steps@chamber", SHELF): "the platform only goes home, to its switch",
     ("missing_card@tray + extra_card@tray", SHUFFLE): "with the last card gone no other can join it",
     ("missing_card@tray + duplicate_card@tray", SHUFFLE): "with the last card gone no other can join it",
+    ("missing_card@shoe + extra_card@shoe", TRANSFER): "with the last card gone no other can join it",
 }
 
 # Why counts and rounds stay right
@@ -83,6 +84,7 @@ TOLERATED_WHY = {
     **{f"chattering_sensor@{place}": A_LEVEL for place in ("tray", "chamber", "store", "shoe")},
     **{f"dirty_sensor@{place}": NOT_AWAITED for place in KINDS["dirty_sensor"][1]},
     "stack_not_taken@exit_tray": "the stack waits, the display says so, and no other comes before",
+    "stack_taken_early@exit_tray": "the stack was whole: the device sees it taken and goes on",
     "corrupted_record@controller": "a record is read when the power comes; the next save makes it whole",
     "wrong_clock@controller": NO_CLOCK,
     "unknown_clock@controller": NO_CLOCK,
