@@ -172,7 +172,7 @@ class RoundSeen:
         return counts == [STACK_CARDS] * HANDS and len(self.stub) == 52 - HANDS * STACK_CARDS
 
     def right_but_for_a_hand(self) -> bool:
-        """The same, without the cards that a hand laid onto a stack: none of them came out of the shoe then."""
+        """The same, without cards that a hand laid onto a stack: they did not come out of the shoe."""
         left, counts = set(map(id, self.deck)), []
         for stack in (*self.stacks, self.stub):
             counts.append(sum(id(card) in left for card in stack))
@@ -263,7 +263,8 @@ class Scene(Dealer):
             self._awaited.append((COUNTED_AT[fault.place][0], number, fault))
             self.device.each_step = self._look
         elif fault.kind in AT_ONCE:
-            machine.strike(replace(fault, seconds=(machine.agenda.now_us + self._into(phase, card)) / 1_000_000))
+            later_us = machine.agenda.now_us + self._into(phase, card)
+            machine.strike(replace(fault, seconds=later_us / 1_000_000))
         else:
             machine.strike(fault)
 
@@ -552,11 +553,18 @@ class Scene(Dealer):
         self.device.clock_known = True
         if self.row.then_phase == RECOVERY:
             self._strike_again()
+        wanted = 2 if self.row.then_phase == RECOVERY else 1  # with two, both decks are dealt
+        in_a_row = 0
         for _ in range(BACK_AGAIN_IF_DISTURBED if self.row.then else BACK_AGAIN):
             try:
                 correct = self._deals_a_correct_round()
-                if correct or (correct is False and not self.row.then):
-                    return correct
+                in_a_row = in_a_row + 1 if correct else 0
+                if in_a_row == wanted:
+                    return True
+                if correct:
+                    continue
+                if correct is False and not self.row.then:
+                    return False
             except Refusal:
                 pass  # one thing after another: a half is cleared when it is asked again
             except (CannotGoOn, Stuck):
@@ -582,8 +590,12 @@ class Scene(Dealer):
         return self.device.reports[-1] == claimed and seen.counts_right() and seen.from_the_top()
 
     def _help(self) -> None:
-        """Service mends what the second fault broke, and the host tells the time."""
+        """Service mends what the second fault broke, the floor ends the round, the host tells the time."""
         self.machine.repair()
+        self.device.run_until(lambda: True)
+        if self.shoe_state in (shoe.ROUND_OPEN, shoe.STACK_WAITING):
+            reason = enum_number("VoidReason", "floor_order")
+            self.device.command("void_round", self.round_id, reason, role="floor")
         if self.device.clock_wrong_by_s:
             self._replace_aged_decks()
         self.device.clock_known = True

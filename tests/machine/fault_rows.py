@@ -59,8 +59,8 @@ OCCASION = {
     "controller": SHUFFLE,
     "exit_tray": MIDDLE_STACK,
 }
-IN_EACH_HALF = 4  # pairs for each fault of the shuffler half
-IN_RECOVERY = 2  # pairs for each fault
+IN_EACH_HALF = 6  # pairs for each fault of the shuffler half
+IN_RECOVERY = 4  # pairs for each fault
 
 
 def cards(name: str, phase: str) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def single_rows() -> list[Row]:
 
 def pair_rows() -> list[Row]:
     """The sample of pairs."""
-    return _in_each_half() + _in_recovery()
+    return list(dict.fromkeys(_in_each_half() + _in_recovery()))
 
 
 def _in_each_half() -> list[Row]:
@@ -103,12 +103,8 @@ def _in_each_half() -> list[Row]:
         for number, name in enumerate(shuffler):
             other = shoe[(number + turn) % len(shoe)]
             phase = SHELF if _place(name) == "shelf" else SHUFFLE
-            found.append(
-                Row(
-                    (name,), phase, random.choice(cards(name, phase)),
-                    other, phase, random.choice(cards(other, phase)),
-                )  # fmt: skip
-            )
+            card, other_card = random.choice(cards(name, phase)), random.choice(cards(other, phase))
+            found.append(Row((name,), phase, card, other, phase, other_card))
     return found
 
 
