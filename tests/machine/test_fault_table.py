@@ -36,6 +36,10 @@ from sabot_simulators.mechanism.faults import KINDS
 pytestmark = pytest.mark.slow
 
 A_WINDOW_MS = 1000  # what moves is found out within the windows of its motion, retries included
+SILENT_TOO = {  # what shows nothing in a recovery only
+    "bent_card@tray",  # bent by less than the height tells
+    "cover_card@tray",  # people take it out of the tray with the other cards, and see it
+}
 STALE = "docs/faults.csv is stale: run python -m tests.machine.fault_table"
 
 
@@ -165,7 +169,7 @@ def test_no_row_is_silent() -> None:
         elif outcome.did in (TOLERATED, NEVER):
             assert outcome.why, row
         if outcome.then_did == NO_SIGN:
-            assert row.then in silent, row
+            assert row.then in silent | SILENT_TOO, row
 
 
 def test_a_pair_shows_nothing_only_where_each_of_the_two_alone_shows_nothing() -> None:
