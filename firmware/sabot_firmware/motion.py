@@ -139,8 +139,7 @@ class Scheduler:
             if wait.sensor == sensor and wait.level == level and not motion.done:
                 motion.resume(now_us, at_us, False)
                 taken = True
-                if motion.done:
-                    ended = True
+                ended = ended or motion.done
         if ended or self._signalled:
             self._after(now_us)
         return taken

@@ -9,7 +9,7 @@ everything right; a second fault may happen while they do.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import NoReturn
+from typing import Any, NoReturn
 from zlib import crc32
 
 from sabot_firmware import hardware, kept, shoe, shuffler
@@ -19,7 +19,7 @@ from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
 from sabot_simulators.dealer import CannotGoOn, Dealer
-from sabot_simulators.in_process import InProcess, Stuck
+from sabot_simulators.in_process import Given, InProcess, Stuck
 from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.faults import COUNTED_AT, EDGE_SENSORS, Fault
 from sabot_simulators.mechanism.machine import Machine, PowerCut
@@ -526,12 +526,28 @@ class Scene(Dealer):
             self.device.command(name, *values)
         except Refusal as refusal:
             self.motions -= moves
-            why = refusal.error
-            if why == "not_allowed":
-                why = enum_name("Forbidden", int(refusal.values[0]))
-            self.refused.append((self.machine.agenda.now_us, self.at, f"{name} refused: {why}"))
+            self._note_refusal(name, refusal)
             return False
         return True
+
+    def _note_refusal(self, name: str, refusal: Refusal) -> None:
+        why = refusal.error
+        if why == "not_allowed":
+            why = enum_name("Forbidden", int(refusal.values[0]))
+        self.refused.append((self.machine.agenda.now_us, self.at, f"{name} refused: {why}"))
+
+    def _note_refusals(self) -> None:
+        """From now on, also of what the dealer asks for on his own account."""
+        give = self.device.command
+
+        def command(name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
+            try:
+                return give(name, *values, role=role)
+            except Refusal as refusal:
+                self._note_refusal(name, refusal)
+                raise
+
+        self.device.command = command  # type: ignore[method-assign]
 
     def _unblock(self) -> None:
         self.motions += 1  # a purge is asked for
@@ -552,6 +568,7 @@ class Scene(Dealer):
             self._replace_aged_decks()
         self.device.clock_known = True
         if self.row.then_phase == RECOVERY:
+            self._note_refusals()
             self._strike_again()
         wanted = 2 if self.row.then_phase == RECOVERY else 1  # with two, both decks are dealt
         in_a_row = 0

@@ -192,7 +192,7 @@ def _classes(single: dict[Row, Outcome], pairs: dict[Row, Outcome]) -> list[str]
 
 def _kinds(single: dict[Row, Outcome]) -> list[str]:
     """A table for each group of kinds."""
-    lines = []
+    lines: list[str] = []
     for group in (*GROUPS, TOGETHER):
         lines += [
             *([] if not lines else [""]),

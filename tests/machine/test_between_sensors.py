@@ -14,8 +14,8 @@ from sabot_firmware import figures, hardware, shoe
 from sabot_protocol.errors import Refusal
 from sabot_simulators.dealer import CannotGoOn, Dealer
 from sabot_simulators.in_process import InProcess, Stuck
-from sabot_simulators.mechanism import works
 from sabot_simulators.mechanism.cards import Card
+from sabot_simulators.mechanism.faults import STUCK_AT_UM
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.oracle import Oracle
 
@@ -60,7 +60,7 @@ def test_a_card_that_no_sensor_sees_makes_no_round_wrong(
     way: str, stops_um: int, card: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = WAYS[way][0]
-    monkeypatch.setitem(works.STUCK_AT_UM, place, stops_um)
+    monkeypatch.setitem(STUCK_AT_UM, place, stops_um)
     random = Random(crc32(f"{way} {stops_um} {card}".encode()))
     machine = Overlooking(random)
     device = InProcess(machine, random.randrange)
