@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+# Two workers a core: many tests wait for a device or a program half of their time.
+WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 SWEEPS ?= full
 SECONDS ?= 60
 FRAMES ?= 10000000
@@ -15,10 +17,13 @@ DEALT ?= 20000
 PLANTS := ten-shelves grip-off-by-one modulo-bias retry-redraws lcg32 stuck-slot no-reseed
 FAIRNESS := $(BIN)/sabot fairness
 BIASED := 5
+MERMAID := 11.12.0
 PICO := simulators/sabot_simulators/rp2040
+# Byte code is kept also where the environment says otherwise: without it each program the tests start is compiled anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-micropython fuzz fuzz-campaign firmware pico test-board test-board-wire soak-board bench-board attack-board clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-micropython fuzz fuzz-campaign firmware pico test-board test-board-wire soak-board bench-board attack-board docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,6 +113,11 @@ attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer t
 	$(BIN)/python -m sabot_image
 	$(BIN)/python -m tests.board.answer_times
 
+docs: $(VENV)/.docs build/mermaid/node_modules/mermaid/dist/mermaid.min.js ## the documentation as a site in build/site, with the API; a link that leads nowhere fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@cp build/mermaid/node_modules/mermaid/dist/mermaid.min.js build/site/assets/
+	@echo build/site/index.html
+
 clean: ## remove what make made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
@@ -121,9 +131,13 @@ $(VENV)/.bench: EXTRAS := bench,micropython
 $(VENV)/.fairness: EXTRAS := fairness
 $(VENV)/.fuzz: EXTRAS := test,fuzz
 $(VENV)/.board: EXTRAS := test
-$(VENV)/.play $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board: pyproject.toml | $(BIN)/python
+$(VENV)/.docs: EXTRAS := docs
+$(VENV)/.play $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
 	@touch $@
 
 $(PICO)/node_modules/.package-lock.json: $(PICO)/package-lock.json
 	npm ci --prefix $(PICO) --no-audit --no-fund
+
+build/mermaid/node_modules/mermaid/dist/mermaid.min.js:
+	npm install --prefix build/mermaid --no-save --no-audit --no-fund --ignore-scripts --silent mermaid@$(MERMAID)

@@ -147,6 +147,7 @@ def test_every_excuse_says_what_it_excuses() -> None:
 # -- planted defects ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("name", PLANTS)
 def test_a_planted_defect_is_found(name: str) -> None:
