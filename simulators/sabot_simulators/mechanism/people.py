@@ -14,7 +14,7 @@ class People(Works):
         super().__init__(random, capacity, reader)
         self.handed_out: list[Card] = []
         self.removed: list[Card] = []  # taken away for good, or by an unseen hand
-        self._last_taken: list[Card] = []
+        self.last_taken: list[Card] = []  # out of the exit tray
         self._contact = False
 
     def hold_contact(self, on: bool) -> None:
@@ -49,7 +49,7 @@ class People(Works):
         """A hand takes what lies in the exit tray, whether it is time to or not."""
         taken, self.exit_tray = self.exit_tray, []
         self._look_at_exit_room()
-        self._last_taken = list(taken)
+        self.last_taken = list(taken)
         return self._hand_out(taken)
 
     def put_into_exit(self, cards: list[Card]) -> None:
@@ -60,7 +60,7 @@ class People(Works):
 
     def meddle_with_exit(self) -> None:
         """A hand lays the cards taken last into the exit tray, or any it has, or one from its pocket."""
-        back = [card for card in self._last_taken if card in self.handed_out] or self.handed_out[:1]
+        back = [card for card in self.last_taken if card in self.handed_out] or self.handed_out[:1]
         self.put_into_exit(back or [one_card(self.back_of(self.shoe), self.random)])
 
     def load_shoe(self, cards: list[Card]) -> None:
