@@ -221,7 +221,7 @@ def test_cards_left_in_the_exit_tray_are_taken_before_the_machine_is_emptied() -
 
 
 def test_a_shoe_blocked_for_an_unknown_deck_is_inspected() -> None:
-    """No deck that is fed accounts for the card, and the purge brings nothing: the floor looks, and says so."""
+    """No deck that is fed accounts for the card, and the purge brings nothing: the floor looks."""
     table = Table(9, "stuck@deal:104")
     assert table.open_table()
     assert table.play_round()
