@@ -2,11 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+# Two workers a core: many tests wait for a device or a program half of their time.
+WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 SWEEPS ?= full
 SECONDS ?= 60
 FRAMES ?= 10000000
 TABLES ?= 2000
+CAMPAIGN_ROUNDS ?= 100000
 CUTS ?= 200
 BOARD_ROUNDS ?= 100
 ROUNDS ?= 1000
@@ -15,10 +18,13 @@ DEALT ?= 20000
 PLANTS := ten-shelves grip-off-by-one modulo-bias retry-redraws lcg32 stuck-slot no-reseed
 FAIRNESS := $(BIN)/sabot fairness
 BIASED := 5
+MERMAID := 11.12.0
 PICO := simulators/sabot_simulators/rp2040
+# Byte code is kept also where the environment says otherwise: without it each program the tests start is compiled anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +78,11 @@ soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever 
 soak-planted: $(VENV)/.play ## ten defects planted into the core: at which of TABLES=2000 tables the soak finds each
 	$(BIN)/python -m sabot_simulators.planted --tables $(TABLES)
 
+soak-campaign: $(VENV)/.play ## CAMPAIGN_ROUNDS=100000 rounds with bursts of faults, in two processes; goes on where it stopped
+	$(BIN)/python -m sabot_simulators.soak_campaign --rounds $(CAMPAIGN_ROUNDS)
+	$(BIN)/python -m sabot_simulators.planted --tables $(TABLES) --write build/soak-planted.md
+	$(BIN)/python -m sabot_simulators.soak_campaign --rounds $(CAMPAIGN_ROUNDS) --planted build/soak-planted.md
+
 soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real MicroPython: wrong claims, and whether its heap grows
 	$(BIN)/python -m sabot_simulators.soak_micropython --rounds $(ROUNDS)
 
@@ -102,6 +113,11 @@ attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer t
 	$(BIN)/python -m sabot_image
 	$(BIN)/python -m tests.board.answer_times
 
+docs: $(VENV)/.docs build/mermaid/node_modules/mermaid/dist/mermaid.min.js ## the documentation as a site in build/site, with the API; a link that leads nowhere fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@cp build/mermaid/node_modules/mermaid/dist/mermaid.min.js build/site/assets/
+	@echo build/site/index.html
+
 clean: ## remove what make made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
@@ -115,9 +131,13 @@ $(VENV)/.bench: EXTRAS := bench,micropython
 $(VENV)/.fairness: EXTRAS := fairness
 $(VENV)/.fuzz: EXTRAS := test,fuzz
 $(VENV)/.board: EXTRAS := test
-$(VENV)/.play $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board: pyproject.toml | $(BIN)/python
+$(VENV)/.docs: EXTRAS := docs
+$(VENV)/.play $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
 	@touch $@
 
 $(PICO)/node_modules/.package-lock.json: $(PICO)/package-lock.json
 	npm ci --prefix $(PICO) --no-audit --no-fund
+
+build/mermaid/node_modules/mermaid/dist/mermaid.min.js:
+	npm install --prefix build/mermaid --no-save --no-audit --no-fund --ignore-scripts --silent mermaid@$(MERMAID)

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from sabot_cli.device import Chosen, State, device_options, opened
+from sabot_cli.device import Chosen, device_options, opened
 from sabot_cli.output import NOT_VERIFIED, OK, Output
+from sabot_cli.state import State
 from sabot_cli.witnesses import BadEvidence, Told, Witnesses
 from sabot_driver import Client
 from sabot_driver.errors import NotAllowed

@@ -13,8 +13,9 @@ from typing import Any
 import click
 from rich.table import Table as Shown
 
-from sabot_cli.device import Chosen, State, device_options, fill_simulator, find, json_option, opened
+from sabot_cli.device import Chosen, device_options, fill_simulator, find, opened
 from sabot_cli.output import AMBIGUOUS, IN_PROGRESS, NO_DEVICE, OK, Output, exit_code, utc
+from sabot_cli.state import State, json_option
 from sabot_driver import Client, Credential, Event, LostEvents, Notice
 from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
@@ -150,7 +151,7 @@ def event_fields(event: Event | LostEvents) -> dict[str, Any]:
     if isinstance(event, LostEvents):
         return {
             "name": event.name,
-            "reason": event.reason.name.lower(),
+            "reason": _plain(event.reason),
             "size": event.size,
             "after": list(event.after),
             "before": list(event.before),
@@ -165,7 +166,7 @@ def event_fields(event: Event | LostEvents) -> dict[str, Any]:
         "n": event.n,
         "ticks_ms": event.ticks_ms,
         "device_utc": None if event.at is None else utc(event.at),
-        "clock": event.quality.name.lower(),
+        "clock": _plain(event.quality),
         "fields": fields,
     }
 

@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO
 from urllib.parse import urlencode, urlsplit
 
 import click
 
-from sabot_cli.output import Output
+from sabot_cli.state import F, State, json_option
 from sabot_driver import Client, connect
 from sabot_driver.clock import Clock
 from sabot_driver.discovery import find_devices, the_one
-from sabot_driver.errors import BadUrl
+from sabot_driver.errors import BadUrl, CaptureIncomplete
 from sabot_driver.keyring import read_key, write_key
 from sabot_driver.places import Places, TableEntry
 from sabot_driver.private import open_new
@@ -24,16 +24,7 @@ from sabot_driver.transports import Transport, is_simulator, transport
 from sabot_protocol.host.messages import Role
 from sabot_protocol.session import KEY_SIZE
 
-F = TypeVar("F", bound=Callable[..., Any])
 SIMULATED_PERSON = 1  # who has the keys of emulated devices
-
-
-@dataclass
-class State:
-    """What all commands share."""
-
-    output: Output
-    places: Places
 
 
 @dataclass(frozen=True)
@@ -66,25 +57,6 @@ def device_options(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return json_option(command)
-
-
-def json_option(command: F) -> F:
-    """``--json`` for a command."""
-
-    def chosen(context: click.Context, _: click.Parameter, value: bool) -> bool:
-        state: State = context.obj
-        state.output.as_json = value
-        return value
-
-    option = click.option(
-        "--json",
-        is_flag=True,
-        expose_value=False,
-        callback=chosen,
-        is_eager=True,
-        help="one JSON object a line",
-    )
-    return option(command)
 
 
 def find(state: State, chosen: Chosen) -> TableEntry:
@@ -136,10 +108,11 @@ def opened(
         way: Transport = transport(url)
         if chosen.capture is not None:
             try:
-                stream = stack.enter_context(open_new(chosen.capture))
+                stream = open_new(chosen.capture)
             except OSError as error:
                 raise BadUrl(f"{chosen.capture}: {error}", "Name a file that can be written.") from error
-            way = Tap(way, stream, Clock.utc_us)
+            way = tap = Tap(way, stream, Clock.utc_us)
+            stack.callback(_end_capture, tap, stream, chosen.capture)
         journal = _journal(state, url, entry.simulator) if owner else None
         how: dict[str, Any] = {"serial": serial, "keyring": state.places.keyring, "timeout": chosen.timeout}
         how["simulator"] = entry.simulator
@@ -161,6 +134,18 @@ def opened(
             serial_text = to_text(about.serial)
             state.output.console.print(f"{label}{about.model} {about.version}, {serial_text}, at {url}")
         yield client
+
+
+def _end_capture(tap: Tap, stream: BinaryIO, path: Path) -> None:
+    """Close a capture's file; CaptureIncomplete if not everything is in it."""
+    failure: Exception | None = tap.failure
+    try:
+        stream.close()
+    except OSError as error:
+        failure = failure or error
+    if failure is not None or tap.missed:
+        words = "" if failure is None else f": {failure}"
+        raise CaptureIncomplete(f"{path}: {tap.missed} frames are missing from the capture{words}")
 
 
 @contextmanager

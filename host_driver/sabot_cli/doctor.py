@@ -10,8 +10,8 @@ from typing import Any
 import click
 from serial.tools import list_ports
 
-from sabot_cli.device import State, json_option
 from sabot_cli.output import NOT_VERIFIED, OK, Output
+from sabot_cli.state import State, json_option
 from sabot_driver import usb
 from sabot_driver.discovery import ask, candidates
 from sabot_driver.serials import to_text

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
 
-from sabot_cli.device import Chosen, State, json_option, opened
+from sabot_cli.device import Chosen, opened
 from sabot_cli.output import OK, Output
+from sabot_cli.state import State, json_option
 from sabot_driver import Client, Credential
 from sabot_driver.discovery import Found, ask
 from sabot_driver.errors import NoAnswer

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from sabot_cli.device import State, json_option
 from sabot_cli.output import OK, utc
+from sabot_cli.state import State, json_option
 from sabot_driver.places import TABLE_RECORD
 from sabot_driver.pruning import Contents, contents, forget_reader, open_journal, prune, size_of
 from sabot_driver.serials import from_text

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from sabot_cli.commands import KEY_FILE, give_key, simulators_key
-from sabot_cli.device import Chosen, State, device_options, opened
+from sabot_cli.device import Chosen, device_options, opened
 from sabot_cli.output import OK
+from sabot_cli.state import State
 from sabot_driver import Client, Credential
 from sabot_driver.errors import KeyMissing, OwnerHeld
 from sabot_driver.keyring import write_key

@@ -1,44 +1,79 @@
-"""``sabot``: the command line's entrance, and the exit codes."""
+"""``sabot``: the command line's entrance, and the exit codes.
+
+Each command is loaded when it is asked for. So ``sabot --help`` needs neither the driver nor the rules.
+"""
 
 import logging
 import sys
 from collections.abc import Sequence
-from importlib.metadata import entry_points, version
+from importlib.metadata import entry_points
 
 import click
 
-from sabot_cli import audit, commands, doctor, flash, journal, keys, play, recording, rng, rules
-from sabot_cli.device import State
-from sabot_cli.output import FAILED, OK, USAGE, Output
-from sabot_driver.errors import SabotError
-from sabot_driver.places import Places
+from sabot_cli.lazy import Lazy
+from sabot_cli.state import State
 
-COMMANDS = "sabot.commands"
-INTERRUPTED = 130
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+ADDED = "sabot.commands"
+"""The group of entry points by which an installed package adds a command."""
+
+COMMANDS = {
+    "audit": Lazy("sabot_cli.audit", "Prove shuffles after their reveal."),
+    "bundle": Lazy("sabot_cli.recording", "Gather what support needs in one archive."),
+    "capture": Lazy("sabot_cli.recording", "Write what a device says to a file for Wireshark."),
+    "devices": Lazy("sabot_cli.commands", "Find devices, and ask each who it is."),
+    "doctor": Lazy("sabot_cli.doctor", "Look for what could be wrong on this computer."),
+    "evict": Lazy("sabot_cli.keys", "Take the device from the host that owns it."),
+    "flash": Lazy("sabot_cli.flash", "Put an application onto a board (RP2040)."),
+    "journal": Lazy("sabot_cli.journal", "What devices have told this computer, on disk."),
+    "key": Lazy("sabot_cli.keys", "Whose keys a device has, and changing them."),
+    "odds": Lazy("sabot_cli.rules", "Count exactly what every wager of a rule set is worth."),
+    "play": Lazy("sabot_cli.play", "Open a table and play rounds by its rules."),
+    "provision": Lazy("sabot_cli.commands", "Give a new device its key, and keep it here."),
+    "replay": Lazy("sabot_cli.recording", "Show a capture, frame by frame; keys are hidden."),
+    "rng": Lazy("sabot_cli.rng", "The device's randomness, for a laboratory."),
+    "rules": Lazy("sabot_cli.rules", "List the rule sets, or the clauses behind them."),
+    "shuffle": Lazy("sabot_cli.commands", "Have a registered deck shuffled, and wait for its count."),
+    "status": Lazy("sabot_cli.commands", "How a device is at this moment, as an observer."),
+    "table": Lazy("sabot_cli.commands", "Names for the tables of this computer."),
+    "watch": Lazy("sabot_cli.commands", "Show events as they come, as an observer."),
+}
 
 
 class Commands(click.Group):
-    """Our commands, and those that installed packages add; one that cannot be loaded is left out."""
+    """Our commands, and those that installed packages add."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command by name."""
-        added = {entry.name for entry in entry_points(group=COMMANDS)}
-        return sorted({*super().list_commands(ctx), *added})
+        return sorted({*COMMANDS, *(entry.name for entry in entry_points(group=ADDED))})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command."""
-        found = super().get_command(ctx, cmd_name)
-        if found is not None:
-            return found
-        for entry in entry_points(group=COMMANDS, name=cmd_name):
+        """One command, loaded now; None if there is none of this name."""
+        found = self._declared(cmd_name)
+        return found.load(cmd_name) if isinstance(found, Lazy) else found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands; those that are lazy are not loaded for it."""
+        rows = []
+        for name in self.list_commands(ctx):
+            found = self._declared(name)
+            if found is not None:
+                rows.append((name, found.summary if isinstance(found, Lazy) else found.get_short_help_str()))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _declared(self, name: str) -> Lazy | click.Command | None:
+        if name in COMMANDS:
+            return COMMANDS[name]
+        for entry in entry_points(group=ADDED, name=name):
             loaded = entry.load()
-            if isinstance(loaded, click.Command):
+            if isinstance(loaded, (Lazy, click.Command)):
                 return loaded
         return None
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("sabot"), prog_name="sabot")
+@click.version_option(package_name="sabot", prog_name="sabot")
 @click.option("-v", "--verbose", count=True, help="say what the driver does; twice: in detail")
 def cli(verbose: int) -> None:
     """Drive a card shuffler and dealing shoe, or an emulated one (--device sim://)."""
@@ -50,33 +85,9 @@ def cli(verbose: int) -> None:
         logging.getLogger("sabot").addHandler(logging.NullHandler())
 
 
-for each in (
-    commands.devices,
-    commands.status,
-    commands.watch,
-    play.play,
-    commands.shuffle,
-    commands.table,
-    commands.provision,
-    keys.key,
-    keys.evict,
-    rules.rules,
-    rules.odds,
-    doctor.doctor,
-    flash.flash,
-    recording.capture,
-    recording.replay,
-    recording.bundle,
-    journal.journal,
-    audit.audit,
-    rng.rng,
-):
-    cli.add_command(each)
-
-
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code. Errors are said with advice, never as a traceback."""
-    state = State(Output(), Places())
+    state = State()
     try:
         result = cli.main(args=arguments, prog_name="sabot", standalone_mode=False, obj=state)
         return result if isinstance(result, int) else OK
@@ -95,7 +106,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except SabotError as error:
+    except Exception as error:
+        from sabot_driver.errors import SabotError
+
+        if not isinstance(error, SabotError):
+            raise
         return state.output.error(error)
 
 

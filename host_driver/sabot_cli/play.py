@@ -6,11 +6,12 @@ import click
 
 from sabot_cli import commands
 from sabot_cli.betting import Book
-from sabot_cli.device import Chosen, State, device_options, find, is_emulator, opened
+from sabot_cli.device import Chosen, device_options, find, is_emulator, opened
 from sabot_cli.output import IN_PROGRESS
 from sabot_cli.playing.desk import GameInPlay
 from sabot_cli.playing.game import play as play_rounds
 from sabot_cli.playing.reports import KINDS, BadReport, Report
+from sabot_cli.state import State
 from sabot_driver.serials import to_text
 from sabot_table.errors import TableError
 from sabot_table.procedure import Role as Person

@@ -13,8 +13,9 @@ from rich.progress import Progress
 
 from sabot_cli import doctor as examination
 from sabot_cli.commands import event_fields, status_fields, tell_event
-from sabot_cli.device import Chosen, State, device_options, json_option, opened
+from sabot_cli.device import Chosen, device_options, opened
 from sabot_cli.output import OK, Output, utc
+from sabot_cli.state import State, json_option
 from sabot_driver.errors import SabotError
 from sabot_driver.private import open_new
 from sabot_driver.serials import to_text

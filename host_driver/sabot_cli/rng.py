@@ -8,8 +8,9 @@ import click
 from rich.progress import Progress
 
 from sabot_cli.commands import simulators_key
-from sabot_cli.device import Chosen, State, device_options, opened
+from sabot_cli.device import Chosen, device_options, opened
 from sabot_cli.output import OK
+from sabot_cli.state import State
 from sabot_driver import Client, Credential
 from sabot_driver.errors import KeyMissing, SabotError
 from sabot_driver.serials import to_text

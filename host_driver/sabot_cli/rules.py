@@ -7,8 +7,8 @@ from typing import Any
 import click
 from rich.table import Table as Shown
 
-from sabot_cli.device import State, json_option
 from sabot_cli.output import OK
+from sabot_cli.state import State, json_option
 from sabot_table import odds as worth
 from sabot_table import ruleset
 from sabot_table.errors import TableError

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from sabot_driver import client as blocking
 from sabot_driver.client import CONNECT_S, TIMEOUT_S, Client, Resolved
+from sabot_driver.clock import bounded
 from sabot_driver.credentials import Credential
 from sabot_driver.events import Event, LostEvents, read_entry
 from sabot_driver.states import Link, Notice, Peer
@@ -79,6 +80,7 @@ class AsyncClient:
         return self._client
 
     async def _do(self, what: Callable[..., T], *values: Any) -> T:
+        self._client.line.check_process()  # a forked child has no such thread
         return await asyncio.get_running_loop().run_in_executor(self._hand, what, *values)
 
     async def ask(
@@ -95,9 +97,14 @@ class AsyncClient:
         except asyncio.CancelledError:
             asking.add_done_callback(self._drop)
             raise
+        answer: asyncio.Future[AnswerT] = asyncio.wrap_future(future)
         try:
-            return await asyncio.wrap_future(future)
+            ended, _ = await asyncio.wait([answer], timeout=timeout)
+            if not ended:  # whoever should end it is late
+                await self._do(self._client.line.expire, future)
+            return await answer
         except asyncio.CancelledError:
+            answer.cancel()
             self._hand.submit(self._client.abandon, number)
             raise
 
@@ -139,6 +146,8 @@ class AsyncClient:
     ) -> "AsyncIterator[Event | LostEvents]":
         """As ``Client.events``, awaited."""
         line = self._client.line
+        line.check_process()
+        timeout = None if timeout is None else bounded(timeout)
         loop = asyncio.get_running_loop()
         news = asyncio.Event()
 
@@ -149,15 +158,15 @@ class AsyncClient:
         try:
             at = line.rows if after is None else after
             if reader is not None:
-                at = await self._do(line.journal.read_up_to, reader)
+                at = await asyncio.to_thread(line.journal.read_up_to, reader)
             while True:
                 news.clear()
                 if line.rows > at:
-                    for row in await self._do(line.rows_now, at):
+                    for row in await asyncio.to_thread(line.rows_now, at):
                         yield read_entry(row)
                         at = row.id
                         if reader is not None:
-                            await self._do(line.journal.has_read, reader, at)
+                            await asyncio.to_thread(line.journal.has_read, reader, at)
                     continue
                 if line.closed:
                     return

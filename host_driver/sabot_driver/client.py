@@ -1,24 +1,26 @@
 """The blocking client: safe to share between threads; every wait ends."""
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 from sabot_driver.asking import Asking
-from sabot_driver.clock import Clock, bounded
+from sabot_driver.clock import Clock, Until, bounded
 from sabot_driver.core import Core
 from sabot_driver.credentials import Credential, free_slot
 from sabot_driver.errors import (
     Closed,
     DeviceTimeout,
     JournalDamaged,
+    JournalError,
     KeyMissing,
     KeysLost,
     LinkLost,
@@ -29,9 +31,9 @@ from sabot_driver.errors import (
     WrongDevice,
 )
 from sabot_driver.events import Event, LostEvents, read_entry
-from sabot_driver.journal import Journal
+from sabot_driver.journal import Entry, Journal
 from sabot_driver.keyring import Keyring
-from sabot_driver.line import Line, Listener
+from sabot_driver.line import RETRY_DISK_S, Line, Listener
 from sabot_driver.reasons import wrong_kind
 from sabot_driver.serials import to_text
 from sabot_driver.states import Link, Notice, Peer
@@ -49,6 +51,8 @@ from sabot_protocol.host.messages import (
     StatusReport,
 )
 from sabot_protocol.session import KEY_SIZE, slot_key
+
+log = logging.getLogger("sabot")
 
 TIMEOUT_S = 5.0
 CONNECT_S = 10.0
@@ -157,6 +161,7 @@ class Client:
     def wait_up(self, timeout: float = CONNECT_S) -> None:
         """Wait until the device takes requests; the reason why not, if it does not in that time."""
         line = self._line
+        timeout = bounded(timeout)
         if not line.wait_link(lambda core: core.link is Link.UP, timeout) or line.core.link is not Link.UP:
             raise line.look(lambda: line.core.problem) or LinkLost(f"{self.url}: no session in {timeout} s")
 
@@ -171,23 +176,25 @@ class Client:
         they are named. A command that ends in DeviceTimeout may be executed all the same: ``resolve`` tells.
         """
         line = self._line
-        timeout = _checked(message, timeout)
-        who = self._slot_and_key(by, timeout)
+        until = _checked(message, timeout)
+        who = self._slot_and_key(by, until)
+        left = until.left()
         number, future = line.ask(
-            lambda now: line.core.request(message, now, line.clock.to_ms(timeout), who), will_wait=True
+            lambda now: line.core.request(message, now, line.clock.to_ms(left), who), will_wait=True
         )
-        return self._result(future, timeout, number)
+        return self._result(future, until, number)
 
     def begin(
         self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Credential | None = None
     ) -> "tuple[int, Future[AnswerT]]":
         """Send a request without waiting: its number, and a future that ends within the time-out."""
         line = self._line
-        timeout = _checked(message, timeout)
-        who = self._slot_and_key(by, timeout)
-        return line.ask(lambda now: line.core.request(message, now, line.clock.to_ms(timeout), who))
+        until = _checked(message, timeout)
+        who = self._slot_and_key(by, until)
+        left = until.left()
+        return line.ask(lambda now: line.core.request(message, now, line.clock.to_ms(left), who))
 
-    def _slot_and_key(self, by: Credential | None, timeout: float) -> tuple[int, bytes] | None:
+    def _slot_and_key(self, by: Credential | None, until: Until) -> tuple[int, bytes] | None:
         """What the wire needs of a credential; the device is asked for the slot once."""
         if by is None:
             return None
@@ -196,15 +203,20 @@ class Client:
         if self._held is not None:
             with contextlib.suppress(KeyMissing):
                 return by.slot_among(self._held), by.key
-        return by.slot_among(self.key_slots(timeout)), by.key
+        return by.slot_among(self.key_slots(until.left())), by.key
 
     def abandon(self, number: int) -> None:
         """Nobody waits for that answer any more."""
         self._line.ask(lambda now: self._line.core.abandon(number))
 
-    def _result(self, future: "Future[T]", timeout: float, number: int | None = None) -> T:
+    def _result(self, future: "Future[T]", until: Until, number: int | None = None) -> T:
+        line = self._line
         try:
-            return self._line.wait(future, timeout + GRACE_S)
+            with contextlib.suppress(FutureTimeout):
+                return line.wait(future, until.left())
+            if not future.done():
+                line.expire(future)
+            return line.wait(future, GRACE_S)
         except FutureTimeout as error:
             if isinstance(error, SabotError):
                 raise
@@ -242,11 +254,12 @@ class Client:
         The device is given a key derived from the person's, good for this device and slot only. While a new
         device is provisioned its owner may fill empty slots; all else takes service (``by``).
         """
+        until = Until(timeout)
         if slot is None:
-            slot = free_slot(self.key_slots(timeout).slots)
+            slot = free_slot(self.key_slots(until.left()).slots)
         derived = slot_key(key, self._proved_serial(), slot) if any(key) else key
         self._held = None
-        self.ask(SetKey(slot, role, person, derived), timeout, by)
+        self.ask(SetKey(slot, role, person, derived), until.left(), by)
         return slot
 
     def set_observers_key(
@@ -285,19 +298,19 @@ class Client:
 
     def resolve(self, number: int, timeout: float = TIMEOUT_S) -> Resolved:
         """What became of a command that was given up, by asking the device's ledger; never a guess."""
-        for command in self.journal.commands():
-            if command.number == number:
-                break
-        else:
+        until = Until(timeout)
+        line = self._line
+        line.look(lambda: line.core.check_ended(number))
+        command = self.journal.command(number)
+        if command is None:
             raise SabotError(f"this journal knows no command {number}", "Give a number of this device.")
         kind = messages.BY_ID[command.message]
         assert issubclass(kind, Request)
-        line = self._line
-        to_ms = line.clock.to_ms
+        left_ms = line.clock.to_ms(until.left())
         memory_id = command.memory_id or (self.peer.memory_id if self.peer is not None else b"")
-        future = line.ask(lambda now: line.core.resolve(number, kind, memory_id, now, to_ms(timeout)))
+        future = line.ask(lambda now: line.core.resolve(number, kind, memory_id, now, left_ms))
         try:
-            self._result(future, timeout)
+            self._result(future, until)
         except OutcomeUnknown:
             return Resolved(number, kind.NAME, "unknown")
         except Refused:
@@ -306,7 +319,8 @@ class Client:
 
     def resolve_open(self, timeout: float = TIMEOUT_S) -> list[Resolved]:
         """What became of every command whose end this journal does not know, oldest first."""
-        return [self.resolve(each.number, timeout) for each in self.journal.commands(open_only=True)]
+        until = Until(timeout)
+        return [self.resolve(each.number, until.left()) for each in self.journal.commands(open_only=True)]
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -320,6 +334,7 @@ class Client:
         for. It ends when nothing has come for ``timeout`` seconds, or when the client is closed.
         """
         line = self._line
+        timeout = None if timeout is None else bounded(timeout)
         at = line.rows if after is None else after
         if reader is not None:
             at = self.journal.read_up_to(reader)
@@ -342,23 +357,54 @@ class Client:
         after: int | None = None,
         reader: str | None = None,
     ) -> None:
-        """Have a function called with every event, in order, in a thread of its own, until closed."""
-        at = self._line.rows if after is None and reader is None else after
+        """Have a function called with every event, in order, in a thread of its own, until closed.
 
-        def call() -> None:
-            for event in self.events(at, reader):
-                callback(event)
-
-        thread = threading.Thread(target=call, name="sabot-events", daemon=True)
+        If the function fails, it is called no more, and listeners hear ``subscriber_failed``; a ``reader``
+        gets that event again when it subscribes anew. While the journal fails it waits and goes on after.
+        """
+        at = self._line.rows if after is None else after
+        if reader is not None:
+            at = self.journal.read_up_to(reader)
+        args = (callback, at, reader)
+        thread = threading.Thread(target=self._deliver, args=args, name="sabot-events", daemon=True)
         self._subscribers.append(thread)
         thread.start()
 
+    def _deliver(
+        self, callback: "Callable[[Event | LostEvents], None]", at: int, reader: str | None
+    ) -> None:
+        line = self._line
+        marked = at
+        rows: list[Entry] = []
+        while True:
+            try:
+                if reader is not None and marked != at:
+                    self.journal.has_read(reader, at)
+                    marked = at
+                rows = rows or line.rows_after(at, None)
+            except Closed:
+                return
+            except JournalError as error:
+                log.warning("events wait for the journal: %s", error)
+                if line.wait_closed(RETRY_DISK_S):
+                    return
+                continue
+            event = read_entry(rows.pop(0))
+            try:
+                callback(event)
+            except Exception as error:
+                log.exception("the function called with events failed at event %d", event.id)
+                words = f"the function called with events failed and is called no more: {error!r}"
+                line.notify(Notice("subscriber_failed", words, SabotError(words, "Correct the program.")))
+                return
+            at = event.id
 
-def _checked(message: object, timeout: float) -> float:
+
+def _checked(message: object, timeout: float) -> Until:
     """The time-out of a request; what is no request or no time is refused before it touches the link."""
     if not isinstance(message, Request):
         raise TypeError(f"a request of sabot_protocol.host.messages is asked, not {message!r}")
-    return bounded(timeout)
+    return Until(timeout)
 
 
 def connect(
@@ -380,7 +426,8 @@ def connect(
     ``key`` is the device's key; without it the keyring has it by serial number, or the observers' key for
     who does not want to own the device. ``slot`` says which of the two a ``key`` is, if it is the observers'.
     ``journal`` is where events go: a file, what gives one by serial number, or None for one in memory, which
-    forgets with the program. Whatever is wrong is raised within ``timeout`` by its name.
+    forgets with the program. Whatever is wrong is raised within ``timeout`` by its name. Here and in every
+    call a time-out is at most 72 hours; ValueError for more.
 
     ``simulator`` says whether an emulated device is expected; None takes it from the URL: ``sim://`` is one,
     everything else is a machine. What the device says of itself decides nothing, because an impostor says
@@ -390,9 +437,10 @@ def connect(
     clock = clock or Clock()
     if simulator is None:
         simulator = is_simulator(url)
+    until = Until(timeout)
     way = way or transport(url)
     began = clock.now_ms()
-    with Asking(way, url, clock, timeout) as asking:
+    with Asking(way, url, clock, until.left()) as asking:
         identity = asking.identify()
         if serial is not None and identity.serial != serial:
             raise WrongDevice(f"{url}: this is {to_text(identity.serial)}, not {to_text(serial)}")
@@ -424,7 +472,7 @@ def connect(
     line.start()
     client = Client(line, identity, owner, keyring, keys.is_new)
     try:
-        done = line.wait_link(lambda core: core.link is Link.UP or core.gave_up(), timeout)
+        done = line.wait_link(lambda core: core.link is Link.UP or core.gave_up(), until.left())
         if line.look(lambda: core.link) is not Link.UP:
             raise line.look(lambda: core.problem) or LinkLost(
                 f"{url}: no session in {timeout} s" if not done else f"{url}: no session"
@@ -432,7 +480,7 @@ def connect(
         if keyring is not None and keys.other is not None:
             keyring.settle(identity.serial, line.look(lambda: core.key), client.simulator)
         if owner:
-            client.resolved = client.resolve_open(timeout)
+            client.resolved = client.resolve_open(until.left())
     except BaseException:
         client.close()
         raise
@@ -443,9 +491,9 @@ def connect(
 class _Keys:
     """What a session is proved with."""
 
-    key: bytes
+    key: bytes = field(repr=False)
     slot: int = KeySlot.DEVICE
-    other: bytes | None = None
+    other: bytes | None = field(default=None, repr=False)
     """Another one that the device may have instead, because it was being changed."""
     is_new: bool = False
 

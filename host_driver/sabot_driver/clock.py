@@ -5,14 +5,28 @@ import time
 
 from sabot_protocol import ticks
 
-LONGEST_MS = ticks.MASK // 4  # 74 hours: half of what a difference of ticks can tell
+LONGEST_S = 72 * 3600  # ticks wrap after 298 hours, and their difference tells half of that
+LONGEST_MS = LONGEST_S * 1000
 
 
 def bounded(seconds: float) -> float:
-    """A time-out that can be waited for: at most 74 hours; ValueError for what is no number."""
+    """A time-out that can be waited for; ValueError for what is no number and for more than 72 hours."""
     if math.isnan(seconds):
         raise ValueError("a time-out is a number of seconds, not nan")
-    return min(seconds, LONGEST_MS / 1000)
+    if seconds > LONGEST_S:
+        raise ValueError(f"a time-out is at most 72 hours ({LONGEST_S:,} s), not {seconds:g} s")
+    return seconds
+
+
+class Until:
+    """A moment that several waits of one call share, so that together they end within its time-out."""
+
+    def __init__(self, seconds: float) -> None:
+        self._ends = time.monotonic() + bounded(seconds)
+
+    def left(self) -> float:
+        """Seconds until then; 0 when it has been."""
+        return max(self._ends - time.monotonic(), 0.0)
 
 
 class Clock:

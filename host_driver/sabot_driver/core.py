@@ -3,9 +3,14 @@
 It never sleeps, reads a clock, starts a thread or touches a port; the blocking and the asyncio client are two
 thin shells over it. It decides when a cable should be opened again and what every failure is called.
 
+It reads the journal when it is made, and never waits for the disk afterwards. What must be on disk before
+something follows from it is handed to the shell as ``Work``: events before they are acknowledged, a command
+and its number before it is sent. Meanwhile the command is *held*, and all commands behind it, because the
+device takes them in the order of their numbers; queries are not. Its time-out goes on.
+
     shell: want_cable → open → cable_opened / cable_failed
     shell: bytes → receive;  poll → bytes;  deadline → when to poll again;  cable_lost when reading fails
-    shell: ends → settle the futures;  take_told → put on disk, then on_disk
+    shell: ends → settle the futures;  take_work → put on disk, then on_disk or not_on_disk
     shell: mend, when somebody was interrupted in the midst of one of these
 """
 
@@ -22,6 +27,7 @@ from sabot_driver.errors import (
     Closed,
     DeviceFaulted,
     DeviceTimeout,
+    JournalBusy,
     JournalError,
     JournalFull,
     KeyMissing,
@@ -31,6 +37,7 @@ from sabot_driver.errors import (
     OwnerHeld,
     PortBusy,
     PortDenied,
+    Refused,
     SabotError,
     SessionEnded,
     VersionMismatch,
@@ -38,7 +45,7 @@ from sabot_driver.errors import (
     refusal,
 )
 from sabot_driver.follower import Follower
-from sabot_driver.journal import Journal, Told
+from sabot_driver.journal import Command, Journal, Told, Work
 from sabot_driver.pending import Pending
 from sabot_driver.reasons import attach_error, link_error, outcome, request_error, wrong_kind
 from sabot_driver.serials import to_text
@@ -54,6 +61,7 @@ from sabot_protocol.host_end import OBSERVER, OWNER, HostEnd
 FIRST_PAUSE_MS = 100
 LONGEST_PAUSE_MS = 5000
 MAX_TOLD = 4096  # events in memory that are not on disk; then the cable is let go of
+MAX_NOTICES = 1000  # while a listener does not return; then the oldest are dropped
 CLOCK_TIMEOUT_MS = 10_000
 UNRECORDED = frozenset({"set_clock", "locate"})  # commands whose repetition harms nobody
 NEEDS_DISK = frozenset({"open_round"})
@@ -111,8 +119,12 @@ class Core:
         self._open: dict[int, _Open] = {}
         self.ends: deque[End] = deque()
         """Requests that have ended; the shell settles the first and takes it away, until there is none."""
-        self._notices: list[Notice] = []
+        self._notices: deque[Notice] = deque(maxlen=MAX_NOTICES)
         self._told: list[Told] = []
+        self._given: list[Command] = []  # commands that wait to be put on disk
+        self._held: dict[int, bool] = {}  # commands not sent yet, in order: whether for want of a record
+        self._clock_unset = False  # in this session
+        self._setting_clock: int | None = None  # the number of the command that does
         self._pause_ms = FIRST_PAUSE_MS
         self._retry_at: int | None = now
         self._drop_cable = False
@@ -156,9 +168,13 @@ class Core:
         """Whether any request has not ended."""
         return bool(self._open)
 
-    def has_told(self) -> bool:
-        """Whether events wait to be put on disk."""
-        return bool(self._told)
+    def has_work(self) -> bool:
+        """Whether something waits to be put on disk, or a journal that failed is to be tried again."""
+        return (
+            bool(self._told or self._given or self._journal.ended)
+            or self.journal_error is not None
+            or (self._numbers.are_few() and (self._mode == OWNER or bool(self._held)))
+        )
 
     def cable_opened(self, now: int) -> None:
         """The cable is there: prove each other."""
@@ -254,6 +270,7 @@ class Core:
         self.link = Link.CLOSED
         self._retry_at = None
         for number in list(self._open):
+            self._give_up_held(number)
             self._finish(number, error=Closed("the client was closed"))
         return out
 
@@ -272,53 +289,77 @@ class Core:
         """
         body = message.pack()
         name, is_command = message.NAME, message.KIND == "command"
-        self._check(name)
+        self._check(name, is_command)
+        # A round that is open goes on without a record if the journal has failed.
+        recorded = is_command and name not in UNRECORDED and self.journal_error is None
+        held = is_command and (recorded or bool(self._held) or not self._numbers.left())
         try:
-            number = self._end.request(message.ID, body, now, timeout_ms, by)
+            number = self._end.request(message.ID, body, now, timeout_ms, by, held)
         except NotAllowed as error:
             if self.peer is not None and self.peer.limited:
                 raise VersionMismatch(str(error)) from error
             raise SabotError(str(error), "Take the answers that wait, then ask again.") from error
-        recorded = is_command and name not in UNRECORDED and self._record(number, message, body)
         future: Future[AnswerT] = Pending()
         self._open[number] = _Open(future, name, message.ANSWER, is_command, recorded)
+        if recorded:
+            kept = without_secret(name, body)
+            self._given.append(Command(number, message.ID, kept, self._end.memory_id, self._utc_us(), None))
+        if held:
+            self._held[number] = recorded
         return number, future
 
-    def _record(self, number: int, message: Request[AnswerT], body: bytes) -> bool:
-        """Put a command on disk before it can be sent; a round that is open goes on even if that fails."""
-        try:
-            body = without_secret(message.NAME, body)
-            self._journal.command_given(number, message.ID, body, self._end.memory_id, self._utc_us())
-        except JournalError as error:
-            self.not_on_disk(error)
-            if message.NAME in NEEDS_DISK:
-                self._end.abandon(number)
-                raise
+    def _release(self) -> None:
+        """Let go of the commands that were held and need not be any more, in order."""
+        for number, for_record in list(self._held.items()):
+            if for_record or number >= self._numbers.reserved:
+                break
+            del self._held[number]
+            self._end.release(number)
+
+    def _give_up_held(self, number: int) -> bool:
+        """A command is given up; whether it was held, so that it was never sent and never will be."""
+        if self._held.pop(number, None) is None:
             return False
+        found = self._open.get(number)
+        if found is not None and found.recorded:
+            self._journal.ended[number] = "not_executed"  # its record may be on its way to the disk
+        self._release()
         return True
 
     def resolve(
         self, number: int, message: type[Request[AnswerT]], memory_id: bytes, now: int, timeout_ms: int
     ) -> "Future[AnswerT]":
         """Ask what became of an earlier command; the future ends as the command would have."""
-        self._check("resolve")
-        if number in self._open:
-            raise SabotError(f"command {number} is still under way", "Wait for its own end.")
+        self._check("resolve", False)
+        self.check_ended(number)
         future: Future[AnswerT] = Pending()
         self._open[number] = _Open(future, message.NAME, message.ANSWER, True, True, resolving=True)
         self._end.resolve(number, message.ID, memory_id, now, timeout_ms)
         return future
 
+    def check_ended(self, number: int) -> None:
+        """SabotError for a request whose end somebody still waits for."""
+        if number in self._open:
+            raise SabotError(f"command {number} is still under way", "Wait for its own end.")
+
     def abandon(self, number: int) -> None:
         """Nobody waits for this answer any more. A command sent may still be executed."""
         self._end.abandon(number)
+        self._give_up_held(number)
         self._open.pop(number, None)
 
-    def _check(self, name: str) -> None:
+    def _check(self, name: str, is_command: bool) -> None:
         if self.link is Link.CLOSED:
             raise Closed("the client was closed")
-        if name in NEEDS_DISK and self.journal_error is not None:
-            raise JournalFull(f"{name}: {self.journal_error}")
+        if self.journal_error is not None:
+            if name in NEEDS_DISK:
+                raise JournalFull(f"{name}: not sent: {self.journal_error}")
+            if is_command and not self._numbers.left():
+                raise JournalFull(f"{name}: not sent: no command number is left: {self.journal_error}")
+
+    def notify(self, notice: Notice) -> None:
+        """Something else that listeners are to be told."""
+        self._notices.append(notice)
 
     def has_notices(self) -> bool:
         """Whether the driver has something to say of itself."""
@@ -326,37 +367,66 @@ class Core:
 
     def take_notices(self) -> list[Notice]:
         """What the driver has to say of itself since the last call."""
-        notices, self._notices = self._notices, []
+        notices = list(self._notices)
+        self._notices.clear()
         return notices
 
-    # -- events ---------------------------------------------------------------------------------
+    # -- the disk -------------------------------------------------------------------------------
 
-    def take_told(self) -> list[Told]:
-        """Events and gaps that must go to disk, with the memory id they are of."""
+    def take_work(self) -> Work | None:
+        """What must go to disk now; None if nothing does. One piece of work at a time."""
+        if not self.has_work():
+            return None
         told, self._told = self._told, []
         if told:
             self._handed = _place(told[-1])
-        return told
+        given, self._given = [each for each in self._given if each.number in self._held], []
+        # while the journal fails, this is also how it is tried
+        more = self._numbers.are_few() or self.journal_error is not None
+        return Work(told, given, self._numbers.ahead() if more else None)
 
-    def untake_told(self, told: list[Told]) -> None:
-        """They could not be put on disk; they wait, and nothing is acknowledged."""
-        self._told[:0] = told
+    def untake(self, work: Work) -> None:
+        """It could not be put on disk: it waits, and nothing follows from it."""
+        self._told[:0] = work.told
+        self._given[:0] = work.given
 
-    def on_disk(self, last: EventArrived | Gap) -> None:
-        """Everything up to and including this is on disk: the device may forget it."""
+    def on_disk(self, work: Work, now: int) -> None:
+        """It is on disk: the device may forget these events, and is sent these commands."""
         if self.journal_error is not None:
             self.journal_error = None
             self._notices.append(Notice("journal_works", "the journal can be written again"))
-        if self._mode == OWNER:
-            boot_id, n = _reached(last)
+        if work.told and self._mode == OWNER:
+            boot_id, n = _reached(work.told[-1][1])
             if n:
                 self._end.acknowledge(boot_id, n)
+        if work.reserve is not None:
+            self._numbers.reserved = work.reserve
+        for each in work.given:
+            if each.number in self._held:
+                self._held[each.number] = False
+        self._release()
+        self._set_clock(now)
 
-    def not_on_disk(self, error: JournalError) -> None:
-        """The journal could not be written."""
+    def not_on_disk(self, work: Work, error: JournalError) -> None:
+        """The journal cannot be written: nothing is acknowledged, and no round is opened.
+
+        Other commands go on without a record, as far as numbers are left that are on disk.
+        """
+        self.untake(work)
         if self.journal_error is None:
             self._notices.append(Notice("journal_failed", str(error), error))
         self.journal_error = error
+        self._given = []
+        for number in list(self._held):
+            found = self._open[number]
+            found.recorded = False
+            if found.name in NEEDS_DISK or number >= self._numbers.reserved:
+                del self._held[number]
+                self._end.abandon(number)
+                self._finish(number, error=JournalFull(f"{found.name}: not sent: {error}"))
+            else:
+                self._held[number] = False
+        self._release()
 
     # -- what comes of it -----------------------------------------------------------------------
 
@@ -405,18 +475,26 @@ class Core:
             self._notices.append(Notice("rebooted", f"the device has restarted: boot {up.boot_id}"))
         who = to_text(up.serial)
         self._notices.append(Notice("up", f"{self.url}: session with {who}, boot {up.boot_id}"))
-        if up.owner and not up.limited:
-            seconds, us = divmod(self._utc_us(), 1_000_000)
-            try:
-                self.request(SetClock(seconds, us // 1000), now, CLOCK_TIMEOUT_MS)
-            except SabotError as error:
-                self._notices.append(Notice("clock_not_set", str(error), error))
-            except FieldError as error:
-                why = SabotError(
-                    f"the device's clock is not set: this computer's is wrong ({error})",
-                    "Set this computer's date and time.",
-                )
-                self._notices.append(Notice("clock_not_set", str(why), why))
+        self._clock_unset = up.owner and not up.limited
+        self._setting_clock = None  # one of an earlier session tells an old time
+        self._set_clock(now)
+
+    def _set_clock(self, now: int) -> None:
+        """Tell the device the time, if it was not told in this session and can be."""
+        if not self._clock_unset or self._setting_clock is not None or self.link is not Link.UP:
+            return
+        seconds, us = divmod(self._utc_us(), 1_000_000)
+        try:
+            self._setting_clock, _ = self.request(SetClock(seconds, us // 1000), now, CLOCK_TIMEOUT_MS)
+        except SabotError as error:  # it is tried again when the journal works
+            self._notices.append(Notice("clock_not_set", str(error), error))
+        except FieldError as error:
+            self._clock_unset = False
+            why = SabotError(
+                f"the device's clock is not set: this computer's is wrong ({error})",
+                "Set this computer's date and time.",
+            )
+            self._notices.append(Notice("clock_not_set", str(why), why))
 
     def _went_down(self, error: SabotError, now: int) -> None:
         if self.link is Link.CLOSED:
@@ -463,6 +541,10 @@ class Core:
         found = self._open.get(failed.number)
         if found is None:
             return
+        if self._give_up_held(failed.number):
+            words = "the journal was not written in the time given; the command is not executed"
+            self._finish(failed.number, error=JournalBusy(f"{found.name}: not sent: {words}"))
+            return
         problem = None if self.link is Link.UP else self.problem
         command = failed.number if found.is_command else None
         self._finish(failed.number, error=request_error(found.name, failed.reason, command, problem))
@@ -474,10 +556,11 @@ class Core:
         if found.recorded:
             known = "done" if executed else outcome(error)
             if known is not None:
-                try:
-                    self._journal.command_ended(number, known)
-                except JournalError as failed:
-                    self.not_on_disk(failed)
+                self._journal.ended[number] = known
+        if number == self._setting_clock:
+            self._setting_clock = None
+            if error is None or isinstance(error, Refused):
+                self._clock_unset = False
         self.ends.append(End(found.future, answer, error))
 
 

@@ -4,9 +4,11 @@ Every error says what happened and, in ``advice``, what to do about it. Those th
 derive from it too, so that ``except TimeoutError`` and ``except ConnectionError`` work as one expects.
 """
 
+import contextlib
 from typing import ClassVar
 
 from sabot_protocol.codec import CODEC
+from sabot_protocol.errors import FieldError
 from sabot_protocol.host import messages
 from sabot_protocol.host.message import ErrorDetail
 from sabot_protocol.host.messages import Fault, Forbidden, Half, Place, Role, ShoeState, ShufflerState
@@ -168,6 +170,12 @@ class Closed(SabotError, ValueError):
     advice = "Connect again."
 
 
+class Forked(SabotError, RuntimeError):
+    """This client was made in another process, of which this one is a fork: it has no threads here."""
+
+    advice = "Connect in the process that uses the client; start processes with 'spawn'."
+
+
 # -- the journal --------------------------------------------------------------------------------
 
 
@@ -183,6 +191,15 @@ class JournalFull(JournalError):
     advice = "Make room on the disk; the driver goes on by itself, the device keeps its events meanwhile."
 
 
+class JournalBusy(JournalError, TimeoutError):
+    """The disk, or another program that holds the journal's write lock, let a write wait for too long.
+
+    A command that ends so was not sent and is not executed.
+    """
+
+    advice = "Ask again; if it lasts, find the program that holds the file, or check the disk."
+
+
 class JournalDamaged(JournalError):
     """The journal is not what it should be, or belongs to another device."""
 
@@ -195,17 +212,27 @@ class JournalMissing(JournalError, FileNotFoundError):
     advice = "'sabot journal show' lists those of this computer."
 
 
+class CaptureIncomplete(SabotError, OSError):
+    """Not every frame that passed is in the capture."""
+
+    advice = "Make room on the disk, or name another file; what is in the file can be read."
+
+
 # -- refusals -----------------------------------------------------------------------------------
 
 
 class Refused(SabotError):
-    """The device refused a request, and nothing has happened. ``detail`` is what it said."""
+    """The device refused a request, and nothing has happened.
+
+    ``detail`` is what it said; None if this version does not know the error or cannot read its details.
+    """
 
     NAME: ClassVar[str] = ""
 
     def __init__(self, request: str, detail: ErrorDetail | None, code: int, extra: str = "") -> None:
-        what = "error %d, which this version does not know" % code if detail is None else detail.MEANING
-        super().__init__(f"{request}: {what}{extra}", "" if detail is None else detail.REMEDY)
+        kind = messages.ERRORS_BY_CODE.get(code) if detail is None else detail
+        what = "error %d, which this version does not know" % code if kind is None else kind.MEANING
+        super().__init__(f"{request}: {what}{extra}", "" if kind is None else kind.REMEDY)
         self.request = request
         self.detail = detail
         self.code = code
@@ -357,7 +384,9 @@ _KINDS = {
 def refusal(request: str, code: int, body: bytes) -> Refused | VersionMismatch:
     """The error for what a device answered instead of an answer."""
     kind = messages.ERRORS_BY_CODE.get(code)
-    detail = None if kind is None else kind.unpack(body)
+    detail: ErrorDetail | None = None
+    with contextlib.suppress(FieldError):  # a newer device's details, say
+        detail = None if kind is None else kind.unpack(body)
     if isinstance(detail, messages.VersionMismatch):
         ours = CODEC.version
         theirs = f"{detail.major}.{detail.minor}"

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from typing import TypeVar
 
 from sabot_driver.journal import Entry
 from sabot_protocol.errors import FieldError
@@ -10,6 +12,7 @@ from sabot_protocol.host.message import Message
 from sabot_protocol.host.messages import ClockQuality, GapReason
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MemberT = TypeVar("MemberT", bound=IntEnum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,8 @@ class Event:
     """The device's own clock."""
     at: datetime | None
     """UTC as the device has it; None while it does not know."""
-    quality: ClockQuality
-    """How good the device's time is."""
+    quality: ClockQuality | int
+    """How good the device's time is; a number if this version has no such quality."""
     received: datetime
     """UTC when the driver had it."""
     raw: tuple[int, bytes]
@@ -45,7 +48,8 @@ class LostEvents:
     """Here events are missing, and nobody can bring them back."""
 
     id: int
-    reason: GapReason
+    reason: GapReason | int
+    """Why; a number if this version has no such reason."""
     size: int | None
     """How many; None where nobody knows."""
     after: tuple[int, int]
@@ -62,7 +66,7 @@ def read_entry(entry: Entry) -> Event | LostEvents:
     received = _EPOCH + timedelta(microseconds=entry.at_us)
     if entry.is_gap:
         return LostEvents(
-            entry.id, GapReason(entry.message), entry.gap_size, entry.gap_from or (0, 0),
+            entry.id, _member(GapReason, entry.message), entry.gap_size, entry.gap_from or (0, 0),
             (entry.boot_id, entry.n), received,
         )  # fmt: skip
     kind = messages.BY_ID.get(entry.message)
@@ -72,6 +76,14 @@ def read_entry(entry: Entry) -> Event | LostEvents:
         message = None
     at = None if entry.utc_ms is None else _EPOCH + timedelta(milliseconds=entry.utc_ms)
     return Event(
-        entry.id, message, entry.boot_id, entry.n, entry.ticks_ms, at, ClockQuality(entry.quality), received,
-        (entry.message, entry.body),
+        entry.id, message, entry.boot_id, entry.n, entry.ticks_ms, at, _member(ClockQuality, entry.quality),
+        received, (entry.message, entry.body),
     )  # fmt: skip
+
+
+def _member(kind: type[MemberT], number: int) -> MemberT | int:
+    """The member with this number, or the number: a newer device may have more of them."""
+    try:
+        return kind(number)
+    except ValueError:
+        return number

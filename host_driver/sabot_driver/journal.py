@@ -4,6 +4,9 @@ One SQLite file a device, in WAL mode with ``synchronous=FULL``. It is the outbo
 event is acknowledged only once it is here, and every program that wants events reads them from here. The
 host's id and its command numbers live in the same file, so they are lost or restored together.
 
+Writing may have to wait for another program or for the disk, so one thread of the line does it (``write``),
+and never with the line's lock held. Reading has a connection of its own and does not wait for a writer.
+
 A second file beside it, ``….lock``, is held in an exclusive transaction while a program uses the journal; the
 system lets go of it when the program dies, however it dies.
 """
@@ -14,12 +17,12 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sabot_driver.errors import JournalDamaged, JournalError, JournalFull, PortBusy
+from sabot_driver.errors import Forked, JournalBusy, JournalDamaged, JournalError, JournalFull, PortBusy
 from sabot_driver.private import make_folder, open_new, prepare_database
 from sabot_protocol.happenings import EventArrived, Gap
 from sabot_protocol.numbers import Numbers
@@ -27,6 +30,7 @@ from sabot_protocol.numbers import Numbers
 VERSION = 1
 NUMBERS_AT_ONCE = 1024  # reserved on disk in one go; at most so many are lost by a crash
 PAGE = 256
+BUSY_S = 5.0  # how long a write waits for another program that holds the write lock
 
 Told = tuple[bytes, EventArrived | Gap]
 """What a device has told: the id of its memory then, and the event or gap."""
@@ -60,6 +64,7 @@ CREATE TABLE commands (
 );
 CREATE TABLE readers (name TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID;
 """
+_PUT = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
 _COLUMNS = (
     "memory_id, boot_id, n, is_gap, ticks_ms, utc_ms, quality, message, body, gap_size, "
     "from_boot, from_n, at_us"
@@ -104,6 +109,18 @@ class Command:
     outcome: str | None
 
 
+@dataclass(slots=True)
+class Work:
+    """What is to be put on disk in one go."""
+
+    told: list[Told] = field(default_factory=list)
+    """Events and gaps."""
+    given: list[Command] = field(default_factory=list)
+    """Commands that are about to be sent."""
+    reserve: int | None = None
+    """Numbers below this one may be given afterwards."""
+
+
 class Journal:
     """One device's journal, safe to use from several threads; one program at a time writes it."""
 
@@ -113,7 +130,11 @@ class Journal:
         PortBusy if another program has it, JournalDamaged if it is of another device or cannot be read.
         """
         self.path = path
+        self.ended: dict[int, str] = {}
+        """What became of commands, as far as it is not on disk yet: ``write`` puts it there."""
+        self._pid = os.getpid()
         self._lock = threading.RLock()
+        self._read_lock = self._lock if path is None else threading.RLock()
         self._held: sqlite3.Connection | None = None
         if path is not None:
             try:
@@ -124,15 +145,16 @@ class Journal:
                 raise JournalError(f"{path.parent}: {error}") from error
             self._held = _hold(path)
         try:
-            self._db = sqlite3.connect(
-                ":memory:" if path is None else path, isolation_level=None, check_same_thread=False
-            )
+            self._db = self._reading = self._connect(path)
             self._prepare()
+            if path is not None:
+                self._reading = self._connect(path)
             self._bind(serial)
         except sqlite3.Error as error:
             self._let_go()
             raise _named(error, path) from error
         except JournalError:
+            self._reading.close()
             self._db.close()
             self._let_go()
             raise
@@ -144,6 +166,12 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @staticmethod
+    def _connect(path: Path | None) -> sqlite3.Connection:
+        return sqlite3.connect(
+            ":memory:" if path is None else path, BUSY_S, isolation_level=None, check_same_thread=False
+        )
 
     def _prepare(self) -> None:
         db = self._db
@@ -169,7 +197,10 @@ class Journal:
 
     def close(self) -> None:
         """Let go of the files."""
-        with self._lock:
+        if self._pid != os.getpid():
+            return  # they are the parent's
+        with self._lock, self._read_lock:
+            self._reading.close()
             self._db.close()
             self._let_go()
 
@@ -199,27 +230,52 @@ class Journal:
         memory_id, boot_id, n, is_gap = row
         return memory_id, boot_id, n - 1 if is_gap else n
 
-    # -- events ---------------------------------------------------------------------------------
+    # -- writing --------------------------------------------------------------------------------
+
+    def write(self, work: Work, at_us: int) -> int | None:
+        """Put it on disk together with ``ended``, all or none; the newest row's id, if there is a new one.
+
+        JournalBusy if another program holds the write lock for too long, JournalFull and JournalDamaged as
+        they are named.
+        """
+        rows = [_row(memory_id, each, at_us) for memory_id, each in work.told]
+        ended = dict(self.ended)
+        last: int | None = None
+        with self.sql() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                if work.reserve is not None:
+                    db.execute(_PUT, ("next_number", str(work.reserve).encode()))
+                db.executemany(
+                    f"INSERT INTO events ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", rows
+                )
+                db.executemany(
+                    "INSERT INTO commands (number, message, body, memory_id, at_us, outcome) "
+                    "VALUES (?,?,?,?,?,?)",
+                    [(c.number, c.message, c.body, c.memory_id, c.at_us, c.outcome) for c in work.given],
+                )
+                db.executemany(
+                    "UPDATE commands SET outcome = ? WHERE number = ?",
+                    [(outcome, number) for number, outcome in ended.items()],
+                )
+                if rows:
+                    (last,) = db.execute("SELECT MAX(id) FROM events").fetchone()
+                db.execute("COMMIT")
+            except sqlite3.Error:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+        for number, outcome in ended.items():
+            if self.ended.get(number) == outcome:
+                del self.ended[number]
+        return last
 
     def append(self, told: Sequence[Told], at_us: int) -> int:
-        """Put events and gaps on disk, all or none; the id of the last. JournalFull if that fails."""
-        rows = [_row(memory_id, each, at_us) for memory_id, each in told]
-        with self._lock:
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                try:
-                    self._db.executemany(
-                        f"INSERT INTO events ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", rows
-                    )
-                    self._db.execute("COMMIT")
-                except sqlite3.Error:
-                    if self._db.in_transaction:
-                        self._db.execute("ROLLBACK")
-                    raise
-                (last,) = self._db.execute("SELECT MAX(id) FROM events").fetchone()
-                return int(last)
-            except sqlite3.Error as error:
-                raise _named(error, self.path) from error
+        """Put events and gaps on disk, all or none; the newest row's id."""
+        last = self.write(Work(list(told)), at_us)
+        return self.last_id() if last is None else last
+
+    # -- events ---------------------------------------------------------------------------------
 
     def after(self, id: int, limit: int = PAGE) -> list[Entry]:
         """The rows after one, in order."""
@@ -249,31 +305,28 @@ class Journal:
 
     # -- commands -------------------------------------------------------------------------------
 
-    def command_given(self, number: int, message: int, body: bytes, memory_id: bytes, at_us: int) -> None:
-        """A command is about to be sent; it is on disk when this returns."""
-        self._do(
-            "INSERT INTO commands (number, message, body, memory_id, at_us) VALUES (?,?,?,?,?)",
-            (number, message, body, memory_id, at_us),
-        )
-
-    def command_ended(self, number: int, outcome: str) -> None:
-        """What became of a command."""
-        self._do("UPDATE commands SET outcome = ? WHERE number = ?", (outcome, number))
-
     def commands(self, open_only: bool = False) -> list[Command]:
         """Commands in the order they were given; or those whose end is not known here."""
-        where = "WHERE outcome IS NULL " if open_only else ""
+        return self._commands("WHERE outcome IS NULL" if open_only else "", open_only)
+
+    def command(self, number: int) -> Command | None:
+        """The command with this number."""
+        found = self._commands("WHERE number = ?", False, number)
+        return found[0] if found else None
+
+    def _commands(self, where: str, open_only: bool, *values: object) -> list[Command]:
+        ended = dict(self.ended)  # before the rows: what is written meanwhile is in one of the two
         rows = self._all(
-            f"SELECT number, message, body, memory_id, at_us, outcome FROM commands {where}ORDER BY number",
-            (),
+            f"SELECT number, message, body, memory_id, at_us, outcome FROM commands {where} ORDER BY number",
+            values,
         )
-        return [Command(*row) for row in rows]
+        found = [
+            Command(number, message, body, memory_id, at_us, outcome or ended.get(number))
+            for number, message, body, memory_id, at_us, outcome in rows
+        ]
+        return [each for each in found if each.outcome is None] if open_only else found
 
     # -- SQL ------------------------------------------------------------------------------------
-
-    def reserve(self, upto: int) -> None:
-        """Numbers below this one may be given; it is on disk when this returns."""
-        self._put("next_number", str(upto).encode())
 
     def reserved(self) -> int:
         """The first number that was never reserved."""
@@ -282,6 +335,7 @@ class Journal:
     @contextlib.contextmanager
     def sql(self) -> "Iterator[sqlite3.Connection]":
         """The database, for this thread alone; what SQLite says of it comes as a JournalError."""
+        self._check_process()
         with self._lock:
             try:
                 yield self._db
@@ -293,9 +347,15 @@ class Journal:
         return None if row is None else bytes(row[0])
 
     def _put(self, name: str, value: bytes) -> None:
-        self._do("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (name, value))
+        self._do(_PUT, (name, value))
+
+    def _check_process(self) -> None:
+        """SQLite's connections and this journal's locks do not survive a fork."""
+        if self._pid != os.getpid():
+            raise Forked(f"{self.path or 'the journal'} belongs to process {self._pid}")
 
     def _do(self, sql: str, values: tuple[object, ...]) -> None:
+        self._check_process()
         with self._lock:
             try:
                 self._db.execute(sql, values)
@@ -307,32 +367,32 @@ class Journal:
         return rows[0] if rows else None
 
     def _all(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
-        with self._lock:
+        self._check_process()
+        with self._read_lock:
             try:
-                return self._db.execute(sql, values).fetchall()
+                return self._reading.execute(sql, values).fetchall()
             except sqlite3.Error as error:
                 raise _named(error, self.path) from error
 
 
 class StoredNumbers(Numbers):
-    """Numbers whose upper end is on disk before one of them is given."""
+    """Numbers for commands. One may be sent when it is below ``reserved``, which is on disk."""
 
     def __init__(self, journal: Journal) -> None:
         super().__init__(journal.host_id, journal.reserved())
-        self._journal = journal
-        self._reserved = self.next
+        self.reserved = self.next
 
-    def take(self) -> int:
-        """The next number; JournalFull if none is left of those on disk and no more can be put there."""
-        if self._reserved - self.next < NUMBERS_AT_ONCE // 2:
-            upto = self.next + NUMBERS_AT_ONCE
-            try:
-                self._journal.reserve(upto)
-                self._reserved = upto
-            except JournalError:
-                if self.next >= self._reserved:
-                    raise
-        return super().take()
+    def left(self) -> int:
+        """How many may be given and sent at once."""
+        return max(self.reserved - self.next, 0)
+
+    def ahead(self) -> int:
+        """Up to where numbers are reserved: far enough for long, near enough for a crash to skip them."""
+        return self.next + NUMBERS_AT_ONCE
+
+    def are_few(self) -> bool:
+        """Whether it is time to reserve more."""
+        return self.left() < NUMBERS_AT_ONCE // 2
 
 
 def _row(memory_id: bytes, each: EventArrived | Gap, at_us: int) -> tuple[object, ...]:
@@ -380,6 +440,8 @@ def _named(error: sqlite3.Error, path: Path | None) -> JournalError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
         return JournalFull(text)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return JournalBusy(text)
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT):
         return JournalDamaged(text)
     return JournalError(text)

@@ -1,8 +1,9 @@
 """A core with its cable: the threads that read, keep time and write the journal.
 
 Both clients are shells over this. Whoever asks writes to the port itself; a reader thread takes what comes; a
-keeper opens the cable, and does what is due by time; a scribe puts events on disk and only then has them
-acknowledged.
+keeper opens the cable, and does what is due by time; a scribe puts on disk what must be there, and only then
+has events acknowledged and commands sent. The scribe never writes to the disk with the lock held: a disk that
+lets it wait holds up neither the cable nor a call beyond its time-out.
 
 A thread that asks one thing after the other reads the cable itself while it waits (it *leads*), so that its
 round trips cost no change of threads: the reader has stepped aside after the first answer, and comes back
@@ -14,6 +15,7 @@ through a condition: a condition's way in is Python, and an interruption on it w
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -23,8 +25,8 @@ from typing import TypeVar
 
 from sabot_driver.clock import Clock
 from sabot_driver.core import Core
-from sabot_driver.errors import Closed, JournalError, SabotError
-from sabot_driver.journal import Entry, Journal, Told
+from sabot_driver.errors import Closed, Forked, JournalError, SabotError
+from sabot_driver.journal import Entry, Journal, Work
 from sabot_driver.states import End, Notice
 from sabot_driver.transports import Transport
 from sabot_protocol import ticks
@@ -56,7 +58,7 @@ class Line:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)  # the link, or closing
         self._due = threading.Condition(self._lock)  # the keeper has something to do
-        self._told = threading.Condition(self._lock)  # the scribe has
+        self._work = threading.Condition(self._lock)  # the scribe has
         self._keeper_until: int | None = 0  # the tick the keeper sleeps until; None for long
         self._rows_lock = threading.RLock()
         self._new_rows = threading.Condition(self._rows_lock)
@@ -75,6 +77,7 @@ class Line:
         self._keeper = self._thread("keeper", self._keep)
         self._scribe = self._thread("scribe", self._write)
         self.failure: BaseException | None = None
+        self._pid = os.getpid()
 
     def start(self) -> None:
         """Begin to keep the line."""
@@ -88,6 +91,7 @@ class Line:
 
         Who says ``will_wait`` calls ``wait`` next, and need not be read for.
         """
+        self.check_process()
         with self._lock:
             if self._closing:
                 raise Closed("the client was closed")
@@ -105,11 +109,17 @@ class Line:
         self._settle()
         return result
 
+    def check_process(self) -> None:
+        """Forked, in a child of the process that has the line's threads: its calls would wait in vain."""
+        if os.getpid() != self._pid:
+            raise Forked(f"{self.core.url}: this client belongs to process {self._pid}")
+
     def wait(self, future: "Future[T]", timeout_s: float) -> T:
         """What a future ends with; TimeoutError when it has not ended by then.
 
         The calling thread reads the cable itself if nobody else does.
         """
+        self.check_process()
         ends = time.monotonic() + timeout_s
         left = timeout_s
         while left > 0 and not future.done():
@@ -128,8 +138,19 @@ class Line:
             left = ends - time.monotonic()
         return future.result(0)
 
+    def expire(self, future: "Future[T]") -> None:
+        """A request's time is up: end it now, without waiting for the keeper, who may be busy.
+
+        It ends even if notices of before have not been told yet.
+        """
+        self.ask(lambda now: None)
+        for end in self.look(lambda: list(self.core.ends)):
+            if end.future is future:
+                settle(end)
+
     def look(self, what: Callable[[], T]) -> T:
         """Read something of the core."""
+        self.check_process()
         with self._lock:
             return what()
 
@@ -139,11 +160,13 @@ class Line:
         def reached() -> bool:
             return self._closing or (done(self.core) and not self._has_untold())
 
+        self.check_process()
         with self._lock:
             return self._changed.wait_for(reached, timeout_s)
 
     def rows_after(self, id: int, timeout_s: float | None) -> list[Entry]:
         """Rows of the journal after one; waits for the first, none when time is up. Closed when it is."""
+        self.check_process()
         with self._rows_lock:
             self._new_rows.wait_for(lambda: self._rows > id or self._closing, timeout_s)
             if self._rows <= id:
@@ -157,6 +180,17 @@ class Line:
         upto = self.rows
         return [row for row in self.journal.after(after) if row.id <= upto]
 
+    def wait_closed(self, timeout_s: float) -> bool:
+        """Wait for the line's end, or until time is up; whether it is over."""
+        with self._rows_lock:
+            return self._new_rows.wait_for(lambda: self._closing, timeout_s)
+
+    def notify(self, notice: Notice) -> None:
+        """Have listeners told something of the driver."""
+        with self._lock:
+            self.core.notify(notice)
+            self._due.notify()
+
     @property
     def closed(self) -> bool:
         """Whether it is over."""
@@ -165,11 +199,17 @@ class Line:
     @property
     def rows(self) -> int:
         """The newest row's id."""
+        self.check_process()
         with self._rows_lock:
             return self._rows
 
     def close(self) -> None:
-        """Let go of the device: threads end, files are closed. A second time does nothing."""
+        """Let go of the device: threads end, files are closed. A second time does nothing.
+
+        Nor does it in a forked child: cable and files are the parent's.
+        """
+        if os.getpid() != self._pid:
+            return
         with self._lock:
             if self._closing:
                 return
@@ -219,7 +259,7 @@ class Line:
             time.sleep(RESTART_S)
 
     def _wake_all(self) -> None:
-        for condition in (self._changed, self._due, self._told, self._aside):
+        for condition in (self._changed, self._due, self._work, self._aside):
             condition.notify_all()
         with self._rows_lock:
             self._new_rows.notify_all()
@@ -227,8 +267,8 @@ class Line:
     def _hasten(self) -> None:
         """Wake whoever has work now. The lock is held."""
         core = self.core
-        if core.has_told():
-            self._told.notify()
+        if core.has_work():
+            self._work.notify()
         due = core.deadline()
         until = self._keeper_until
         sooner = due is not None and (until is None or ticks.diff(due, until) < 0)
@@ -253,6 +293,8 @@ class Line:
             with self._lock:
                 self._enter()
                 self._speak()
+                if self.core.has_work():
+                    self._work.notify()
                 self._unfinished = False
             self._settle()
             with self._lock:
@@ -456,50 +498,55 @@ class Line:
                 self._changed.notify_all()
 
     def _write(self) -> None:
-        """Put events on disk, many at a time, and have them acknowledged."""
+        """Put on disk what must be there, much at a time, and have done what follows from it."""
         while True:
             with self._lock:
-                self._told.wait_for(lambda: self.core.has_told() or self._closing)
-                told = self.core.take_told()
-                if not told:
-                    return
-            try:
-                written = self._write_down(told)
-            except Exception:
+                self._work.wait_for(lambda: self.core.has_work() or self._closing)
+                work = self.core.take_work()
+            if work is None:
+                return
+            if not self._write_down(work):
                 with self._lock:
-                    self.core.untake_told(told)  # nothing is lost: the journal refuses what it has already
-                raise
-            if not written:
-                with self._lock:
-                    if self._told.wait_for(lambda: self._closing, RETRY_DISK_S):
+                    if self._work.wait_for(lambda: self._closing, RETRY_DISK_S):
                         return
 
-    def _write_down(self, told: list[Told]) -> bool:
-        at_us = self.clock.utc_us()
+    def _write_down(self, work: Work) -> bool:
+        """Write with no lock held; False if the journal cannot be written."""
         try:
-            last_id = self.journal.append(told, at_us)
+            newest = self.journal.write(work, self.clock.utc_us())
         except JournalError as error:
+            failed = error
+        except Exception:
             with self._lock:
-                self.core.untake_told(told)
-                self.core.not_on_disk(error)
-            self._settle()
-            return False
+                self.core.untake(work)
+            raise
+        else:
+            if newest is not None:
+                with self._rows_lock:
+                    self._rows = newest
+                    self._new_rows.notify_all()
+                self._call_row_listeners()
+            self._follow_up(lambda now: self.core.on_disk(work, now))
+            return True
+        self._follow_up(lambda now: self.core.not_on_disk(work, failed))
+        return False
+
+    def _follow_up(self, what: Callable[[int], None]) -> None:
+        """Do something with the core, and send what comes of it; also while the line is being closed."""
         with self._lock:
             self._enter()
-            self.core.on_disk(told[-1][1])
+            what(self.clock.now_ms())
             self._speak()
             self._hasten()
             self._unfinished = False
         self._settle()
-        with self._rows_lock:
-            self._rows = last_id
-            self._new_rows.notify_all()
-        self._call_row_listeners()
-        return True
 
     def _call_row_listeners(self) -> None:
         for listener in list(self.row_listeners):
-            listener()
+            try:
+                listener()
+            except Exception:  # an event loop may end at this moment; the journal goes on
+                log.exception("a listener of the journal failed")
 
 
 def settle(end: End) -> None:

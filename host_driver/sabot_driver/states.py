@@ -26,7 +26,7 @@ class Notice:
 
     kind: str
     """``up``, ``down``, ``rebooted``, ``journal_failed``, ``journal_works``, ``step_not_allowed``,
-    ``clock_not_set``, ``driver_failed``."""
+    ``clock_not_set``, ``driver_failed``, ``subscriber_failed``."""
     text: str
     error: SabotError | None = None
 

@@ -1,7 +1,12 @@
-"""Listening to a line: every frame that passes, as a capture for Wireshark."""
+"""Listening to a line: every frame that passes, as a capture for Wireshark.
 
+A thread of its own writes the file, so that a disk that waits or fails holds up nothing on the line.
+"""
+
+import logging
 import threading
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 from sabot_driver.credentials import SECRET_MESSAGES
@@ -20,6 +25,11 @@ from sabot_protocol.session import (
     SEALED_TO_DEVICE,
 )
 
+log = logging.getLogger("sabot")
+
+MAX_WAITING = 10_000  # frames in memory that are not in the file; more are left out of it, and counted
+STOP_S = 5.0
+
 
 class Tap:
     """A transport that passes everything on and writes it down. A key on its way is blotted out."""
@@ -32,7 +42,14 @@ class Tap:
         self._utc_us = utc_us
         self._lock = threading.Lock()
         self._partial = {True: b"", False: b""}
+        self._waiting: SimpleQueue[tuple[bytes, int, bool] | None] = SimpleQueue()
+        self._scribe: threading.Thread | None = None
         self.frames = 0
+        """How many are in the file; all that came, after a close and if nothing failed."""
+        self.missed = 0
+        """How many are not, because the file could not be written, or not fast enough."""
+        self.failure: Exception | None = None
+        """Why the file cannot be written."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._way, name)
@@ -40,6 +57,9 @@ class Tap:
     def open(self) -> None:
         """Open the line below."""
         self._way.open()
+        if self._scribe is None:
+            self._scribe = threading.Thread(target=self._write_down, name="sabot-capture", daemon=True)
+            self._scribe.start()
 
     def read(self, seconds: float | None = None) -> bytes:
         """Read, and note what came."""
@@ -60,20 +80,41 @@ class Tap:
     def close(self) -> None:
         """Close the line below; the capture is complete as far as it goes."""
         self._way.close()
-        with self._lock:
-            if not self._stream.closed:
-                self._stream.flush()
+        scribe, self._scribe = self._scribe, None
+        if scribe is not None:
+            self._waiting.put(None)
+            scribe.join(STOP_S)
 
     def _note(self, data: bytes, to_device: bool) -> None:
         with self._lock:
-            if self._stream.closed:
-                return
             *whole, rest = (self._partial[to_device] + data).split(b"\x00")
             self._partial[to_device] = rest[-frame.MAX_PAYLOAD * 2 :]
             for each in whole:
-                if each:
+                if each and self._waiting.qsize() < MAX_WAITING:
+                    self._waiting.put((each + b"\x00", self._utc_us(), to_device))
+                elif each:
+                    self.missed += 1
+
+    def _write_down(self) -> None:
+        while (each := self._waiting.get()) is not None:
+            framed, at_us, to_device = each
+            if self.failure is None:
+                try:
+                    self._writer.add(redacted(framed), at_us, to_device)
                     self.frames += 1
-                    self._writer.add(redacted(each + b"\x00"), self._utc_us(), to_device)
+                    continue
+                except (OSError, ValueError) as error:
+                    self._failed(error)
+            self.missed += 1
+        try:
+            self._stream.flush()
+        except (OSError, ValueError) as error:
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        if self.failure is None:
+            self.failure = error
+            log.warning("the capture ends here, the line goes on: %s", error)
 
 
 def redacted(framed: bytes) -> bytes:

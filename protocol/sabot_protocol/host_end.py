@@ -93,6 +93,7 @@ class _Asked:
         self.elevated = False  # in this session
         self.refused: tuple[int, bytes] | None = None  # what the device said against that
         self.sent_here = False  # in this session
+        self.held = False  # not to be sent before ``release``
 
 
 class HostEnd(WireEnd):
@@ -317,7 +318,7 @@ class HostEnd(WireEnd):
         self._up = True
         for asked in self._asked.values():
             asked.elevated, asked.refused, asked.sent_here = False, None, False
-        self._unsent = sorted(self._asked)
+        self._unsent = sorted([number for number, asked in self._asked.items() if not asked.held])
         self._busy = []
         self._happened.append(
             Up(
@@ -330,12 +331,14 @@ class HostEnd(WireEnd):
 
     def request(
         self, message: int, body: bytes, now: int, timeout_ms: int | None = None,
-        by: tuple[int, bytes] | None = None,
+        by: tuple[int, bytes] | None = None, held: bool = False,
     ) -> int:
         """Ask the device; the number returned comes back with ``Answered`` or ``Failed``.
 
         Asked while there is no session, it is sent in the next one. ``by`` is the slot and the key (as the
-        person has it) of who authorises it. Secrets are given as they are, and hidden on the wire.
+        person has it) of who authorises it. Secrets are given as they are, and hidden on the wire. One that
+        is ``held`` has its number and its time-out, and is not sent before ``release``. Commands must be
+        released in the order of their numbers; one given while another is held must be held as well.
         """
         found = self._codec.find(message)
         if found is None or found.kind not in ("query", "command"):
@@ -347,9 +350,17 @@ class HostEnd(WireEnd):
         number = self._numbers.take() if found.kind == "command" else self._take_query()
         asked = _Asked(number, found, body)
         asked.by = by
+        asked.held = held
         if self.boot_id:
             asked.asked_of = (self.memory_id, self.boot_id)
         return self._ask(asked, now, timeout_ms)
+
+    def release(self, number: int) -> None:
+        """A request that was held may be sent; one that has ended meanwhile is not."""
+        asked = self._asked.get(number)
+        if asked is not None and asked.held:
+            asked.held = False
+            self._unsent.append(number)
 
     def resolve(
         self, number: int, message: int, memory_id: bytes, now: int, timeout_ms: int | None = None
@@ -392,7 +403,8 @@ class HostEnd(WireEnd):
             if self._soonest is None or ticks.diff(asked.expires, self._soonest) < 0:
                 self._soonest = asked.expires
         self._asked[asked.number] = asked
-        self._unsent.append(asked.number)
+        if not asked.held:
+            self._unsent.append(asked.number)
         return asked.number
 
     def _in_version(self, message: Message) -> bool:

@@ -7,6 +7,7 @@ from sabot_simulators.fairness.answer_times import MODES, PLANTED, Mode, attack,
 DECKS = 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 def test_answer_times_tell_nothing_of_the_slots(mode: Mode) -> None:
     """Answers were 2.4 ms late beside an edge, and rests that polling provoked marked the platform's starts.

@@ -64,7 +64,7 @@ def test_a_host_that_is_silent_loses_its_session_also_where_it_does_not_read() -
 
 @pytest.mark.parametrize("host", READS)
 @pytest.mark.parametrize("cable", ["in-process", "pty", "tcp"])
-@pytest.mark.parametrize("firmware", ["python", "micropython"])
+@pytest.mark.parametrize("firmware", ["python", pytest.param("micropython", marks=pytest.mark.slow)])
 def test_a_flood_takes_nothing_from_the_owner_on_another_cable(
     firmware: str, cable: str, host: str, request: pytest.FixtureRequest
 ) -> None:

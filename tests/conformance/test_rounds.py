@@ -8,6 +8,7 @@ from tests.conformance.targets import Target, eventually
 
 from sabot_driver import Client, Event, Journal
 from sabot_driver.errors import DeviceTimeout, SabotError, Stale
+from sabot_driver.journal import Command, Work
 from sabot_protocol.host.messages import DispenseStack, Locate, Located, OpenRound, ShoeState, StackDispensed
 
 
@@ -189,7 +190,8 @@ def test_a_command_that_never_arrived_is_resolved_as_not_executed(
     client.close()
     with Journal(tmp_path / "journal.db") as journal:  # on disk, but the program died before it was sent
         number = journal.numbers().take()
-        journal.command_given(number, OpenRound.ID, OpenRound(1, 1).pack(), peer.memory_id, 0)
+        given = Command(number, OpenRound.ID, OpenRound(1, 1).pack(), peer.memory_id, 0, None)
+        journal.write(Work(given=[given]), 0)
     again = target.connect(journal=tmp_path / "journal.db")
     assert [(each.request, each.outcome) for each in again.resolved] == [("open_round", "not_executed")]
     assert again.status().round_id == 0

@@ -1,11 +1,14 @@
 """Fixtures of the driver's tests."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 from tests.conformance.targets import MicroPython, Pty
 from tests.driver.chaos import nothing_left_behind
 from tests.driver.command import Sabot
+from tests.driver.locked_disk import Bench
 
 from sabot_simulators.ends import usb as emulated
 
@@ -16,6 +19,21 @@ Kind = type[Pty]
 def sabot(capsys: pytest.CaptureFixture[str]) -> Sabot:
     """Runs a command in this process."""
     return Sabot(capsys)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """A device with fast timers, and a client with a journal on disk."""
+    made = Bench(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def few_numbers(mocker: MockerFixture) -> None:
+    """Command numbers are reserved 16 at a time, and a disk that failed is tried again at once."""
+    mocker.patch("sabot_driver.line.RETRY_DISK_S", 0.02)
+    mocker.patch("sabot_driver.journal.NUMBERS_AT_ONCE", 16)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 from sabot_cli.betting import Book
 from sabot_cli.commands import credentials
-from sabot_cli.device import State, fill_simulator
+from sabot_cli.device import fill_simulator
 from sabot_cli.output import Output
 from sabot_cli.playing.desk import Desk, utc_s
 from sabot_cli.playing.game import the_kind
@@ -17,6 +17,7 @@ from sabot_cli.playing.record import Record
 from sabot_cli.playing.reports import Report
 from sabot_cli.playing.rounds import Played, Rounds
 from sabot_cli.playing.typed import EmulatedDealer, Typist
+from sabot_cli.state import State
 from sabot_driver import Client, connect
 from sabot_driver.places import Places
 from sabot_simulators.mechanism.machine import Machine

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from sabot_cli.lazy import Lazy
+from sabot_cli.main import COMMANDS
+from sabot_simulators.commands import FAIRNESS, SIMULATE
+
 POSIX = ("fcntl", "termios", "tty", "pty", "grp", "pwd", "posix_ipc", "resource", "syslog", "readline")
 MODULES = (
     "sabot_driver", "sabot_driver.aio", "sabot_driver.discovery", "sabot_driver.places", "sabot_driver.tap",
@@ -74,3 +78,31 @@ def test_the_block_is_a_block() -> None:
     program = BLOCKED.format(posix=POSIX, modules=("sabot_simulators.ends.terminal",))
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "is not there on Windows" in ran.stderr
+
+
+LOADED = """
+import sys
+from sabot_cli.main import run
+assert run(["--help"]) == 0
+print(",".join(sorted({name.split(".")[0] for name in sys.modules})))
+"""
+
+
+def test_the_list_of_commands_loads_none_of_them() -> None:
+    """``sabot --help`` needs no driver, no rules and no simulator."""
+    ran = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    loaded = set(ran.stdout.splitlines()[-1].split(","))
+    assert "click" in loaded
+    heavy = {"sabot_driver", "sabot_protocol", "sabot_table", "pydantic", "construct", "rich", "serial"}
+    assert loaded & heavy == set()
+
+
+ADDED = {"simulate": SIMULATE, "fairness": FAIRNESS}
+
+
+@pytest.mark.parametrize(("name", "command"), [*COMMANDS.items(), *ADDED.items()])
+def test_the_list_of_commands_says_what_each_says_of_itself(name: str, command: Lazy) -> None:
+    loaded = command.load(name)
+    assert loaded.name == name
+    words = " ".join((loaded.help or "").split())
+    assert words.startswith(command.summary.rstrip(".")), "the summary is the beginning of the command's help"

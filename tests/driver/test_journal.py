@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from pytest_mock import MockerFixture
 from tests.driver.journal_events import MEMORY, event
 
 from sabot_driver.errors import JournalDamaged, JournalError, JournalFull, PortBusy
-from sabot_driver.journal import NUMBERS_AT_ONCE, Journal
+from sabot_driver.journal import NUMBERS_AT_ONCE, Command, Journal, Work
 from sabot_protocol.happenings import Gap
 
 
@@ -87,14 +86,23 @@ sys.stdin.read()
     Journal(path).close()
 
 
-def test_numbers_are_never_given_twice(tmp_path: Path) -> None:
+def test_numbers_that_were_reserved_are_never_given_again(tmp_path: Path) -> None:
     given: list[int] = []
     for _ in range(3):
         with Journal(tmp_path / "j.db") as journal:
             numbers = journal.numbers()
-            given += [numbers.take() for _ in range(NUMBERS_AT_ONCE + 7)]
+            assert numbers.left() == 0
+            assert numbers.are_few()
+            journal.write(Work(reserve=numbers.ahead()), 0)
+            numbers.reserved = numbers.ahead()
+            assert numbers.left() == NUMBERS_AT_ONCE
+            given += [numbers.take() for _ in range(NUMBERS_AT_ONCE // 2)]
+            assert not numbers.are_few()
+            given.append(numbers.take())
+            assert numbers.are_few()
     assert len(set(given)) == len(given)
     assert given == sorted(given)
+    assert given[-1] < 3 * NUMBERS_AT_ONCE, "a crash skips no more than were reserved"
 
 
 def test_a_full_disk_is_named_and_nothing_half_written(tmp_path: Path) -> None:
@@ -110,17 +118,6 @@ def test_a_full_disk_is_named_and_nothing_half_written(tmp_path: Path) -> None:
         journal._db.execute("PRAGMA max_page_count=100000")
         journal.append([event(2)], 0)
         assert journal.last_id() == 2
-
-
-def test_numbers_last_for_a_while_on_a_full_disk(tmp_path: Path, mocker: MockerFixture) -> None:
-    with Journal(tmp_path / "j.db") as journal:
-        numbers = journal.numbers()
-        numbers.take()
-        mocker.patch.object(journal, "reserve", side_effect=JournalFull("full"))
-        for _ in range(NUMBERS_AT_ONCE - 1):
-            numbers.take()
-        with pytest.raises(JournalFull):
-            numbers.take()
 
 
 def test_a_file_that_is_no_journal_is_named(tmp_path: Path) -> None:
@@ -157,8 +154,15 @@ def test_readers_keep_their_place(tmp_path: Path) -> None:
 
 def test_commands_and_their_ends(tmp_path: Path) -> None:
     with Journal(tmp_path / "j.db") as journal:
-        journal.command_given(4, 0x55, b"x", MEMORY, 1)
-        journal.command_given(5, 0x55, b"y", MEMORY, 2)
-        journal.command_ended(4, "done")
+        given = [Command(4, 0x55, b"x", MEMORY, 1, None), Command(5, 0x55, b"y", MEMORY, 2, None)]
+        journal.write(Work(given=given), 0)
+        journal.ended[4] = "done"
+        for _ in range(2):  # before that is on disk, and after
+            assert [each.outcome for each in journal.commands()] == ["done", None]
+            assert [each.number for each in journal.commands(open_only=True)] == [5]
+            assert journal.command(4) == Command(4, 0x55, b"x", MEMORY, 1, "done")
+            assert journal.command(6) is None
+            journal.write(Work(), 0)
+        assert journal.ended == {}
+    with Journal(tmp_path / "j.db") as journal:
         assert [each.outcome for each in journal.commands()] == ["done", None]
-        assert [each.number for each in journal.commands(open_only=True)] == [5]

@@ -14,7 +14,7 @@ from tests.driver.journal_events import MEMORY, event
 from sabot_cli import main
 from sabot_driver import Event
 from sabot_driver.errors import JournalMissing, PortBusy
-from sabot_driver.journal import Journal
+from sabot_driver.journal import Command, Journal, Work
 from sabot_driver.pruning import contents, forget_reader, open_journal, prune
 from sabot_protocol.happenings import Gap
 from sabot_protocol.host.messages import Locate, Located
@@ -28,9 +28,8 @@ def filled(path: Path, rows: int = 10) -> Journal:
     """A journal with a row and a command a day."""
     journal = Journal(path, b"SERIAL01")
     for n in range(1, rows + 1):
-        journal.append([event(n, body=bytes(100))], n * DAY_US)
-        journal.command_given(n, 0x55, b"", MEMORY, n * DAY_US)
-        journal.command_ended(n, "done")
+        given = [Command(n, 0x55, b"", MEMORY, n * DAY_US, "done")]
+        journal.write(Work([event(n, body=bytes(100))], given), n * DAY_US)
     return journal
 
 
@@ -69,7 +68,7 @@ def test_what_a_reader_has_not_read_stays(tmp_path: Path) -> None:
 
 def test_a_command_without_an_end_stays(tmp_path: Path) -> None:
     with filled(tmp_path / "j.db") as journal:
-        journal.command_given(11, 0x55, b"", MEMORY, 0)
+        journal.write(Work(given=[Command(11, 0x55, b"", MEMORY, 0, None)]), 0)
         prune(journal, 1000 * DAY_US)
         assert [each.number for each in journal.commands()] == [11]
         assert contents(journal).open_commands == 1

@@ -1,18 +1,43 @@
 """What the driver recovers from by itself: wrong clocks, unknown values, time-outs, its own mistakes."""
 
+import asyncio
+import errno
+import io
 import math
+import os
+import signal
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_mock import MockerFixture
 from tests.conformance.targets import Pty, eventually
+from tests.driver.command import Sabot
 
-from sabot_driver import Journal, Link
-from sabot_driver.clock import LONGEST_MS, Clock
-from sabot_driver.errors import PortBusy
+from sabot_cli.commands import event_fields
+from sabot_driver import Client, Event, Journal, Link, LostEvents, Notice, aio
+from sabot_driver.clock import LONGEST_S, Clock
+from sabot_driver.core import MAX_NOTICES
+from sabot_driver.errors import (
+    DeviceTimeout,
+    Forked,
+    JournalBusy,
+    LinkLost,
+    PortBusy,
+    VersionMismatch,
+    WrongState,
+)
+from sabot_driver.events import read_entry
+from sabot_driver.journal import Work
 from sabot_driver.keyring import write_key
-from sabot_protocol.host.messages import FaultRaised, Status
+from sabot_driver.tap import Tap
+from sabot_protocol import ticks
+from sabot_protocol.happenings import EventArrived, Gap
+from sabot_protocol.host import messages
+from sabot_protocol.host.capture import read_capture
+from sabot_protocol.host.messages import CallFloor, FaultRaised, Game, Locate, Located, Role, Status
 
 
 @pytest.mark.parametrize("year_us", [0, 200 * 365 * 86_400_000_000])
@@ -38,8 +63,6 @@ def test_an_event_with_a_value_nobody_knows_is_kept(tmp_path: Path) -> None:
         FaultRaised.unpack(body)
 
     def tell() -> None:
-        from sabot_protocol.happenings import EventArrived
-
         core._event(EventArrived(1, 10_000, 0, 0, 0, 0, FaultRaised.ID, body))
 
     client.line.look(tell)
@@ -70,26 +93,98 @@ def test_a_mistake_in_a_thread_is_told_and_the_client_recovers(tmp_path: Path, m
     target.close()
 
 
-@pytest.mark.parametrize("timeout", [math.inf, 7 * 86_400.0])
-def test_a_long_time_out_is_long(tmp_path: Path, timeout: float) -> None:
-    """A week ended at once; inf cost everybody the session."""
+def test_a_long_time_out_is_long(tmp_path: Path) -> None:
+    """A week ended at once."""
+    target = Pty(tmp_path)
+    client = target.connect(timeout=LONGEST_S)
+    assert client.status(LONGEST_S)
+    waits = client.line.core.record.deadline
+    client.begin(Locate(1), LONGEST_S)
+    assert client.line.look(waits) is not None
+    assert Clock().to_ms(LONGEST_S) == LONGEST_S * 1000 < ticks.MASK // 2
+    target.close()
+
+
+@pytest.mark.parametrize("timeout", [math.inf, 7 * 86_400.0, math.nan])
+def test_a_time_out_that_cannot_be_kept_is_refused(tmp_path: Path, timeout: float) -> None:
+    """``resolve(nan)`` cost everybody the session; a week was 74 hours; ``wait_up(inf)`` overflowed."""
     target = Pty(tmp_path)
     client = target.connect()
-    assert client.status(timeout)
-    assert Clock(1000).to_ms(timeout) == LONGEST_MS
+    number, future = client.begin(CallFloor(1))
+    future.result(30)
+    sessions = client.line.core.record.record.handshakes
+    calls: list[Callable[[], object]] = [
+        lambda: client.status(timeout),
+        lambda: client.begin(Status(), timeout),
+        lambda: client.resolve(number, timeout),
+        lambda: client.resolve_open(timeout),
+        lambda: client.wait_up(timeout),
+        lambda: client.key_slots(timeout),
+        lambda: client.set_key(Role.FLOOR, bytes(32), timeout=timeout),
+        lambda: list(client.events(0, timeout=timeout)),
+        lambda: target.connect(timeout=timeout),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="72 hours" if timeout > 0 else "not nan"):
+            call()
+    assert client.status()
+    assert client.line.core.record.record.handshakes == sessions
+    target.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_is_refused_at_once(tmp_path: Path) -> None:
+    """Its calls waited for 10 s for threads that a fork does not take along."""
+    target = Pty(tmp_path)
+    client = target.connect(journal=tmp_path / "journal.db")
+    client.ask(CallFloor(1))
+    line = client.line
+    calls: list[Callable[[], object]] = [
+        client.status,
+        client.wait_up,
+        client.resolve_open,
+        lambda: client.link,
+        lambda: client.begin(Status()),
+        lambda: list(client.events(0, timeout=0)),
+        client.journal.last_id,
+        lambda: client.journal.write(Work(), 0),
+        lambda: asyncio.run(aio.AsyncClient(client).status()),
+    ]
+    # A thread of the parent may be anywhere at the fork; the child would wait for its locks for ever.
+    with line._lock, client.journal._lock, client.journal._read_lock, line._rows_lock:
+        child = os.fork()
+    if child == 0:  # nothing of pytest may go on here
+        refused = 0
+        try:
+            for call in calls:
+                try:
+                    call()
+                except Forked as error:
+                    refused += bool(error.advice)
+            client.close()
+        finally:
+            os._exit(refused)
+    ended: list[int] = []
+    waiting = threading.Thread(target=lambda: ended.append(os.waitpid(child, 0)[1]))
+    waiting.start()
+    waiting.join(60)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        waiting.join()
+    assert os.waitstatus_to_exitcode(ended[0]) == len(calls)
+    assert client.status(), "the parent's session goes on"
+    assert client.link is Link.UP
     target.close()
 
 
 def test_what_is_no_request_costs_nobody_the_session(tmp_path: Path) -> None:
-    """``ask(None)`` and a time-out of nan ended the session for every thread."""
+    """``ask(None)`` ended the session for every thread."""
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
     sessions = client.line.core.record.record.handshakes
     with pytest.raises(TypeError):
         client.ask(None)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="nan"):
-        client.status(math.nan)
     assert client.status()
     assert client.line.core.record.record.handshakes == sessions
     target.close()
@@ -107,3 +202,214 @@ def test_a_keys_name_is_on_disk_too(tmp_path: Path, mocker: MockerFixture) -> No
     synced = mocker.spy(__import__("sabot_driver.keyring").keyring, "sync_folder")
     write_key(tmp_path / "a.key", bytes(range(32)))
     synced.assert_called_once_with(tmp_path)
+
+
+# -- what a newer or broken device says ---------------------------------------------------------
+
+
+def altered(client: Client, mocker: MockerFixture, status: int | None, body: bytes) -> None:
+    """The device's next answers have another status and body."""
+    end = client.line.core.record
+    answered = end._answered
+
+    def alter(message: int, was: int, number: int, was_body: bytes) -> None:
+        answered(message, was if status is None else status, number, body)
+
+    mocker.patch.object(end, "_answered", alter)
+
+
+def test_an_answer_with_a_value_nobody_knows_is_an_error_of_that_call_alone(
+    tmp_path: Path, mocker: MockerFixture
+) -> None:
+    target = Pty(tmp_path)
+    client = target.connect()
+    client.status()
+    sessions = client.line.core.record.record.sessions
+    body = bytearray(client.ask(Game()).pack())
+    body[1 + body[0]] = 250  # the method, behind the name
+    altered(client, mocker, None, bytes(body))
+    with pytest.raises(VersionMismatch, match="does not fit the schema"):
+        client.ask(Game(), timeout=30)
+    mocker.stopall()
+    assert client.status()
+    assert client.line.failure is None
+    assert client.line.core.record.record.sessions == sessions
+    target.close()
+
+
+@pytest.mark.parametrize("body", [b"", b"\x01"])
+def test_a_refusal_whose_details_nobody_can_read_is_still_that_refusal(
+    tmp_path: Path, mocker: MockerFixture, body: bytes
+) -> None:
+    """It ended the session, and the call read 'somebody was interrupted'."""
+    target = Pty(tmp_path)
+    client = target.connect()
+    client.status()
+    sessions = client.line.core.record.record.sessions
+    altered(client, mocker, messages.WrongState.CODE, body)
+    with pytest.raises(WrongState, match="call_floor") as refused:
+        client.ask(CallFloor(1), timeout=30)
+    assert refused.value.detail is None
+    assert refused.value.advice == messages.WrongState.REMEDY
+    mocker.stopall()
+    assert client.status()
+    assert client.line.failure is None
+    assert client.line.core.record.record.sessions == sessions
+    target.close()
+
+
+def test_a_row_with_a_quality_or_a_reason_nobody_knows_is_read(tmp_path: Path) -> None:
+    """``events`` raised ValueError, at this row and ever after."""
+    with Journal(tmp_path / "journal.db") as journal:
+        strange = EventArrived(1, 1, 0, 5, 0, 77, Located.ID, Located(3).pack())
+        journal.append([(bytes(8), strange), (bytes(8), Gap(88, 4, (1, 1), (2, 1)))], 0)
+        event, lost = [read_entry(each) for each in journal.entries()]
+    assert isinstance(event, Event)
+    assert event.quality == 77
+    assert event.message == Located(3)
+    assert event_fields(event)["clock"] == 77
+    assert isinstance(lost, LostEvents)
+    assert lost.reason == 88
+    assert event_fields(lost)["reason"] == 88
+
+
+# -- what programs do ---------------------------------------------------------------------------
+
+
+def test_a_listener_that_does_not_return_holds_up_no_call(tmp_path: Path) -> None:
+    """Calls ended five seconds after their time-out, as 'the driver itself did not answer in time'."""
+    target = Pty(tmp_path)
+    client = target.connect()
+    client.status()
+    go_on = threading.Event()
+
+    def stay(notice: Notice) -> None:
+        go_on.wait(60)
+
+    client.listen(stay)
+    target.pull()
+    with pytest.raises(LinkLost):
+        client.status(timeout=0.3)
+    with pytest.raises(DeviceTimeout, match="The link is down"):
+        client.ask(Locate(1), timeout=0.3)
+
+    async def ask() -> None:
+        await aio.AsyncClient(client).status(0.3)
+
+    with pytest.raises(LinkLost):
+        asyncio.run(ask())
+    assert not go_on.is_set()
+    go_on.set()
+    target.close()
+
+
+def test_notices_that_nobody_takes_are_bounded(tmp_path: Path) -> None:
+    target = Pty(tmp_path)
+    core = target.connect().line.core
+    for number in range(3 * MAX_NOTICES):
+        core.notify(Notice("driver_failed", str(number)))
+    assert len(core._notices) <= MAX_NOTICES
+    target.close()
+
+
+@pytest.mark.parametrize("reader", [None, "till"])
+def test_a_function_for_events_that_fails_is_told_of(tmp_path: Path, reader: str | None) -> None:
+    """Its thread ended, and nobody was told that no event would come any more."""
+    target = Pty(tmp_path)
+    client = target.connect(journal=tmp_path / "journal.db")
+    notices: list[str] = []
+    client.listen(lambda notice: notices.append(notice.kind))
+    seen: list[str] = []
+
+    def fail(event: Event | LostEvents) -> None:
+        seen.append(event.name)
+        if event.name == "floor_called":
+            raise ZeroDivisionError("the program's mistake")
+
+    client.on_event(fail, after=0, reader=reader)
+    client.ask(CallFloor(1))
+    assert eventually(lambda: "subscriber_failed" in notices)
+    assert seen[-1] == "floor_called"
+    assert client.status()
+    if reader is not None:
+        again = next(client.events(reader=reader, timeout=0))
+        assert again.name == "floor_called", "it has not been dealt with"
+    target.close()
+
+
+def test_a_reader_goes_on_when_its_place_cannot_be_kept_for_a_while(
+    tmp_path: Path, mocker: MockerFixture
+) -> None:
+    """Its thread ended at the first write that failed. No event is given twice."""
+    mocker.patch("sabot_driver.client.RETRY_DISK_S", 0.02)
+    target = Pty(tmp_path)
+    client = target.connect(journal=tmp_path / "journal.db")
+    seen: list[int] = []
+    client.on_event(lambda event: seen.append(event.id), reader="till")
+    client.status()
+    assert eventually(lambda: len(seen) > 0 and client.journal.read_up_to("till") == seen[-1])
+    real = client.journal.has_read
+    failing = [True, True, True]
+
+    def fail(name: str, id: int) -> None:
+        if failing:
+            failing.pop()
+            raise JournalBusy("for a while")
+        real(name, id)
+
+    mocker.patch.object(client.journal, "has_read", fail)
+    client.ask(CallFloor(1))
+    client.ask(CallFloor(0))
+    assert eventually(lambda: client.journal.read_up_to("till") == client.journal.last_id())
+    assert seen == list(range(1, len(seen) + 1))
+    assert failing == []
+    target.close()
+
+
+# -- captures -----------------------------------------------------------------------------------
+
+
+class BadFile(io.BytesIO):
+    """A file whose writes wait until they may fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.full = False
+
+    def write(self, data: Any) -> int:
+        assert self.go_on.wait(60)
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(data)
+
+
+def test_a_capture_that_cannot_be_written_holds_up_nothing(tmp_path: Path, mocker: MockerFixture) -> None:
+    """Each frame raised OSError in the line: the session was lost again and again."""
+    mocker.patch("sabot_driver.tap.MAX_WAITING", 4)
+    target = Pty(tmp_path)
+    file = BadFile()
+    tap = Tap(target.way(), file, Clock.utc_us)
+    client = target.connect(way=tap)
+    client.status()
+    sessions = client.line.core.record.record.sessions
+    file.go_on.clear()
+    for _ in range(20):
+        assert client.status()
+    assert tap.missed > 0
+    file.full = True
+    file.go_on.set()
+    assert eventually(lambda: tap.failure is not None)
+    assert client.status()
+    assert client.line.core.record.record.sessions == sessions
+    target.close()
+    captured = list(read_capture(io.BytesIO(file.getvalue())))
+    assert len(captured) == tap.frames > 0, "what was written before can be read"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_the_command_says_that_its_capture_is_not_complete(sabot: Sabot) -> None:
+    ran = sabot("status", "--device", "sim://?seed=1", "--capture", "/dev/full", "--json")
+    assert ran.code == 1
+    assert "missing from the capture" in ran.out

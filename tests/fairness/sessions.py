@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sabot_cli.commands import credentials
-from sabot_cli.device import State, fill_simulator
+from sabot_cli.device import fill_simulator
 from sabot_cli.output import Output
+from sabot_cli.state import State
 from sabot_driver import connect
 from sabot_driver.journal import Journal
 from sabot_driver.places import Places

@@ -161,6 +161,7 @@ def test_a_value_that_is_not_allowed_is_refused_by_all(trio: Trio, data: st.Data
     assert trio.packed(values) is None
 
 
+@pytest.mark.slow
 @every_message
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
@@ -185,6 +186,7 @@ def test_damaged_bytes_are_judged_alike_by_all(trio: Trio, data: st.DataObject) 
     trio.unpacked(bytes(damaged))
 
 
+@pytest.mark.slow
 @every_message
 @settings(max_examples=15, deadline=None)
 @given(noise=st.binary(max_size=300))

@@ -49,6 +49,7 @@ def test_the_modules_of_this_python_are_as_before() -> None:
     assert sys.modules["select"] is select
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("present", [False, True], ids=["absent", "present"])
 def test_a_day_with_the_counter_going_round_has_its_hours_and_events_right(present: bool) -> None:
     """The milliseconds go round after twelve days: here after six hours."""
@@ -57,6 +58,7 @@ def test_a_day_with_the_counter_going_round_has_its_hours_and_events_right(prese
     assert found.events > 20
 
 
+@pytest.mark.slow
 def test_a_clock_that_stands_still_while_no_host_talks_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was: only a cable's port let the device's time go on."""
     tick = DeviceEnd.tick

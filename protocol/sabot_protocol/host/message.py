@@ -1,18 +1,20 @@
 """What every typed message has in common; the messages themselves are generated into ``messages``.
 
 A typed message is a frozen value. Building one checks nothing; ``pack`` and ``unpack`` refuse what the
-schema does not allow, with the same FieldError as ``codec``. The generated code decides quickly about plain
-values; anything else is left to the codec, which takes it or says what is wrong. The two cannot differ in
-what they say, and tests show that they do not differ in what they take.
+schema does not allow, with the same FieldError as ``codec``. Their code is compiled from the schema
+(``packing``). It decides quickly about plain values; anything else is left to the codec, which takes it or
+says what is wrong. The two cannot differ in what they say, and tests show that they do not differ in what
+they take.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from enum import EnumType, Flag
 from typing import Any, ClassVar, Generic, Self, TypeVar, get_type_hints
 
 from sabot_protocol import codec
 from sabot_protocol.errors import FieldError
+from sabot_protocol.host.packing import compile_methods
 
 
 class Body:
@@ -29,12 +31,24 @@ class Body:
 
     def pack(self) -> bytes:
         """The fields as bytes; FieldError names the first value not allowed."""
-        raise NotImplementedError
+        self._compile()
+        return self.pack()
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
-        """The fields in ``data``; FieldError if it does not hold exactly these."""
-        raise NotImplementedError
+        """The fields in ``data``; FieldError if it does not hold exactly these.
+
+        A message that is the same in every version ignores bytes after its fields.
+        """
+        cls._compile()
+        return cls.unpack(data)
+
+    @classmethod
+    def _compile(cls) -> None:
+        """Give this class a ``pack`` and an ``unpack`` of its own, in place of the two above."""
+        row = cls._row()
+        enums = {hint.__name__: hint for hint in get_type_hints(cls).values() if isinstance(hint, EnumType)}
+        compile_methods(cls, row.fields, row.frozen, enums)
 
     def _pack_by_codec(self) -> bytes:
         """For values that are not plain: a list, a bytearray, an enum's number; or for the error."""
@@ -158,8 +172,3 @@ def from_values(message: type[BodyT], values: Sequence[Any]) -> BodyT:
 def astuple(body: Body) -> tuple[Any, ...]:
     """The values of a message in the order of its fields, as the codec takes them."""
     return tuple([getattr(body, field.name) for field in fields(body)])  # type: ignore[arg-type]
-
-
-def setters(message: type[Body]) -> tuple[Callable[[Body, object], None], ...]:
-    """What sets each field of a new, empty instance; half the time of a frozen dataclass's ``__init__``."""
-    return tuple([vars(message)[field.name].__set__ for field in fields(message)])  # type: ignore[arg-type]

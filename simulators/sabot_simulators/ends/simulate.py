@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sabot_cli.commands import SECONDS
-from sabot_cli.device import State, json_option
+from sabot_cli.state import State, json_option
 from sabot_driver.errors import BadUrl
 from sabot_simulators.ends.control import Control
 from sabot_simulators.ends.emulated import FirmwareMissing, emulate

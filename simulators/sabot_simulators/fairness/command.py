@@ -10,8 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from sabot_cli.commands import credentials
-from sabot_cli.device import Chosen, State, json_option, opened
+from sabot_cli.device import Chosen, opened
 from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output
+from sabot_cli.state import State, json_option
 from sabot_driver.errors import SabotError
 from sabot_simulators.fairness.plants import PLANTS
 

@@ -1,0 +1,89 @@
+"""A device with fast timers and a client with a journal on disk, which somebody else can lock."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.conformance.targets import eventually
+
+from sabot_driver import Event, Keyring, LostEvents, connect
+from sabot_driver.clock import Clock
+from sabot_driver.states import Notice
+from sabot_protocol.host.messages import FloorCalled
+from sabot_simulators.ends.on_python import OnPython
+from sabot_simulators.ends.serving import Served, wire_ms
+from sabot_simulators.ends.settings import Settings
+from sabot_simulators.ends.tcp import TcpListener
+
+RATE = 20.0  # both ends' timers run so much faster: a session without a keep-alive ends after 0.25 s
+WAIT_S = 60.0  # a limit for what fails, not a measure
+
+
+@contextmanager
+def write_lock(path: Path) -> Iterator[None]:
+    """Somebody else holds the journal's write lock."""
+    other = sqlite3.connect(path, isolation_level=None, timeout=WAIT_S)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+
+
+class Bench:
+    """A device with fast timers on a TCP port, and a client with a journal on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "journal.db"
+        self.device = OnPython(Settings(seed=1), wire_ms(RATE))
+        self.served = Served(self.device, RATE)
+        self._listener = TcpListener()
+        self.served.listen(self._listener)
+        self._keyring = Keyring(folder)
+        self.notices: list[Notice] = []
+        self.connect()
+
+    def connect(self) -> None:
+        """Another client of the same journal."""
+        self.client = connect(
+            self._listener.url, keyring=self._keyring, journal=self.path, clock=Clock(RATE), simulator=True
+        )
+        self.client.listen(self.notices.append)
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions there were."""
+        return self.client.line.core.record.record.sessions
+
+    def emit(self, seconds: int) -> None:
+        """The device tells something."""
+        self.served.call(lambda: self.device.end.emit("located", seconds))
+
+    def unacknowledged(self) -> int:
+        """How many events the device still keeps."""
+        return self.device.end.events.unacknowledged()
+
+    def told(self) -> list[int]:
+        """The numbers of the events in the journal, in its order."""
+        told = list(self.client.events(0, timeout=0))
+        assert [each for each in told if isinstance(each, LostEvents)] == []
+        return [each.n for each in told if isinstance(each, Event)]
+
+    def floor_called(self) -> list[int]:
+        """What became of ``call_floor``, as the device tells."""
+        told = [each.message for each in self.client.events(0, timeout=0) if isinstance(each, Event)]
+        return [each.on for each in told if isinstance(each, FloorCalled)]
+
+    def lasts(self) -> None:
+        """The session goes on for longer than the link's silence: only keep-alives can do that."""
+        record = self.client.line.core.record.record
+        before = record.frames_out
+        assert eventually(lambda: record.frames_out >= before + 8)
+
+    def close(self) -> None:
+        """Clean up."""
+        self.client.close()
+        self.served.close()
+        assert self.served.failure is None
