@@ -364,7 +364,10 @@ class Device:
             board.ring.eager = False
             board.ring.on_edge = _nothing
         SpiFram.between = _none
-        del self._end, self._cables, self._chance, self._ahead, self._poller, self._edges_only
+        # Not ``del``: MicroPython would leave the values in this object's table, and its scheduler's queue
+        # still refers to this object.
+        for name in ("_end", "_cables", "_chance", "_ahead", "_poller", "_edges_only", "_timed"):
+            setattr(self, name, None)
         self.core = None
 
     def _hold(self, on: bool) -> None:
