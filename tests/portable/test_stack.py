@@ -27,10 +27,10 @@ def test_a_packet_of_one_card_more_or_less_never_fits():
     for thickness in (240, 300, 345):
         stack = built([thickness] * 30)
         for below in range(31):
-            assert stack.fits(below, thickness * below)
-            assert stack.fits(below, thickness * below + 60)
-            assert not stack.fits(below, thickness * (below + 1))
-            assert not stack.fits(below, thickness * (below - 1))
+            assert stack.fits(stack.gap_um(below), thickness * below)
+            assert stack.fits(stack.gap_um(below), thickness * below + 60)
+            assert not stack.fits(stack.gap_um(below), thickness * (below + 1))
+            assert not stack.fits(stack.gap_um(below), thickness * (below - 1))
 
 
 def test_none_or_two_cards_are_not_one():
