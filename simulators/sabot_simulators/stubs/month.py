@@ -222,8 +222,9 @@ def main(arguments: list[str] | None = None) -> int:
             host = f"present for {options.session_hours} h a day" if present else "absent"
             sys.stdout.write(
                 f"host {host}: {found.days} days, {found.processor_s:.0f} s of processor time, "
-                f"{found.events} events, {len(found.wrong)} wrong\n" + "".join(f"  {each}\n" for each in found.wrong)
+                f"{found.events} events, {len(found.wrong)} wrong\n"
             )
+            sys.stdout.write("".join(f"  {each}\n" for each in found.wrong))
     return 1 if failed else 0
 
 
