@@ -681,6 +681,7 @@ class Core(Executor):
             kept.delivered = 0
         kept.save_or_undo(before)
         self.wear.add("shuffles")
+        self._say_folded(half)  # the half is told to be empty before a card moves, not afterwards
         half.placed = placed
         half.shuffle(deck_id, deck.back, kept.game.cards(), self.now_us)
 

@@ -125,12 +125,18 @@ BETWEEN: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "(`double_feed`). From there it is 6 mm to the tray's end, and no roller holds it: it falls in.",
         ("stuck@exit", "double_feed@shoe", "dirty_sensor@exit"),
     ),
-    "Beside a full exit tray or an overfull shoe": (
-        "A hand lays cards into the exit tray before the stub comes, or an unseen hand adds cards to the "
-        "shoe. More than 53 cards find no room.",
-        "**Not solved.** Such a card covers no sensor. It was counted at the exit; the shoe may be called "
-        "`empty` while it lies beside it, and `make soak` reports that claim as unexcused.",
-        ("hand_in_exit@exit_tray", "extra_card@shoe"),
+    "Exit to a full exit tray": (
+        "A hand lays cards onto the stub while it comes out, and the tray's 53 places are taken.",
+        "The tray begins 6 mm behind the exit's sensor. A card that finds no room stops with its edge at the "
+        "tray and covers the sensor: `double_feed`, the round is void, and nothing is proved. By itself the "
+        "device ejects no more cards than the tray holds.",
+        ("hand_in_exit@exit_tray",),
+    ),
+    "Shelf to an overfull shoe": (
+        "The shoe's sensor is dead while cards lie in the shoe, or an unseen hand adds cards to the shelf.",
+        "The pusher stops against cards that have no room to go to, and its end switch is missed. The stack "
+        "stays on the shelf, where the sensor sees it.",
+        ("dead_sensor@shoe", "extra_card@store"),
     ),
 }
 

@@ -137,7 +137,7 @@ class Played:
         self.since_us = happened_us if self.then_us is None else min(happened_us, self.then_us)
         self.deal_orders = list(scene.machine.deal_orders)
         self.scene_motions = scene.motions
-        self.crashed = len(scene.machine.crashed) + len(scene.machine.crashed_shoe)
+        self.crashed = len(scene.machine.crashed)
         self.signs = self._signs()
         self.retried = [
             Sign(at_us, at, "retried", enum_name("Place", int(values[1])))

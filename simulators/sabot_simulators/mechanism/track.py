@@ -85,6 +85,11 @@ class Body:
     goal: int = 0
     due_us: int = NEVER
 
+    def stop_at(self, at_um: int) -> None:
+        """It goes no further than this, if nothing holds it before."""
+        if self.stuck_at_um is None or self.stuck_at_um > at_um:
+            self.stuck_at_um, self.snagged = at_um, False
+
     def lead_now(self, now_us: int) -> int:
         """Where its leading edge is by now."""
         return self.lead_um + self.speed_um_ms * (now_us - self.since_us) // 1000
@@ -167,6 +172,25 @@ class Track:
                 _, lead = self._whereabouts(body, now)
                 body.snagged, body.stuck_at_um = False, None
                 body.course = self._course(body)
+                self._go(body, bisect_right(body.course.points, lead) - 1, lead, now)
+
+    def beyond(self, at_um: int) -> list[Card]:
+        """The cards whose leading edge has passed a place."""
+        now = self._agenda.now_us
+        return [card for body in self.bodies if body.lead_now(now) > at_um for card in body.cards]
+
+    def bar(self, at_um: int, closed: bool) -> None:
+        """Let no body go further than a place; or let those go on that have not yet come to it."""
+        now = self._agenda.now_us
+        for body in self.bodies:
+            _, lead = self._whereabouts(body, now)
+            if lead < at_um:
+                if closed:
+                    body.stop_at(at_um)
+                elif body.stuck_at_um == at_um:
+                    body.stuck_at_um = None
+                body.course = self._course(body)
+                body.goal = -1  # it is on its way to a point of another course
                 self._go(body, bisect_right(body.course.points, lead) - 1, lead, now)
 
     def draw(self) -> None:
