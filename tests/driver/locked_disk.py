@@ -1,14 +1,17 @@
 """A device with fast timers and a client with a journal on disk, which somebody else can lock."""
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pytest_mock import MockerFixture
 from tests.conformance.targets import eventually
 
-from sabot_driver import Event, Keyring, LostEvents, connect
+from sabot_driver import Event, Journal, Keyring, LostEvents, connect
 from sabot_driver.clock import Clock
+from sabot_driver.journal import Work
 from sabot_driver.states import Notice
 from sabot_protocol.host.messages import FloorCalled
 from sabot_simulators.ends.on_python import OnPython
@@ -61,6 +64,10 @@ class Bench:
         """The device tells something."""
         self.served.call(lambda: self.device.end.emit("located", seconds))
 
+    def newest(self) -> int:
+        """The newest command that the device knows."""
+        return self.device.end.ledger.newest(self.client.journal.host_id)
+
     def unacknowledged(self) -> int:
         """How many events the device still keeps."""
         return self.device.end.events.unacknowledged()
@@ -87,3 +94,26 @@ class Bench:
         self.client.close()
         self.served.close()
         assert self.served.failure is None
+
+
+class Gate:
+    """Lets the journal's writes pass one by one."""
+
+    def __init__(self, journal: Journal, mocker: MockerFixture) -> None:
+        self._permits = threading.Semaphore(0)
+        self._write = journal.write
+        self.begun = 0
+        mocker.patch.object(journal, "write", self._wait)
+
+    def _wait(self, work: Work, at_us: int) -> int | None:
+        self.begun += 1
+        assert self._permits.acquire(timeout=WAIT_S)
+        return self._write(work, at_us)
+
+    def wait_for(self, begun: int) -> None:
+        """So many writes have begun, and the last of them waits."""
+        assert eventually(lambda: self.begun == begun)
+
+    def let(self, writes: int = 1) -> None:
+        """So many writes may pass."""
+        self._permits.release(writes)

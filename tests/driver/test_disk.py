@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pytest_mock import MockerFixture
 from tests.conformance.targets import Tcp, eventually
-from tests.driver.locked_disk import WAIT_S, Bench, write_lock
+from tests.driver.locked_disk import WAIT_S, Bench, Gate, write_lock
 
 from sabot_driver import Client, Event, Link
 from sabot_driver.errors import Closed, JournalBusy, JournalFull, LinkLost, Refused
@@ -139,6 +139,44 @@ def test_a_journal_that_hangs_holds_up_nothing(bench: Bench, mocker: MockerFixtu
     go_on.set()
     assert eventually(lambda: bench.unacknowledged() == 0)
     assert bench.floor_called() == [1]
+
+
+def test_a_command_waits_for_its_own_record_not_for_that_of_others(
+    bench: Bench, mocker: MockerFixture
+) -> None:
+    client = bench.client
+    client.ask(CallFloor(1))
+    assert eventually(lambda: bench.unacknowledged() == 0 and not client.line.core.has_work())
+    gate = Gate(client.journal, mocker)
+    bench.emit(1)
+    gate.wait_for(1)
+    number, future = client.begin(CallFloor(0), WAIT_S)
+    gate.let()
+    gate.wait_for(2)
+    assert client.status()
+    assert bench.newest() < number
+    gate.let(100)
+    future.result(WAIT_S)
+
+
+@pytest.mark.usefixtures("few_numbers")
+def test_a_command_without_a_record_waits_for_its_number(bench: Bench, mocker: MockerFixture) -> None:
+    client = bench.client
+    client.ask(CallFloor(1))
+    assert eventually(lambda: bench.unacknowledged() == 0 and not client.line.core.has_work())
+    gate = Gate(client.journal, mocker)
+    bench.emit(1)
+    gate.wait_for(1)  # with no number in it: enough are left
+    futures = [client.begin(Locate(1), WAIT_S)[1] for _ in range(20)]
+    gate.let()
+    gate.wait_for(2)
+    assert client.status()
+    assert eventually(lambda: bench.newest() == client.journal.reserved() - 1)
+    assert client.status()
+    assert bench.newest() == client.journal.reserved() - 1
+    gate.let(100)
+    for each in futures:
+        each.result(WAIT_S)
 
 
 HOST = """
