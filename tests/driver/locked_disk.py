@@ -13,7 +13,7 @@ from sabot_driver import Event, Journal, Keyring, LostEvents, connect
 from sabot_driver.clock import Clock
 from sabot_driver.journal import Work
 from sabot_driver.states import Notice
-from sabot_protocol.host.messages import FloorCalled
+from sabot_protocol.host.messages import FloorCalled, Locate
 from sabot_simulators.ends.on_python import OnPython
 from sabot_simulators.ends.serving import Served, wire_ms
 from sabot_simulators.ends.settings import Settings
@@ -63,6 +63,12 @@ class Bench:
     def emit(self, seconds: int) -> None:
         """The device tells something."""
         self.served.call(lambda: self.device.end.emit("located", seconds))
+
+    def rest(self) -> None:
+        """Wait until the device has told all it has to tell, and nothing is left to be written."""
+        self.client.ask(Locate(1))  # behind the clock, which is set first
+        core = self.client.line.core
+        assert eventually(lambda: self.unacknowledged() == 0 and not core.has_work())
 
     def newest(self) -> int:
         """The newest command that the device knows."""
