@@ -9,6 +9,7 @@ SWEEPS ?= full
 SECONDS ?= 60
 FRAMES ?= 10000000
 TABLES ?= 2000
+CAMPAIGN_ROUNDS ?= 100000
 CUTS ?= 200
 BOARD_ROUNDS ?= 100
 ROUNDS ?= 1000
@@ -23,7 +24,7 @@ PICO := simulators/sabot_simulators/rp2040
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-micropython fuzz fuzz-campaign firmware pico test-board test-board-wire soak-board bench-board attack-board docs clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board test-board-wire soak-board bench-board attack-board docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +77,11 @@ soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever 
 
 soak-planted: $(VENV)/.play ## ten defects planted into the core: at which of TABLES=2000 tables the soak finds each
 	$(BIN)/python -m sabot_simulators.planted --tables $(TABLES)
+
+soak-campaign: $(VENV)/.play ## CAMPAIGN_ROUNDS=100000 rounds with bursts of faults, in two processes; goes on where it stopped
+	$(BIN)/python -m sabot_simulators.soak_campaign --rounds $(CAMPAIGN_ROUNDS)
+	$(BIN)/python -m sabot_simulators.planted --tables $(TABLES) --write build/soak-planted.md
+	$(BIN)/python -m sabot_simulators.soak_campaign --rounds $(CAMPAIGN_ROUNDS) --planted build/soak-planted.md
 
 soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real MicroPython: wrong claims, and whether its heap grows
 	$(BIN)/python -m sabot_simulators.soak_micropython --rounds $(ROUNDS)

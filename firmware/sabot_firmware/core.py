@@ -252,7 +252,8 @@ class Core(Executor):
             due = sooner(due, self._locate_on(self._locating_until_us))
         if self._fold_until_us is not None:
             due = sooner(due, self._unfold(self._fold_until_us))
-        due = sooner(due, jog_due)
+        if jog_due is not None:
+            due = sooner(due, jog_due)
         if due is not None and due < SOON_US:
             return due  # cards move: the rest can wait
         return sooner(due, self.rack.hours_due_us())
@@ -677,6 +678,7 @@ class Core(Executor):
             kept.delivered = 0
         kept.save_or_undo(before)
         self.wear.add("shuffles")
+        self._say_folded(half)  # the half is told to be empty before a card moves, not afterwards
         half.placed = placed
         half.shuffle(deck_id, deck.back, kept.game.cards(), self.now_us)
 

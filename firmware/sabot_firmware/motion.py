@@ -132,14 +132,15 @@ class Scheduler:
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> bool:
         """Give an edge to the motions that wait for it; whether any did."""
-        taken = False
+        taken = ended = False
         self.now_us = now_us
         for motion in self._motions:
             wait = motion.wait
             if wait.sensor == sensor and wait.level == level and not motion.done:
                 motion.resume(now_us, at_us, False)
                 taken = True
-        if taken or self._signalled:
+                ended = ended or motion.done
+        if ended or self._signalled:
             self._after(now_us)
         return taken
 

@@ -261,12 +261,14 @@ class Shoe(Half):
         self.enter(self._after)
 
     def _eject_rest(self) -> "Steps":
-        """Everything that is left, until no more comes."""
+        """Everything that is left, until no more comes; never more than the exit tray holds."""
         hardware, wait = self._hardware, self._wait
-        yield from self._deal_cards(figures.BATCH_CAPACITY)
+        yield from self._deal_cards(hardware.capacity)
         if self.state == JAMMED:
             return
         if hardware.level(SHOE):
+            if self.in_tray >= hardware.capacity:
+                return self.stop("exit_tray", "sensor_disagrees", self.in_tray)  # the next one finds no room
             return self.stop("deal", "misfeed", 1)
         if self.in_tray:
             yield wait.time(LANDING_US)

@@ -223,7 +223,9 @@ class Shuffler(Half):
         """Open the gripper, bring carriage and platform home; then the sensors say what is inside."""
         hardware, wait = self._hardware, self._wait
         if not hardware.level(SHUFFLER_DOOR):
-            return self._by_sensors()
+            if not self._was_cut():
+                self._by_sensors()
+            return
         if hardware.level(GRIPPER):
             hardware.grip(False)
             late = yield wait.edge(GRIPPER, 0, GRIP_WINDOW_US)
@@ -239,10 +241,17 @@ class Shuffler(Half):
             late = yield wait.edge(ELEVATOR_HOME, 1, self._travel_window_us)
             if late:
                 return self.stop("chamber", "switch_missed", 0)
-        if self.was_working and not self.latched:
-            self.was_working = False
-            return self.stop("chamber", "power_lost", 0)  # a card may lie where no sensor sees it
-        self._by_sensors()
+        if not self._was_cut():
+            self._by_sensors()
+
+    def _was_cut(self) -> bool:
+        """Whether the power went while cards moved: one may lie where no sensor sees it; the half stops."""
+        if not self.was_working or self.latched:
+            return False
+        self.was_working = False
+        self.stop("chamber", "power_lost", 0)
+        self.door_was_open = not self._hardware.level(SHUFFLER_DOOR)
+        return True
 
     def _feed_cards(self) -> "Steps":
         """Bring cards from the tray to the insertion roller, one ahead of the inserter."""

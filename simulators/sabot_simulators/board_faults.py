@@ -5,6 +5,7 @@ from random import Random
 
 from sabot_firmware import kept
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
+from sabot_protocol.errors import MemoryDamaged
 from sabot_protocol.memory import RECORDS
 from sabot_simulators.chips import SimFram
 from sabot_simulators.mechanism.faults import Fault
@@ -43,7 +44,10 @@ class BoardFaults:
 
     def _flip_a_bit(self) -> None:
         """Of the core's record, the one that counts until another is written."""
-        record = CriticalMemory(self._chip, kept.RECORDS).load("core")
+        try:
+            record = CriticalMemory(self._chip, kept.RECORDS).load("core")
+        except MemoryDamaged:
+            return  # once is enough
         if record is not None:
             at = bytes(self._chip.cells).index(record) + self._random.randrange(len(record))
             self._chip.flip(at, self._random.randrange(8))

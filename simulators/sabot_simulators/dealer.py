@@ -4,12 +4,13 @@ With a floor supervisor and a technician at hand, who do what only they may.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.jam import SERVICE_FAULTS
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
-from sabot_simulators.in_process import OPENING_UTC_S, LockStep
+from sabot_simulators.in_process import OPENING_UTC_S, LockStep, Stuck
 from sabot_simulators.mechanism.cards import Card, new_deck
 
 BACKS = (hardware.RED, hardware.BLUE)
@@ -18,6 +19,7 @@ SHOE_STOPPED = (shoe.JAMMED, shoe.UNPROVED, shoe.DOOR_OPEN, shoe.EMPTY)
 MAX_RECOVERIES = 8
 COOLING_US = 61_000_000
 DAMAGED = enum_number("RemoveReason", "damaged")
+TRAY_EMPTY = enum_number("Forbidden", "tray_empty")
 
 
 class CannotGoOn(Exception):
@@ -204,11 +206,23 @@ class Dealer:
             device.command("return_to_service", role="service")
             device.run_until_still()
         if self.shoe_state == shoe.UNPROVED or self.shuffler_state == shuffler.UNPROVED:
-            device.command("empty_machine", role="floor")
-            self.wait(self._emptied)
+            if self.shoe_state != shoe.BLOCKED:  # nothing is pushed onto a card that may lie there
+                device.command("empty_machine", role="floor")
+                self._wait_emptied()
+            self._empty_by_hand()
         self.collect()
         view = device.view()
         return not view.shoe_fault and not view.shuffler_fault
+
+    def _empty_by_hand(self) -> None:
+        """What the machine could not bring out of the shuffler half is taken out through its door."""
+        device, machine = self.device, self.device.machine
+        if self.shuffler_state == shuffler.UNPROVED:
+            machine.open_door(hardware.SHUFFLER_DOOR)
+            device.run_until(lambda: True)
+            machine.empty_by_hand(hardware.SHUFFLER_DOOR)
+            machine.close_door(hardware.SHUFFLER_DOOR)
+            device.run_until(lambda: True)
 
     def _unblock(self) -> None:
         """The floor looks for the card that did not come out, then lets the roller bring it."""
@@ -228,13 +242,19 @@ class Dealer:
             device.command("path_inspected", role="floor")
 
     def _may_be_whole(self) -> bool:
-        """Whether the deck that came out short can still be fed and counted."""
+        """Whether the deck that came out short can still be fed and counted: all its cards are at hand."""
         view = self.device.view()
-        return view.last_played in (deck.deck_id for deck in view.decks)
+        cards = self.decks.get(view.last_played, [])
+        return view.has_deck(view.last_played) and len(cards) == self._deck_size
+
+    def _wait_emptied(self) -> None:
+        """Take whatever comes out until emptying has ended, or for ten minutes: then a sensor is dead."""
+        with suppress(Stuck):
+            self.wait(self._emptied)
 
     def _emptied(self) -> bool:
-        """Take whatever comes out; whether emptying has ended."""
-        if self.shoe_state == shoe.STUB_WAITING and self.device.machine.exit_tray:
+        """Take what lies in the exit tray while nothing moves; whether emptying has ended."""
+        if self.shoe_state in (shoe.STUB_WAITING, shoe.UNPROVED) and self.device.machine.exit_tray:
             self.device.machine.take_exit()
         return not self.device.view().emptying
 
@@ -259,7 +279,13 @@ class Dealer:
                 return False
             try:
                 self.feed(waiting[0])
-            except Refusal:  # its hours are over, or it may not be shuffled for another reason: a new one
+            except Refusal as refused:
+                if refused.values == (TRAY_EMPTY,):  # it is not: service mends its sensor
+                    self.device.machine.repair()
+                    self.device.machine.take_tray()
+                    self.collect()
+                    return False
+                # Its hours are over, or it may not be shuffled for another reason: a new one.
                 self.device.command("remove_deck", waiting[0], DAMAGED, role="floor")
                 return False
             if not self.shuffled():
@@ -275,7 +301,7 @@ class Dealer:
         if view.last_played != view.shoe_deck:
             return True
         self.device.command("empty_machine", role="floor")
-        self.wait(self._emptied)
+        self._wait_emptied()
         self.collect()
         return False
 

@@ -37,7 +37,7 @@ class LockStep:
         self.clock_wrong_by_s = 0
         self._draw = draw
         self._edges: list[tuple[int, int, int]] = []
-        self.each_step: Callable[[], None] = lambda: None
+        self.each_step: Callable[[], None] | None = None
         """Called after every step of time, for whoever compares belief with truth."""
         self.each_report: Callable[[str, tuple[int | str, ...]], None] = lambda name, values: None
         self.each_command: Callable[[str, tuple[Given, ...]], None] = lambda name, values: None
@@ -122,7 +122,8 @@ class LockStep:
                 self._edge(sensor, level, at_us, now_us & ticks.MASK)
             edges.clear()
             due = self._step()
-            self.each_step()
+            if self.each_step is not None:
+                self.each_step()
             if done():
                 return agenda.now_us - began
             if edges:

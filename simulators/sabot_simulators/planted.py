@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -194,9 +195,11 @@ def main() -> int:
     parser.add_argument("--tables", type=int, default=TABLES)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plant", choices=sorted(PLANTS), action="append")
+    parser.add_argument("--write", type=Path, help="a file that gets the result as a table of Markdown")
     arguments = parser.parse_args()
     console = Console(highlight=False, soft_wrap=True)
     missed = 0
+    rows = ["| planted | found at table | by the claim |", "| --- | ---: | --- |"]
     for name in arguments.plant or PLANTS:
         began = time.monotonic()
         found = find(name, arguments.tables, arguments.seed, console)
@@ -204,9 +207,14 @@ def main() -> int:
         if found.has(PLANTS[name][1]):
             what = next(each for each in found.wrong if PLANTS[name][1] in each)
             console.print(f"{name:<26} found at table {found.tables:>4} ({took:.0f} s): {what}")
+            rows.append(f"| {name} | {found.tables:,} | {what.partition(': ')[0]} |")
         else:
             missed += 1
             console.print(f"[red]{name:<26} not found in {found.tables} tables ({took:.0f} s)[/red]")
+            rows.append(f"| {name} | **not found in {found.tables:,}** | |")
+    if arguments.write is not None:
+        arguments.write.parent.mkdir(parents=True, exist_ok=True)
+        arguments.write.write_text("\n".join(rows) + "\n")
     return 1 if missed else 0
 
 

@@ -9,6 +9,7 @@ it is off, somebody opens a door, a table stands over night, or the floor has ev
 import argparse
 import sys
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
@@ -24,8 +25,9 @@ from sabot_simulators.board_faults import BoardFaults
 from sabot_simulators.dealer import CannotGoOn, Dealer
 from sabot_simulators.in_process import LONGEST_WAIT_US, InProcess, Stuck
 from sabot_simulators.mechanism.faults import KINDS, Fault
-from sabot_simulators.mechanism.machine import Machine, PowerCut
+from sabot_simulators.mechanism.machine import Machine, PowerCut, power_fails
 from sabot_simulators.oracle import Oracle
+from sabot_simulators.told import Told
 
 ROUNDS_A_TABLE = 4
 MAX_FAULTS = 3
@@ -41,6 +43,7 @@ NIGHT_S = (8 * 3600 + 120, 11 * 3600)
 TOGETHER = 0.5  # that a deck is shuffled while the next round is dealt
 OPENED = 0.05  # that somebody opens a door between two rounds; half of them take a card
 EMPTIED = 0.3  # that the floor has everything brought out after a fault
+OVER_THE_WIRE = 10  # every tenth table has a host that listens over a wire which loses bytes
 HOURS = enum_number("RemoveReason", "hours")
 
 
@@ -57,6 +60,8 @@ class Findings:
     wrong: Counter[str] = field(default_factory=Counter)
     """What was wrongly claimed without an excuse, with the faults that had happened."""
     unseen: Counter[str] = field(default_factory=Counter)
+    told: int = 0
+    """Events that a host heard over the wire and that were compared with what the device reported."""
 
     def has(self, words: str) -> bool:
         """Whether a claim with these words was wrong."""
@@ -169,21 +174,31 @@ class SoakDealer(Dealer):
         if at_rest and self.shoe_state in (shoe.READY, shoe.EMPTY):
             self.device.machine.take_tray()
             self.device.command("empty_machine", role="floor")
-            self.wait(self._emptied)
+            self._wait_emptied()
         self.collect()
 
 
 class SoakTable:
     """One table with its faults, judged at every report."""
 
-    def __init__(self, seed: int, findings: Findings, faults: int | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        findings: Findings,
+        planned: tuple[Fault, ...] | None = None,
+        rounds: int = ROUNDS_A_TABLE,
+    ) -> None:
+        """With the faults that are planned, or with up to three random ones."""
         self.random = Random(seed)
+        self._rounds = rounds
         self.findings = findings
-        number = self.random.randrange(MAX_FAULTS + 1) if faults is None else faults
-        self.faults = tuple(self._fault() for _ in range(number))
+        if planned is None:
+            planned = tuple(self._fault() for _ in range(self.random.randrange(MAX_FAULTS + 1)))
+        self.faults = planned
         self.machine = Machine(self.random, self.faults)
         self.chip = chips.SimFram()
-        self.device = InProcess(self.machine, None, chip=self.chip)
+        self.told = Told(self.machine, None, self.chip) if seed % OVER_THE_WIRE == 0 else None
+        self.device = self.told or InProcess(self.machine, None, chip=self.chip)
         BoardFaults(self.random, self.chip).join(self.machine, self._clock_wrong, self._clock_lost)
         self.oracle = Oracle(self.device)
         self.dealer = SoakDealer(self.device, self.random)
@@ -203,7 +218,7 @@ class SoakTable:
         """Open the table and play, until it is over or this dealer knows no further."""
         played = 0
         going_on: bool | None = None
-        while played < ROUNDS_A_TABLE:
+        while played < self._rounds:
             try:
                 if going_on is None:
                     going_on = self.dealer.open_table()
@@ -242,7 +257,9 @@ class SoakTable:
         """The power comes back, and the firmware begins anew over the same chip."""
         machine = self.machine
         machine.power_off()
+        machine.on_power_cut = lambda: None  # it is off
         machine.agenda.advance(machine.agenda.now_us + 1_000_000)  # what flies has landed
+        machine.on_power_cut = power_fails
         if machine.exit_tray and self.random.random() < TAKEN_WHILE_OFF:
             machine.snatch_exit()
         self.chip.power.restore()
@@ -252,10 +269,21 @@ class SoakTable:
         """Between rounds: every card is in one place, and a host that asks is told what was reported."""
         held = [card for cards in self.dealer.decks.values() for card in cards]
         self.oracle.every_card_in_one_place(held)
-        self.oracle.ask()
+        with suppress(PowerCut, chips.PowerCut):
+            self.oracle.ask()
+
+    def _hear_the_rest(self) -> None:
+        """The host that listens has heard everything, in the end, as it was reported."""
+        if self.told is not None:
+            with suppress(PowerCut, chips.PowerCut):
+                self.told.catch_up()
+            for different in self.told.different:
+                self.findings.wrong[f"the host was told otherwise: {different}"] += 1
+            self.findings.told += self.told.compared
 
     def _account(self) -> None:
         findings = self.findings
+        self._hear_the_rest()
         findings.claims += self.oracle.claims
         findings.rounds += sum(name == "round_ended" for name, _ in self.device.reports)
         for wrong in self.oracle.wrong:
@@ -290,6 +318,7 @@ def tell(found: Findings, console: Console) -> None:
     for name, number in sorted(found.unseen.items()):
         console.print(f"  what no sensor can see: {name}: {number} claims")
     wrong = sum(found.wrong.values())
+    console.print(f"{found.told} events heard over the wire as the device reported them")
     console.print(f"wrong claims: {wrong}; 95 % upper bound of their rate {found.upper_bound():.1e}")
     for what, number in found.wrong.most_common(20):
         console.print(f"  [red]{number} x {what}[/red]")

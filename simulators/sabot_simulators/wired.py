@@ -16,7 +16,7 @@ from sabot_protocol.keys import DEVICE, Keys
 from sabot_protocol.memory import Memory
 from sabot_protocol.numbers import Numbers
 from sabot_protocol.session import slot_key
-from sabot_simulators.in_process import OPENING_UTC_S, Given, InProcess
+from sabot_simulators.in_process import Given, InProcess
 from sabot_simulators.mechanism.machine import Machine
 
 SIMULATOR = 0x0002
@@ -51,7 +51,7 @@ class Wired(InProcess):
         self.happened: list[Happening] = []
         super().__init__(machine, draw, memory)
         self._connect()
-        self.command("set_clock", OPENING_UTC_S, 0)
+        self._set_clock()
 
     def _new_core(self) -> Core:
         chance = self._chance()
@@ -80,11 +80,18 @@ class Wired(InProcess):
         """Power off and on; the host connects again."""
         super().reboot()
         self._connect()
-        self.command("set_clock", OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000, 0)
+        self._set_clock()
 
     def _connect(self) -> None:
         self.host.connect(self._now_ms())
         self.run_until(lambda: self.host.up)
+
+    def _set_clock(self) -> None:
+        self.command("set_clock", self.true_utc_s(), 0)
+
+    def _carry(self, data: bytes) -> bytes:
+        """What arrives of what was sent: everything."""
+        return data
 
     def _report(self, name: str, *values: int | str) -> None:
         super()._report(name, *values)
@@ -106,10 +113,10 @@ class Wired(InProcess):
         while True:
             out = self.host.poll(now)
             if out:
-                self.port.receive(out, now)
+                self.port.receive(self._carry(out), now)
             back = self.port.poll(now)
             if back:
-                self.host.receive(back, now)
+                self.host.receive(self._carry(back), now)
             if not out and not back:
                 break
         for each in self.host.take():

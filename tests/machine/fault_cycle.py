@@ -1,14 +1,15 @@
-"""One cycle of the machine with a fault in one of its phases.
+"""One cycle of the machine with a fault in one of its phases, or with two.
 
 Two decks are at the table. The first plays a round while the other lies on the shelf; then the pusher brings
 that one into the shoe, and it plays a round while the first is loaded, shuffled and stored; and once more.
-The dealer does everything right, and goes on as far as the machine lets him.
+The dealer does everything right, and goes on as far as the machine lets him. Then service and floor put
+everything right; a second fault may happen while they do.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import NoReturn
+from typing import Any, NoReturn
 from zlib import crc32
 
 from sabot_firmware import hardware, kept, shoe, shuffler
@@ -18,9 +19,9 @@ from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
 from sabot_simulators.dealer import CannotGoOn, Dealer
-from sabot_simulators.in_process import InProcess
+from sabot_simulators.in_process import Given, InProcess, Stuck
 from sabot_simulators.mechanism.cards import Card
-from sabot_simulators.mechanism.faults import Fault
+from sabot_simulators.mechanism.faults import COUNTED_AT, EDGE_SENSORS, Fault
 from sabot_simulators.mechanism.machine import Machine, PowerCut
 from sabot_simulators.mechanism.mishaps import CARD_KINDS
 from sabot_simulators.oracle import Oracle
@@ -30,21 +31,37 @@ STACK_CARDS = 3
 
 # The phases, in the order of the cycle
 IDLE, FIRST_STACK, MIDDLE_STACK, LAST_STACK = "idle", "first stack", "middle stack", "last stack"
-STUB, TRANSFER, LOAD = "stub", "transfer", "load"
-FIRST_CARD, MIDDLE_CARD, LAST_CARD, SHELF = "first card", "middle card", "last card", "shelf"
+STUB, TRANSFER, LOAD, SHUFFLE, SHELF = "stub", "transfer", "load", "shuffle", "shelf"
 PHASES = {
-    LOAD: "a deck is laid into the tray, while the other is dealt",
-    FIRST_CARD: "the shuffle begins, while the other deck is dealt",
-    MIDDLE_CARD: "26 cards have come in, while the other deck is dealt",
-    LAST_CARD: "one card is left in the tray, while the other deck is dealt",
-    SHELF: "the shuffled deck is lowered onto the shelf, while the other is dealt",
+    LOAD: "a deck is laid into the tray, while the first stack of the other is dealt",
+    SHUFFLE: "the 52 cards are fed and inserted, while stacks two to four of the other deck are dealt",
+    SHELF: "the shuffled deck is lowered onto the shelf, while the fifth stack of the other is dealt",
     TRANSFER: "the stub is taken and the pusher brings the next deck into the shoe",
     FIRST_STACK: "the first stack is dealt, the other deck on the shelf",
     MIDDLE_STACK: "the fourth of seven",
     LAST_STACK: "the seventh",
-    STUB: "the rest is ejected and counted",
+    STUB: "the rest, 31 cards, is ejected and counted",
     IDLE: "between rounds: a deck in the shoe, the other on the shelf",
 }
+RECOVERY = "recovery"  # where the second fault of a pair may happen: people put the table right
+# Which card of its phase a fault takes. Where no card passes, but something moves: when it happens.
+FIRST, MIDDLE, LAST, ONCE = "first", "middle", "last", "once"
+# How many cards leave tray and shoe in a phase
+PASSING = {
+    LOAD: {"shoe": 3},
+    SHUFFLE: {"tray": 52, "shoe": 9},
+    SHELF: {"shoe": 3},
+    TRANSFER: {},
+    FIRST_STACK: {"shoe": 3},
+    MIDDLE_STACK: {"shoe": 3},
+    LAST_STACK: {"shoe": 3},
+    STUB: {"shoe": 31},
+    IDLE: {},
+    RECOVERY: {"tray": 52, "shoe": 52},
+}
+# Where cards that are counted at a place come from
+SOURCE = {"tray": "tray", "chamber": "tray", "shoe": "shoe", "exit_tray": "shoe"}
+LASTS_US = {TRANSFER: 600_000, SHELF: 800_000}  # of moves without a card: pusher and carriage
 # What lies between and behind them
 OPENING, BETWEEN = "the opening", "the stacks between"
 ROUND_END, NEXT_TRANSFER = "the round's end", "the next transfer"
@@ -60,7 +77,9 @@ OTHER_SPANS = {
 STACK_PHASES = {1: FIRST_STACK, 4: MIDDLE_STACK, 7: LAST_STACK}
 
 AT_ONCE_US = 150_000  # how far into the phase that happens which needs no occasion
+MARGIN_US = 20_000  # behind the beginning, and before the end, of a move
 IDLE_US = 1_000_000
+REACH_US = 150_000  # until a dealer has reached for a stack that waits
 HAND_OVER_US = 500_000  # between laying cards into the tray and the command to shuffle them
 WRONG_BY_S = 9 * 3600
 TORN_AFTER_BYTES = 40
@@ -72,6 +91,7 @@ AT_ONCE = (
     "hand_in_exit", "over_temperature", "brown_out", "power_cut",
 )  # fmt: skip
 BACK_AGAIN = 3  # how often recovering and dealing a round may be tried
+BACK_AGAIN_IF_DISTURBED = 6
 
 Report = tuple[int, str, str, tuple[int | str, ...]]  # when, in which phase, name, values
 
@@ -86,18 +106,34 @@ class NoMore(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """One fault, or several at once, in one phase."""
+    """One fault, or several at once, at one card of a phase; and perhaps another one later."""
 
     faults: tuple[str, ...]
     phase: str
+    card: str = ONCE
+    then: str = ""
+    """The second fault of a pair."""
+    then_phase: str = ""
+    then_card: str = ""
 
     @property
     def name(self) -> str:
-        """As the page has it."""
+        """The faults of one moment."""
         return " + ".join(self.faults)
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.phase}"
+        first = f"{self.name}, {self.phase}, {self.card}"
+        return f"{first}, then {self.then}, {self.then_phase}, {self.then_card}" if self.then else first
+
+
+def passing(place: str, phase: str) -> int:
+    """How many of the cards that are counted at a place pass in a phase."""
+    return sum(PASSING[phase].get(SOURCE[each], 0) for each in COUNTED_AT[place])
+
+
+def which(card: str, of: int) -> int:
+    """The number of the first, the middle or the last of so many cards, from 1."""
+    return {FIRST: 1, MIDDLE: (of + 1) // 2, LAST: of}.get(card, 1)
 
 
 class WatchedMachine(Machine):
@@ -123,6 +159,8 @@ class RoundSeen:
     """What lay in the shoe when it was opened, the card to be dealt first in front."""
     opened_us: int = 0
     stacks: list[list[Card]] = field(default_factory=list)
+    begun: int = 0
+    """How many stacks the device was told to deal."""
     stub: list[Card] = field(default_factory=list)
     ended: str = ""
     """The verdict, or why it is void."""
@@ -132,6 +170,14 @@ class RoundSeen:
         """Whether every hand has three, and all together are a deck."""
         counts = [len(stack) for stack in self.stacks]
         return counts == [STACK_CARDS] * HANDS and len(self.stub) == 52 - HANDS * STACK_CARDS
+
+    def right_but_for_a_hand(self) -> bool:
+        """The same, without cards that a hand laid onto a stack: they did not come out of the shoe."""
+        left, counts = set(map(id, self.deck)), []
+        for stack in (*self.stacks, self.stub):
+            counts.append(sum(id(card) in left for card in stack))
+            left -= set(map(id, stack))
+        return counts == [STACK_CARDS] * HANDS + [52 - HANDS * STACK_CARDS]
 
     def from_the_top(self) -> bool:
         """Whether the cards came as they lay when the round was opened."""
@@ -153,15 +199,16 @@ class Scene(Dealer):
         self.random = Random(crc32(str(row).encode()))
         self.machine = WatchedMachine(self.random)
         self.chip = chips.SimFram()
-        own = any(each.startswith("stuck_noise") for each in row.faults)  # the device draws by itself
+        own = any(each.startswith("stuck_noise") for each in (*row.faults, row.then))  # it draws by itself
         draw = None if own else self.random.randrange
         super().__init__(InProcess(self.machine, draw, self._memory()), HANDS)
         self.oracle = Oracle(self.device)
         self.device.each_report = self._heard
         self.machine.on_fault = self._to_the_board
         self.at = "opening"
-        self.struck = False
+        self.struck = self.struck_again = False
         self.torn = False
+        self._awaited: list[tuple[str, int, Fault]] = []  # to strike when so many cards were drawn there
         self.heard: list[Report] = []
         self.refused: list[tuple[int, str, str]] = []
         self.rounds: list[RoundSeen] = []
@@ -193,21 +240,80 @@ class Scene(Dealer):
     def _strike(self) -> None:
         """Let the row's faults happen, or wait for their occasion."""
         self.struck = True
-        later_s = (self.machine.agenda.now_us + AT_ONCE_US) / 1_000_000
-        faults = [Fault.parse(each) for each in self.row.faults]
-        for each, fault in zip(self.row.faults, faults, strict=True):
-            through_a_door = fault.kind in CARD_KINDS and faults[0].kind == "door_opened"
-            if fault.kind == "dirty_sensor" and self._cards_pass(fault.place):
-                self.machine.strike(each + ":1")  # just behind the next card, where it tells worst
-            elif fault.kind in AT_ONCE or through_a_door:
-                self.machine.strike(f"{each}+{later_s}")
-            else:
-                self.machine.strike(each)
+        behind_a_door = self.row.faults[0].startswith("door_opened")
+        for each in self.row.faults:
+            if self.row.faults[-1].startswith("power_cut") and each != self.row.faults[-1]:
+                self.machine.strike(each)  # before the power goes
+                continue
+            self._arm(Fault.parse(each), self.row.phase, self.row.card, behind_a_door)
 
-    def _cards_pass(self, sensor: str) -> bool:
-        if sensor == "exit":
-            return self.row.phase not in (IDLE, TRANSFER)
-        return self.row.phase in (FIRST_CARD, MIDDLE_CARD, LAST_CARD)
+    def _strike_again(self) -> None:
+        self.struck_again = True
+        self._arm(Fault.parse(self.row.then), self.row.then_phase, self.row.then_card)
+
+    def _arm(self, fault: Fault, phase: str, card: str, behind_a_door: bool = False) -> None:
+        """Have a fault happen at a card of a phase that begins now."""
+        machine = self.machine
+        number = 0 if card == ONCE else self._number(fault, phase, card)
+        if fault.kind in CARD_KINDS:
+            self._arm_card(fault, phase, card, behind_a_door)
+        elif number and not self._needs_no_card(fault):
+            machine.strike(replace(fault, card=number))
+        elif number:
+            self._awaited.append((COUNTED_AT[fault.place][0], number, fault))
+            self.device.each_step = self._look
+        elif fault.kind in AT_ONCE:
+            later_us = machine.agenda.now_us + self._into(phase, card)
+            machine.strike(replace(fault, seconds=later_us / 1_000_000))
+        else:
+            machine.strike(fault)
+
+    def _number(self, fault: Fault, phase: str, card: str) -> int:
+        """The card of a phase that begins now, as the machine counts cards at a place; 0 if none passes."""
+        machine = self.machine
+        counted = sum(machine.faults.cards[each] for each in COUNTED_AT[fault.place])
+        passes = passing(fault.place, phase)
+        if not passes:
+            return 0
+        if phase == STUB and fault.place not in ("exit", "exit_tray"):
+            passes -= 1  # the first card of the stub was drawn behind the last stack
+        if fault.place == "exit":
+            counted -= len(machine.deal_track.cards())
+        return counted + which(card, passes)
+
+    def _needs_no_card(self, fault: Fault) -> bool:
+        """Whether it is a fault of a sensor that cards do not pass: no card is its occasion."""
+        return fault.kind.endswith("_sensor") and fault.place not in EDGE_SENSORS
+
+    def _into(self, phase: str, card: str) -> int:
+        """How far into a phase in which no card passes a fault happens."""
+        last = LASTS_US.get(phase, AT_ONCE_US + MARGIN_US) - MARGIN_US
+        return {FIRST: MARGIN_US, MIDDLE: (last + MARGIN_US) // 2}.get(card, last)
+
+    def _arm_card(self, fault: Fault, phase: str, card: str, behind_a_door: bool) -> None:
+        """An unseen hand finds the first, the middle or the last card of what is to come."""
+        machine = self.machine
+        if fault.place == "tray" and phase == SHUFFLE and card != FIRST:
+            drawn = {MIDDLE: 26, LAST: 51}[card]
+            self._awaited.append(("tray", machine.faults.cards["tray"] + drawn, replace(fault, card=1)))
+            self.device.each_step = self._look
+            return
+        of = PASSING[phase].get("shoe", 0) if fault.place == "shoe" else 0
+        lies = which(card, of or 52)
+        if behind_a_door:
+            later_s = (machine.agenda.now_us + AT_ONCE_US) / 1_000_000
+            machine.strike(replace(fault, seconds=later_s))
+        else:
+            put_in = 0 if getattr(machine, fault.place) else machine.mishaps.put_in[fault.place]
+            machine.strike(replace(fault, card=put_in + lies))
+
+    def _look(self) -> None:
+        """Let happen what waits for a card that was drawn by now."""
+        cards = self.machine.faults.cards
+        due = [each for each in self._awaited if cards[each[0]] >= each[1]]
+        for each in due:
+            self._awaited.remove(each)
+            self.machine.strike(each[2])
 
     def _to_the_board(self, fault: Fault) -> None:
         """Faults of records and clock, which the machine does not have."""
@@ -229,10 +335,22 @@ class Scene(Dealer):
 
     def happened_us(self) -> int | None:
         """When the last of the row's faults really happened; None if one has not."""
-        happened = self.machine.faults.happened
-        if self.torn:
-            return self.cut_us
-        return happened[-1].at_us if len(happened) >= len(self.row.faults) else None
+        when = [self._when(each) for each in self.row.faults]
+        known = [each for each in when if each is not None]
+        return max(known) if len(known) == len(when) else None
+
+    def then_us(self) -> int | None:
+        """When the second fault of a pair happened; None if it has not."""
+        return self._when(self.row.then) if self.row.then else None
+
+    def _when(self, text: str) -> int | None:
+        fault = Fault.parse(text)
+        if fault.kind == "torn_record":
+            return self.cut_us if self.torn else None
+        for each in self.machine.faults.happened:
+            if (each.kind, each.place) == (fault.kind, fault.place):
+                return each.at_us
+        return None
 
     # -- the cycle ------------------------------------------------------------------------------
 
@@ -264,6 +382,8 @@ class Scene(Dealer):
         self.at = phase
         if phase == self.row.phase and not self.struck:
             self._strike()
+        if phase == self.row.then_phase and not self.struck_again:
+            self._strike_again()
 
     def _cycle(self) -> None:
         self._enter(IDLE)
@@ -302,14 +422,12 @@ class Scene(Dealer):
         self._begin_stack(1)
         self._load(deck_id)
         self._shoe_comes()
-        self._enter(FIRST_CARD)
+        self._enter(SHUFFLE)
         self._command("shuffle", deck_id)
         self._stack_while(2, lambda: half.inserted >= 1)
         self._come_to(lambda: half.entered >= 26)
-        self._enter(MIDDLE_CARD)
         self._stack_while(3, lambda: half.inserted >= 27)
         self._come_to(lambda: half.entered >= 51)
-        self._enter(LAST_CARD)
         self._stack_while(4, lambda: half.state != shuffler.FEEDING)
         self._come_to(lambda: half.state == shuffler.STORING)
         self._enter(SHELF)
@@ -358,18 +476,22 @@ class Scene(Dealer):
 
     def _begin_stack(self, stack: int) -> None:
         if self.shoe_state == shoe.ROUND_OPEN:
-            self._command("dispense_stack", self.rounds[-1].round_id, stack)
+            self.rounds[-1].begun += self._command("dispense_stack", self.rounds[-1].round_id, stack)
 
     def _shoe_comes(self) -> None:
         """Wait for the stack and take it. A shoe that stopped ends the cycle when the shuffler stands."""
         self.wait(lambda: self.shoe_state not in (shoe.DISPENSING, shoe.LOADING))
         if self.shoe_state == shoe.STACK_WAITING:
-            self.rounds[-1].stacks.append(self._take())
+            self.device.run_for(REACH_US)
+            if self.shoe_state == shoe.STACK_WAITING:
+                self.rounds[-1].stacks.append(self._take())
         if self.shoe_state == shoe.STACK_WAITING:
             self.gave_up_waiting = True
             self._give_up()
         if self.shoe_state != shoe.ROUND_OPEN:
             self._give_up()
+        if len(self.rounds[-1].stacks) < self.rounds[-1].begun:  # another hand has taken it
+            self.rounds[-1].stacks.append(list(self.machine.last_taken))
 
     def _give_up(self) -> NoReturn:
         """The cycle cannot go on; the shuffler may finish what it does."""
@@ -404,12 +526,28 @@ class Scene(Dealer):
             self.device.command(name, *values)
         except Refusal as refusal:
             self.motions -= moves
-            why = refusal.error
-            if why == "not_allowed":
-                why = enum_name("Forbidden", int(refusal.values[0]))
-            self.refused.append((self.machine.agenda.now_us, self.at, f"{name} refused: {why}"))
+            self._note_refusal(name, refusal)
             return False
         return True
+
+    def _note_refusal(self, name: str, refusal: Refusal) -> None:
+        why = refusal.error
+        if why == "not_allowed":
+            why = enum_name("Forbidden", int(refusal.values[0]))
+        self.refused.append((self.machine.agenda.now_us, self.at, f"{name} refused: {why}"))
+
+    def _note_refusals(self) -> None:
+        """From now on, also of what the dealer asks for on his own account."""
+        give = self.device.command
+
+        def command(name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
+            try:
+                return give(name, *values, role=role)
+            except Refusal as refusal:
+                self._note_refusal(name, refusal)
+                raise
+
+        self.device.command = command  # type: ignore[method-assign]
 
     def _unblock(self) -> None:
         self.motions += 1  # a purge is asked for
@@ -429,23 +567,55 @@ class Scene(Dealer):
         if self.device.clock_wrong_by_s:
             self._replace_aged_decks()
         self.device.clock_known = True
-        for _ in range(BACK_AGAIN):
+        if self.row.then_phase == RECOVERY:
+            self._note_refusals()
+            self._strike_again()
+        wanted = 2 if self.row.then_phase == RECOVERY else 1  # with two, both decks are dealt
+        in_a_row = 0
+        for _ in range(BACK_AGAIN_IF_DISTURBED if self.row.then else BACK_AGAIN):
             try:
-                self.recover()
-            except CannotGoOn:
-                return False
+                correct = self._deals_a_correct_round()
+                in_a_row = in_a_row + 1 if correct else 0
+                if in_a_row == wanted:
+                    return True
+                if correct:
+                    continue
+                if correct is False and not self.row.then:
+                    return False
             except Refusal:
-                continue  # one thing after another: a half is cleared when it is asked again
-            deck = self.machine.truth()["shoe"]
-            if self.deal_round():
-                seen = RoundSeen(self.round_id, deck)
-                seen.stacks, seen.stub = self.hands_dealt, list(self.machine.exit_tray)
-                claimed = ("round_ended", (self.round_id, CORRECT, len(seen.stub), 52))
-                last = self.device.reports[-1]
-                if last == ("round_ended", (self.round_id, UNPROVED, len(seen.stub), 52)):
-                    continue  # the path was inspected by eye: only the next round's count is proved
-                return self.device.reports[-1] == claimed and seen.counts_right() and seen.from_the_top()
+                pass  # one thing after another: a half is cleared when it is asked again
+            except (CannotGoOn, Stuck):
+                if not self.row.then:
+                    return False
+            except (PowerCut, chips.PowerCut):
+                self._power_fails()
+            if self.row.then:
+                self._help()
         return False
+
+    def _deals_a_correct_round(self) -> bool | None:
+        """Recover and deal a round; whether it was correct, and so told. None if it did not come to that."""
+        self.recover()
+        deck = self.machine.truth()["shoe"]
+        if not self.deal_round():
+            return None
+        seen = RoundSeen(self.round_id, deck)
+        seen.stacks, seen.stub = self.hands_dealt, list(self.machine.exit_tray)
+        claimed = ("round_ended", (self.round_id, CORRECT, len(seen.stub), 52))
+        if self.device.reports[-1] == ("round_ended", (self.round_id, UNPROVED, len(seen.stub), 52)):
+            return None  # the path was inspected by eye: only the next round's count is proved
+        return self.device.reports[-1] == claimed and seen.counts_right() and seen.from_the_top()
+
+    def _help(self) -> None:
+        """Service mends what the second fault broke, the floor ends the round, the host tells the time."""
+        self.machine.repair()
+        self.device.run_until(lambda: True)
+        if self.shoe_state in (shoe.ROUND_OPEN, shoe.STACK_WAITING):
+            reason = enum_number("VoidReason", "floor_order")
+            self.device.command("void_round", self.round_id, reason, role="floor")
+        if self.device.clock_wrong_by_s:
+            self._replace_aged_decks()
+        self.device.clock_known = True
 
     def _replace_aged_decks(self) -> None:
         """The clock is set right. A deck that was seen too old stays so, and leaves the table."""

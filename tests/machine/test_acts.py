@@ -283,6 +283,29 @@ def test_what_was_folded_is_told_before_what_follows_from_it() -> None:
     assert states[-3:] == [shuffler.DOOR_OPEN, shuffler.IDLE, shuffler.FEEDING]
 
 
+def test_a_folded_idle_is_told_before_the_first_card_moves() -> None:
+    """It was told when a card was on its way already: that the half is empty was not so any more."""
+    table = Table(16)
+    table.device.run_until_still()
+    deck_id = table.new_deck(RED)
+    inside: list[int] = []
+
+    def heard(name: str, values: tuple[int | str, ...]) -> None:
+        if name == "shuffler_changed" and values[0] == shuffler.IDLE:
+            inside.append(table.machine.count("path"))
+
+    table.machine.open_door(hardware.SHUFFLER_DOOR)
+    table.device.run_for(2_000_000)
+    table.device.each_report = heard
+    table.machine.close_door(hardware.SHUFFLER_DOOR)
+    table.device.run_until(lambda: True)
+    table.machine.open_door(hardware.SHUFFLER_DOOR)
+    table.device.run_until(lambda: True)
+    table.machine.close_door(hardware.SHUFFLER_DOOR)
+    table.feed(deck_id)
+    assert inside == [0, 0]
+
+
 def test_a_button_that_is_hammered_is_one_press_a_second() -> None:
     table = Table(17)
     table.device.run_until_still()

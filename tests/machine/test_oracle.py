@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 from tests.machine.tables import Table
 
-from sabot_firmware import hardware
+from sabot_firmware import hardware, shoe
+from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD, MANUAL_SHOE
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import enum_number
 from sabot_simulators.mechanism.cards import Card, one_card
@@ -174,3 +175,102 @@ def test_a_card_past_a_dead_exit_sensor_is_named_and_the_round_is_not_called_cor
     assert len(excuse.cards) == 1
     assert excuse.cards[0] not in table.machine.truth()["shoe"]
     assert CORRECT not in [values[1] for values in table.named("round_ended")]
+
+
+# -- what is not wrong ----------------------------------------------------------------------------------
+
+
+def other_method(seed: int, method: int) -> tuple[Table, Oracle]:
+    table = Table(seed)
+    oracle = Oracle(table.device)
+    table.device.run_until_still()
+    table.device.command("set_game", "another", method, 1, 3, 8, role="floor")
+    return table, oracle
+
+
+def delivered(table: Table, back: int) -> int:
+    """A deck that was shuffled and delivered, in the dealer's hands; its number."""
+    deck_id = table.shuffle(back=back)
+    table.device.command("deliver_deck", deck_id)
+    table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
+    table._take()
+    table.collect()
+    return deck_id
+
+
+def test_a_shoe_that_is_loaded_by_hand_begins_anew() -> None:
+    """The cards that were delivered were counted as dealt from it: 104 of 52."""
+    table, oracle = other_method(1, CARD_BY_CARD)
+    deck_id = delivered(table, hardware.RED)
+    table.machine.open_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    cards, table.decks[deck_id] = table.decks[deck_id], []
+    table.machine.load_shoe(cards)
+    table.machine.close_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    table.device.command("load_shoe", deck_id, role="floor")
+    table.device.command("end_shoe", deck_id)
+    table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
+    assert table.named("shoe_ended") == [(deck_id, 52, 52)]
+    assert oracle.wrong == []
+
+
+def test_a_delivery_uses_the_decks_turn() -> None:
+    """The deck that was dealt before the other one was delivered was said to be out of turn."""
+    table = Judged(2)
+    assert table.play_round()  # from deck 1; deck 2 is in the shoe now
+    table.device.command("empty_machine", role="floor")
+    table._wait_emptied()
+    table.collect()
+    table.device.command("set_game", "another", MANUAL_SHOE, 1, 3, 8, role="floor")
+    table.feed(2)
+    assert table.shuffled()
+    table.device.command("deliver_deck", 2)
+    table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
+    table._take()
+    table.collect()
+    table.device.command("set_game", "Three Card Poker", AUTOMATED_SHOE, 1, 3, 8, role="floor")
+    table.recover()
+    assert table.play_round()
+    assert [values[0] for values in table.named("round_ended")] == [1, 2]
+    assert table.unexcused() == []
+
+
+# -- the excuse of a dead exit sensor -------------------------------------------------------------------
+
+
+def past_dead(table: Judged, uncounted: int = 1) -> bool:
+    deck = table.oracle._decks[1]
+    return table.oracle._past_dead(deck.out, uncounted, 1) is not None
+
+
+def test_a_dead_exit_sensor_excuses_the_shoes_last_card_and_no_other() -> None:
+    table = Judged(1, "dead_sensor@exit:52")
+    table.deal_round()
+    assert past_dead(table)
+    assert not past_dead(table, 2)
+    assert not past_dead(table, -1)
+    table.machine.shoe.append(one_card(hardware.RED, Random(1)))
+    assert not past_dead(table)  # it was not the last one
+    table.machine.shoe.clear()
+    table.machine.repair()
+    assert not past_dead(table)  # the window is over
+
+
+def test_a_sensor_that_dies_after_the_last_card_excuses_nothing() -> None:
+    table = Judged(1)
+    table.deal_round()
+    table.machine.strike("dead_sensor@exit+0")
+    table.device.run_for(1_000)
+    assert table.machine.sensors.is_dead(hardware.EXIT)
+    table.machine.landed_us -= 1
+    assert not past_dead(table)
+
+
+def test_a_chattering_exit_sensor_excuses_nothing() -> None:
+    table = Judged(1, "dead_sensor@exit:52")
+    table.deal_round()
+    table.machine.sensors.mend()
+    table.machine.sensors.chatter(hardware.EXIT)
+    assert table.machine.sensors.is_upset(hardware.EXIT)
+    assert not past_dead(table)

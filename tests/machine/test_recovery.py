@@ -164,3 +164,74 @@ def test_heat_stops_the_shuffler_lets_the_round_end_and_refuses_the_next() -> No
     assert table.refused("open_round", 1, 1) == "too_hot"
     table.device.run_for(70_000_000)
     table.device.command("open_round", 1, 1)
+
+
+# -- every state has a way out -------------------------------------------------------------------------
+
+
+def test_a_half_that_lost_its_power_with_the_door_open_is_cleared_like_any_other() -> None:
+    """It became `unproved`; `empty_machine` brought nothing out, and a card in the path stayed there."""
+    table = Table(5, "door_opened@shuffler:70")
+    assert not table.open_table()
+    table.device.reboot()
+    table.device.run_until_still()
+    assert table.shuffler_state == shuffler.JAMMED
+    assert table.faults()[-1] == ("chamber", "power_lost")
+    assert table.refused("clear_fault", fault("power_lost"), role="floor") == "not_cleared"
+    table.machine.empty_by_hand(hardware.SHUFFLER_DOOR)
+    table.machine.close_door(hardware.SHUFFLER_DOOR)
+    table.device.run_until(lambda: True)
+    table.device.command("clear_fault", fault("power_lost"), role="floor")
+    table.device.run_until_still()
+    assert table.shuffler_state == shuffler.IDLE
+    table.machine.take_tray()
+    table.collect()
+    table.recover()
+    assert table.play_round()
+
+
+def test_a_dead_tray_sensor_is_mended_and_the_deck_stays() -> None:
+    """The device says `tray_empty` of a full tray: service mends the sensor, and no deck leaves the table."""
+    table = Table(6)
+    table.device.run_until_still()
+    table.machine.sensors.freeze(hardware.TRAY, 0)
+    for back in (hardware.RED, BLUE):
+        table.new_deck(back)
+    table.recover()
+    assert table.named("deck_removed") == []
+    assert table.play_round()
+
+
+def test_a_dead_sensor_of_the_exit_tray_does_not_keep_the_machine_from_being_emptied() -> None:
+    """The device waits for cards that were taken: the door is opened, and the shoe is cleared."""
+    table = Table(7, "dead_sensor@exit_tray:52")  # it dies as the cards are taken
+    assert table.open_table()
+    table.device.reboot()
+    table.recover()
+    assert table.play_round()
+
+
+def test_cards_left_in_the_exit_tray_are_taken_before_the_machine_is_emptied() -> None:
+    table = Table(8, "stack_not_taken@exit_tray")
+    assert table.open_table()
+    table.machine.put_into_exit([table.machine.shoe.pop()])
+    table.device.reboot()
+    table.recover()
+    assert table.play_round()
+
+
+def test_a_shoe_blocked_for_an_unknown_deck_is_inspected() -> None:
+    """No deck that is fed accounts for the card, and the purge brings nothing: the floor looks."""
+    table = Table(9, "stuck@deal:104")
+    assert table.open_table()
+    assert table.play_round()
+    table.device.reboot()
+    table.device.run_until_still()
+    table.device.command("empty_machine", role="floor")
+    table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
+    table._take()
+    table.device.run_until_still()
+    assert table.shoe_state == shoe.BLOCKED
+    table.recover()
+    assert len(table.named("path_inspected_by")) == 1
+    assert table.play_round()

@@ -5,10 +5,11 @@ Between the shoe's sensor and the exit's lie 40 mm where neither sees a card. On
 """
 
 import pytest
-from tests.machine.tables import Table, fault
+from tests.machine.tables import Table, fault, void_reason
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import CARD_MISSING, CORRECT, UNPROVED
+from sabot_simulators.mechanism.cards import new_deck
 
 SHORT = [(1, CARD_MISSING, 30, 51)]
 
@@ -189,3 +190,55 @@ def test_a_card_left_behind_when_the_machine_is_emptied_blocks_it_too() -> None:
     assert table.machine.count("shoe") == 1
     table.recover()
     assert table.play_round()
+
+
+# -- a full exit tray, an overfull shoe ----------------------------------------------------------------
+
+
+def test_a_card_that_finds_the_exit_tray_full_stops_the_shoe() -> None:
+    """Cards lay beside the tray, where no sensor sees them; the next deck was called 52 nevertheless."""
+    table = Table(1)
+    table.open_table()
+    table.device.command("open_round", 1, 1)
+    table.device.command("close_bets", 1, 7)
+    for stack in range(1, 8):
+        table.device.command("dispense_stack", 1, stack)
+        table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
+        table.take_stack()
+    table.device.command("end_round", 1)
+    table.device.run_for(1_000_000)
+    assert table.shoe_state == shoe.EJECTING
+    table.machine.put_into_exit(new_deck(hardware.RED, table.random, 53))  # as many as find room
+    table.device.run_for(3_000_000)
+    assert len(table.machine.exit_tray) == 53
+    assert table.faults() == [("exit", "double_feed")]
+    assert table.named("round_voided") == [(1, void_reason("shoe_failed"))]
+    assert not table.device.view().proved(1)
+    table.recover()  # the deck of too many cards leaves the table
+    assert table.play_round()
+    assert claims(table) == (True, 52)
+
+
+def test_no_more_cards_are_ejected_than_the_exit_tray_holds() -> None:
+    """The roller went on, up to 418 cards; a tray for one deck holds 53."""
+    table = Table(1)
+    table.open_table()
+    table.machine.shoe += new_deck(hardware.RED, table.random, 3)
+    table.device.command("empty_machine", role="floor")
+    table.device.run_for(9_000_000)
+    assert table.faults() == [("exit_tray", "sensor_disagrees")]
+    assert (len(table.machine.exit_tray), len(table.machine.deal_track.cards())) == (53, 1)
+    assert not table.machine.level(hardware.EXIT)  # it was stopped before a card met the full tray
+
+
+def test_a_deck_pushed_against_cards_that_no_sensor_sees_stops_the_pusher() -> None:
+    table = Table(1)
+    table.device.run_until_still()
+    strays = new_deck(hardware.BLUE, table.random, 5)
+    table.machine.sensors.freeze(hardware.SHOE, 0)  # a dead sensor
+    table.machine.shoe += strays
+    table.feed(table.new_deck(hardware.RED))
+    table.wait(lambda: table.shoe_state == shoe.JAMMED)
+    assert table.faults() == [("pusher", "switch_missed")]
+    assert (len(table.machine.store), table.machine.shoe) == (52, strays)
+    assert not table.device.view().proved(1)

@@ -1039,31 +1039,73 @@ def test_a_card_that_meets_no_opening_lies_across_and_so_does_the_next() -> None
 
 
 @pytest.mark.parametrize(("capacity", "room"), [("deck", 53), ("batch", 418)])
-def test_what_finds_no_room_crashes_and_is_not_lost(capacity: str, room: int) -> None:
-    for zone in ("tray", "shoe", "exit_tray", "store", "pushed"):
+def test_a_hand_keeps_what_finds_no_room(capacity: str, room: int) -> None:
+    for zone in ("tray", "shoe", "exit_tray"):
         rig = Rig(capacity=capacity)
         machine = rig.machine
         deck = new_deck(RED, rig.random, room + 2)
-        crashed = machine.crashed_shoe
         if zone == "tray":
             machine.load(deck)
-            crashed = machine.crashed
         elif zone == "shoe":
             machine.open_door(SHOE_DOOR)
             machine.load_shoe(deck)
-        elif zone == "exit_tray":
-            machine.put_into_exit(deck)
-        elif zone == "store":
-            machine.load(deck[:3])
-            rig.shuffle(3)
-            machine.store = deck[3:]
-            assert rig.shelve()
-            crashed = machine.crashed
         else:
-            machine.store, machine.shoe = deck[:2], deck[2:]
-            assert rig.push()
-        assert len(crashed) == 2, zone
+            machine.put_into_exit(deck)
+        assert getattr(machine, zone) == deck[:room]
+        assert machine.handed_out == deck[room:]
         rig.whole(room + 2)
+
+
+def test_a_stack_that_comes_down_onto_a_full_shelf_crashes_and_is_not_lost() -> None:
+    rig = Rig()
+    machine = rig.machine
+    deck = new_deck(RED, rig.random, 55)
+    machine.load(deck[:3])
+    rig.shuffle(3)
+    machine.store = deck[3:]
+    assert rig.shelve()
+    assert len(machine.crashed) == 2
+    rig.whole(55)
+
+
+def test_the_pusher_stops_short_of_its_switch_if_the_shoe_has_no_room() -> None:
+    rig = Rig()
+    machine = rig.machine
+    deck = new_deck(RED, rig.random, 54)
+    machine.store, machine.shoe = deck[:2], deck[2:]
+    assert not rig.push()
+    assert (machine.store, machine.shoe) == (deck[:2], deck[2:])
+    rig.whole(54)
+
+
+def test_a_card_that_finds_the_exit_tray_full_stops_under_the_exit_sensor() -> None:
+    rig = Rig()
+    machine = rig.machine
+    deck = rig.in_shoe(4)
+    machine.put_into_exit(new_deck(BLUE, rig.random, 52))
+    machine.run(DEAL, FORWARD)
+    rig.wait(SECOND)
+    assert machine.exit_tray[-1] is deck[0]
+    assert machine.deal_track.cards() == deck[1:2]
+    assert machine.level(EXIT)
+    assert machine.shoe == deck[2:]
+    machine.snatch_exit()
+    rig.wait(SECOND)
+    assert machine.level(EXIT)  # it does not come free by itself
+
+
+def test_a_card_on_its_way_to_a_tray_that_a_hand_fills_stops_and_goes_on_if_it_is_emptied_in_time() -> None:
+    rig = Rig()
+    machine = rig.machine
+    deck = rig.in_shoe(2)
+    machine.run(DEAL, FORWARD)
+    rig.wait(20 * MS)
+    machine.put_into_exit(new_deck(BLUE, rig.random, 53))
+    rig.wait(10 * MS)
+    machine.snatch_exit()
+    rig.wait(SECOND)
+    assert machine.exit_tray == deck
+    assert rig.seen(EXIT) == [1, 0, 1, 0]
 
 
 def test_the_chamber_holds_no_more_than_it_can() -> None:

@@ -217,6 +217,8 @@ class Plan:
 
     def due_at(self, kind: str, place: str, coming: int = 0) -> Fault | None:
         """The same, at the card counted last at a place, or at one that is still coming."""
+        if not self._waiting.get((kind, place)):
+            return None
         return self.due(kind, place, sum(self.cards[each] for each in COUNTED_AT[place]) + coming)
 
     def note(self, fault: Fault, *cards: Card) -> None:

@@ -32,7 +32,7 @@ class Machine(People):
     ) -> None:
         super().__init__(random, capacity, reader)
         self.mishaps = Mishaps(self)
-        self.on_power_cut: Callable[[], None] = _power_cut
+        self.on_power_cut: Callable[[], None] = power_fails
         """Called when the power has failed: the machine is off by then."""
         self.on_fault: Callable[[Fault], None] = lambda fault: None
         """Called for faults of records and clock, which the machine does not have."""
@@ -64,7 +64,7 @@ class Machine(People):
             "path": self.feed_track.cards() + self.crashed,
             "chamber": self.stack(),
             "store": list(self.store),
-            "shoe": self.crashed_shoe + self.deal_track.cards() + self.shoe,
+            "shoe": self.deal_track.cards() + self.shoe,
             "exit_tray": list(self.exit_tray),
             "handed_out": list(self.handed_out),
             "removed": list(self.removed),
@@ -75,7 +75,7 @@ class Machine(People):
         if zone == "path":
             cards = self.feed_track.cards() + self.crashed
         elif zone == "shoe":
-            cards = self.crashed_shoe + self.deal_track.cards() + self.shoe
+            cards = self.deal_track.cards() + self.shoe
         else:
             cards = self.elevator.cards if zone == "chamber" else getattr(self, zone)
         return len(cards) if back is None else count_backs(cards, back)
@@ -123,5 +123,6 @@ class Machine(People):
         self.elevator.forget()
 
 
-def _power_cut() -> None:
+def power_fails() -> None:
+    """What happens unless somebody wants to hear of it."""
     raise PowerCut

@@ -41,7 +41,8 @@ class Mishaps:
 
     def __init__(self, machine: "Machine") -> None:
         self._machine = machine
-        self._put_in = {"tray": 0, "store": 0, "shoe": 0}  # cards that have ever come there
+        self.put_in = {"tray": 0, "store": 0, "shoe": 0}
+        """Cards that have come there since the first fault was planned."""
         self._actions: dict[str, Callable[[str], object]] = {
             "dead_sensor": lambda place: machine.sensors.freeze(BY_NAME[place]),
             "dirty_sensor": lambda place: machine.sensors.force(BY_NAME[place], DIRT_US),
@@ -100,10 +101,10 @@ class Mishaps:
 
     def tampered(self, zone: str, cards: list[Card]) -> list[Card]:
         """What becomes of a stack that is put somewhere."""
-        if zone not in self._put_in or not cards:
+        if zone not in self.put_in or not cards:
             return cards
-        before = self._put_in[zone]
-        self._put_in[zone] += len(cards)
+        before = self.put_in[zone]
+        self.put_in[zone] += len(cards)
         for kind in CARD_KINDS:
             fault = self._machine.faults.due(kind, zone, before + len(cards))
             if fault is not None and cards:

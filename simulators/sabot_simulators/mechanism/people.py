@@ -4,7 +4,7 @@ from random import Random
 
 from sabot_firmware import hardware
 from sabot_simulators.mechanism.cards import Card, count_backs, one_card
-from sabot_simulators.mechanism.works import DOORS, SHOE, SHUFFLER, STALLS, Works
+from sabot_simulators.mechanism.works import DOORS, LIP_UM, SHOE, SHUFFLER, STALLS, Works
 
 
 class People(Works):
@@ -14,7 +14,7 @@ class People(Works):
         super().__init__(random, capacity, reader)
         self.handed_out: list[Card] = []
         self.removed: list[Card] = []  # taken away for good, or by an unseen hand
-        self._last_taken: list[Card] = []
+        self.last_taken: list[Card] = []  # out of the exit tray
         self._contact = False
 
     def hold_contact(self, on: bool) -> None:
@@ -26,8 +26,8 @@ class People(Works):
         return self._contact
 
     def load(self, cards: list[Card]) -> None:
-        """Somebody puts a stack into the tray; its first card is fed first."""
-        self._from_hands(cards)
+        """Somebody puts a stack into the tray, as far as it finds room; its first card is fed first."""
+        cards = self._fitting(cards, len(self.tray))
         for card in cards:
             card.laid_us = self.agenda.now_us
         self._fill("tray", list(cards))
@@ -48,25 +48,25 @@ class People(Works):
     def snatch_exit(self) -> list[Card]:
         """A hand takes what lies in the exit tray, whether it is time to or not."""
         taken, self.exit_tray = self.exit_tray, []
-        self._last_taken = list(taken)
+        self._look_at_exit_room()
+        self.last_taken = list(taken)
         return self._hand_out(taken)
 
     def put_into_exit(self, cards: list[Card]) -> None:
-        """A hand lays cards into the exit tray."""
-        self._from_hands(cards)
-        self._fill("exit_tray", list(cards))
+        """A hand lays cards into the exit tray, as many as find room."""
+        self.exit_tray += self._fitting(cards, len(self.exit_tray) + len(self.deal_track.beyond(LIP_UM)))
+        self._look_at_exit_room()
         self.presence()
 
     def meddle_with_exit(self) -> None:
         """A hand lays the cards taken last into the exit tray, or any it has, or one from its pocket."""
-        back = [card for card in self._last_taken if card in self.handed_out] or self.handed_out[:1]
+        back = [card for card in self.last_taken if card in self.handed_out] or self.handed_out[:1]
         self.put_into_exit(back or [one_card(self.back_of(self.shoe), self.random)])
 
     def load_shoe(self, cards: list[Card]) -> None:
         """Somebody puts a stack into the shoe, through its open door; its first card is dealt first."""
         self._need_open(hardware.SHOE_DOOR)
-        self._from_hands(cards)
-        self._fill("shoe", list(cards))
+        self._fill("shoe", self._fitting(cards, len(self.shoe)))
         self.presence()
 
     def press(self, button: int) -> None:
@@ -93,8 +93,9 @@ class People(Works):
         self._need_open(door)
         if door == hardware.SHOE_DOOR:
             self._vain[SHOE] = 0
-            taken = self.exit_tray + self.crashed_shoe + self.deal_track.clear() + self.shoe
-            self.exit_tray, self.crashed_shoe, self.shoe = [], [], []
+            taken = self.exit_tray + self.deal_track.clear() + self.shoe
+            self.exit_tray, self.shoe = [], []
+            self._look_at_exit_room()
         else:
             self._vain[SHUFFLER] = 0
             taken = self.elevator.empty() + self.crashed + self.feed_track.clear() + self.store
@@ -126,6 +127,14 @@ class People(Works):
         self.handed_out += cards
         self.presence()
         return cards
+
+    def _fitting(self, cards: list[Card], there: int) -> list[Card]:
+        """The cards that a hand can lay where so many are; it keeps the rest."""
+        room = max(self.capacity - there, 0)
+        laid, kept = cards[:room], cards[room:]
+        self._from_hands(cards)
+        self.handed_out += kept
+        return laid
 
     def _from_hands(self, cards: list[Card]) -> None:
         """Cards that are put somewhere are in nobody's hands any more."""

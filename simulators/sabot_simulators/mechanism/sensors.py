@@ -84,6 +84,10 @@ class Sensors:
         """Whether it does not simply read what is true."""
         return sensor in self._upset
 
+    def is_dead(self, sensor: int) -> bool:
+        """Whether it says the same for ever."""
+        return sensor in self._frozen
+
     def mend(self) -> None:
         """All of them read what is true again."""
         upset, self._upset = self._upset, set()

@@ -42,7 +42,7 @@ class Roller:
 
 @dataclass(slots=True)
 class Course:
-    """The way of every body of one length: points on it, and stretches that begin at them."""
+    """The way of every body of one length and drag: points on it, and stretches that begin at them."""
 
     points: list[int]
     """Where the leading edge is when something changes, from 0 to the end."""
@@ -60,6 +60,10 @@ class Course:
     """The point that leaves room for the next card."""
     stuck: int
     """The stretch on which it sticks, past the last one if nowhere."""
+    drag_percent: int
+    """How fast it goes, of a roller's speed."""
+    moves: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    """By how the rollers turn: along each stretch its speed, and the next point where something changes."""
 
 
 @dataclass(eq=False, slots=True)
@@ -79,6 +83,11 @@ class Body:
     stretch: int = 0
     goal: int = 0
     due_us: int = NEVER
+
+    def stop_at(self, at_um: int) -> None:
+        """It goes no further than this, if nothing holds it before."""
+        if self.stuck_at_um is None or self.stuck_at_um > at_um:
+            self.stuck_at_um, self.snagged = at_um, False
 
     def lead_now(self, now_us: int) -> int:
         """Where its leading edge is by now."""
@@ -108,11 +117,15 @@ class Track:
         self._deliver = deliver
         self._edge = edge
         self.bodies: list[Body] = []  # the foremost first
-        self._courses: dict[tuple[int, int | None], Course] = {}
+        self._courses: dict[tuple[int, int | None, int], Course] = {}
+        self._turnings: dict[tuple[tuple[int, int], ...], int] = {}  # each way the rollers ever turned
+        self._turning = 0  # the one they turn in now
         self._covering = dict.fromkeys([sensor for sensor, _ in sensors], 0)  # how many bodies do
 
     def rollers_changed(self) -> None:
         """A roller of this track was told something: start or stop what it holds."""
+        turning = tuple((roller.direction, roller.velocity_um_ms) for roller, _ in self._rollers)
+        self._turning = self._turnings.setdefault(turning, len(self._turnings) + 1)
         now = self._agenda.now_us
         for body in self.bodies:
             if body.stretch < body.course.loose:
@@ -159,6 +172,25 @@ class Track:
                 body.course = self._course(body)
                 self._go(body, bisect_right(body.course.points, lead) - 1, lead, now)
 
+    def beyond(self, at_um: int) -> list[Card]:
+        """The cards whose leading edge has passed a place."""
+        now = self._agenda.now_us
+        return [card for body in self.bodies if body.lead_now(now) > at_um for card in body.cards]
+
+    def bar(self, at_um: int, closed: bool) -> None:
+        """Let no body go further than a place; or let those go on that have not yet come to it."""
+        now = self._agenda.now_us
+        for body in self.bodies:
+            _, lead = self._whereabouts(body, now)
+            if lead < at_um:
+                if closed:
+                    body.stop_at(at_um)
+                elif body.stuck_at_um == at_um:
+                    body.stuck_at_um = None
+                body.course = self._course(body)
+                body.goal = -1  # it is on its way to a point of another course
+                self._go(body, bisect_right(body.course.points, lead) - 1, lead, now)
+
     def draw(self) -> None:
         """The first roller draws the next card if it turns and the one before is a gap ahead."""
         if self._first.velocity_um_ms <= 0:
@@ -179,7 +211,7 @@ class Track:
     def _settle(self, body: Body, now_us: int) -> None:
         """A roller has changed: if that makes a difference to a body, let it go on anew from where it is."""
         stretch, lead = self._whereabouts(body, now_us)
-        if body.snagged and stretch >= body.course.stuck and self._pull(body, stretch) < 0:
+        if body.snagged and stretch >= body.course.stuck and self._pull(body.course, stretch) < 0:
             body.snagged, body.stuck_at_um = False, None
             body.course = self._course(body)
             stretch = bisect_right(body.course.points, lead) - 1
@@ -198,29 +230,44 @@ class Track:
                 stretch -= 1
         return stretch, lead
 
-    def _pull(self, body: Body, stretch: int) -> int:
+    def _pull(self, course: Course, stretch: int) -> int:
         """How fast a body is moved along a stretch, if nothing keeps it."""
-        for roller in body.course.held[stretch]:
+        for roller in course.held[stretch]:
             if roller.direction:
                 speed = roller.velocity_um_ms
-                return speed if body.drag_percent == 100 else speed * body.drag_percent // 100
-        return self._last.speed_um_ms if stretch >= body.course.loose else 0  # nothing holds it: it flies on
+                return speed if course.drag_percent == 100 else speed * course.drag_percent // 100
+        return self._last.speed_um_ms if stretch >= course.loose else 0  # nothing holds it: it flies on
+
+    def _moves(self, course: Course) -> list[tuple[int, int]]:
+        """What ``Course.moves`` says of a course, as the rollers turn now."""
+        found = course.moves.get(self._turning)
+        if found is None:
+            found = [self._move(course, stretch) for stretch in range(len(course.points))]
+            course.moves[self._turning] = found
+        return found
+
+    def _move(self, course: Course, stretch: int) -> tuple[int, int]:
+        """Along a stretch: how fast a body goes, and the next point where something changes for it."""
+        speed = self._pull(course, stretch) if stretch < course.stuck else 0
+        goal = stretch
+        if speed > 0 and stretch + 1 < len(course.points):
+            goal += 1
+            while not course.looks[goal] and self._pull(course, goal) == speed:
+                goal += 1
+        elif speed < 0:
+            while goal and not course.edges[goal] and self._pull(course, goal - 1) == speed:
+                goal -= 1
+        return speed, goal
 
     def _go(self, body: Body, stretch: int, lead: int, now_us: int) -> None:
         """From where a body is: how fast it goes, and when something changes for it."""
         course = body.course
-        speed = self._pull(body, stretch) if stretch < course.stuck else 0
+        speed, goal = self._moves(course)[stretch]
         if speed > 0:
-            goal, looks = stretch + 1, course.looks
-            while not looks[goal] and self._pull(body, goal) == speed:
-                goal += 1
             if speed == body.speed_um_ms and goal == body.goal:
                 return  # it is on its way there already
             due_us = now_us - (lead - course.points[goal]) * 1000 // speed
         elif speed and lead > 0:
-            goal, edges = stretch, course.edges
-            while goal and not edges[goal] and self._pull(body, goal - 1) == speed:
-                goal -= 1
             if speed == body.speed_um_ms and goal == body.goal:
                 return
             to_um = course.points[goal] - 1 if goal else 0  # just behind it: a sensor there is free
@@ -265,13 +312,13 @@ class Track:
             self._edge(sensor, covering)
 
     def _course(self, body: Body) -> Course:
-        key = body.length_um, body.stuck_at_um
+        key = body.length_um, body.stuck_at_um, body.drag_percent
         course = self._courses.get(key)
         if course is None:
             course = self._courses[key] = self._lay(*key)
         return course
 
-    def _lay(self, length_um: int, stuck_at_um: int | None) -> Course:
+    def _lay(self, length_um: int, stuck_at_um: int | None, drag_percent: int) -> Course:
         """The course of a body of a length that sticks somewhere or nowhere."""
         loose_um = self._rollers[-1][1] + length_um
         gap_um = length_um + figures.GAP_UM
@@ -302,4 +349,5 @@ class Track:
             bisect_right(points, loose_um - 1),
             points.index(gap_um) if gap_um in points else len(points),
             points.index(stuck_um) if stuck_um in points else len(points),
+            drag_percent,
         )

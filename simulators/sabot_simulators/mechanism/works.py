@@ -36,6 +36,7 @@ CAPACITIES = {
     "batch": (figures.BATCH_CAPACITY, figures.BLADE_BATCH_UM, figures.ELEVATOR_TRAVEL_BATCH_UM),
 }
 BENT_SNAGS = 0.5  # how likely a bent card catches on its way
+LIP_UM = figures.DEALT_UM - figures.CARD_LENGTH_UM  # where the exit tray begins
 
 
 class Works(Hardware):
@@ -60,9 +61,9 @@ class Works(Hardware):
         self.shoe: list[Card] = []
         self.exit_tray: list[Card] = []
         self.crashed: list[Card] = []  # met no opening or no room, in the shuffler half
-        self.crashed_shoe: list[Card] = []  # found no room in the shoe half
         self.landed: deque[tuple[Card, ...]] = deque(maxlen=2 * figures.BATCH_CAPACITY)
         """What fell into the exit tray lately, each body that moved as one; an observer takes it out."""
+        self.landed_us = -1  # when the newest of them did
         self.opened_us = [-1, -1]  # when the door of each half was last opened
         self.display = ("", "")
         self.lamp = hardware.DARK
@@ -88,6 +89,7 @@ class Works(Hardware):
         )
         self._reader = reader
         self._live = [True, True]  # whether the motors of each half have current
+        self._exit_full = False  # a card that comes stops at the exit tray's lip
         self._vain = [0, 0]  # how often each half's roller must still be started to draw a card
         self._shelf_up = True
         self._pusher_home = True
@@ -218,7 +220,7 @@ class Works(Hardware):
         if order == self._shelf_order:
             cards = self.elevator.lift_off()
             if self._pusher_home:
-                self._fill("store", cards)
+                self._lower_onto_shelf(cards)
             else:
                 self.crashed += cards  # the pusher stands where they should go
             self.presence()
@@ -230,6 +232,8 @@ class Works(Hardware):
             self.sensors.arrive(hardware.SHELF, 0, "shelf")
 
     def _pushed(self, order: int) -> None:
+        if len(self.shoe) + len(self.store) > self.capacity:
+            return  # the pusher stops against cards that have no room to go to, short of its switch
         if order == self._pusher_order:
             cards, self.store = self.store, []
             self._fill("shoe", cards)
@@ -269,7 +273,10 @@ class Works(Hardware):
         return self._draw_from("tray", self.tray, SHUFFLER)
 
     def _from_shoe(self) -> Body | None:
-        return self._draw_from("shoe", self.shoe, SHOE)
+        body = self._draw_from("shoe", self.shoe, SHOE)
+        if self._exit_full and body is not None:
+            body.stop_at(LIP_UM)
+        return body
 
     def _draw_from(self, source: str, cards: list[Card], half: int) -> Body | None:
         """The roller draws the next card, if nothing goes wrong."""
@@ -326,28 +333,37 @@ class Works(Hardware):
         faults = self.faults
         faults.cards["exit_tray"] += len(body.cards)
         self.landed.append(tuple(body.cards))
-        self._fill("exit_tray", body.cards)
+        self.landed_us = self.agenda.now_us
+        self.exit_tray += body.cards
         self.sensors.set(hardware.EXIT_TRAY, 1)
+        if len(self.exit_tray) >= self.capacity:
+            self._look_at_exit_room()
         if faults.armed:
             self.mishaps.card_landed()
 
+    def _look_at_exit_room(self) -> None:
+        """A card that finds the exit tray full stops at its lip, 6 mm behind the exit's sensor."""
+        full = len(self.exit_tray) + len(self.deal_track.beyond(LIP_UM)) >= self.capacity
+        if full != self._exit_full:
+            self._exit_full = full
+            self.deal_track.bar(LIP_UM, full)
+
     def _fill(self, zone: str, cards: list[Card]) -> None:
-        """Cards come behind or onto what a zone holds; those that find no room lie crashed beside it."""
-        holds: list[Card] = getattr(self, zone)
+        """A stack comes behind what a zone holds; an unseen hand may change it."""
         if self.faults.armed:
             cards = self.mishaps.tampered(zone, cards)
-        room = max(self.capacity - len(holds), 0)
-        if len(cards) <= room and zone != "store":
-            holds += cards
-            return
-        if zone == "store":  # a stack that comes down from above
-            kept, over = (cards[-room:], cards[:-room]) if room else ([], cards)
-            holds[:0] = kept
-        else:
-            kept, over = cards[:room], cards[room:]
-            holds += kept
-        if over:
-            (self.crashed if zone in ("tray", "store") else self.crashed_shoe).extend(over)
+        holds: list[Card] = getattr(self, zone)
+        holds += cards
+
+    def _lower_onto_shelf(self, cards: list[Card]) -> None:
+        """A stack comes onto what lies on the shelf; cards that find no room there lie crashed beside it."""
+        room = max(self.capacity - len(self.store), 0)
+        if self.faults.armed:
+            cards = self.mishaps.tampered("store", cards)
+            room = max(room, len(cards) if not self.store else 0)  # an unseen hand finds room for one more
+        kept, over = (cards[-room:], cards[:-room]) if room else ([], cards)
+        self.store[:0] = kept
+        self.crashed += over
 
     def presence(self) -> None:
         """Let the presence sensors see what lies before them."""

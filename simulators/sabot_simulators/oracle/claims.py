@@ -58,11 +58,12 @@ UNSEEN = {
         "while that stack waits and the sensor is not mended",
     ),
     "past_a_dead_sensor": Unseen(
-        "the last card passes an exit sensor that has just died: the count is one too low, the round is void "
-        "and the shoe stays blocked",
-        "a number that is too low, what is left in the shoe; never a round that is called correct",
-        "the cards that passed last",
-        "from the sensor's death until it is mended",
+        "the shoe's last card passes an exit sensor that has died: the count is one too low, the round is "
+        "void and the shoe stays blocked",
+        "a number that is one too low, and that the card is left in the shoe; never a round that is called "
+        "correct",
+        "the shoe's last card, which landed after the sensor had died; no card may be left in shoe or path",
+        "from the sensor's death until it is mended or the stub is taken",
     ),
     "wrong_clock": Unseen(
         "the device has no clock of its own over a power cut: a host that sets it back, or that registers a "

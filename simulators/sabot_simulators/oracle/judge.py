@@ -82,6 +82,8 @@ class Oracle:
         self._decks: dict[int, DeckSeen] = {}
         self._cards: list[Card] = []  # all there were when they were last looked at
         self._in_shoe = 0  # the deck that was pushed into the shoe last
+        self._shoe_was = shoe.STARTING
+        self._last_turn = 0  # the deck that was dealt or delivered last
         self._one_deck = False
         self._stack_cards = 3
         self._method = 0
@@ -134,6 +136,8 @@ class Oracle:
             self._one_deck = bool(values[0])
         elif name == "set_game":
             self._method, self._stack_cards, self._hours = int(values[1]), int(values[3]), int(values[4])
+        elif name == "deliver_deck":
+            self._last_turn = int(values[0])
         elif name == "empty_machine":
             self._take_landed()
             self._emptied, self._emptying = [], self._device.view().emptying
@@ -192,7 +196,9 @@ class Oracle:
             self._fallen = []
         elif state in (shoe.STACK_WAITING, shoe.STUB_WAITING):
             self._stack = self._fallen
-        if state == shoe.LOADING or (state == shoe.READY and deck_id != self._in_shoe):
+        before, self._shoe_was = self._shoe_was, state
+        by_hand = state == shoe.READY and (before == shoe.UNPROVED or deck_id != self._in_shoe)
+        if state == shoe.LOADING or by_hand:
             self._in_shoe = deck_id
             deck = self._deck(deck_id)
             deck.in_shoe_us, deck.out = self._machine.agenda.now_us, []
@@ -270,7 +276,7 @@ class Oracle:
     def _hear_fault_raised(self, fault: int, *_: int) -> None:
         if fault == MEMORY_DAMAGED:  # the device says itself that it knows nothing from before
             self.round = None
-            self._one_deck = False
+            self._one_deck, self._last_turn = False, 0
 
     # -- rounds ---------------------------------------------------------------------------------
 
@@ -278,8 +284,9 @@ class Oracle:
         """A new round: it is the deck's turn, and its hours are not over."""
         last, self.round = self.round, RoundSeen(round_id, deck_id)
         if self._method != CARD_BY_CARD:
-            turn = last is None or last.deck_id != deck_id or self._one_deck
+            turn = self._last_turn != deck_id or self._one_deck
             self._claim(f"it is the turn of deck {deck_id}", turn)
+        self._last_turn = deck_id
         self._claim(f"round {round_id} is new", last is None or round_id > last.round_id)
         self._judge_hours(deck_id, "round")
 
@@ -355,7 +362,7 @@ class Oracle:
             closed = self._closed(hardware.SHOE_DOOR, deck.in_shoe_us) and shoe_state not in STANDS
             self._claim(f"{what} in a shoe that works and that nobody opened", closed)
             if shoe_state not in SHOE_MOVES:
-                lies = machine.crashed_shoe + machine.deal_track.cards() + machine.shoe
+                lies = machine.deal_track.cards() + machine.shoe
                 self._place(deck, f"{cards[SHOE_AT]} in the shoe", cards[SHOE_AT], lies)
                 self._exit_tray(deck, cards[TRAY_AT])
             return
@@ -433,13 +440,14 @@ class Oracle:
         return excuses
 
     def _past_dead(self, bodies: list[Body], uncounted: int, deck_id: int) -> Excuse | None:
-        """So many bodies, the last ones, passed the exit while its sensor was dead."""
-        dead = self._machine.sensors.is_upset(hardware.EXIT)
-        cause = self._newest(("dead_sensor",), "exit") if dead else None
-        if cause is None or not 0 < uncounted <= len(bodies):
+        """The shoe's last card passed the exit after its sensor had died; any other would have stopped it."""
+        machine = self._machine
+        cause = self._newest(("dead_sensor",), "exit") if machine.sensors.is_dead(hardware.EXIT) else None
+        if cause is None or uncounted != 1 or not bodies:
             return None
-        cards = tuple(card for body in bodies[-uncounted:] for card in body)
-        return _excuse("past_a_dead_sensor", deck_id, cause, cards)
+        if machine.landed_us < cause.at_us or machine.shoe or machine.deal_track.bodies:
+            return None
+        return _excuse("past_a_dead_sensor", deck_id, cause, bodies[-1])
 
     def _tampered(
         self, deck: DeckSeen, missing: list[Card], added: list[Card], name: str
