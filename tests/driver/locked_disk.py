@@ -3,8 +3,9 @@
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from pytest_mock import MockerFixture
 from tests.conformance.targets import eventually
@@ -105,7 +106,9 @@ class Bench:
 class Gate:
     """Lets the journal's writes pass one by one."""
 
-    def __init__(self, journal: Journal, mocker: MockerFixture) -> None:
+    def __init__(self, journal: Journal, mocker: MockerFixture, holding: Any = None) -> None:
+        """``holding`` is the lock that a write holds meanwhile."""
+        self._holding = holding or nullcontext()
         self._permits = threading.Semaphore(0)
         self._write = journal.write
         self.begun = 0
@@ -113,8 +116,9 @@ class Gate:
 
     def _wait(self, work: Work, at_us: int) -> int | None:
         self.begun += 1
-        assert self._permits.acquire(timeout=WAIT_S)
-        return self._write(work, at_us)
+        with self._holding:
+            assert self._permits.acquire(timeout=WAIT_S)
+            return self._write(work, at_us)
 
     def wait_for(self, begun: int) -> None:
         """So many writes have begun, and the last of them waits."""

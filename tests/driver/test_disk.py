@@ -1,5 +1,6 @@
 """A disk that waits, is full or hangs: the wire goes on, calls end in time, nothing is lost or told twice."""
 
+import contextlib
 import functools
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from tests.conformance.targets import Tcp, eventually
 from tests.driver.locked_disk import WAIT_S, Bench, Gate, write_lock
 
 from sabot_driver import Client, Event, Link
-from sabot_driver.errors import Closed, JournalBusy, JournalFull, LinkLost, Refused
+from sabot_driver.errors import Closed, JournalBusy, JournalFull, LinkLost, PortBusy, Refused
 from sabot_driver.journal import Work
 from sabot_protocol.host.messages import CallFloor, ClockQuality, Locate, OpenRound
 
@@ -212,6 +213,29 @@ def test_a_command_without_a_record_waits_for_its_number(bench: Bench, mocker: M
     gate.let(100)
     for each in futures:
         each.result(WAIT_S)
+
+
+def test_closing_does_not_wait_for_a_disk_that_hangs(bench: Bench, mocker: MockerFixture) -> None:
+    """It waited for ever. The journal is let go of as soon as the disk answers."""
+    mocker.patch("sabot_driver.line.JOIN_S", 0.1)
+    journal = bench.client.journal
+    gate = Gate(journal, mocker, holding=journal._lock)
+    bench.emit(1)
+    gate.wait_for(1)
+    bench.client.close()
+    with pytest.raises(PortBusy):
+        bench.connect()
+    gate.let(100)
+
+    def connected() -> bool:
+        with contextlib.suppress(PortBusy):
+            bench.connect()
+            return True
+        return False
+
+    assert eventually(connected)
+    bench.rest()
+    assert bench.told() == list(range(1, bench.device.end.events.last + 1))
 
 
 HOST = """
