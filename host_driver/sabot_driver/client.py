@@ -198,12 +198,17 @@ class Client:
         """What the wire needs of a credential; the device is asked for the slot once."""
         if by is None:
             return None
-        if by.slot is not None:
-            return by.slot, by.key
-        if self._held is not None:
+        slot = self.known_slot(by)
+        if slot is None:
+            slot = by.slot_among(self.key_slots(until.left()))
+        return slot, by.key
+
+    def known_slot(self, by: Credential) -> int | None:
+        """The slot of a credential, if the device need not be asked for it."""
+        if by.slot is None and self._held is not None:
             with contextlib.suppress(KeyMissing):
-                return by.slot_among(self._held), by.key
-        return by.slot_among(self.key_slots(until.left())), by.key
+                return by.slot_among(self._held)
+        return by.slot
 
     def abandon(self, number: int) -> None:
         """Nobody waits for that answer any more."""
