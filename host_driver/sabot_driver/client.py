@@ -15,7 +15,7 @@ from typing import TypeVar
 from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock, Until, bounded
 from sabot_driver.core import Core
-from sabot_driver.credentials import Credential, free_slot
+from sabot_driver.credentials import Credential, check_key, free_slot
 from sabot_driver.errors import (
     Closed,
     DeviceTimeout,
@@ -198,6 +198,7 @@ class Client:
         """What the wire needs of a credential; the device is asked for the slot once."""
         if by is None:
             return None
+        by.check()
         slot = self.known_slot(by)
         if slot is None:
             slot = by.slot_among(self.key_slots(until.left()))
@@ -259,6 +260,7 @@ class Client:
         The device is given a key derived from the person's, good for this device and slot only. While a new
         device is provisioned its owner may fill empty slots; all else takes service (``by``).
         """
+        check_key(key)
         until = Until(timeout)
         if slot is None:
             slot = free_slot(self.key_slots(until.left()).slots)

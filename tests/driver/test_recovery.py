@@ -192,6 +192,38 @@ def test_what_is_no_request_costs_nobody_the_session(tmp_path: Path) -> None:
     target.close()
 
 
+@pytest.mark.parametrize(
+    "by",
+    [
+        Credential(Role.FLOOR, "text", slot=3),  # type: ignore[arg-type]
+        Credential(Role.FLOOR, bytes(31), slot=3),
+        Credential(Role.FLOOR, bytes(range(32)), slot=999),
+    ],
+)
+def test_what_is_no_credential_costs_nobody_the_session(tmp_path: Path, by: Credential) -> None:
+    """The wire failed at it in each new session, until the request's time was up."""
+    target = Pty(tmp_path)
+    client = target.connect()
+    client.status()
+    sessions = client.line.core.record.record.handshakes
+    with pytest.raises(ValueError, match="32 bytes" if by.slot == 3 else "slot"):
+        client.ask(CallFloor(1), timeout=2, by=by)
+    assert client.status()
+    assert client.line.core.record.record.handshakes == sessions
+    assert client.line.failure is None
+    target.close()
+
+
+def test_a_short_key_is_given_to_nobody(tmp_path: Path) -> None:
+    """What is derived from it has the right length, so that nothing noticed."""
+    target = Pty(tmp_path)
+    client = target.connect()
+    with pytest.raises(ValueError, match="32 bytes"):
+        client.set_key(Role.FLOOR, b"1234")
+    assert Role.FLOOR not in client.key_slots().roles
+    target.close()
+
+
 def test_a_journal_has_one_lock_by_whatever_name(tmp_path: Path) -> None:
     """Through a symbolic link two programs had the same host id and gave the same numbers."""
     (tmp_path / "link.db").symlink_to(tmp_path / "journal.db")
