@@ -206,7 +206,7 @@ class Shoe(Half):
     # -- motions --------------------------------------------------------------------------------
 
     def _self_test(self) -> "Steps":
-        """The pusher goes home; the roller turns once, so that an overlooked card comes to the exit's sensor."""
+        """The pusher goes home; the roller turns once: an overlooked card comes to the exit's sensor."""
         hardware, wait = self._hardware, self._wait
         if hardware.level(SHOE_DOOR) and not hardware.level(PUSHER_HOME):
             hardware.push(False)
