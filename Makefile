@@ -24,7 +24,7 @@ PICO := simulators/sabot_simulators/rp2040
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board test-board-wire soak-board bench-board attack-board docs clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,12 +100,6 @@ pico: firmware $(PICO)/node_modules/.package-lock.json ## what 'sabot simulate -
 test-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## the firmware's image on an emulated Raspberry Pi Pico: its own tests, the whole conformance suite, CUTS=200 power cuts
 	$(BIN)/python -m sabot_image
 	SABOT_BOARD=1 SABOT_CUTS=$(CUTS) $(BIN)/python -m pytest -n 2 --dist worksteal tests/board tests/conformance --target pico
-
-BOARD_WIRE := tests/board/test_boot.py tests/board/test_keys_lost.py \
-	tests/conformance/test_session.py tests/conformance/test_requests.py tests/conformance/test_keys.py
-test-board-wire: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## of test-board: boot, keys, sessions and requests, without a shuffle
-	$(BIN)/python -m sabot_image
-	SABOT_BOARD=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(BOARD_WIRE) --target pico
 
 soak-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## BOARD_ROUNDS=100 rounds with faults on the emulated Pico
 	$(BIN)/python -m sabot_image

@@ -14,13 +14,17 @@ from rich.console import Console
 from rich.table import Table as Printed
 from tests.board.heap import Collection, Garbage, Heap, watched
 
-from sabot_firmware import hardware
+from sabot_firmware import hardware, shoe
 from sabot_firmware.boards.rp2040 import pins
 from sabot_image.build import Image, build_uf2
+from sabot_protocol import grid
+from sabot_protocol.codec import CODEC
 from sabot_protocol.link import SILENCE_MS
 from sabot_simulators.dealer import Dealer
+from sabot_simulators.fairness.answer_times import FLOOD, clear_frame
 from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.rp2040 import messages
 from sabot_simulators.rp2040.device import OnPico
 from sabot_simulators.rp2040.messages import PinSet, Told
 from sabot_simulators.rp2040.pico import Pico, bootrom
@@ -28,6 +32,7 @@ from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
 
 SEED = 7
 ROUNDS = 5
+FLOOD_EVERY_US = 23_000
 FEED_DRIVE = pins.ROLLERS[0][1]
 
 
@@ -85,6 +90,10 @@ def main() -> int:
         rom = bootrom(Path(folder))
         with Pico(image.path, board_wiring(), rom, watched=watched()) as pico:
             _measure(pico, image, table)
+        with Pico(image.path, board_wiring(), rom, watched=watched()) as pico:
+            _measure_flood(pico, table)
+        with Pico(image.path, board_wiring(), rom) as pico:
+            _measure_beside(pico, table)
         with Pico(image.path, board_wiring(), rom, watched=watched(allocations=True)) as pico:
             _measure_allocations(pico, table)
         with Pico(image.path, board_wiring(), rom) as pico:
@@ -150,6 +159,69 @@ def _measure(pico: Pico, image: Image, table: Printed) -> None:
     table.add_row("flash of the program", f"{image.program_bytes:,} bytes", "")
 
 
+def _measure_flood(pico: Pico, table: Printed) -> None:
+    """A deck is shuffled while its owner asks and hosts without a key flood both cables."""
+    device = OnPico(pico, PinMachine(Random(SEED)))
+    device.provision()
+    device.run_until_still()
+    heap, garbage, latencies, dice = Heap(), Garbage(device), Latencies(device), Random(SEED)
+    live: list[int] = []
+    garbage.on_collection = lambda _: live.append(heap.used(pico)[0])
+    told: list[tuple[str, float]] = []
+    device.each_report = lambda name, values: told.append((_named(name, values), pico.now_us / 1e6))
+    status = CODEC.named("status")
+    next_us = 0.0
+
+    def flood() -> None:
+        nonlocal next_us
+        if pico.now_us < next_us or not device.host.up:
+            return
+        next_us = pico.now_us + FLOOD_EVERY_US
+        for _ in range(FLOOD):
+            device.wiring.changes.append(messages.usb(clear_frame("identify", dice)))
+            device.wiring.changes.append(messages.uart(clear_frame("hello", dice)))
+        if not device.host.waiting():
+            device.host.request(status.id, status.pack(()), device._now_ms())
+
+    dealer = Dealer(device)
+    deck = dealer.new_deck(hardware.RED)
+    garbage.collections.clear()
+    device.each_step = flood
+    dealer.feed(deck)
+    device.run_until(lambda: bool(device.named("deck_counted")) or bool(device.named("fault_raised")))
+    assert not device.named("fault_raised")
+    table.add_row("the grid's period", f"{grid.PERIOD_MS} ms", "50 ms")
+    goal = "15.8 s, 1.15 of the bound"
+    table.add_row("both cables flooded: 52 cards shuffled", f"{shuffle_s(told):.2f} s", goal)
+    rests = garbage.collections
+    table.add_row("  rests", f"{len(rests)}, {max(each.us for each in rests) / 1e3:.1f} ms the longest", "")
+    wrong = sum(bool(each.moved) or not each.asked_for for each in rests)
+    table.add_row("  collections at another time", f"{wrong}", "0")
+    table.add_row("  edge to order, worst of 52", f"{max(latencies.us) / 1e3:.2f} ms", "2 ms")
+    table.add_row("  heap after a collection, at most", f"{max(live):,} bytes", "120,000")
+
+
+def _measure_beside(pico: Pico, table: Printed) -> None:
+    """How much longer a round takes while the other deck is shuffled."""
+    device = OnPico(pico, PinMachine(Random(SEED)))
+    device.provision()
+    device.run_until_still()
+    dealer = Dealer(device)
+    assert dealer.open_table()
+    took: list[float] = []
+    for beside in (False, True):
+        deck, began = device.view().shoe_deck, pico.now_us
+        assert dealer.deal_round()
+        took.append((pico.now_us - began) / 1e6)
+        if not beside:
+            dealer._take()
+            dealer.collect()
+            dealer.wait(lambda: dealer.shoe_state == shoe.READY)
+            dealer.feed(deck)
+    table.add_row("a round of 7 hands, nothing shuffled", f"{took[0]:.1f} s", "")
+    table.add_row("  the same while the other deck is shuffled", f"{took[1]:.1f} s", "")
+
+
 def _measure_allocations(pico: Pico, table: Printed) -> None:
     """What is allocated: by a question, and by cards on their way while nobody talks."""
     device = OnPico(pico, PinMachine(Random(SEED)))
@@ -163,6 +235,11 @@ def _measure_allocations(pico: Pico, table: Printed) -> None:
     device.run_for(100_000)
     asked = sum(size for _, size in garbage.allocated)
     table.add_row("heap a question and its answer take", f"{asked:,} bytes", "")
+    device.wiring.changes.append(messages.usb(clear_frame("identify", Random(SEED))))
+    garbage.allocated.clear()
+    device.run_for(100_000)
+    clear = sum(size for _, size in garbage.allocated)
+    table.add_row("heap a frame without a session and its answer take", f"{clear:,} bytes", "")
     dealer.feed(dealer.new_deck(hardware.RED))
     device.run_for(1_000_000)
     device.pull_cable()

@@ -19,31 +19,35 @@ BLOCK = 16
 QUESTION = """
 #include <stddef.h>
 #include "py/mpstate.h"
-const unsigned offsets[] = {
-    offsetof(mp_state_ctx_t, mem.area.gc_alloc_table_start),
-    offsetof(mp_state_ctx_t, mem.area.gc_alloc_table_byte_len),
-};
+const unsigned offsets[] = { %s };
 """
 
 
+def state_of(*fields: str) -> list[int]:
+    """Where these fields of MicroPython's state lie in RAM, as the compiler that built the image says."""
+    flags = (INTO / "CMakeFiles" / "firmware.dir" / "flags.make").read_text()
+    options = [
+        option
+        for line in flags.splitlines()
+        if line.startswith(("C_DEFINES", "C_INCLUDES", "C_FLAGS"))
+        for option in shlex.split(line.partition("=")[2])
+    ]
+    with TemporaryDirectory() as folder:
+        source = Path(folder) / "question.c"
+        source.write_text(QUESTION % ", ".join(f"offsetof(mp_state_ctx_t, {field}) + 1" for field in fields))
+        told = _said("arm-none-eabi-gcc", *options, "-S", "-o", "-", str(source))
+    words = [int(line.split()[1]) - 1 for line in told.splitlines() if line.strip().startswith(".word")]
+    assert len(words) == len(fields)
+    return [address("mp_state_ctx") - RAM + word for word in words]
+
+
 class Heap:
-    """Where the allocation table is, as the compiler that built the image says."""
+    """Where the allocation table is."""
 
     def __init__(self) -> None:
-        flags = (INTO / "CMakeFiles" / "firmware.dir" / "flags.make").read_text()
-        options = [
-            option
-            for line in flags.splitlines()
-            if line.startswith(("C_DEFINES", "C_INCLUDES", "C_FLAGS"))
-            for option in shlex.split(line.partition("=")[2])
-        ]
-        with TemporaryDirectory() as folder:
-            source = Path(folder) / "question.c"
-            source.write_text(QUESTION)
-            told = _said("arm-none-eabi-gcc", *options, "-S", "-o", "-", str(source))
-        words = [int(line.split()[1]) for line in told.splitlines() if line.strip().startswith(".word")]
-        state = address("mp_state_ctx")
-        self._table_at, self._length_at = (state - RAM + words[0], state - RAM + words[1])
+        self._table_at, self._length_at = state_of(
+            "mem.area.gc_alloc_table_start", "mem.area.gc_alloc_table_byte_len"
+        )
 
     def used(self, pico: Pico) -> tuple[int, int]:
         """Bytes of blocks that are taken, garbage included, and of all blocks."""

@@ -30,6 +30,7 @@ STEP_US = 5_000
 LONGEST_US = 60_000_000
 BOOT_ID = 4  # bytes of an event's header that are no time
 TIMES = ("utc_s", "utc_ms", "left_s")  # fields of answers that are
+NO_TIMES = {"roller_times": 2}  # how many values of an event are before those that are measured times
 SERIAL = 8  # the place of the serial number in an identity
 
 Said = tuple[Any, ...]
@@ -151,7 +152,8 @@ def read(payload: bytes) -> Said | None:
         return None
     if kind == EVENT:
         boot, body = body[:BOOT_ID], body[EVENT_HEADER_SIZE:]
-        return ("event", boot.hex(), number, message.name, message.unpack(body))
+        values = message.unpack(body)
+        return ("event", boot.hex(), number, message.name, values[: NO_TIMES.get(message.name, len(values))])
     if kind == ANSWER and payload[MARK]:
         return ("refused", number, payload[MARK], body.hex())
     return ("request" if kind == REQUEST else "answer", number, message.name, values_of(message, body))

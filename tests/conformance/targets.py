@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.board.crash import APART_US, OFTEN, crash
+
 from sabot_driver import Client, Keyring, connect
 from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
@@ -24,6 +26,7 @@ from sabot_simulators.ends.tcp import TcpListener
 from sabot_simulators.ends.terminal import Terminal
 from sabot_simulators.ends.urls import protocol_sim
 from sabot_simulators.ends.usb import Backend
+from sabot_simulators.rp2040.emulated import OnRp2040
 
 ROOT = Path(__file__).parent.parent.parent
 _names = itertools.count()
@@ -259,7 +262,6 @@ class OnPico(Pty):
     name = "pico"
     firmware = "rp2040"
     simulator = False
-    crashes = False
 
     def __init__(self, folder: Path, settings: str = "seed=1") -> None:
         """A real board is new until somebody gives it its key."""
@@ -269,6 +271,16 @@ class OnPico(Pty):
             serial, key = asking.identify().serial, os.urandom(KEY_SIZE)
             asking.provision(serial, key)
         self.keyring.keep(serial, key)
+
+    def harm(self, cause: str) -> None:
+        if cause != "crashes":
+            return super().harm(cause)
+        device = self.device
+        assert isinstance(device, OnRp2040)
+        for _ in range(OFTEN):
+            self.served.call(lambda: crash(device.pico))
+            self.served.call(lambda: device.advance(device.now_us + APART_US, 1 << 30))
+        return None
 
     def connect(self, **named: Any) -> Client:
         return super().connect(clock=self._clock, **named)

@@ -56,8 +56,7 @@ static uint64_t period_us; // when the period began
 static unsigned step; // of USB, or USB_STEPS: the UART's tick
 static volatile uint32_t worst_us; // the latest that an exchange began
 
-static void exchange_usb(cable_t *cable) {
-    tud_task_ext(0, false);
+static void send_usb(cable_t *cable) {
     size_t length = cable->length - cable->sent;
     if (length > 0) {
         if (tud_cdc_connected()) {
@@ -66,6 +65,13 @@ static void exchange_usb(cable_t *cable) {
         cable->sent += tud_cdc_write(cable->out + cable->sent, length);
     }
     tud_cdc_write_flush();
+}
+
+// The first packet leaves before anything else is done: how long the stack takes depends on what has come.
+static void exchange_usb(cable_t *cable) {
+    send_usb(cable);
+    tud_task_ext(0, false);
+    send_usb(cable);
     tud_cdc_rx_cb(USB_CABLE);
     while (cable->allowed > 0 && ringbuf_avail(&stdin_ringbuf) > 0) {
         cable->in[cable->taken++] = ringbuf_get(&stdin_ringbuf);

@@ -96,6 +96,7 @@ class Heard:
 
     began_us: float
     answered: list[tuple[float, float]] = field(default_factory=list)  # asked, answered
+    second: list[tuple[float, float]] = field(default_factory=list)  # the same on another cable
     accepted: list[float] = field(default_factory=list)  # when the device took bytes, where that can be seen
     worked: list[float] = field(default_factory=list)  # edges and orders
     inserted: list[float] = field(default_factory=list)  # when each card was in
@@ -148,20 +149,21 @@ def clear_frame(name: str, random: Random) -> bytes:
 # -- statistics ------------------------------------------------------------------------------------------
 
 
-def _table(heard: Sequence[Heard]) -> tuple[dict[str, Floats], dict[str, Ints]]:
-    """By tick: what was seen, and what the machine did then."""
+def _table(heard: Sequence[Heard], second: bool) -> tuple[dict[str, Floats], dict[str, Ints]]:
+    """By tick: what was seen on one cable or the other, and what the machine did then."""
     rows = len(heard)
     seen = {name: np.full((rows, TICKS), np.nan) for name in FEATURES}
     labels = {name: np.zeros((rows, TICKS), np.int64) for name in ("busy", "cards", "slot")}
     starts = np.zeros(rows)
     for row, deck in enumerate(heard):
-        if not deck.answered:
+        answered = deck.second if second else deck.answered
+        if not answered:
             continue
-        phase = deck.answered[0][1] % PERIOD_US - PERIOD_US / 4
+        phase = answered[0][1] % PERIOD_US - PERIOD_US / 4
         start = starts[row] = deck.began_us - (deck.began_us - phase) % PERIOD_US
         tick = start + PERIOD_US * np.arange(TICKS)
         seen["answers"][row] = 0
-        for asked, at in deck.answered:
+        for asked, at in answered:
             index = int((at - start) // PERIOD_US)
             if 0 <= index < TICKS:
                 if not seen["answers"][row, index]:
@@ -228,28 +230,39 @@ def _elsewhere(rows: int, random: np.random.Generator) -> Ints:
 
 def judge(heard: Sequence[Heard], seed: int = 1) -> Found:
     """Look for the pair of what is seen and what is done that tell most of each other."""
-    seen, labels = _table(heard)
-    binned = {name: _binned(values) for name, values in seen.items()}
     rows = len(heard)
     random = np.random.default_rng(seed)
     orders = [_elsewhere(rows, random) for _ in range(SHUFFLES)]
-    pairs = [(feature, label) for feature in binned for label in labels]
-    real = np.array([information(binned[one], labels[other]) for one, other in pairs])
-    chance = np.array(
-        [[information(binned[one], labels[other][order]) for one, other in pairs] for order in orders]
-    )
+    pairs: list[tuple[str, str]] = []
+    binned: list[Ints] = []
+    done: list[Ints] = []
+    samples, differing, jitter = 0, 0, 0.0
+    for second in (False, True):
+        if second and not any(deck.second for deck in heard):
+            continue
+        seen, labels = _table(heard, second)
+        for feature, values in seen.items():
+            in_bins = _binned(values)
+            for label, what in labels.items():
+                pairs.append((("second " if second else "") + feature, label))
+                binned.append(in_bins)
+                done.append(what)
+        offsets = seen["offset"]
+        there = ~np.isnan(offsets)
+        samples += int(there.sum())
+        usual = _usual(offsets, 0.0)
+        differing += int((np.abs(np.where(there, offsets, 0.0) - usual) > 0.5)[there].sum())
+        if there.any():
+            jitter = max(jitter, float(np.nanmax(offsets) - np.nanmin(offsets)))
+    both = list(zip(binned, done, strict=True))
+    real = np.array([information(one, other) for one, other in both])
+    chance = np.array([[information(one, other[order]) for one, other in both] for order in orders])
     mean, spread = chance.mean(axis=0), np.maximum(chance.std(axis=0), 1e-12)
     scores = (real - mean) / spread
     best = int(scores.argmax())
     most = ((chance - mean) / spread).max(axis=1)
     p = float((1 + (most >= scores[best]).sum()) / (1 + SHUFFLES)) if spread.max() > 1e-9 else 1.0
     threshold = float(np.quantile(most, LEVEL) * spread[best])
-    offsets = seen["offset"]
-    there = ~np.isnan(offsets)
-    samples = int(there.sum())
-    usual = _usual(offsets, 0.0)
-    differing = int((np.abs(np.where(there, offsets, 0.0) - usual) > 0.5)[there].sum())
-    jitter = float(np.nanmax(offsets) - np.nanmin(offsets)) if samples else 0.0
     per_deck = samples / rows
     if spread.max() > 1e-9:
         escaped = threshold * per_deck
@@ -348,7 +361,7 @@ class Attacked(Wired):
         at, worked = self.machine.agenda.now_us, self.heard.worked
         if self._mode is not None and self._mode.planted and worked and at - worked[-1] < LATE_US:
             at = int(worked[-1]) + LATE_US
-        self.heard.answered.append((asked[0], at))
+        (self.heard.second if port is self.other else self.heard.answered).append((asked[0], at))
         asked.clear()
 
 

@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from sabot_firmware import shoe, shuffler
-from sabot_protocol import ticks
+from sabot_protocol import grid, ticks
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.handshake import Question
@@ -20,7 +20,7 @@ from sabot_protocol.numbers import Numbers
 from sabot_protocol.session import provision_proof, slot_key
 from sabot_simulators.in_process import LONGEST_WAIT_US, OPENING_UTC_S, Given, LockStep, Stuck
 from sabot_simulators.rp2040 import messages
-from sabot_simulators.rp2040.messages import SAID
+from sabot_simulators.rp2040.messages import SAID, Ran
 from sabot_simulators.rp2040.pico import Pico
 from sabot_simulators.rp2040.wiring import PinMachine, Wiring
 from sabot_simulators.view import DeckView, View
@@ -30,6 +30,7 @@ FLOOR = enum_number("Role", "floor")
 SERVICE = enum_number("Role", "service")
 PERSON = 7  # who has the people's keys
 NOTICE_US = 40_000  # what people do is noticed within this
+TOLD_US = 3_000 * grid.PERIOD_MS  # what a command changed is told so soon after its answer, at ticks
 FOREVER_US = 1 << 50
 SHUFFLER_AT_WORK = (shuffler.STARTING, shuffler.FEEDING, shuffler.STORING)
 SHOE_AT_WORK = (shoe.STARTING, shoe.LOADING, shoe.DISPENSING, shoe.EJECTING)
@@ -206,7 +207,7 @@ class OnPico(LockStep):
     def command(self, name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
         """Ask over the wire, in somebody's role, and wait for the answer; Refusal if the device refuses."""
         answer = self.ask(name, *values, role=role)
-        self.run_for(NOTICE_US)  # what it changed is told after the answer
+        self.run_for(TOLD_US)
         self.each_command(name, values)
         return answer
 
@@ -275,7 +276,7 @@ class OnPico(LockStep):
         now = self._now_ms()
         out = self._question.poll(now) if self._question is not None else self.host.poll(now)
         if out:
-            wiring.changes.append(messages.usb(out))
+            self._say(bytes(out))
         until = [agenda.now_us + LONGEST_WAIT_US]
         if end_us > agenda.now_us:
             until.append(end_us)
@@ -295,8 +296,17 @@ class OnPico(LockStep):
         if ran.why == messages.RESET:
             self.resets += 1
             wiring.reset()
-        if ran.why == SAID or ran.usb:
-            self._hear(ran.usb)
+        said = self._said(ran)
+        if ran.why == SAID or said:
+            self._hear(said)
+
+    def _say(self, data: bytes) -> None:
+        """Bytes of the host, over its cable: USB."""
+        self.wiring.changes.append(messages.usb(data))
+
+    def _said(self, ran: Ran) -> bytes:
+        """What came over that cable."""
+        return ran.usb
 
     def _hear(self, data: bytes) -> None:
         now = self._now_ms()

@@ -65,6 +65,11 @@ def uart(data: bytes) -> Change:
     return ("uart", data.decode("latin-1"))
 
 
+def deaf(on: bool) -> Change:
+    """The USB host stops reading, or reads again."""
+    return ("deaf", on)
+
+
 def cable(there: bool) -> Change:
     """The USB cable is put in or pulled out; what is on its way is lost."""
     return ("cable", there)
@@ -185,6 +190,8 @@ class Ran:
     """The position of each axis, in steps since the beginning."""
     accepted: tuple[float, ...] = ()
     """When the board took packets of its USB host."""
+    uart_at_us: float = 0.0
+    """When the first of the bytes in ``uart`` came."""
 
 
 @dataclass(frozen=True)
@@ -280,6 +287,7 @@ def ran(said: dict[str, Any]) -> Ran:
             said["uart"].encode("latin-1"),
             tuple(said["axes"]),
             tuple(said["accepted"]),
+            float(said["uart_at_us"]),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise RunnerFailed(f"not the answer to a run: {said!r:.200}") from error

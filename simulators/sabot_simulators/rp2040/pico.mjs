@@ -12,6 +12,7 @@ import { patchRingOscillator, RingOscillator } from './patches/ring_oscillator.m
 import { restoreSnapshot, takeSnapshot } from './patches/snapshot.mjs';
 import { patchUniqueId, UniqueId } from './patches/unique_id.mjs';
 import { patchUartEdge } from './patches/uart_edge.mjs';
+import { patchUsbDeaf } from './patches/usb_deaf.mjs';
 import { patchUsbNak } from './patches/usb_nak.mjs';
 import { keptOverReset, patchWatchdog } from './patches/watchdog.mjs';
 import { Axis } from './parts/axis.mjs';
@@ -54,6 +55,7 @@ export class Pico {
     this.fromUsb = [];
     this.accepted = []; // when the device took a packet of the host
     this.cable = true;
+    this.deaf = false; // the USB host does not read
     this.axes = wiring.axes.map((axis, n) => new Axis(n, this.directionOf(axis), this));
     this.encoders = wiring.encoders.map(() => new Encoder(this));
     this.expanders = wiring.expanders.map(
@@ -183,6 +185,7 @@ export class Pico {
   attachUsb() {
     this.usb = new USBCDC(this.mcu.usbCtrl);
     patchUsbNak(this.mcu, this.usb, this);
+    patchUsbDeaf(this.mcu, this.usb, this);
     this.usb.onSerialData = (bytes) => {
       if (!this.cable) return;
       this.fromUsb.push(...bytes);

@@ -132,6 +132,10 @@ class Pico:
         """What the RAM holds."""
         return self._read("sram", at, size)
 
+    def write_ram(self, data: bytes, at: int) -> None:
+        """Put bytes into RAM, behind the firmware's back."""
+        self._ask("write_memory", part="sram", at=at, data=base64.b64encode(data).decode())
+
     def break_fram(self, fault: str, on: bool = True) -> None:
         """``absent``: it does not answer; ``deaf``: it takes no writes."""
         self._ask("fault", part="fram", field=fault, value=on)

@@ -26,6 +26,10 @@ const CHANGES = {
     if (pico.cable) pico.toUsb.push(...Buffer.from(text, 'latin1'));
   },
   uart: (text) => pico.serial.send(Buffer.from(text, 'latin1')),
+  deaf: (on) => {
+    pico.deaf = on;
+    if (!on) pico.listen();
+  },
   cable: (there) => {
     pico.cable = there;
     if (!there) pico.toUsb.length = 0;
@@ -38,9 +42,12 @@ const state = (why) => ({
   told: pico.told,
   usb: Buffer.from(pico.fromUsb).toString('latin1'),
   uart: pico.powered ? Buffer.from(pico.serial.take()).toString('latin1') : '',
+  uart_at_us: pico.powered ? (pico.epoch + pico.serial.saidAt) / 1e3 : 0,
   accepted: pico.accepted,
   axes: pico.axes.map((axis) => axis.position),
 });
+
+const cells = (part) => (part === 'sram' ? pico.ram : pico[part].cells);
 
 const REQUESTS = {
   start({ wiring, bootrom, image, serial, interpreted, watched }) {
@@ -83,12 +90,9 @@ const REQUESTS = {
     for (const each of [pico[part]].flat()) each[field] = value;
     return {};
   },
-  read_memory({ part, at, size }) {
-    const cells = part === 'sram' ? pico.ram : pico[part].cells;
-    return { data: Buffer.from(cells.subarray(at, at + size)).toString('base64') };
-  },
+  read_memory: ({ part, at, size }) => ({ data: Buffer.from(cells(part).subarray(at, at + size)).toString('base64') }),
   write_memory({ part, at, data }) {
-    pico[part].cells.set(Buffer.from(data, 'base64'), at);
+    cells(part).set(Buffer.from(data, 'base64'), at);
     return {};
   },
   digest() {

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_protocol.device_port import DevicePort
 
-MOST_AT_ONCE = 256
+MOST_AT_ONCE = 64  # bytes of one cable; then the other has its turn
 _BAUD = 115200
 
 

@@ -57,8 +57,12 @@ class EdgeRing(io.IOBase):
         self._whats[head] = what
         self._head = after
         if self.eager and not self.scheduled:
-            self.scheduled = True
-            schedule(self.on_edge, None)
+            self.call()
+
+    def call(self) -> None:
+        """Have ``on_edge`` called as soon as no other scheduled call runs."""
+        self.scheduled = True
+        schedule(self.on_edge, None)
 
     def take(self) -> bool:
         """Take the oldest edge into ``sensor``, ``level`` and ``at_us``; False if there is none."""

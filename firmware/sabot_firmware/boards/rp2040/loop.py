@@ -69,10 +69,7 @@ LOOK_AGAIN_US = 100000  # whether the halves stand, if no edge lets them
 REST_US = 26000  # the longest collection, while cards may soon move again
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
 LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is over
-# Whether a timer's alarm passes the bytes at the grid's ticks (``timed``). It is off: with it, and less often
-# without it, shuffles were stopped for double feeds that were none. An edge that comes while ``_edge_came``
-# deals with another waits for the whole frame; that is one cause, not mended yet.
-TICKS_BY_ALARM = False
+TICKS_BY_ALARM = True
 LOG_ROWS = 4
 CONTACT_MS = 250  # how often the contact in the logic compartment is looked at
 CRASH = ("crash", 96)  # the record of what went wrong last
@@ -177,7 +174,8 @@ class Device:
             self._poller.register(board.ring, select.POLLIN)
             self._edges_only.register(board.ring, select.POLLIN)
             board.tired = False
-            board.ring.on_edge = self._edge_came
+            board.ring.eager = False
+            board.ring.on_edge = self._came
             self._ahead.hold = self._hold
         for cable in self._cables:
             cable.register(self._poller)
@@ -270,8 +268,8 @@ class Device:
                     self._talk = True  # there may be more, and more to say
                 elif cable.writing() and not cable.stuck:
                     self._talk = True
-            self._hold(True)
             self._catch_up()
+            self._hold(True)
             return  # what is due may be another thing now
         if (due is None or due > ROOM_US) and self._tidy(due):
             return
@@ -295,8 +293,8 @@ class Device:
             timed.start()
         n = timed.ready()
         if n != NONE and allocated() < GRID_HOLD_BYTES:
-            self._catch_up(ticks.add(timed.at_us(n), -GRACE_US))
             self._hold(False)
+            self._catch_up(ticks.add(timed.at_us(n), -GRACE_US))
             timed.work(n)
             self._hold(True)
             if self._failed is not None:
@@ -358,17 +356,20 @@ class Device:
         if on:
             self._timer.deinit()
         else:
-            self._edge_came(None)
+            ring.call()
 
     def _edge_came(self, _: object) -> None:
-        """Deal with edges and with what is due in the midst of a talk, unless they have to wait."""
+        """Deal with edges and with what is due in the midst of a talk, unless they have to wait.
+
+        MicroPython runs one scheduled call at a time. An edge that comes during this one has it scheduled
+        again, so it waits for the end of this one and not for the end of the talk.
+        """
         board, core = self._board, self.core
         assert board is not None
         ring = board.ring
         ring.scheduled = False
-        if not ring.eager or core is None:
+        if not ring.eager or core is None or ring.on_edge is not self._came:
             return
-        ring.eager = False  # not in the midst of this
         core.busy_elsewhere = True
         try:
             board.take_edges(core)
@@ -383,8 +384,8 @@ class Device:
                 )
         except Exception as error:  # noqa: BLE001  in an interrupt nobody hears of it: the loop raises it
             self._failed = error
+            ring.eager = False
         core.busy_elsewhere = False
-        ring.eager = self._failed is None
 
     def _catch_up(self, until_us: "int | None" = None) -> None:
         """Tell what came up in the midst of the talk; on the grid, what came up until a time."""

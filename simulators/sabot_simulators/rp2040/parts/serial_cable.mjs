@@ -6,10 +6,14 @@ export class SerialCable {
   constructor(uart, clock, onSaid) {
     this.toDevice = [];
     this.said = [];
+    this.saidAt = 0; // when the first of it came
     this.feeding = clock.createAlarm(() => this.feed(uart));
     this.piece = clock.createAlarm(onSaid);
     uart.onByte = (byte) => {
-      if (!this.said.length) this.piece.schedule(PIECE_NANOS);
+      if (!this.said.length) {
+        this.saidAt = clock.nanos;
+        this.piece.schedule(PIECE_NANOS);
+      }
       this.said.push(byte);
     };
   }

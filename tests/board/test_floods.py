@@ -1,0 +1,94 @@
+"""A host without a key that sends as fast as a cable takes it, and reads, reads slowly or does not read."""
+
+from random import Random
+
+import pytest
+from tests.board.heap import Garbage, Heap
+from tests.board.table import SEED, Table
+from tests.board.test_trouble import begin_shuffle
+
+from sabot_firmware import shoe, shuffler
+from sabot_simulators.dealer import Dealer
+from sabot_simulators.fairness.answer_times import PERIOD_US, clear_frame
+from sabot_simulators.rp2040 import messages
+from sabot_simulators.rp2040.device import OnPico
+from sabot_simulators.rp2040.messages import Ran
+from sabot_simulators.rp2040.pico import Pico
+from sabot_simulators.rp2040.wiring import PinMachine
+
+FLOODS = [("usb", "reading"), ("usb", "slow"), ("usb", "deaf"), ("uart", "reading")]
+AT_ONCE = 24  # frames
+AGAIN_US = 20_000
+ATTENTIVE_US = 2_000  # of each 20 ms, a slow host reads
+QUESTIONS = 12
+SHARE_US = 30_000  # what one piece of the flood takes
+GROWTH = 4096
+MOST_LIVE = 120_000
+
+
+class Flooded(OnPico):
+    """A board with its owner on one cable; another host, without a key, floods the other."""
+
+    def __init__(self, pico: Pico, machine: PinMachine, cable: str, host: str) -> None:
+        self.flooding = False
+        self._cable, self._reads = cable, host
+        self._next_us = 0
+        self._dice = Random(SEED)
+        super().__init__(pico, machine)
+
+    def _say(self, data: bytes) -> None:
+        wrap = messages.uart if self._cable == "usb" else messages.usb
+        self.wiring.changes.append(wrap(data))
+
+    def _said(self, ran: Ran) -> bytes:
+        return ran.uart if self._cable == "usb" else ran.usb
+
+    def _turn(self, end_us: int) -> None:
+        now = self.machine.agenda.now_us
+        if self.flooding and now >= self._next_us:
+            self._next_us = now + AGAIN_US
+            data = b"".join(clear_frame("identify", self._dice) for _ in range(AT_ONCE))
+            wrap = messages.usb if self._cable == "usb" else messages.uart
+            self.wiring.changes.append(wrap(data))
+        if self.flooding and self._reads != "reading":
+            hears = self._reads == "slow" and now % AGAIN_US < ATTENTIVE_US
+            self.wiring.changes.append(messages.deaf(not hears))
+        super()._turn(min(end_us, self._next_us) if self.flooding and end_us > now else end_us)
+
+    def answer_times_us(self) -> list[float]:
+        """How long each of a few questions of the owner takes, at different moments."""
+        took = []
+        for _ in range(QUESTIONS):
+            self.run_for(self._dice.randrange(20_000, 90_000))
+            began = self.pico.now_us
+            self.ask("status")
+            took.append(self.pico.now_us - began)
+        return took
+
+
+@pytest.mark.parametrize(("cable", "host"), FLOODS)
+def test_a_flood_takes_nothing_from_the_owner_on_the_other_cable(pico: Pico, cable: str, host: str) -> None:
+    """At rest and while a deck is shuffled: its session, its answer times, its memory, its cards."""
+    pico.restore("new")
+    device = Flooded(pico, PinMachine(Random(SEED)), cable, host)
+    device.provision()
+    device.run_until_still()
+    garbage, heap = Garbage(device), Heap()
+    live: list[int] = []
+    garbage.on_collection = lambda _: live.append(heap.used(pico)[0])
+    quiet = device.answer_times_us()
+    device.flooding = True
+    device.run_for(3_000_000)
+    flooded = device.answer_times_us()
+    assert max(flooded) < max(quiet) + SHARE_US
+    assert max(live) - min(live) < GROWTH
+    table = Table(device, Dealer(device))
+    begin_shuffle(table, 1_000)
+    assert max(device.answer_times_us()) < 2 * PERIOD_US
+    device.run_until(lambda: device.shoe_state == shoe.READY or device.shuffler_state == shuffler.JAMMED)
+    assert device.named("deck_counted") == [(1, 1, 52, 52)]
+    assert not device.named("fault_raised")
+    assert device.host.record.sessions == 1
+    assert max(live) < MOST_LIVE
+    assert len(live) > QUESTIONS
+    assert [each for each in garbage.collections if each.moved or not each.asked_for] == []
