@@ -53,7 +53,7 @@ class Overlooking(Machine):
         return taken
 
 
-@pytest.mark.sweep(every=9)
+@pytest.mark.sweep(every=8)
 @pytest.mark.parametrize(("way", "stops_um", "card"), CASES)
 def test_a_card_that_no_sensor_sees_makes_no_round_wrong(
     way: str, stops_um: int, card: int, monkeypatch: pytest.MonkeyPatch
