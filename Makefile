@@ -10,6 +10,8 @@ SECONDS ?= 60
 FRAMES ?= 10000000
 TABLES ?= 2000
 CAMPAIGN_ROUNDS ?= 100000
+DAYS ?= 30
+SESSION_HOURS ?= 1
 CUTS ?= 200
 BOARD_ROUNDS ?= 100
 ROUNDS ?= 1000
@@ -24,7 +26,7 @@ PICO := simulators/sabot_simulators/rp2040
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board docs clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted month soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +79,9 @@ soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever 
 
 soak-planted: $(VENV)/.play ## ten defects planted into the core: at which of TABLES=2000 tables the soak finds each
 	$(BIN)/python -m sabot_simulators.planted --tables $(TABLES)
+
+month: $(VENV)/.play ## DAYS=30 of the board's program over stubs, host absent and present for SESSION_HOURS=1 a day: time, hours, events
+	$(BIN)/python -m sabot_simulators.stubs.month --days $(DAYS) --session-hours $(SESSION_HOURS)
 
 soak-campaign: $(VENV)/.play ## CAMPAIGN_ROUNDS=100000 rounds with bursts of faults, in two processes; goes on where it stopped
 	$(BIN)/python -m sabot_simulators.soak_campaign --rounds $(CAMPAIGN_ROUNDS)

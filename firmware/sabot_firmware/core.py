@@ -242,12 +242,15 @@ class Core(Executor):
     def step(self, now_us: int) -> int | None:
         """Let time pass; how long until something is due, in microseconds, or None."""
         self.now_us = now_us
-        jog_due = self.service.jog_due_us()  # first of all: nothing delays the end of a jog
+        jog_due = None
+        if self.service.jogged >= 0:
+            jog_due = self.service.jog_due_us()  # first of all: nothing delays the end of a jog
         due = self.shuffler.step(now_us)
         of_shoe = self.shoe.step(now_us)
         if due is None or (of_shoe is not None and of_shoe < due):
             due = of_shoe
-        self._follow()
+        if self.shuffler.news or self.shoe.news or self._proceed():
+            self._follow_up()
         if self._locating_until_us is not None:
             due = sooner(due, self._locate_on(self._locating_until_us))
         if self._fold_until_us is not None:
@@ -306,8 +309,10 @@ class Core(Executor):
 
     def _follow(self) -> None:
         """Notice what the halves have come to, report it, and do what follows by itself."""
-        if not self.shuffler.news and not self.shoe.news and not self._proceed():
-            return
+        if self.shuffler.news or self.shoe.news or self._proceed():
+            self._follow_up()
+
+    def _follow_up(self) -> None:
         while True:
             half = self.shuffler if self.shuffler.news else self.shoe
             if half.news:

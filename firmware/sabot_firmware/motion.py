@@ -5,7 +5,7 @@ to an edge in a window, a time, or a signal of another motion. It is resumed whe
 whether it came too late: ``late = yield wait.edge(...)``. Nothing allocates memory once a motion runs.
 """
 
-from sabot_protocol import ticks
+from sabot_protocol.ticks import HALF, MASK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,12 +33,14 @@ class Wait:
         """Until a sensor has this level, at most this long."""
         self.sensor = sensor
         self.level = level
-        return self._for(within_us)
+        self.until_us = (self.now_us + within_us) & MASK
+        self.timed = True
+        self.signalled = self.resting = False
+        return self
 
     def time(self, us: int) -> "Wait":
         """For a time."""
-        self.sensor = ANY
-        return self._for(us)
+        return self.edge(ANY, 0, us)
 
     def signal(self) -> "Wait":
         """Until another motion signals; as long as it takes."""
@@ -58,13 +60,6 @@ class Wait:
         """For a time in which nothing of the half moves."""
         self.time(us)
         self.resting = True
-        return self
-
-    def _for(self, us: int) -> "Wait":
-        self.until_us = (self.now_us + us) & ticks.MASK
-        self.timed = True
-        self.signalled = False
-        self.resting = False
         return self
 
 
@@ -154,7 +149,7 @@ class Scheduler:
                 wait = motion.wait
                 if not wait.timed or motion.done:
                     continue
-                due = ((wait.until_us - now_us + ticks.HALF) & ticks.MASK) - ticks.HALF
+                due = ((wait.until_us - now_us + HALF) & MASK) - HALF
                 if due <= 0:
                     motion.resume(now_us, now_us, True)
                     woken = True

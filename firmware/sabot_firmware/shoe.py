@@ -206,13 +206,19 @@ class Shoe(Half):
     # -- motions --------------------------------------------------------------------------------
 
     def _self_test(self) -> "Steps":
-        """The pusher goes home; then the sensors say what is inside."""
+        """The pusher goes home; the roller turns once: an overlooked card comes to the exit's sensor."""
         hardware, wait = self._hardware, self._wait
         if hardware.level(SHOE_DOOR) and not hardware.level(PUSHER_HOME):
             hardware.push(False)
             late = yield wait.edge(PUSHER_HOME, 1, PUSHER_WINDOW_US)
             if late:
                 return self.stop("pusher", "switch_missed", 0)
+        if not self.latched and not self.was_working and self.occupied() is None:
+            self.run(DEAL, FORWARD)
+            late = yield wait.edge(EXIT, 1, PURGE_WINDOW_US)
+            if not late:
+                return self.stop("exit", "card_stuck", 1)
+            self.run(DEAL, STOP)
         self._reset(0, NOTHING, 0)
         self._by_sensors()
 

@@ -368,7 +368,7 @@ class Shuffler(Half):
                 return self.stop("chamber", "axis_lost", self.inserted)
             hardware.measure()
             late = yield wait.edge(HEIGHT, 1, figures.HEIGHT_US + MARGIN_US)
-            if late or not stack.fits(below, hardware.height_um()):
+            if late or not stack.fits(below_um, hardware.height_um()):
                 return self.stop("chamber", "grip_mismatch", self.inserted)
             if self.placed is not None:
                 self.placed[self.inserted] = self.inserted - below  # as the height has just proved

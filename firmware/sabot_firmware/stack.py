@@ -41,28 +41,29 @@ class Stack:
     def _off_line(self, below: int) -> int:
         """Between two marks, or a mark and an end of the stack, as far off the line as they are."""
         low = low_um = high_um = 0
-        high = self.cards
+        high, marks, off = self.cards, self._at, self._off
         for mark in range(self._marks):
-            at = self._at[mark]
+            at = marks[mark]
             if low <= at <= below:
-                low, low_um = at, self._off[mark]
+                low, low_um = at, off[mark]
             if below <= at <= high:
-                high, high_um = at, self._off[mark]
+                high, high_um = at, off[mark]
         return low_um if high == low else low_um + (high_um - low_um) * (below - low) // (high - low)
 
-    def fits(self, below: int, height_um: int) -> bool:
-        """Whether a packet that was measured can be of so many cards, and of no other number.
+    def fits(self, gap_um: int, height_um: int) -> bool:
+        """Whether a packet that was measured can end at a gap (``gap_um``), and at no other one.
 
         The less even the stack is, the less is known of its gaps, and the stricter this is.
         """
         most = (self.card_um * OFF // 50 - self._uneven) // 2
-        return abs(height_um - self.gap_um(below)) <= most
+        return abs(height_um - gap_um) <= most
 
     def learn(self, below: int, height_um: int) -> None:
         """A packet of so many cards was measured: go half the way from what was believed of its height."""
         if 0 < below < self.cards:
             off = self._off_line(below)
-            self._mark(below, off + (height_um - self.gap_um(below)) // 2, self.cards // MARKS)
+            gap_um = self.height_um * below // self.cards + off
+            self._mark(below, off + (height_um - gap_um) // 2, self.cards // MARKS)
 
     def _mark(self, below: int, off: int, near: int) -> None:
         """Make a mark; it takes the place of one that is so near, or of the nearest if there is no room."""
@@ -101,11 +102,13 @@ class Stack:
         self.cards += 1
         self.height_um = height_um
         self.card_um = height_um // self.cards
+        marks, offs = self._at, self._off
         for mark in range(self._marks):
-            at = self._at[mark]
+            at = marks[mark]
             if at > below:
-                at = self._at[mark] = at + 1
-                self._off[mark] += odd * 2 // 3  # the rest may be the readings' fault
-            self._off[mark] -= odd * at // self.cards  # the line itself was lifted
+                at = marks[mark] = at + 1
+                offs[mark] += odd * 2 // 3  # the rest may be the readings' fault
+            if odd:
+                offs[mark] -= odd * at // self.cards  # the line itself was lifted
         if odd and below + 1 < self.cards:
             self._mark(below + 1, off + odd * 2 // 3 - odd * (below + 1) // self.cards, 0)

@@ -12,18 +12,19 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar
 
 from sabot_driver import client as blocking
 from sabot_driver.client import CONNECT_S, TIMEOUT_S, Client, Resolved
-from sabot_driver.clock import bounded
+from sabot_driver.clock import Until, bounded
 from sabot_driver.credentials import Credential
 from sabot_driver.events import Event, LostEvents, read_entry
 from sabot_driver.states import Link, Notice, Peer
 from sabot_protocol.host import messages
 from sabot_protocol.host.message import AnswerT, Request
-from sabot_protocol.host.messages import Identity, Role, StatusReport
+from sabot_protocol.host.messages import Identity, KeySlotsAre, Role, StatusReport
 
 T = TypeVar("T")
 
@@ -91,7 +92,11 @@ class AsyncClient:
         A command cancelled while it is under way may be executed; its record in the journal stays open and
         ``resolve`` tells its end.
         """
-        asking = asyncio.ensure_future(self._do(self._client.begin, message, timeout, by))
+        until = Until(timeout)
+        if by is not None and self._client.known_slot(by) is None:  # others are not kept waiting for that
+            slot = by.slot_among(await self.key_slots(until.left()))
+            by = replace(by, slot=slot)
+        asking = asyncio.ensure_future(self._do(self._client.begin, message, until.left(), by))
         try:
             number, future = await asyncio.shield(asking)
         except asyncio.CancelledError:
@@ -99,7 +104,7 @@ class AsyncClient:
             raise
         answer: asyncio.Future[AnswerT] = asyncio.wrap_future(future)
         try:
-            ended, _ = await asyncio.wait([answer], timeout=timeout)
+            ended, _ = await asyncio.wait([answer], timeout=until.left())
             if not ended:  # whoever should end it is late
                 await self._do(self._client.line.expire, future)
             return await answer
@@ -115,6 +120,10 @@ class AsyncClient:
     async def status(self, timeout: float = TIMEOUT_S) -> StatusReport:
         """How the device is."""
         return await self.ask(messages.Status(), timeout)
+
+    async def key_slots(self, timeout: float = TIMEOUT_S) -> KeySlotsAre:
+        """As ``Client.key_slots``."""
+        return await self.ask(messages.KeySlots(), timeout)
 
     async def set_key(
         self,

@@ -96,9 +96,10 @@ class Asking:
         while not self._stopped:
             try:
                 data = self._way.read()
-            except SabotError as error:
+            except Exception as error:  # noqa: BLE001 (a transport's own mistake; who asks is told of it)
+                why = SabotError(f"{self._url}: {error!r}", "Report this with 'sabot bundle'.")
                 with self._changed:
-                    self._error = error
+                    self._error = error if isinstance(error, SabotError) else why
                     self._changed.notify_all()
                 return
             with self._changed:

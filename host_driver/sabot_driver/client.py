@@ -15,7 +15,7 @@ from typing import TypeVar
 from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock, Until, bounded
 from sabot_driver.core import Core
-from sabot_driver.credentials import Credential, free_slot
+from sabot_driver.credentials import Credential, check_key, free_slot
 from sabot_driver.errors import (
     Closed,
     DeviceTimeout,
@@ -198,12 +198,18 @@ class Client:
         """What the wire needs of a credential; the device is asked for the slot once."""
         if by is None:
             return None
-        if by.slot is not None:
-            return by.slot, by.key
-        if self._held is not None:
+        by.check()
+        slot = self.known_slot(by)
+        if slot is None:
+            slot = by.slot_among(self.key_slots(until.left()))
+        return slot, by.key
+
+    def known_slot(self, by: Credential) -> int | None:
+        """The slot of a credential, if the device need not be asked for it."""
+        if by.slot is None and self._held is not None:
             with contextlib.suppress(KeyMissing):
-                return by.slot_among(self._held), by.key
-        return by.slot_among(self.key_slots(until.left())), by.key
+                return by.slot_among(self._held)
+        return by.slot
 
     def abandon(self, number: int) -> None:
         """Nobody waits for that answer any more."""
@@ -254,6 +260,7 @@ class Client:
         The device is given a key derived from the person's, good for this device and slot only. While a new
         device is provisioned its owner may fill empty slots; all else takes service (``by``).
         """
+        check_key(key)
         until = Until(timeout)
         if slot is None:
             slot = free_slot(self.key_slots(until.left()).slots)

@@ -8,7 +8,7 @@ something follows from it is handed to the shell as ``Work``: events before they
 and its number before it is sent. Meanwhile the command is *held*, and all commands behind it, because the
 device takes them in the order of their numbers; queries are not. Its time-out goes on.
 
-    shell: want_cable → open → cable_opened / cable_failed
+    shell: want_cable → cable_opening, open → cable_opened / cable_failed
     shell: bytes → receive;  poll → bytes;  deadline → when to poll again;  cable_lost when reading fails
     shell: ends → settle the futures;  take_work → put on disk, then on_disk or not_on_disk
     shell: mend, when somebody was interrupted in the midst of one of these
@@ -175,6 +175,10 @@ class Core:
             or self.journal_error is not None
             or (self._numbers.are_few() and (self._mode == OWNER or bool(self._held)))
         )
+
+    def cable_opening(self) -> None:
+        """The cable is being opened; it is not wanted again until that has failed."""
+        self._retry_at = None
 
     def cable_opened(self, now: int) -> None:
         """The cable is there: prove each other."""

@@ -30,6 +30,12 @@ class Credential:
         """The credential in a key file."""
         return cls(role, read_key(path), read_person(path))
 
+    def check(self) -> None:
+        """ValueError for a key or a slot that cannot be one."""
+        check_key(self.key)
+        if self.slot is not None and not 0 <= self.slot < SLOTS:
+            raise ValueError(f"there is no key slot {self.slot}: they are 0 to {SLOTS - 1}")
+
     def slot_among(self, held: KeySlotsAre) -> int:
         """This person's slot on a device that holds these; KeyMissing if there is none, or no single one."""
         found = [
@@ -49,6 +55,12 @@ class Credential:
                 "Say which: put the person's number behind the key in the key file.",
             )
         return found[0]
+
+
+def check_key(key: bytes) -> None:
+    """ValueError for what is no key; before the wire fails at it, or a derived key hides how short it is."""
+    if not isinstance(key, bytes) or len(key) != KEY_SIZE:
+        raise ValueError(f"a key is {KEY_SIZE} bytes")
 
 
 def free_slot(slots: Sequence[int]) -> int:

@@ -1,9 +1,9 @@
 """A core with its cable: the threads that read, keep time and write the journal.
 
-Both clients are shells over this. Whoever asks writes to the port itself; a reader thread takes what comes; a
-keeper opens the cable, and does what is due by time; a scribe puts on disk what must be there, and only then
-has events acknowledged and commands sent. The scribe never writes to the disk with the lock held: a disk that
-lets it wait holds up neither the cable nor a call beyond its time-out.
+Both clients are shells over this. Whoever asks writes to the port itself; a keeper does what is due by time;
+a reader thread opens the cable, which may take seconds, and takes what comes; a scribe puts on disk what must
+be there, and only then has events acknowledged and commands sent. The scribe never writes to the disk with
+the lock held: a disk that lets it wait holds up neither the cable nor a call beyond its time-out.
 
 A thread that asks one thing after the other reads the cable itself while it waits (it *leads*), so that its
 round trips cost no change of threads: the reader has stepped aside after the first answer, and comes back
@@ -77,6 +77,8 @@ class Line:
         self._keeper = self._thread("keeper", self._keep)
         self._scribe = self._thread("scribe", self._write)
         self.failure: BaseException | None = None
+        self._scribe_ended = False
+        self._journal_left = False  # to the scribe, who could not end in time
         self._pid = os.getpid()
 
     def start(self) -> None:
@@ -218,6 +220,8 @@ class Line:
             self._cable += 1
             self.transport.wake()
             self._wake_all()
+        self._settle()  # nobody waits for the threads to end, one of which may wait for the disk
+        with self._lock:
             self._wait_for_leader()
         me = threading.current_thread()
         for thread in (self._keeper, self._scribe, *self._readers):
@@ -227,7 +231,12 @@ class Line:
         self._tell()
         self._settle()
         self._call_row_listeners()
-        self.journal.close()
+        with self._lock:
+            self._journal_left = self._scribe.ident is not None and not self._scribe_ended
+        if self._journal_left:
+            log.warning("the disk does not answer: the journal is closed when it does")
+        else:
+            self.journal.close()
 
     def _say_goodbye(self) -> None:
         """End the session in order, so that the device is free at once. The lock is held."""
@@ -276,7 +285,7 @@ class Line:
             self._due.notify()
 
     def _keep(self) -> None:
-        """Open the cable when it is wanted, and poll when something is due."""
+        """Have the cable opened when it is wanted, and poll when something is due."""
         while True:
             with self._lock:
                 if self._closing:
@@ -319,25 +328,43 @@ class Line:
         self._readers = [each for each in self._readers if each.is_alive()]
 
     def _pick_up(self) -> None:
-        try:
-            self.transport.open()
-        except SabotError as error:
-            with self._lock:
-                self.core.cable_failed(error, self.clock.now_ms())
-            self._settle()
-            return
         with self._lock:
             if self._closing:
                 return
-            self.core.cable_opened(self.clock.now_ms())
+            self.core.cable_opening()
             cable = self._cable
-            reader = self._thread("reader", lambda: self._read(cable))
+            opened: list[bool] = []  # once, also if the thread fails and begins again
+            reader = self._thread("reader", lambda: self._read(cable, opened))
             self._readers.append(reader)
             reader.start()
 
-    def _read(self, cable: int) -> None:
-        """Take what comes over one cable until it is gone."""
-        while self._take_in(cable, None):
+    def _open(self, cable: int) -> bool:
+        """Open a cable; False if that fails, or if nobody wants it any more when it is open."""
+        failed: SabotError | None = None
+        try:
+            self.transport.open()
+        except SabotError as error:
+            failed = error
+        with self._lock:
+            wanted = cable == self._cable and not self._closing
+            if wanted:
+                self._enter()
+                now = self.clock.now_ms()
+                if failed is None:
+                    self.core.cable_opened(now)
+                    self._speak()
+                else:
+                    self.core.cable_failed(failed, now)
+                self._hasten()
+                self._unfinished = False
+        self._settle()
+        return wanted and failed is None
+
+    def _read(self, cable: int, opened: list[bool]) -> None:
+        """Open one cable, and take what comes over it until it is gone."""
+        if not opened:
+            opened.append(self._open(cable))
+        while opened[0] and self._take_in(cable, None):
             if self._followers and not self.core.has_open():
                 self._step_aside(cable)
 
@@ -499,16 +526,27 @@ class Line:
 
     def _write(self) -> None:
         """Put on disk what must be there, much at a time, and have done what follows from it."""
-        while True:
+        try:
+            while self._write_once():
+                pass
+        finally:
             with self._lock:
-                self._work.wait_for(lambda: self.core.has_work() or self._closing)
-                work = self.core.take_work()
-            if work is None:
-                return
-            if not self._write_down(work):
-                with self._lock:
-                    if self._work.wait_for(lambda: self._closing, RETRY_DISK_S):
-                        return
+                self._scribe_ended = self._closing
+                left = self._journal_left
+            if left:
+                self.journal.close()
+
+    def _write_once(self) -> bool:
+        """Wait for work and do it; False when the line is closed."""
+        with self._lock:
+            self._work.wait_for(lambda: self.core.has_work() or self._closing)
+            work = self.core.take_work()
+        if work is None:
+            return False
+        if self._write_down(work):
+            return True
+        with self._lock:
+            return not self._work.wait_for(lambda: self._closing, RETRY_DISK_S)
 
     def _write_down(self, work: Work) -> bool:
         """Write with no lock held; False if the journal cannot be written."""

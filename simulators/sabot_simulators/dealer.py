@@ -16,9 +16,12 @@ from sabot_simulators.mechanism.cards import Card, new_deck
 BACKS = (hardware.RED, hardware.BLUE)
 SHUFFLED = (shuffler.IDLE, shuffler.STORED, shuffler.HOLDING, shuffler.JAMMED, shuffler.DOOR_OPEN)
 SHOE_STOPPED = (shoe.JAMMED, shoe.UNPROVED, shoe.DOOR_OPEN, shoe.EMPTY)
+STACK_COMES = (shoe.STACK_WAITING, *SHOE_STOPPED)
+STUB_COMES = (shoe.STUB_WAITING, *SHOE_STOPPED)
 MAX_RECOVERIES = 8
 COOLING_US = 61_000_000
 DAMAGED = enum_number("RemoveReason", "damaged")
+TOO_HOT = enum_number("Forbidden", "too_hot")
 TRAY_EMPTY = enum_number("Forbidden", "tray_empty")
 
 
@@ -70,7 +73,8 @@ class Dealer:
 
     def shuffled(self) -> bool:
         """Wait for the shuffle that was begun; whether it was finished."""
-        self.wait(lambda: self.shuffler_state in SHUFFLED)
+        device = self.device
+        self.wait(lambda: device.shuffler_state in SHUFFLED)
         return self.shuffler_state in (shuffler.IDLE, shuffler.STORED, shuffler.HOLDING)
 
     # -- rounds ---------------------------------------------------------------------------------
@@ -95,14 +99,14 @@ class Dealer:
         self.hands_dealt = []
         for stack in range(1, self.hands + 1):
             device.command("dispense_stack", self.round_id, stack)
-            self.wait(lambda: self.shoe_state in (shoe.STACK_WAITING, *SHOE_STOPPED))
+            self.wait(lambda: device.shoe_state in STACK_COMES)
             if self.shoe_state != shoe.STACK_WAITING:
                 return False
             self.take_stack()
             if self.shoe_state != shoe.ROUND_OPEN:
                 return False
         device.command("end_round", self.round_id)
-        self.wait(lambda: self.shoe_state in (shoe.STUB_WAITING, *SHOE_STOPPED))
+        self.wait(lambda: device.shoe_state in STUB_COMES)
         return self.shoe_state == shoe.STUB_WAITING
 
     def take_stack(self) -> None:
@@ -280,8 +284,11 @@ class Dealer:
             try:
                 self.feed(waiting[0])
             except Refusal as refused:
-                if refused.values == (TRAY_EMPTY,):  # it is not: service mends its sensor
-                    self.device.machine.repair()
+                if refused.values in ((TRAY_EMPTY,), (TOO_HOT,)):
+                    if refused.values == (TRAY_EMPTY,):  # it is not: service mends its sensor
+                        self.device.machine.repair()
+                    else:
+                        self.device.run_for(COOLING_US)
                     self.device.machine.take_tray()
                     self.collect()
                     return False

@@ -118,9 +118,11 @@ class LockStep:
         latest = began + LONGEST_WAIT_US
         while True:
             now_us = agenda.now_us
-            for sensor, level, at_us in edges:
-                self._edge(sensor, level, at_us, now_us & ticks.MASK)
-            edges.clear()
+            if edges:
+                tell, now = self._edge, now_us & ticks.MASK
+                for sensor, level, at_us in edges:
+                    tell(sensor, level, at_us, now)
+                edges.clear()
             due = self._step()
             if self.each_step is not None:
                 self.each_step()

@@ -8,7 +8,7 @@ from pytest_mock import MockerFixture
 from tests.conformance.targets import MicroPython, Pty
 from tests.driver.chaos import nothing_left_behind
 from tests.driver.command import Sabot
-from tests.driver.locked_disk import Bench
+from tests.driver.locked_disk import WAIT_S, Bench
 
 from sabot_simulators.ends import usb as emulated
 
@@ -22,9 +22,11 @@ def sabot(capsys: pytest.CaptureFixture[str]) -> Sabot:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    """A device with fast timers, and a client with a journal on disk."""
+def bench(tmp_path: Path, mocker: MockerFixture) -> Iterator[Bench]:
+    """A device with fast timers, and a client with a journal on disk, which waits long for a lock."""
+    mocker.patch("sabot_driver.journal.BUSY_S", WAIT_S)
     made = Bench(tmp_path)
+    made.rest()
     yield made
     made.close()
 

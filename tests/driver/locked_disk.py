@@ -1,16 +1,20 @@
 """A device with fast timers and a client with a journal on disk, which somebody else can lock."""
 
 import sqlite3
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
+from pytest_mock import MockerFixture
 from tests.conformance.targets import eventually
 
-from sabot_driver import Event, Keyring, LostEvents, connect
+from sabot_driver import Event, Journal, Keyring, LostEvents, connect
 from sabot_driver.clock import Clock
+from sabot_driver.journal import Work
 from sabot_driver.states import Notice
-from sabot_protocol.host.messages import FloorCalled
+from sabot_protocol.host.messages import FloorCalled, Locate
 from sabot_simulators.ends.on_python import OnPython
 from sabot_simulators.ends.serving import Served, wire_ms
 from sabot_simulators.ends.settings import Settings
@@ -61,6 +65,16 @@ class Bench:
         """The device tells something."""
         self.served.call(lambda: self.device.end.emit("located", seconds))
 
+    def rest(self) -> None:
+        """Wait until the device has told all it has to tell, and nothing is left to be written."""
+        self.client.ask(Locate(1))  # behind the clock, which is set first
+        core = self.client.line.core
+        assert eventually(lambda: self.unacknowledged() == 0 and not core.has_work())
+
+    def newest(self) -> int:
+        """The newest command that the device knows."""
+        return self.device.end.ledger.newest(self.client.journal.host_id)
+
     def unacknowledged(self) -> int:
         """How many events the device still keeps."""
         return self.device.end.events.unacknowledged()
@@ -87,3 +101,29 @@ class Bench:
         self.client.close()
         self.served.close()
         assert self.served.failure is None
+
+
+class Gate:
+    """Lets the journal's writes pass one by one."""
+
+    def __init__(self, journal: Journal, mocker: MockerFixture, holding: Any = None) -> None:
+        """``holding`` is the lock that a write holds meanwhile."""
+        self._holding = holding or nullcontext()
+        self._permits = threading.Semaphore(0)
+        self._write = journal.write
+        self.begun = 0
+        mocker.patch.object(journal, "write", self._wait)
+
+    def _wait(self, work: Work, at_us: int) -> int | None:
+        self.begun += 1
+        with self._holding:
+            assert self._permits.acquire(timeout=WAIT_S)
+            return self._write(work, at_us)
+
+    def wait_for(self, begun: int) -> None:
+        """So many writes have begun, and the last of them waits."""
+        assert eventually(lambda: self.begun == begun)
+
+    def let(self, writes: int = 1) -> None:
+        """So many writes may pass."""
+        self._permits.release(writes)

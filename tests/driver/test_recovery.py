@@ -17,13 +17,14 @@ from tests.conformance.targets import Pty, eventually
 from tests.driver.command import Sabot
 
 from sabot_cli.commands import event_fields
-from sabot_driver import Client, Event, Journal, Link, LostEvents, Notice, aio
+from sabot_driver import Client, Credential, Event, Journal, Link, LostEvents, Notice, aio
 from sabot_driver.clock import LONGEST_S, Clock
 from sabot_driver.core import MAX_NOTICES
 from sabot_driver.errors import (
     DeviceTimeout,
     Forked,
     JournalBusy,
+    KeyMissing,
     LinkLost,
     PortBusy,
     VersionMismatch,
@@ -33,6 +34,7 @@ from sabot_driver.events import read_entry
 from sabot_driver.journal import Work
 from sabot_driver.keyring import write_key
 from sabot_driver.tap import Tap
+from sabot_driver.transports import Transport
 from sabot_protocol import ticks
 from sabot_protocol.happenings import EventArrived, Gap
 from sabot_protocol.host import messages
@@ -190,6 +192,38 @@ def test_what_is_no_request_costs_nobody_the_session(tmp_path: Path) -> None:
     target.close()
 
 
+@pytest.mark.parametrize(
+    "by",
+    [
+        Credential(Role.FLOOR, "text", slot=3),  # type: ignore[arg-type]
+        Credential(Role.FLOOR, bytes(31), slot=3),
+        Credential(Role.FLOOR, bytes(range(32)), slot=999),
+    ],
+)
+def test_what_is_no_credential_costs_nobody_the_session(tmp_path: Path, by: Credential) -> None:
+    """The wire failed at it in each new session, until the request's time was up."""
+    target = Pty(tmp_path)
+    client = target.connect()
+    client.status()
+    sessions = client.line.core.record.record.handshakes
+    with pytest.raises(ValueError, match="32 bytes" if by.slot == 3 else "slot"):
+        client.ask(CallFloor(1), timeout=2, by=by)
+    assert client.status()
+    assert client.line.core.record.record.handshakes == sessions
+    assert client.line.failure is None
+    target.close()
+
+
+def test_a_short_key_is_given_to_nobody(tmp_path: Path) -> None:
+    """What is derived from it has the right length, so that nothing noticed."""
+    target = Pty(tmp_path)
+    client = target.connect()
+    with pytest.raises(ValueError, match="32 bytes"):
+        client.set_key(Role.FLOOR, b"1234")
+    assert Role.FLOOR not in client.key_slots().roles
+    target.close()
+
+
 def test_a_journal_has_one_lock_by_whatever_name(tmp_path: Path) -> None:
     """Through a symbolic link two programs had the same host id and gave the same numbers."""
     (tmp_path / "link.db").symlink_to(tmp_path / "journal.db")
@@ -300,6 +334,67 @@ def test_a_listener_that_does_not_return_holds_up_no_call(tmp_path: Path) -> Non
         asyncio.run(ask())
     assert not go_on.is_set()
     go_on.set()
+    target.close()
+
+
+class SlowToOpen:
+    """A way to a device that takes its time to be opened again, as a TCP connection does to nobody."""
+
+    def __init__(self, way: Transport) -> None:
+        self._way = way
+        self.url = way.url
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.opening = threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._way, name)
+
+    def open(self) -> None:
+        self.opening.set()
+        assert self.go_on.wait(60)
+        self._way.open()
+
+
+def test_a_cable_that_is_long_in_opening_holds_up_no_call(tmp_path: Path) -> None:
+    """Whoever opened it also ended calls: futures and the asyncio client's calls were up to 5 s late."""
+    target = Pty(tmp_path)
+    way = SlowToOpen(target.way())
+    client = target.connect(way=way)
+    client.status()
+    way.go_on.clear()
+    way.opening.clear()
+    target.pull()
+    assert way.opening.wait(60)
+    _, future = client.begin(Status(), 0.2)
+    assert isinstance(future.exception(60), LinkLost)
+    assert not way.go_on.is_set()
+    target.plug()
+    way.go_on.set()
+    assert client.status(60)
+    target.close()
+
+
+def test_a_credential_whose_slot_is_asked_for_keeps_no_other_task_waiting(tmp_path: Path) -> None:
+    """The asyncio client's one thread waited for the slots, and every other task's request for it."""
+    target = Pty(tmp_path)
+    client = target.connect()
+    client.status()
+    target.pull()
+    assert eventually(lambda: client.link is not Link.UP)
+
+    async def both() -> None:
+        shoe = aio.AsyncClient(client)
+        floor = asyncio.ensure_future(shoe.ask(CallFloor(1), 60, Credential(Role.FLOOR, bytes(range(32)))))
+        await asyncio.sleep(0)
+        with pytest.raises(LinkLost):
+            await shoe.status(0.2)
+        assert not floor.done()
+        target.plug()
+        with pytest.raises(KeyMissing):
+            await floor
+
+    asyncio.run(both())
     target.close()
 
 

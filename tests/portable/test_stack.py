@@ -27,10 +27,10 @@ def test_a_packet_of_one_card_more_or_less_never_fits():
     for thickness in (240, 300, 345):
         stack = built([thickness] * 30)
         for below in range(31):
-            assert stack.fits(below, thickness * below)
-            assert stack.fits(below, thickness * below + 60)
-            assert not stack.fits(below, thickness * (below + 1))
-            assert not stack.fits(below, thickness * (below - 1))
+            assert stack.fits(stack.gap_um(below), thickness * below)
+            assert stack.fits(stack.gap_um(below), thickness * below + 60)
+            assert not stack.fits(stack.gap_um(below), thickness * (below + 1))
+            assert not stack.fits(stack.gap_um(below), thickness * (below - 1))
 
 
 def test_none_or_two_cards_are_not_one():
@@ -72,14 +72,14 @@ def test_what_is_measured_is_learnt():
 def test_too_many_warped_cards_are_refused_and_fewer_make_it_stricter():
     stack = built([300] * 20)
     height = 6000
-    assert stack.fits(10, 3110)
+    assert stack.fits(stack.gap_um(10), 3110)
     for card in range(20):
         height += 400
         if not stack.grows(height):
             break
         stack.grown(20 + card, height)
     assert 2 <= card <= 6
-    assert not stack.fits(10, stack.gap_um(10) + 110)
+    assert not stack.fits(stack.gap_um(10), stack.gap_um(10) + 110)
 
 
 def test_a_new_stack_knows_nothing_of_the_last():

@@ -82,14 +82,14 @@ class Elevator:
         counted_um = (position_um + STEP_UM // 2) // STEP_UM * STEP_UM
         to_um = self._to_um + counted_um - self._counted_um
         self._counted_um = counted_um
-        self._sensors.set(hardware.ELEVATOR, 0)
+        self._sensors.reset(hardware.ELEVATOR)
         if driven:
             self._move(min(max(to_um, 0), self._travel_um))
             self._agenda.at(self._arrives_us, self._sent, self._order)
 
     def home(self, driven: bool) -> None:
         """Go down to the switch: there zero is."""
-        self._sensors.set(hardware.ELEVATOR, 0)
+        self._sensors.reset(hardware.ELEVATOR)
         if driven:
             self._move(0)
             self._agenda.at(self._arrives_us, self._homed, self._order)
@@ -104,7 +104,7 @@ class Elevator:
     def forget(self) -> None:
         """The controller was off: wherever the platform is, its steps are counted from there."""
         self._counted_um = 0
-        self._sensors.set(hardware.ELEVATOR, 0)
+        self._sensors.reset(hardware.ELEVATOR)
 
     def _move(self, to_um: int) -> None:
         now = self._agenda.now_us

@@ -2,9 +2,11 @@
 
 import heapq
 from collections.abc import Callable
+from itertools import count
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+NEVER_US = 1 << 62
 
 
 class Agenda:
@@ -17,18 +19,17 @@ class Agenda:
     def __init__(self) -> None:
         self.now_us = 0
         self._queue: list[tuple[int, int, Callable[[Any], None], Any]] = []
-        self._order = 0
+        self._order = count()
         self.noticed = False
         """Set by whoever reports something to the firmware; ``run`` stops there."""
 
     def at(self, time_us: int, action: Callable[[T], None], argument: T) -> None:
         """Call ``action(argument)`` at a time, which must not lie in the past."""
-        self._order += 1
-        heapq.heappush(self._queue, (time_us, self._order, action, argument))
+        heapq.heappush(self._queue, (time_us, next(self._order), action, argument))
 
     def after(self, wait_us: int, action: Callable[[T], None], argument: T) -> None:
         """Call ``action(argument)`` after a time."""
-        self.at(self.now_us + wait_us, action, argument)
+        heapq.heappush(self._queue, (self.now_us + wait_us, next(self._order), action, argument))
 
     def next_us(self) -> int | None:
         """When the next thing happens, or None."""
@@ -51,15 +52,14 @@ class Agenda:
         queue = self._queue
         pop = heapq.heappop
         self.noticed = False
-        while queue and (until_us is None or queue[0][0] <= until_us):
+        latest_us = NEVER_US if until_us is None else until_us
+        while queue and queue[0][0] <= latest_us:
             self.now_us, _, action, argument = pop(queue)
             action(argument)
             if self.noticed:
-                now_us = self.now_us
-                while queue and queue[0][0] == now_us:  # what happens at the same time is noticed with it
-                    _, _, action, argument = pop(queue)
-                    action(argument)
-                return True
+                latest_us = self.now_us  # what happens at the same time is noticed with it
+        if self.noticed:
+            return True
         if until_us is None:
             return False
         self.now_us = until_us

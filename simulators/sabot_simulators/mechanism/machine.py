@@ -111,7 +111,7 @@ class Machine(People):
         self._cut(SHOE)
         self.elevator.spring_open()
         self._measuring += 1
-        self.sensors.set(hardware.HEIGHT, 0)
+        self.sensors.reset(hardware.HEIGHT)
         self.display, self.lamp = ("", ""), hardware.DARK
 
     def power_on(self) -> None:

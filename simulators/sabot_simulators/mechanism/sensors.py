@@ -55,6 +55,10 @@ class Sensors:
                 self._agenda.noticed = True
                 self.on_edge(sensor, level, self._agenda.now_us)
 
+    def reset(self, sensor: int) -> None:
+        """An order has cleared a flag that its move will set: no board reports that."""
+        self._true[sensor] = self.levels[sensor] = 0
+
     def arrive(self, sensor: int, level: int, place: str) -> None:
         """A move has reached its switch, unless this is the moment from which the switch says nothing."""
         if self._faults.strikes("missed_switch", place, 1):

@@ -62,8 +62,9 @@ class Course:
     """The stretch on which it sticks, past the last one if nowhere."""
     drag_percent: int
     """How fast it goes, of a roller's speed."""
-    moves: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    """By how the rollers turn: along each stretch its speed, and the next point where something changes."""
+    moves: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
+    """By how the rollers turn: along each stretch its speed, the next point where something changes for it,
+    and how long it takes to there from the stretch's beginning if it goes forward."""
 
 
 @dataclass(eq=False, slots=True)
@@ -118,13 +119,14 @@ class Track:
         self._edge = edge
         self.bodies: list[Body] = []  # the foremost first
         self._courses: dict[tuple[int, int | None, int], Course] = {}
-        self._turnings: dict[tuple[tuple[int, int], ...], int] = {}  # each way the rollers ever turned
+        self._turnings: dict[tuple[int, int, int, int], int] = {}  # each way the rollers ever turned
         self._turning = 0  # the one they turn in now
         self._covering = dict.fromkeys([sensor for sensor, _ in sensors], 0)  # how many bodies do
 
     def rollers_changed(self) -> None:
         """A roller of this track was told something: start or stop what it holds."""
-        turning = tuple((roller.direction, roller.velocity_um_ms) for roller, _ in self._rollers)
+        first, last = self._first, self._last
+        turning = first.direction, first.velocity_um_ms, last.direction, last.velocity_um_ms
         self._turning = self._turnings.setdefault(turning, len(self._turnings) + 1)
         now = self._agenda.now_us
         for body in self.bodies:
@@ -238,31 +240,30 @@ class Track:
                 return speed if course.drag_percent == 100 else speed * course.drag_percent // 100
         return self._last.speed_um_ms if stretch >= course.loose else 0  # nothing holds it: it flies on
 
-    def _moves(self, course: Course) -> list[tuple[int, int]]:
-        """What ``Course.moves`` says of a course, as the rollers turn now."""
-        found = course.moves.get(self._turning)
-        if found is None:
-            found = [self._move(course, stretch) for stretch in range(len(course.points))]
-            course.moves[self._turning] = found
+    def _moves(self, course: Course) -> list[tuple[int, int, int]]:
+        """What ``Course.moves`` is to say of a course, as the rollers turn now."""
+        found = [self._move(course, stretch) for stretch in range(len(course.points))]
+        course.moves[self._turning] = found
         return found
 
-    def _move(self, course: Course, stretch: int) -> tuple[int, int]:
-        """Along a stretch: how fast a body goes, and the next point where something changes for it."""
+    def _move(self, course: Course, stretch: int) -> tuple[int, int, int]:
+        """One stretch of it."""
         speed = self._pull(course, stretch) if stretch < course.stuck else 0
-        goal = stretch
+        goal, takes_us = stretch, 0
         if speed > 0 and stretch + 1 < len(course.points):
             goal += 1
             while not course.looks[goal] and self._pull(course, goal) == speed:
                 goal += 1
+            takes_us = -((course.points[stretch] - course.points[goal]) * 1000 // speed)
         elif speed < 0:
             while goal and not course.edges[goal] and self._pull(course, goal - 1) == speed:
                 goal -= 1
-        return speed, goal
+        return speed, goal, takes_us
 
     def _go(self, body: Body, stretch: int, lead: int, now_us: int) -> None:
         """From where a body is: how fast it goes, and when something changes for it."""
         course = body.course
-        speed, goal = self._moves(course)[stretch]
+        speed, goal, _ = (course.moves.get(self._turning) or self._moves(course))[stretch]
         if speed > 0:
             if speed == body.speed_um_ms and goal == body.goal:
                 return  # it is on its way there already
@@ -299,7 +300,13 @@ class Track:
             self._deliver(body)
             self.draw()
         else:
-            self._go(body, goal, course.points[goal], now)
+            speed, next_goal, takes_us = (course.moves.get(self._turning) or self._moves(course))[goal]
+            if speed > 0:  # as ``_go`` does, which is for bodies that are anywhere
+                body.stretch, body.lead_um, body.since_us = goal, course.points[goal], now
+                body.speed_um_ms, body.goal, body.due_us = speed, next_goal, now + takes_us
+                self._agenda.after(takes_us, self._reached, body)
+            else:
+                self._go(body, goal, course.points[goal], now)
             for sensor, change in course.edges[goal]:
                 self._cover(sensor, change)
             if goal == course.gap:

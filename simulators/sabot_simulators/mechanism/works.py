@@ -179,7 +179,7 @@ class Works(Hardware):
     def measure(self) -> None:
         """Read the height."""
         if self.powered:
-            self.sensors.set(hardware.HEIGHT, 0)
+            self.sensors.reset(hardware.HEIGHT)
             self._measuring += 1
             self.agenda.after(figures.HEIGHT_US, self._measured, self._measuring)
 
