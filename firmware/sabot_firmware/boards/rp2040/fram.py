@@ -15,17 +15,16 @@ _BAUD = 8000000
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import ClassVar
 
 
-def _nothing() -> None:
+def nothing(_: object = None) -> None:
     """What is done between two transfers where there are no cards."""
 
 
 class SpiFram(Fram):
     """The chip. A write that it does not accept, or a chip that is not there, is an OSError."""
 
-    between: "ClassVar[Callable[[], None]]" = staticmethod(_nothing)
+    between: "Callable[[], None]" = staticmethod(nothing)
     """Called after each transfer: a record takes several milliseconds, and cards do not wait for it."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ from sabot_firmware.boards.rp2040.board import Rp2040
 from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
 from sabot_firmware.boards.rp2040.clock import now_ms, now_us
 from sabot_firmware.boards.rp2040.contact import ContactReader
-from sabot_firmware.boards.rp2040.fram import SpiFram
+from sabot_firmware.boards.rp2040.fram import SpiFram, nothing
 from sabot_firmware.boards.rp2040.heap import (
     COLLECT_BYTES,
     GRID_HOLD_BYTES,
@@ -96,16 +96,12 @@ class Idle(Executor):
         return out[0], out[1], _WATCHDOG_RESET, _FAULT_FLAG, 0, 0
 
 
-def _none() -> None:
-    """What is done between two steps while no card can be fed."""
-
-
 class LiveCore(Core):
     """A core that reads the clock itself: what begins after a record was written begins then, not before."""
 
     busy_elsewhere = False
     """The loop talks: what follows from an edge beyond orders waits for the next step."""
-    between: "Callable[[], None]" = staticmethod(_none)
+    between: "Callable[[], None]" = staticmethod(nothing)
     """Called between two steps of what takes long: cards that are fed do not wait for its end."""
 
     def _follow(self) -> None:
@@ -363,7 +359,7 @@ class Device:
         if board is not None:
             board.ring.eager = False
             board.ring.on_edge = _nothing
-        SpiFram.between = _none
+        SpiFram.between = nothing
         # Not ``del``: MicroPython would leave the values in this object's table, and its scheduler's queue
         # still refers to this object.
         for name in ("_end", "_cables", "_chance", "_ahead", "_poller", "_edges_only", "_timed"):
