@@ -242,7 +242,9 @@ class Core(Executor):
     def step(self, now_us: int) -> int | None:
         """Let time pass; how long until something is due, in microseconds, or None."""
         self.now_us = now_us
-        jog_due = self.service.jog_due_us()  # first of all: nothing delays the end of a jog
+        jog_due = None
+        if self.service.jogged >= 0:
+            jog_due = self.service.jog_due_us()  # first of all: nothing delays the end of a jog
         due = self.shuffler.step(now_us)
         of_shoe = self.shoe.step(now_us)
         if due is None or (of_shoe is not None and of_shoe < due):

@@ -65,7 +65,7 @@ class Service:
         self._kept = core.kept
         self.emptying = False
         self._came_out = 0
-        self._jogging = -1  # the roller that a jog turns, or _AXIS
+        self.jogged = -1  # the roller that a jog turns, or _AXIS
         self._jog_amount = 0
         self._jog_until_us = 0
 
@@ -147,7 +147,7 @@ class Service:
             if not amount:
                 self.stop_jog()
                 return ()
-            if self._jogging == _ROLLERS[part] and amount == self._jog_amount:
+            if self.jogged == _ROLLERS[part] and amount == self._jog_amount:
                 self._jog_until_us = core.after_us(_LEASE_US)
                 return ()
         if core.role() != _SERVICE_ROLE:
@@ -158,11 +158,11 @@ class Service:
         if part not in _ROLLERS and not 0 <= amount <= (most if part == _ELEVATOR else 1):
             raise Refusal("bad_field", (1,))
         self.stop_jog()
-        self._jogging = _ROLLERS.get(part, _AXIS)
+        self.jogged = _ROLLERS.get(part, _AXIS)
         self._jog_amount = amount
         self._jog_until_us = core.after_us(_LEASE_US if part in _ROLLERS else _AXIS_US)
         if part in _ROLLERS:
-            hardware.run(self._jogging, FORWARD if amount > 0 else BACK)
+            hardware.run(self.jogged, FORWARD if amount > 0 else BACK)
         elif part == _ELEVATOR:
             hardware.elevate(amount)
         elif part == _GRIPPER:
@@ -175,11 +175,11 @@ class Service:
 
     def jogging(self) -> bool:
         """Whether a jog moves something, or may still do."""
-        return self._jogging >= 0
+        return self.jogged >= 0
 
     def jog_due_us(self) -> int | None:
-        """Stop a roller whose lease is over; how long until then otherwise."""
-        if self._jogging < 0:
+        """Stop a part that is jogged when its lease is over; how long until then, or None."""
+        if self.jogged < 0:
             return None
         left = self._core.left_us(self._jog_until_us)
         if left <= 0:
@@ -189,9 +189,9 @@ class Service:
 
     def stop_jog(self) -> None:
         """No part is jogged any more."""
-        if self._jogging >= 0 and self._jogging != _AXIS:
-            self._core.hardware.run(self._jogging, STOP)
-        self._jogging = -1
+        if self.jogged >= 0 and self.jogged != _AXIS:
+            self._core.hardware.run(self.jogged, STOP)
+        self.jogged = -1
 
     def calibrate(self, what: int, value: int) -> "Values":
         """Set one calibration, with its date."""

@@ -21,6 +21,7 @@ STUB_COMES = (shoe.STUB_WAITING, *SHOE_STOPPED)
 MAX_RECOVERIES = 8
 COOLING_US = 61_000_000
 DAMAGED = enum_number("RemoveReason", "damaged")
+TOO_HOT = enum_number("Forbidden", "too_hot")
 TRAY_EMPTY = enum_number("Forbidden", "tray_empty")
 
 
@@ -283,8 +284,11 @@ class Dealer:
             try:
                 self.feed(waiting[0])
             except Refusal as refused:
-                if refused.values == (TRAY_EMPTY,):  # it is not: service mends its sensor
-                    self.device.machine.repair()
+                if refused.values in ((TRAY_EMPTY,), (TOO_HOT,)):
+                    if refused.values == (TRAY_EMPTY,):  # it is not: service mends its sensor
+                        self.device.machine.repair()
+                    else:
+                        self.device.run_for(COOLING_US)
                     self.device.machine.take_tray()
                     self.collect()
                     return False

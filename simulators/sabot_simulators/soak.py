@@ -244,7 +244,11 @@ class SoakTable:
             except (CannotGoOn, Stuck):
                 self.findings.gave_up += 1
                 break
-            self._look()
+            try:
+                self._look()
+            except (PowerCut, chips.PowerCut):  # while a host was answered
+                self._switch_on()
+                going_on = False
         self._account()
 
     def _clock_wrong(self, by_s: int) -> None:
@@ -269,8 +273,7 @@ class SoakTable:
         """Between rounds: every card is in one place, and a host that asks is told what was reported."""
         held = [card for cards in self.dealer.decks.values() for card in cards]
         self.oracle.every_card_in_one_place(held)
-        with suppress(PowerCut, chips.PowerCut):
-            self.oracle.ask()
+        self.oracle.ask()
 
     def _hear_the_rest(self) -> None:
         """The host that listens has heard everything, in the end, as it was reported."""

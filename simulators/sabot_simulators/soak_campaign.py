@@ -55,7 +55,7 @@ def burst(random: Random, card: int) -> Iterator[Fault]:
 
 def share(seed: int, first: int) -> Line:
     """Play one share of tables; its figures."""
-    findings, began, where = Findings(), time.monotonic(), []
+    findings, began, where = Findings(), time.process_time(), []
     for number in range(first, first + SHARE):
         own = seed * 1_000_003 + number
         before = sum(findings.wrong.values()), findings.gave_up
@@ -67,7 +67,7 @@ def share(seed: int, first: int) -> Line:
             where.append(number)
     line: Line = {name: getattr(findings, name) for name in NUMBERS}
     line |= {name: dict(getattr(findings, name)) for name in COUNTERS}
-    return line | {"first": first, "where": where, "seconds": round(time.monotonic() - began, 1)}
+    return line | {"first": first, "where": where, "seconds": round(time.process_time() - began, 1)}
 
 
 def add_up(lines: list[Line]) -> Findings:
@@ -125,11 +125,12 @@ class Campaign:
                     running.append(pool.apply_async(share, (self.seed, next(waiting))))
 
 
-def page(campaign: Campaign, date: str, planted: str) -> str:
+def page(campaign: Campaign, date: str, planted: str, asked: int = ROUNDS) -> str:
     """The result as a page."""
     found = add_up(campaign.lines)
     wrong = sum(found.wrong.values())
     seconds = sum(float(line["seconds"]) for line in campaign.lines)
+    ended = "" if found.rounds >= asked else f" of {asked:,}: it was interrupted and can be continued"
     rows = [f"| {kind} | {found.faults[kind]:,} |" for kind in sorted(KINDS)]
     unseen = [f"| `{name}` | {found.unseen[name]:,} |" for name in UNSEEN]
     text = [
@@ -142,7 +143,7 @@ def page(campaign: Campaign, date: str, planted: str) -> str:
         "| figure | |",
         "| --- | ---: |",
         f"| tables | {found.tables:,} |",
-        f"| rounds | {found.rounds:,} |",
+        f"| rounds | {found.rounds:,}{ended} |",
         f"| faults that happened | {sum(found.faults.values()):,} |",
         f"| times people had to put the machine right | {found.stops:,} |",
         f"| claims judged | {found.claims:,} |",
@@ -188,7 +189,7 @@ def main() -> int:
     date = datetime.now(UTC).date().isoformat()
     planted = arguments.planted.read_text() if arguments.planted else ""
     written = arguments.page or REPOSITORY / "docs" / "campaigns" / f"{date}-soak.md"
-    written.write_text(page(campaign, date, planted))
+    written.write_text(page(campaign, date, planted, arguments.rounds))
     found = add_up(campaign.lines)
     sys.stdout.write(
         f"{found.rounds} rounds of {arguments.rounds}, {sum(found.wrong.values())} wrong claims: {written}\n"

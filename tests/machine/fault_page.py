@@ -113,10 +113,9 @@ BETWEEN: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "With cards behind it the missing edge stops the shoe. As the last card it leaves the deck short: "
         "the round is void and the shoe stays `blocked`. No deck is pushed into a blocked shoe until the "
         "card is purged past the exit, or its deck counts 52 again, or the floor states that the path was "
-        "inspected; then the next count is claimed, not proved. **Open**: if a person clears a jam and "
-        "overlooks a card here, the next deck is pushed onto it, and the 52 that is claimed of the shoe is "
-        "wrong until the first card is dealt (`wrong_deck`) or the stub is counted (`card_extra`). No round "
-        "is called correct meanwhile.",
+        "inspected; then the next count is claimed, not proved. If a person clears a jam and overlooks a "
+        "card here, the self-test finds it: the deal roller turns by one pitch and 40 mm, and a card that "
+        "comes to the exit's sensor is a `card_stuck`.",
         ("misfeed@shoe", "slip@shoe", "stuck@deal", "dead_sensor@exit"),
     ),
     "Exit to exit tray": (

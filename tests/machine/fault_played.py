@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tests.machine.fault_cycle import SHELF, SHUFFLE, TRANSFER, NotOccurred, RoundSeen, Row, Scene
 from tests.machine.fault_rows import OF_THE_SHUFFLER
 
-from sabot_firmware import hardware, kept
+from sabot_firmware import hardware, kept, shoe
 from sabot_firmware.critical import CriticalMemory
 from sabot_protocol.codec import enum_name
 from sabot_simulators.mechanism.faults import KINDS
@@ -136,7 +136,8 @@ class Played:
         self.then_us = scene.then_us()
         self.since_us = happened_us if self.then_us is None else min(happened_us, self.then_us)
         self.deal_orders = list(scene.machine.deal_orders)
-        self.scene_motions = scene.motions
+        states = [values[0] for name, values in scene.device.reports if name == "shoe_changed"]
+        self.scene_motions = scene.motions + states.count(shoe.STARTING)  # each self-test turns it once
         self.crashed = len(scene.machine.crashed)
         self.signs = self._signs()
         self.retried = [

@@ -32,10 +32,9 @@ CASES = [
     for card in cards
 ]
 ROUNDS = 5
-# What a device claims wrongly because a person cleared a jam and overlooked a card; never a count or a round
+# What a device claims wrongly because a person cleared a jam and overlooked a card; never a number of cards
 OVERLOOKED = {
     "tray to chamber": {"the shuffler half is empty"},
-    "shoe to exit tray": {"the shoe half is empty", "52 in the shoe"},
 }
 
 

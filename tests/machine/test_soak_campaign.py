@@ -100,7 +100,8 @@ def test_another_seed_or_commit_begins_anew(kept: Path, monkeypatch: pytest.Monk
 def test_the_page_names_what_was_wrong_and_where(kept: Path) -> None:
     campaign = Campaign(1, kept)
     campaign.run(30, 1, FOREVER)
-    clean = page(campaign, "2026-11-17", "| plant | table |")
+    assert "| rounds | 30 of 40: it was interrupted" in page(campaign, "2026-11-17", "", 40)
+    clean = page(campaign, "2026-11-17", "| plant | table |", 30)
     assert "| rounds | 30 |" in clean
     assert "| **wrong claims without an excuse** | **0** |" in clean
     assert "| plant | table |" in clean

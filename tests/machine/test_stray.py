@@ -192,6 +192,29 @@ def test_a_card_left_behind_when_the_machine_is_emptied_blocks_it_too() -> None:
     assert table.play_round()
 
 
+def test_a_card_that_people_overlook_is_found_when_the_jam_is_cleared() -> None:
+    """The next deck was pushed onto it, and 52 were claimed of 53 cards."""
+    table = Table(1, "stuck@deal:9")
+    table.open_table()
+    assert not table.deal_round()
+    machine = table.machine
+    machine.open_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    machine.loosen(hardware.SHOE_DOOR)
+    machine.handed_out += machine.shoe + machine.exit_tray
+    machine.shoe, machine.exit_tray = [], []
+    machine.presence()
+    machine.close_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    assert len(machine.deal_track.cards()) == 1
+    table.device.command("clear_fault", fault("misfeed"))
+    table.device.run_until_still()
+    assert table.faults()[-1] == ("exit", "card_stuck")
+    table.recover()
+    assert table.play_round()
+    assert claims(table) == (True, 52)
+
+
 # -- a full exit tray, an overfull shoe ----------------------------------------------------------------
 
 

@@ -24,8 +24,22 @@ def test_everything_is_heard_once_and_in_order_though_bytes_are_lost() -> None:
     device.catch_up()
     assert device.different == []
     assert device.compared == len(device.reports)
-    seen = dict(zip(COUNTERS, device.host.record.counters(), strict=True))
-    assert any(count for name, count in seen.items() if name.startswith("bad_"))
+    for record in (device.host.record, device.port.record):
+        seen = dict(zip(COUNTERS, record.counters(), strict=True))
+        assert seen["retransmitted"] + seen["bad_crc"] + seen["replayed"]
+
+
+@pytest.mark.parametrize(("lost", "damaged", "arrives"), [(1.0, 0.0, 0), (0.0, 1.0, 4), (0.0, 0.0, 8)])
+def test_bytes_are_lost_damaged_and_repeated(
+    lost: float, damaged: float, arrives: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = opened(1)
+    monkeypatch.setattr(telling, "LOST", lost)
+    monkeypatch.setattr(telling, "DAMAGED", damaged)
+    monkeypatch.setattr(telling, "REPEATED", 1.0)
+    carried = device._carry(b"1234")
+    assert len(carried) == arrives
+    assert (carried[:4] == b"1234") == (arrives == 8)
 
 
 def test_a_host_that_asks_is_answered_over_the_wire() -> None:

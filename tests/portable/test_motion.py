@@ -173,6 +173,8 @@ class Device:
             self.bench, Memory(), Foretold(lambda bound: 0), self.report, lambda: 1800000000
         )
         self.core.start(self.now_us)
+        self.wait(shoe.PURGE_WINDOW_US, quiet=False)  # the deal roller turns once: no card was overlooked
+        assert self.core.shoe.state == shoe.EMPTY
         self.command("register_deck", 1, hw.RED, 1800000000, role="floor")
 
     def report(self, name, *values):

@@ -1108,6 +1108,21 @@ def test_a_card_on_its_way_to_a_tray_that_a_hand_fills_stops_and_goes_on_if_it_i
     assert rig.seen(EXIT) == [1, 0, 1, 0]
 
 
+def test_a_slow_card_stops_at_a_tray_that_a_hand_fills_just_before_it() -> None:
+    rig = Rig("slip@shoe:1")
+    machine = rig.machine
+    deck = rig.in_shoe(1)
+    machine.run(DEAL, FORWARD)
+    rig.wait(86 * MS)
+    assert machine.level(EXIT)
+    machine.put_into_exit(new_deck(BLUE, rig.random, 53))
+    rig.wait(20 * MS)
+    assert machine.deal_track.bodies[0].speed_um_ms == 0
+    rig.wait(SECOND)
+    assert machine.deal_track.cards() == deck
+    assert machine.level(EXIT)
+
+
 def test_the_chamber_holds_no_more_than_it_can() -> None:
     rig = Rig()
     deck = rig.load(53)

@@ -190,7 +190,7 @@ class Oracle:
 
     def _hear_shoe_changed(self, state: int, deck_id: int, round_id: int) -> None:
         self._take_landed()
-        if state in (shoe.JAMMED, shoe.STARTING):
+        if state in (shoe.JAMMED, shoe.STARTING, shoe.BLOCKED):
             self._emptying = False  # broken off
         if state in (shoe.DISPENSING, shoe.EJECTING):
             self._fallen = []
