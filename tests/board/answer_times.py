@@ -43,7 +43,7 @@ from sabot_simulators.rp2040 import messages
 from sabot_simulators.rp2040.device import OnPico
 from sabot_simulators.rp2040.messages import AxisMoves, PinSet, Ran
 from sabot_simulators.rp2040.pico import Pico, bootrom
-from sabot_simulators.rp2040.wiring import ELEVATOR, PinMachine, board_wiring
+from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "campaigns"
@@ -52,8 +52,8 @@ DECKS_AT_ONCE = 4  # then they are written down
 HELD_BYTES = 512  # what a host's end of a cable holds
 SILENCE_US = 2000  # before an answer; bytes that come sooner belong to the one before
 AT_WORK = (shuffler.FEEDING, shuffler.STORING)
-HANG_US = 1500  # of the planted leak: when the platform starts, nothing interrupts the processor for so long
-PLANTED = Mode("polled with identify, uninterruptible starts", first=("identify",), planted=True)
+HANG_US = 2000  # of the planted leak: at each order to a mover nothing interrupts the processor for so long
+PLANTED = Mode("polled with identify, uninterruptible orders", first=("identify",), planted=True)
 
 
 class Attacked(OnPico):
@@ -147,8 +147,8 @@ class Attacked(OnPico):
         for each in ran.told:
             if isinstance(each, AxisMoves | PinSet):
                 heard.worked.append(each.at_us)
-            if self._mode.planted and isinstance(each, AxisMoves) and each.axis == ELEVATOR:
-                self.pico.hang(HANG_US)
+                if self._mode.planted:
+                    self.pico.hang(HANG_US)
 
     def _look_inside(self, heard: Heard) -> None:
         """Where each card went: the truth, which no host sees."""

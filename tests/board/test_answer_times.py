@@ -21,5 +21,5 @@ def test_what_is_sent_leaves_at_its_instant_whatever_else_happens(image: Path, t
 
 
 def test_a_planted_leak_is_found_in_five_decks(image: Path, tmp_path: Path) -> None:
-    """A processor that nothing interrupts for 1.5 ms when the platform starts."""
+    """A processor that nothing interrupts for 2 ms at each order to a mover."""
     assert judge(attack(PLANTED, DECKS, 1, tmp_path)).leaks
