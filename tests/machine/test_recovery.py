@@ -211,6 +211,19 @@ def test_a_dead_sensor_of_the_exit_tray_does_not_keep_the_machine_from_being_emp
     assert table.play_round()
 
 
+def test_a_dead_sensor_of_the_exit_tray_found_at_power_up_is_mended() -> None:
+    """No fault is raised: the device waits for cards to be taken before it brings any out."""
+    table = Table(7)
+    assert table.open_table()
+    assert table.deal_round()
+    table.machine.sensors.freeze(hardware.EXIT_TRAY, 1)
+    table.machine.take_exit()
+    table.collect()
+    table.device.reboot()
+    table.recover()
+    assert table.play_round()
+
+
 def test_cards_left_in_the_exit_tray_are_taken_before_the_machine_is_emptied() -> None:
     table = Table(8, "stack_not_taken@exit_tray")
     assert table.open_table()
