@@ -92,6 +92,7 @@ class Shoe(Half):
             steps_of("ShoeState", SHOE_STEPS),
         )
         self._paced = paced
+        self._by_hand = False  # people took the cards out; of what was inside at power-up, the record tells
         self.missing = 0  # cards of a deck that came out short: one may lie between shoe and exit
         self.short_deck = 0  # that deck; 0 if it is not known which
         self.inspected = False  # a person said that none does: the next deck's count is a claim
@@ -208,12 +209,13 @@ class Shoe(Half):
     def _self_test(self) -> "Steps":
         """The pusher goes home; the roller turns once: an overlooked card comes to the exit's sensor."""
         hardware, wait = self._hardware, self._wait
+        by_hand, self._by_hand = self._by_hand, True
         if hardware.level(SHOE_DOOR) and not hardware.level(PUSHER_HOME):
             hardware.push(False)
             late = yield wait.edge(PUSHER_HOME, 1, PUSHER_WINDOW_US)
             if late:
                 return self.stop("pusher", "switch_missed", 0)
-        if not self.latched and not self.was_working and self.occupied() is None:
+        if by_hand and not self.latched and self.occupied() is None:
             self.run(DEAL, FORWARD)
             late = yield wait.edge(EXIT, 1, PURGE_WINDOW_US)
             if not late:

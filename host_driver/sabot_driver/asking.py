@@ -17,6 +17,7 @@ from sabot_protocol.session import NONCE_SIZE, provision_proof
 
 STOP_S = 10.0
 ENTROPY_SIZE = 32
+MAX_WAITING = 65536  # bytes in memory that nobody has looked at; more wait in the port
 
 Values = tuple[Any, ...]
 
@@ -45,7 +46,9 @@ class Asking:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopped = True
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
         self._way.wake()
         self._thread.join(STOP_S)
         self._way.close()
@@ -103,6 +106,7 @@ class Asking:
                     self._changed.notify_all()
                 return
             with self._changed:
+                self._changed.wait_for(lambda: len(self._data) < MAX_WAITING or self._stopped)
                 self._data += data
                 self._changed.notify_all()
 
@@ -112,4 +116,5 @@ class Asking:
             if not self._data and self._error is not None:
                 raise self._error
             data, self._data = self._data, b""
+            self._changed.notify_all()
             return data

@@ -149,6 +149,8 @@ class Line:
         for end in self.look(lambda: list(self.core.ends)):
             if end.future is future:
                 settle(end)
+                with suppress(ValueError):  # another thread has settled it too
+                    self.core.ends.remove(end)
 
     def look(self, what: Callable[[], T]) -> T:
         """Read something of the core."""

@@ -49,6 +49,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "campaigns"
 DECKS = BUILD / "answer_times"
 DECKS_AT_ONCE = 4  # then they are written down
+HELD_BYTES = 512  # what a host's end of a cable holds
 SILENCE_US = 2000  # before an answer; bytes that come sooner belong to the one before
 AT_WORK = (shuffler.FEEDING, shuffler.STORING)
 HANG_US = 1500  # of the planted leak: when the platform starts, nothing interrupts the processor for so long
@@ -66,6 +67,7 @@ class Attacked(OnPico):
         self._next_us = 0
         self._asked: dict[str, float] = {}
         self._spoke_us: dict[str, float] = {}  # when something was last heard on each cable
+        self._untaken: tuple[int, ...] = (0, 0)
         self._asks = 0
         self._known: set[int] = set()
         tell = machine.on_edge
@@ -110,7 +112,12 @@ class Attacked(OnPico):
         mode = self._mode
         self._next_us += mode.every_us
         self._asks += 1
-        for cable, names, wrap in (("usb", mode.first, messages.usb), ("uart", mode.second, messages.uart)):
+        for cable, names, wrap, untaken in (
+            ("usb", mode.first, messages.usb, self._untaken[0]),
+            ("uart", mode.second, messages.uart, self._untaken[1]),
+        ):
+            if untaken > HELD_BYTES:
+                continue  # a host's own buffer is full: it waits
             for _ in range(FLOOD if mode.flood and names else min(len(names), 1)):
                 name = names[self._dice.randrange(len(names))]
                 self.wiring.changes.append(wrap(clear_frame(name, self._dice)))
@@ -122,6 +129,7 @@ class Attacked(OnPico):
 
     def _overhear(self, ran: Ran) -> None:
         heard = self.heard
+        self._untaken = ran.untaken
         if heard is None:
             return
         for cable, data, at, answered in (

@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from tests.board.bench import Latencies
 from tests.board.heap import Garbage
 from tests.board.table import HANDS, Table
 
@@ -15,6 +16,8 @@ from sabot_simulators.dealer import Dealer
 from sabot_simulators.rp2040.device import SHUFFLER_AT_WORK, OnPico
 from sabot_simulators.rp2040.pico import Pico
 from sabot_simulators.rp2040.wiring import PinMachine
+
+REACTION_US = 2000  # from an edge to an order
 
 
 def begin_shuffle(table: Table, for_us: int) -> None:
@@ -97,6 +100,25 @@ def test_a_host_that_asks_all_the_time_does_not_disturb_a_round(opened: Table) -
     assert not device.named("fault_raised")
     assert len(garbage.collections) > 10
     assert [each for each in garbage.collections if each.moved or not each.asked_for] == []
+
+
+def test_commands_for_one_half_do_not_delay_the_cards_of_the_other(ready: Table) -> None:
+    """A record that a command writes takes several milliseconds; edges waited up to 7 ms for its end."""
+    device, dealer = ready.device, ready.dealer
+    dealer.feed(dealer.new_deck(hardware.RED))
+    assert dealer.shuffled()
+    dealer.wait(lambda: dealer.shoe_state == shoe.READY)
+    dealer.feed(dealer.new_deck(hardware.BLUE))
+    device.ask("open_round", 1, 1)
+    latencies, asked = Latencies(device), 0
+    while device.shuffler_state == shuffler.FEEDING:
+        device.ask("close_bets", 1, HANDS - asked % 2)
+        asked += 1
+    device.run_for(500_000)
+    assert not device.named("fault_raised")
+    assert device.named("deck_counted")[-1] == (2, 2, 52, 52)
+    assert asked > 100
+    assert max(latencies.us) < REACTION_US
 
 
 def test_the_watchdog_ends_what_hangs_and_the_motors_stand(ready: Table) -> None:

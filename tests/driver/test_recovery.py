@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.driver.command import Sabot
 
 from sabot_cli.commands import event_fields
 from sabot_driver import Client, Credential, Event, Journal, Link, LostEvents, Notice, aio
+from sabot_driver.asking import MAX_WAITING, Asking
 from sabot_driver.clock import LONGEST_S, Clock
 from sabot_driver.core import MAX_NOTICES
 from sabot_driver.errors import (
@@ -26,7 +28,9 @@ from sabot_driver.errors import (
     JournalBusy,
     KeyMissing,
     LinkLost,
+    NotSabot,
     PortBusy,
+    SabotError,
     VersionMismatch,
     WrongState,
 )
@@ -34,8 +38,9 @@ from sabot_driver.events import read_entry
 from sabot_driver.journal import Work
 from sabot_driver.keyring import write_key
 from sabot_driver.tap import Tap
-from sabot_driver.transports import Transport
+from sabot_driver.transports import CHUNK, Transport
 from sabot_protocol import ticks
+from sabot_protocol.handshake import Question
 from sabot_protocol.happenings import EventArrived, Gap
 from sabot_protocol.host import messages
 from sabot_protocol.host.capture import read_capture
@@ -308,6 +313,57 @@ def test_a_row_with_a_quality_or_a_reason_nobody_knows_is_read(tmp_path: Path) -
 
 
 # -- what programs do ---------------------------------------------------------------------------
+
+
+class Flood:
+    """A port from which garbage comes as fast as it is read."""
+
+    url = "flood"
+
+    def __init__(self) -> None:
+        self.asking: Asking | None = None
+        self.most = 0
+        self.reads = 0
+
+    def open(self) -> None: ...
+
+    def read(self, seconds: float | None = None) -> bytes:
+        self.reads += 1
+        if self.asking is not None:
+            self.most = max(self.most, len(self.asking._data))
+        return bytes(CHUNK)
+
+    def write(self, data: bytes) -> None: ...
+
+    def wake(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_a_flood_before_the_session_does_not_fill_the_memory(mocker: MockerFixture) -> None:
+    """What came while nobody looked was kept without a bound."""
+    flood = Flood()
+    mocker.patch.object(Question, "receive", side_effect=lambda data: time.sleep(0.05))  # a slow computer
+    with Asking(flood, flood.url, Clock(), 0.5) as asking:
+        flood.asking = asking
+        with pytest.raises(NotSabot):
+            asking.identify()
+    assert flood.reads > 3
+    assert 0 < flood.most <= MAX_WAITING + CHUNK
+
+
+class Broken(Flood):
+    """A port whose driver has a mistake."""
+
+    def read(self, seconds: float | None = None) -> bytes:
+        raise ZeroDivisionError("a port's mistake")
+
+
+def test_a_mistake_of_a_port_before_the_session_is_told() -> None:
+    """The thread that read ended, and the caller was told that nothing answers."""
+    port = Broken()
+    with Asking(port, port.url, Clock(), 30) as asking, pytest.raises(SabotError, match="a port's mistake"):
+        asking.identify()
 
 
 def test_a_listener_that_does_not_return_holds_up_no_call(tmp_path: Path) -> None:

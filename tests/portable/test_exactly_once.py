@@ -695,3 +695,29 @@ def test_a_second_cable_of_the_same_host_takes_over():
     assert old.link is not None
     assert pair.device.owner is not old
     assert [type(each) for each in pair.heard if isinstance(each, Answered)] == []
+
+
+def test_a_request_that_is_held_is_sent_when_it_is_released():
+    pair = Pair().connect()
+    body = DISPENSE.pack((5, 1))
+    number = pair.host.request(DISPENSE.id, body, pair.now, held=True)
+    pair.settle()
+    assert pair.ask("status")[0] == "ok", "a query does not wait for it"
+    pair.connect()
+    assert pair.shoe.done == [], "nor is it sent in another session"
+    pair.host.release(number)
+    pair.settle()
+    assert pair.answer(number)[0] == "ok"
+    pair.host.release(number)
+    pair.settle()
+    assert len(pair.shoe.done) == 1
+
+
+def test_a_request_that_is_held_has_its_time_out():
+    pair = Pair().connect()
+    number = pair.host.request(DISPENSE.id, DISPENSE.pack((5, 1)), pair.now, 1000, held=True)
+    pair.wait(1100)
+    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(number, "timed_out")]
+    pair.host.release(number)
+    pair.settle()
+    assert pair.shoe.done == []

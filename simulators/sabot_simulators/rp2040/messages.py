@@ -192,6 +192,8 @@ class Ran:
     """When the board took packets of its USB host."""
     uart_at_us: float = 0.0
     """When the first of the bytes in ``uart`` came."""
+    untaken: tuple[int, ...] = (0, 0)
+    """Bytes of the hosts at USB and UART that still wait for the board."""
 
 
 @dataclass(frozen=True)
@@ -288,6 +290,7 @@ def ran(said: dict[str, Any]) -> Ran:
             tuple(said["axes"]),
             tuple(said["accepted"]),
             float(said["uart_at_us"]),
+            tuple(said["untaken"]),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise RunnerFailed(f"not the answer to a run: {said!r:.200}") from error

@@ -21,7 +21,9 @@ from sabot_firmware.boards.rp2040.rollers import Rollers
 from sabot_firmware.hardware import (
     ELEVATOR,
     ELEVATOR_HOME,
+    ENTRY,
     HEIGHT,
+    INSERTION,
     PUSHER_END,
     PUSHER_HOME,
     SENSORS,
@@ -95,6 +97,22 @@ class Rp2040(Hardware):
             elif self._elevator.done(bool(self._levels[ELEVATOR_HOME])):
                 self._give(core, ELEVATOR, 1, at_us)
         self._handling = False
+
+    def take_card_edges(self, core: "Core") -> None:
+        """Give the core edges of cards on their way into the chamber, up to the first of another kind.
+
+        In the midst of something else that the core does: of the half that feeds only motions follow.
+        """
+        ring = self.ring
+        handling, edge_us = self._handling, self._edge_us
+        self._handling = True
+        sensor = ring.next_sensor()
+        while (sensor == ENTRY or sensor == INSERTION) and ring.take():  # noqa: SIM109  a tuple is allocated
+            self._edge_us = ring.at_us
+            self._give(core, sensor, ring.level, ring.at_us)
+            sensor = ring.next_sensor()
+        self._handling = handling
+        self._edge_us = edge_us
 
     def _give(self, core: "Core", sensor: int, level: int, at_us: int) -> None:
         if self._levels[sensor] != level:

@@ -78,6 +78,11 @@ class EdgeRing(io.IOBase):
         self._tail = (tail + 1) & (SIZE - 1)
         return True
 
+    def next_sensor(self) -> int:
+        """The sensor of the oldest edge; -1 if there is none."""
+        tail = self._tail
+        return self._whats[tail] >> 1 if tail != self._head else -1
+
     def ioctl(self, request: int, argument: int) -> int:
         """What a poll asks: whether an edge is there."""
         if request == _POLL and self._head != self._tail:

@@ -12,9 +12,20 @@ _WRITE = 0x02
 _WRITABLE = 0x02
 _BAUD = 8000000
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def nothing(_: object = None) -> None:
+    """What is done between two transfers where there are no cards."""
+
 
 class SpiFram(Fram):
     """The chip. A write that it does not accept, or a chip that is not there, is an OSError."""
+
+    between: "Callable[[], None]" = staticmethod(nothing)
+    """Called after each transfer: a record takes several milliseconds, and cards do not wait for it."""
 
     def __init__(self) -> None:
         self._select = Pin(pins.FRAM_SELECT, Pin.OUT, value=1)
@@ -33,6 +44,7 @@ class SpiFram(Fram):
         self._begin(_READ, address)
         data = self._spi.read(length)
         self._select.value(1)
+        self.between()
         return data
 
     def write(self, address: int, data: "bytes | bytearray | memoryview") -> None:
@@ -50,6 +62,7 @@ class SpiFram(Fram):
         self._begin(_WRITE, address)
         spi.write(data)
         select.value(1)
+        self.between()
 
     def _begin(self, command: int, address: int) -> None:
         head = self._head

@@ -23,7 +23,7 @@ from sabot_firmware.boards.rp2040.board import Rp2040
 from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
 from sabot_firmware.boards.rp2040.clock import now_ms, now_us
 from sabot_firmware.boards.rp2040.contact import ContactReader
-from sabot_firmware.boards.rp2040.fram import SpiFram
+from sabot_firmware.boards.rp2040.fram import SpiFram, nothing
 from sabot_firmware.boards.rp2040.heap import (
     COLLECT_BYTES,
     GRID_HOLD_BYTES,
@@ -40,6 +40,7 @@ from sabot_firmware.event_log import EventLog
 from sabot_firmware.kept import RECORDS
 from sabot_firmware.mark import FlashMark
 from sabot_firmware.rng.chance import Chance
+from sabot_firmware.shuffler import FEEDING
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.custody import Unusable
@@ -100,10 +101,22 @@ class LiveCore(Core):
 
     busy_elsewhere = False
     """The loop talks: what follows from an edge beyond orders waits for the next step."""
+    between: "Callable[[], None]" = staticmethod(nothing)
+    """Called between two steps of what takes long: cards that are fed do not wait for its end."""
 
     def _follow(self) -> None:
         if not self.busy_elsewhere:
+            self.between()
             super()._follow()
+
+    def _keep_inside(self) -> None:
+        self.between()
+        super()._keep_inside()
+
+    def _show(self) -> None:
+        self.between()
+        super()._show()
+        self.between()
 
     def move_on(self, at_us: int) -> "int | None":
         """Let motions do what is due, and no more; how long until the next is due, or None."""
@@ -193,6 +206,7 @@ class Device:
             self.tell_crash()
         core.start(now_us())
         self.core = core
+        core.between = SpiFram.between = self._between
 
     def stay_idle(self) -> None:
         """Nothing moves any more; the link lives."""
@@ -204,6 +218,7 @@ class Device:
         self._end.emit("fault_raised", _WATCHDOG_RESET, _CONTROLLER, 0, _NOBODY_CLEARS_IT)
 
     def _report(self, name: str, *values: "Value") -> None:
+        self._between()
         self._talk = True
         core, timed = self.core, self._timed
         if core is not None and (core.busy_elsewhere or (timed is not None and timed.runs)):
@@ -344,7 +359,11 @@ class Device:
         if board is not None:
             board.ring.eager = False
             board.ring.on_edge = _nothing
-        del self._end, self._cables, self._chance, self._ahead, self._poller, self._edges_only
+        SpiFram.between = nothing
+        # Not ``del``: MicroPython would leave the values in this object's table, and its scheduler's queue
+        # still refers to this object.
+        for name in ("_end", "_cables", "_chance", "_ahead", "_poller", "_edges_only", "_timed"):
+            setattr(self, name, None)
         self.core = None
 
     def _hold(self, on: bool) -> None:
@@ -386,6 +405,24 @@ class Device:
             self._failed = error
             ring.eager = False
         core.busy_elsewhere = False
+
+    def _between(self) -> None:
+        """Cards that are fed do not wait for a record that is written while edges have to wait.
+
+        Only edges at entry and insertion are dealt with: what is carried out at this moment concerns the
+        other half, and finds the one that feeds as it was or stopped.
+        """
+        board, core = self._board, self.core
+        if board is None or core is None or core.shuffler.state != FEEDING:
+            return
+        ring = board.ring
+        if ring.eager or core.busy_elsewhere or ring.on_edge is not self._came:
+            return
+        core.busy_elsewhere = True
+        try:
+            board.take_card_edges(core)
+        finally:
+            core.busy_elsewhere = False
 
     def _catch_up(self, until_us: "int | None" = None) -> None:
         """Tell what came up in the midst of the talk; on the grid, what came up until a time."""
