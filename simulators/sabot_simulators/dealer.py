@@ -4,7 +4,6 @@ With a floor supervisor and a technician at hand, who do what only they may.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.jam import SERVICE_FAULTS
@@ -252,9 +251,12 @@ class Dealer:
         return view.has_deck(view.last_played) and len(cards) == self._deck_size
 
     def _wait_emptied(self) -> None:
-        """Take whatever comes out until emptying has ended, or for ten minutes: then a sensor is dead."""
-        with suppress(Stuck):
+        """Take whatever comes out until emptying has ended."""
+        try:
             self.wait(self._emptied)
+        except Stuck:  # for ten minutes it waits for cards that were taken: service mends the sensor
+            self.device.machine.repair()
+            self.device.run_until(lambda: True)
 
     def _emptied(self) -> bool:
         """Take what lies in the exit tray while nothing moves; whether emptying has ended."""

@@ -20,7 +20,7 @@ from sabot_simulators.ends.serving import Served, wire_ms
 from sabot_simulators.ends.settings import Settings
 from sabot_simulators.ends.tcp import TcpListener
 
-RATE = 20.0  # both ends' timers run so much faster: a session without a keep-alive ends after 0.25 s
+RATE = 4.0  # both ends' timers run so much faster: a session without a keep-alive ends after 1.25 s
 WAIT_S = 60.0  # a limit for what fails, not a measure
 
 

@@ -34,7 +34,7 @@ def test_a_locked_journal_holds_up_neither_the_wire_nor_a_call(bench: Bench) -> 
         with pytest.raises(JournalBusy, match="not sent") as busy:
             client.ask(CallFloor(0), timeout=0.3)
         bench.lasts()
-        assert client.status(), "a query is answered meanwhile"
+        assert client.status(WAIT_S), "a query is answered meanwhile"
         assert bench.unacknowledged() >= 5, "what is not on disk is not acknowledged"
         assert client.link is Link.UP
     assert isinstance(busy.value, TimeoutError)
@@ -56,7 +56,7 @@ def test_commands_wait_for_the_disk_in_order_and_queries_do_not(bench: Bench) ->
         _, first = client.begin(CallFloor(1), WAIT_S)
         _, second = client.begin(Locate(7), WAIT_S)  # has no record, and a higher number than the first
         _, third = client.begin(CallFloor(0), WAIT_S)
-        assert client.status()
+        assert client.status(WAIT_S)
         bench.lasts()
         assert not [each for each in (first, second, third) if each.done()]
     for each in (first, second, third):
@@ -124,7 +124,7 @@ def test_a_client_closed_while_its_journal_is_locked(bench: Bench) -> None:
     with write_lock(bench.path):
         bench.emit(5)
         _, future = client.begin(CallFloor(1), WAIT_S)
-        assert client.status()
+        assert client.status(WAIT_S)
         closing = threading.Thread(target=client.close)
         closing.start()
         assert isinstance(future.exception(WAIT_S), Closed)
@@ -147,7 +147,7 @@ def test_a_device_is_opened_while_its_journal_is_locked(bench: Bench) -> None:
         assert bench.client.status().clock == ClockQuality.UNKNOWN, "there is no number to set it with"
         with pytest.raises(JournalBusy, match="not sent"):
             bench.client.ask(Locate(1), timeout=0.2)
-        assert bench.client.link is Link.UP
+        assert bench.client.status(WAIT_S)
     bench.client.ask(Locate(1), timeout=WAIT_S)
     assert bench.client.status().clock == ClockQuality.SET
 
@@ -173,7 +173,7 @@ def test_a_journal_that_hangs_holds_up_nothing(bench: Bench, mocker: MockerFixtu
         client.ask(CallFloor(0), timeout=0.2)
     bench.lasts()
     assert len(bench.told()) == there, "what is there can be read"
-    assert client.status()
+    assert client.status(WAIT_S)
     assert client.resolve_open() == []
     assert bench.sessions == sessions
     go_on.set()
@@ -191,7 +191,7 @@ def test_a_command_waits_for_its_own_record_not_for_that_of_others(
     number, future = client.begin(CallFloor(1), WAIT_S)
     gate.let()
     gate.wait_for(2)
-    assert client.status()
+    assert client.status(WAIT_S)
     assert bench.newest() < number
     gate.let(100)
     future.result(WAIT_S)
@@ -206,9 +206,9 @@ def test_a_command_without_a_record_waits_for_its_number(bench: Bench, mocker: M
     futures = [client.begin(Locate(1), WAIT_S)[1] for _ in range(20)]
     gate.let()
     gate.wait_for(2)
-    assert client.status()
+    assert client.status(WAIT_S)
     assert eventually(lambda: bench.newest() == client.journal.reserved() - 1)
-    assert client.status()
+    assert client.status(WAIT_S)
     assert bench.newest() == client.journal.reserved() - 1
     gate.let(100)
     for each in futures:
@@ -247,7 +247,7 @@ client = connect(sys.argv[1], keyring=Keyring(Path(sys.argv[2])), journal=Path(s
 print("up", flush=True)
 input()
 client.begin(CallFloor(1), 600)
-assert client.status()
+assert client.status(60)
 print("asked", flush=True)
 input()
 """

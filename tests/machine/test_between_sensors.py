@@ -42,7 +42,10 @@ class Overlooking(Machine):
     """A machine whose people do not see a card where no sensor sees one."""
 
     def empty_by_hand(self, door: int) -> list[Card]:
-        """Take out what lies in a half, but for the cards on its track that cover no sensor."""
+        """Take out what lies in a half, but for the cards on its track that cover no sensor.
+
+        What sticks is free afterwards: hands were there. ``docs/faults.md`` names what follows if it is not.
+        """
         track = self.deal_track if door == hardware.SHOE_DOOR else self.feed_track
         track.loosen()
         seen = [track.at(sensor) for sensor in (hardware.ENTRY, hardware.INSERTION, hardware.EXIT)]

@@ -202,10 +202,36 @@ def test_a_dead_tray_sensor_is_mended_and_the_deck_stays() -> None:
     assert table.play_round()
 
 
+def test_a_machine_that_is_too_hot_is_left_to_cool_and_the_decks_stay() -> None:
+    """A shuffle is refused as `too_hot`, and no fault says so if the machine was switched on hot."""
+    table = Table(6)
+    table.device.run_until_still()
+    table.machine.strike("over_temperature@controller")
+    table.device.reboot()
+    for back in (hardware.RED, BLUE):
+        table.new_deck(back)
+    table.recover()
+    assert table.named("deck_removed") == []
+    assert table.play_round()
+
+
 def test_a_dead_sensor_of_the_exit_tray_does_not_keep_the_machine_from_being_emptied() -> None:
     """The device waits for cards that were taken: the door is opened, and the shoe is cleared."""
     table = Table(7, "dead_sensor@exit_tray:52")  # it dies as the cards are taken
     assert table.open_table()
+    table.device.reboot()
+    table.recover()
+    assert table.play_round()
+
+
+def test_a_dead_sensor_of_the_exit_tray_found_at_power_up_is_mended() -> None:
+    """No fault is raised: the device waits for cards to be taken before it brings any out."""
+    table = Table(7)
+    assert table.open_table()
+    assert table.deal_round()
+    table.machine.sensors.freeze(hardware.EXIT_TRAY, 1)
+    table.machine.take_exit()
+    table.collect()
     table.device.reboot()
     table.recover()
     assert table.play_round()

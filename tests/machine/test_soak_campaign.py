@@ -51,8 +51,8 @@ class Context:
     Pool = Pool
 
 
-@pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def without_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Shares are played in this process; the file that keeps them."""
     monkeypatch.setattr(multiprocessing, "get_context", lambda how: Context)
     return tmp_path / "kept.jsonl"
 
@@ -76,7 +76,10 @@ def test_a_share_says_what_it_played(monkeypatch: pytest.MonkeyPatch) -> None:
     assert share(1, 0) | {"seconds": 0} == line | {"seconds": 0}  # the same again from the same seed
 
 
-def test_an_interrupted_campaign_goes_on_where_it_was(kept: Path) -> None:
+def test_an_interrupted_campaign_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = without_processes(tmp_path, monkeypatch)
     first = Campaign(1, kept)
     first.run(50, 2, 0.0)  # out of time at once: what was begun is finished
     assert [line["first"] for line in first.lines] == [0, soak_campaign.SHARE]
@@ -90,15 +93,16 @@ def test_an_interrupted_campaign_goes_on_where_it_was(kept: Path) -> None:
     assert Campaign(1, kept).rounds() == 50
 
 
-def test_another_seed_or_commit_begins_anew(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_seed_or_commit_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = without_processes(tmp_path, monkeypatch)
     Campaign(1, kept).run(10, 1, FOREVER)
     assert Campaign(2, kept).rounds() == 0
     monkeypatch.setattr(soak_campaign, "commit", lambda: "another")
     assert Campaign(1, kept).rounds() == 0
 
 
-def test_the_page_names_what_was_wrong_and_where(kept: Path) -> None:
-    campaign = Campaign(1, kept)
+def test_the_page_names_what_was_wrong_and_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = Campaign(1, without_processes(tmp_path, monkeypatch))
     campaign.run(30, 1, FOREVER)
     assert "| rounds | 30 of 40: it was interrupted" in page(campaign, "2026-11-17", "", 40)
     clean = page(campaign, "2026-11-17", "| plant | table |", 30)
