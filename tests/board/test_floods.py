@@ -5,7 +5,6 @@ from random import Random
 import pytest
 from tests.board.heap import Garbage, Heap
 from tests.board.table import SEED, Table
-from tests.board.test_trouble import begin_shuffle
 
 from sabot_firmware import shoe, shuffler
 from sabot_simulators.dealer import Dealer
@@ -83,7 +82,7 @@ def test_a_flood_takes_nothing_from_the_owner_on_the_other_cable(pico: Pico, cab
     assert max(flooded) < max(quiet) + SHARE_US
     assert max(live) - min(live) < GROWTH
     table = Table(device, Dealer(device))
-    begin_shuffle(table, 1_000)
+    table.begin_shuffle(1_000)
     assert max(device.answer_times_us()) < 2 * PERIOD_US
     device.run_until(lambda: device.shoe_state == shoe.READY or device.shuffler_state == shuffler.JAMMED)
     assert device.named("deck_counted") == [(1, 1, 52, 52)]

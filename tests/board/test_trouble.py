@@ -22,15 +22,8 @@ REACTION_US = 2000  # from an edge to an order
 CARRIED_OUT_MS = range(12, 19)  # after its tick a command is carried out
 
 
-def begin_shuffle(table: Table, for_us: int) -> None:
-    """A deck on its way into the chamber."""
-    table.dealer.feed(table.dealer.new_deck(hardware.RED))
-    table.device.run_until(lambda: table.device.shuffler_state == shuffler.FEEDING)  # told at a tick
-    table.device.run_for(for_us)
-
-
 def test_a_pulled_cable_does_not_disturb_a_shuffle_and_no_event_is_lost(ready: Table) -> None:
-    begin_shuffle(ready, 3_000_000)
+    ready.begin_shuffle(3_000_000)
     ready.device.pull_cable()
     ready.device.run_for(20_000_000)
     assert ready.machine.count("chamber") == 0
@@ -50,7 +43,7 @@ def test_a_host_that_asks_all_the_time_does_not_disturb_a_shuffle(pico: Pico, se
     device.run_until_still()
     table = Table(device, Dealer(device))
     garbage = Garbage(device)
-    begin_shuffle(table, 1_000)
+    table.begin_shuffle(1_000)
     began = pico.now_us
     for _ in range(60):
         device.run_for(37_000)
@@ -67,7 +60,7 @@ def test_a_host_that_floods_a_shuffle_has_to_wait(ready: Table) -> None:
     """Twelve questions at once, again and again: more than fit before the next card is done."""
     device = ready.device
     garbage, status = Garbage(device), CODEC.named("status")
-    begin_shuffle(ready, 1_000)
+    ready.begin_shuffle(1_000)
     end_us = device.machine.agenda.now_us + 4_000_000
     asked = 0
     while device.machine.agenda.now_us < end_us:
@@ -143,7 +136,7 @@ def test_commands_for_one_half_do_not_delay_the_cards_of_the_other(ready: Table)
 
 
 def test_the_watchdog_ends_what_hangs_and_the_motors_stand(ready: Table) -> None:
-    begin_shuffle(ready, 2_000_000)
+    ready.begin_shuffle(2_000_000)
     ready.device.pico.hang(60_000_000)
     ready.device.run_until(lambda: ready.device.resets == 1)
     assert all(roller.direction == hardware.STOP for roller in ready.machine._rollers)
@@ -159,7 +152,7 @@ def test_the_watchdog_ends_what_hangs_and_the_motors_stand(ready: Table) -> None
 
 
 def test_a_supply_that_fails_stops_everything(ready: Table) -> None:
-    begin_shuffle(ready, 2_000_000)
+    ready.begin_shuffle(2_000_000)
     ready.machine.sensors.set(hardware.SUPPLY_LOW, 1)
     ready.device.run_for(20_000)
     assert all(roller.direction == hardware.STOP for roller in ready.machine._rollers)
@@ -180,7 +173,7 @@ def test_a_memory_that_takes_no_writes_refuses_a_shuffle(ready: Table) -> None:
 
 def test_a_crash_of_the_program_stops_the_motors_and_the_link_lives(ready: Table) -> None:
     """Nothing answers on the I2C bus from one moment to the next: an OSError in the middle of a shuffle."""
-    begin_shuffle(ready, 2_000_000)
+    ready.begin_shuffle(2_000_000)
     ready.device.pico.break_expanders()
     ready.device.run_for(3_000_000)
     assert all(roller.direction == hardware.STOP for roller in ready.machine._rollers)
