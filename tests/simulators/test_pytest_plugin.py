@@ -73,9 +73,10 @@ def test_an_emulation_that_fails_is_not_passed_over(tmp_path: Path, monkeypatch:
         raise ZeroDivisionError
 
     devices = emulated_devices(tmp_path)
-    device = devices.__enter__()()
+    served = devices.__enter__()()._served
     monkeypatch.setattr(OnPython, "tick", fail)
-    device.pull_cable()
+    served.wake()
+    served._thread.join(60)
     with pytest.raises(ZeroDivisionError):
         devices.__exit__(None, None, None)
 
