@@ -4,8 +4,10 @@ import gc
 import socket
 import tracemalloc
 from array import array
+from collections.abc import Iterator
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from tests.attacks.by_hand import Flooder, Table
 
 from sabot_protocol import frame
@@ -36,6 +38,16 @@ def new_port() -> DevicePort:
     return DevicePort(device)
 
 
+def _floods() -> Iterator[ParameterSet]:
+    """Every host on every cable of each firmware; in the sample MicroPython meets each of them once."""
+    cables = ("in-process", "pty", "tcp")
+    for at, cable in enumerate(cables):
+        for number, host in enumerate(READS):
+            yield pytest.param("python", cable, host)
+            marks = [pytest.mark.slow] if at == number else [pytest.mark.slow, pytest.mark.full]
+            yield pytest.param("micropython", cable, host, marks=marks)
+
+
 def test_answers_that_nobody_reads_do_not_pile_up() -> None:
     """On the old code 900 unread answers filled a Pico's heap: a MemoryError ended the program."""
     port = new_port()
@@ -62,9 +74,7 @@ def test_a_host_that_is_silent_loses_its_session_also_where_it_does_not_read() -
         assert plug.port.link is None
 
 
-@pytest.mark.parametrize("host", READS)
-@pytest.mark.parametrize("cable", ["in-process", "pty", "tcp"])
-@pytest.mark.parametrize("firmware", ["python", pytest.param("micropython", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("firmware", "cable", "host"), list(_floods()))
 def test_a_flood_takes_nothing_from_the_owner_on_another_cable(
     firmware: str, cable: str, host: str, request: pytest.FixtureRequest
 ) -> None:

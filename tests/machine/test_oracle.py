@@ -149,7 +149,7 @@ def test_every_excuse_says_what_it_excuses() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=5)
 @pytest.mark.parametrize("name", PLANTS)
 def test_a_planted_defect_is_found(name: str) -> None:
     found = find(name, 400, 1, quiet())

@@ -162,6 +162,7 @@ def test_a_value_that_is_not_allowed_is_refused_by_all(trio: Trio, data: st.Data
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(every=3)
 @every_message
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
@@ -187,6 +188,7 @@ def test_damaged_bytes_are_judged_alike_by_all(trio: Trio, data: st.DataObject) 
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(every=3)
 @every_message
 @settings(max_examples=15, deadline=None)
 @given(noise=st.binary(max_size=300))
