@@ -160,7 +160,7 @@ class Core(Executor):
         self.shuffler.was_working = kept.shuffler_inside == WORKING
         self.shoe.was_working = kept.shoe_inside == WORKING
         self.shoe.block(kept.missing, kept.short_deck)
-        self.shoe.inspected = kept.inspected
+        self.shoe.inspected, self.shoe.cleared = kept.inspected, kept.cleared
         self.start_halves()
         self._follow()
 
@@ -438,7 +438,7 @@ class Core(Executor):
         elif self.shoe.state != shoe.STARTING and self.shoe.state != shoe.DOOR_OPEN:
             self.kept.shoe_inside = WORKING
         self.kept.missing, self.kept.short_deck = self.shoe.missing, self.shoe.short_deck
-        self.kept.inspected = self.shoe.inspected
+        self.kept.inspected, self.kept.cleared = self.shoe.inspected, self.shoe.cleared
         self.keep()
 
     def _shuffler_changed(self, before: int, state: int) -> None:
@@ -638,7 +638,9 @@ class Core(Executor):
     def whereabouts(self, deck_id: int) -> "tuple[bool, list[int]]":
         """Whether all cards of a deck are proved to be there, and how many are where."""
         claimed = self.kept.game.method == CARD_BY_CARD and self.shoe.state != shoe.LOADING
-        return whereabouts(deck_id, self.shuffler, self.shoe, claimed or self.shoe.claimed)
+        return whereabouts(
+            deck_id, self.shuffler, self.shoe, claimed or self.shoe.claimed or self.shoe.cleared
+        )
 
     def _last_round(self) -> "Values":
         kept = self.kept

@@ -25,6 +25,7 @@ OUT_OF_ORDER = 0x02
 ROUND_OPEN = 0x04
 NEEDS_SERVICE = 0x08
 INSPECTED = 0x10
+CLEARED = 0x20
 
 # What a half held
 NOTHING_INSIDE = 0
@@ -70,6 +71,7 @@ class Kept:
         self.missing = 0  # cards that may lie in the shoe's path
         self.short_deck = 0
         self.inspected = False
+        self.cleared = False
         self.calibration = [[0, 0], [300, 0]]  # value and date of blade_um and card_um
         self.damaged = False
         self._load()
@@ -105,6 +107,7 @@ class Kept:
         self.out_of_order = bool(flags & OUT_OF_ORDER)
         self.round_open = bool(flags & ROUND_OPEN)
         self.inspected = bool(flags & INSPECTED)
+        self.cleared = bool(flags & CLEARED)
         at = struct.calcsize(_HEAD)
         decks.in_use = []
         for _ in range(2):
@@ -158,6 +161,7 @@ class Kept:
             | (OUT_OF_ORDER if self.out_of_order else 0)
             | (ROUND_OPEN if self.round_open else 0)
             | (INSPECTED if self.inspected else 0)
+            | (CLEARED if self.cleared else 0)
         )
         numbers = (game.method, game.decks, game.stack_cards, decks.highest_id, decks.last_played)
         record = struct.pack(_HEAD, _VERSION, flags, *numbers + (decks.hours,))

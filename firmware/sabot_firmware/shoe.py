@@ -96,6 +96,7 @@ class Shoe(Half):
         self.missing = 0  # cards of a deck that came out short: one may lie between shoe and exit
         self.short_deck = 0  # that deck; 0 if it is not known which
         self.inspected = False  # a person said that none does: the next deck's count is a claim
+        self.cleared = False  # people cleared the path: one may still stick there until a card has passed
         self.deal_permille = 1000  # how long cards lately took past the exit
         self.faces = bytearray(figures.BATCH_CAPACITY)  # what the reader saw, until the next deck
         self._reset(0, NOTHING, 0)
@@ -221,6 +222,7 @@ class Shoe(Half):
             if not late:
                 return self.stop("exit", "card_stuck", 1)
             self.run(DEAL, STOP)
+        self.cleared = self.cleared or by_hand
         self._reset(0, NOTHING, 0)
         self._by_sensors()
 
@@ -329,6 +331,7 @@ class Shoe(Half):
             length_um = hardware.travelled_um(DEAL) - start_um
             if late or abs(length_um - figures.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
                 return self.stop("exit", "double_feed", 2)
+            self.cleared = False  # it would have met a card in the path
             took_us = ticks.diff(wait.at_us, began_us)
             self.time_card(DEAL, took_us)
             self.deal_permille += (took_us * 1000 // figures.CARD_LENGTH_UM - self.deal_permille) // 16

@@ -28,7 +28,8 @@ VOUCHED = (
 def whereabouts(deck_id: int, feeding: Shuffler, dealing: Shoe, claimed: bool) -> "tuple[bool, list[int]]":
     """Whether all cards of a deck are proved to be there, and how many are where.
 
-    ``claimed`` says that what is in the shoe was laid in by hand.
+    ``claimed`` says that a person's word is behind what is in the shoe: it was laid in by hand, or people
+    cleared the shoe and no card has passed its exit since.
     """
     if feeding.feeding_deck == deck_id:
         if feeding.state == shuffler.FEEDING:  # when a card goes in tells how far its slot was

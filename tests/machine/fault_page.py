@@ -115,9 +115,9 @@ BETWEEN: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "card is purged past the exit, or its deck counts 52 again, or the floor states that the path was "
         "inspected; then the next count is claimed, not proved. If a person clears a jam and overlooks a "
         "card here, the self-test finds it: the deal roller turns by one pitch and 40 mm, and a card that "
-        "comes to the exit's sensor is a `card_stuck`. **Open**: a card that still sticks does not come, and "
-        "the 52 that is claimed of the next deck is wrong until its first card jams there. No round is "
-        "called correct meanwhile.",
+        "comes to the exit's sensor is a `card_stuck`. A card that still sticks does not come. So after "
+        "people had access to the shoe its next deck is claimed, not proved, until its first card has passed "
+        "the exit: a card in the path would stop it.",
         ("misfeed@shoe", "slip@shoe", "stuck@deal", "dead_sensor@exit"),
     ),
     "Exit to exit tray": (

@@ -215,6 +215,74 @@ def test_a_card_that_people_overlook_is_found_when_the_jam_is_cleared() -> None:
     assert claims(table) == (True, 52)
 
 
+def overlooked_and_stuck() -> Table:
+    """A jam of the shoe was cleared; one card still sticks in the path, where no sensor sees it."""
+    table = Table(1, "stuck@deal:9")
+    table.open_table()
+    assert not table.deal_round()
+    machine = table.machine
+    machine.open_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    machine.handed_out += machine.shoe + machine.exit_tray
+    machine.shoe, machine.exit_tray = [], []
+    machine.presence()
+    machine.close_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    table.device.command("clear_fault", fault("misfeed"))
+    table.device.run_until_still()
+    return table
+
+
+def test_a_deck_that_is_pushed_onto_a_card_that_still_sticks_is_not_proved() -> None:
+    """The roller does not move that card. 52 were claimed of 53 cards until the first one jammed there."""
+    table = overlooked_and_stuck()
+    assert (table.shoe_state, len(table.machine.deal_track.cards())) == (shoe.READY, 1)
+    assert claims(table) == (False, 53)
+    table.device.command("open_round", 2, table.device.core.shoe.deck)
+    table.device.command("close_bets", 2, 7)
+    table.device.command("dispense_stack", 2, 1)
+    table.device.run_until_still()
+    assert table.shoe_state == shoe.JAMMED
+    assert [values[0] for values in table.named("round_voided")] == [1, 2]
+
+
+def test_a_path_that_people_had_access_to_is_remembered_over_a_power_cut() -> None:
+    table = Table(1, "stuck@deal:9")
+    table.feed(table.new_deck(hardware.RED))
+    assert table.shuffled()
+    table.device.run_until_still()
+    assert not table.deal_round()
+    table.machine.open_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    table.machine.empty_by_hand(hardware.SHOE_DOOR)
+    table.machine.close_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    table.device.command("clear_fault", fault("misfeed"))
+    table.device.run_until_still()
+    assert table.shoe_state == shoe.EMPTY
+    table.device.reboot()
+    table.device.run_until_still()
+    table.feed(table.new_deck(hardware.BLUE))
+    assert table.shuffled()
+    table.device.run_until(lambda: table.shoe_state == shoe.READY)
+    assert claims(table) == (False, 52)
+
+
+def test_a_deck_is_proved_again_when_its_first_card_has_passed_the_cleared_path() -> None:
+    table = Table(1, "stuck@deal:9")
+    table.open_table()
+    assert not table.deal_round()
+    table.recover()
+    deck_id = table.device.core.shoe.deck
+    assert table.shoe_state == shoe.READY
+    assert claims(table) == (False, 52)
+    table.device.command("open_round", 2, deck_id)
+    table.device.command("close_bets", 2, 7)
+    table.device.command("dispense_stack", 2, 1)
+    table.device.run_until(lambda: table.shoe_state == shoe.STACK_WAITING)
+    assert table.device.core.whereabouts(deck_id)[0]
+
+
 # -- a full exit tray, an overfull shoe ----------------------------------------------------------------
 
 
