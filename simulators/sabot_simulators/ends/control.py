@@ -119,6 +119,7 @@ class Control:
         self._stopping = True
         self._wake_write.send(b"x")
         self._thread.join(JOIN_S)
+        self._wake_read.close()  # not by the thread: it may end before it is woken
         self._wake_write.close()
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
@@ -135,7 +136,6 @@ class Control:
             self._drop(client)
         self._selector.close()
         self._listening.close()
-        self._wake_read.close()
 
     def _accept(self) -> None:
         try:
