@@ -87,15 +87,19 @@ def test_same_hello_gets_the_same_challenge(bench: Bench) -> None:
     bench.provision()
     bench.driver.deaf = True
 
+    def challenges() -> list[bytes]:
+        """What came, without an answer to provisioning that was asked for twice because it took long."""
+        blocks = bytes(bench.driver.lost).split(b"\0")[:-1]
+        return [each for each in blocks if wire.decode_clear(wire.decode_block(each))[0] == "challenge"]
+
     def answer(nonce: bytes) -> bytes:
         bench.driver.lost.clear()
         hello = wire.encode_clear("hello", bench.host.hello(nonce))
         bench.driver.write(wire.encode_frame(hello))
-        bench.driver.wait(lambda: bench.driver.lost.endswith(b"\0"))
-        return bytes(bench.driver.lost)
+        bench.driver.wait(lambda: bool(challenges()))
+        return challenges()[-1]
 
     first = answer(b"a" * 16)
-    assert wire.decode_clear(wire.decode_block(first[:-1]))[0] == "challenge"
     assert answer(b"a" * 16) == first
     assert answer(b"b" * 16) != first
 
