@@ -302,6 +302,7 @@ def test_who_listens_after_connecting_is_not_told_of_that_session_again(
     target.pull()
     with pytest.raises(LinkLost):
         client.status(timeout=0.3)
+    assert eventually(lambda: bool(notices))
     assert notices[0] == "down"
     target.close()
 
