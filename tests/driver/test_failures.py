@@ -276,7 +276,7 @@ def test_who_has_an_answer_of_a_new_session_was_told_of_that_session(tmp_path: P
         target.pull()
         with pytest.raises(LinkLost):
             client.status(timeout=0.3)
-        assert notices[-1] == "down"
+        assert eventually(lambda: notices[-1:] == ["down"])
         target.plug()
         assert client.status(timeout=30)
         assert notices[-1] == "up"
