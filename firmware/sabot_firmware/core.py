@@ -257,9 +257,12 @@ class Core(Executor):
             due = sooner(due, self._unfold(self._fold_until_us))
         if jog_due is not None:
             due = sooner(due, jog_due)
-        if due is not None and due < SOON_US:
-            return due  # cards move: the rest can wait
-        return sooner(due, self.rack.hours_due_us())
+        if due is not None and due < SOON_US and not self.still():
+            return due  # cards move: the rest can wait, but not for a stack that nobody takes
+        due = sooner(due, self.rack.hours_due_us())
+        if self.shuffler.news or self.shoe.news:
+            self._follow_up()  # the record could not be written, and the halves have stopped
+        return due
 
     def _locate_on(self, until_us: int) -> int | None:
         left = self.left_us(until_us)
