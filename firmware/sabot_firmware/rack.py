@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sabot_protocol.codec import Values
 
 LOOK_EVERY_S = 30  # the decks' hours are looked at at least this often
+LEAST_LEFT_S = -0x80000000  # what the answer's field can say
 CLOCKS_DIFFER_S = 900  # how far in the future a deck may be said to be opened
 
 
@@ -77,6 +78,7 @@ class Rack:
         """The decks in use and how long each may still be."""
         decks, now_s = self._kept.decks, self._core.utc_s()
         left = [decks.left_s(each.deck_id, now_s) if now_s is not None else 0 for each in decks.in_use]
+        left = [max(each, LEAST_LEFT_S) for each in left]
         ids = [each.deck_id for each in decks.in_use]
         return ids, [each.back for each in decks.in_use], left, decks.last_played
 
