@@ -171,7 +171,8 @@ class Dealing:
         current = self._current(round_id, 0)
         if self._kept.game.method == CARD_BY_CARD:
             self._close(current, UNPROVED, 0)
-            self._core.shoe.enter(shoe.READY)
+            if self._core.shoe.state != shoe.JAMMED:  # its end could not be recorded
+                self._core.shoe.enter(shoe.READY)
             return ()
         if not current.bets_closed or current.next_stack() is not None:
             raise forbidden("stacks_missing")
@@ -182,14 +183,16 @@ class Dealing:
         """The round is declared void."""
         self._current(round_id, 0)
         half = self._core.shoe
-        if self._kept.game.method != CARD_BY_CARD:
-            self.void(reason)
-            half.void()
-        elif half.state == shoe.ROUND_OPEN:
-            self.void(reason)
+        by_card = self._kept.game.method == CARD_BY_CARD
+        if by_card and half.state != shoe.ROUND_OPEN:
+            raise Refusal("wrong_state", (half.state, 1 << shoe.ROUND_OPEN, enum_number("Half", "shoe")))
+        self.void(reason)
+        if half.state == shoe.JAMMED:
+            return ()  # it could not be recorded, and the shoe has stopped
+        if by_card:
             half.enter(shoe.READY)
         else:
-            raise Refusal("wrong_state", (half.state, 1 << shoe.ROUND_OPEN, enum_number("Half", "shoe")))
+            half.void()
         return ()
 
     def deliver_deck(self, deck_id: int) -> "Values":

@@ -15,7 +15,7 @@ from tests.sweeps import Amount
 from sabot_firmware import figures, hardware, kept, shoe, shuffler
 from sabot_firmware.core import Core
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
-from sabot_firmware.decks import DEFAULT_HOURS
+from sabot_firmware.decks import CARD_BY_CARD, DEFAULT_HOURS
 from sabot_firmware.event_log import EventLog
 from sabot_firmware.kept import Kept
 from sabot_firmware.rounds import CORRECT
@@ -520,6 +520,58 @@ def test_a_memory_that_fails_in_a_round_voids_it_and_the_machine_is_out_of_order
         assert last[3] != 0
     assert not any(at.device.core.whereabouts(each)[0] for each in (1, 2))
     back_to_play(at)
+
+
+@pytest.mark.rule("MD3 13.D")
+@pytest.mark.parametrize("failure", ["deaf", "failing"])
+def test_a_round_that_is_voided_while_the_memory_fails_is_void_once(failure: str) -> None:
+    """The shoe had stopped for the memory, and the command then had it take a step that its table lacks."""
+    at, chip = table(9)
+    assert at.open_table()
+    at.device.command("open_round", 1, 1)
+    fail(chip, failure)
+    at.device.command("void_round", 1, void_reason("floor_order"))
+    at.device.run_until_still()
+    assert (at.shuffler_state, at.shoe_state) == (shuffler.JAMMED, shoe.JAMMED)
+    assert at.named("round_voided") == [(1, void_reason("floor_order"))]
+    work(chip)
+    reboot_over(at, chip)
+    at.device.run_until_still()
+    assert at.device.command("last_round")[:4:3] == (1, POWER_CUT)  # all that is on record
+    back_to_play(at)
+
+
+@pytest.mark.rule("MD3 13.D")
+@pytest.mark.parametrize("failure", ["deaf", "failing"])
+@pytest.mark.parametrize("command", ["end_round", "void_round"])
+def test_a_round_dealt_card_by_card_that_ends_while_the_memory_fails_is_void(
+    command: str, failure: str
+) -> None:
+    """Its end could not be recorded: it is never told to be correct, and the shoe stands."""
+    at, chip = table(10)
+    at.device.run_until_still()
+    at.device.command("set_game", "md-mini-baccarat", CARD_BY_CARD, 1, 1, 24, role="floor")
+    deck_id = at.shuffle()
+    at.device.command("deliver_deck", deck_id)
+    at.wait(lambda: at.shoe_state == shoe.STUB_WAITING)
+    cards = list(at.machine.exit_tray)
+    at.machine.take_exit()
+    at.device.run_until(lambda: True)
+    at.machine.handed_out.clear()
+    at.machine.open_door(hardware.SHOE_DOOR)
+    at.device.run_until(lambda: True)
+    at.machine.load_shoe(cards)
+    at.machine.close_door(hardware.SHOE_DOOR)
+    at.device.run_until(lambda: True)
+    at.device.command("load_shoe", deck_id, role="floor")
+    at.device.command("open_round", 1, deck_id)
+    at.device.command("close_bets", 1, 2)
+    fail(chip, failure)
+    at.device.command(command, 1, *([void_reason("floor_order")] if command == "void_round" else []))
+    at.device.run_until_still()
+    assert at.shoe_state == shoe.JAMMED
+    assert at.named("round_ended") == []
+    assert [values[0] for values in at.named("round_voided")] == [1]
 
 
 def test_a_memory_that_cannot_be_read_at_power_up_claims_nothing_and_forgets_nothing() -> None:
