@@ -7,6 +7,7 @@ were overwritten before it had them.
 import pytest
 from tests.attacks.owners import SERIAL, Owner
 
+from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.events import RESERVE
 from sabot_protocol.keys import FIRST_PERSON
@@ -69,6 +70,25 @@ def test_a_query_that_causes_an_event_is_refused_and_others_are_answered() -> No
     assert owner.answered(faces) is None
     assert owner.answered(status) == "ok"
     assert owner.done == []
+
+
+def test_a_host_that_comes_back_has_no_retry_left_over() -> None:
+    """A session that ended within 50 ms of a busy answer left its time to retry behind, in the past, for good.
+
+    Who sleeps until ``deadline`` did not sleep any more: a thread of the driver took a whole processor.
+    """
+    owner = Owner()
+    fill(owner, RESERVE - 1)
+    number = owner.request("locate", 5)
+    owner.settle()
+    owner.acknowledge()
+    owner.settle()
+    owner.reconnect()
+    assert owner.answered(number) == "ok"
+    owner.wait(100)
+    due = owner.host.deadline()
+    assert due is not None
+    assert ticks.diff(due, owner.now) > 0
 
 
 def test_an_owner_that_comes_back_acknowledges_again_and_is_not_kept_waiting() -> None:
