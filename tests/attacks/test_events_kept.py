@@ -73,9 +73,9 @@ def test_a_query_that_causes_an_event_is_refused_and_others_are_answered() -> No
 
 
 def test_a_host_that_comes_back_has_no_retry_left_over() -> None:
-    """A session that ended within 50 ms of a busy answer left its time to retry behind, in the past, for good.
+    """A session that ended within 50 ms of a busy answer left its time to retry behind, in the past.
 
-    Who sleeps until ``deadline`` did not sleep any more: a thread of the driver took a whole processor.
+    A caller that sleeps until ``deadline`` did not sleep any more: the driver's keeper took a whole core.
     """
     owner = Owner()
     fill(owner, RESERVE - 1)

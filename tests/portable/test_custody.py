@@ -355,6 +355,54 @@ def test_a_cut_while_the_mark_is_written_leaves_the_old_or_the_new_one():
                 break
 
 
+def test_an_erase_that_failed_does_not_cost_the_mark_at_the_next_try():
+    """The second try erased the full sector, the only one that held the mark."""
+    flash = new_flash()
+    mark = FlashMark(flash)
+    for _ in range(SECTOR // CELL):
+        mark.write(GIVEN)
+    for _ in range(3):
+        flash.failing = 1
+        try:
+            mark.write(CLEARED)
+            raise AssertionError("an erase that failed was not told")
+        except OSError:
+            pass
+        assert flash.erases == [0, 0]
+        assert FlashMark(flash).read() == GIVEN
+    mark.write(CLEARED)
+    assert flash.erases == [0, 1]
+    assert FlashMark(flash).read() == CLEARED
+
+
+class Misread(SimFlash):
+    """A flash whose next reading is wrong, once."""
+
+    misread = False
+
+    def read(self, address, length):
+        data = super().read(address, length)
+        if self.misread:
+            self.misread = False
+            return bytes(length)
+        return data
+
+
+def test_a_mark_that_was_misread_once_does_not_outlive_the_next_one():
+    """Both cells had the same sequence number, and the first one counted."""
+    flash = Misread(SECTORS, sector_size=SECTOR)
+    mark = FlashMark(flash)
+    mark.write(GIVEN)
+    flash.misread = True
+    try:
+        mark.write(CLEARED)
+        raise AssertionError("a mark that is not there was not told")
+    except OSError:
+        pass
+    mark.write(GIVEN)
+    assert FlashMark(flash).read() == GIVEN
+
+
 def test_a_mark_that_cannot_be_read_is_no_new_device():
     flash = new_flash()
     flash.failing = 1 << 30
