@@ -91,6 +91,39 @@ def test_a_host_that_comes_back_has_no_retry_left_over() -> None:
     assert ticks.diff(due, owner.now) > 0
 
 
+def test_what_was_too_much_in_one_session_is_not_in_the_next() -> None:
+    """A command that was given up with its session would keep the first one of the next session waiting."""
+    owner = Owner()
+    fill(owner, RESERVE - 1)
+    number = owner.request("locate", 1)
+    owner.settle()
+    owner.host.abandon(number)
+    owner.acknowledge()
+    owner.settle()
+    owner.reconnect()
+    later = owner.request("locate", 2)
+    owner.settle()
+    assert owner.answered(later) == "ok"
+
+
+def test_an_authority_does_not_outlive_the_refusal_for_want_of_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sent again without a new proof, the command is nobody's: what was proved before has ended."""
+    owner = Owner()
+    person = b"the floor's key of thirty-two by"
+    key = slot_key(person, SERIAL, FLOOR_SLOT)
+    owner.device.keys.set(FLOOR_SLOT, key, enum_number("Role", "floor"), 7)
+    fill(owner, RESERVE - 1)
+    owner.settle()
+    number = owner.request("remove_deck", 1, 1, by=(FLOOR_SLOT, person))
+    owner.settle()
+    assert owner.answered(number) is None
+    monkeypatch.setattr(owner.host, "_elevate", lambda *given: None)
+    owner.acknowledge()
+    owner.wait(300)
+    assert owner.answered(number) == "wrong_role"
+    assert owner.done == []
+
+
 def test_an_owner_that_comes_back_acknowledges_again_and_is_not_kept_waiting() -> None:
     """An acknowledgement that was lost with its session must not block the table for ever."""
     owner = Owner()

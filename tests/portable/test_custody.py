@@ -196,6 +196,16 @@ def test_presence_clears_the_keys_and_opens_provisioning():
         assert board.end.keys.get(DEVICE) == OTHER
 
 
+def test_provisioning_that_was_used_does_not_end_a_second_time():
+    """A key was taken in time: nothing is told when the time would have been over."""
+    board = provisioned()
+    board.show_presence()
+    assert board.provision(OTHER)[0] is not None
+    board.hold((OPEN_S + 10) * 1000, False, 1000)
+    assert board.state() == PROVISIONED
+    assert "provisioning_ended" not in [name for name, _ in board.events()]
+
+
 def test_memory_that_takes_nothing_stays_damaged_whoever_is_there():
     for how in ("absent", "read_only"):
         board = damage(provisioned(), how)
