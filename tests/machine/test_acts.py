@@ -190,6 +190,15 @@ def test_a_door_ends_a_jog_and_closing_it_does_not_begin_it_again() -> None:
     assert travelled_for(table, 500_000) == 0
 
 
+def test_a_jog_of_another_roller_ends_the_one_before() -> None:
+    """Only one lease is kept: a roller whose lease nobody looks at would turn for ever."""
+    table = in_service(15)
+    table.device.command("jog", PART["feed"], 1, role="service")
+    table.device.run_for(50_000)
+    table.device.command("jog", PART["insert"], 1, role="service")
+    assert travelled_for(table, 1_000_000) == 0
+
+
 # -- settings ---------------------------------------------------------------------------------------
 
 

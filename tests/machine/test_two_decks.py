@@ -54,6 +54,15 @@ def test_the_wrong_deck_and_stale_commands_are_refused_by_name() -> None:
     assert table.refused("remove_deck", 2, 1, role="floor") == "in_use"
 
 
+def test_an_open_round_has_no_verdict_of_the_round_before() -> None:
+    table = Table(16)
+    table.open_table()
+    assert table.play_round()
+    assert table.device.command("last_round") == (1, 1, CORRECT, 0, 52)
+    table.device.command("open_round", 2, 2)
+    assert table.device.command("last_round") == (2, 2, 0, 0, 0)
+
+
 def test_a_refusal_says_which_states_would_do() -> None:
     table = Table(2)
     table.open_table()
