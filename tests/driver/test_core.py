@@ -82,3 +82,21 @@ def test_events_of_a_lost_memory_acknowledge_none_of_the_new_one(ends: Ends, moc
     told.assert_not_called()
     ends.core.on_disk(Work([(ends.device.memory_id, event)]), ends.now)
     told.assert_called_once_with(1, 2)
+
+
+def test_a_command_that_is_held_when_the_client_closes_was_not_executed(ends: Ends) -> None:
+    """Its record may be on its way to the disk, and must not ask the next run what became of it."""
+    number, _ = ends.ask(CallFloor(1), 5000)
+    ends.core.close(ends.now)
+    assert ends.journal.ended == {number: "not_executed"}
+
+
+def test_a_command_without_a_number_on_disk_fails_at_once_when_the_disk_does() -> None:
+    """Its number cannot be sent, and waiting for it would take the whole time-out."""
+    ends = Ends()
+    ends.connect()
+    _, future = ends.ask(CallFloor(1), 60_000)
+    work = ends.core.take_work()
+    assert work is not None
+    ends.core.not_on_disk(work, JournalFull("full"))
+    assert JournalFull in [type(end.error) for end in ends.core.ends if end.future is future]
