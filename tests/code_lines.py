@@ -1,4 +1,4 @@
-"""Code lines of each package, of the checkout and of older commits: ``python -m tests.code_lines [COMMIT ...]``.
+"""Code lines of each package, now and in older commits: ``python -m tests.code_lines [COMMIT ...]``.
 
 A code line holds at least one token that is neither a comment nor part of a docstring. Generated files
 are not counted. ``--repeated`` lists blocks of ten or more such lines that occur twice.
