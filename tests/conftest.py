@@ -1,6 +1,7 @@
 """What every test may use."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,15 @@ from sabot_simulators.micropython import find_micropython
 pytest_plugins = ["tests.sweeps"]
 
 ROOT = Path(__file__).parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Programs that tests start can be interrupted, also where a shell started pytest in the background.
+
+    Such a shell has SIGINT ignored, and every child process inherits that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

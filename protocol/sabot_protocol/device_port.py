@@ -513,6 +513,9 @@ class DevicePort(WireEnd):
         if message is None or message.kind not in ("query", "command"):
             self._refuse_request(number, id, Refusal("unknown_message", (id,)))
         elif message.kind == "query":
+            if number <= ledger.LAST_COMMAND:  # an elevation of a query must not count as one of a command
+                self._refuse_request(number, id, Refusal("number_ahead", (0,)))
+                return
             answer, outcome = self._decide(message, number, body)
             self._answer(number, answer, outcome)
         else:
@@ -734,8 +737,11 @@ class DevicePort(WireEnd):
         key = device.keys.get(slot) if slot >= FIRST_PERSON else None
         if key is None:
             raise Refusal("no_such_key", (slot,))
+        found = device.codec.find(message)
         kind = 1 if number > ledger.LAST_COMMAND else 0
-        again = kind == 0 and self._busy_from <= number <= self._busy_up_to
+        if number == 0 or (found is not None and (found.kind == "query") != bool(kind)):
+            raise Refusal("bad_credential", (slot,))  # no such request can have this number
+        again = kind == 0 and self._busy_up_to > 0 and self._busy_from <= number <= self._busy_up_to
         if number <= self._granted[kind] and not again:
             raise Refusal("bad_credential", (slot,))  # an old one, shown again
         assert self.link is not None

@@ -773,7 +773,7 @@ ERRORS = {
     "keys_damaged": "The device had a key and no longer has it, or its critical memory cannot be used.",
     "provisioning_closed": "The keys were cleared at the contact, and the time to give one is over.",
     "busy": "Too many events wait for the owner's acknowledgement; nothing was done or stored.",
-    "number_ahead": "The command's number is 0, or further ahead than a crash of the host explains.",
+    "number_ahead": "The number is 0, is not of a query's or command's own range, or is too far ahead.",
 }
 
 # What to do about an error.
@@ -815,7 +815,7 @@ DETAILS = {
     "wrong_state.half": "number of the Half concerned",
     "not_allowed.reason": "number of Forbidden",
     "busy.free": "how many more events the device can keep",
-    "number_ahead.newest": "highest command number of this host on record",
+    "number_ahead.newest": "highest command number of this host on record; 0 for a query",
     "not_owner.owner": "id of the host that owns the device; zeros for none",
     "owner_held.owner": "id of the host that owns the device",
     "version_mismatch.major": "major version of the device's protocol",

@@ -937,8 +937,8 @@ error_details(23, "provisioning_closed", "The keys were cleared at the contact, 
 error_details(24, "busy", "Too many events wait for the owner's acknowledgement; nothing was done or stored. Acknowledge events, then send it again; the same number is allowed.", {
   { "free", "u16", 0, 65535, about = "how many more events the device can keep" },
 })
-error_details(25, "number_ahead", "The command's number is 0, or further ahead than a crash of the host explains. Go on with the number after the newest.", {
-  { "newest", "u32", 0, 4294967295, about = "highest command number of this host on record" },
+error_details(25, "number_ahead", "The number is 0, is not of a query's or command's own range, or is too far ahead. Go on with the number after the newest.", {
+  { "newest", "u32", 0, 4294967295, about = "highest command number of this host on record; 0 for a query" },
 })
 
 -- What is not in the schema's tables

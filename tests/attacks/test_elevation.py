@@ -2,20 +2,23 @@
 
 from hashlib import sha256
 
+import pytest
 from pair import BY_FLOOR, FLOOR_KEY, FLOOR_SLOT, Pair
-from world import SERIAL
+from tests.attacks.two_hosts import beside
+from world import HOST_ID, KEY, SERIAL
 
-from sabot_protocol.codec import CODEC
+from sabot_protocol.codec import CODEC, Message
 from sabot_protocol.session import elevation_proof, slot_key
 
 VOID = CODEC.named("play_one_deck")
+EVICT = CODEC.named("evict_owner")
 
 
-def _proof(pair: Pair, number: int, body: bytes) -> tuple[object, ...]:
+def _proof(pair: Pair, number: int, body: bytes, message: Message = VOID) -> tuple[object, ...]:
     """What the floor shows for one request of this session."""
     hash, key = sha256(body).digest(), slot_key(FLOOR_KEY, SERIAL, FLOOR_SLOT)
-    proof = elevation_proof(key, pair.host.transcript, 1, FLOOR_SLOT, VOID.id, number, hash)
-    return 1, FLOOR_SLOT, VOID.id, number, hash, proof
+    proof = elevation_proof(key, pair.host.transcript, 1, FLOOR_SLOT, message.id, number, hash)
+    return 1, FLOOR_SLOT, message.id, number, hash, proof
 
 
 def test_a_proof_is_not_accepted_again() -> None:
@@ -60,3 +63,20 @@ def test_an_authorised_command_that_is_cut_off_happens_once() -> None:
     pair.connect()
     assert pair.answer(number)[0] == "ok"
     assert len(pair.shoe.done) == 1
+
+
+@pytest.mark.parametrize("number", [0, 1, 0x7FFFFFFF])
+def test_a_proof_for_a_query_with_a_commands_number_is_refused(number: int) -> None:
+    """One proof of the floor for request number 0 evicted the owner again and again.
+
+    The device compared the number with an empty range of waiting commands, 0 to 0, and found it inside.
+    A query also took any number, so the elevation of a query could pass for that of a command.
+    """
+    owner = Pair().people().connect()
+    other = beside(owner, KEY, b"EVIL-PC1")
+    shown = _proof(other, number, HOST_ID, EVICT)
+    for _ in range(2):
+        assert other.ask("elevate", *shown)[0] == "bad_credential"
+        other.port._request(EVICT.id, 0, number, HOST_ID)
+        assert other.port._answers.pop()[1] == CODEC.error_named("number_ahead").id
+        assert owner.device.owner_id() == HOST_ID

@@ -144,6 +144,27 @@ def test_a_proof_shown_again_is_refused_and_its_number_only_rises():
     assert pair.shoe.done == []
 
 
+def test_an_elevation_names_a_number_that_its_request_can_have():
+    evict = CODEC.named("evict_owner")
+    for message, number in ((CLEAR.id, 0), (CLEAR.id, 0x80000000), (evict.id, 0), (evict.id, 0x7FFFFFFF)):
+        pair = Pair().people().connect()
+        refused = ("bad_credential", (FLOOR_SLOT,))
+        assert raw_elevation(pair, FLOOR_KEY, message, number, b"") == refused, (message, number)
+    assert raw_elevation(pair, FLOOR_KEY, evict.id, 0x80000100, b"")[0] == "ok"
+    assert raw_elevation(pair, FLOOR_KEY, evict.id, 0x80000100, b"") == refused
+
+
+def test_a_query_has_no_number_of_a_command():
+    pair = Pair().connect()
+    status = CODEC.named("status")
+    for number in (0, 1, 0x7FFFFFFF):
+        pair.port._request(status.id, 0, number, b"")
+        message, error, answered, _ = pair.port._answers.pop()
+        assert (message, error, answered) == (status.id, CODEC.error_named("number_ahead").id, number)
+    pair.port._request(status.id, 0, 0x80000000, b"")
+    assert pair.port._answers.pop()[1] == 0
+
+
 def test_an_elevation_ends_with_its_session_and_with_its_key():
     for ending in ("session", "key", "removed", "detach"):
         pair = Pair().people().connect()

@@ -2953,15 +2953,15 @@ class Busy(ErrorDetail):
 
 @dataclass(frozen=True, slots=True)
 class NumberAhead(ErrorDetail):
-    """The command's number is 0, or further ahead than a crash of the host explains."""
+    """The number is 0, is not of a query's or command's own range, or is too far ahead."""
 
     CODE = 25
     NAME = "number_ahead"
-    MEANING = "The command's number is 0, or further ahead than a crash of the host explains."
+    MEANING = "The number is 0, is not of a query's or command's own range, or is too far ahead."
     REMEDY = "Go on with the number after the newest."
 
     newest: int
-    """Highest command number of this host on record."""
+    """Highest command number of this host on record; 0 for a query."""
 
 
 BY_ID: dict[int, type[Message]] = {
