@@ -227,7 +227,7 @@ def test_a_clock_set_back_makes_no_deck_younger_and_another_method_applies_at_on
     assert table.refused("open_round", 1, 1) == "past_its_hours"
     device.clock_wrong_by_s = 0
     assert table.refused("open_round", 1, 1) == "past_its_hours"
-    decks = Table(8).device.core.kept.decks
+    decks = Table(8).device.controller.persistent.decks
     decks.register(1, RED, OPENING_UTC_S)
     assert decks.refuse_using(1, OPENING_UTC_S + 5 * HOUR) is None
     decks.hours = 4  # from now on dealt from the hand

@@ -20,7 +20,7 @@ _USED = 13
 _BLANK = b"\xff" * CELL
 
 
-class FlashMark(Mark):
+class ProvisioningMarker(Mark):
     """The mark in a stretch of flash that belongs to it alone."""
 
     def __init__(self, flash: Flash) -> None:
