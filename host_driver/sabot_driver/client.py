@@ -37,7 +37,7 @@ from sabot_driver.line import RETRY_DISK_S, Line, Listener
 from sabot_driver.reasons import wrong_kind
 from sabot_driver.serials import to_text
 from sabot_driver.states import Link, Notice, Peer
-from sabot_driver.transports import People, Transport, is_simulator, transport
+from sabot_driver.transports import Transport, is_simulator, transport
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import AnswerT, Request
 from sabot_protocol.host.messages import (
@@ -139,11 +139,6 @@ class Client:
     def journal(self) -> Journal:
         """What the device has told."""
         return self._line.journal
-
-    @property
-    def people(self) -> People | None:
-        """Those at an emulated table who see cards that no wire tells; None at a real one."""
-        return getattr(self._line.transport, "people", None)
 
     @property
     def line(self) -> Line:
