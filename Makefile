@@ -49,7 +49,7 @@ test-full: lint ## all cases of all sweeps; SWEEPS=rest leaves out what make tes
 
 lint: $(VENV)/.test ## ruff and mypy
 	$(BIN)/ruff check .
-	@$(BIN)/python -m sabot_image.stubs
+	@$(BIN)/python -m sabot_image_build.mypy_stubs
 	$(BIN)/mypy
 
 generate: $(VENV)/.test ## write the files that come out of the schema, the rules and the driver's tables
@@ -57,8 +57,8 @@ generate: $(VENV)/.test ## write the files that come out of the schema, the rule
 	$(BIN)/python -m tests.machine.fault_table
 	$(BIN)/python -m sabot_table.procedure.diagram docs/procedure.md
 	$(BIN)/python -m tests.rules.clauses
-	$(BIN)/python -m sabot_image.board_page
-	$(BIN)/python -m sabot_image --package-json
+	$(BIN)/python -m sabot_image_build.board_page
+	$(BIN)/python -m sabot_image_build --package-json
 
 bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
 	$(BIN)/python -m tests.bench
@@ -98,24 +98,24 @@ fuzz-campaign: $(VENV)/.test ## FRAMES=10000000 random and mutated frames agains
 	$(BIN)/python tests/fuzz/campaign.py --frames $(FRAMES) --processes 2
 
 firmware: $(VENV)/.board ## the board's images: byte code, a file system of it, a UF2 with everything frozen
-	$(BIN)/python -m sabot_image
+	$(BIN)/python -m sabot_image_build
 
 pico: firmware $(PICO)/node_modules/.package-lock.json ## what 'sabot simulate --board rp2040' needs: the image and its emulator
 
 test-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## the firmware's image on an emulated Raspberry Pi Pico: its own tests, the whole conformance suite, CUTS=200 power cuts
-	$(BIN)/python -m sabot_image
+	$(BIN)/python -m sabot_image_build
 	SABOT_BOARD=1 SABOT_CUTS=$(CUTS) $(BIN)/python -m pytest -n 2 --dist worksteal tests/board tests/conformance --target pico
 
 soak-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## BOARD_ROUNDS=100 rounds with faults on the emulated Pico
-	$(BIN)/python -m sabot_image
+	$(BIN)/python -m sabot_image_build
 	$(BIN)/python -m tests.board.soak --rounds $(BOARD_ROUNDS)
 
 bench-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## figures of the emulated Pico, in emulated time
-	$(BIN)/python -m sabot_image
+	$(BIN)/python -m sabot_image_build
 	$(BIN)/python -m tests.board.bench
 
 attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer times on the emulated Pico: 200 decks of the strongest attack, 30 of each other; goes on where it stopped
-	$(BIN)/python -m sabot_image
+	$(BIN)/python -m sabot_image_build
 	$(BIN)/python -m tests.board.answer_times
 
 docs: $(VENV)/.docs build/mermaid/node_modules/mermaid/dist/mermaid.min.js ## the documentation as a site in build/site, with the API; a link that leads nowhere fails

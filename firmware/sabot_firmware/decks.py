@@ -45,7 +45,7 @@ class Deck:
         return self.aged_s
 
 
-class Decks:
+class DeckRegistry:
     """The one or two decks in use."""
 
     def __init__(self, hours: int = DEFAULT_HOURS) -> None:

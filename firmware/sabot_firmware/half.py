@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 MOST_TENTHS = 1500
 
 
-class WrongStep(Exception):
+class IllegalTransition(Exception):
     """The firmware took a step that its own table does not have."""
 
 
-class States:
+class HalfStates:
     """The numbers of the states that every half has."""
 
     def __init__(
         self,
         starting: int,
-        rest: int,
+        idle: int,
         jammed: int,
         door_open: int,
         service: int,
@@ -33,7 +33,7 @@ class States:
         unproved: int,
     ) -> None:
         self.starting = starting
-        self.rest = rest
+        self.idle = idle
         self.jammed = jammed
         self.door_open = door_open
         self.service = service
@@ -41,7 +41,7 @@ class States:
         self.unproved = unproved
 
 
-class Half:
+class MachineHalf:
     """One half: it rests, works, or has stopped for a jam and stands until that is cleared."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Half:
         stalls: "tuple[tuple[int, str], ...]",
         door: int,
         clear_levels: "ClearLevels",
-        states: States,
+        states: HalfStates,
         steps: "tuple[int, ...]",
     ) -> None:
         self._hardware = hardware
@@ -65,12 +65,12 @@ class Half:
         self.step = self._scheduler.step  # let time pass; how long until something is due
         self._wait = Wait()
         self.state = states.starting
-        self._news = bytearray(8)  # the states entered since the core last looked; more than one look has
-        self._news[0] = states.starting
-        self.news = 1  # how many there are
-        self.said = -1  # the state that was reported last
-        self.unsaid = -1  # the one after it that was folded, for a moment
-        self.doors = 0  # how often it came and went by its door in this moment
+        self._entered = bytearray(8)  # the states entered since the core last looked; more than one look has
+        self._entered[0] = states.starting
+        self.unreported = 1  # how many there are
+        self.reported = -1  # the state that was reported last
+        self.coalesced = -1  # the one after it that was folded, for a moment
+        self.door_changes = 0  # how often it came and went by its door in this moment
         self.jam: Jam | None = None
         self.latched = False  # out of order: it rests there
         self.was_working = False  # the power went while cards were moving
@@ -87,29 +87,29 @@ class Half:
         """Take a step of the table."""
         if state != self.state:
             if not self._steps[self.state] >> state & 1:
-                raise WrongStep("from state %d to %d" % (self.state, state))
+                raise IllegalTransition("from state %d to %d" % (self.state, state))
             self.state = state
-            if self.news < len(self._news):
-                self._news[self.news] = state
-                self.news += 1
+            if self.unreported < len(self._entered):
+                self._entered[self.unreported] = state
+                self.unreported += 1
 
-    def next_news(self) -> int:
+    def next_unreported(self) -> int:
         """The first state it entered that the core has not heard of yet."""
-        first = self._news[0]
-        self.news -= 1
-        for at in range(self.news):
-            self._news[at] = self._news[at + 1]
+        first = self._entered[0]
+        self.unreported -= 1
+        for at in range(self.unreported):
+            self._entered[at] = self._entered[at + 1]
         return first
 
-    def at_rest(self) -> bool:
+    def idle(self) -> bool:
         """Whether nothing of this half moves or is about to."""
         return not self._scheduler.busy()
 
-    def resting(self) -> bool:
+    def paused(self) -> bool:
         """Whether nothing of this half moves at this moment, if only between two cards."""
-        return self._wait.resting or self.at_rest()
+        return self._wait.paused or self.idle()
 
-    def go_on(self, now_us: int) -> None:
+    def end_pause(self, now_us: int) -> None:
         """The board has had its rest."""
         self._scheduler.wake(now_us)
 
@@ -130,7 +130,7 @@ class Half:
         elif not self._hardware.level(self._door):
             self.enter(states.door_open)
         elif self.occupied() is None and not self.was_working:
-            self.enter(states.rest)
+            self.enter(states.idle)
         else:
             self.was_working = False
             self.enter(states.unproved)
@@ -148,7 +148,7 @@ class Half:
         """Hands may be inside: what was being done is over, and nothing of it is proved any more."""
         self.door_was_open = True
         states = self.states
-        if self.state in (states.rest, states.unproved):
+        if self.state in (states.idle, states.unproved):
             self.enter(states.door_open)
         elif self.state not in (states.jammed, states.door_open, states.service, states.out_of_order):
             self.stop(place, "door_opened", cards)
@@ -156,8 +156,8 @@ class Half:
     def halt(self, place: str, cards: int) -> None:
         """A host stops the half: what was being done is over, as if the door had been opened."""
         states = self.states
-        at_rest = (states.rest, states.unproved, states.jammed, states.door_open)
-        if self.state not in at_rest + (states.service, states.out_of_order):
+        idle = (states.idle, states.unproved, states.jammed, states.door_open)
+        if self.state not in idle + (states.service, states.out_of_order):
             self.stop(place, "stopped", cards)
 
     def door_closed(self) -> None:

@@ -4,7 +4,7 @@ A board fills in ``Hardware``. Everything that happens reaches the core as an ed
 new level, and the time it was stamped. Orders return at once; that they are done is an edge again.
 """
 
-from sabot_firmware.figures import DECK_CAPACITY
+from sabot_firmware.machine_constants import DECK_CAPACITY
 from sabot_protocol.schema import SENSORS as _TABLE
 
 # Rollers
@@ -43,7 +43,7 @@ SHUFFLER_HALF = 1
 SHOE_HALF = 2
 
 # Which half a sensor's edges go to, a byte each: 1 the shuffler, 2 the shoe, 3 both, 0 the controller
-WHOSE = bytes([
+SENSOR_HALVES = bytes([
     (SHUFFLER_HALF if "shuffler" in row[1] else 0) | (SHOE_HALF if "shoe" in row[1] else 0) for row in _TABLE
 ])  # fmt: skip
 # Bit n: sensor n would tell the slots of a shuffle at work
@@ -136,10 +136,10 @@ class Hardware:
         """Whether the contact in the locked logic compartment is closed."""
         return False
 
-    def ask_rest(self) -> None:
+    def request_pause(self) -> None:
         """The shuffler half stands between two cards: a board that ever needs a rest wants it now."""
 
-    def wants_rest(self) -> bool:
+    def pause_requested(self) -> bool:
         """Whether the board wants a moment in which nothing moves: a half then stands between two cards."""
         return False
 

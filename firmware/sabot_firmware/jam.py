@@ -4,7 +4,7 @@ A jam is found from physics: an edge that did not come in its window, a shadow l
 that was not reached, a height that grew by none or by two. Clearing takes at most three steps.
 """
 
-from sabot_firmware import figures
+from sabot_firmware import machine_constants
 
 MARGIN_US = 3000
 SWITCH_MARGIN_US = 10000
@@ -39,7 +39,7 @@ def steps_for(cause: str, half: str) -> str:
 
 def roller_window_us(distance_um: int) -> int:
     """The longest a card may take for a distance at the slowest allowed speed."""
-    return distance_um * 100 // (100 - figures.ROLLER_TOLERANCE_PERCENT) + MARGIN_US
+    return distance_um * 100 // (100 - machine_constants.ROLLER_TOLERANCE_PERCENT) + MARGIN_US
 
 
 class Jam:

@@ -26,7 +26,7 @@ class Wait:
         self.until_us = 0  # the end of its window
         self.timed = False  # whether it has one
         self.signalled = False  # whether it waits for another motion
-        self.resting = False  # whether nothing of its half moves meanwhile
+        self.paused = False  # whether nothing of its half moves meanwhile
         self.at_us = 0  # when it came
 
     def edge(self, sensor: int, level: int, within_us: int) -> "Wait":
@@ -35,7 +35,7 @@ class Wait:
         self.level = level
         self.until_us = (self.now_us + within_us) & MASK
         self.timed = True
-        self.signalled = self.resting = False
+        self.signalled = self.paused = False
         return self
 
     def time(self, us: int) -> "Wait":
@@ -47,19 +47,19 @@ class Wait:
         self.sensor = ANY
         self.timed = False
         self.signalled = True
-        self.resting = False
+        self.paused = False
         return self
 
-    def rest(self) -> "Wait":
+    def pause(self) -> "Wait":
         """Until the board has had its rest, or another motion signals: nothing of the half moves."""
         self.signal()
-        self.resting = True
+        self.paused = True
         return self
 
-    def still(self, us: int) -> "Wait":
+    def pause_for(self, us: int) -> "Wait":
         """For a time in which nothing of the half moves."""
         self.time(us)
-        self.resting = True
+        self.paused = True
         return self
 
 

@@ -1,6 +1,6 @@
 """Service: self-test, jogging, calibration, emptying the machine, and the out-of-order latch (`MD3 13.E`)."""
 
-from sabot_firmware import figures, shoe, shuffler
+from sabot_firmware import machine_constants, shoe, shuffler
 from sabot_firmware.dealing import forbidden
 from sabot_firmware.hardware import (
     BACK,
@@ -20,7 +20,7 @@ from sabot_protocol.errors import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sabot_firmware.core import Core
+    from sabot_firmware.controller import Controller
     from sabot_protocol.codec import Values
 
 _ROLLERS = {
@@ -38,7 +38,7 @@ _LEASE_US = 250000  # so long a roller turns without a renewal
 _SERVICE_ROLE = enum_number("Role", "service")
 _LIMITS = ((-500, 500), (270, 330))  # of blade_um and card_um
 # Where service may begin; again, if a jog has jammed one half
-SHUFFLER_REST = (
+SHUFFLER_SERVICEABLE = (
     shuffler.IDLE,
     shuffler.JAMMED,
     shuffler.DOOR_OPEN,
@@ -46,7 +46,7 @@ SHUFFLER_REST = (
     shuffler.OUT_OF_ORDER,
     shuffler.SERVICE,
 )
-SHOE_REST = (
+SHOE_SERVICEABLE = (
     shoe.EMPTY,
     shoe.BLOCKED,
     shoe.JAMMED,
@@ -60,9 +60,9 @@ SHOE_REST = (
 class Service:
     """What a technician does, and what a floor supervisor does before calling one."""
 
-    def __init__(self, core: "Core") -> None:
-        self._core = core
-        self._kept = core.kept
+    def __init__(self, controller: "Controller") -> None:
+        self._controller = controller
+        self._persistent = controller.persistent
         self.emptying = False
         self._came_out = 0
         self.jogged = -1  # the roller that a jog turns, or _AXIS
@@ -75,53 +75,53 @@ class Service:
         """The machine is out of use until service has acted."""
         self._latch(True)
         self._forget()
-        self._core.shuffler.enter(shuffler.OUT_OF_ORDER)
-        self._core.shoe.enter(shoe.OUT_OF_ORDER)
+        self._controller.shuffler.enter(shuffler.OUT_OF_ORDER)
+        self._controller.shoe.enter(shoe.OUT_OF_ORDER)
         return ()
 
     def return_to_service(self) -> "Values":
         """Service has acted: the machine tests itself."""
         self._latch(False)
-        self._core.shuffler.door_was_open = self._core.shoe.door_was_open = False
-        self._core.start_halves()
+        self._controller.shuffler.door_was_open = self._controller.shoe.door_was_open = False
+        self._controller.start_halves()
         return ()
 
     def _latch(self, on: bool) -> None:
-        if self._kept.out_of_order != on:
-            before = self._kept.pack()
-            self._kept.out_of_order = on
-            self._kept.save_or_undo(before)
-            self._core.shuffler.latched = self._core.shoe.latched = on
-            self._core.report("out_of_order_changed", 1 if on else 0)
+        if self._persistent.out_of_order != on:
+            before = self._persistent.pack()
+            self._persistent.out_of_order = on
+            self._persistent.save_or_undo(before)
+            self._controller.shuffler.latched = self._controller.shoe.latched = on
+            self._controller.report("out_of_order_changed", 1 if on else 0)
 
     # -- service --------------------------------------------------------------------------------
 
     def service_mode(self, on: int) -> "Values":
         """Begin or end service; never during a round, never while cards move."""
-        core = self._core
+        controller = self._controller
         if on:
-            if core.shuffler.state not in SHUFFLER_REST:
-                raise self._wrong(core.shuffler.state, SHUFFLER_REST, "shuffler")
-            if core.shoe.state not in SHOE_REST:
-                raise self._wrong(core.shoe.state, SHOE_REST, "shoe")
+            if controller.shuffler.state not in SHUFFLER_SERVICEABLE:
+                raise self._wrong(controller.shuffler.state, SHUFFLER_SERVICEABLE, "shuffler")
+            if controller.shoe.state not in SHOE_SERVICEABLE:
+                raise self._wrong(controller.shoe.state, SHOE_SERVICEABLE, "shoe")
             self._forget()
-            core.shuffler.enter(shuffler.SERVICE)
-            core.shoe.enter(shoe.SERVICE)
+            controller.shuffler.enter(shuffler.SERVICE)
+            controller.shoe.enter(shoe.SERVICE)
             return ()
-        if core.shuffler.state != shuffler.SERVICE:
-            raise self._wrong(core.shuffler.state, (shuffler.SERVICE,), "shuffler")
-        if core.shoe.state != shoe.SERVICE:
-            raise self._wrong(core.shoe.state, (shoe.SERVICE,), "shoe")
+        if controller.shuffler.state != shuffler.SERVICE:
+            raise self._wrong(controller.shuffler.state, (shuffler.SERVICE,), "shuffler")
+        if controller.shoe.state != shoe.SERVICE:
+            raise self._wrong(controller.shoe.state, (shoe.SERVICE,), "shoe")
         self.stop_jog()
-        core.start_halves()
+        controller.start_halves()
         return ()
 
     def _forget(self) -> None:
         """Hands and jogs may do anything from now on: nothing inside is proved any more."""
         self.emptying = False
-        self._core.shuffler.feeding_deck = 0
-        self._core.shuffler.forget_shelf()
-        self._core.shoe.forget()
+        self._controller.shuffler.feeding_deck = 0
+        self._controller.shuffler.forget_shelf()
+        self._controller.shoe.forget()
 
     def _wrong(self, state: int, allowed: "tuple[int, ...]", half: str) -> Refusal:
         mask = 0
@@ -131,7 +131,7 @@ class Service:
 
     def self_test(self) -> "Values":
         """Both halves test themselves."""
-        self._core.start_halves()
+        self._controller.start_halves()
         return ()
 
     def jog(self, part: int, amount: int) -> "Values":
@@ -140,7 +140,7 @@ class Service:
         A roller's jog is a lease: it ends unless the host renews it. Who may begin is a technician; the owner
         renews and ends it without another proof.
         """
-        core = self._core
+        controller = self._controller
         if part in _ROLLERS:
             if not -1 <= amount <= 1:
                 raise Refusal("bad_field", (1,))
@@ -148,19 +148,21 @@ class Service:
                 self.stop_jog()
                 return ()
             if self.jogged == _ROLLERS[part] and amount == self._jog_amount:
-                self._jog_until_us = core.after_us(_LEASE_US)
+                self._jog_until_us = controller.after_us(_LEASE_US)
                 return ()
-        if core.role() != _SERVICE_ROLE:
-            raise Refusal("wrong_role", (core.role(),))
-        hardware = core.hardware
-        batch = hardware.capacity > figures.DECK_CAPACITY
-        most = figures.ELEVATOR_TRAVEL_BATCH_UM if batch else figures.ELEVATOR_TRAVEL_DECK_UM
+        if controller.role() != _SERVICE_ROLE:
+            raise Refusal("wrong_role", (controller.role(),))
+        hardware = controller.hardware
+        batch = hardware.capacity > machine_constants.DECK_CAPACITY
+        most = (
+            machine_constants.ELEVATOR_TRAVEL_BATCH_UM if batch else machine_constants.ELEVATOR_TRAVEL_DECK_UM
+        )
         if part not in _ROLLERS and not 0 <= amount <= (most if part == _ELEVATOR else 1):
             raise Refusal("bad_field", (1,))
         self.stop_jog()
         self.jogged = _ROLLERS.get(part, _AXIS)
         self._jog_amount = amount
-        self._jog_until_us = core.after_us(_LEASE_US if part in _ROLLERS else _AXIS_US)
+        self._jog_until_us = controller.after_us(_LEASE_US if part in _ROLLERS else _AXIS_US)
         if part in _ROLLERS:
             hardware.run(self.jogged, FORWARD if amount > 0 else BACK)
         elif part == _ELEVATOR:
@@ -181,7 +183,7 @@ class Service:
         """Stop a part that is jogged when its lease is over; how long until then, or None."""
         if self.jogged < 0:
             return None
-        left = self._core.left_us(self._jog_until_us)
+        left = self._controller.left_us(self._jog_until_us)
         if left <= 0:
             self.stop_jog()
             return None
@@ -190,7 +192,7 @@ class Service:
     def stop_jog(self) -> None:
         """No part is jogged any more."""
         if self.jogged >= 0 and self.jogged != _AXIS:
-            self._core.hardware.run(self.jogged, STOP)
+            self._controller.hardware.run(self.jogged, STOP)
         self.jogged = -1
 
     def calibrate(self, what: int, value: int) -> "Values":
@@ -198,29 +200,29 @@ class Service:
         lowest, highest = _LIMITS[what - 1]
         if not lowest <= value <= highest:
             raise Refusal("bad_field", (1,))
-        now_s = self._core.utc_s()
+        now_s = self._controller.utc_s()
         if now_s is None:
             raise forbidden("time_unknown")
-        before = self._kept.pack()
-        self._kept.calibration[what - 1][0] = value
-        self._kept.calibration[what - 1][1] = now_s
-        self._kept.save_or_undo(before)
-        self._core.configure()
-        self._core.report("calibrated", what, value, *self._core.who())
+        before = self._persistent.pack()
+        self._persistent.calibration[what - 1][0] = value
+        self._persistent.calibration[what - 1][1] = now_s
+        self._persistent.save_or_undo(before)
+        self._controller.configure()
+        self._controller.report("calibrated", what, value, *self._controller.who())
         return ()
 
     def calibration(self, what: int) -> "Values":
         """One calibration and when it was set."""
-        value, set_s = self._kept.calibration[what - 1]
+        value, set_s = self._persistent.calibration[what - 1]
         return what, value, set_s
 
     def sensors(self) -> "Values":
         """What the sensors say at this moment; nothing of the shuffler's at its work."""
-        hardware = self._core.hardware
+        hardware = self._controller.hardware
         levels = 0
         for sensor in range(SENSORS):
             levels |= hardware.level(sensor) << sensor
-        if self._core.shuffler.state in SECRET_STATES:  # platform, gripper and height tell the slots
+        if self._controller.shuffler.state in SECRET_STATES:  # platform, gripper and height tell the slots
             return levels & ~SECRET_SENSORS, 0, [0, 0, hardware.travelled_um(DEAL)]
         return levels, hardware.height_um(), [hardware.travelled_um(each) for each in (FEED, INSERT, DEAL)]
 
@@ -228,42 +230,42 @@ class Service:
 
     def empty_machine(self) -> "Values":
         """Bring every card inside out through the exit; nobody vouches for them any more."""
-        core = self._core
+        controller = self._controller
         self.emptying = True
         self._came_out = 0
-        core.shuffler.forget_shelf()
-        if core.shuffler.state == shuffler.STORED:
-            core.shuffler.enter(shuffler.UNPROVED)
+        controller.shuffler.forget_shelf()
+        if controller.shuffler.state == shuffler.STORED:
+            controller.shuffler.enter(shuffler.UNPROVED)
         return ()
 
-    def came_out(self, cards: int) -> None:
+    def count_ejected(self, cards: int) -> None:
         """Cards were ejected."""
         self._came_out += cards
 
-    def proceed(self) -> bool:
+    def continue_emptying(self) -> bool:
         """The next step of emptying, if one is possible now; whether anything was begun."""
-        core = self._core
+        controller = self._controller
         if not self.emptying:
             return False
-        hardware, half = core.hardware, core.shoe
-        if core.shuffler.state == shuffler.JAMMED or half.state in (shoe.JAMMED, shoe.BLOCKED):
+        hardware, half = controller.hardware, controller.shoe
+        if controller.shuffler.state == shuffler.JAMMED or half.state in (shoe.JAMMED, shoe.BLOCKED):
             self.emptying = False
             return False
         if hardware.level(EXIT_TRAY):
             return False  # until it is taken
         if half.state in (shoe.READY, shoe.UNPROVED):
-            core.dealing.eject_unproved()
+            controller.dealing.eject_unproved()
             return True
-        if half.state != shoe.EMPTY or core.shuffler.state == shuffler.STORING:
+        if half.state != shoe.EMPTY or controller.shuffler.state == shuffler.STORING:
             return False
         if hardware.level(STORE):
-            core.push_unproved()
+            controller.push_unproved()
             return True
         if hardware.level(CHAMBER):
-            core.shuffler.unload(core.now_us)
+            controller.shuffler.unload(controller.now_us)
             return True
         self.emptying = False
-        if core.shuffler.state == shuffler.UNPROVED and core.shuffler.occupied() is None:
-            core.shuffler.enter(shuffler.IDLE)
-        core.report("emptied", self._came_out)
+        if controller.shuffler.state == shuffler.UNPROVED and controller.shuffler.occupied() is None:
+            controller.shuffler.enter(shuffler.IDLE)
+        controller.report("emptied", self._came_out)
         return True

@@ -5,8 +5,8 @@ as long as a card, with a gap before and after it. The shoe never retries: what 
 and the round is void (`MD3 13.D`).
 """
 
-from sabot_firmware import figures
-from sabot_firmware.half import Half, States
+from sabot_firmware import machine_constants
+from sabot_firmware.half import HalfStates, MachineHalf
 from sabot_firmware.hardware import (
     COVER,
     DEAL,
@@ -54,11 +54,15 @@ SERVICE = enum_number("ShoeState", "service")
 OUT_OF_ORDER = enum_number("ShoeState", "out_of_order")
 BLOCKED = enum_number("ShoeState", "blocked")
 
-PUSHER_WINDOW_US = figures.PUSHER_US + SWITCH_MARGIN_US
-EXIT_WINDOW_US = roller_window_us(figures.EXIT_UM)
-PURGE_WINDOW_US = roller_window_us(figures.PITCH_UM + figures.EXIT_UM)  # from wherever no sensor sees it
-LENGTH_WINDOW_US = roller_window_us(figures.CARD_LENGTH_UM + LENGTH_TOLERANCE_UM)
-LANDING_US = roller_window_us(figures.DEALT_UM - figures.EXIT_UM - figures.CARD_LENGTH_UM)
+PUSHER_WINDOW_US = machine_constants.PUSHER_US + SWITCH_MARGIN_US
+EXIT_WINDOW_US = roller_window_us(machine_constants.EXIT_UM)
+PURGE_WINDOW_US = roller_window_us(
+    machine_constants.PITCH_UM + machine_constants.EXIT_UM
+)  # from wherever no sensor sees it
+LENGTH_WINDOW_US = roller_window_us(machine_constants.CARD_LENGTH_UM + LENGTH_TOLERANCE_UM)
+LANDING_US = roller_window_us(
+    machine_constants.DEALT_UM - machine_constants.EXIT_UM - machine_constants.CARD_LENGTH_UM
+)
 LOOK_AGAIN_US = 800000  # how often the exit tray is looked at while a stack waits
 PAUSE_EVERY = 3  # cards ejected while the other deck is shuffled
 PAUSE_US = 35000  # a collection of garbage and what may be in its way
@@ -66,7 +70,7 @@ PAUSE_US = 35000  # a collection of garbage and what may be in its way
 # Tuples made once: the way from an edge to an order allocates nothing
 TRAY_EMPTY = (READY, ROUND_OPEN)  # where nothing may lie in the exit tray
 EXIT_CLEAR = (READY, ROUND_OPEN, STACK_WAITING, STUB_WAITING)  # where no card may pass the exit
-RESTING_FULL = (READY, ROUND_OPEN, STACK_WAITING)  # where the shoe must see the cards it has left
+CARDS_VISIBLE = (READY, ROUND_OPEN, STACK_WAITING)  # where the shoe must see the cards it has left
 ANY_BACK = -1  # cards on their way out may be of any deck
 
 
@@ -74,7 +78,7 @@ def _never() -> bool:
     return False
 
 
-class Shoe(Half):
+class Shoe(MachineHalf):
     """Deals what the pusher brought, or what was laid in by hand."""
 
     def __init__(self, hardware: Hardware, paced: "Callable[[], bool]" = _never) -> None:
@@ -88,7 +92,7 @@ class Shoe(Half):
             ((DEAL_STALL, "deal"),),
             SHOE_DOOR,
             clear_levels("shoe"),
-            States(STARTING, EMPTY, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
+            HalfStates(STARTING, EMPTY, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
             steps_of("ShoeState", SHOE_STEPS),
         )
         self._paced = paced
@@ -98,7 +102,7 @@ class Shoe(Half):
         self.inspected = False  # a person said that none does: the next deck's count is a claim
         self.cleared = False  # people cleared the path: one may still stick there until a card has passed
         self.deal_permille = 1000  # how long cards lately took past the exit
-        self.faces = bytearray(figures.BATCH_CAPACITY)  # what the reader saw, until the next deck
+        self.faces = bytearray(machine_constants.BATCH_CAPACITY)  # what the reader saw, until the next deck
         self._reset(0, NOTHING, 0)
 
     def _reset(self, deck_id: int, back: int, cards: int) -> None:
@@ -163,12 +167,12 @@ class Shoe(Half):
         """What was ejected has been taken: the shoe is empty, unless a card is not accounted for."""
         self.forget()
         self.door_was_open = False
-        self.enter(self.states.rest)
+        self.enter(self.states.idle)
 
     def block(self, missing: int, deck_id: int) -> None:
         """So many cards of a deck are not accounted for; until they are, nothing is pushed onto them."""
         self.missing, self.short_deck = missing, deck_id if missing else 0
-        self.states.rest = BLOCKED if missing else EMPTY
+        self.states.idle = BLOCKED if missing else EMPTY
         if not missing and self.state == BLOCKED:
             self.enter(EMPTY)
 
@@ -181,7 +185,7 @@ class Shoe(Half):
         self._scheduler.stop_all()
         self.enter(UNPROVED)
 
-    def at_rest(self) -> bool:
+    def idle(self) -> bool:
         """Whether nothing of this half moves or is about to."""
         return self.state == STACK_WAITING or not self._scheduler.busy()
 
@@ -197,7 +201,7 @@ class Shoe(Half):
             return self.stop("exit", "stack_disturbed", 1)  # nobody asked for a card
         elif sensor == SHOE and not level:
             self._drawn = True
-            if self._cards_left() and state in RESTING_FULL:
+            if self._cards_left() and state in CARDS_VISIBLE:
                 return self.stop("shoe", "sensor_disagrees", self._cards_left())
         if not self._scheduler.edge(sensor, level, at_us, now_us) and level:
             self.stalled(sensor)
@@ -237,8 +241,8 @@ class Shoe(Half):
             return self.stop("pusher", "switch_missed", 0)
         if after == READY and not hardware.level(SHUFFLER_DOOR):
             return self.stop("pusher", "door_opened", 0)  # hands could reach the deck on its way
-        while hardware.wants_rest() and not self._paced():
-            yield wait.rest()
+        while hardware.pause_requested() and not self._paced():
+            yield wait.pause()
         hardware.push(False)
         late = yield wait.edge(PUSHER_HOME, 1, PUSHER_WINDOW_US)
         if late:
@@ -305,12 +309,12 @@ class Shoe(Half):
             if self._paced():  # one card has left the exit, the next has not come to it
                 if self.in_tray and not self.in_tray % PAUSE_EVERY:
                     self.run(DEAL, STOP)
-                    yield wait.still(PAUSE_US)
+                    yield wait.pause_for(PAUSE_US)
                     self.run(DEAL, FORWARD)
-            elif hardware.wants_rest():
+            elif hardware.pause_requested():
                 self.run(DEAL, STOP)
-                while hardware.wants_rest():
-                    yield wait.rest()
+                while hardware.pause_requested():
+                    yield wait.pause()
                 self.run(DEAL, FORWARD)
             late = yield wait.edge(EXIT, 1, PURGE_WINDOW_US if self._purging else EXIT_WINDOW_US)
             if late and self._drawn and self.state == EJECTING:  # the last one is slow, or lies there
@@ -329,12 +333,14 @@ class Shoe(Half):
             began_us = wait.at_us
             late = yield wait.edge(EXIT, 0, LENGTH_WINDOW_US)
             length_um = hardware.travelled_um(DEAL) - start_um
-            if late or abs(length_um - figures.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
+            if late or abs(length_um - machine_constants.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
                 return self.stop("exit", "double_feed", 2)
             self.cleared = False  # it would have met a card in the path
             took_us = ticks.diff(wait.at_us, began_us)
             self.time_card(DEAL, took_us)
-            self.deal_permille += (took_us * 1000 // figures.CARD_LENGTH_UM - self.deal_permille) // 16
+            self.deal_permille += (
+                took_us * 1000 // machine_constants.CARD_LENGTH_UM - self.deal_permille
+            ) // 16
             if seen == COVER:
                 self.cover_seen = True  # counted apart
                 continue

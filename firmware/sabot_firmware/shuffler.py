@@ -7,8 +7,8 @@ hesitates is backed up and tried again, into the same slot; what cannot be repea
 cards of the deck are fed again.
 """
 
-from sabot_firmware import figures
-from sabot_firmware.half import Half, States
+from sabot_firmware import machine_constants
+from sabot_firmware.half import HalfStates, MachineHalf
 from sabot_firmware.hardware import (
     BACK,
     CHAMBER,
@@ -33,6 +33,7 @@ from sabot_firmware.hardware import (
     Hardware,
     clear_levels,
 )
+from sabot_firmware.height_model import HeightModel
 from sabot_firmware.jam import (
     LENGTH_TOLERANCE_UM,
     MARGIN_US,
@@ -41,7 +42,6 @@ from sabot_firmware.jam import (
     roller_window_us,
 )
 from sabot_firmware.motion import Wait
-from sabot_firmware.stack import Stack
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.modes import SHUFFLER_STEPS, steps_of
@@ -69,47 +69,49 @@ UNPROVED = enum_number("ShufflerState", "unproved")
 MAX_RETRIES = 3
 BACK_UP_US = 20000
 NUDGE_US = 10000  # less than the gap: the card behind is not touched
-SHELF_WINDOW_US = figures.SHELF_US + SWITCH_MARGIN_US
-GRIP_WINDOW_US = figures.GRIP_US + SWITCH_MARGIN_US
-OPENING_US = figures.travel_us(figures.OPENING_UM) + SWITCH_MARGIN_US
-ENTRY_WINDOW_US = roller_window_us(figures.ENTRY_UM)
-NEXT_WINDOW_US = roller_window_us(figures.ENTRY_UM + figures.PITCH_UM)
-LENGTH_WINDOW_US = roller_window_us(figures.CARD_LENGTH_UM)
-STAGE_WINDOW_US = roller_window_us(figures.INSERTION_UM - figures.ENTRY_UM)
+SHELF_WINDOW_US = machine_constants.SHELF_US + SWITCH_MARGIN_US
+GRIP_WINDOW_US = machine_constants.GRIP_US + SWITCH_MARGIN_US
+OPENING_US = machine_constants.travel_us(machine_constants.OPENING_UM) + SWITCH_MARGIN_US
+ENTRY_WINDOW_US = roller_window_us(machine_constants.ENTRY_UM)
+NEXT_WINDOW_US = roller_window_us(machine_constants.ENTRY_UM + machine_constants.PITCH_UM)
+LENGTH_WINDOW_US = roller_window_us(machine_constants.CARD_LENGTH_UM)
+STAGE_WINDOW_US = roller_window_us(machine_constants.INSERTION_UM - machine_constants.ENTRY_UM)
 BEHIND_WINDOW_US = roller_window_us(  # from a card's entry until the one before has left the insertion
-    figures.INSERTION_UM - figures.ENTRY_UM - figures.GAP_UM
+    machine_constants.INSERTION_UM - machine_constants.ENTRY_UM - machine_constants.GAP_UM
 )
-IN_WINDOW_US = LENGTH_WINDOW_US - figures.travel_us(figures.OPENING_UM) - figures.HEIGHT_US
+IN_WINDOW_US = (
+    LENGTH_WINDOW_US - machine_constants.travel_us(machine_constants.OPENING_UM) - machine_constants.HEIGHT_US
+)
 OVERHANG_WINDOW_US = roller_window_us(45000)  # two cards that stick together are not longer than this
 HELP_WINDOW_US = (MAX_RETRIES + 2) * (LENGTH_WINDOW_US + NUDGE_US)
-SEATED_US = roller_window_us(figures.INSERT_TRAVEL_UM - figures.CARD_LENGTH_UM)
-STAGE_US = figures.INSERTION_UM - figures.ENTRY_UM  # one micrometre a microsecond
+SEATED_US = roller_window_us(machine_constants.INSERT_TRAVEL_UM - machine_constants.CARD_LENGTH_UM)
+STAGE_US = machine_constants.INSERTION_UM - machine_constants.ENTRY_UM  # one micrometre a microsecond
 
 # How long a shuffle takes is told only in these terms: the mean of the slowest machine and six times what the
 # slots make it stray by, and then, if it had to help itself for longer, in steps.
 # Rests for the board come after fixed cards, needed or not, and are part of that time.
 SPARE_PERCENT = 107
-REST_EVERY = 3  # cards
-REST_US = 22000  # what one takes on a Pico
-REST_WITHIN_US = 400000  # while the half waits for its time
+PAUSE_EVERY = 3  # cards
+PAUSE_US = 22000  # what one takes on a Pico
+PAUSE_WITHIN_US = 400000  # while the half waits for its time
 STEP_US = 2000000
 CARD_US = (  # the way to the slot apart
-    2 * figures.GRIP_US
-    + figures.INSERT_TRAVEL_UM * 100 // (100 - figures.ROLLER_TOLERANCE_PERCENT)
-    + figures.travel_us(figures.OPENING_UM)
-    + 2 * figures.HEIGHT_US
+    2 * machine_constants.GRIP_US
+    + machine_constants.INSERT_TRAVEL_UM * 100 // (100 - machine_constants.ROLLER_TOLERANCE_PERCENT)
+    + machine_constants.travel_us(machine_constants.OPENING_UM)
+    + 2 * machine_constants.HEIGHT_US
 )
 
 
-def even_time_us(cards: int) -> int:
+def padded_time_us(cards: int) -> int:
     """How long a shuffle of so many cards takes to the eyes of others, whatever its slots are."""
     mean_us = 0
     for card in range(cards):  # a slot is a third of the stack away from the one before, in the mean
-        mean_us += CARD_US + figures.travel_us(card * figures.CARD_THICKNESS_UM // 3)
-    return mean_us * SPARE_PERCENT // 100 + (cards - 1) // REST_EVERY * REST_US
+        mean_us += CARD_US + machine_constants.travel_us(card * machine_constants.CARD_THICKNESS_UM // 3)
+    return mean_us * SPARE_PERCENT // 100 + (cards - 1) // PAUSE_EVERY * PAUSE_US
 
 
-class Shuffler(Half):
+class Shuffler(MachineHalf):
     """Shuffles what lies in the tray and stores it."""
 
     def __init__(self, hardware: Hardware, draw: "Callable[[int], int]") -> None:
@@ -119,24 +121,28 @@ class Shuffler(Half):
             ((FEED_STALL, "feed"), (INSERT_STALL, "insertion")),
             SHUFFLER_DOOR,
             clear_levels("shuffler"),
-            States(STARTING, IDLE, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
+            HalfStates(STARTING, IDLE, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
             steps_of("ShufflerState", SHUFFLER_STEPS),
         )
         self._draw = draw
         self._feed_wait = Wait()
-        self.blade_um = figures.BLADE_UM
-        self.card_um = figures.CARD_THICKNESS_UM
+        self.blade_um = machine_constants.BLADE_UM
+        self.card_um = machine_constants.CARD_THICKNESS_UM
         self._travel_window_us = 0
-        self.configure(figures.BLADE_UM, figures.CARD_THICKNESS_UM, figures.ELEVATOR_TRAVEL_DECK_UM)
+        self.configure(
+            machine_constants.BLADE_UM,
+            machine_constants.CARD_THICKNESS_UM,
+            machine_constants.ELEVATOR_TRAVEL_DECK_UM,
+        )
         self.feeding_deck = 0  # the deck on its way from tray to shelf
         self.stored_deck = 0  # the deck on the shelf
         self.stored = 0  # its cards, as proved when it was shuffled
         self.retried: list[str] = []  # where the half helped itself, for the core to report afterwards
         self.feed_permille = 1000  # how long cards lately took from entry to insertion
         self.retries = 0  # times the half helped itself in this shuffle
-        self._reckoned_for = 0  # how many cards these are for
-        self._even_us = 0
-        self._stack = Stack()
+        self._padded_for = 0  # how many cards these are for
+        self._padded_us = 0
+        self._stack = HeightModel()
         self.placed: array[int] | None = None  # gets how many cards lie on each, as the heights prove it
         self._reset()
 
@@ -159,7 +165,7 @@ class Shuffler(Half):
         """Where the blades stand, how thick a card is, how far the platform can go."""
         self.blade_um = blade_um
         self.card_um = card_um
-        self._travel_window_us = figures.travel_us(travel_um) + SWITCH_MARGIN_US
+        self._travel_window_us = machine_constants.travel_us(travel_um) + SWITCH_MARGIN_US
 
     def shuffle(self, deck_id: int, back: int, expected: int, now_us: int) -> None:
         """Begin with what lies in the tray, every card of which must show this back."""
@@ -169,9 +175,9 @@ class Shuffler(Half):
         self._back = back
         self._expected = expected
         self._began_us = now_us
-        if expected != self._reckoned_for:  # once a game: it allocates
-            self._reckoned_for = expected
-            self._even_us = even_time_us(expected)
+        if expected != self._padded_for:  # once a game: it allocates
+            self._padded_for = expected
+            self._padded_us = padded_time_us(expected)
         self.jam = None
         self.enter(FEEDING)
         for sensor, place in ((ENTRY, "entry"), (INSERTION, "insertion"), (CHAMBER, "chamber")):
@@ -185,7 +191,7 @@ class Shuffler(Half):
         self.enter(STORING)
         self._scheduler.start(self._store_stack(UNPROVED), self._wait, now_us)
 
-    def at_rest(self) -> bool:
+    def idle(self) -> bool:
         """Whether nothing of this half moves or is about to."""
         return self.state == HOLDING or not self._scheduler.busy()
 
@@ -275,7 +281,7 @@ class Shuffler(Half):
                 for _ in range(MAX_RETRIES):
                     if not late:
                         break
-                    self._help_itself("feed")  # which card comes next does not change
+                    self._count_retry("feed")  # which card comes next does not change
                     self.run(FEED, BACK)
                     yield wait.time(BACK_UP_US)
                     self.run(FEED, FORWARD)
@@ -302,7 +308,7 @@ class Shuffler(Half):
             for _ in range(MAX_RETRIES):
                 if not late:
                     break
-                self._help_itself("entry")
+                self._count_retry("entry")
                 self.run(FEED, BACK)
                 yield wait.time(NUDGE_US)
                 self.run(FEED, FORWARD)
@@ -330,9 +336,9 @@ class Shuffler(Half):
     def _insert_cards(self) -> "Steps":
         """Open the stack at the drawn slot, let the card in, close it, and see that it grew by one."""
         hardware, wait, stack = self._hardware, self._wait, self._stack
-        hardware.ask_rest()
-        while hardware.wants_rest():
-            yield wait.rest()
+        hardware.request_pause()
+        while hardware.pause_requested():
+            yield wait.pause()
         self._began_us = self._scheduler.now_us
         self._may_feed = True
         self._scheduler.signal()
@@ -341,10 +347,10 @@ class Shuffler(Half):
                 yield wait.signal()
             if not self._staged:
                 break
-            if self.inserted and not self.inserted % REST_EVERY:
-                hardware.ask_rest()
-            while hardware.wants_rest():  # the next card waits at the insertion roller, nothing moves
-                yield wait.rest()
+            if self.inserted and not self.inserted % PAUSE_EVERY:
+                hardware.request_pause()
+            while hardware.pause_requested():  # the next card waits at the insertion roller, nothing moves
+                yield wait.pause()
             below = self.inserted - self._draw(self.inserted + 1)
             below_um = stack.gap_um(below)
             seat_um = self.blade_um - below_um
@@ -357,7 +363,9 @@ class Shuffler(Half):
             late = yield wait.edge(GRIPPER, 1, GRIP_WINDOW_US)
             if late:
                 return self.stop("chamber", "switch_missed", self.inserted)
-            hardware.elevate(max(seat_um - figures.OPENING_UM, 0))  # thick cards leave less room below
+            hardware.elevate(
+                max(seat_um - machine_constants.OPENING_UM, 0)
+            )  # thick cards leave less room below
             self.run(INSERT, FORWARD)
             began_us = self._scheduler.now_us
             start_um = hardware.travelled_um(INSERT)
@@ -367,7 +375,7 @@ class Shuffler(Half):
             if late:
                 return self.stop("chamber", "axis_lost", self.inserted)
             hardware.measure()
-            late = yield wait.edge(HEIGHT, 1, figures.HEIGHT_US + MARGIN_US)
+            late = yield wait.edge(HEIGHT, 1, machine_constants.HEIGHT_US + MARGIN_US)
             if late or not stack.fits(below_um, hardware.height_um()):
                 return self.stop("chamber", "grip_mismatch", self.inserted)
             if self.placed is not None:
@@ -386,7 +394,7 @@ class Shuffler(Half):
                 if not late:
                     break
                 helped = True
-                self._help_itself("insertion")  # the stack stays open at the same slot
+                self._count_retry("insertion")  # the stack stays open at the same slot
                 self._backing = True
                 self.run(INSERT, BACK)
                 yield wait.time(NUDGE_US)
@@ -397,7 +405,7 @@ class Shuffler(Half):
             if late:
                 return self.stop("insertion", "card_stuck", 1)
             length_um = hardware.travelled_um(INSERT) - start_um
-            if not helped and abs(length_um - figures.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
+            if not helped and abs(length_um - machine_constants.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
                 return self.stop("insertion", "double_feed", 2)
             yield wait.time(SEATED_US)
             self.run(INSERT, STOP)
@@ -411,7 +419,7 @@ class Shuffler(Half):
                 return self.stop("chamber", "switch_missed", self.inserted)
             self.inserted += 1
             hardware.measure()
-            late = yield wait.edge(HEIGHT, 1, figures.HEIGHT_US + MARGIN_US)
+            late = yield wait.edge(HEIGHT, 1, machine_constants.HEIGHT_US + MARGIN_US)
             if late or not stack.grows(hardware.height_um()):
                 return self.stop("chamber", "height_mismatch", self.inserted)
             stack.grown(below, hardware.height_um())
@@ -422,18 +430,18 @@ class Shuffler(Half):
         if self.counted() != self._expected:
             return self.stop("chamber", "count_wrong", self.inserted)  # MD3 5.B: that deck leaves
         # How long it took depends on the slots; nobody is to see that.
-        even_us = self._even_us
-        while even_us < ticks.diff(self._scheduler.now_us, self._began_us):
-            even_us += STEP_US
-        left_us = even_us - ticks.diff(self._scheduler.now_us, self._began_us)
+        padded_us = self._padded_us
+        while padded_us < ticks.diff(self._scheduler.now_us, self._began_us):
+            padded_us += STEP_US
+        left_us = padded_us - ticks.diff(self._scheduler.now_us, self._began_us)
         while left_us > 0:
-            if left_us > 4 * REST_US:  # it must not end later for it
-                hardware.ask_rest()
-                while hardware.wants_rest():
-                    yield wait.rest()
-                left_us = even_us - ticks.diff(self._scheduler.now_us, self._began_us)
-            yield wait.still(min(left_us, REST_WITHIN_US))
-            left_us = even_us - ticks.diff(self._scheduler.now_us, self._began_us)
+            if left_us > 4 * PAUSE_US:  # it must not end later for it
+                hardware.request_pause()
+                while hardware.pause_requested():
+                    yield wait.pause()
+                left_us = padded_us - ticks.diff(self._scheduler.now_us, self._began_us)
+            yield wait.pause_for(min(left_us, PAUSE_WITHIN_US))
+            left_us = padded_us - ticks.diff(self._scheduler.now_us, self._began_us)
         while hardware.level(STORE) or not hardware.level(PUSHER_HOME):
             if hardware.level(PUSHER_HOME) and not self.stored_deck:
                 return self.stop("store", "sensor_disagrees", self.inserted)
@@ -451,9 +459,9 @@ class Shuffler(Half):
             return self.stop("store", "switch_missed", self.inserted)
         if hardware.level(CHAMBER) or not hardware.level(STORE):
             return self.stop("store", "sensor_disagrees", self.inserted)
-        hardware.ask_rest()
-        while hardware.wants_rest():
-            yield wait.rest()
+        hardware.request_pause()
+        while hardware.pause_requested():
+            yield wait.pause()
         hardware.shelve(False)
         hardware.home()
         late = yield wait.edge(SHELF, 0, SHELF_WINDOW_US)
@@ -463,9 +471,9 @@ class Shuffler(Half):
             late = yield wait.edge(ELEVATOR_HOME, 1, self._travel_window_us)
             if late:
                 return self.stop("chamber", "switch_missed", self.inserted)
-        hardware.ask_rest()
-        while hardware.wants_rest():  # before the pusher may come
-            yield wait.rest()
+        hardware.request_pause()
+        while hardware.pause_requested():  # before the pusher may come
+            yield wait.pause()
         if after == STORED:
             self.stored_deck, self.stored = self.feeding_deck, self.inserted
         self.feeding_deck = 0
@@ -473,7 +481,7 @@ class Shuffler(Half):
 
     # -- small things ---------------------------------------------------------------------------
 
-    def _help_itself(self, place: str) -> None:
+    def _count_retry(self, place: str) -> None:
         self.retries += 1
         self.retried.append(place)
 

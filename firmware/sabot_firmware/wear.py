@@ -9,7 +9,7 @@ from sabot_protocol.schema import WEAR
 _FORMAT = "<%dI" % len(WEAR)
 
 
-class Wear:
+class WearCounters:
     """Counters by name, in the order of the schema."""
 
     def __init__(self, memory: Memory) -> None:

@@ -237,7 +237,9 @@ class Core:
         for number, found in list(self._open.items()):
             if self._end.waits_for(number):
                 continue
-            if found.is_command:
+            if self._give_up_held(number):
+                self._finish(number, error=JournalBusy(f"{found.name}: not sent: {words}"))
+            elif found.is_command:
                 self._finish(number, error=DeviceTimeout(f"{found.name}: {words}", number, found.name))
             else:
                 self._finish(number, error=SessionEnded(f"{found.name}: {words}"))
@@ -400,8 +402,8 @@ class Core:
             self.journal_error = None
             self._notices.append(Notice("journal_works", "the journal can be written again"))
         if work.told and self._mode == OWNER:
-            boot_id, n = _reached(work.told[-1][1])
-            if n:
+            memory_id, boot_id, n = _place(work.told[-1])
+            if n and memory_id == self._end.memory_id:  # another memory has events of the same numbers
                 self._end.acknowledge(boot_id, n)
         if work.reserve is not None:
             self._numbers.reserved = work.reserve

@@ -46,7 +46,9 @@ class BoardBusy(FlashError, BlockingIOError):
 class NoRoom(FlashError):
     """The application is larger than the place for it."""
 
-    advice = "It must become smaller, or the places larger: firmware/sabot_image/development/sabot_slots.py."
+    advice = (
+        "It must become smaller, or the places larger: firmware/sabot_image_build/development/sabot_slots.py."
+    )
 
 
 class NotWritten(FlashError):

@@ -28,7 +28,7 @@ class Executor:
         """Whether bytes may pass the cables only at the ticks of the grid. Allocates nothing."""
         return False
 
-    def at_rest_and_empty(self) -> bool:
+    def idle_and_empty(self) -> bool:
         """Whether nothing moves and no card is inside, as far as it is known; if nothing is known, False."""
         return False
 

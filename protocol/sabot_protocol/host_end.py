@@ -319,7 +319,7 @@ class HostEnd(WireEnd):
         for asked in self._asked.values():
             asked.elevated, asked.refused, asked.sent_here = False, None, False
         self._unsent = sorted([number for number, asked in self._asked.items() if not asked.held])
-        self._busy = []
+        self._busy, self._retry_at = [], None  # all of them are sent in this session anyway
         self._happened.append(
             Up(
                 said.serial, said.boot_id, said.memory_id, said.version, self._rebooted, self._limited,

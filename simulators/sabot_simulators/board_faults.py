@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from random import Random
 
-from sabot_firmware import kept
+from sabot_firmware import persistent_state
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
 from sabot_protocol.errors import MemoryDamaged
 from sabot_protocol.memory import RECORDS
@@ -45,7 +45,7 @@ class BoardFaults:
     def _flip_a_bit(self) -> None:
         """Of the core's record, the one that counts until another is written."""
         try:
-            record = CriticalMemory(self._chip, kept.RECORDS).load("core")
+            record = CriticalMemory(self._chip, persistent_state.RECORDS).load("core")
         except MemoryDamaged:
             return  # once is enough
         if record is not None:

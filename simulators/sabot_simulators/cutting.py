@@ -12,9 +12,9 @@ from copy import deepcopy
 from dataclasses import dataclass
 from random import Random
 
-from sabot_firmware import kept, shoe
+from sabot_firmware import persistent_state, shoe
 from sabot_firmware.critical import CriticalMemory
-from sabot_firmware.kept import RECORDS, Kept
+from sabot_firmware.persistent_state import RECORDS, PersistentState
 from sabot_simulators.chips import SimFram
 from sabot_simulators.dealer import SHUFFLED, Dealer
 from sabot_simulators.in_process import InProcess, Report
@@ -99,7 +99,7 @@ class After:
         chip = self.chip = SimFram(CHIP_SIZE)
         chip.cells[:] = moment.cells
         chip.cells[moment.address : moment.address + written] = moment.writing[:written]
-        self.record = Kept(self.memory())
+        self.record = PersistentState(self.memory())
         """What was on record when the power came back."""
         self.machine, people = deepcopy(moment.things)
         self.machine.mishaps = Mishaps(self.machine)
@@ -119,7 +119,9 @@ class After:
         self.oracle = Oracle(self.device)
         dealer = self.dealer = Dealer(self.device, self.hands)
         dealer.decks, dealer.backs, dealer._last_deck_id = people.decks, people.backs, people.last_deck_id
-        for deck in self.device.core.kept.decks.in_use:  # registered at the very end, and still in hand
+        for (
+            deck
+        ) in self.device.controller.persistent.decks.in_use:  # registered at the very end, and still in hand
             if deck.deck_id not in dealer.decks:
                 dealer.decks[deck.deck_id] = new_deck(deck.back, machine.random)
                 dealer.backs[deck.deck_id] = deck.back
@@ -144,9 +146,9 @@ class After:
 def unaged(record: bytes) -> bytes:
     """A record of the core without how old its decks were last seen, which is written with anything else."""
     without = bytearray(record)
-    at = struct.calcsize(kept._HEAD)
+    at = struct.calcsize(persistent_state._HEAD)
     for deck in range(2):
-        end = at + (deck + 1) * struct.calcsize(kept._DECK)
+        end = at + (deck + 1) * struct.calcsize(persistent_state._DECK)
         if end <= len(record):
             without[end - 4 : end] = bytes(4)
     return bytes(without)
@@ -190,11 +192,11 @@ class Cycle:
         """From when to when the two halves were in each pair of states that lasts."""
         found: dict[tuple[int, int], list[tuple[int, int]]] = {}
         since = [0]
-        agenda, core = self.machine.agenda, self.device.core
-        states = [(core.shuffler.state, core.shoe.state)]
+        agenda, controller = self.machine.agenda, self.device.controller
+        states = [(controller.shuffler.state, controller.shoe.state)]
 
         def look() -> None:
-            now = (core.shuffler.state, core.shoe.state)
+            now = (controller.shuffler.state, controller.shoe.state)
             if now != states[0]:
                 if agenda.now_us > since[0]:
                     found.setdefault(states[0], []).append((since[0], agenda.now_us))
@@ -205,16 +207,16 @@ class Cycle:
         return found
 
     def _take(self, address: int, writing: bytes) -> None:
-        core, dealer, machine = self.device.core, self.dealer, self.machine
+        controller, dealer, machine = self.device.controller, self.dealer, self.machine
         told, machine.on_edge = machine.on_edge, lambda sensor, level, at_us: None
         people = Hands(dealer.decks, dealer.backs, dealer._last_deck_id)
         self.moments.append(
             Moment(
                 machine.agenda.now_us,
-                (core.shuffler.state, core.shoe.state),
+                (controller.shuffler.state, controller.shoe.state),
                 tuple(self.device.reports),
-                unaged(core.kept._written),
-                unaged(core.kept.pack()),
+                unaged(controller.persistent._written),
+                unaged(controller.persistent.pack()),
                 bytes(self._chip.cells),
                 address,
                 writing,
@@ -232,7 +234,7 @@ class Cycle:
         device.command("service_mode", 0, role="service")
         assert dealer.open_table()
         for _ in range(2):
-            deck_id = device.core.shoe.deck
+            deck_id = device.controller.shoe.deck
             self._deal()
             dealer.wait(lambda: dealer.shuffler_state in SHUFFLED)
             dealer.feed(deck_id)

@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
-from sabot_firmware.boards.foretold import Foretold
-from sabot_firmware.boards.joined import thermal_noise
-from sabot_firmware.core import Core
+from sabot_firmware.controller import Controller
 from sabot_firmware.critical import CriticalMemory, Fram
-from sabot_firmware.kept import RECORDS
-from sabot_firmware.rng.chance import Chance
+from sabot_firmware.persistent_state import RECORDS
+from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_end import Caller
 from sabot_protocol.memory import Memory
 from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.micropython_side.piped_board import thermal_noise
+from sabot_simulators.micropython_side.scripted_rng import ScriptedRng
 from sabot_simulators.view import View, view_of
 
 OPENING_UTC_S = 1_800_000_000  # what the clock says when the machine is switched on
@@ -167,52 +167,52 @@ class InProcess(LockStep):
         super().__init__(machine, draw)
         self.memory = memory if memory is not None else Memory()
         self._chip = chip
-        self.core = self._new_core()
+        self.controller = self._new_controller()
         self._boot()
 
-    def _new_core(self) -> Core:
+    def _new_controller(self) -> Controller:
         if self._chip is not None:
             self.memory = CriticalMemory(self._chip, RECORDS)
-        return Core(self.machine, self.memory, self._chance(), self._report, self._utc_s)
+        return Controller(self.machine, self.memory, self._make_rng(), self._report, self._utc_s)
 
-    def _chance(self) -> Chance:
+    def _make_rng(self) -> DeviceRng:
         """The device's own generator; a foretold one where the test draws."""
         if self._draw is not None:
-            return Foretold(self._draw)
-        return Chance(self.machine.noise, self.memory, self.serial, thermal_noise)
+            return ScriptedRng(self._draw)
+        return DeviceRng(self.machine.noise, self.memory, self.serial, thermal_noise)
 
     def _boot(self) -> None:
         """The power has come."""
         self._edges.clear()
-        self._edge = self.core.edge
-        self.core.start(self.now_us)
+        self._edge = self.controller.edge
+        self.controller.start(self.now_us)
 
     def reboot(self) -> None:
         """Power off and on: everything but critical memory and the mechanism is new."""
         self.machine.power_off()
         self.machine.power_on()
-        self.core = self._new_core()
+        self.controller = self._new_controller()
         self._boot()
 
     @property
     def shuffler_state(self) -> int:
         """What the shuffler half does."""
-        return self.core.shuffler.state
+        return self.controller.shuffler.state
 
     @property
     def shoe_state(self) -> int:
         """What the shoe half does."""
-        return self.core.shoe.state
+        return self.controller.shoe.state
 
     def view(self) -> View:
         """What the core believes at this moment."""
-        return view_of(self.core)
+        return view_of(self.controller)
 
     def _step(self) -> int | None:
-        return self.core.step(self.machine.agenda.now_us & ticks.MASK)
+        return self.controller.step(self.machine.agenda.now_us & ticks.MASK)
 
     def _still(self) -> bool:
-        return self.core.still()
+        return self.controller.idle()
 
     def _execute(self, name: str, values: tuple[Given, ...], caller: Caller) -> tuple[Any, ...]:
-        return self.core.execute(name, values, caller)
+        return self.controller.execute(name, values, caller)

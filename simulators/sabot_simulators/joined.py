@@ -1,6 +1,7 @@
 """Firmware on a MicroPython process, mechanism here, joined in lock step of virtual time.
 
-``sabot_firmware.boards.joined`` is the other end and says what passes between the two. The firmware is given
+``sabot_simulators.micropython_side.piped_board`` is the other end and says what passes between the two.
+The firmware is given
 an edge, a step of time or a command; until it has done with that it is served from here: its orders move the
 mechanism the moment they come, what it reads is read then. The same seed therefore gives the same reports and
 the same order of cards as in one process. Critical memory is a chip on this side, and a power cut kills the
@@ -21,7 +22,7 @@ from typing import Any
 
 import sabot_firmware
 import sabot_protocol
-from sabot_firmware.boards import joined as board
+import sabot_simulators
 from sabot_firmware.critical import Fram
 from sabot_firmware.event_log import Flash
 from sabot_protocol.codec import CODEC
@@ -31,6 +32,7 @@ from sabot_simulators.chips import SimFram
 from sabot_simulators.in_process import Given, LockStep
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.micropython import find_micropython
+from sabot_simulators.micropython_side import piped_board as board
 from sabot_simulators.view import DeckView, View
 
 HEAP = "384k"
@@ -76,9 +78,11 @@ class Board:
     """A process with the firmware on it, and the messages to and from it."""
 
     def __init__(self, python: list[str]) -> None:
-        folders = [str(Path(each.__path__[0]).parent) for each in (sabot_protocol, sabot_firmware)]
+        folders = [
+            str(Path(each.__path__[0]).parent) for each in (sabot_protocol, sabot_firmware, sabot_simulators)
+        ]
         self.process = subprocess.Popen(
-            [*python, "-m", "sabot_firmware.boards.joined"],
+            [*python, "-m", "sabot_simulators.micropython_side.piped_board"],
             env={**os.environ, "MICROPYPATH": os.pathsep.join([*folders, ".frozen"])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -193,7 +197,7 @@ class Joined(LockStep):
         self._edges.clear()
         self.board = Board(self._python)
         wire = self._wire
-        options = board.OWN_CHANCE if self._draw is None else 0
+        options = board.OWN_RNG if self._draw is None else 0
         serial, flags, kept = board.NO_SERIAL, 0, 0
         if wire is not None:
             options |= board.CABLE | (board.LOG if wire.flash is not None else 0)
@@ -295,7 +299,7 @@ class Joined(LockStep):
         self._do(board.STEP, self.now_us)
         return self._due_us
 
-    def still(self) -> bool:
+    def idle(self) -> bool:
         """Whether nothing moves or is about to."""
         return self._state[2]
 
@@ -303,7 +307,7 @@ class Joined(LockStep):
         return self.step()
 
     def _still(self) -> bool:
-        return self.still()
+        return self.idle()
 
     def _execute(self, name: str, values: tuple[Given, ...], caller: Caller) -> tuple[Any, ...]:
         request = board.pack_said(name, values)
@@ -332,10 +336,10 @@ class Joined(LockStep):
             while True:
                 said, body = at.take()
                 if said == board.DONE:
-                    due, shuffler, shoe, still = FORMATS[board.DONE].unpack(body)
+                    due, shuffler, shoe, idle = FORMATS[board.DONE].unpack(body)
                     if kind == board.STEP:
                         self._due_us = due if due >= 0 else None
-                    self._state = (shuffler, shoe, bool(still))
+                    self._state = (shuffler, shoe, bool(idle))
                     return answer
                 if said in self._orders:
                     self._orders[said](*FORMATS[said].unpack(body))

@@ -17,11 +17,11 @@ from unittest.mock import patch
 from rich.console import Console
 
 from sabot_firmware import shoe, whereabouts
-from sabot_firmware.core import Core
+from sabot_firmware.controller import Controller
 from sabot_firmware.dealing import Dealing
-from sabot_firmware.decks import PAST_ITS_HOURS, Decks
-from sabot_firmware.figures import DECK_CARDS
-from sabot_firmware.kept import Kept
+from sabot_firmware.decks import PAST_ITS_HOURS, DeckRegistry
+from sabot_firmware.machine_constants import DECK_CARDS
+from sabot_firmware.persistent_state import PersistentState
 from sabot_firmware.rounds import CARD_MISSING, CORRECT, Round
 from sabot_firmware.shoe import Shoe
 from sabot_firmware.shuffler import Shuffler
@@ -68,11 +68,11 @@ def retry_counts_twice() -> Iterator[None]:
 def turn_forgotten() -> Iterator[None]:
     """A power cut forgets whose turn it is."""
 
-    def load(original: Callable[..., None], self: Kept) -> None:
+    def load(original: Callable[..., None], self: PersistentState) -> None:
         original(self)
         self.decks.last_played = 0
 
-    with _around(Kept, "_load", load):
+    with _around(PersistentState, "_load", load):
         yield
 
 
@@ -85,12 +85,12 @@ def void_returns_the_turn() -> Iterator[None]:
         original(self, deck_id)
 
     def void(original: Callable[..., None], self: Dealing, reason: int) -> None:
-        decks: Any = self._kept.decks
+        decks: Any = self._persistent.decks
         if self.round is not None:
             decks.last_played = decks.planted_before
         original(self, reason)
 
-    with _around(Decks, "started", started), _around(Dealing, "void", void):
+    with _around(DeckRegistry, "started", started), _around(Dealing, "void", void):
         yield
 
 
@@ -98,11 +98,11 @@ def void_returns_the_turn() -> Iterator[None]:
 def shelf_behind_an_open_door() -> Iterator[None]:
     """A deck on the shelf stays proved when the door is opened."""
 
-    def door(original: Callable[..., None], self: Core, *arguments: Any) -> None:
+    def door(original: Callable[..., None], self: Controller, *arguments: Any) -> None:
         with patch.object(self.shuffler, "forget_shelf", lambda: None):
             original(self, *arguments)
 
-    with _around(Core, "_door", door):
+    with _around(Controller, "_door", door):
         yield
 
 
@@ -151,11 +151,11 @@ def stub_one_too_many() -> Iterator[None]:
 def hours_never_over() -> Iterator[None]:
     """A deck is never past its hours."""
 
-    def using(original: Callable[..., str | None], self: Decks, *arguments: Any) -> str | None:
+    def using(original: Callable[..., str | None], self: DeckRegistry, *arguments: Any) -> str | None:
         why = original(self, *arguments)
         return None if why == PAST_ITS_HOURS else why
 
-    with _around(Decks, "refuse_using", using):
+    with _around(DeckRegistry, "refuse_using", using):
         yield
 
 

@@ -8,9 +8,9 @@ named in a gap, and a gap ends a boot or a memory.
 from collections.abc import Callable
 from typing import Any
 
-from sabot_firmware.core import Core
+from sabot_firmware.controller import Controller
 from sabot_firmware.critical import CriticalMemory, Fram
-from sabot_firmware.kept import RECORDS
+from sabot_firmware.persistent_state import RECORDS
 from sabot_protocol.codec import CODEC
 from sabot_protocol.happenings import Down, EventArrived, Gap, Happening
 from sabot_simulators.in_process import Given, InProcess, LockStep
@@ -40,9 +40,9 @@ class Told(Wired):
 
     # -- the device -----------------------------------------------------------------------------
 
-    def _new_core(self) -> Core:
+    def _new_controller(self) -> Controller:
         self.memory = CriticalMemory(self._fram, RECORDS)
-        return super()._new_core()
+        return super()._new_controller()
 
     def reboot(self) -> None:
         """Power off and on; the host connects again."""

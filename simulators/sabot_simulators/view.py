@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from sabot_firmware.core import Core
-from sabot_firmware.half import Half
+from sabot_firmware.controller import Controller
+from sabot_firmware.half import MachineHalf
 from sabot_protocol.codec import enum_number
 
 
@@ -52,29 +52,29 @@ class View:
         return any(deck.back == back for deck in self.decks)
 
 
-def view_of(core: Core) -> View:
+def view_of(controller: Controller) -> View:
     """What a core in this process believes."""
     decks = []
-    for deck in core.kept.decks.in_use:
-        proved, cards = core.whereabouts(deck.deck_id)
+    for deck in controller.persistent.decks.in_use:
+        proved, cards = controller.whereabouts(deck.deck_id)
         decks.append(DeckView(deck.deck_id, deck.back, proved, tuple(cards)))
-    _, _, _, _, round_id, stacks = core.status()
+    _, _, _, _, round_id, stacks = controller.status()
     return View(
-        core.shuffler.state,
-        core.shoe.state,
-        _fault(core.shuffler),
-        _fault(core.shoe),
-        core.shuffler.feeding_deck,
-        core.shuffler.stored_deck,
-        core.shoe.deck,
+        controller.shuffler.state,
+        controller.shoe.state,
+        _fault(controller.shuffler),
+        _fault(controller.shoe),
+        controller.shuffler.feeding_deck,
+        controller.shuffler.stored_deck,
+        controller.shoe.deck,
         round_id,
         stacks,
-        core.kept.round_id,
-        core.kept.decks.last_played,
-        core.service.emptying,
+        controller.persistent.round_id,
+        controller.persistent.decks.last_played,
+        controller.service.emptying,
         tuple(decks),
     )
 
 
-def _fault(half: Half) -> int:
+def _fault(half: MachineHalf) -> int:
     return enum_number("Fault", half.jam.cause) if half.jam is not None else 0

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from sabot_firmware.core import Core
+from sabot_firmware.controller import Controller
 from sabot_firmware.event_log import EventLog
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC, enum_number
@@ -53,11 +53,11 @@ class Wired(InProcess):
         self._connect()
         self._set_clock()
 
-    def _new_core(self) -> Core:
-        chance = self._chance()
-        core = Core(self.machine, self.memory, chance, self._report, self._utc_s, self._log)
-        core.pledges.device = SERIAL
-        return core
+    def _new_controller(self) -> Controller:
+        rng = self._make_rng()
+        controller = Controller(self.machine, self.memory, rng, self._report, self._utc_s, self._log)
+        controller.shuffle_commands.device = SERIAL
+        return controller
 
     def _boot(self) -> None:
         """The power has come: the wire's end first, so that what the core reports is kept."""
@@ -66,12 +66,12 @@ class Wired(InProcess):
             keys.set(DEVICE, self._keys[DEVICE])
             for role in (FLOOR, SERVICE):  # a person's slot has the number of the role
                 keys.set(role, slot_key(self._keys[role], SERIAL, role), role, PERSON)
-        flags = SIMULATOR | (TEST_RNG if self.core.pledges.chance.test else 0)
+        flags = SIMULATOR | (TEST_RNG if self.controller.shuffle_commands.rng.test else 0)
         identity = Identity(SERIAL, "Sabot simulator", "0.1.0", flags)
-        chance = self.core.pledges.chance
-        nonces = self._random.randbytes if chance.test else chance.nonce
-        self.end = DeviceEnd(identity, self.memory, self.core, nonces, self._now_ms(), log=self._log)
-        if self.core.kept.lost():
+        rng = self.controller.shuffle_commands.rng
+        nonces = self._random.randbytes if rng.test else rng.nonce
+        self.end = DeviceEnd(identity, self.memory, self.controller, nonces, self._now_ms(), log=self._log)
+        if self.controller.persistent.record_lost():
             self.end.forget()
         self.port = DevicePort(self.end)
         super()._boot()

@@ -7,6 +7,7 @@ were overwritten before it had them.
 import pytest
 from tests.attacks.owners import SERIAL, Owner
 
+from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.events import RESERVE
 from sabot_protocol.keys import FIRST_PERSON
@@ -68,6 +69,58 @@ def test_a_query_that_causes_an_event_is_refused_and_others_are_answered() -> No
     owner.settle()
     assert owner.answered(faces) is None
     assert owner.answered(status) == "ok"
+    assert owner.done == []
+
+
+def test_a_host_that_comes_back_has_no_retry_left_over() -> None:
+    """A session that ended within 50 ms of a busy answer left its time to retry behind, in the past.
+
+    A caller that sleeps until ``deadline`` did not sleep any more: the driver's keeper took a whole core.
+    """
+    owner = Owner()
+    fill(owner, RESERVE - 1)
+    number = owner.request("locate", 5)
+    owner.settle()
+    owner.acknowledge()
+    owner.settle()
+    owner.reconnect()
+    assert owner.answered(number) == "ok"
+    owner.wait(100)
+    due = owner.host.deadline()
+    assert due is not None
+    assert ticks.diff(due, owner.now) > 0
+
+
+def test_what_was_too_much_in_one_session_is_not_in_the_next() -> None:
+    """A command that was given up with its session would keep the first one of the next session waiting."""
+    owner = Owner()
+    fill(owner, RESERVE - 1)
+    number = owner.request("locate", 1)
+    owner.settle()
+    owner.host.abandon(number)
+    owner.acknowledge()
+    owner.settle()
+    owner.reconnect()
+    later = owner.request("locate", 2)
+    owner.settle()
+    assert owner.answered(later) == "ok"
+
+
+def test_an_authority_does_not_outlive_the_refusal_for_want_of_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sent again without a new proof, the command is nobody's: what was proved before has ended."""
+    owner = Owner()
+    person = b"the floor's key of thirty-two by"
+    key = slot_key(person, SERIAL, FLOOR_SLOT)
+    owner.device.keys.set(FLOOR_SLOT, key, enum_number("Role", "floor"), 7)
+    fill(owner, RESERVE - 1)
+    owner.settle()
+    number = owner.request("remove_deck", 1, 1, by=(FLOOR_SLOT, person))
+    owner.settle()
+    assert owner.answered(number) is None
+    monkeypatch.setattr(owner.host, "_elevate", lambda *given: None)
+    owner.acknowledge()
+    owner.wait(300)
+    assert owner.answered(number) == "wrong_role"
     assert owner.done == []
 
 

@@ -69,7 +69,7 @@ def test_dealt_card_by_card_only_draws_that_were_reported_are_told() -> None:
     table.device.command("reveal_round", 1)
     table.device.command("draw_cards", 1, 1, 4)
     table.device.run_for(350_000)
-    assert table.device.core.shoe.dealt > 0
+    assert table.device.controller.shoe.dealt > 0
     assert table.refused("faces", 1, 1) == "stale"
     table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
     assert len(table.device.command("faces", 1, 1)[2]) == 4

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from tests.machine.tables import RED
 
-from sabot_firmware.pledges import Pledge
+from sabot_firmware.shuffle_commands import Commitment
 from sabot_protocol.codec import CODEC
 from sabot_protocol.happenings import Answered
 from sabot_protocol.host_end import CABLE_LOST
@@ -46,12 +46,12 @@ def _machine(bits: str) -> Machine:
     return machine
 
 
-def _commit(device: InProcess, deck_id: int = 0) -> Pledge:
+def _commit(device: InProcess, deck_id: int = 0) -> Commitment:
     device.run_until_still()
     device.command("commit_shuffle", deck_id or Dealer(device).new_deck(RED))
-    pledge = device.core.pledges._waiting
-    assert pledge is not None
-    return pledge
+    commitment = device.controller.shuffle_commands._committed
+    assert commitment is not None
+    return commitment
 
 
 @pytest.mark.parametrize("bits", ["01", "0011", "01101", "0" * 5 + "1" * 59, _shift_register()[:64]])
@@ -63,7 +63,7 @@ def test_noise_with_a_period_stops_shuffling(bits: str) -> None:
     device = InProcess(_machine(bits), None)
     device.run_until_still()
     assert "fault_raised" in [name for name, _ in device.reports]
-    assert device.view().shuffler_state == device.core.shuffler.states.jammed
+    assert device.view().shuffler_state == device.controller.shuffler.states.jammed
 
 
 def test_noise_that_fails_unseen_gives_every_boot_other_seeds() -> None:
@@ -113,9 +113,9 @@ def test_the_hosts_nonce_cannot_be_read_on_the_cable() -> None:
     device.ask("shuffle_with", shuffle_id, NONCE)
     assert heard
     assert NONCE[4:12] not in heard  # a part: COBS may put a byte between
-    pledge = device.core.pledges._at_work
-    assert pledge is not None
-    assert pledge.nonce == NONCE
+    commitment = device.controller.shuffle_commands._running
+    assert commitment is not None
+    assert commitment.nonce == NONCE
 
 
 def test_a_nonce_sent_again_in_another_session_is_the_same_nonce() -> None:
@@ -139,6 +139,6 @@ def test_a_nonce_sent_again_in_another_session_is_the_same_nonce() -> None:
     device.run_until(
         lambda: any(isinstance(each, Answered) and each.number == number for each in device.happened)
     )
-    pledge = device.core.pledges._at_work
-    assert pledge is not None
-    assert pledge.nonce == NONCE
+    commitment = device.controller.shuffle_commands._running
+    assert commitment is not None
+    assert commitment.nonce == NONCE

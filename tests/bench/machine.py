@@ -12,7 +12,7 @@ from statistics import mean, median
 
 from tests.bench.measure import Figure
 
-from sabot_firmware import figures, hardware, shoe
+from sabot_firmware import hardware, machine_constants, shoe
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.cards import new_deck
@@ -21,8 +21,8 @@ from sabot_simulators.mechanism.machine import Machine
 SHUFFLE = "a shuffle of 52, machine time"
 EMULATION = "the emulated device, one process"
 PARTS = ("the way to the slot", "grip", "insertion", "raising", "release", "height, and waiting for a card")
-RAISE_US = figures.travel_us(figures.OPENING_UM)
-INSERTION_US = figures.INSERT_TRAVEL_UM  # one micrometre a microsecond
+RAISE_US = machine_constants.travel_us(machine_constants.OPENING_UM)
+INSERTION_US = machine_constants.INSERT_TRAVEL_UM  # one micrometre a microsecond
 MOST_OF_BOUND = 1.15
 LONGEST_SHUFFLE_S = 17.0
 TIMES_REAL = 2000.0
@@ -50,7 +50,7 @@ class Timed(Machine):
         """The way to the slot, the opening, or raising again."""
         if self._part == 5:
             self._enter(0)
-            self.bound_us[0] += figures.travel_us(position_um - self._at_um)
+            self.bound_us[0] += machine_constants.travel_us(position_um - self._at_um)
         elif self._part == 1:
             self._enter(2)
             self.bound_us[2] += INSERTION_US
@@ -63,7 +63,7 @@ class Timed(Machine):
     def grip(self, closed: bool) -> None:
         """Close on the upper packet, or let it go."""
         self._enter(1 if closed else 4)
-        self.bound_us[1 if closed else 4] += figures.GRIP_US
+        self.bound_us[1 if closed else 4] += machine_constants.GRIP_US
         super().grip(closed)
 
     def measure(self) -> None:
@@ -149,7 +149,7 @@ def batch_shuffle(cards: int) -> float:
     device.command("shuffle", 1)
     began = time.process_time()
     device.run_until(lambda: "deck_counted" in [each[0] for each in device.reports])
-    assert device.core.shoe.state == shoe.EMPTY
+    assert device.controller.shoe.state == shoe.EMPTY
     return time.process_time() - began
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from rich.console import Console
 
 from sabot_firmware import shuffler
-from sabot_image.build import BUILD, UF2
+from sabot_image_build.build import BUILD, UF2
 from sabot_protocol.codec import CODEC
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness.answer_times import (

@@ -16,7 +16,7 @@ from tests.board.heap import Collection, Garbage, Heap, watched
 
 from sabot_firmware import hardware, shoe
 from sabot_firmware.boards.rp2040 import pins
-from sabot_image.build import Image, build_uf2
+from sabot_image_build.build import BuiltImage, build_uf2
 from sabot_protocol import grid
 from sabot_protocol.codec import CODEC
 from sabot_protocol.link import SILENCE_MS
@@ -102,7 +102,7 @@ def main() -> int:
     return 0
 
 
-def _measure(pico: Pico, image: Image, table: Printed) -> None:
+def _measure(pico: Pico, image: BuiltImage, table: Printed) -> None:
     machine = PinMachine(Random(SEED))
     device = OnPico(pico, machine)
     device.ask_clear("identify")

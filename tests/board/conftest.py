@@ -18,8 +18,8 @@ from tests.board.table import HANDS, SEED, Table
 from sabot_cli import flash as command
 from sabot_cli import main
 from sabot_flash import prompt
-from sabot_image.build import build_uf2
-from sabot_image.commands import ToolMissing
+from sabot_image_build.build import build_uf2
+from sabot_image_build.programs import ToolMissing
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.rp2040.device import OnPico
 from sabot_simulators.rp2040.pico import EmulatorMissing, Pico, bootrom

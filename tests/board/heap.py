@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sabot_image.build import BUILD
+from sabot_image_build.build import BUILD
 from sabot_simulators.rp2040.device import OnPico
 from sabot_simulators.rp2040.messages import Called, Returned
 from sabot_simulators.rp2040.pico import Pico

@@ -15,7 +15,7 @@ from tests.board.heap import Heap
 from tests.board.table import HANDS
 
 from sabot_firmware.rounds import CORRECT
-from sabot_image.build import build_uf2
+from sabot_image_build.build import build_uf2
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.rp2040.device import OnPico
 from sabot_simulators.rp2040.pico import Pico, bootrom

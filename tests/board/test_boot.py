@@ -3,8 +3,8 @@
 from tests.board.table import Table
 
 from sabot_firmware import hardware, shoe, shuffler
-from sabot_image import modules
-from sabot_image.build import MICROPYTHON, VERSION
+from sabot_image_build import modules
+from sabot_image_build.build import MICROPYTHON, VERSION
 from sabot_protocol.codec import enum_number
 from sabot_simulators.rp2040 import messages
 from sabot_simulators.rp2040.pico import SERIAL

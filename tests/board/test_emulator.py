@@ -10,8 +10,8 @@ from random import Random
 from tests.board.table import SEED, Table
 
 from sabot_firmware import hardware
-from sabot_image.build import build_uf2
-from sabot_image.uf2 import from_uf2
+from sabot_image_build.build import build_uf2
+from sabot_image_build.uf2_image import from_uf2
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.rp2040.device import OnPico
 from sabot_simulators.rp2040.messages import Change, Ran

@@ -12,8 +12,8 @@ from tests.board.served import Flash, PtyCable, serve
 from sabot_cli import main
 from sabot_driver.keyring import write_key
 from sabot_flash.drive import ABOUT, TARGET
-from sabot_image.build import build_development, build_file_system, build_mpy
-from sabot_image.commands import ToolMissing
+from sabot_image_build.build import build_development, build_file_system, build_mpy
+from sabot_image_build.programs import ToolMissing
 from sabot_simulators.rp2040.pico import Pico, bootrom
 from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
 

@@ -8,6 +8,7 @@ from pytest_mock import MockerFixture
 from tests.conformance.targets import MicroPython, Pty
 from tests.driver.chaos import nothing_left_behind
 from tests.driver.command import Sabot
+from tests.driver.core_ends import Ends
 from tests.driver.locked_disk import WAIT_S, Bench
 
 from sabot_simulators.ends import usb as emulated
@@ -29,6 +30,18 @@ def bench(tmp_path: Path, mocker: MockerFixture) -> Iterator[Bench]:
     made.rest()
     yield made
     made.close()
+
+
+@pytest.fixture
+def ends() -> Ends:
+    """The driver's core with a session, its clock told, and numbers reserved on disk."""
+    made = Ends()
+    made.connect()
+    made.write()
+    made.write()
+    assert made.device.utc()[2]
+    made.core.ends.clear()
+    return made
 
 
 @pytest.fixture

@@ -3,9 +3,12 @@
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 from tests.driver.journal_events import MEMORY, event
 
 from sabot_driver.errors import JournalDamaged, JournalError, JournalFull, PortBusy
@@ -34,6 +37,43 @@ def test_an_event_cannot_be_there_twice(tmp_path: Path) -> None:
         with pytest.raises(JournalDamaged):
             journal.append([event(2), event(1)], 0)
         assert [each.n for each in journal.entries()] == [1], "all or none"
+        journal.append([event(2)], 0)
+        assert [each.n for each in journal.entries()] == [1, 2], "and it goes on"
+
+
+def test_an_end_that_changes_while_it_is_written_is_written_again(
+    tmp_path: Path, mocker: MockerFixture
+) -> None:
+    """The scribe writes with no lock held, and an answer may come meanwhile."""
+    with Journal(tmp_path / "j.db") as journal:
+        given = Command(1, 2, b"", MEMORY, 0, None)
+        sql = journal.sql
+        journal.ended[1] = "unknown"
+
+        @contextmanager
+        def slow() -> Iterator[sqlite3.Connection]:
+            with sql() as db:
+                yield db
+            journal.ended[1] = "done"
+
+        mocker.patch.object(journal, "sql", slow)
+        journal.write(Work(given=[given]), 0)
+        mocker.stopall()
+        assert journal.ended == {1: "done"}
+        journal.write(Work(), 0)
+        assert [each.outcome for each in journal.commands()] == ["done"]
+        assert journal.ended == {}
+
+
+def test_numbers_are_reserved_no_further_ahead_than_a_crash_may_skip(tmp_path: Path) -> None:
+    """A device takes no number more than 4,096 ahead, and several crashes must fit."""
+    with Journal(tmp_path / "j.db") as journal:
+        numbers = journal.numbers()
+        for _ in range(4 * NUMBERS_AT_ONCE):
+            if numbers.are_few():
+                numbers.reserved = numbers.ahead()
+            assert numbers.left() <= NUMBERS_AT_ONCE
+            numbers.take()
 
 
 def test_a_gap_is_a_row_and_a_position(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.table.operators import royal_9_data
 from sabot_cli.playing.desk import Desk, GameInPlay, utc_s
 from sabot_cli.playing.record import Record, RecordFailed, Saved
 from sabot_cli.playing.typed import DealerVoids, Lines, NobodyTypes
-from sabot_firmware.pledges import Pledges
+from sabot_firmware.shuffle_commands import ShuffleCommands
 from sabot_protocol.host.audit import Shuffle, audit
 from sabot_table import ruleset
 from sabot_table.cards import card
@@ -309,13 +309,13 @@ def test_every_shuffle_is_committed_to_has_our_nonce_and_is_checked(sabot: Sabot
 
 
 def test_a_reveal_that_does_not_fit_ends_with_five(sabot: Sabot, mocker: MockerFixture) -> None:
-    honest = Pledges.reveal
+    honest = ShuffleCommands.reveal
 
-    def lie(self: Pledges, shuffle_id: int) -> Any:
+    def lie(self: ShuffleCommands, shuffle_id: int) -> Any:
         *others, seed, nonce = honest(self, shuffle_id)
         return (*others, hashlib.sha256(bytes(seed)).digest(), nonce)
 
-    mocker.patch.object(Pledges, "reveal", lie)
+    mocker.patch.object(ShuffleCommands, "reveal", lie)
     ran = sabot(*SIM, "--rounds", 4)
     assert ran.code == 5
     (revealed,) = ran.of("shuffle_revealed")

@@ -36,7 +36,7 @@ from sabot_driver.errors import (
 )
 from sabot_driver.events import read_entry
 from sabot_driver.journal import Work
-from sabot_driver.keyring import write_key
+from sabot_driver.keyring import Keyring, write_key
 from sabot_driver.tap import Tap
 from sabot_driver.transports import CHUNK, Transport
 from sabot_protocol import ticks
@@ -244,6 +244,29 @@ def test_a_keys_name_is_on_disk_too(tmp_path: Path, mocker: MockerFixture) -> No
 
 
 # -- what a newer or broken device says ---------------------------------------------------------
+
+
+def test_a_full_disk_costs_no_key_that_the_device_has(tmp_path: Path, mocker: MockerFixture) -> None:
+    """The new key is let go of beside the old one only when it is in the old one's place."""
+    keyring = Keyring(tmp_path)
+    old, new = bytes(range(32)), bytes(range(1, 33))
+    keyring.keep(b"SERIAL01", old)
+    keyring.keep_next(b"SERIAL01", new)
+    full = mocker.patch("sabot_driver.keyring.write_key", side_effect=OSError(errno.ENOSPC, "full"))
+    with pytest.raises(OSError, match="full"):
+        keyring.settle(b"SERIAL01", new)
+    assert (keyring.find(b"SERIAL01"), keyring.find_next(b"SERIAL01")) == (old, new)
+    mocker.stop(full)
+    keyring.settle(b"SERIAL01", new)
+    assert (keyring.find(b"SERIAL01"), keyring.find_next(b"SERIAL01")) == (new, None)
+
+
+def test_the_longest_time_out_fits_the_ticks_of_a_fast_clock() -> None:
+    """Ticks tell only half of their 298 hours, and a clock of a simulation is faster than the wall."""
+    for rate in (0.5, 1.0, 20.0):
+        clock = Clock(rate)
+        now = clock.now_ms()
+        assert 0 < ticks.diff(ticks.add(now, clock.to_ms(LONGEST_S)), now) <= LONGEST_S * 1000
 
 
 def altered(client: Client, mocker: MockerFixture, status: int | None, body: bytes) -> None:

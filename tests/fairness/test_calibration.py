@@ -8,7 +8,7 @@ from tests.fairness.grip import RIGHT, WRONG, outcome
 from tests.machine.shuffler_half import Half, intended
 
 from sabot_firmware import hardware
-from sabot_firmware.stack import Stack
+from sabot_firmware.height_model import HeightModel
 from sabot_simulators.mechanism.cards import new_deck, swell
 
 pytestmark = pytest.mark.slow
@@ -53,10 +53,10 @@ def test_blades_a_card_off_are_seen_at_any_thickness(share: float) -> None:
 
 
 def test_without_the_check_blades_a_card_off_would_not_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Stack, "fits", lambda stack, below, height_um: True)
+    monkeypatch.setattr(HeightModel, "fits", lambda stack, below, height_um: True)
     assert {outcome(seed, lost_steps=True) for seed in range(6)} & {WRONG, "height_mismatch"}
 
 
 def test_without_calibration_a_drift_of_ten_percent_would_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Stack, "gap_um", lambda stack, below: 300 * below)
+    monkeypatch.setattr(HeightModel, "gap_um", lambda stack, below: 300 * below)
     assert all(outcome(seed, -0.1) != RIGHT for seed in range(6))

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from tests.sweeps import Amount
 
-from sabot_firmware.stack import Stack
+from sabot_firmware.height_model import HeightModel
 from sabot_simulators.fairness import tests_of_order as tested
 from sabot_simulators.fairness.evidence import gather, judged, successive
 from sabot_simulators.fairness.plants import PLANTS, slots_of
@@ -136,12 +136,12 @@ def test_batches_are_shuffled_too_and_pieces_add_up() -> None:
 
 
 def test_a_shuffle_that_is_stopped_is_begun_anew_with_every_card(monkeypatch: pytest.MonkeyPatch) -> None:
-    fits, times = Stack.fits, iter(range(10**6))
-    monkeypatch.setattr(Stack, "fits", lambda *given: next(times) != 100 and fits(*given))
+    fits, times = HeightModel.fits, iter(range(10**6))
+    monkeypatch.setattr(HeightModel, "fits", lambda *given: next(times) != 100 and fits(*given))
     made = Stretch(1, 52, 4).run()
     assert made.stops == 1
     assert all(sorted(row) == list(range(52)) for row in made.orders.tolist())
-    monkeypatch.setattr(Stack, "fits", lambda *given: False)
+    monkeypatch.setattr(HeightModel, "fits", lambda *given: False)
     with pytest.raises(ShuffleFailed, match="grip_mismatch at chamber"):
         Stretch(1, 52, 1).run()
 

@@ -6,7 +6,7 @@ from random import Random
 from cavp import CAVP  # of the portable tests
 from scipy import stats
 
-from sabot_firmware.rng import lags, noise
+from sabot_firmware.rng import entropy_source, lag_test
 from sabot_firmware.rng.draws import Slots
 from sabot_firmware.rng.drbg import HmacDrbg
 from sabot_protocol.host.audit import Shuffle, about, slots_of
@@ -94,14 +94,14 @@ def test_the_slots_are_those_of_a_third_reading_of_the_page() -> None:
 
 def test_the_cutoffs_follow_from_the_entropy_stated() -> None:
     """SP 800-90B, 4.4.1 and 4.4.2, with a false alarm in 2^20."""
-    entropy = noise.ENTROPY_MILLIBITS / 1000
-    assert -(-20 // entropy) + 1 == noise.REPETITION_CUTOFF
+    entropy = entropy_source.ENTROPY_MILLIBITS / 1000
+    assert -(-20 // entropy) + 1 == entropy_source.REPETITION_CUTOFF
     likeliest = 2**-entropy
-    cutoff = 1 + stats.binom.ppf(1 - 2**-20, noise.WINDOW, likeliest)
-    assert cutoff == noise.PROPORTION_CUTOFF
+    cutoff = 1 + stats.binom.ppf(1 - 2**-20, entropy_source.WINDOW, likeliest)
+    assert cutoff == entropy_source.PROPORTION_CUTOFF
 
 
 def test_the_lag_tests_cutoff_is_one_false_alarm_in_2_to_the_27_for_each_lag_and_sign() -> None:
-    likeliest = 2 ** -(noise.ENTROPY_MILLIBITS / 1000)
-    assert 1 + stats.binom.ppf(1 - 2**-27, lags.WINDOW, likeliest) == lags.CUTOFF
-    assert 2 * lags.LAGS * stats.binom.sf(lags.CUTOFF - 1, lags.WINDOW, likeliest) <= 2**-20
+    likeliest = 2 ** -(entropy_source.ENTROPY_MILLIBITS / 1000)
+    assert 1 + stats.binom.ppf(1 - 2**-27, lag_test.WINDOW, likeliest) == lag_test.CUTOFF
+    assert 2 * lag_test.LAGS * stats.binom.sf(lag_test.CUTOFF - 1, lag_test.WINDOW, likeliest) <= 2**-20

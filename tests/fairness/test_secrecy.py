@@ -49,7 +49,9 @@ def told(draw: Draw, *faults: str) -> list[tuple[object, ...]]:
         device.run_for(100_000)
         for query in ("sensors", "wear", "last_round", "decks"):
             heard.append((query, device.command(query)))
-        heard.append((device.command("whereabouts", deck_id), device.core.status(), table.machine.display))
+        heard.append(
+            (device.command("whereabouts", deck_id), device.controller.status(), table.machine.display)
+        )
     return heard
 
 
@@ -172,11 +174,11 @@ def unframed(block: bytes) -> bytes:
 def test_no_seed_or_slot_is_on_the_wire_in_the_log_or_in_critical_memory_before_its_reveal() -> None:
     table = Listened(5)
     assert table.dealer.play_round()
-    pledges = table.device.core.pledges
-    assert [len(pledges._done), len(pledges._open)] == [2, 1]
-    for each in pledges._done + pledges._open:
+    shuffle_commands = table.device.controller.shuffle_commands
+    assert [len(shuffle_commands._completed), len(shuffle_commands._revealable)] == [2, 1]
+    for each in shuffle_commands._completed + shuffle_commands._revealable:
         assert table.told(each.seed) == table.told(each.placed[12:52]) == []
-    opened = pledges._open[0]
+    opened = shuffle_commands._revealable[0]
     assert table.device.ask("reveal_shuffle", 1)[4] == opened.seed
     assert table.told(opened.seed) == ["wire"]  # so it would have been noticed
     slots = table.device.ask("shuffle_slots", 1, 0)[2]
@@ -190,7 +192,7 @@ def test_no_face_is_told_before_the_round_is_revealed_and_none_of_the_stub_ever(
     in_shoe = bytes(card.number for card in device.machine.shoe)
     assert dealer.deal_round()
     dealt, stub = in_shoe[:21], in_shoe[21:]
-    assert bytes(device.core.shoe.faces[:52]) == in_shoe  # the reader has seen them all
+    assert bytes(device.controller.shoe.faces[:52]) == in_shoe  # the reader has seen them all
     assert table.told(dealt) == table.told(stub) == []
     assert dealer_refused(device, "faces", dealer.round_id, 1) == "not_allowed"
     device.ask("reveal_round", dealer.round_id)
@@ -200,7 +202,7 @@ def test_no_face_is_told_before_the_round_is_revealed_and_none_of_the_stub_ever(
     assert table.told(stub) == []
     dealer._take()
     device.run_until_still()
-    assert set(device.core.shoe.faces) == {255}  # wiped with the deck
+    assert set(device.controller.shoe.faces) == {255}  # wiped with the deck
 
 
 def dealer_refused(device: Overheard, name: str, *values: int) -> str:

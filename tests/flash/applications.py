@@ -3,9 +3,9 @@
 from tests.flash.board import UnixBoard
 
 from sabot_flash.application import Application
-from sabot_image import modules
-from sabot_image.build import build_file_system
-from sabot_image.modules import components_module
+from sabot_image_build import modules
+from sabot_image_build.build import build_file_system
+from sabot_image_build.modules import components_module
 
 MAIN = b"import first\nimport more.second\nprint('application', first.NAME, more.second.NAME)\n"
 
@@ -14,7 +14,7 @@ def application(name: str, size: int = 20_000) -> Application:
     """A small application whose files all say which one they are of."""
     text = f"NAME = {name!r}\n".encode()
     told: dict[str, bytes] = {}
-    exec(components_module([modules.Component("controller", name, bytes(32))]), told)
+    exec(components_module([modules.ImageComponent("controller", name, bytes(32))]), told)
     files = {
         "first.py": text + b"#" * size,
         "main.py": MAIN,

@@ -12,7 +12,7 @@ from types import TracebackType
 from littlefs import LittleFS
 
 from sabot_flash.install import Kind
-from sabot_image.build import DEVELOPMENT_MODULES
+from sabot_image_build.build import DEVELOPMENT_MODULES
 
 UNIX = Kind("MicroPython for unix", "linux", "linux", (1, 25), 6)
 SCRIPT = Path(__file__).parent / "on_unix.py"

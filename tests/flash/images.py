@@ -3,14 +3,14 @@
 import struct
 
 from sabot_flash.uf2 import PAGE
-from sabot_image import modules
-from sabot_image.modules import components_module
-from sabot_image.uf2 import to_uf2
+from sabot_image_build import modules
+from sabot_image_build.modules import components_module
+from sabot_image_build.uf2_image import to_uf2
 
 INFO = "UF2 Bootloader v3.0\r\nModel: Raspberry Pi RP2\r\nBoard-ID: RPI-RP2\r\n"
 MADE = [
-    modules.Component("controller", "1.2.3", bytes(range(32))),
-    modules.Component("rng", "1.2.4", bytes(32)),
+    modules.ImageComponent("controller", "1.2.3", bytes(range(32))),
+    modules.ImageComponent("rng", "1.2.4", bytes(32)),
 ]
 
 
@@ -23,7 +23,7 @@ def crc(page: bytes) -> int:
     return value
 
 
-def program(made: list[modules.Component] = MADE, pages: int = 9) -> bytes:
+def program(made: list[modules.ImageComponent] = MADE, pages: int = 9) -> bytes:
     """A program that says what it is made of, as a frozen module has it."""
     told: dict[str, bytes] = {}
     exec(components_module(made), told)

@@ -13,8 +13,8 @@ from sabot_flash.drive import ABOUT, TARGET, Drive, find_drive
 from sabot_flash.errors import BadImage, NoApplication, NoDrive, NotWritten, WrongBoard
 from sabot_flash.identity import Component, components_in
 from sabot_flash.uf2 import BLOCK, PAGE, check_image, read_image
-from sabot_image import modules
-from sabot_image.uf2 import to_uf2
+from sabot_image_build import modules
+from sabot_image_build.uf2_image import to_uf2
 
 
 def test_an_image_is_what_its_build_put_into_it() -> None:
@@ -75,7 +75,7 @@ def test_what_is_damaged_or_for_another_chip_is_refused(damage: str) -> None:
 
 
 def test_an_image_that_names_two_makes_is_refused() -> None:
-    other = [modules.Component("controller", "9.9.9", bytes(32))]
+    other = [modules.ImageComponent("controller", "9.9.9", bytes(32))]
     with pytest.raises(BadImage, match="twice"):
         components_in(program() + program(other))
     assert components_in(program() + program())[0].version == "1.2.3"

@@ -1,15 +1,15 @@
-"""The board's own way to count lags, in machine code, gives what the portable one gives."""
+"""The board's own way to count lag_test, in machine code, gives what the portable one gives."""
 
 import os
 import subprocess
 from pathlib import Path
 
 CHECK = """
-from sabot_firmware.rng import lags
+from sabot_firmware.rng import lag_test
 from sabot_firmware.boards.rp2040.noise import count_differing
 data = bytearray([(i * 37 + (i >> 2)) & 255 for i in range(137)])
 for lag in range(1, 65):
-    assert count_differing(data, 137, lag) == lags.count_differing(data, 137, lag), lag
+    assert count_differing(data, 137, lag) == lag_test.count_differing(data, 137, lag), lag
 print("same")
 """
 

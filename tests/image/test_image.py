@@ -8,10 +8,10 @@ import pytest
 
 from sabot_firmware import hardware
 from sabot_firmware.boards.rp2040 import pins
-from sabot_image import board_page, build, modules
-from sabot_image.__main__ import package_json
-from sabot_image.commands import BuildFailed, ToolMissing, need, run
-from sabot_image.uf2 import from_uf2, to_uf2
+from sabot_image_build import board_page, build, modules
+from sabot_image_build.__main__ import package_json
+from sabot_image_build.programs import BuildFailed, ToolMissing, need, run
+from sabot_image_build.uf2_image import from_uf2, to_uf2
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def _only_for_types(path: Path, wanted: ast.ImportFrom) -> bool:
 
 def test_nothing_of_the_host_is_frozen() -> None:
     names = [each.name for each in modules.board_modules()]
-    assert not [name for name in names if "host" in name or "generate" in name or "joined" in name]
+    assert not [name for name in names if "host" in name or "generate" in name or "piped" in name]
     assert not [name for name, times in Counter(names).items() if times > 1]
 
 
@@ -71,7 +71,7 @@ def test_byte_code_and_its_file_system_are_the_same_every_time(tmp_path: Path) -
     first = build.build_mpy(tmp_path / "first")
     second = build.build_mpy(tmp_path / "second")
     assert first == second
-    assert "sabot_firmware/core.mpy" in first
+    assert "sabot_firmware/controller.mpy" in first
     assert build.build_file_system(first) == build.build_file_system(second)
 
 

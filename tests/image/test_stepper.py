@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 from tests.image.stand_ins import Slice, micropython
 
-from sabot_firmware import figures
+from sabot_firmware import machine_constants
 
 PIN = 12
-LONGEST = figures.ELEVATOR_TRAVEL_BATCH_UM // figures.ELEVATOR_STEP_UM
+LONGEST = machine_constants.ELEVATOR_TRAVEL_BATCH_UM // machine_constants.ELEVATOR_STEP_UM
 MOVES = [*range(1, 40), 119, 120, 121, 311, 312, 313, 314, 500, LONGEST]
 
 
@@ -20,7 +20,9 @@ def test_a_move_makes_so_many_steps_in_the_time_of_the_figures(steps: int) -> No
 
         ended = []
         ramp = ramp_periods(
-            figures.ELEVATOR_STEP_UM, figures.ELEVATOR_ACCELERATION_UM_S2, figures.ELEVATOR_SPEED_UM_S
+            machine_constants.ELEVATOR_STEP_UM,
+            machine_constants.ELEVATOR_ACCELERATION_UM_S2,
+            machine_constants.ELEVATOR_SPEED_UM_S,
         )
         stepper = Stepper(PIN, ramp, lambda: ended.append(True))
         for direction in (1, -1):
@@ -28,7 +30,7 @@ def test_a_move_makes_so_many_steps_in_the_time_of_the_figures(steps: int) -> No
             pulses = Slice(registers, PIN).run()
             assert len(pulses) == steps
             assert not stepper.moving
-            expected_us = figures.travel_us(steps * figures.ELEVATOR_STEP_UM)
+            expected_us = machine_constants.travel_us(steps * machine_constants.ELEVATOR_STEP_UM)
             slow_us = ramp[0] if steps < 4 else 0  # a step or two cannot be quicker than the first
             assert abs(pulses[-1] - expected_us) <= 0.03 * expected_us + 2 * slow_us + 400
             periods = [after - before for before, after in pairwise([0, *pulses])]

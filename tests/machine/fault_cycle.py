@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, NoReturn
 from zlib import crc32
 
-from sabot_firmware import hardware, kept, shoe, shuffler
+from sabot_firmware import hardware, persistent_state, shoe, shuffler
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.rounds import CORRECT, UNPROVED
 from sabot_protocol.codec import enum_name, enum_number
@@ -219,7 +219,7 @@ class Scene(Dealer):
         self.originals: list[Card] = []
 
     def _memory(self) -> CriticalMemory:
-        return CriticalMemory(self.chip, kept.RECORDS)
+        return CriticalMemory(self.chip, persistent_state.RECORDS)
 
     def _heard(self, name: str, values: tuple[int | str, ...]) -> None:
         self.heard.append((self.machine.agenda.now_us, self.at, name, values))
@@ -414,7 +414,7 @@ class Scene(Dealer):
 
     def _together(self) -> None:
         """Round 2, while the deck of round 1 is shuffled and stored."""
-        half = self.device.core.shuffler
+        half = self.device.controller.shuffler
         deck_id = self._deck_in_hand()
         self._enter(OPENING)
         self._open_round()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tests.machine.fault_cycle import SHELF, SHUFFLE, TRANSFER, NotOccurred, RoundSeen, Row, Scene
 from tests.machine.fault_rows import OF_THE_SHUFFLER
 
-from sabot_firmware import hardware, kept, shoe
+from sabot_firmware import hardware, persistent_state, shoe
 from sabot_firmware.critical import CriticalMemory
 from sabot_protocol.codec import enum_name
 from sabot_simulators.mechanism.faults import KINDS
@@ -179,8 +179,8 @@ class Played:
 
     def _kept_whole(self) -> bool:
         """Whether critical memory is sound when the power comes the next time."""
-        memory = CriticalMemory(self.scene.chip, kept.RECORDS)
-        return not kept.Kept(memory).damaged
+        memory = CriticalMemory(self.scene.chip, persistent_state.RECORDS)
+        return not persistent_state.PersistentState(memory).damaged
 
     # -- what it comes to -----------------------------------------------------------------------
 

@@ -183,11 +183,20 @@ def test_a_door_ends_a_jog_and_closing_it_does_not_begin_it_again() -> None:
     table.device.run_for(50_000)
     table.machine.open_door(hardware.SHUFFLER_DOOR)
     table.device.run_for(10_000)
-    assert not table.device.core.service.jogging()
+    assert not table.device.controller.service.jogging()
     table.machine.close_door(hardware.SHUFFLER_DOOR)
     table.device.run_for(10_000)
     assert table.refused("jog", PART["feed"], 1) == "wrong_role"  # there is nothing to renew
     assert travelled_for(table, 500_000) == 0
+
+
+def test_a_jog_of_another_roller_ends_the_one_before() -> None:
+    """Only one lease is kept: a roller whose lease nobody looks at would turn for ever."""
+    table = in_service(15)
+    table.device.command("jog", PART["feed"], 1, role="service")
+    table.device.run_for(50_000)
+    table.device.command("jog", PART["insert"], 1, role="service")
+    assert travelled_for(table, 1_000_000) == 0
 
 
 # -- settings ---------------------------------------------------------------------------------------
@@ -232,9 +241,9 @@ def test_every_sensor_is_in_one_table() -> None:
     assert names == [row[0] for row in schema.SENSORS]
     for number, name in enumerate(names):
         assert getattr(hardware, name.upper()) == number
-    assert len(hardware.WHOSE) == hardware.SENSORS == len(names)
-    assert hardware.WHOSE[hardware.STORE] == hardware.SHUFFLER_HALF | hardware.SHOE_HALF
-    assert hardware.WHOSE[hardware.SHOE_DOOR] == 0
+    assert len(hardware.SENSOR_HALVES) == hardware.SENSORS == len(names)
+    assert hardware.SENSOR_HALVES[hardware.STORE] == hardware.SHUFFLER_HALF | hardware.SHOE_HALF
+    assert hardware.SENSOR_HALVES[hardware.SHOE_DOOR] == 0
     assert hardware.SECRET_SENSORS >> hardware.ELEVATOR & 1
     assert not hardware.SECRET_SENSORS >> hardware.STORE & 1
     clear = [name for _, _, name in hardware.clear_levels("shoe")]

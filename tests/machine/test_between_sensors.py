@@ -10,7 +10,7 @@ from zlib import crc32
 
 import pytest
 
-from sabot_firmware import figures, hardware, shoe
+from sabot_firmware import hardware, machine_constants, shoe
 from sabot_protocol.errors import Refusal
 from sabot_simulators.dealer import CannotGoOn, Dealer
 from sabot_simulators.in_process import InProcess, Stuck
@@ -22,8 +22,8 @@ from sabot_simulators.oracle import Oracle
 EVERY_UM = 10_000
 # Each way: its faults' place, its end, and the cards that stop: of the second deck fed, of the first dealt
 WAYS = {
-    "tray to chamber": ("entry", figures.INSERTED_UM, (53, 78, 104)),
-    "shoe to exit tray": ("deal", figures.EXIT_UM + figures.CARD_LENGTH_UM, (1, 22, 52)),
+    "tray to chamber": ("entry", machine_constants.INSERTED_UM, (53, 78, 104)),
+    "shoe to exit tray": ("deal", machine_constants.EXIT_UM + machine_constants.CARD_LENGTH_UM, (1, 22, 52)),
 }
 CASES = [
     (way, stops_um, card)
@@ -94,4 +94,4 @@ def test_a_card_that_no_sensor_sees_makes_no_round_wrong(
 
 
 def test_a_card_between_entry_and_insertion_covers_one_of_them() -> None:
-    assert figures.INSERTION_UM - figures.ENTRY_UM < figures.CARD_LENGTH_UM
+    assert machine_constants.INSERTION_UM - machine_constants.ENTRY_UM < machine_constants.CARD_LENGTH_UM

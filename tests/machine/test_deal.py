@@ -60,7 +60,7 @@ def test_seventeen_stacks_leave_one_card() -> None:
 @pytest.mark.looks_inside
 def test_a_round_that_the_deck_has_not_cards_for_is_refused() -> None:
     table = Dealt(3)
-    table.device.core.kept.game.stack_cards = 7
+    table.device.controller.persistent.game.stack_cards = 7
     table.device.command("open_round", 1, 1)
     assert table.refused("close_bets", 1, 8) == "too_many"
     assert table.refused("dispense_stack", 1, 1) == "bets_open"
@@ -71,19 +71,19 @@ def test_a_stack_that_is_taken_while_the_board_talks_has_its_cards() -> None:
     """A board hears of edges in the midst of its talk and follows later: such a stack was reported with 0."""
     table = Dealt(14)
     table.open_round()
-    core = table.device.core
-    follow = core._follow
+    controller = table.device.controller
+    process_changes = controller._process_changes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core, "_follow", lambda: None)
-        core.execute("dispense_stack", (1, 1), Caller(b"TABLE-PC", enum_number("Role", "table"), True))
+        patch.setattr(controller, "_process_changes", lambda: None)
+        controller.execute("dispense_stack", (1, 1), Caller(b"TABLE-PC", enum_number("Role", "table"), True))
         table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
         assert len(table.machine.take_exit()) == 3
         table.device.run_for(50_000)
-    follow()
+    process_changes()
     assert table.named("stack_dispensed") == [(1, 1, 3)]
     assert table.named("stack_taken") == [(1, 1)]
-    assert table.device.core.dealing.round is not None
-    assert table.device.core.dealing.round.stacks == [3]
+    assert table.device.controller.dealing.round is not None
+    assert table.device.controller.dealing.round.stacks == [3]
 
 
 @pytest.mark.rule("MD3 10.A")

@@ -1,11 +1,13 @@
 """Whole decks for a manual shoe or the hand, and batches that are cut, laid in and dealt card by card."""
 
+from random import Random
+
 import pytest
 from tests.machine.tables import BLUE, RED, Table, void_reason
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import UNPROVED
-from sabot_simulators.mechanism.cards import Card, cover_card
+from sabot_simulators.mechanism.cards import Card, cover_card, new_deck
 
 pytestmark = pytest.mark.both_kinds
 
@@ -191,6 +193,42 @@ def test_batches_alternate_shoe_by_shoe_and_are_changed_after_24_hours() -> None
     table.hand(blue)
     table.device.clock_wrong_by_s = 25 * 3600
     assert table.refused("open_round", 9, blue) == "past_its_hours"
+
+
+def lay_in(table: Table, cards: list[Card]) -> None:
+    table.machine.open_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+    table.machine.load_shoe(cards)
+    table.machine.close_door(hardware.SHOE_DOOR)
+    table.device.run_until(lambda: True)
+
+
+@pytest.mark.rule("MDM 3.B")
+def test_a_batch_is_laid_in_once_for_each_delivery() -> None:
+    """After its shoe has ended it must be shuffled again."""
+    table = Batch(20, decks=1)
+    red = table.shuffle(back=RED)
+    table.prepare(red)
+    table.device.command("load_shoe", red, role="floor")
+    table.device.command("end_shoe", red)
+    table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
+    lay_in(table, table._take())
+    assert table.refused("load_shoe", red, role="floor") == "not_delivered"
+
+
+@pytest.mark.rule("MDM 3.B")
+def test_a_batch_that_is_fed_again_is_no_longer_a_delivered_one() -> None:
+    """Other cards laid into the shoe would be taken for the batch that lies on the shelf."""
+    table = Batch(21, decks=1)
+    red = table.shuffle(back=RED)
+    deliver(table, red)
+    table.machine.take_exit()
+    table.collect()
+    table.device.run_until(lambda: True)
+    table.feed(red)
+    assert table.shuffled()
+    lay_in(table, new_deck(RED, Random(1)))
+    assert table.refused("load_shoe", red, role="floor") == "not_delivered"
 
 
 @pytest.mark.rule("MDM 13.E")

@@ -28,8 +28,8 @@ from tests.machine.fault_played import (
 from tests.machine.fault_rows import NAMES, OF_THE_SHOE, OF_THE_SHUFFLER, pair_rows, rows, single_rows
 from tests.machine.fault_table import PAGE, ROWS, read, write
 
+from sabot_firmware.height_model import HeightModel
 from sabot_firmware.shoe import Shoe
-from sabot_firmware.stack import Stack
 from sabot_protocol.codec import enum_number
 from sabot_simulators.mechanism.faults import KINDS
 
@@ -225,8 +225,8 @@ def found_out(row: Row) -> bool:
 
 
 def test_a_machine_that_does_not_look_at_the_height_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Stack, "grows", lambda stack, height_um: True)
-    monkeypatch.setattr(Stack, "fits", lambda stack, below, height_um: True)
+    monkeypatch.setattr(HeightModel, "grows", lambda stack, height_um: True)
+    monkeypatch.setattr(HeightModel, "fits", lambda stack, below, height_um: True)
     assert found_out(Row(("aligned_double@tray",), SHUFFLE, MIDDLE))
 
 

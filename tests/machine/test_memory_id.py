@@ -4,7 +4,7 @@ import pytest
 from tests.attacks.by_hand import Table
 
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
-from sabot_firmware.kept import RECORDS, Kept
+from sabot_firmware.persistent_state import RECORDS, PersistentState
 from sabot_protocol.memory import RECORDS as OTHERS
 from sabot_simulators.chips import SimFram
 from sabot_simulators.ends.on_micropython import OnMicroPython
@@ -38,7 +38,7 @@ def test_a_damaged_record_of_rounds_and_decks_draws_a_new_one(
     with Table(firmware) as table:
         chip = chip_of(table)
         memory = CriticalMemory(chip, RECORDS)
-        kept = Kept(memory)
+        kept = PersistentState(memory)
         kept.round_id = 7
         kept.save()
         before = table.clear("identify")[MEMORY_ID]

@@ -7,7 +7,6 @@ import pytest
 from tests.machine.both_kinds import HEAP_BYTES, on_both, run_of
 
 from sabot_firmware import shoe
-from sabot_firmware.boards import joined as board
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips, soak
 from sabot_simulators.dealer import CannotGoOn, Dealer
@@ -15,6 +14,7 @@ from sabot_simulators.in_process import InProcess, LockStep, Stuck
 from sabot_simulators.joined import HEAP, FirmwareCrashed, Joined
 from sabot_simulators.mechanism.faults import KINDS, Fault
 from sabot_simulators.mechanism.machine import Machine, PowerCut
+from sabot_simulators.micropython_side import piped_board as board
 from sabot_simulators.oracle import Oracle
 
 pytestmark = [pytest.mark.usefixtures("micropython"), pytest.mark.slow]

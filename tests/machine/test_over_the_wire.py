@@ -44,6 +44,19 @@ def test_the_cores_refusals_reach_the_host_by_name() -> None:
     assert refused.value.error == "wrong_state"
 
 
+def test_the_decks_are_told_after_a_clock_was_far_ahead() -> None:
+    """A clock in 2106 makes a deck 80 years old, for good: how far it is past its hours must fit its field.
+
+    The answer could not be packed. The exception ended the device's loop at each ``decks``, from any host.
+    """
+    device, dealer = table(6)
+    assert dealer.open_table()
+    device.command("set_clock", 0xFFFFFFFF, 0)
+    assert device.ask("decks")[2] == (-0x80000000,) * 2
+    device.command("set_clock", device.true_utc_s(), 0)
+    assert device.ask("decks")[2] == (-0x80000000,) * 2
+
+
 def test_a_jam_reaches_the_host_as_fault_and_void_round() -> None:
     device, dealer = table(3, "stuck@exit:9")
     assert dealer.open_table()

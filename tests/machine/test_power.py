@@ -12,12 +12,12 @@ import pytest
 from tests.machine.tables import RED, Table, void_reason
 from tests.sweeps import Amount
 
-from sabot_firmware import figures, hardware, kept, shoe, shuffler
-from sabot_firmware.core import Core
+from sabot_firmware import hardware, machine_constants, persistent_state, shoe, shuffler
+from sabot_firmware.controller import Controller
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
-from sabot_firmware.decks import DEFAULT_HOURS
+from sabot_firmware.decks import CARD_BY_CARD, DEFAULT_HOURS
 from sabot_firmware.event_log import EventLog
-from sabot_firmware.kept import Kept
+from sabot_firmware.persistent_state import PersistentState
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
@@ -60,10 +60,10 @@ def told(moment: Moment) -> tuple[dict[int, tuple[int, int]], dict[int, int], in
 
 def check_after_boot(after: After) -> None:
     """Nothing is claimed, nothing resumed, nothing forgotten."""
-    core, record = after.device.core, after.record
+    controller, record = after.device.controller, after.record
     ended, _, opened = told(after.moment)
     assert not record.damaged
-    assert core.dealing.round is None
+    assert controller.dealing.round is None
     round_id, _, verdict, void, count = after.device.command("last_round")
     voided = after.named("round_voided")
     if record.round_open:  # it was on record before its first card moved: void, and said once
@@ -79,8 +79,8 @@ def check_after_boot(after: After) -> None:
     for number, (said, cards) in ended.items():  # what was said stays so
         assert number != round_id or (verdict, void, count) == (said, 0, cards)
     assert after.named("round_ended") == []
-    for deck in core.kept.decks.in_use:
-        assert core.whereabouts(deck.deck_id) == (False, UNKNOWN)
+    for deck in controller.persistent.decks.in_use:
+        assert controller.whereabouts(deck.deck_id) == (False, UNKNOWN)
         assert deck.opened_s >= OPENING_UTC_S
     refused(after, "close_bets", max(round_id, 1), 2)
     refused(after, "dispense_stack", max(round_id, 1), 1)
@@ -89,28 +89,34 @@ def check_after_boot(after: After) -> None:
 
 
 def refused(after: After, name: str, *values: int) -> None:
-    states = after.device.core.shuffler.state, after.device.core.shoe.state
+    states = after.device.controller.shuffler.state, after.device.controller.shoe.state
     with pytest.raises(Refusal):
         after.device.command(name, *values)
-    assert states == (after.device.core.shuffler.state, after.device.core.shoe.state)
+    assert states == (after.device.controller.shuffler.state, after.device.controller.shoe.state)
 
 
 def survived(after: After) -> None:
     """What was on record is what the new core goes by."""
-    core, record, moment = after.device.core, after.record, after.moment
-    assert core.kept.decks.last_played == record.decks.last_played
-    assert core.kept.decks.highest_id == record.decks.highest_id
-    assert [(d.deck_id, d.back, d.opened_s) for d in core.kept.decks.in_use] == [
+    controller, record, moment = after.device.controller, after.record, after.moment
+    assert controller.persistent.decks.last_played == record.decks.last_played
+    assert controller.persistent.decks.highest_id == record.decks.highest_id
+    assert [(d.deck_id, d.back, d.opened_s) for d in controller.persistent.decks.in_use] == [
         (d.deck_id, d.back, d.opened_s) for d in record.decks.in_use
     ]
-    assert (core.kept.shuffle_id, core.kept.round_id) == (record.shuffle_id, record.round_id)
-    assert unaged(record.pack()) in (moment.on_record or unaged(Kept(Memory()).pack()), moment.in_mind)
+    assert (controller.persistent.shuffle_id, controller.persistent.round_id) == (
+        record.shuffle_id,
+        record.round_id,
+    )
+    assert unaged(record.pack()) in (
+        moment.on_record or unaged(PersistentState(Memory()).pack()),
+        moment.in_mind,
+    )
     assert moment.writing or unaged(record.pack()) == moment.in_mind
-    assert not core.kept.out_of_order
+    assert not controller.persistent.out_of_order
     if record.decks.in_use:  # they were set before
         assert tuple(after.device.command("game"))[:5] == GAME
         assert tuple(after.device.command("calibration", BLADE))[1] == BLADE_UM
-        assert core.shuffler.blade_um == figures.BLADE_UM + BLADE_UM
+        assert controller.shuffler.blade_um == machine_constants.BLADE_UM + BLADE_UM
 
 
 def check_play_goes_on(after: After) -> None:
@@ -119,7 +125,7 @@ def check_play_goes_on(after: After) -> None:
     before = set(after.cards())
     record = after.record
     dealer.recover()
-    deck_id = device.core.shoe.deck
+    deck_id = device.controller.shoe.deck
     if record.round_id:  # the number is used up, and so is the deck's turn
         with pytest.raises(Refusal) as caught:
             device.command("open_round", record.round_id, deck_id)
@@ -280,10 +286,10 @@ def again(after: After, moment: Moment) -> None:
     """The second boot: the round was and stays void."""
     was_open = after.record.round_open
     after.cut().chip.power.restore()
-    after.record = Kept(after.memory())
+    after.record = PersistentState(after.memory())
     after.boot()
     after.device.run_until_still()
-    assert after.device.core.dealing.round is None
+    assert after.device.controller.dealing.round is None
     if was_open:
         assert after.device.command("last_round")[2:4] == (0, POWER_CUT)
     check_play_goes_on(after)
@@ -301,7 +307,7 @@ def test_three_cuts_in_a_row_at_any_byte_of_the_boot_void_one_round_once(amount:
             with suppress(PowerCut):
                 after.boot().device.run_until_still()
             after.cut().chip.power.restore()
-        after.record = Kept(after.memory())
+        after.record = PersistentState(after.memory())
         after.boot()
         after.device.run_until_still()
         assert after.device.command("last_round")[0] == 1
@@ -314,7 +320,9 @@ def test_three_cuts_in_a_row_at_any_byte_of_the_boot_void_one_round_once(amount:
 
 def table(seed: int, *faults: str, hands: int = 3) -> tuple[Table, SimFram]:
     chip = SimFram(power=Power())
-    return Table(seed, *faults, hands=hands, memory=CriticalMemory(chip, others=kept.RECORDS)), chip
+    return Table(
+        seed, *faults, hands=hands, memory=CriticalMemory(chip, others=persistent_state.RECORDS)
+    ), chip
 
 
 @pytest.mark.rule("MD3 13.E")
@@ -377,14 +385,14 @@ def test_turn_and_one_deck_play_outlive_the_power() -> None:
 def record_at(name: str) -> int:
     """Where a record's first slot begins in the chip."""
     at = 0
-    for each, most in RECORDS + kept.RECORDS:
+    for each, most in RECORDS + persistent_state.RECORDS:
         if each == name:
             return at
         at += 2 * (HEAD_SIZE + most)
     raise KeyError(name)
 
 
-CORE_SIZE = dict(kept.RECORDS)["core"]
+CORE_SIZE = dict(persistent_state.RECORDS)["core"]
 
 
 @pytest.mark.parametrize("kind", ["a bit", "every byte", "the mark"])
@@ -422,7 +430,7 @@ def test_a_damaged_record_claims_nothing_until_service_has_looked(kind: str) -> 
 
 def reboot_over(at: Table, chip: SimFram) -> None:
     """Power off and on, and the memory is looked at anew."""
-    at.device.memory = CriticalMemory(chip, others=kept.RECORDS)
+    at.device.memory = CriticalMemory(chip, others=persistent_state.RECORDS)
     at.device.reboot()
 
 
@@ -518,8 +526,60 @@ def test_a_memory_that_fails_in_a_round_voids_it_and_the_machine_is_out_of_order
     elif last[0] == 1:
         assert last[2] == 0
         assert last[3] != 0
-    assert not any(at.device.core.whereabouts(each)[0] for each in (1, 2))
+    assert not any(at.device.controller.whereabouts(each)[0] for each in (1, 2))
     back_to_play(at)
+
+
+@pytest.mark.rule("MD3 13.D")
+@pytest.mark.parametrize("failure", ["deaf", "failing"])
+def test_a_round_that_is_voided_while_the_memory_fails_is_void_once(failure: str) -> None:
+    """The shoe had stopped for the memory, and the command then had it take a step that its table lacks."""
+    at, chip = table(9)
+    assert at.open_table()
+    at.device.command("open_round", 1, 1)
+    fail(chip, failure)
+    at.device.command("void_round", 1, void_reason("floor_order"))
+    at.device.run_until_still()
+    assert (at.shuffler_state, at.shoe_state) == (shuffler.JAMMED, shoe.JAMMED)
+    assert at.named("round_voided") == [(1, void_reason("floor_order"))]
+    work(chip)
+    reboot_over(at, chip)
+    at.device.run_until_still()
+    assert at.device.command("last_round")[:4:3] == (1, POWER_CUT)  # all that is on record
+    back_to_play(at)
+
+
+@pytest.mark.rule("MD3 13.D")
+@pytest.mark.parametrize("failure", ["deaf", "failing"])
+@pytest.mark.parametrize("command", ["end_round", "void_round"])
+def test_a_round_dealt_card_by_card_that_ends_while_the_memory_fails_is_void(
+    command: str, failure: str
+) -> None:
+    """Its end could not be recorded: it is never told to be correct, and the shoe stands."""
+    at, chip = table(10)
+    at.device.run_until_still()
+    at.device.command("set_game", "md-mini-baccarat", CARD_BY_CARD, 1, 1, 24, role="floor")
+    deck_id = at.shuffle()
+    at.device.command("deliver_deck", deck_id)
+    at.wait(lambda: at.shoe_state == shoe.STUB_WAITING)
+    cards = list(at.machine.exit_tray)
+    at.machine.take_exit()
+    at.device.run_until(lambda: True)
+    at.machine.handed_out.clear()
+    at.machine.open_door(hardware.SHOE_DOOR)
+    at.device.run_until(lambda: True)
+    at.machine.load_shoe(cards)
+    at.machine.close_door(hardware.SHOE_DOOR)
+    at.device.run_until(lambda: True)
+    at.device.command("load_shoe", deck_id, role="floor")
+    at.device.command("open_round", 1, deck_id)
+    at.device.command("close_bets", 1, 2)
+    fail(chip, failure)
+    at.device.command(command, 1, *([void_reason("floor_order")] if command == "void_round" else []))
+    at.device.run_until_still()
+    assert at.shoe_state == shoe.JAMMED
+    assert at.named("round_ended") == []
+    assert [values[0] for values in at.named("round_voided")] == [1]
 
 
 def test_a_memory_that_cannot_be_read_at_power_up_claims_nothing_and_forgets_nothing() -> None:
@@ -546,7 +606,7 @@ class QuietFlash(SimFlash):
     def __init__(self, power: Power, machine: Machine) -> None:
         super().__init__(power=power)
         self._machine = machine
-        self.core: Core | None = None
+        self.controller: Controller | None = None
 
     def program(self, address: int, data: bytes) -> None:
         """Write, if nothing moves."""
@@ -560,8 +620,8 @@ class QuietFlash(SimFlash):
 
     def _nothing_moves(self) -> None:
         machine = self._machine
-        assert self.core is not None
-        assert self.core.still()
+        assert self.controller is not None
+        assert self.controller.idle()
         assert [roller.direction for roller in machine._rollers] == [0, 0, 0]
         assert machine.elevator._arrives_us <= machine.agenda.now_us
         assert machine._pusher_home
@@ -580,19 +640,19 @@ class Logged(Wired):
         super().__init__(
             machine,
             random.randrange,
-            CriticalMemory(self.fram, others=kept.RECORDS),
+            CriticalMemory(self.fram, others=persistent_state.RECORDS),
             EventLog(self.flash),
         )
 
-    def _new_core(self) -> Core:
-        core = super()._new_core()
-        self.flash.core = core
-        return core
+    def _new_controller(self) -> Controller:
+        controller = super()._new_controller()
+        self.flash.controller = controller
+        return controller
 
     def reboot(self) -> None:
         """Everything but chips and mechanism is new."""
         self.power.restore()
-        self.memory = CriticalMemory(self.fram, others=kept.RECORDS)
+        self.memory = CriticalMemory(self.fram, others=persistent_state.RECORDS)
         self._log = EventLog(self.flash)
         super().reboot()
 
@@ -652,7 +712,7 @@ def test_the_log_outlives_cuts_at_any_step_and_so_does_play(amount: Amount) -> N
                 known = device.rows()
         except PowerCut:
             cuts += 1
-            open_round = device.core.dealing.round
+            open_round = device.controller.dealing.round
             device.reboot()
             rows = device.rows()
             kept_rows = [row for row in known if row[0] >= rows[0][0]]

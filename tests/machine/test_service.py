@@ -129,7 +129,7 @@ def test_calibrations_are_kept_with_their_date() -> None:
     what, value, set_s = table.device.command("calibration", CARD)
     assert (what, value) == (CARD, 305)
     assert set_s >= OPENING_UTC_S
-    assert table.device.core.shuffler.card_um == 305
+    assert table.device.controller.shuffler.card_um == 305
     assert table.device.command("calibration", BLADE)[1] == -50
 
 

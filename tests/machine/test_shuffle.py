@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from tests.machine.tables import BLUE, RED, Table
 
-from sabot_firmware import figures, hardware, shoe, shuffler
+from sabot_firmware import hardware, machine_constants, shoe, shuffler
 from sabot_simulators.mechanism.cards import Card, cover_card, new_deck
 
 pytestmark = pytest.mark.both_kinds
@@ -55,7 +55,7 @@ def test_more_cards_than_fit_are_stopped() -> None:
     table.shuffled()
     assert table.faults() == [("entry", "count_wrong")]
     assert table.named("deck_counted") == []
-    assert len(table.machine.stack()) <= figures.DECK_CAPACITY
+    assert len(table.machine.stack()) <= machine_constants.DECK_CAPACITY
 
 
 def test_every_card_is_in_one_place_at_every_moment() -> None:

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from sabot_firmware.stack import Stack
+from sabot_firmware.height_model import HeightModel
 from sabot_protocol.codec import enum_number
 from sabot_simulators import soak as soaking
 from sabot_simulators.mechanism.faults import KINDS
@@ -29,8 +29,8 @@ def test_nothing_is_claimed_that_is_not_so(seed: int) -> None:
 
 
 def test_a_machine_that_does_not_look_at_the_height_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Stack, "grows", lambda stack, height_um: True)
-    monkeypatch.setattr(Stack, "fits", lambda stack, below, height_um: True)
+    monkeypatch.setattr(HeightModel, "grows", lambda stack, height_um: True)
+    monkeypatch.setattr(HeightModel, "fits", lambda stack, below, height_um: True)
     monkeypatch.setattr(soaking, "KINDS", {"aligned_double": ("", ("tray",))})
     assert soak(12, 1, quiet()).wrong
 

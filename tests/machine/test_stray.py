@@ -16,8 +16,8 @@ SHORT = [(1, CARD_MISSING, 30, 51)]
 
 def claims(table: Table) -> tuple[bool, int]:
     """What is claimed of the deck in the shoe, and how many cards really lie in that half."""
-    core = table.device.core
-    proved, _ = core.whereabouts(core.shoe.deck) if core.shoe.deck else (False, [])
+    controller = table.device.controller
+    proved, _ = controller.whereabouts(controller.shoe.deck) if controller.shoe.deck else (False, [])
     return proved, table.machine.count("shoe")
 
 
@@ -78,7 +78,7 @@ def test_the_deck_fed_again_and_whole_accounts_for_it() -> None:
     table.collect()
     table.feed(1)
     table.wait(lambda: table.shoe_state == shoe.READY)
-    assert table.device.core.shoe.deck == 2
+    assert table.device.controller.shoe.deck == 2
     assert claims(table) == (True, 52)
 
 
@@ -93,7 +93,7 @@ def test_a_deck_fed_again_without_its_card_leaves_and_the_shoe_stays_blocked() -
 def test_the_other_deck_whole_accounts_for_nothing() -> None:
     table = short("stuck@deal:52")
     assert table.shuffler_state == shuffler.STORED
-    table.device.core.dealing.counted(2)
+    table.device.controller.dealing.deck_counted(2)
     assert table.shoe_state == shoe.BLOCKED
 
 
@@ -151,10 +151,10 @@ def test_an_inspection_outlives_the_power_until_a_deck_was_loaded() -> None:
     table.machine.empty_by_hand(hardware.SHOE_DOOR)
     table.machine.close_door(hardware.SHOE_DOOR)
     table.device.run_until(lambda: True)
-    table.device.core.shuffler.stored = 0  # nothing is pushed now
+    table.device.controller.shuffler.stored = 0  # nothing is pushed now
     table.device.command("path_inspected", role="floor")
     table.device.reboot()
-    assert table.device.core.shoe.inspected
+    assert table.device.controller.shoe.inspected
 
 
 def test_it_stays_blocked_over_a_power_cut_a_fault_and_service() -> None:
@@ -238,7 +238,7 @@ def test_a_deck_that_is_pushed_onto_a_card_that_still_sticks_is_not_proved() -> 
     table = overlooked_and_stuck()
     assert (table.shoe_state, len(table.machine.deal_track.cards())) == (shoe.READY, 1)
     assert claims(table) == (False, 53)
-    table.device.command("open_round", 2, table.device.core.shoe.deck)
+    table.device.command("open_round", 2, table.device.controller.shoe.deck)
     table.device.command("close_bets", 2, 7)
     table.device.command("dispense_stack", 2, 1)
     table.device.run_until_still()
@@ -273,14 +273,14 @@ def test_a_deck_is_proved_again_when_its_first_card_has_passed_the_cleared_path(
     table.open_table()
     assert not table.deal_round()
     table.recover()
-    deck_id = table.device.core.shoe.deck
+    deck_id = table.device.controller.shoe.deck
     assert table.shoe_state == shoe.READY
     assert claims(table) == (False, 52)
     table.device.command("open_round", 2, deck_id)
     table.device.command("close_bets", 2, 7)
     table.device.command("dispense_stack", 2, 1)
     table.device.run_until(lambda: table.shoe_state == shoe.STACK_WAITING)
-    assert table.device.core.whereabouts(deck_id)[0]
+    assert table.device.controller.whereabouts(deck_id)[0]
 
 
 # -- a full exit tray, an overfull shoe ----------------------------------------------------------------

@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 from tests.machine.tables import Table
 from tests.sweeps import Amount
 
-from sabot_firmware import hardware, kept, shoe, shuffler
+from sabot_firmware import hardware, persistent_state, shoe, shuffler
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD, HAND, MANUAL_SHOE
 from sabot_firmware.rounds import CORRECT, UNPROVED
@@ -145,7 +145,7 @@ class Truth(RuleBasedStateMachine):
             assert self.dealer.open_table()
 
     def memory(self) -> CriticalMemory:
-        return CriticalMemory(self.chip, others=kept.RECORDS)
+        return CriticalMemory(self.chip, others=persistent_state.RECORDS)
 
     # -- what the device says -------------------------------------------------------------------
 
@@ -197,26 +197,26 @@ class Truth(RuleBasedStateMachine):
 
     def observed(self) -> tuple[object, ...]:
         """Everything that a refused command must leave as it is."""
-        core = self.device.core
-        current = core.dealing.round
-        for deck in core.kept.decks.in_use:
+        controller = self.device.controller
+        current = controller.dealing.round
+        for deck in controller.persistent.decks.in_use:
             deck.aged_s = 0  # looking at the clock ages a deck
         return (
-            core.shuffler.state,
-            core.shoe.state,
-            core.shuffler.jam,
-            core.shoe.jam,
-            core.shuffler.stored_deck,
-            core.shuffler.feeding_deck,
-            core.shoe.deck,
-            core.kept.pack(),
-            core.service.emptying,
+            controller.shuffler.state,
+            controller.shoe.state,
+            controller.shuffler.jam,
+            controller.shoe.jam,
+            controller.shuffler.stored_deck,
+            controller.shuffler.feeding_deck,
+            controller.shoe.deck,
+            controller.persistent.pack(),
+            controller.service.emptying,
             current,
             (current.bets_closed, tuple(current.stacks)) if current is not None else None,
             self.machine.orders,
             self.machine.display,
             len(self.device.reports),
-            tuple(core.whereabouts(deck.deck_id)[1][4] for deck in core.kept.decks.in_use),
+            tuple(controller.whereabouts(deck.deck_id)[1][4] for deck in controller.persistent.decks.in_use),
         )
 
     def ask(self, name: str, *values: int | str, role: str = "table") -> bool:
@@ -252,19 +252,23 @@ class Truth(RuleBasedStateMachine):
         self.said = [-1, -1]
         self.hands_got = []
         self.device.reboot()
-        core = self.device.core
-        if core.kept.damaged:
+        controller = self.device.controller
+        if controller.persistent.damaged:
             assert self.corrupted
             self.highest_round = 0
             self.voided, self.dealt = set(), set()
         elif opened:
             void = ("round_voided", (opened, POWER_CUT))
-            ended = core.kept.round_id == opened and core.kept.verdict != 0 and not core.kept.void
+            ended = (
+                controller.persistent.round_id == opened
+                and controller.persistent.verdict != 0
+                and not controller.persistent.void
+            )
             assert void in self.device.reports[was_said:] or ended
         self.corrupted = False
-        assert core.dealing.round is None
-        for deck in core.kept.decks.in_use:
-            assert not core.whereabouts(deck.deck_id)[0]
+        assert controller.dealing.round is None
+        for deck in controller.persistent.decks.in_use:
+            assert not controller.whereabouts(deck.deck_id)[0]
         self.settle()
 
     def upset(self, fault: Fault) -> None:
@@ -276,12 +280,12 @@ class Truth(RuleBasedStateMachine):
         elif fault.kind == "torn_record":
             self.chip.power.cut_after(self.random.randrange(120))
         else:
-            size = HEAD_SIZE + dict(kept.RECORDS)["core"]
+            size = HEAD_SIZE + dict(persistent_state.RECORDS)["core"]
             self.chip.flip(CORE_AT + self.random.randrange(2) * size + self.random.randrange(100), 3)
             self.corrupted = True
 
     def deck_ids(self) -> list[int]:
-        return [deck.deck_id for deck in self.device.core.kept.decks.in_use] or [1]
+        return [deck.deck_id for deck in self.device.controller.persistent.decks.in_use] or [1]
 
     # -- rules ----------------------------------------------------------------------------------------
 
@@ -402,9 +406,9 @@ class Truth(RuleBasedStateMachine):
 
     def do_what_is_right(self, haste: int) -> None:
         """The next thing to do, by what the device says of itself; then so much time passes."""
-        core = self.device.core
-        state, method = core.shoe.state, core.kept.game.method
-        current = core.dealing.round
+        controller = self.device.controller
+        state, method = controller.shoe.state, controller.persistent.game.method
+        current = controller.dealing.round
         round_id = self.highest_round + 1
         if state in (shoe.STACK_WAITING, shoe.STUB_WAITING):
             self.machine.take_exit()
@@ -422,43 +426,43 @@ class Truth(RuleBasedStateMachine):
                 self.ask("end_round", current.round_id)
                 self.settle(min(haste, 7_000_000))
         elif state == shoe.READY and method in (AUTOMATED_SHOE, CARD_BY_CARD) and self.random.random() < 0.9:
-            self.try_to_open("open_round", round_id, core.shoe.deck)
+            self.try_to_open("open_round", round_id, controller.shoe.deck)
         elif state == shoe.READY:
-            self.ask("end_shoe", core.shoe.deck or 1)
+            self.ask("end_shoe", controller.shoe.deck or 1)
             self.settle(min(haste, 7_000_000))
         elif state == shoe.EMPTY and method != AUTOMATED_SHOE and self.deliver_or_load(haste):
             pass
-        elif core.shuffler.state in (shuffler.IDLE, shuffler.STORED):
+        elif controller.shuffler.state in (shuffler.IDLE, shuffler.STORED):
             self.dealer.collect()
-            busy = (core.shoe.deck, core.shuffler.stored_deck)
+            busy = (controller.shoe.deck, controller.shuffler.stored_deck)
             waiting = [each for each in self.deck_ids() if each not in busy and self.dealer.decks.get(each)]
             if waiting and not self.machine.tray:
                 self.feed_and_shuffle(waiting[0], "right", haste)
-            elif len(core.kept.decks.in_use) < 2:
+            elif len(controller.persistent.decks.in_use) < 2:
                 self.register(self.random.randrange(2))
             else:
                 self.settle(haste)
-        elif core.shuffler.jam is not None or core.shoe.jam is not None or state == shoe.UNPROVED:
+        elif controller.shuffler.jam is not None or controller.shoe.jam is not None or state == shoe.UNPROVED:
             self.put_right()
         else:
             self.settle(haste)
 
     def deliver_or_load(self, haste: int) -> bool:
         """For a method other than stacks of three; whether there was anything to do."""
-        core, machine = self.device.core, self.machine
-        if core.kept.delivered and core.kept.game.method == CARD_BY_CARD:
+        controller, machine = self.device.controller, self.machine
+        if controller.persistent.delivered and controller.persistent.game.method == CARD_BY_CARD:
             machine.open_door(hardware.SHOE_DOOR)
             self.settle()
             self.dealer.collect()
-            cards = self.dealer.decks.get(core.kept.delivered, [])
-            self.dealer.decks[core.kept.delivered] = []
+            cards = self.dealer.decks.get(controller.persistent.delivered, [])
+            self.dealer.decks[controller.persistent.delivered] = []
             if self.random.random() < 0.5:
                 cards.insert(self.random.randrange(len(cards) + 1), cover_card(self.random))
             machine.load_shoe(cards)
             machine.close_door(hardware.SHOE_DOOR)
             self.settle()
-            return self.ask("load_shoe", core.kept.delivered, role="floor")
-        if core.shuffler.stored_deck and self.ask("deliver_deck", core.shuffler.stored_deck):
+            return self.ask("load_shoe", controller.persistent.delivered, role="floor")
+        if controller.shuffler.stored_deck and self.ask("deliver_deck", controller.shuffler.stored_deck):
             self.settle(min(haste, 9_000_000))
             return True
         return False
@@ -517,7 +521,9 @@ class Truth(RuleBasedStateMachine):
 
     def open_round(self, chance: int) -> None:
         number = (1, 1, 0, -1, 7, 1)[chance % 6]
-        deck_id = self.device.core.shoe.deck if chance < 8 else self.random.choice([*self.deck_ids(), 999])
+        deck_id = (
+            self.device.controller.shoe.deck if chance < 8 else self.random.choice([*self.deck_ids(), 999])
+        )
         self.try_to_open("open_round", max(self.highest_round + number, 1), deck_id or 1)
 
     def try_to_open(self, name: str, round_id: int, *values: int) -> None:
@@ -532,7 +538,7 @@ class Truth(RuleBasedStateMachine):
             self.came_since()
 
     def simulate(self, chance: int) -> None:
-        self.try_to_open("simulate_round", self.highest_round + 1, self.device.core.shoe.deck or 1)
+        self.try_to_open("simulate_round", self.highest_round + 1, self.device.controller.shoe.deck or 1)
 
     def round_id(self, chance: int) -> int:
         return max(self.highest_round - (1 if chance == 11 else 0) + (1 if chance == 10 else 0), 1)
@@ -541,7 +547,7 @@ class Truth(RuleBasedStateMachine):
         self.ask("close_bets", self.round_id(chance), (2, 3, 17)[chance % 3])
 
     def dispense(self, chance: int) -> None:
-        current = self.device.core.dealing.round
+        current = self.device.controller.dealing.round
         stack = max((len(current.stacks) if current is not None else 0) + (1, 1, 0, 2)[chance % 4], 1)
         asked = (self.round_id(chance), stack)
         right = current is not None and asked == (current.round_id, current.next_stack())
@@ -550,7 +556,7 @@ class Truth(RuleBasedStateMachine):
             assert (self.highest_round, stack) not in self.dealt
 
     def draw(self, chance: int) -> None:
-        current = self.device.core.dealing.round
+        current = self.device.controller.dealing.round
         draw = (len(current.stacks) if current is not None else 0) + (1, 1, 0, 2)[chance % 4]
         self.ask("draw_cards", self.round_id(chance), max(draw, 1), chance + 1)
 
@@ -571,7 +577,7 @@ class Truth(RuleBasedStateMachine):
     def put_back(self, chance: int) -> None:
         """A hand is back in the exit, which is empty."""
         machine = self.machine
-        moving = self.device.core.shoe.state in MOVING
+        moving = self.device.controller.shoe.state in MOVING
         if not machine.exit_tray and not machine.deal_track.bodies and not moving:
             machine.meddle_with_exit()
             self.settle()
@@ -587,7 +593,7 @@ class Truth(RuleBasedStateMachine):
 
     def deliver(self, chance: int) -> None:
         ids = self.deck_ids()
-        self.ask("deliver_deck", self.device.core.shuffler.stored_deck or ids[chance % len(ids)])
+        self.ask("deliver_deck", self.device.controller.shuffler.stored_deck or ids[chance % len(ids)])
 
     def load_shoe(self, chance: int) -> None:
         ids = self.deck_ids()
@@ -595,10 +601,12 @@ class Truth(RuleBasedStateMachine):
             self.machine.load_shoe(self.machine.handed_out[: (1, 52)[chance % 2]])
             self.machine.close_door(hardware.SHOE_DOOR)
             self.settle()
-        self.ask("load_shoe", self.device.core.kept.delivered or ids[chance % len(ids)], role="floor")
+        self.ask(
+            "load_shoe", self.device.controller.persistent.delivered or ids[chance % len(ids)], role="floor"
+        )
 
     def end_shoe(self, chance: int) -> None:
-        self.ask("end_shoe", self.device.core.shoe.deck or 1)
+        self.ask("end_shoe", self.device.controller.shoe.deck or 1)
 
     def move_door(self, chance: int) -> None:
         door = DOORS[chance % 2]
@@ -642,9 +650,9 @@ class Truth(RuleBasedStateMachine):
 
     def clear_the_fault(self, chance: int) -> None:
         """Mend, open, empty or not, close, and say that it is clear."""
-        machine, core = self.machine, self.device.core
+        machine, controller = self.machine, self.device.controller
         door = DOORS[chance % 2]
-        half = core.shoe if door == hardware.SHOE_DOOR else core.shuffler
+        half = controller.shoe if door == hardware.SHOE_DOOR else controller.shuffler
         if half.jam is None:
             return
         cause = half.jam.cause
@@ -655,7 +663,7 @@ class Truth(RuleBasedStateMachine):
             machine.empty_by_hand(door)
         machine.close_door(door)
         self.settle()
-        halves = (core.shuffler, core.shoe)
+        halves = (controller.shuffler, controller.shoe)
         jams = [each.jam.cause for each in halves if each.jam and each.state == each.states.jammed]
         if self.ask("clear_fault", enum_number("Fault", cause), role=ROLES[chance % 4 // 2]):
             assert cause in jams  # service, or out of order, is not ended so
@@ -714,14 +722,14 @@ class Truth(RuleBasedStateMachine):
 
     def nothing_is_claimed_that_is_not_so(self) -> None:
         assert [wrong for wrong in self.oracle.wrong if wrong.unseen is None and not self.excused()] == []
-        core, machine = self.device.core, self.machine
-        if core.shoe.state in MOVING or core.shuffler.state == shuffler.STORING:
+        controller, machine = self.device.controller, self.machine
+        if controller.shoe.state in MOVING or controller.shuffler.state == shuffler.STORING:
             return  # cards are between two places
-        for deck in core.kept.decks.in_use:
-            proved, cards = core.whereabouts(deck.deck_id)
+        for deck in controller.persistent.decks.in_use:
+            proved, cards = controller.whereabouts(deck.deck_id)
             if not proved:
                 continue
-            assert sum(cards) == core.kept.game.cards()
+            assert sum(cards) == controller.persistent.game.cards()
             places = [machine.count(place) for place in ("chamber", "store", "shoe")]
             for claimed, real in zip(cards[2:5], places, strict=True):
                 assert not claimed or claimed == real or self.excused(), (cards, places)
@@ -737,25 +745,28 @@ class Truth(RuleBasedStateMachine):
             self.cards = now
 
     def the_round_is_what_the_table_believes(self) -> None:
-        core = self.device.core
-        current = core.dealing.round
+        controller = self.device.controller
+        current = controller.dealing.round
         assert (current.round_id if current is not None else 0) == self.open_round_id
-        assert core.kept.round_open == (current is not None)
-        assert core.kept.round_id == self.highest_round
+        assert controller.persistent.round_open == (current is not None)
+        assert controller.persistent.round_id == self.highest_round
         states = (shoe.ROUND_OPEN, shoe.DISPENSING, shoe.STACK_WAITING, shoe.EJECTING)
-        assert current is None or core.shoe.state in states
+        assert current is None or controller.shoe.state in states
 
     def a_half_that_is_jammed_says_why_and_turns_nothing(self) -> None:
-        core, machine = self.device.core, self.machine
-        for half, rollers in ((core.shuffler, machine._rollers[:2]), (core.shoe, machine._rollers[2:])):
+        controller, machine = self.device.controller, self.machine
+        for half, rollers in (
+            (controller.shuffler, machine._rollers[:2]),
+            (controller.shoe, machine._rollers[2:]),
+        ):
             if half.state == half.states.jammed:
                 assert half.jam is not None
-                assert half.at_rest()
+                assert half.idle()
                 assert not any(roller.direction for roller in rollers)
-            if half.state == half.states.rest and half.at_rest():
+            if half.state == half.states.idle and half.idle():
                 assert half.jam is None
             out = (half.states.out_of_order, half.states.service, half.states.starting, half.states.jammed)
-            assert half.state in out or not core.kept.out_of_order
+            assert half.state in out or not controller.persistent.out_of_order
 
 
 @pytest.mark.rule("MD3 5.B")
@@ -773,7 +784,7 @@ def test_a_hand_that_reaches_the_deck_while_it_is_pushed_leaves_nothing_proved()
     machine.handed_out.append(machine.store.pop(5))
     machine.close_door(hardware.SHUFFLER_DOOR)
     table.device.run_for(3_000_000)
-    assert not table.device.core.whereabouts(deck_id)[0]
+    assert not table.device.controller.whereabouts(deck_id)[0]
     assert table.faults() == [("pusher", "door_opened")]
     table.recover()
     assert table.play_round()

@@ -54,6 +54,15 @@ def test_the_wrong_deck_and_stale_commands_are_refused_by_name() -> None:
     assert table.refused("remove_deck", 2, 1, role="floor") == "in_use"
 
 
+def test_an_open_round_has_no_verdict_of_the_round_before() -> None:
+    table = Table(16)
+    table.open_table()
+    assert table.play_round()
+    assert table.device.command("last_round") == (1, 1, CORRECT, 0, 52)
+    table.device.command("open_round", 2, 2)
+    assert table.device.command("last_round") == (2, 2, 0, 0, 0)
+
+
 def test_a_refusal_says_which_states_would_do() -> None:
     table = Table(2)
     table.open_table()
@@ -174,6 +183,28 @@ def test_a_clock_that_was_ahead_and_is_corrected_gives_no_deck_more_hours() -> N
 
 
 @pytest.mark.rule("MD3 3.C")
+def test_hours_run_while_a_stack_waits_in_the_exit_tray() -> None:
+    """The shoe looks at its exit tray every 0.8 s, and hours were left for later while it did.
+
+    A deck did not age by uptime, no warning came, and a power cut made the deck younger.
+    """
+    table = Table(14)
+    table.open_table()
+    device = table.device
+    for command in (("open_round", 1, 1), ("close_bets", 1, 7), ("dispense_stack", 1, 1)):
+        device.command(*command)
+    table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
+    for _ in range(8 * 12):
+        device.run_for(300_000_000)
+    assert table.shoe_state == shoe.STACK_WAITING
+    warned = [values for values in table.named("deck_hours") if values[0] == 1]
+    assert [values[1] for values in warned] == [3600, 900, 300, 0]
+    device.reboot()
+    device.clock_wrong_by_s = -8 * HOUR
+    assert table.refused("commit_shuffle", 1) == "past_its_hours"
+
+
+@pytest.mark.rule("MD3 3.C")
 def test_a_deck_that_is_said_to_be_opened_in_the_future_is_refused() -> None:
     """``opened_s = 2**32 - 1`` was accepted: such a deck had no end."""
     table = Table(10)
@@ -196,7 +227,7 @@ def test_a_clock_set_back_makes_no_deck_younger_and_another_method_applies_at_on
     assert table.refused("open_round", 1, 1) == "past_its_hours"
     device.clock_wrong_by_s = 0
     assert table.refused("open_round", 1, 1) == "past_its_hours"
-    decks = Table(8).device.core.kept.decks
+    decks = Table(8).device.controller.persistent.decks
     decks.register(1, RED, OPENING_UTC_S)
     assert decks.refuse_using(1, OPENING_UTC_S + 5 * HOUR) is None
     decks.hours = 4  # from now on dealt from the hand

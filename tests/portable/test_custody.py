@@ -4,8 +4,8 @@ from pair import Pair, Shoe
 from world import SERIAL, Rng
 
 from sabot_firmware.critical import CriticalMemory
-from sabot_firmware.kept import RECORDS
-from sabot_firmware.mark import CELL, SECTORS, FlashMark
+from sabot_firmware.persistent_state import RECORDS
+from sabot_firmware.provisioning_marker import CELL, SECTORS, ProvisioningMarker
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC
 from sabot_protocol.custody import (
@@ -56,7 +56,7 @@ class Board:
         memory = Unusable() if crashed else self.memory()
         self.end = DeviceEnd(
             Identity(SERIAL, "Sabot test", "0.0"), memory, Shoe(), self.rng.bytes, self.now,
-            mark=FlashMark(self.flash), reopen=self.memory if crashed else None, opened=opened,
+            mark=ProvisioningMarker(self.flash), reopen=self.memory if crashed else None, opened=opened,
         )
         self.port = DevicePort(self.end)
         return self
@@ -160,11 +160,11 @@ def test_a_new_device_needs_no_contact_and_keeps_its_key():
     board = Board()
     assert board.state() == UNPROVISIONED
     assert board.flags() & (KEYS_DAMAGED_FLAG | PROVISIONED_FLAG) == 0
-    assert FlashMark(board.flash).read() == NEVER
+    assert ProvisioningMarker(board.flash).read() == NEVER
     board.hold(3 * OPEN_S * 1000, False, 1000)
     board.boot()
     assert board.provision()[0] is not None
-    assert FlashMark(board.flash).read() == GIVEN
+    assert ProvisioningMarker(board.flash).read() == GIVEN
     assert board.boot().state() == PROVISIONED
 
 
@@ -172,7 +172,7 @@ def test_a_key_whose_mark_was_cut_off_is_marked_at_the_next_boot():
     board = Board()
     Keys(board.memory()).set(DEVICE, KEY)
     assert board.boot().state() == PROVISIONED
-    assert FlashMark(board.flash).read() == GIVEN
+    assert ProvisioningMarker(board.flash).read() == GIVEN
 
 
 def test_presence_clears_the_keys_and_opens_provisioning():
@@ -188,12 +188,22 @@ def test_presence_clears_the_keys_and_opens_provisioning():
         assert ("presence_shown", (was, UNPROVISIONED)) in board.events(), how
         assert board.state() == UNPROVISIONED
         assert board.end.memory_id != before
-        assert FlashMark(board.flash).read() == CLEARED
+        assert ProvisioningMarker(board.flash).read() == CLEARED
         assert Keys(board.memory()).get(DEVICE) is None
         assert board.provision(OTHER)[0] is not None, how
         board.boot()
         assert board.state() == PROVISIONED
         assert board.end.keys.get(DEVICE) == OTHER
+
+
+def test_provisioning_that_was_used_does_not_end_a_second_time():
+    """A key was taken in time: nothing is told when the time would have been over."""
+    board = provisioned()
+    board.show_presence()
+    assert board.provision(OTHER)[0] is not None
+    board.hold((OPEN_S + 10) * 1000, False, 1000)
+    assert board.state() == PROVISIONED
+    assert "provisioning_ended" not in [name for name, _ in board.events()]
 
 
 def test_memory_that_takes_nothing_stays_damaged_whoever_is_there():
@@ -325,7 +335,7 @@ def test_a_power_cut_anywhere_in_provisioning_leaves_a_new_device_or_one_with_it
 def test_the_mark_goes_round_its_two_sectors_and_is_never_lost():
     flash = new_flash()
     for number in range(3 * flash.sector_size // CELL):
-        mark = FlashMark(flash)
+        mark = ProvisioningMarker(flash)
         assert mark.read() == (NEVER if not number else GIVEN if number % 2 else CLEARED)
         mark.write(CLEARED if number % 2 else GIVEN)
     assert sum(flash.erases) >= 2
@@ -337,8 +347,8 @@ def test_a_cut_while_the_mark_is_written_leaves_the_old_or_the_new_one():
         while True:
             flash = new_flash()
             for _ in range(full):
-                FlashMark(flash).write(GIVEN)
-            mark = FlashMark(flash)
+                ProvisioningMarker(flash).write(GIVEN)
+            mark = ProvisioningMarker(flash)
             flash.power.cut_after(steps)
             cut = False
             try:
@@ -346,23 +356,71 @@ def test_a_cut_while_the_mark_is_written_leaves_the_old_or_the_new_one():
             except PowerCut:
                 cut = True
             flash.power.restore()
-            found = FlashMark(flash).read()
+            found = ProvisioningMarker(flash).read()
             assert found == GIVEN or (not full and found == NEVER and steps == 0), (full, steps, found)
-            FlashMark(flash).write(CLEARED)
-            assert FlashMark(flash).read() == CLEARED
+            ProvisioningMarker(flash).write(CLEARED)
+            assert ProvisioningMarker(flash).read() == CLEARED
             steps += 1
             if not cut:
                 break
 
 
+def test_an_erase_that_failed_does_not_cost_the_mark_at_the_next_try():
+    """The second try erased the full sector, the only one that held the mark."""
+    flash = new_flash()
+    mark = ProvisioningMarker(flash)
+    for _ in range(SECTOR // CELL):
+        mark.write(GIVEN)
+    for _ in range(3):
+        flash.failing = 1
+        try:
+            mark.write(CLEARED)
+            raise AssertionError("an erase that failed was not told")
+        except OSError:
+            pass
+        assert flash.erases == [0, 0]
+        assert ProvisioningMarker(flash).read() == GIVEN
+    mark.write(CLEARED)
+    assert flash.erases == [0, 1]
+    assert ProvisioningMarker(flash).read() == CLEARED
+
+
+class Misread(SimFlash):
+    """A flash whose next reading is wrong, once."""
+
+    misread = False
+
+    def read(self, address, length):
+        data = super().read(address, length)
+        if self.misread:
+            self.misread = False
+            return bytes(length)
+        return data
+
+
+def test_a_mark_that_was_misread_once_does_not_outlive_the_next_one():
+    """Both cells had the same sequence number, and the first one counted."""
+    flash = Misread(SECTORS, sector_size=SECTOR)
+    mark = ProvisioningMarker(flash)
+    mark.write(GIVEN)
+    flash.misread = True
+    try:
+        mark.write(CLEARED)
+        raise AssertionError("a mark that is not there was not told")
+    except OSError:
+        pass
+    mark.write(GIVEN)
+    assert ProvisioningMarker(flash).read() == GIVEN
+
+
 def test_a_mark_that_cannot_be_read_is_no_new_device():
     flash = new_flash()
     flash.failing = 1 << 30
-    assert FlashMark(flash).read() == GIVEN
+    assert ProvisioningMarker(flash).read() == GIVEN
     flash = new_flash()
-    FlashMark(flash).write(GIVEN)
+    ProvisioningMarker(flash).write(GIVEN)
     flash.flip(4, 0)
-    assert FlashMark(flash).read() == GIVEN
+    assert ProvisioningMarker(flash).read() == GIVEN
 
 
 def test_a_damaged_record_of_the_core_draws_a_new_memory_id():

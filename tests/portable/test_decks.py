@@ -1,7 +1,7 @@
 """Decks: one or two, of different backs, in strict alternation, for so many hours."""
 
 from sabot_firmware import decks
-from sabot_firmware.decks import NO_LIMIT, Decks
+from sabot_firmware.decks import NO_LIMIT, DeckRegistry
 from sabot_firmware.hardware import BLUE, COVER, RED
 
 RULES = {
@@ -16,7 +16,7 @@ HOUR = 3600
 
 
 def two():
-    table = Decks()
+    table = DeckRegistry()
     for deck_id, back in ((1, RED), (2, BLUE)):
         assert table.refuse_registering(deck_id, back) is None
         table.register(deck_id, back, NOON)
@@ -24,7 +24,7 @@ def two():
 
 
 def test_two_decks_have_different_backs_and_there_is_no_third():
-    table = Decks()
+    table = DeckRegistry()
     table.register(1, RED, NOON)
     assert table.refuse_registering(2, RED) == decks.SAME_BACK
     assert table.refuse_registering(2, COVER) == decks.UNKNOWN_BACK
@@ -66,7 +66,7 @@ def test_a_missing_deck_is_waited_for_unless_the_floor_chooses_one():
 
 
 def test_one_deck_may_be_played_alone():
-    table = Decks()
+    table = DeckRegistry()
     table.one_deck = True
     table.register(1, RED, NOON)
     for _ in range(3):

@@ -1,5 +1,7 @@
 """Commands exactly once, whatever is lost; events exactly once, or named in a gap."""
 
+import struct
+
 from pair import Pair
 from world import HOST_ID, KEY
 
@@ -11,6 +13,7 @@ from sabot_protocol.events import EventStore
 from sabot_protocol.happenings import Answered, Down, EventArrived, Failed, Gap, Up
 from sabot_protocol.host_end import NUMBER_USED, OBSERVER, HostEnd
 from sabot_protocol.ledger import Ledger
+from sabot_protocol.link import GAP
 from sabot_protocol.memory import COMMAND_SIZE, COMMAND_SLOTS, RECORDS, Memory
 from sabot_protocol.numbers import Numbers
 
@@ -350,6 +353,28 @@ def test_a_host_that_is_far_ahead_of_a_device_without_memory_steps_up():
     assert [values for _, values in pair.shoe.done] == [(5, 1), (5, 2)]
 
 
+def test_a_host_steps_up_although_an_older_command_is_not_answered():
+    """The older command is known to the device: the device needs no step for it, but for the next one."""
+    pair = Pair().connect()
+    older = dispense(pair)
+    lose_answer(pair)
+    pair.host._numbers.next = 10_000
+    pair.connect()
+    assert pair.answer(older)[0] == "ok"
+    assert pair.ask("dispense_stack", 5, 2)[0] == "ok"
+    assert [values for _, values in pair.shoe.done] == [(5, 1), (5, 2)]
+
+
+def test_a_number_before_a_ledger_that_is_just_full_was_never_executed():
+    """With as many commands as slots none has left the ledger; with one more the oldest may have."""
+    book = Ledger(Memory(), {})
+    for number in range(2, 2 + COMMAND_SLOTS):
+        book.finish(HOST_ID, number, DISPENSE.id, 0, b"")
+    assert book.look(HOST_ID, 1) == ledger.SKIPPED
+    book.finish(HOST_ID, 2 + COMMAND_SLOTS, DISPENSE.id, 0, b"")
+    assert book.look(HOST_ID, 1) == ledger.FORGOTTEN
+
+
 def test_a_forgotten_host_goes_on_above_every_number_that_was_forgotten():
     pair = Pair().connect()
     book = pair.device.ledger
@@ -637,6 +662,52 @@ def test_an_event_skipped_without_a_word_ends_the_session():
     pair.device.emit("located", 1)
     pair.settle()
     assert [each.reason for each in pair.happened(Down)] == ["events_out_of_step"]
+
+
+def test_a_gap_that_leads_back_ends_the_session():
+    """A host that went back would put the same events into its journal a second time."""
+    for reason in (1, 2):
+        pair = Pair().connect()
+        boot_id, n = pair.host.position
+        assert n > 2
+        body = struct.pack("<IIII", boot_id, n, boot_id, n - 1)
+        pair.port.link.send(GAP, 0, reason, 1, body)
+        pair.settle()
+        assert [each.reason for each in pair.happened(Down)] == ["events_out_of_step"]
+        assert pair.host.position == (boot_id, n)
+        assert pair.happened(Gap) == []
+
+
+def test_an_acknowledgement_is_not_meant_for_another_memory():
+    """A device that lost its memory begins with boot 1 again: what was on disk are not its events."""
+    pair = Pair().connect()
+    pair.device.emit("located", 1)
+    pair.settle()
+    pair.host.acknowledge(*pair.host.position)
+    pair.settle()
+    assert pair.device.events.unacknowledged() == 0
+    keys = pair.memory.load("keys")
+    pair.memory = Memory()
+    pair.memory.save("keys", keys)
+    pair.boot()
+    for n in range(10):
+        pair.device.emit("located", n + 1)
+    pair.connect()
+    pair.settle()
+    assert pair.device.boot_id == 1
+    assert pair.device.events.acknowledged == 0
+
+
+def test_the_clock_carries_its_milliseconds():
+    pair = Pair().connect()
+    assert pair.ask("set_clock", 1800000000, 900)[0] == "ok"
+    told = []
+    for step in (99, 1, 150, 849, 1):
+        pair.now = ticks.add(pair.now, step)
+        pair.device.tick(pair.now)
+        told.append(pair.device.utc()[:2])
+    first = 1800000000
+    assert told == [(first, 999), (first + 1, 0), (first + 1, 150), (first + 1, 999), (first + 2, 0)]
 
 
 def test_events_carry_boot_ticks_utc_and_the_clocks_quality():

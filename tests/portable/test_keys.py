@@ -186,6 +186,16 @@ def test_an_elevation_ends_with_its_session_and_with_its_key():
         assert pair.shoe.done == []
 
 
+def test_an_elevation_ends_when_another_cable_owns_the_device():
+    """What was proved for the owner's session does not authorise a session that only looks on."""
+    pair = Pair().people().connect()
+    trace = CODEC.named("trace")
+    number = pair.host._next_query + 1
+    assert raw_elevation(pair, FLOOR_KEY, trace.id, number, trace.pack((0,)))[0] == "ok"
+    pair.device.set_owner(None)
+    assert pair.ask("trace", 0)[0] == "wrong_role"
+
+
 def test_what_is_wrong_with_an_elevation_has_a_name():
     pair = Pair().people().connect()
     number = pair.host.next_number

@@ -1,15 +1,15 @@
 """Motions: woken by their edge, told when it is late, and no memory allocated from edge to order."""
 
-from sabot_firmware import figures, shoe, shuffler
 from sabot_firmware import hardware as hw
-from sabot_firmware.boards.foretold import Foretold
-from sabot_firmware.core import Core
+from sabot_firmware import machine_constants, shoe, shuffler
+from sabot_firmware.controller import Controller
 from sabot_firmware.motion import Scheduler, Wait
 from sabot_firmware.shuffler import Shuffler
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.executor import Caller
 from sabot_protocol.memory import Memory
+from sabot_simulators.micropython_side.scripted_rng import ScriptedRng
 
 try:
     from micropython import heap_lock, heap_unlock
@@ -169,31 +169,31 @@ class Device:
             self.bench.levels[switch] = 1
         self.said = []
         self.now_us = 1000
-        self.core = Core(
-            self.bench, Memory(), Foretold(lambda bound: 0), self.report, lambda: 1800000000
+        self.controller = Controller(
+            self.bench, Memory(), ScriptedRng(lambda bound: 0), self.report, lambda: 1800000000
         )
-        self.core.start(self.now_us)
+        self.controller.start(self.now_us)
         self.wait(shoe.PURGE_WINDOW_US, quiet=False)  # the deal roller turns once: no card was overlooked
-        assert self.core.shoe.state == shoe.EMPTY
+        assert self.controller.shoe.state == shoe.EMPTY
         self.command("register_deck", 1, hw.RED, 1800000000, role="floor")
 
     def report(self, name, *values):
         self.said.append(name)
 
     def command(self, name, *values, role="table"):
-        self.core.execute(name, values, Caller(b"TABLE-PC", enum_number("Role", role), True))
-        self.core.step(self.now_us)
+        self.controller.execute(name, values, Caller(b"TABLE-PC", enum_number("Role", role), True))
+        self.controller.step(self.now_us)
 
     def edge(self, sensor, level, after_us, quiet=True):
         """An edge so much later; ``quiet`` if nothing is to be reported, so that nothing may be allocated."""
-        core, before = self.core, len(self.said)
+        controller, before = self.controller, len(self.said)
         self.now_us += after_us
         self.bench.levels[sensor] = level
         if quiet:
             heap_lock()
         try:
-            core.edge(sensor, level, self.now_us - 20, self.now_us)
-            core.step(self.now_us)
+            controller.edge(sensor, level, self.now_us - 20, self.now_us)
+            controller.step(self.now_us)
         finally:
             if quiet:
                 heap_unlock()
@@ -201,12 +201,12 @@ class Device:
 
     def wait(self, us, quiet=True):
         """Time passes."""
-        core = self.core
+        controller = self.controller
         self.now_us += us
         if quiet:
             heap_lock()
         try:
-            core.step(self.now_us)
+            controller.step(self.now_us)
         finally:
             if quiet:
                 heap_unlock()
@@ -214,7 +214,7 @@ class Device:
 
 def test_a_card_goes_into_the_chamber_and_the_core_allocates_nothing():
     device = Device()
-    bench, half = device.bench, device.core.shuffler
+    bench, half = device.bench, device.controller.shuffler
     device.command("shuffle", 1)
     device.edge(hw.ENTRY, 1, 30000)
     device.edge(hw.INSERTION, 1, 50000)
@@ -231,7 +231,7 @@ def test_a_card_goes_into_the_chamber_and_the_core_allocates_nothing():
         device.edge(hw.ELEVATOR, 1, 23600)
         device.edge(hw.HEIGHT, 1, 2000)  # of what is below: everything, as this one goes on top
         bench.levels[hw.HEIGHT] = 0
-        bench.encoder_um += figures.CARD_LENGTH_UM
+        bench.encoder_um += machine_constants.CARD_LENGTH_UM
         device.edge(hw.INSERTION, 0, 9400)
         device.edge(hw.INSERTION, 1, 15000)
         assert bench.directions[hw.FEED] == 0
@@ -241,7 +241,7 @@ def test_a_card_goes_into_the_chamber_and_the_core_allocates_nothing():
         device.edge(hw.ELEVATOR, 1, 77500)
         device.edge(hw.GRIPPER, 0, 15000)
         assert not bench.closed
-        bench.stack_um += figures.CARD_THICKNESS_UM
+        bench.stack_um += machine_constants.CARD_THICKNESS_UM
         bench.levels[hw.ELEVATOR] = 0
         device.edge(hw.HEIGHT, 1, 2000)
         bench.levels[hw.HEIGHT] = 0
@@ -251,9 +251,9 @@ def test_a_card_goes_into_the_chamber_and_the_core_allocates_nothing():
 
 def test_a_stack_is_dealt_and_the_core_allocates_nothing():
     device = Device()
-    bench, core = device.bench, device.core
+    bench, controller = device.bench, device.controller
     bench.levels[hw.STORE] = 1
-    core.shoe.load(1, hw.RED, 52, device.now_us)
+    controller.shoe.load(1, hw.RED, 52, device.now_us)
     assert bench.pushed
     device.edge(hw.PUSHER_HOME, 0, 1000, quiet=False)
     bench.levels[hw.SHOE], bench.levels[hw.STORE] = 1, 0
@@ -261,7 +261,7 @@ def test_a_stack_is_dealt_and_the_core_allocates_nothing():
     assert not bench.pushed
     device.edge(hw.PUSHER_END, 0, 1000)
     device.edge(hw.PUSHER_HOME, 1, 599000, quiet=False)
-    assert core.shoe.state == shoe.READY
+    assert controller.shoe.state == shoe.READY
     device.command("open_round", 1, 1)
     device.command("close_bets", 1, 7)
     for stack in range(1, 4):
@@ -269,10 +269,10 @@ def test_a_stack_is_dealt_and_the_core_allocates_nothing():
         assert bench.directions[hw.DEAL] == 1
         device.edge(hw.EXIT, 1, 40000)
         for card in range(3):
-            bench.encoder_um += figures.CARD_LENGTH_UM
-            device.edge(hw.EXIT, 0, figures.CARD_LENGTH_UM)
+            bench.encoder_um += machine_constants.CARD_LENGTH_UM
+            device.edge(hw.EXIT, 0, machine_constants.CARD_LENGTH_UM)
             if card < 2:
-                device.edge(hw.EXIT, 1, figures.GAP_UM)
+                device.edge(hw.EXIT, 1, machine_constants.GAP_UM)
             if card == 0:
                 device.edge(hw.EXIT_TRAY, 1, 2000)
         assert bench.directions[hw.DEAL] == 0
@@ -280,4 +280,4 @@ def test_a_stack_is_dealt_and_the_core_allocates_nothing():
         assert device.said[-1] == "stack_dispensed"
         device.edge(hw.EXIT_TRAY, 0, 500000, quiet=False)
         assert device.said[-1] == "stack_taken"
-    assert core.shoe.dealt == 9
+    assert controller.shoe.dealt == 9

@@ -5,13 +5,13 @@ from binascii import hexlify, unhexlify
 from cavp import CAVP
 
 from sabot_firmware.critical import CriticalMemory, Fram
-from sabot_firmware.rng import RngFailed, lags
+from sabot_firmware.rng import RngFailed, lag_test
 from sabot_firmware.rng import drbg as drbg_module
-from sabot_firmware.rng.carried import RECORD
-from sabot_firmware.rng.chance import Chance
-from sabot_firmware.rng.draws import Slots, Stream
+from sabot_firmware.rng.device_rng import DeviceRng
+from sabot_firmware.rng.draws import Slots, UniformStream
 from sabot_firmware.rng.drbg import HmacDrbg, check_known_answers
-from sabot_firmware.rng.noise import REPETITION_CUTOFF, START_UP, WINDOW, Noise
+from sabot_firmware.rng.entropy_source import REPETITION_CUTOFF, START_UP, WINDOW, EntropySource
+from sabot_firmware.rng.persistent_seed import RECORD
 from sabot_protocol.errors import MemoryFailed
 from sabot_protocol.memory import Memory
 
@@ -89,13 +89,13 @@ def test_a_generator_without_a_seed_or_with_an_old_one_gives_nothing():
 
 
 def test_start_up_and_both_health_tests():
-    noise = Noise(Bits().read)
+    noise = EntropySource(Bits().read)
     assert "not started" in refuses(noise.entropy, 256)
     noise.start()
     assert len(noise.entropy(256)) * 8 >= 1024  # a quarter of a bit a sample
     source = Bits()
     source.stuck = True
-    noise = Noise(source.read)
+    noise = EntropySource(source.read)
     assert "repeats" in refuses(noise.start)
     source.stuck = False
     refuses(noise.entropy, 256)  # failed once: nothing more before it is started anew
@@ -109,7 +109,7 @@ def test_a_run_of_one_less_than_the_cutoff_passes():
         bits = "".join([f"{byte:08b}" for byte in Bits().read(START_UP // 8)])
         bits = bits[: before - 1] + "0" + "1" * run
         data = bytes([int(bits[at : at + 8], 2) for at in range(0, START_UP, 8)])
-        noise = Noise(lambda count, data=data: data[:count])
+        noise = EntropySource(lambda count, data=data: data[:count])
         if passes:
             noise.start()
         else:
@@ -119,16 +119,16 @@ def test_a_run_of_one_less_than_the_cutoff_passes():
 def test_a_source_that_leans_is_found_although_it_never_stands_still():
     leaning = bytes([0xFE if at % 2 else 0xFF for at in range(START_UP // 8)])  # 15 of 16 samples are 1
     assert WINDOW * 15 // 16 > 915
-    assert "leans" in refuses(Noise(lambda count: leaning[:count]).start)
+    assert "leans" in refuses(EntropySource(lambda count: leaning[:count]).start)
 
 
 def test_a_source_that_gives_too_little_is_found():
-    assert "less" in refuses(Noise(lambda count: bytes([0xA5] * (count - 1))).start)
+    assert "less" in refuses(EntropySource(lambda count: bytes([0xA5] * (count - 1))).start)
 
 
 def periodic(period, inverted=False):
     """Samples that repeat after so many, or come back inverted, the rest of a period being noise."""
-    bits = [each >> 3 & 1 for each in Bits(period).read(lags.LAGS)][:period]
+    bits = [each >> 3 & 1 for each in Bits(period).read(lag_test.LAGS)][:period]
     while len(bits) < 2 * START_UP:
         bits.append(bits[-period] ^ 1 if inverted else bits[-period])
     out = bytearray(len(bits) // 8)
@@ -138,17 +138,17 @@ def periodic(period, inverted=False):
 
 
 def test_a_pattern_at_each_lag_is_found_although_it_neither_stands_still_nor_leans():
-    for lag in range(2, lags.LAGS + 1):
+    for lag in range(2, lag_test.LAGS + 1):
         for inverted in (False, True):
             data = periodic(lag, inverted)
-            why = refuses(Noise(lambda count, data=data: data[:count]).start)
+            why = refuses(EntropySource(lambda count, data=data: data[:count]).start)
             assert "repeats" in why or "leans" in why or "pattern" in why
-            found = lags.Lags()
+            found = lag_test.LagTest()
             found.start()
             shown = found.look(data)
             assert shown
             assert lag % shown == 0 or inverted
-    assert "pattern at lag 1" in refuses(Noise(lambda count: b"\x55" * count).start)
+    assert "pattern at lag 1" in refuses(EntropySource(lambda count: b"\x55" * count).start)
 
 
 def test_a_lag_longer_than_those_tested_is_not_seen():
@@ -157,23 +157,23 @@ def test_a_lag_longer_than_those_tested_is_not_seen():
         bits.append(state & 1)
         state = state >> 1 | ((state ^ state >> 1) & 1) << 6
     data = bytes([int("".join([str(bit) for bit in bits[at : at + 8]]), 2) for at in range(0, START_UP, 8)])
-    Noise(lambda count: data[:count]).start()  # the limit of this test, which docs/fairness.md states
+    EntropySource(lambda count: data[:count]).start()  # the limit of this test, which docs/fairness.md states
 
 
 def test_the_lag_test_counts_exactly_and_over_any_cut_of_the_data():
-    window = lags.WINDOW // 8
-    for alike, found in ((lags.CUTOFF - 1, 0), (lags.CUTOFF, 3)):
-        bits = [int(each) for each in "".join([f"{byte:08b}" for byte in Bits(9).read(lags.BEFORE)])]
-        differ = lags.WINDOW - alike
-        for at in range(lags.WINDOW):
-            spread = at * differ // lags.WINDOW != (at + 1) * differ // lags.WINDOW
+    window = lag_test.WINDOW // 8
+    for alike, found in ((lag_test.CUTOFF - 1, 0), (lag_test.CUTOFF, 3)):
+        bits = [int(each) for each in "".join([f"{byte:08b}" for byte in Bits(9).read(lag_test.BEFORE)])]
+        differ = lag_test.WINDOW - alike
+        for at in range(lag_test.WINDOW):
+            spread = at * differ // lag_test.WINDOW != (at + 1) * differ // lag_test.WINDOW
             bits.append(bits[-3] ^ (1 if spread else 0))
         data = bytes(
             [int("".join([str(bit) for bit in bits[at : at + 8]]), 2) for at in range(0, len(bits), 8)]
         )
-        assert len(data) == lags.BEFORE + window
+        assert len(data) == lag_test.BEFORE + window
         for piece in (1, 7, 64, 200):
-            test = lags.Lags()
+            test = lag_test.LagTest()
             test.start()
             shown = [test.look(data[at : at + piece]) for at in range(0, len(data), piece)]
             assert [each for each in shown if each] == ([found] if found else [])
@@ -182,29 +182,29 @@ def test_the_lag_test_counts_exactly_and_over_any_cut_of_the_data():
 
 def test_a_pattern_that_begins_later_is_found_however_the_data_is_cut():
     for piece in (64, 119, 128):
-        test = lags.Lags()
+        test = lag_test.LagTest()
         test.start()
-        assert test.look(Bits(9).read(lags.BEFORE + lags.WINDOW // 8 + 7)) == 0
-        assert any(test.look(b"\x55" * piece) for _ in range(1 + 3 * lags.WINDOW // 8 // piece))
+        assert test.look(Bits(9).read(lag_test.BEFORE + lag_test.WINDOW // 8 + 7)) == 0
+        assert any(test.look(b"\x55" * piece) for _ in range(1 + 3 * lag_test.WINDOW // 8 // piece))
 
 
 def test_both_ways_to_count_agree():
     data = bytearray(Bits(4).read(100))
-    for lag in range(1, lags.LAGS + 1):
+    for lag in range(1, lag_test.LAGS + 1):
         differing = 0
         bits = "".join([f"{byte:08b}" for byte in data])
-        for at in range(8 * lags.BEFORE, len(bits)):
+        for at in range(8 * lag_test.BEFORE, len(bits)):
             differing += bits[at] != bits[at - lag]
-        assert lags.count_differing(data, len(data), lag) == differing
-        assert lags.count(data, len(data), lag) == differing
+        assert lag_test.count_differing(data, len(data), lag) == differing
+        assert lag_test.count(data, len(data), lag) == differing
 
 
 def test_nothing_but_the_last_samples_is_kept():
-    test = lags.Lags()
+    test = lag_test.LagTest()
     test.start()
     test.look(Bits(3).read(128))
-    assert any(test._samples[: lags.BEFORE])
-    assert not any(test._samples[lags.BEFORE :])
+    assert any(test._samples[: lag_test.BEFORE])
+    assert not any(test._samples[lag_test.BEFORE :])
 
 
 class Chip(Fram):
@@ -233,9 +233,9 @@ def seeds_of(memory, serial=b"SERIAL01", besides=bytes, boots=1):
     """The first seed of each of some boots over the same noise."""
     seeds = []
     for _ in range(boots):
-        chance = Chance(Bits().read, memory, serial, besides)
-        chance.start()
-        seeds.append(bytes(chance.fresh_seed()))
+        rng = DeviceRng(Bits().read, memory, serial, besides)
+        rng.start()
+        seeds.append(bytes(rng.fresh_seed()))
     return seeds
 
 
@@ -252,21 +252,23 @@ def test_the_same_noise_gives_other_seeds_at_the_next_boot_and_on_another_device
 
 def test_the_board_is_asked_for_more_at_every_reseed():
     said = [b"a", b"b", b"b"]
-    chances = [Chance(Bits().read, Memory(), b"", besides) for besides in (lambda: b"a", lambda: said.pop(0))]
-    for chance in chances:
-        chance.start()
+    chances = [
+        DeviceRng(Bits().read, Memory(), b"", besides) for besides in (lambda: b"a", lambda: said.pop(0))
+    ]
+    for rng in chances:
+        rng.start()
     assert chances[0].fresh_seed() != chances[1].fresh_seed()
 
 
 def test_a_carried_seed_is_in_neither_slot_once_it_is_used():
     chip = Chip()
-    chance = Chance(Bits().read, on(chip))
-    chance.start()
+    rng = DeviceRng(Bits().read, on(chip))
+    rng.start()
     carried = on(chip).load(RECORD[0])
     assert len(carried) == RECORD[1]
     assert bytes(chip.bytes).find(carried) >= 0
-    chance = Chance(Bits().read, on(chip))
-    chance.start()
+    rng = DeviceRng(Bits().read, on(chip))
+    rng.start()
     now = on(chip).load(RECORD[0])
     assert now != carried
     assert bytes(chip.bytes).find(carried) < 0
@@ -276,14 +278,14 @@ def test_a_carried_seed_is_in_neither_slot_once_it_is_used():
 
 def test_a_seed_that_cannot_be_carried_forward_fails_the_generator():
     chip = Chip()
-    chance = Chance(Bits().read, on(chip))
+    rng = DeviceRng(Bits().read, on(chip))
     chip.fails = True
-    assert "carried" in refuses(chance.start)
-    refuses(chance.fresh_seed)
-    assert len(chance.nonce(16)) == 16  # the wire lives on
+    assert "carried" in refuses(rng.start)
+    refuses(rng.fresh_seed)
+    assert len(rng.nonce(16)) == 16  # the wire lives on
     chip.fails = False
-    chance.start()
-    chance.fresh_seed()
+    rng.start()
+    rng.fresh_seed()
 
 
 def test_a_damaged_seed_is_replaced():
@@ -292,8 +294,8 @@ def test_a_damaged_seed_is_replaced():
     at = bytes(chip.bytes).find(on(chip).load(RECORD[0]))
     for slot in (at, at + RECORD[1] + 9):
         chip.bytes[slot] ^= 1
-    chance = Chance(Bits().read, on(chip))
-    chance.start()
+    rng = DeviceRng(Bits().read, on(chip))
+    rng.start()
     assert len(on(chip).load(RECORD[0])) == RECORD[1]
 
 
@@ -301,17 +303,17 @@ def test_bytes_of_the_host_change_the_next_seed_and_every_later_boot():
     taken = []
     for entropy in (b"h" * 32, b"i" * 32):
         chip = Chip()
-        chance = Chance(Bits().read, on(chip))
-        chance.start()
+        rng = DeviceRng(Bits().read, on(chip))
+        rng.start()
         before = on(chip).load(RECORD[0])
-        chance.take(entropy)
+        rng.take(entropy)
         assert bytes(chip.bytes).find(before) < 0
-        taken.append((bytes(chance.fresh_seed()), bytes(chance.random(16)), seeds_of(on(chip))[0]))
+        taken.append((bytes(rng.fresh_seed()), bytes(rng.random(16)), seeds_of(on(chip))[0]))
     for first, second in zip(taken[0], taken[1]):
         assert first != second
     chip.fails = True
     try:
-        chance.take(b"j" * 32)
+        rng.take(b"j" * 32)
         raise AssertionError("nothing failed")
     except MemoryFailed:
         pass
@@ -319,37 +321,37 @@ def test_bytes_of_the_host_change_the_next_seed_and_every_later_boot():
 
 def test_bytes_of_the_host_are_kept_before_the_generator_is_started():
     memory = Memory()
-    Chance(Bits().read, memory).take(b"h" * 32)
+    DeviceRng(Bits().read, memory).take(b"h" * 32)
     assert seeds_of(memory) != seeds_of(Memory())
 
 
 def test_no_seed_without_noise_and_every_seed_has_its_own():
     source = Bits()
-    chance = Chance(source.read)
-    refuses(chance.fresh_seed)
-    refuses(chance.random, 4)
-    chance.start()
+    rng = DeviceRng(source.read)
+    refuses(rng.fresh_seed)
+    refuses(rng.random, 4)
+    rng.start()
     asked = source.asked
-    first, second = chance.fresh_seed(), chance.fresh_seed()
+    first, second = rng.fresh_seed(), rng.fresh_seed()
     assert source.asked - asked == 2 * 128  # 1,024 samples for each
     assert first != second
     assert len(first) == 32
     asked = source.asked
-    chance.random(16)
+    rng.random(16)
     assert source.asked == asked
-    chance._public._requests = drbg_module.RESEED_INTERVAL + 1
-    chance.random(16)
+    rng._public._requests = drbg_module.RESEED_INTERVAL + 1
+    rng.random(16)
     assert source.asked - asked == 128
     source.stuck = True
-    refuses(chance.fresh_seed)
+    refuses(rng.fresh_seed)
     source.stuck = False
-    refuses(chance.fresh_seed)
-    chance.start()
-    chance.fresh_seed()
+    refuses(rng.fresh_seed)
+    rng.start()
+    rng.fresh_seed()
 
 
 def test_nonces_change_no_seed_and_come_even_when_the_noise_is_dead():
-    first, second = Chance(Bits().read), Chance(Bits().read)
+    first, second = DeviceRng(Bits().read), DeviceRng(Bits().read)
     first.start()
     second.start()
     nonces = [first.nonce(16) for _ in range(50)]
@@ -357,7 +359,7 @@ def test_nonces_change_no_seed_and_come_even_when_the_noise_is_dead():
     assert first.fresh_seed() == second.fresh_seed()
     source = Bits()
     source.stuck = True
-    dead = Chance(source.read)
+    dead = DeviceRng(source.read)
     nonces = [dead.nonce(16) for _ in range(5)]  # it starts by itself, and fails
     assert len(set(nonces)) == 5
     assert [len(each) for each in nonces] == [16] * 5
@@ -368,12 +370,12 @@ def test_nonces_change_no_seed_and_come_even_when_the_noise_is_dead():
 
 def test_a_first_nonce_starts_the_generator():
     source = Bits()
-    chance = Chance(source.read)
-    nonce = chance.nonce(16)
-    started = Chance(Bits().read)
+    rng = DeviceRng(source.read)
+    nonce = rng.nonce(16)
+    started = DeviceRng(Bits().read)
     started.start()
     assert nonce == started.random(16)
-    chance.fresh_seed()
+    rng.fresh_seed()
 
 
 def test_draws_throw_away_what_would_make_some_likelier():
@@ -382,12 +384,12 @@ def test_draws_throw_away_what_would_make_some_likelier():
             return bytearray(given)
 
     given = b"\xff\xf0\xff\xef\x00\x05\x00\x00"
-    stream = Stream(Given())
+    stream = UniformStream(Given())
     assert stream.below(52) == 51  # 65519; 65520 = 52 * 1260 was thrown away
     assert stream.below(52) == 5
     assert stream.below(1) == 0
     given = b"\xff\xff" * 100
-    refuses(Stream(Given()).below, 52)
+    refuses(UniformStream(Given()).below, 52)
 
 
 def test_every_value_of_two_bytes_is_drawn_once_and_gives_each_slot_equally_often():
@@ -402,7 +404,7 @@ def test_every_value_of_two_bytes_is_drawn_once_and_gives_each_slot_equally_ofte
     for bound in (7, 52, 416):
         drbg = Counting()
         drbg.next = 0
-        stream = Stream(drbg)
+        stream = UniformStream(drbg)
         times = [0] * bound
         for _ in range(65536 - 65536 % bound):
             times[stream.below(bound)] += 1

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from sabot_firmware import figures, hardware
+from sabot_firmware import hardware, machine_constants
 from sabot_firmware.hardware import (
     BACK,
     BLUE,
@@ -117,7 +117,9 @@ class Rig:
         return came
 
     def seat(self, below_um: int) -> int:
-        blade_um = figures.BLADE_UM if self.machine.capacity < 100 else figures.BLADE_BATCH_UM
+        blade_um = (
+            machine_constants.BLADE_UM if self.machine.capacity < 100 else machine_constants.BLADE_BATCH_UM
+        )
         return blade_um - below_um
 
     def open(self, below: int) -> bool:
@@ -129,7 +131,7 @@ class Rig:
         self.until(ELEVATOR, 1)
         machine.grip(True)
         closed = self.until(GRIPPER, 1, 30 * MS)
-        machine.elevate(seat_um - figures.OPENING_UM)
+        machine.elevate(seat_um - machine_constants.OPENING_UM)
         self.until(ELEVATOR, 1)
         return closed
 
@@ -212,7 +214,7 @@ class Rig:
 
 def one_card_us(machine: Machine, roller: int) -> int:
     """How long a card takes to pass a point."""
-    return figures.CARD_LENGTH_UM * 1000 // machine._rollers[roller].speed_um_ms
+    return machine_constants.CARD_LENGTH_UM * 1000 // machine._rollers[roller].speed_um_ms
 
 
 # -- faults, each where it can happen ---------------------------------------------------------------
@@ -291,7 +293,7 @@ def _(place: str) -> None:
     sensor, roller = (ENTRY, FEED) if place == "tray" else (EXIT, DEAL)
     rig.machine.run(roller, FORWARD)
     assert rig.until(sensor, 1)
-    way_um = figures.ENTRY_UM if place == "tray" else figures.EXIT_UM
+    way_um = machine_constants.ENTRY_UM if place == "tray" else machine_constants.EXIT_UM
     half_speed_us = 2 * way_um * 1000 // rig.machine._rollers[roller].speed_um_ms
     assert abs(rig.now_us - half_speed_us) < 200
 
@@ -584,7 +586,7 @@ def _(place: str) -> None:
     rig = Rig("lost_steps@chamber:2")
     rig.load(3)
     rig.shuffle(1)
-    assert rig.machine.elevator.platform_um == rig.seat(0) - figures.OPENING_UM
+    assert rig.machine.elevator.platform_um == rig.seat(0) - machine_constants.OPENING_UM
     rig.machine.elevate(10_000)
     rig.until(ELEVATOR, 1)
     assert rig.machine.elevator.platform_um == 9_700
@@ -915,7 +917,7 @@ def test_homing_takes_its_time_and_ends_at_the_switch(from_um: int) -> None:
     rig.machine.home()
     assert not rig.machine.level(ELEVATOR)
     assert rig.until(ELEVATOR, 1)
-    assert rig.now_us - began_us == figures.travel_us(from_um)
+    assert rig.now_us - began_us == machine_constants.travel_us(from_um)
     assert rig.machine.level(ELEVATOR_HOME)
     assert rig.seen(ELEVATOR_HOME) == ([1] if from_um else [])
 
@@ -1026,7 +1028,7 @@ def test_a_card_that_meets_no_opening_lies_across_and_so_does_the_next() -> None
     rig = Rig()
     deck = rig.load(3)
     rig.stage()
-    rig.machine.elevate(figures.BLADE_UM)
+    rig.machine.elevate(machine_constants.BLADE_UM)
     rig.until(ELEVATOR, 1)
     rig.let_in()
     assert rig.machine.crashed == deck[:1]
@@ -1178,7 +1180,7 @@ def test_an_open_door_cuts_the_motors_of_its_half_only() -> None:
 def test_an_elevator_cut_in_its_move_stands_somewhere_until_it_is_homed() -> None:
     rig = Rig()
     rig.machine.elevate(20_000)
-    rig.wait(figures.travel_us(20_000) // 2)
+    rig.wait(machine_constants.travel_us(20_000) // 2)
     rig.machine.open_door(SHUFFLER_DOOR)
     assert not rig.until(ELEVATOR, 1)
     stands_um = rig.machine.elevator.platform_um
@@ -1312,7 +1314,7 @@ def test_a_power_cut_stops_everything_and_loses_no_card() -> None:
     machine = rig.machine
     machine.run(INSERT, FORWARD)
     machine.run(FEED, FORWARD)
-    machine.elevate(figures.BLADE_UM)
+    machine.elevate(machine_constants.BLADE_UM)
     machine.measure()
     rig.wait(20 * MS)
     machine.show("a", "b")

@@ -13,7 +13,7 @@ CHUNK = 64  # bytes of the generator at a time
 MAX_THROWN_AWAY = 64  # in a row; a sound generator does that once in 2^64
 
 
-class Stream:
+class UniformStream:
     """Numbers below a bound from a generator's bytes."""
 
     def __init__(self, drbg: HmacDrbg) -> None:
@@ -52,7 +52,7 @@ class Slots:
         """Draw them all."""
         drbg = HmacDrbg()
         drbg.instantiate(seed, nonce, about)
-        stream = Stream(drbg)
+        stream = UniformStream(drbg)
         try:
             for card in range(self.cards):
                 self._slots[card] = stream.below(card + 1)

@@ -129,7 +129,7 @@ class OnMicroPython(InLockStep):
         return self.joined.step()
 
     def _still(self) -> bool:
-        return self.joined.still()
+        return self.joined.idle()
 
     def close(self) -> None:
         """End the process."""

@@ -1,12 +1,11 @@
 """The shipped firmware in this process."""
 
-from sabot_firmware import kept, mark
-from sabot_firmware.boards.joined import thermal_noise
-from sabot_firmware.core import Core
+from sabot_firmware import persistent_state, provisioning_marker
+from sabot_firmware.controller import Controller
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import EventLog
-from sabot_firmware.mark import FlashMark
-from sabot_firmware.rng.chance import Chance
+from sabot_firmware.provisioning_marker import ProvisioningMarker
+from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.custody import Unusable
@@ -18,6 +17,7 @@ from sabot_simulators.board_faults import BoardFaults, harm_chip
 from sabot_simulators.chips import SimFlash, SimFram
 from sabot_simulators.ends.emulated import MODEL, VERSION, InLockStep, Port
 from sabot_simulators.ends.settings import Settings
+from sabot_simulators.micropython_side.piped_board import thermal_noise
 from sabot_simulators.view import View, view_of
 
 POWER = enum_number("BootReason", "power")
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 class OnPython(InLockStep, Executor):
     """Core and wire's end as objects of this process."""
 
-    core: Core
+    controller: Controller
     end: DeviceEnd
 
     def __init__(self, settings: Settings, now_ms: int = 0) -> None:
         self._fram = SimFram()
         self._flash = SimFlash()
-        self._mark_flash = SimFlash(mark.SECTORS)
+        self._mark_flash = SimFlash(provisioning_marker.SECTORS)
         super().__init__(settings, now_ms)
         faults = BoardFaults(self.machine.random, self._fram)
         faults.join(self.machine, self._clock_wrong, lambda: self.end.lose_clock())
@@ -56,24 +56,24 @@ class OnPython(InLockStep, Executor):
     def _start(self) -> None:
         settings = self.settings
         memory, log = Unusable() if self.crashed else self._open_memory(), EventLog(self._flash)
-        chance = Chance(self.machine.noise, memory, settings.serial, thermal_noise)
-        self.core = Core(self.machine, memory, chance, self._report, self._utc_s, log)
-        self.core.pledges.device = settings.serial
+        rng = DeviceRng(self.machine.noise, memory, settings.serial, thermal_noise)
+        self.controller = Controller(self.machine, memory, rng, self._report, self._utc_s, log)
+        self.controller.shuffle_commands.device = settings.serial
         identity = Identity(settings.serial, MODEL, VERSION, self.flags)
         self.end = DeviceEnd(
-            identity, memory, self, chance.nonce, self.now_ms, POWER,
-            event_capacity=settings.events_kept, log=log, mark=FlashMark(self._mark_flash),
+            identity, memory, self, rng.nonce, self.now_ms, POWER,
+            event_capacity=settings.events_kept, log=log, mark=ProvisioningMarker(self._mark_flash),
             reopen=self._open_memory if self.crashed else None, opened=self._opened,
         )  # fmt: skip
-        if self.core.kept.lost():
+        if self.controller.persistent.record_lost():
             self.end.forget()
-        self.core.start(self.now_us & ticks.MASK)
+        self.controller.start(self.now_us & ticks.MASK)
 
     def _harm(self, cause: str) -> None:
         harm_chip(self._fram, cause)
 
     def _open_memory(self) -> Memory:
-        return CriticalMemory(self._fram, kept.RECORDS)
+        return CriticalMemory(self._fram, persistent_state.RECORDS)
 
     # -- cables ---------------------------------------------------------------------------------
 
@@ -98,15 +98,15 @@ class OnPython(InLockStep, Executor):
 
     def status(self) -> "tuple[int, int, int, int, int, int]":
         """What the core says of itself."""
-        return self.core.status()
+        return self.controller.status()
 
     def on_grid(self) -> bool:
         """What the core says of itself."""
-        return self.core.on_grid()
+        return self.controller.on_grid()
 
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator."""
-        self.core.take_entropy(entropy)
+        self.controller.take_entropy(entropy)
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Put a command to the core, with a person at hand who has prepared what it needs."""
@@ -115,7 +115,7 @@ class OnPython(InLockStep, Executor):
         if self.asked(name, values):
             self.settle()
         try:
-            answer = self.core.execute(name, values, caller)
+            answer = self.controller.execute(name, values, caller)
         except Refusal:
             self.refused()
             raise
@@ -132,15 +132,15 @@ class OnPython(InLockStep, Executor):
 
     def view(self) -> View:
         """What the core believes."""
-        return view_of(self.core)
+        return view_of(self.controller)
 
     # -- lock step ------------------------------------------------------------------------------
 
     def _edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
-        self.core.edge(sensor, level, at_us, now_us)
+        self.controller.edge(sensor, level, at_us, now_us)
 
     def _step(self, now_us: int) -> int | None:
-        return self.core.step(now_us)
+        return self.controller.step(now_us)
 
     def _still(self) -> bool:
-        return self.core.still()
+        return self.controller.idle()

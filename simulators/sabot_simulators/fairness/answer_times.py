@@ -310,7 +310,7 @@ class Attacked(Wired):
 
         machine.on_edge = edge
         if mode.planted:
-            self.core.on_grid = lambda: False  # type: ignore[method-assign]
+            self.controller.on_grid = lambda: False  # type: ignore[method-assign]
 
     def _boot(self) -> None:
         super()._boot()
@@ -324,7 +324,7 @@ class Attacked(Wired):
         self._next_us = self.machine.agenda.now_us // PERIOD_US * PERIOD_US + PERIOD_US + FIRST_US
 
     def _step(self) -> int | None:
-        mode, half = self._mode, self.core.shuffler
+        mode, half = self._mode, self.controller.shuffler
         due = super()._step()
         if mode is None or half.state not in (shuffler.FEEDING, shuffler.STORING):
             return due
@@ -374,7 +374,7 @@ def attack(mode: Mode, seed: int) -> Heard:
     deck_id = table.new_deck(hardware.RED)
     device.begin()
     table.feed(deck_id)
-    table.wait(lambda: device.core.shuffler.state not in (shuffler.FEEDING, shuffler.STORING))
+    table.wait(lambda: device.controller.shuffler.state not in (shuffler.FEEDING, shuffler.STORING))
     return device.heard
 
 

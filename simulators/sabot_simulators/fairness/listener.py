@@ -29,11 +29,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sabot_firmware import figures
+from sabot_firmware import machine_constants
 
 Floats = NDArray[np.float64]
 
-CARDS = figures.DECK_CARDS
+CARDS = machine_constants.DECK_CARDS
 WITHIN_MS = (1.0, 5.0, 20.0)
 CLASSES = (16, 8, 4, 2, 1)
 DECOYS = (1, 2, 3)
@@ -74,7 +74,9 @@ class Heard:
 
 def plain_ms() -> Floats:
     """How long a move over so many cards takes, 0 to 51 of them."""
-    return np.array([figures.travel_us(n * figures.CARD_THICKNESS_UM) / 1000 for n in range(CARDS)])
+    return np.array(
+        [machine_constants.travel_us(n * machine_constants.CARD_THICKNESS_UM) / 1000 for n in range(CARDS)]
+    )
 
 
 def durations_ms(remedy: Remedy) -> Floats:

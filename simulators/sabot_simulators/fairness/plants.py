@@ -7,10 +7,10 @@ with the checks switched off that would have found it.
 from collections.abc import Callable
 from random import Random
 
-from sabot_firmware import figures
-from sabot_firmware.rng.chance import Chance
+from sabot_firmware import machine_constants
+from sabot_firmware.height_model import HeightModel
+from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_firmware.rng.draws import Slots
-from sabot_firmware.stack import Stack
 from sabot_simulators.in_process import InProcess
 
 SHELVES = 10
@@ -19,7 +19,7 @@ SHUFFLES_A_SEED = 16  # of a machine that forgets to reseed
 JAMS = 0.5  # how often a card jams in the lower quarter of the stack, where retries redraw
 
 
-class BlindStack(Stack):
+class BlindStack(HeightModel):
     """Believes whatever it is told, and learns nothing from heights."""
 
     def fits(self, below: int, height_um: int) -> bool:
@@ -46,7 +46,7 @@ class PlantedSlots(Slots):
         return self._planted[bound - 1]
 
 
-class PlantedChance(Chance):
+class BiasedRng(DeviceRng):
     """A generator with a bias: ``make`` gives the slots of one shuffle of so many cards."""
 
     test = True
@@ -151,11 +151,13 @@ def no_reseed(random: Random) -> Callable[[int], list[int]]:
 
 def grip_off_by_one(device: InProcess) -> None:
     """The blades stand a card too low, and no height is checked."""
-    half = device.core.shuffler
+    half = device.controller.shuffler
     half._stack = BlindStack()
-    batch = device.machine.capacity > figures.DECK_CAPACITY
-    travel_um = figures.ELEVATOR_TRAVEL_BATCH_UM if batch else figures.ELEVATOR_TRAVEL_DECK_UM
-    half.configure(half.blade_um - figures.CARD_THICKNESS_UM, half.card_um, travel_um)
+    batch = device.machine.capacity > machine_constants.DECK_CAPACITY
+    travel_um = (
+        machine_constants.ELEVATOR_TRAVEL_BATCH_UM if batch else machine_constants.ELEVATOR_TRAVEL_DECK_UM
+    )
+    half.configure(half.blade_um - machine_constants.CARD_THICKNESS_UM, half.card_um, travel_um)
 
 
 GENERATORS: dict[str, Callable[[Random], Callable[[int], list[int]]]] = {

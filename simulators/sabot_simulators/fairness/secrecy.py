@@ -120,7 +120,7 @@ class _Listener(Dealer):
         if name in ("stack_dispensed", "round_ended"):
             self._dealt_ms.append(now)
         if name == "bets_closed":
-            shuffle = self._shuffles[self.device.core.shoe.deck]
+            shuffle = self._shuffles[self.device.controller.shoe.deck]
             place = {id(card): at for at, card in enumerate(shuffle.fed)}
             self._next = shuffle, [place[id(card)] for card in self.device.machine.shoe]
             self._dealt_ms = [now]
@@ -137,16 +137,16 @@ class _Listener(Dealer):
         shuffle = self._at_work
         if shuffle is None or self._asking:
             return
-        core = self.device.core
+        controller = self.device.controller
         now = self._now_ms() - shuffle.began_ms
-        half = core.shuffler
+        half = controller.shuffler
         if half.state == shuffler.FEEDING and half.inserted > len(shuffle.inserted_ms):
             shuffle.inserted_ms.append(float(now))
         if half.state == shuffler.STORING and half.placed is not None and not shuffle.placed:
             shuffle.placed = [float(slot) for slot in half.placed[:52]]
         if len(shuffle.polls) < POLLS and now >= len(shuffle.polls) * POLL_MS:
             self._asking = True
-            said: list[float] = [float(each) for each in core.status()]
+            said: list[float] = [float(each) for each in controller.status()]
             for query in QUERIES:
                 values = (shuffle.deck_id,) if query == "whereabouts" else ()
                 said += _numbers(self.device.command(query, *values))

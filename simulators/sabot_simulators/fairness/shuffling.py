@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sabot_firmware import figures, hardware, shuffler
-from sabot_firmware.rng.chance import Chance
+from sabot_firmware import hardware, machine_constants, shuffler
+from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol.codec import enum_number
-from sabot_simulators.fairness.plants import CALIBRATIONS, GENERATORS, PlantedChance
+from sabot_simulators.fairness.plants import CALIBRATIONS, GENERATORS, BiasedRng
 from sabot_simulators.in_process import OPENING_UTC_S, InProcess
 from sabot_simulators.mechanism.cards import Card, new_deck
 from sabot_simulators.mechanism.machine import Machine
@@ -64,11 +64,11 @@ class Stretch:
 class _Device(InProcess):
     """A device with its own generator, or a planted one."""
 
-    def __init__(self, machine: Machine, chance: Chance) -> None:
-        self._planted = chance
+    def __init__(self, machine: Machine, rng: DeviceRng) -> None:
+        self._planted = rng
         super().__init__(machine, None)
 
-    def _chance(self) -> Chance:
+    def _make_rng(self) -> DeviceRng:
         return self._planted
 
 
@@ -77,15 +77,15 @@ class _Rig:
 
     def __init__(self, stretch: Stretch) -> None:
         random = Random(stretch.seed)
-        batch = stretch.cards > figures.DECK_CARDS
+        batch = stretch.cards > machine_constants.DECK_CARDS
         self._stretch = stretch
         self.stops = 0
         self._machine = Machine(random, capacity="batch" if batch else "deck")
         make = GENERATORS.get(stretch.plant or "")
-        chance = Chance(self._machine.noise) if make is None else PlantedChance(make(Random(random.random())))
-        self._device = device = _Device(self._machine, chance)
+        rng = DeviceRng(self._machine.noise) if make is None else BiasedRng(make(Random(random.random())))
+        self._device = device = _Device(self._machine, rng)
         device.run_until_still()
-        method, decks = CARD_BY_CARD if batch else HAND, stretch.cards // figures.DECK_CARDS
+        method, decks = CARD_BY_CARD if batch else HAND, stretch.cards // machine_constants.DECK_CARDS
         device.command("set_game", "fairness", method, decks, 1, NO_LIMIT, role="floor")
         device.command("register_deck", DECK_ID, hardware.RED, OPENING_UTC_S, role="floor")
         if stretch.plant in CALIBRATIONS:
@@ -106,7 +106,7 @@ class _Rig:
         why = ""
         for _ in range(MOST_STOPS):
             self._feed(deck)
-            jam = self._device.core.shuffler.jam
+            jam = self._device.controller.shuffler.jam
             if jam is None:
                 return self._lift_off()
             self.stops += 1
@@ -136,7 +136,7 @@ class _Rig:
 
     def _lift_off(self) -> list[Card]:
         device, machine = self._device, self._machine
-        device.core.shuffler.take_from_shelf()
+        device.controller.shuffler.take_from_shelf()
         shuffled, machine.store = machine.store, []
         machine.presence()
         device.reports.clear()

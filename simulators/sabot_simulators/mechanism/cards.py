@@ -6,7 +6,7 @@ from itertools import count
 from operator import attrgetter
 from random import Random
 
-from sabot_firmware import figures, hardware
+from sabot_firmware import hardware, machine_constants
 
 RANKS = "A23456789TJQK"
 SUITS = "SHDC"
@@ -61,9 +61,9 @@ class Card:
         return f"<{self.name} {('?', 'red', 'blue', '?', 'cover')[self.back]}>"
 
 
-def new_deck(back: int, random: Random, cards: int = figures.DECK_CARDS) -> list[Card]:
+def new_deck(back: int, random: Random, cards: int = machine_constants.DECK_CARDS) -> list[Card]:
     """A deck in factory order: its mean thickness strays by up to 2 %, each card by a little."""
-    mean = figures.CARD_THICKNESS_UM * (1 + random.uniform(-0.02, 0.02))
+    mean = machine_constants.CARD_THICKNESS_UM * (1 + random.uniform(-0.02, 0.02))
     pack = next(_packs)
     return [Card(number % 52, back, round(random.gauss(mean, 2)), pack=pack) for number in range(cards)]
 
@@ -76,13 +76,13 @@ def swell(cards: Iterable[Card], share: float) -> None:
 
 def one_card(back: int, random: Random, number: int | None = None) -> Card:
     """A single card of a back, any one if no number is given."""
-    number = random.randrange(figures.DECK_CARDS) if number is None else number
-    return Card(number, back, round(random.gauss(figures.CARD_THICKNESS_UM, 2)))
+    number = random.randrange(machine_constants.DECK_CARDS) if number is None else number
+    return Card(number, back, round(random.gauss(machine_constants.CARD_THICKNESS_UM, 2)))
 
 
 def cover_card(random: Random) -> Card:
     """A cover card: thicker plastic of one colour."""
-    return Card(-1, hardware.COVER, round(random.gauss(figures.CARD_THICKNESS_UM, 5)))
+    return Card(-1, hardware.COVER, round(random.gauss(machine_constants.CARD_THICKNESS_UM, 5)))
 
 
 def height_um(cards: Iterable[Card]) -> int:

@@ -7,15 +7,15 @@ where its steps say.
 from functools import cache
 from random import Random
 
-from sabot_firmware import figures, hardware
+from sabot_firmware import hardware, machine_constants
 from sabot_simulators.mechanism.cards import Card, height_um
 from sabot_simulators.mechanism.events import Agenda
 from sabot_simulators.mechanism.faults import Plan
 from sabot_simulators.mechanism.sensors import Sensors
 
-STEP_UM = figures.ELEVATOR_STEP_UM
+STEP_UM = machine_constants.ELEVATOR_STEP_UM
 NOISE_UM = 8  # of the height sensor
-travel_us = cache(figures.travel_us)
+travel_us = cache(machine_constants.travel_us)
 
 
 class Elevator:
@@ -56,7 +56,7 @@ class Elevator:
 
     def is_open(self) -> bool:
         """Whether there is room for a card between the lower packet and the blades."""
-        return self._now_um() + self._lower_um <= self._blade_um - figures.OPENING_UM // 2
+        return self._now_um() + self._lower_um <= self._blade_um - machine_constants.OPENING_UM // 2
 
     def insert(self, cards: list[Card]) -> None:
         """Cards come to lie on the lower packet."""
@@ -127,7 +127,7 @@ class Elevator:
         if order == self._order:
             self.platform_um = self._to_um
             if self._faults.strikes("lost_steps", "chamber", 1):
-                self.platform_um = self._to_um = max(self._to_um - figures.CARD_THICKNESS_UM, 0)
+                self.platform_um = self._to_um = max(self._to_um - machine_constants.CARD_THICKNESS_UM, 0)
             self._sensors.set(hardware.ELEVATOR_HOME, 0 if self.platform_um else 1)
             self._sensors.set(hardware.ELEVATOR, 1)
 
@@ -145,7 +145,7 @@ class Elevator:
         """Close or open the blades."""
         self._grip_order += 1
         action = self._grip_closed if closed else self._grip_opened
-        self._agenda.after(figures.GRIP_US, action, self._grip_order)
+        self._agenda.after(machine_constants.GRIP_US, action, self._grip_order)
 
     def spring_open(self) -> None:
         """The blades open by themselves: the packets fall together."""
@@ -205,6 +205,6 @@ class Elevator:
         seen_um = self._lower_um
         if self._upper_um and not self.is_open():
             seen_um += self._upper_um
-        step = figures.HEIGHT_STEP_UM
+        step = machine_constants.HEIGHT_STEP_UM
         self.height_um = round((seen_um + self._random.gauss(0, NOISE_UM)) / step) * step
         self._sensors.set(hardware.HEIGHT, 1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from sabot_firmware import figures
+from sabot_firmware import machine_constants
 from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.events import Agenda
 
@@ -79,11 +79,11 @@ RUNNERS_KINDS = ("torn_record", "corrupted_record", "wrong_clock", "unknown_cloc
 
 # Where a card's leading edge is when it catches at a place.
 STUCK_AT_UM = {
-    "entry": figures.ENTRY_UM + 20_000,
-    "insertion": figures.INSERTION_UM + 40_000,
-    "chamber": figures.INSERTED_UM - 19_000,  # past the insertion sensor, still held by its roller
-    "deal": figures.EXIT_UM - 10_000,
-    "exit": figures.EXIT_UM + 40_000,
+    "entry": machine_constants.ENTRY_UM + 20_000,
+    "insertion": machine_constants.INSERTION_UM + 40_000,
+    "chamber": machine_constants.INSERTED_UM - 19_000,  # past the insertion sensor, still held by its roller
+    "deal": machine_constants.EXIT_UM - 10_000,
+    "exit": machine_constants.EXIT_UM + 40_000,
 }
 ON_THE_WAY = {"tray": ("entry", "insertion", "chamber"), "shoe": ("deal", "exit")}
 # Whose cards are counted for a place.

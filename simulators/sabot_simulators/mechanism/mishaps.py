@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sabot_firmware import figures, hardware
+from sabot_firmware import hardware, machine_constants
 from sabot_simulators.mechanism.cards import Card, cover_card, one_card
 from sabot_simulators.mechanism.faults import RUNNERS_KINDS, Fault
 from sabot_simulators.mechanism.sensors import BY_NAME, DIRT_US
@@ -17,7 +17,7 @@ COOLING_US = 60_000_000
 BROWN_OUT_US = 200_000
 HAND_US = 30_000  # how soon a hand is there
 SOON_US = 100_000  # within about the time of a card
-BEND_UM = (100, figures.CARD_THICKNESS_UM)
+BEND_UM = (100, machine_constants.CARD_THICKNESS_UM)
 
 # What a card that is drawn from a source may bring about, besides what happens to the card itself.
 WITH_A_CARD = {

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from sabot_firmware import figures
+from sabot_firmware import machine_constants
 from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.events import Agenda
 
@@ -200,7 +200,7 @@ class Track:
         now = self._agenda.now_us
         if self.bodies:
             last = self.bodies[-1]
-            if last.lead_now(now) < last.length_um + figures.GAP_UM:
+            if last.lead_now(now) < last.length_um + machine_constants.GAP_UM:
                 return
         body = self._take()
         if body is not None:
@@ -328,7 +328,7 @@ class Track:
     def _lay(self, length_um: int, stuck_at_um: int | None, drag_percent: int) -> Course:
         """The course of a body of a length that sticks somewhere or nowhere."""
         loose_um = self._rollers[-1][1] + length_um
-        gap_um = length_um + figures.GAP_UM
+        gap_um = length_um + machine_constants.GAP_UM
         found = {0, self._end_um, gap_um}
         for _, where_um in self._sensors + self._rollers:
             found |= {where_um, where_um + length_um}

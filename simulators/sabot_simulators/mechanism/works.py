@@ -8,7 +8,7 @@ from collections import deque
 from random import Random
 from typing import TYPE_CHECKING
 
-from sabot_firmware import figures, hardware
+from sabot_firmware import hardware, machine_constants
 from sabot_firmware.hardware import Hardware
 from sabot_simulators.mechanism.cards import Card
 from sabot_simulators.mechanism.elevator import Elevator
@@ -32,11 +32,19 @@ STALLS = {
 STALL_US = 20_000
 CAPACITIES = {
     # cards a zone, blades, travel
-    "deck": (figures.DECK_CAPACITY, figures.BLADE_UM, figures.ELEVATOR_TRAVEL_DECK_UM),
-    "batch": (figures.BATCH_CAPACITY, figures.BLADE_BATCH_UM, figures.ELEVATOR_TRAVEL_BATCH_UM),
+    "deck": (
+        machine_constants.DECK_CAPACITY,
+        machine_constants.BLADE_UM,
+        machine_constants.ELEVATOR_TRAVEL_DECK_UM,
+    ),
+    "batch": (
+        machine_constants.BATCH_CAPACITY,
+        machine_constants.BLADE_BATCH_UM,
+        machine_constants.ELEVATOR_TRAVEL_BATCH_UM,
+    ),
 }
 BENT_SNAGS = 0.5  # how likely a bent card catches on its way
-LIP_UM = figures.DEALT_UM - figures.CARD_LENGTH_UM  # where the exit tray begins
+LIP_UM = machine_constants.DEALT_UM - machine_constants.CARD_LENGTH_UM  # where the exit tray begins
 
 
 class Works(Hardware):
@@ -52,16 +60,17 @@ class Works(Hardware):
         self.sensors = Sensors(self.agenda, random, self.faults)
         self.capacity, blade_um, travel_um = CAPACITIES[capacity]
         self.elevator = Elevator(self.agenda, random, self.faults, self.sensors, blade_um, travel_um)
-        spread = figures.ROLLER_TOLERANCE_PERCENT / 100
+        spread = machine_constants.ROLLER_TOLERANCE_PERCENT / 100
         self._rollers = [
-            Roller(round(figures.ROLLER_UM_PER_MS * (1 + random.uniform(-spread, spread)))) for _ in range(3)
+            Roller(round(machine_constants.ROLLER_UM_PER_MS * (1 + random.uniform(-spread, spread))))
+            for _ in range(3)
         ]
         self.tray: list[Card] = []  # the top card first, as in all stacks
         self.store: list[Card] = []
         self.shoe: list[Card] = []
         self.exit_tray: list[Card] = []
         self.crashed: list[Card] = []  # met no opening or no room, in the shuffler half
-        self.landed: deque[tuple[Card, ...]] = deque(maxlen=2 * figures.BATCH_CAPACITY)
+        self.landed: deque[tuple[Card, ...]] = deque(maxlen=2 * machine_constants.BATCH_CAPACITY)
         """What fell into the exit tray lately, each body that moved as one; an observer takes it out."""
         self.landed_us = -1  # when the newest of them did
         self.opened_us = [-1, -1]  # when the door of each half was last opened
@@ -71,9 +80,12 @@ class Works(Hardware):
         feed, insert, deal = self._rollers
         self.feed_track = Track(
             self.agenda,
-            ((feed, 0), (insert, figures.INSERT_NIP_UM)),
-            ((hardware.ENTRY, figures.ENTRY_UM), (hardware.INSERTION, figures.INSERTION_UM)),
-            figures.INSERTED_UM,
+            ((feed, 0), (insert, machine_constants.INSERT_NIP_UM)),
+            (
+                (hardware.ENTRY, machine_constants.ENTRY_UM),
+                (hardware.INSERTION, machine_constants.INSERTION_UM),
+            ),
+            machine_constants.INSERTED_UM,
             self._from_tray,
             self._into_chamber,
             self.sensors.set,
@@ -81,8 +93,8 @@ class Works(Hardware):
         self.deal_track = Track(
             self.agenda,
             ((deal, 0),),
-            ((hardware.EXIT, figures.EXIT_UM),),
-            figures.DEALT_UM,
+            ((hardware.EXIT, machine_constants.EXIT_UM),),
+            machine_constants.DEALT_UM,
             self._from_shoe,
             self._into_exit_tray,
             self.sensors.set,
@@ -163,7 +175,7 @@ class Works(Hardware):
             self._shelf_order += 1
             self._shelf_up = False
             self.agenda.after(
-                figures.SHELF_US, self._shelved if down else self._shelf_back, self._shelf_order
+                machine_constants.SHELF_US, self._shelved if down else self._shelf_back, self._shelf_order
             )
 
     def push(self, forward: bool) -> None:
@@ -174,14 +186,14 @@ class Works(Hardware):
             self.sensors.set(hardware.PUSHER_HOME, 0)
             self.sensors.set(hardware.PUSHER_END, 0)
             done = self._pushed if forward else self._drawn_back
-            self.agenda.after(figures.PUSHER_US, done, self._pusher_order)
+            self.agenda.after(machine_constants.PUSHER_US, done, self._pusher_order)
 
     def measure(self) -> None:
         """Read the height."""
         if self.powered:
             self.sensors.reset(hardware.HEIGHT)
             self._measuring += 1
-            self.agenda.after(figures.HEIGHT_US, self._measured, self._measuring)
+            self.agenda.after(machine_constants.HEIGHT_US, self._measured, self._measuring)
 
     def height_um(self) -> int:
         """The height read last."""
@@ -288,7 +300,7 @@ class Works(Hardware):
         if self._vain[half]:
             return None
         card = cards.pop(0)
-        body = Body([card], figures.CARD_LENGTH_UM, 0, 0)
+        body = Body([card], machine_constants.CARD_LENGTH_UM, 0, 0)
         if card.bent and self.random.random() < BENT_SNAGS:
             body.stuck_at_um = STUCK_AT_UM[self.random.choice(ON_THE_WAY[source])]
             body.snagged = True

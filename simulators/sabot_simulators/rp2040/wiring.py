@@ -6,7 +6,7 @@ Which pin is what is read from the firmware's own table, ``boards/rp2040/pins.py
 from collections.abc import Callable
 from random import Random
 
-from sabot_firmware import figures, hardware
+from sabot_firmware import hardware, machine_constants
 from sabot_firmware.boards.rp2040 import pins
 from sabot_simulators.mechanism.elevator import NOISE_UM, Elevator
 from sabot_simulators.mechanism.faults import Fault
@@ -32,9 +32,9 @@ from sabot_simulators.rp2040.messages import (
 )
 
 ELEVATOR, PUSHER = 0, 1  # the axes
-STEP_UM = figures.ELEVATOR_STEP_UM
-PUSHER_STEPS = figures.PUSHER_US // 1000
-LOST_STEPS = figures.CARD_THICKNESS_UM // STEP_UM
+STEP_UM = machine_constants.ELEVATOR_STEP_UM
+PUSHER_STEPS = machine_constants.PUSHER_US // 1000
+LOST_STEPS = machine_constants.CARD_THICKNESS_UM // STEP_UM
 HIGHEST_COUNT = 4095
 NOISE_SIZE = 4096  # bytes sent at a time
 THERMOMETER = 4  # the converter's channel
@@ -179,7 +179,7 @@ class Wiring:
 
     def _show_contact(self) -> None:
         self._contact = self.machine.contact()
-        chip, bit, one = pins.CONTACT
+        chip, bit, one = pins.PRESENCE_CONTACT
         high = one if self._contact else 1 - one
         self._words[chip] = self._words[chip] & ~(1 << bit) | high << bit
         self.changes.append(messages.inputs(chip, self._words[chip]))

@@ -7,10 +7,10 @@ are those of the edges it was given: never a newer one.
 
 from machine import I2C, Pin
 
-from sabot_firmware import figures
+from sabot_firmware import machine_constants
 from sabot_firmware.boards.rp2040 import pins
 from sabot_firmware.boards.rp2040.analogue import Analogue
-from sabot_firmware.boards.rp2040.clock import now_us
+from sabot_firmware.boards.rp2040.board_clock import now_us
 from sabot_firmware.boards.rp2040.display import Display
 from sabot_firmware.boards.rp2040.edges import EdgeRing, watch, watch_interrupt
 from sabot_firmware.boards.rp2040.elevator import Elevator
@@ -35,7 +35,7 @@ from sabot_protocol import ticks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sabot_firmware.core import Core
+    from sabot_firmware.controller import Controller
 
 # What goes into the ring besides sensors
 _SCAN = SENSORS << 1  # an expander's input has changed
@@ -70,7 +70,7 @@ class Rp2040(Hardware):
         self._measured_at_us = _NOT_MEASURING
         self._lines: list[str | None] = [None, None]  # what the display does not show yet
         self._lamp = 0
-        self.tired = False  # garbage is to be collected, and the halves are asked to stand for it
+        self.needs_pause = False  # garbage is to be collected, and the halves are asked to stand for it
         for chip in range(len(pins.EXPANDERS)):
             self._take_levels(chip, self._expanders.scan(chip))
         self._changed = watch_interrupt(self.ring, _SCAN, pins.EXPANDER_INTERRUPT)
@@ -83,7 +83,7 @@ class Rp2040(Hardware):
 
     # -- edges ----------------------------------------------------------------------------------
 
-    def take_edges(self, core: "Core") -> None:
+    def take_edges(self, controller: "Controller") -> None:
         """Give the core every edge that has come, oldest first."""
         ring = self.ring
         self._handling = True
@@ -91,14 +91,14 @@ class Rp2040(Hardware):
             sensor = ring.sensor
             at_us = self._edge_us = ring.at_us
             if sensor < SENSORS:
-                self._give(core, sensor, ring.level, at_us)
+                self._give(controller, sensor, ring.level, at_us)
             elif sensor == SENSORS:
-                self._scan(core, at_us)
+                self._scan(controller, at_us)
             elif self._elevator.done(bool(self._levels[ELEVATOR_HOME])):
-                self._give(core, ELEVATOR, 1, at_us)
+                self._give(controller, ELEVATOR, 1, at_us)
         self._handling = False
 
-    def take_card_edges(self, core: "Core") -> None:
+    def take_card_edges(self, controller: "Controller") -> None:
         """Give the core edges of cards on their way into the chamber, up to the first of another kind.
 
         In the midst of something else that the core does: of the half that feeds only motions follow.
@@ -109,17 +109,17 @@ class Rp2040(Hardware):
         sensor = ring.next_sensor()
         while (sensor == ENTRY or sensor == INSERTION) and ring.take():  # noqa: SIM109  a tuple is allocated
             self._edge_us = ring.at_us
-            self._give(core, sensor, ring.level, ring.at_us)
+            self._give(controller, sensor, ring.level, ring.at_us)
             sensor = ring.next_sensor()
         self._handling = handling
         self._edge_us = edge_us
 
-    def _give(self, core: "Core", sensor: int, level: int, at_us: int) -> None:
+    def _give(self, controller: "Controller", sensor: int, level: int, at_us: int) -> None:
         if self._levels[sensor] != level:
             self._levels[sensor] = level
-            core.edge(sensor, level, at_us, now_us())
+            controller.edge(sensor, level, at_us, now_us())
 
-    def _scan(self, core: "Core", at_us: int) -> None:
+    def _scan(self, controller: "Controller", at_us: int) -> None:
         """Read the expanders until none has anything new; a bit that came and went is no edge."""
         expanders = self._expanders
         for _ in range(4):
@@ -127,8 +127,8 @@ class Rp2040(Hardware):
                 changed = expanders.scan(chip)
                 if changed:
                     self._take_levels(chip, changed)
-                    self._notice(core, at_us)
-                    self._give_bits(core, chip, changed, at_us)
+                    self._notice(controller, at_us)
+                    self._give_bits(controller, chip, changed, at_us)
                 if self._changed.value():
                     return
 
@@ -142,17 +142,17 @@ class Rp2040(Hardware):
             changed >>= 1
             bit += 1
 
-    def _give_bits(self, core: "Core", chip: int, changed: int, at_us: int) -> None:
+    def _give_bits(self, controller: "Controller", chip: int, changed: int, at_us: int) -> None:
         sensors = self._expanders.sensors[chip]
         bit = 0
         while changed:
             if changed & 1:
                 sensor = sensors[bit]
-                core.edge(sensor, self._levels[sensor], at_us, now_us())
+                controller.edge(sensor, self._levels[sensor], at_us, now_us())
             changed >>= 1
             bit += 1
 
-    def _notice(self, core: "Core", at_us: int) -> None:
+    def _notice(self, controller: "Controller", at_us: int) -> None:
         """What the movers themselves must know of switches and doors.
 
         A door cuts its half's motors: what drove them is switched off too, so the next order begins anew.
@@ -167,7 +167,7 @@ class Rp2040(Hardware):
         if not levels[SHOE_DOOR]:
             self._pusher.stop()
         if levels[ELEVATOR_HOME] and self._elevator.at_switch():
-            self._give(core, ELEVATOR, 1, at_us)
+            self._give(controller, ELEVATOR, 1, at_us)
         if levels[PUSHER_HOME]:
             self._pusher.at_switch(False)
         if levels[PUSHER_END]:
@@ -189,14 +189,14 @@ class Rp2040(Hardware):
             return None
         return max(ticks.diff(self._measured_at_us, at_us), 0)
 
-    def step(self, core: "Core", at_us: int) -> None:
+    def step(self, controller: "Controller", at_us: int) -> None:
         """Do what is due."""
         if self._measured_at_us != _NOT_MEASURING and ticks.diff(self._measured_at_us, at_us) <= 0:
             self._measured_at_us = _NOT_MEASURING
             self._height_um = self._analogue.height_um()
-            self._give(core, HEIGHT, 1, at_us)
+            self._give(controller, HEIGHT, 1, at_us)
 
-    def tidy(self) -> bool:
+    def run_deferred(self) -> bool:
         """One piece of work that can wait, a millisecond or two; False if there is none."""
         lamp = self._lamp << _LAMP_SHIFT
         if self._expanders.outputs & _LAMP != lamp:
@@ -265,7 +265,7 @@ class Rp2040(Hardware):
     def measure(self) -> None:
         """Read the height, once the sensor has settled."""
         self._levels[HEIGHT] = 0
-        self._measured_at_us = ticks.add(now_us(), figures.HEIGHT_US)
+        self._measured_at_us = ticks.add(now_us(), machine_constants.HEIGHT_US)
 
     def height_um(self) -> int:
         """The height read last."""
@@ -288,13 +288,13 @@ class Rp2040(Hardware):
         self._lines[0] = first
         self._lines[1] = second
 
-    def ask_rest(self) -> None:
+    def request_pause(self) -> None:
         """The shuffler half stands for a rest: garbage is collected, however little there is."""
-        self.tired = True
+        self.needs_pause = True
 
-    def wants_rest(self) -> bool:
+    def pause_requested(self) -> bool:
         """Whether halves are to stand between two cards."""
-        return self.tired
+        return self.needs_pause
 
     def noise(self, count: int) -> bytes:
         """Raw bits of the ring oscillator."""

@@ -11,7 +11,7 @@ from array import array
 from machine import Pin
 from micropython import schedule
 
-from sabot_firmware.boards.rp2040.clock import now_us
+from sabot_firmware.boards.rp2040.board_clock import now_us
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from machine import Pin
 
-from sabot_firmware import figures
+from sabot_firmware import machine_constants
 from sabot_firmware.boards.rp2040 import pins
 from sabot_firmware.boards.rp2040.stepper import Stepper, ramp_periods
 
@@ -19,7 +19,9 @@ class Elevator:
     def __init__(self, on_done: "Callable[[], None]") -> None:
         self._up = Pin(pins.ELEVATOR_UP, Pin.OUT, value=0)
         ramp = ramp_periods(
-            figures.ELEVATOR_STEP_UM, figures.ELEVATOR_ACCELERATION_UM_S2, figures.ELEVATOR_SPEED_UM_S
+            machine_constants.ELEVATOR_STEP_UM,
+            machine_constants.ELEVATOR_ACCELERATION_UM_S2,
+            machine_constants.ELEVATOR_SPEED_UM_S,
         )
         self._stepper = Stepper(pins.ELEVATOR_STEP, ramp, on_done)
         self._known = False  # whether zero was found since power-up
@@ -30,7 +32,7 @@ class Elevator:
         """Go somewhere; False if it is there already."""
         self._stepper.stop()
         self._homing = False
-        goal = (position_um + figures.ELEVATOR_STEP_UM // 2) // figures.ELEVATOR_STEP_UM
+        goal = (position_um + machine_constants.ELEVATOR_STEP_UM // 2) // machine_constants.ELEVATOR_STEP_UM
         return self._go(goal - self._stepper.position)
 
     def home(self, at_switch: bool) -> bool:
@@ -80,7 +82,9 @@ class Elevator:
 
     def _search(self) -> None:
         self._known = False
-        self._go(-(figures.ELEVATOR_TRAVEL_BATCH_UM + _PAST_UM) // figures.ELEVATOR_STEP_UM)
+        self._go(
+            -(machine_constants.ELEVATOR_TRAVEL_BATCH_UM + _PAST_UM) // machine_constants.ELEVATOR_STEP_UM
+        )
 
     def _go(self, steps: int) -> bool:
         if not steps:

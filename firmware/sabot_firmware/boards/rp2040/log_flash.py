@@ -44,8 +44,8 @@ class LogFlash(_Stretch):
         super().__init__(pins.LOG_FLASH_BYTES, 0)
 
 
-class MarkFlash(_Stretch):
+class MarkerFlash(_Stretch):
     """The mark's."""
 
     def __init__(self) -> None:
-        super().__init__(pins.MARK_FLASH_BYTES, pins.LOG_FLASH_BYTES)
+        super().__init__(pins.MARKER_FLASH_BYTES, pins.LOG_FLASH_BYTES)

@@ -20,26 +20,26 @@ import select
 import machine
 
 from sabot_firmware.boards.rp2040.board import Rp2040
+from sabot_firmware.boards.rp2040.board_clock import now_ms, now_us
+from sabot_firmware.boards.rp2040.board_executor import BoardExecutor
 from sabot_firmware.boards.rp2040.cables import Cable, UartCable, UsbCable
-from sabot_firmware.boards.rp2040.clock import now_ms, now_us
-from sabot_firmware.boards.rp2040.contact import ContactReader
 from sabot_firmware.boards.rp2040.fram import SpiFram, nothing
 from sabot_firmware.boards.rp2040.heap import (
     COLLECT_BYTES,
     GRID_HOLD_BYTES,
     HOLD_BYTES,
-    REST_BYTES,
+    PAUSE_BYTES,
     allocated,
 )
-from sabot_firmware.boards.rp2040.log_flash import LogFlash, MarkFlash
+from sabot_firmware.boards.rp2040.log_flash import LogFlash, MarkerFlash
 from sabot_firmware.boards.rp2040.noise import count_differing, raw_noise, thermal_noise
-from sabot_firmware.boards.rp2040.parts import Parts
-from sabot_firmware.core import Core, sooner
+from sabot_firmware.boards.rp2040.presence_contact import PresenceContact
+from sabot_firmware.controller import Controller, sooner
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import EventLog
-from sabot_firmware.kept import RECORDS
-from sabot_firmware.mark import FlashMark
-from sabot_firmware.rng.chance import Chance
+from sabot_firmware.persistent_state import RECORDS
+from sabot_firmware.provisioning_marker import ProvisioningMarker
+from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_firmware.shuffler import FEEDING
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
@@ -49,9 +49,9 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.memory import Memory
 
 try:
-    from sabot_firmware.boards.rp2040.timed import NONE, Timed
+    from sabot_firmware.boards.rp2040.grid_cables import NONE, GridCables
 except ImportError:  # another image than ours: the ports keep to the grid, as well as this loop is in time
-    NONE, Timed = -1, None  # type: ignore[assignment,misc]
+    NONE, GridCables = -1, None  # type: ignore[assignment,misc]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ ROOM_US = 5000  # what can wait is done if nothing is due for so long
 STUCK_US = 20000  # then a host that took nothing is tried again
 GRACE_US = 10000  # what an edge leads to is told at the first tick so long after the edge
 LOOK_AGAIN_US = 100000  # whether the halves stand, if no edge lets them
-REST_US = 26000  # the longest collection, while cards may soon move again
+PAUSE_US = 26000  # the longest collection, while cards may soon move again
 COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
 LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is over
 TICKS_BY_ALARM = True
@@ -87,7 +87,7 @@ _FAULT_FLAG = 0x0008
 _NOBODY_CLEARS_IT = "1 take out every card 2 mark out of order 3 call service"
 
 
-class Idle(Executor):
+class DisabledExecutor(Executor):
     """In place of a core that failed again and again: it says so and does nothing."""
 
     def status(self) -> "tuple[int, int, int, int, int, int]":
@@ -96,26 +96,26 @@ class Idle(Executor):
         return out[0], out[1], _WATCHDOG_RESET, _FAULT_FLAG, 0, 0
 
 
-class LiveCore(Core):
+class LiveController(Controller):
     """A core that reads the clock itself: what begins after a record was written begins then, not before."""
 
-    busy_elsewhere = False
+    orders_only = False
     """The loop talks: what follows from an edge beyond orders waits for the next step."""
     between: "Callable[[], None]" = staticmethod(nothing)
     """Called between two steps of what takes long: cards that are fed do not wait for its end."""
 
-    def _follow(self) -> None:
-        if not self.busy_elsewhere:
+    def _process_changes(self) -> None:
+        if not self.orders_only:
             self.between()
-            super()._follow()
+            super()._process_changes()
 
-    def _keep_inside(self) -> None:
+    def _save_contents(self) -> None:
         self.between()
-        super()._keep_inside()
+        super()._save_contents()
 
-    def _show(self) -> None:
+    def _update_panel(self) -> None:
         self.between()
-        super()._show()
+        super()._update_panel()
         self.between()
 
     def move_on(self, at_us: int) -> "int | None":
@@ -156,12 +156,12 @@ class Device:
     ) -> None:
         self._board = board
         serial = machine.unique_id()
-        self._chance = Chance(raw_noise, memory, serial, thermal_noise, count_differing)
+        self._rng = DeviceRng(raw_noise, memory, serial, thermal_noise, count_differing)
         self._log = log
         self._talk = True  # something is to be said, or was heard
         self._leave_at: int | None = None
-        self.core: LiveCore | None = None
-        self._ahead = Parts()
+        self.controller: LiveController | None = None
+        self._executor = BoardExecutor()
         self._later: list[tuple[int, str, tuple[Value, ...]]] = []  # what waits to be told, and since when
         self._failed: Exception | None = None  # what went wrong with an edge meanwhile
         self._timer = machine.Timer(-1)  # for what is due while it talks
@@ -169,16 +169,16 @@ class Device:
         self._end = DeviceEnd(
             Identity(serial, MODEL, VERSION),
             memory,
-            self._ahead,
-            self._chance.nonce,
+            self._executor,
+            self._rng.nonce,
             now_ms(),
             reason,
             log=log,
-            mark=FlashMark(MarkFlash()),
+            mark=ProvisioningMarker(MarkerFlash()),
             reopen=reopen,
             opened=opened,
         )
-        self._contact = ContactReader()
+        self._contact = PresenceContact()
         self._looked_ms = now_ms()
         self._cables: tuple[Cable, ...] = (UsbCable(DevicePort(self._end)), UartCable(DevicePort(self._end)))
         self._poller = select.poll()
@@ -186,31 +186,31 @@ class Device:
         if board is not None:
             self._poller.register(board.ring, select.POLLIN)
             self._edges_only.register(board.ring, select.POLLIN)
-            board.tired = False
+            board.needs_pause = False
             board.ring.eager = False
             board.ring.on_edge = self._came
-            self._ahead.hold = self._hold
+            self._executor.hold = self._hold
         for cable in self._cables:
             cable.register(self._poller)
-        self._timed = Timed(self._cables) if TICKS_BY_ALARM and Timed is not None else None
+        self._timed = GridCables(self._cables) if TICKS_BY_ALARM and GridCables is not None else None
 
     def begin(self, memory: Memory, crashed: bool) -> None:
         """The core wakes up."""
         assert self._board is not None
-        core = LiveCore(self._board, memory, self._chance, self._report, self._utc_s, self._log)
-        core.pledges.device = self._end.identity.serial
-        self._ahead.core = core
-        if core.kept.lost():
+        controller = LiveController(self._board, memory, self._rng, self._report, self._utc_s, self._log)
+        controller.shuffle_commands.device = self._end.identity.serial
+        self._executor.controller = controller
+        if controller.persistent.record_lost():
             self._end.forget()
         if crashed:
             self.tell_crash()
-        core.start(now_us())
-        self.core = core
-        core.between = SpiFram.between = self._between
+        controller.start(now_us())
+        self.controller = controller
+        controller.between = SpiFram.between = self._between
 
     def stay_idle(self) -> None:
         """Nothing moves any more; the link lives."""
-        self._ahead.core = Idle()
+        self._executor.controller = DisabledExecutor()
         self.tell_crash()
 
     def tell_crash(self) -> None:
@@ -220,8 +220,8 @@ class Device:
     def _report(self, name: str, *values: "Value") -> None:
         self._between()
         self._talk = True
-        core, timed = self.core, self._timed
-        if core is not None and (core.busy_elsewhere or (timed is not None and timed.runs)):
+        controller, timed = self.controller, self._timed
+        if controller is not None and (controller.orders_only or (timed is not None and timed.runs)):
             assert self._board is not None
             self._later.append((self._board.cause_us(), name, values))
         else:
@@ -233,27 +233,27 @@ class Device:
 
     def turn(self) -> None:
         """Once around: edges, time, cables, what can wait, and the wait."""
-        board, core = self._board, self.core
+        board, controller = self._board, self.controller
         due: int | None = None
         timed = self._timed
         if timed is None or not timed.runs:
             self._end.tick(now_ms())  # also while nobody talks: hours run, and an event has its time
-        if core is not None and board is not None:
-            board.take_edges(core)
+        if controller is not None and board is not None:
+            board.take_edges(controller)
             at_us = now_us()
-            board.step(core, at_us)
-            due = core.step(at_us)
+            board.step(controller, at_us)
+            due = controller.step(at_us)
             measured = board.due_us(at_us)
             if measured is not None and (due is None or measured < due):
                 due = measured
-            if allocated() > REST_BYTES and not core.on_grid():
-                board.tired = True
-            if board.tired:
-                if self._rest(board, core, due):
+            if allocated() > PAUSE_BYTES and not controller.on_grid():
+                board.needs_pause = True
+            if board.needs_pause:
+                if self._pause_for_collection(board, controller, due):
                     return
                 if due is None or due > LOOK_AGAIN_US:
                     due = LOOK_AGAIN_US
-            if timed is not None and core.on_grid():
+            if timed is not None and controller.on_grid():
                 self._turn_on_grid(timed, board, due)
                 return
             if timed is not None and timed.runs:
@@ -286,7 +286,7 @@ class Device:
             self._catch_up()
             self._hold(True)
             return  # what is due may be another thing now
-        if (due is None or due > ROOM_US) and self._tidy(due):
+        if (due is None or due > ROOM_US) and self._run_deferred(due):
             return
         self._wait(self._poller, due)
 
@@ -299,7 +299,7 @@ class Device:
             if self._end.restart:
                 raise KeysCleared
 
-    def _turn_on_grid(self, timed: "Timed", board: Rp2040, due: "int | None") -> None:
+    def _turn_on_grid(self, timed: "GridCables", board: Rp2040, due: "int | None") -> None:
         """While cards are shuffled: what the last tick brought, what can wait, and the wait.
 
         What is told at a tick depends on when its edges came, not on when the loop came to deal with them.
@@ -319,13 +319,13 @@ class Device:
         if due is None or left_us < due:
             due = left_us
         self._look_at_contact(due)
-        if due > ROOM_US and board.tidy():
+        if due > ROOM_US and board.run_deferred():
             return
         self._wait(self._edges_only, due)
 
     def _wait(self, poller: "select.poll", due: "int | None") -> None:
         """Until something is due, or an edge or a byte has come."""
-        longest = LEAVE_MS if self._ahead.leaving else LONGEST_WAIT_MS
+        longest = LEAVE_MS if self._executor.leaving else LONGEST_WAIT_MS
         wait_ms = longest if due is None else min((due + 999) // 1000, longest)
         ring = self._board.ring if self._board is not None else None
         for ready in poller.ipoll(wait_ms):  # type: ignore[attr-defined]
@@ -335,18 +335,18 @@ class Device:
             if cable.stuck:
                 self._talk = True
 
-    def _rest(self, board: Rp2040, core: LiveCore, due: "int | None") -> bool:
+    def _pause_for_collection(self, board: Rp2040, controller: LiveController, due: "int | None") -> bool:
         """Collect garbage if nothing moves, and will not for as long as that takes; whether it did."""
-        if not core.resting() or (due is not None and due < REST_US):
+        if not controller.paused() or (due is not None and due < PAUSE_US):
             return False
         gc.collect()
-        board.tired = False
-        core.go_on(now_us())
+        board.needs_pause = False
+        controller.end_pause(now_us())
         return True
 
     def leaves(self, at_ms: int) -> bool:
         """Whether the loader is to be started, and what was to be said before has been."""
-        if not self._ahead.leaving:
+        if not self._executor.leaving:
             return False
         if self._leave_at is None:
             self._leave_at = ticks.add(at_ms, LEAVE_MS)
@@ -364,11 +364,11 @@ class Device:
         # still refers to this object.
         for name in ("_end", "_cables", "_chance", "_ahead", "_poller", "_edges_only", "_timed"):
             setattr(self, name, None)
-        self.core = None
+        self.controller = None
 
     def _hold(self, on: bool) -> None:
         """Edges wait for the loop, or are dealt with in the midst of what it does: those there at once."""
-        if self.core is None or self._board is None:
+        if self.controller is None or self._board is None:
             return
         ring = self._board.ring
         ring.eager = not on
@@ -383,18 +383,18 @@ class Device:
         MicroPython runs one scheduled call at a time. An edge that comes during this one has it scheduled
         again, so it waits for the end of this one and not for the end of the talk.
         """
-        board, core = self._board, self.core
+        board, controller = self._board, self.controller
         assert board is not None
         ring = board.ring
         ring.scheduled = False
-        if not ring.eager or core is None or ring.on_edge is not self._came:
+        if not ring.eager or controller is None or ring.on_edge is not self._came:
             return
-        core.busy_elsewhere = True
+        controller.orders_only = True
         try:
-            board.take_edges(core)
+            board.take_edges(controller)
             at_us = now_us()
-            board.step(core, at_us)
-            due, measured = core.move_on(at_us), board.due_us(at_us)
+            board.step(controller, at_us)
+            due, measured = controller.move_on(at_us), board.due_us(at_us)
             if measured is not None and (due is None or measured < due):
                 due = measured
             if due is not None and due < LONGEST_TALK_US:
@@ -404,7 +404,7 @@ class Device:
         except Exception as error:  # noqa: BLE001  in an interrupt nobody hears of it: the loop raises it
             self._failed = error
             ring.eager = False
-        core.busy_elsewhere = False
+        controller.orders_only = False
 
     def _between(self) -> None:
         """Cards that are fed do not wait for a record that is written while edges have to wait.
@@ -412,17 +412,17 @@ class Device:
         Only edges at entry and insertion are dealt with: what is carried out at this moment concerns the
         other half, and finds the one that feeds as it was or stopped.
         """
-        board, core = self._board, self.core
-        if board is None or core is None or core.shuffler.state != FEEDING:
+        board, controller = self._board, self.controller
+        if board is None or controller is None or controller.shuffler.state != FEEDING:
             return
         ring = board.ring
-        if ring.eager or core.busy_elsewhere or ring.on_edge is not self._came:
+        if ring.eager or controller.orders_only or ring.on_edge is not self._came:
             return
-        core.busy_elsewhere = True
+        controller.orders_only = True
         try:
-            board.take_card_edges(core)
+            board.take_card_edges(controller)
         finally:
-            core.busy_elsewhere = False
+            controller.orders_only = False
 
     def _catch_up(self, until_us: "int | None" = None) -> None:
         """Tell what came up in the midst of the talk; on the grid, what came up until a time."""
@@ -433,13 +433,13 @@ class Device:
             _, name, values = later.pop(0)
             self._end.emit(name, *values)
 
-    def _tidy(self, due: "int | None") -> bool:
+    def _run_deferred(self, due: "int | None") -> bool:
         """One piece of what can wait; whether there was one."""
         board = self._board
-        if board is not None and board.tidy():
+        if board is not None and board.run_deferred():
             return True
-        still = self.core is None or self.core.still()
-        if not still:
+        idle = self.controller is None or self.controller.idle()
+        if not idle:
             return False
         if self._log.due():
             self._log.flush(LOG_ROWS)

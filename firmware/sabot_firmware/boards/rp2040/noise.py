@@ -8,7 +8,7 @@ import micropython
 from machine import ADC, mem32
 
 from sabot_firmware.boards.rp2040.registers import RING_OSCILLATOR_BIT
-from sabot_firmware.rng.lags import BEFORE, ONES
+from sabot_firmware.rng.lag_test import BEFORE, ONES
 
 THERMOMETER = 4  # the converter's channel
 READINGS = 16

@@ -71,7 +71,7 @@ INPUTS = (
 
 # The contact inside the locked logic compartment: chip, bit, level that means closed. It is no sensor of the
 # machine: held for five seconds it has the device's keys cleared.
-CONTACT = (1, 2, LOW)
+PRESENCE_CONTACT = (1, 2, LOW)
 
 
 def pulled_up(chip: int) -> int:
@@ -80,7 +80,7 @@ def pulled_up(chip: int) -> int:
     for _, each, bit, _ in INPUTS:
         if each == chip:
             word |= 1 << bit
-    return word | (1 << CONTACT[1] if CONTACT[0] == chip else 0)
+    return word | (1 << PRESENCE_CONTACT[1] if PRESENCE_CONTACT[0] == chip else 0)
 
 
 # Outputs of expander 1, by bit; HIGH is on.
@@ -108,4 +108,4 @@ COLOUR_LIMITS = (819, 1638, 2457, 3276)
 LOG_FLASH_BYTES = 24 * 4096
 
 # The mark that says whether the device ever had a key: the sectors before those
-MARK_FLASH_BYTES = 2 * 4096
+MARKER_FLASH_BYTES = 2 * 4096

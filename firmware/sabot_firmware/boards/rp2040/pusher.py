@@ -2,14 +2,16 @@
 
 from array import array
 
-from sabot_firmware import figures
+from sabot_firmware import machine_constants
 from sabot_firmware.boards.rp2040 import pins
 from sabot_firmware.boards.rp2040.expander import Expanders, output
 from sabot_firmware.boards.rp2040.stepper import Stepper
 
 STEP_US = 980  # a little faster than the figure: its way takes no longer than that
 _FORWARD = output(pins.PUSHER_FORWARD_BIT)
-_MOST_STEPS = (figures.PUSHER_US + 100000) // STEP_US  # then it gives up: the core will have noticed
+_MOST_STEPS = (
+    machine_constants.PUSHER_US + 100000
+) // STEP_US  # then it gives up: the core will have noticed
 
 
 def _nothing() -> None:

@@ -3,7 +3,7 @@
 from machine import PWM, Pin
 
 from sabot_firmware.boards.rp2040 import pins
-from sabot_firmware.boards.rp2040.clock import now_us
+from sabot_firmware.boards.rp2040.board_clock import now_us
 from sabot_firmware.boards.rp2040.expander import Expanders, output
 from sabot_firmware.boards.rp2040.registers import PwmSlice
 from sabot_protocol import ticks

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from sabot_image.commands import BuildFailed, need, run
+from sabot_image_build.programs import BuildFailed, need, run
 
 SUITE = "trixie"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"

@@ -8,13 +8,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sabot_firmware.rng.chance import Chance
+    from sabot_firmware.rng.device_rng import DeviceRng
     from sabot_firmware.rng.draws import Slots
 else:
-    Chance = Slots = object  # in their place; the generator itself is not even loaded
+    DeviceRng = Slots = object  # in their place; the generator itself is not even loaded
 
 
-class ForetoldSlots(Slots):
+class ScriptedSlots(Slots):
     """Slots that are drawn when they are asked for."""
 
     def __init__(self, draw: "Callable[[int], int]") -> None:
@@ -28,7 +28,7 @@ class ForetoldSlots(Slots):
         """There is nothing to wipe."""
 
 
-class Foretold(Chance):
+class ScriptedRng(DeviceRng):
     """No noise, no seeds: what the test draws is what happens."""
 
     test = True
@@ -48,7 +48,7 @@ class Foretold(Chance):
 
     def slots(self, cards: int, seed: bytes | bytearray, nonce: bytes, about: bytes) -> Slots:
         """Slots that the test draws."""
-        return ForetoldSlots(self._draw)
+        return ScriptedSlots(self._draw)
 
     def random(self, count: int) -> bytes:
         """Zeros."""

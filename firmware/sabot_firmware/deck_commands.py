@@ -8,19 +8,20 @@ from sabot_protocol.errors import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sabot_firmware.core import Core
+    from sabot_firmware.controller import Controller
     from sabot_protocol.codec import Values
 
 LOOK_EVERY_S = 30  # the decks' hours are looked at at least this often
+LEAST_LEFT_S = -0x80000000  # what the answer's field can say
 CLOCKS_DIFFER_S = 900  # how far in the future a deck may be said to be opened
 
 
-class Rack:
+class DeckCommands:
     """Who may come to the table, who must leave it, and when."""
 
-    def __init__(self, core: "Core") -> None:
-        self._core = core
-        self._kept = core.kept
+    def __init__(self, controller: "Controller") -> None:
+        self._controller = controller
+        self._persistent = controller.persistent
         self._left_s: dict[int, int] = {}  # of each deck, when it was last looked at
         self._look_at_us: int | None = None
         self._aged_at_us = 0  # up to when the decks have aged
@@ -29,7 +30,7 @@ class Rack:
 
     def register_deck(self, deck_id: int, back: int, opened_s: int) -> "Values":
         """A new deck comes to the table."""
-        decks, now_s = self._kept.decks, self._core.utc_s()
+        decks, now_s = self._persistent.decks, self._controller.utc_s()
         why = decks.refuse_registering(deck_id, back)
         if why is not None:
             raise forbidden(why)
@@ -37,46 +38,47 @@ class Rack:
             raise forbidden("time_unknown")
         if opened_s > now_s + CLOCKS_DIFFER_S:
             raise forbidden("not_opened_yet")
-        before = self._kept.pack()
+        before = self._persistent.pack()
         decks.register(deck_id, back, opened_s)
-        self._kept.save_or_undo(before)
-        self._core.report("deck_registered", deck_id, back, opened_s, *self._core.who())
+        self._persistent.save_or_undo(before)
+        self._controller.report("deck_registered", deck_id, back, opened_s, *self._controller.who())
         return ()
 
     def remove_deck(self, deck_id: int, reason: int) -> "Values":
         """A deck leaves the table for good."""
-        current = self._core.dealing.round
-        if self._kept.decks.find(deck_id) is None:
+        current = self._controller.dealing.round
+        if self._persistent.decks.find(deck_id) is None:
             raise forbidden("no_such_deck")
         if current is not None and current.deck_id == deck_id:
             raise forbidden("in_use")
-        before = self._kept.pack()
-        self._kept.decks.remove(deck_id)
-        self._kept.save_or_undo(before)
-        self._core.report("deck_removed", deck_id, reason)
-        self._core.pledges.deck_removed(deck_id)
+        before = self._persistent.pack()
+        self._persistent.decks.remove(deck_id)
+        self._persistent.save_or_undo(before)
+        self._controller.report("deck_removed", deck_id, reason)
+        self._controller.shuffle_commands.deck_removed(deck_id)
         return ()
 
     def wrong_count(self, deck_id: int) -> None:
         """MD3 5.B: a deck whose count is wrong leaves by itself."""
-        if self._kept.decks.find(deck_id) is not None:
-            self._kept.decks.remove(deck_id)
-            self._core.keep()
-            self._core.report("deck_removed", deck_id, enum_number("RemoveReason", "wrong_count"))
-            self._core.pledges.deck_removed(deck_id)
+        if self._persistent.decks.find(deck_id) is not None:
+            self._persistent.decks.remove(deck_id)
+            self._controller.save_state()
+            self._controller.report("deck_removed", deck_id, enum_number("RemoveReason", "wrong_count"))
+            self._controller.shuffle_commands.deck_removed(deck_id)
 
     def play_one_deck(self, on: int) -> "Values":
         """The floor chooses to go on with one deck, or with two again (MD3 3.A)."""
-        before = self._kept.pack()
-        self._kept.decks.one_deck = bool(on)
-        self._kept.save_or_undo(before)
-        self._say_game()
+        before = self._persistent.pack()
+        self._persistent.decks.one_deck = bool(on)
+        self._persistent.save_or_undo(before)
+        self._report_game()
         return ()
 
     def decks(self) -> "Values":
         """The decks in use and how long each may still be."""
-        decks, now_s = self._kept.decks, self._core.utc_s()
+        decks, now_s = self._persistent.decks, self._controller.utc_s()
         left = [decks.left_s(each.deck_id, now_s) if now_s is not None else 0 for each in decks.in_use]
+        left = [max(each, LEAST_LEFT_S) for each in left]
         ids = [each.deck_id for each in decks.in_use]
         return ids, [each.back for each in decks.in_use], left, decks.last_played
 
@@ -84,71 +86,71 @@ class Rack:
 
     def set_game(self, name: str, method: int, decks: int, stack_cards: int, deck_hours: int) -> "Values":
         """The game the machine serves from now on."""
-        game, core = self._kept.game, self._core
-        if core.shuffler.occupied() is not None or core.shoe.occupied() is not None:
+        game, controller = self._persistent.game, self._controller
+        if controller.shuffler.occupied() is not None or controller.shoe.occupied() is not None:
             raise forbidden("in_use")  # cards of the other game are inside
-        if self._kept.decks.in_use and decks != game.decks:
+        if self._persistent.decks.in_use and decks != game.decks:
             raise forbidden("in_use")  # decks of another size are registered
         if decks > 1 and method in (AUTOMATED_SHOE, HAND):
             raise forbidden("other_method")  # stacks and the hand are dealt from one deck
-        if 52 * decks > self._core.hardware.capacity:
+        if 52 * decks > self._controller.hardware.capacity:
             raise forbidden("too_many")
         if stack_cards * 2 > 52 * decks:
             raise Refusal("bad_field", (3,))
-        before = self._kept.pack()
+        before = self._persistent.pack()
         game.name, game.method, game.decks, game.stack_cards = name, method, decks, stack_cards
-        self._kept.decks.hours = deck_hours  # MD3 3.C: another method's hours apply at once
-        self._kept.save_or_undo(before)
-        self._say_game()
+        self._persistent.decks.hours = deck_hours  # MD3 3.C: another method's hours apply at once
+        self._persistent.save_or_undo(before)
+        self._report_game()
         return ()
 
-    def _say_game(self) -> None:
-        self._core.report("game_changed", *self.game(), *self._core.who())
+    def _report_game(self) -> None:
+        self._controller.report("game_changed", *self.game(), *self._controller.who())
 
     def game(self) -> "Values":
         """The game the machine serves."""
-        game = self._kept.game
-        decks = self._kept.decks
+        game = self._persistent.game
+        decks = self._persistent.decks
         return game.name, game.method, game.decks, game.stack_cards, decks.hours, 1 if decks.one_deck else 0
 
     # -- hours ----------------------------------------------------------------------------------
 
     def start(self) -> None:
         """The power has come: uptime counts from now."""
-        self._aged_at_us = self._core.now_us
+        self._aged_at_us = self._controller.now_us
 
     def grow_older(self) -> None:
         """Let the decks age by the uptime since this was last called."""
-        passed_us = self._core.left_us(self._aged_at_us)
+        passed_us = self._controller.left_us(self._aged_at_us)
         seconds = -passed_us // 1000000
         if seconds > 0:
-            self._kept.decks.grow_older(seconds)
+            self._persistent.decks.grow_older(seconds)
             self._aged_at_us = ticks.add(self._aged_at_us, seconds * 1000000)
         elif passed_us > 0:  # so long ago that ticks do not tell: there was no deck
-            self._aged_at_us = self._core.now_us
+            self._aged_at_us = self._controller.now_us
 
     def hours_due_us(self) -> int | None:
         """Report decks that come to the end of their hours; how long until it is to be looked at again."""
-        core, decks = self._core, self._kept.decks
+        controller, decks = self._controller, self._persistent.decks
         if not decks.in_use:
             return None
         if self._look_at_us is not None:
-            left_us = core.left_us(self._look_at_us)
+            left_us = controller.left_us(self._look_at_us)
             if 0 < left_us <= LOOK_EVERY_S * 1000000:
                 return left_us
         self.grow_older()
-        core.keep()  # a power cut makes no deck younger
-        now_s = core.utc_s()
+        controller.save_state()  # a power cut makes no deck younger
+        now_s = controller.utc_s()
         wait_s = LOOK_EVERY_S
         if now_s is not None:
             for deck in decks.in_use:
                 left = decks.left_s(deck.deck_id, now_s)
                 before = self._left_s.get(deck.deck_id, left)
                 if decks.warning(before, left) is not None:
-                    core.report("deck_hours", deck.deck_id, max(left, 0))
+                    controller.report("deck_hours", deck.deck_id, max(left, 0))
                 self._left_s[deck.deck_id] = left
                 for each in WARN_BEFORE_S:
                     if each < left < each + wait_s:
                         wait_s = left - each
-        self._look_at_us = core.after_us(max(wait_s, 1) * 1000000)
-        return core.left_us(self._look_at_us)
+        self._look_at_us = controller.after_us(max(wait_s, 1) * 1000000)
+        return controller.left_us(self._look_at_us)

@@ -8,8 +8,8 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from sabot_image import build, modules
-from sabot_image.commands import BuildFailed
+from sabot_image_build import build, modules
+from sabot_image_build.programs import BuildFailed
 
 
 def package_json() -> str:
@@ -25,7 +25,7 @@ def _relative(module: modules.Module) -> str:
 
 def main() -> int:
     """Build; 1 if something failed."""
-    parser = argparse.ArgumentParser(prog="python -m sabot_image", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m sabot_image_build", description=__doc__)
     parser.add_argument("--no-uf2", action="store_true", help="only byte code and its file system")
     parser.add_argument("--package-json", action="store_true", help="only write firmware/package.json")
     options = parser.parse_args()

@@ -50,7 +50,7 @@ def count_in_one_number(samples: bytearray, end: int, lag: int) -> int:
 count = count_in_one_number if hasattr(0, "bit_count") else count_differing
 
 
-class Lags:
+class LagTest:
     """Counts over windows of the noise. Only its last 72 samples are kept; they are wiped by ``start``."""
 
     def __init__(self, count: "Callable[[bytearray, int, int], int]" = count) -> None:

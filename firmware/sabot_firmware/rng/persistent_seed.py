@@ -16,7 +16,7 @@ RECORD = ("seed", SIZE)
 _LABEL = b"sabot carried seed 1"
 
 
-class CarriedSeed:
+class PersistentSeed:
     """The record in critical memory. Its methods raise MemoryFailed if the memory cannot be used."""
 
     def __init__(self, memory: Memory) -> None:

@@ -16,7 +16,7 @@ UNEVEN = 40  # all cards together, beyond what readings do: more warped ones are
 OFF = 40  # how far a packet may be off its place; blades enter the gap that is nearest to them
 
 
-class Stack:
+class HeightModel:
     """How many cards lie there, how high, and how far its gaps are off the line."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """The cables while the grid runs: bytes pass at ticks that a timer's alarm makes, in an interrupt.
 
-``sabot_grid`` is that interrupt (``sabot_image/SABOT_PICO/grid.c``). Here is what happens between two ticks:
-what came at the last one is dealt with, and what is said to it is left for the next one.
+``sabot_grid`` is that interrupt (``sabot_image_build/SABOT_PICO/grid.c``). Between two ticks this module
+handles the bytes of the last tick and queues the answers for the next tick.
 """
 
 import sabot_grid
@@ -14,7 +14,7 @@ IN_BYTES = 320  # as the interrupt has it: what comes in at a tick, or is still 
 NONE = -1
 
 
-class Timed:
+class GridCables:
     """The cables, numbered as the interrupt has them."""
 
     def __init__(self, cables: "tuple[Cable, ...]") -> None:

@@ -2,11 +2,11 @@
 
 from hashlib import sha256
 
-from sabot_firmware.rng import RngFailed, lags, wipe
-from sabot_firmware.rng.carried import CarriedSeed
+from sabot_firmware.rng import RngFailed, lag_test, wipe
 from sabot_firmware.rng.draws import Slots
 from sabot_firmware.rng.drbg import STRENGTH_BITS, HmacDrbg, check_known_answers
-from sabot_firmware.rng.noise import Noise
+from sabot_firmware.rng.entropy_source import EntropySource
+from sabot_firmware.rng.persistent_seed import PersistentSeed
 from sabot_protocol.errors import MemoryFailed
 from sabot_protocol.memory import Memory
 
@@ -24,7 +24,7 @@ def _nothing_besides() -> bytes:
     return b""
 
 
-class Chance:
+class DeviceRng:
     """The generator of the device: seeded from raw noise, reseeded before every shuffle.
 
     The noise is the only source that entropy is credited for. Serial number, boot record, the seed carried
@@ -45,12 +45,12 @@ class Chance:
         memory: "Memory | None" = None,
         serial: bytes = b"",
         besides: "Callable[[], bytes]" = _nothing_besides,
-        count: "Callable[[bytearray, int, int], int]" = lags.count,
+        count: "Callable[[bytearray, int, int], int]" = lag_test.count,
     ) -> None:
         """``memory``: critical memory, where a seed is carried forward; ``count``: as ``Noise`` takes it."""
         self._read = noise
-        self._noise = Noise(noise, count)
-        self._carried = CarriedSeed(Memory() if memory is None else memory)
+        self._noise = EntropySource(noise, count)
+        self._carried = PersistentSeed(Memory() if memory is None else memory)
         self._serial = serial
         self._besides = besides
         self._drbg = HmacDrbg()

@@ -8,7 +8,7 @@ import shutil
 import sysconfig
 from pathlib import Path
 
-from sabot_image.modules import ROOT
+from sabot_image_build.modules import ROOT
 
 NEEDED = ("machine.pyi", "micropython.pyi", "uctypes.pyi", "rp2", "_mpy_shed")
 FOLDER = ROOT / "build" / "stubs"

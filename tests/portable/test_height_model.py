@@ -1,11 +1,11 @@
 """The stack as its heights tell it: exact on even cards, lifted by odd ones, strict about numbers."""
 
-from sabot_firmware.stack import Stack
+from sabot_firmware.height_model import HeightModel
 
 
 def built(thicknesses):
     """A stack of cards, each laid on the others, measured without any error."""
-    stack = Stack()
+    stack = HeightModel()
     stack.reset(300)
     height = 0
     for card, thickness in enumerate(thicknesses):
@@ -41,7 +41,7 @@ def test_none_or_two_cards_are_not_one():
     assert not stack.grows(3600)
     thin = built([225] * 10)
     assert not thin.grows(2250 + 450)  # two, although not half more than two cards of 300 would be
-    assert Stack().cards == 0
+    assert HeightModel().cards == 0
 
 
 def test_a_warped_card_lifts_what_lies_above_it():

@@ -6,7 +6,7 @@ leans shows. The entropy stated for a sample is a quarter of what an ideal bit w
 come from it and from a false alarm in 2^20 (``tests/fairness/test_generator.py`` computes them again).
 """
 
-from sabot_firmware.rng import RngFailed, lags
+from sabot_firmware.rng import RngFailed, lag_test
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,17 +19,17 @@ PROPORTION_CUTOFF = 915  # 1 + the quantile of B(1024, 2^-0.25) at 1 - 2^-20
 START_UP = 2048  # samples looked at, and thrown away, before the first is used
 
 
-class Noise:
+class EntropySource:
     """The raw source, looked at sample by sample. Once a test has failed it gives nothing until restarted."""
 
     def __init__(
         self,
         read: "Callable[[int], bytes]",
-        count: "Callable[[bytearray, int, int], int]" = lags.count,
+        count: "Callable[[bytearray, int, int], int]" = lag_test.count,
     ) -> None:
         """``count`` is the board's way to do what ``lags.count`` does."""
         self._read = read  # so many bytes of raw samples, eight to a byte, the first in the highest bit
-        self._lags = lags.Lags(count)
+        self._lags = lag_test.LagTest(count)
         self._works = False
         self._last = -1
         self._run = 0  # how often the last sample has come in a row

@@ -10,8 +10,8 @@ from tests.machine.tables import BLUE, RED, OwnChance, Table
 from tests.sweeps import Amount
 
 from sabot_firmware import shoe, shuffler
-from sabot_firmware.pledges import MOST_OPEN, Pledge, about
-from sabot_firmware.rng.chance import Chance
+from sabot_firmware.rng.device_rng import DeviceRng
+from sabot_firmware.shuffle_commands import MOST_REVEALABLE, Commitment, about
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.host.audit import Shuffle, audit, slots_of
 from sabot_simulators.dealer import Dealer
@@ -132,7 +132,7 @@ def test_many_rounds_of_commit_and_reveal(amount: Amount) -> None:
         table.feed(deck_id)
         assert table.shuffled()
         table.wait(lambda: table.shuffler_state == shuffler.STORED)
-        table.device.core.shuffler.take_from_shelf()
+        table.device.controller.shuffler.take_from_shelf()
         table.decks[deck_id], machine.store = machine.store, []
         machine.presence()
         orders[number] = tuple(card.number for card in table.decks[deck_id])
@@ -145,22 +145,29 @@ def test_many_rounds_of_commit_and_reveal(amount: Amount) -> None:
 
 
 def test_pledges_of_every_size_fit_and_no_two_are_alike() -> None:
-    chance = Chance(Machine(Random(4)).noise)
-    chance.start()
+    rng = DeviceRng(Machine(Random(4)).noise)
+    rng.start()
     nonces = Random(5)
     seen: set[bytes] = set()
     for number in range(1, 101):
         cards = (52, 104, 208, 312, 416)[number % 5]
-        pledge = Pledge(b"SABOT001", number % 2 + 1, number, cards, chance.fresh_seed())
+        commitment = Commitment(b"SABOT001", number % 2 + 1, number, cards, rng.fresh_seed())
         nonce = nonces.randbytes(32)
-        slots = chance.slots(cards, pledge.seed, nonce, pledge.about)
+        slots = rng.slots(cards, commitment.seed, nonce, commitment.about)
         placed = tuple(slots.draw(card + 1) for card in range(cards))
         shuffle = Shuffle(
-            b"SABOT001", pledge.deck_id, number, cards, pledge.commitment, nonce, bytes(pledge.seed), placed
+            b"SABOT001",
+            commitment.deck_id,
+            number,
+            cards,
+            commitment.digest,
+            nonce,
+            bytes(commitment.seed),
+            placed,
         )
         assert audit(shuffle) == []
         assert audit(replace(shuffle, shuffle_id=number + 1))
-        seen |= {bytes(pledge.seed), pledge.commitment}
+        seen |= {bytes(commitment.seed), commitment.digest}
     assert len(seen) == 200
 
 
@@ -171,7 +178,7 @@ def test_a_revealed_seed_predicts_no_later_shuffle() -> None:
     for _ in range(3):
         assert table.play_round()
     known = table.revealed(3)
-    later = table.device.core.pledges._done[-1]
+    later = table.device.controller.shuffle_commands._completed[-1]
     assert later.shuffle_id > known.shuffle_id
     placed = tuple(later.placed[:52])
     for guess in (known.seed, bytes(a ^ b for a, b in zip(known.seed, known.nonce, strict=True))):
@@ -229,39 +236,39 @@ def test_a_deck_that_leaves_takes_its_order_with_it() -> None:
     table = Audited(10)
     table.shuffle(back=RED)
     table.device.run_until(lambda: table.shoe_state == shoe.READY)
-    pledge = table.device.core.pledges._done[0]
+    commitment = table.device.controller.shuffle_commands._completed[0]
     table.device.command("remove_deck", 1, 3, role="floor")
     assert dropped(table) == [(1, "deck_removed")]
-    assert not any(pledge.seed)
-    assert not any(pledge.placed)
+    assert not any(commitment.seed)
+    assert not any(commitment.placed)
     assert table.refused("reveal_shuffle", 1) == "no_such_shuffle"
 
 
 def test_a_deck_that_leaves_for_a_wrong_count_takes_its_order_with_it() -> None:
     table = Audited(13, "missing_card@shoe:3")
     assert table.open_table()
-    pledge = table.device.core.pledges._done[0]
+    commitment = table.device.controller.shuffle_commands._completed[0]
     table.play_round()
     assert table.named("deck_removed") == [(1, enum_number("RemoveReason", "wrong_count"))]
-    assert (pledge.shuffle_id, "deck_removed") in dropped(table)
-    assert not any(pledge.seed)
+    assert (commitment.shuffle_id, "deck_removed") in dropped(table)
+    assert not any(commitment.seed)
 
 
 def test_what_can_be_revealed_of_decks_that_left_is_not_kept_for_ever() -> None:
     table = Audited(14, *(f"missing_card@tray:{card}" for card in range(200, 3000, 220)))
-    pledges = table.device.core.pledges
+    shuffle_commands = table.device.controller.shuffle_commands
     going_on = table.open_table()
     for _ in range(30):
-        before = pledges._done + pledges._open
+        before = shuffle_commands._completed + shuffle_commands._revealable
         if going_on:
             going_on = table.play_round()
         else:
             table.recover()
             going_on = True
         for each in before:
-            assert each in pledges._done + pledges._open or not any(each.seed)
-        assert len(pledges._done) <= 2
-        assert len(pledges._open) <= MOST_OPEN
+            assert each in shuffle_commands._completed + shuffle_commands._revealable or not any(each.seed)
+        assert len(shuffle_commands._completed) <= 2
+        assert len(shuffle_commands._revealable) <= MOST_REVEALABLE
     assert len(table.decks) > 6
 
 
@@ -269,13 +276,13 @@ def test_what_held_the_order_is_wiped_after_use() -> None:
     table = Audited(11)
     table.device.run_until_still()
     table.feed(table.new_deck(BLUE))
-    pledge = table.device.core.pledges._at_work
-    assert pledge is not None
-    slots = pledge.slots
+    commitment = table.device.controller.shuffle_commands._running
+    assert commitment is not None
+    slots = commitment.slots
     assert slots is not None
     assert any(slots.draw(card) for card in range(1, 53))
     assert table.shuffled()
-    assert pledge.slots is None
+    assert commitment.slots is None
     assert not any(slots.draw(card) for card in range(1, 53))
 
 
@@ -285,7 +292,7 @@ def test_a_power_cut_forgets_every_seed() -> None:
     table.device.reboot()
     for shuffle_id in (1, 2):
         assert table.refused("reveal_shuffle", shuffle_id) == "no_such_shuffle"
-    assert table.device.core.kept.shuffle_id == 2  # numbers go on
+    assert table.device.controller.persistent.shuffle_id == 2  # numbers go on
 
 
 def test_what_a_shuffle_is_says_which_device_deck_and_shuffle() -> None:
@@ -315,13 +322,15 @@ def test_a_deck_whose_count_is_wrong_takes_its_order_with_it() -> None:
     assert table.deal_round()
     table._take()
     table.collect()
-    pledge = table.device.core.pledges._of(table.device.core.pledges._done, 1)[0]
+    commitment = table.device.controller.shuffle_commands._of(
+        table.device.controller.shuffle_commands._completed, 1
+    )[0]
     table.machine.removed.append(table.decks[1].pop())
     table.wait(lambda: table.shuffler_state == shuffler.IDLE)
     table.feed(1)
     assert not table.shuffled()
     assert (1, "deck_removed") in dropped(table)
-    assert not any(pledge.seed)
+    assert not any(commitment.seed)
     assert table.refused("reveal_shuffle", 1) == "no_such_shuffle"
 
 
@@ -330,21 +339,21 @@ def test_a_deck_that_leaves_while_it_is_shuffled_leaves_no_seed() -> None:
     table.device.run_until_still()
     deck_id = table.new_deck(RED)
     table.feed(deck_id)
-    pledge = table.device.core.pledges._at_work
-    assert pledge is not None
+    commitment = table.device.controller.shuffle_commands._running
+    assert commitment is not None
     table.device.command("remove_deck", deck_id, 3, role="floor")
     assert table.shuffled()
     assert dropped(table) == [(1, "deck_removed")]
-    assert not any(pledge.seed)
-    assert not any(pledge.placed)
-    assert table.device.core.pledges._done == []
+    assert not any(commitment.seed)
+    assert not any(commitment.placed)
+    assert table.device.controller.shuffle_commands._completed == []
 
 
 def test_pledges_of_decks_long_gone_do_not_pile_up() -> None:
     table = Audited(17)
     table.device.run_until_still()
     table.device.command("set_game", "audit", HAND, 1, 1, 4, role="floor")
-    pledges, machine = table.device.core.pledges, table.machine
+    shuffle_commands, machine = table.device.controller.shuffle_commands, table.machine
     opened = set()
     for _ in range(8):
         deck_id = table.new_deck(RED)
@@ -352,20 +361,20 @@ def test_pledges_of_decks_long_gone_do_not_pile_up() -> None:
             table.feed(deck_id)
             assert table.shuffled()
             table.wait(lambda: table.shuffler_state == shuffler.STORED)
-            table.device.core.shuffler.take_from_shelf()
+            table.device.controller.shuffler.take_from_shelf()
             table.decks[deck_id], machine.store = machine.store, []
             machine.presence()
-        opened |= set(pledges._open)
+        opened |= set(shuffle_commands._revealable)
         table.device.command("remove_deck", deck_id, 3, role="floor")
     assert len(opened) == 8
-    assert len(pledges._open) == 4
-    assert pledges._done == []
-    assert all(not any(each.seed) for each in opened - set(pledges._open))
+    assert len(shuffle_commands._revealable) == 4
+    assert shuffle_commands._completed == []
+    assert all(not any(each.seed) for each in opened - set(shuffle_commands._revealable))
 
 
 def test_nothing_of_the_stack_is_known_once_the_cards_are_in() -> None:
     table = Audited(18)
-    stack = table.device.core.shuffler._stack
+    stack = table.device.controller.shuffler._stack
     table.shuffle()
     assert stack.cards == 0
     assert not any(stack._at)

@@ -8,11 +8,11 @@ _PULL_UPS = 0x0C
 _LEVELS = 0x12
 
 
-class ContactReader:
+class PresenceContact:
     """One input of an expander. A bus that does not answer counts as open."""
 
     def __init__(self) -> None:
-        chip, bit, self._one = pins.CONTACT
+        chip, bit, self._one = pins.PRESENCE_CONTACT
         self._address = pins.EXPANDERS[chip]
         self._bit = bit
         pulled = pins.pulled_up(chip)

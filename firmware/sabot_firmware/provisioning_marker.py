@@ -20,7 +20,7 @@ _USED = 13
 _BLANK = b"\xff" * CELL
 
 
-class FlashMark(Mark):
+class ProvisioningMarker(Mark):
     """The mark in a stretch of flash that belongs to it alone."""
 
     def __init__(self, flash: Flash) -> None:
@@ -69,15 +69,16 @@ class FlashMark(Mark):
         """Keep it; OSError if it is not there afterwards."""
         flash = self._flash
         if self._at >= flash.sector_size:
-            self._sector = (self._sector + 1) % SECTORS
-            flash.erase(self._sector)
+            other = (self._sector + 1) % SECTORS
+            flash.erase(other)  # if this fails, the next try must not erase the sector that holds the mark
+            self._sector = other
             self._at = 0
-        body = struct.pack("<IIB", _MAGIC, self._sequence + 1, state)
+        self._sequence += 1  # also if this fails: the cell may hold all the same
+        body = struct.pack("<IIB", _MAGIC, self._sequence, state)
         cell = body + struct.pack("<I", crc32(body))
         place = self._sector * flash.sector_size + self._at
         self._at += CELL
         flash.program(place, cell)
         if flash.read(place, len(cell)) != cell:
             raise OSError("the mark is not there")
-        self._sequence += 1
         self._state = state

@@ -6,12 +6,12 @@ half that holds cards is on record before the first of them enters. It is safe t
 
 import struct
 
-from sabot_firmware.decks import AUTOMATED_SHOE, Deck, Decks
-from sabot_firmware.rng import carried
+from sabot_firmware.decks import AUTOMATED_SHOE, Deck, DeckRegistry
+from sabot_firmware.rng import persistent_seed
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed, Refusal
 from sabot_protocol.memory import Memory
 
-RECORDS = (("core", 192), ("wear", 128), carried.RECORD)
+RECORDS = (("core", 192), ("wear", 128), persistent_seed.RECORD)
 
 _VERSION = 2
 _HEAD = "<BBBBBIIH"  # version, flags, method, decks, stack cards, highest deck, last played, hours of a deck
@@ -28,12 +28,12 @@ INSPECTED = 0x10
 CLEARED = 0x20
 
 # What a half held
-NOTHING_INSIDE = 0
-AT_REST = 1  # cards lie still in it
-WORKING = 2  # cards were being moved
+NO_CARDS = 0
+CARDS_INSIDE = 1  # cards lie still in it
+CARDS_MOVING = 2  # cards were being moved
 
 
-class Game:
+class GameSettings:
     """The game the machine serves, as the host sets it."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Game:
         return 52 * self.decks
 
 
-class Kept:
+class PersistentState:
     """Everything that outlives the power."""
 
     def __init__(self, memory: Memory) -> None:
@@ -55,8 +55,8 @@ class Kept:
         self._written = b""
         self._sure = True  # that what was written last is there
         self._unread = False  # the memory did not answer: what is in it must not be written over
-        self.decks = Decks()
-        self.game = Game()
+        self.decks = DeckRegistry()
+        self.game = GameSettings()
         self.out_of_order = False
         self.round_open = False
         self.round_id = 0  # the newest round
@@ -66,8 +66,8 @@ class Kept:
         self.count = 0
         self.shuffle_id = 0
         self.delivered = 0  # a batch that was delivered whole and may be laid into the shoe
-        self.shuffler_inside = NOTHING_INSIDE
-        self.shoe_inside = NOTHING_INSIDE
+        self.shuffler_inside = NO_CARDS
+        self.shoe_inside = NO_CARDS
         self.missing = 0  # cards that may lie in the shoe's path
         self.short_deck = 0
         self.inspected = False
@@ -93,7 +93,7 @@ class Kept:
         self._unpack(record)
         self._written = bytes(record)
 
-    def lost(self) -> bool:
+    def record_lost(self) -> bool:
         """Whether the numbers of rounds and decks begin anew: the record was there and no longer holds."""
         return self.damaged and not self._unread
 

@@ -6,7 +6,7 @@ The first block carries the SHA-256 of all pages as a note (an extension tag), w
 import hashlib
 import struct
 
-from sabot_image.commands import BuildFailed
+from sabot_image_build.programs import BuildFailed
 
 FLASH = 0x10000000
 RP2040 = 0xE48BFF56

@@ -5,8 +5,9 @@ error of the schema and then nothing has happened; accepted, it begins, and even
 A fault of the shuffler half never touches the round in play; a fault of the shoe half voids it.
 """
 
-from sabot_firmware import figures, shoe, shuffler
+from sabot_firmware import machine_constants, shoe, shuffler
 from sabot_firmware.dealing import Dealing, forbidden
+from sabot_firmware.deck_commands import DeckCommands
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.hardware import (
     CHAMBER,
@@ -17,24 +18,23 @@ from sabot_firmware.hardware import (
     INSERTION,
     LEFT_BUTTON,
     PUSHER_HOME,
+    SENSOR_HALVES,
     SHOE,
     SHOE_DOOR,
     SHUFFLER_DOOR,
     STORE,
     SUPPLY_LOW,
     TRAY,
-    WHOSE,
     Hardware,
 )
 from sabot_firmware.jam import SERVICE_FAULTS, Jam, steps_for
-from sabot_firmware.kept import AT_REST, NOTHING_INSIDE, WORKING, Kept
 from sabot_firmware.panel import Panel
-from sabot_firmware.pledges import Pledges
-from sabot_firmware.rack import Rack
+from sabot_firmware.persistent_state import CARDS_INSIDE, CARDS_MOVING, NO_CARDS, PersistentState
 from sabot_firmware.service import Service
 from sabot_firmware.shoe import ANY_BACK, Shoe
+from sabot_firmware.shuffle_commands import ShuffleCommands
 from sabot_firmware.shuffler import Shuffler
-from sabot_firmware.wear import Wear
+from sabot_firmware.wear import WearCounters
 from sabot_firmware.whereabouts import whereabouts
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
@@ -49,26 +49,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sabot_firmware.event_log import EventLog
-    from sabot_firmware.half import Half
-    from sabot_firmware.rng.chance import Chance
+    from sabot_firmware.half import MachineHalf
+    from sabot_firmware.rng.device_rng import DeviceRng
     from sabot_protocol.codec import Values
 
 ROUND_OPEN_FLAG = 0x0004
 FAULT_FLAG = 0x0008
 SERVICE_ROLE = enum_number("Role", "service")
 SOON_US = 1000000
-FOLD_US = 1000000
+COALESCE_US = 1000000
 LOG_ROWS_AT_ONCE = 16
 
 
-class Core(Executor):
+class Controller(Executor):
     """One machine's mind."""
 
     def __init__(
         self,
         hardware: Hardware,
         memory: Memory,
-        chance: "Chance",
+        rng: "DeviceRng",
         report: "Callable[..., object]",
         utc_s: "Callable[[], int | None]",
         log: "EventLog | None" = None,
@@ -78,28 +78,28 @@ class Core(Executor):
         self.utc_s = utc_s  # None while nobody knows the time
         self.log = log
         self.now_us = 0
-        self.kept = Kept(memory)
-        self.wear = Wear(memory)
-        self.pledges = Pledges(self, chance)
-        self.shuffler = Shuffler(hardware, self.pledges.draw)
+        self.persistent = PersistentState(memory)
+        self.wear = WearCounters(memory)
+        self.shuffle_commands = ShuffleCommands(self, rng)
+        self.shuffler = Shuffler(hardware, self.shuffle_commands.draw)
         self.shoe = Shoe(hardware, self.on_grid)
-        self.rack = Rack(self)
+        self.deck_commands = DeckCommands(self)
         self.dealing = Dealing(self)
         self.service = Service(self)
         self.panel = Panel(hardware)
         self._caller: Caller | None = None
-        self._fold_until_us: int | None = None  # what people repeat until then is one thing
+        self._coalesce_until_us: int | None = None  # what people repeat until then is one thing
         self._pressed = 0  # the buttons that were reported in this moment
         self._locating_until_us: int | None = None
         self._floor_called = False
-        rack, dealing, service = self.rack, self.dealing, self.service
+        deck_commands, dealing, service = self.deck_commands, self.dealing, self.service
         self._handlers: dict[str, Callable[..., Values]] = {
-            "register_deck": rack.register_deck,
-            "remove_deck": rack.remove_deck,
-            "play_one_deck": rack.play_one_deck,
+            "register_deck": deck_commands.register_deck,
+            "remove_deck": deck_commands.remove_deck,
+            "play_one_deck": deck_commands.play_one_deck,
             "set_game": self._set_game,
-            "game": rack.game,
-            "decks": rack.decks,
+            "game": deck_commands.game,
+            "decks": deck_commands.decks,
             "whereabouts": self._whereabouts,
             "last_round": self._last_round,
             "log": self._read_log,
@@ -107,12 +107,12 @@ class Core(Executor):
             "locate": self._locate,
             "call_floor": self._call_floor,
             "stop": self._stop,
-            "shuffle": self.pledges.begin,
-            "commit_shuffle": self.pledges.commit,
-            "shuffle_with": self.pledges.begin_with,
-            "reveal_shuffle": self.pledges.reveal,
-            "shuffle_slots": self.pledges.slots,
-            "rng_samples": self.pledges.samples,
+            "shuffle": self.shuffle_commands.begin,
+            "commit_shuffle": self.shuffle_commands.commit,
+            "shuffle_with": self.shuffle_commands.begin_with,
+            "reveal_shuffle": self.shuffle_commands.reveal,
+            "shuffle_slots": self.shuffle_commands.slots,
+            "rng_samples": self.shuffle_commands.samples,
             "clear_fault": self._clear_fault,
             "open_round": dealing.open_round,
             "simulate_round": dealing.simulate_round,
@@ -146,44 +146,46 @@ class Core(Executor):
     def start(self, now_us: int) -> None:
         """The power has come: void what it interrupted, and let both halves find out how things are."""
         self.now_us = now_us
-        self.rack.start()
-        kept = self.kept
-        if kept.damaged:  # what was known is lost: nothing is claimed before service has looked
-            kept.out_of_order = True
-            kept.shuffler_inside = kept.shoe_inside = WORKING
+        self.deck_commands.start()
+        persistent = self.persistent
+        if persistent.damaged:  # what was known is lost: nothing is claimed before service has looked
+            persistent.out_of_order = True
+            persistent.shuffler_inside = persistent.shoe_inside = CARDS_MOVING
             self._report_jam(Jam("controller", "memory_damaged", 0), "shoe")
-        if kept.round_open:
-            kept.round_open = False
-            kept.void = enum_number("VoidReason", "power_cut")
-            self.report("round_voided", kept.round_id, kept.void)
-        self.keep()
-        self.shuffler.was_working = kept.shuffler_inside == WORKING
-        self.shoe.was_working = kept.shoe_inside == WORKING
-        self.shoe.block(kept.missing, kept.short_deck)
-        self.shoe.inspected, self.shoe.cleared = kept.inspected, kept.cleared
+        if persistent.round_open:
+            persistent.round_open = False
+            persistent.void = enum_number("VoidReason", "power_cut")
+            self.report("round_voided", persistent.round_id, persistent.void)
+        self.save_state()
+        self.shuffler.was_working = persistent.shuffler_inside == CARDS_MOVING
+        self.shoe.was_working = persistent.shoe_inside == CARDS_MOVING
+        self.shoe.block(persistent.missing, persistent.short_deck)
+        self.shoe.inspected, self.shoe.cleared = persistent.inspected, persistent.cleared
         self.start_halves()
-        self._follow()
+        self._process_changes()
 
     def start_halves(self) -> None:
         """Both halves test themselves and see what is inside."""
         for half in (self.shuffler, self.shoe):
-            half.latched = self.kept.out_of_order
+            half.latched = self.persistent.out_of_order
             half.start(self.now_us)
-        if not self.pledges.start() and not self.kept.out_of_order:
+        if not self.shuffle_commands.start() and not self.persistent.out_of_order:
             self.rng_failed()
 
     def rng_failed(self) -> None:
         """There is no randomness to be had: nothing more is shuffled; the round in play may be dealt out."""
         if self.shuffler.state not in (shuffler.JAMMED, shuffler.OUT_OF_ORDER):
             self.shuffler.stop("controller", "rng_failed", 0)
-        self._follow()
+        self._process_changes()
 
     def configure(self) -> None:
         """Fit the shuffler half to the game's capacity and to the calibrations."""
-        batch = self.hardware.capacity > figures.DECK_CAPACITY
-        blade_um = figures.BLADE_BATCH_UM if batch else figures.BLADE_UM
-        travel_um = figures.ELEVATOR_TRAVEL_BATCH_UM if batch else figures.ELEVATOR_TRAVEL_DECK_UM
-        calibration = self.kept.calibration
+        batch = self.hardware.capacity > machine_constants.DECK_CAPACITY
+        blade_um = machine_constants.BLADE_BATCH_UM if batch else machine_constants.BLADE_UM
+        travel_um = (
+            machine_constants.ELEVATOR_TRAVEL_BATCH_UM if batch else machine_constants.ELEVATOR_TRAVEL_DECK_UM
+        )
+        calibration = self.persistent.calibration
         self.shuffler.configure(blade_um + calibration[0][0], calibration[1][0], travel_um)
 
     # -- time and edges -------------------------------------------------------------------------
@@ -191,18 +193,18 @@ class Core(Executor):
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
         """A sensor has changed. After the edges of a moment, ``step`` is called."""
         self.now_us = now_us
-        whose = WHOSE[sensor]
+        whose = SENSOR_HALVES[sensor]
         if whose & 1:
             self.shuffler.edge(sensor, level, at_us, now_us)
         if whose & 2:
             self.shoe.edge(sensor, level, at_us, now_us)
         if not whose:
-            self._from_outside(sensor, level)
-        elif not self.shuffler.news and not self.shoe.news:
+            self._handle_input(sensor, level)
+        elif not self.shuffler.unreported and not self.shoe.unreported:
             return  # what else may follow does so with the step
-        self._follow()
+        self._process_changes()
 
-    def _from_outside(self, sensor: int, level: int) -> None:
+    def _handle_input(self, sensor: int, level: int) -> None:
         """Doors, buttons, supply and heat."""
         if sensor == SHUFFLER_DOOR:
             self._door(self.shuffler, level, "chamber", self.shuffler.entered)
@@ -218,10 +220,10 @@ class Core(Executor):
             button = 1 if sensor == LEFT_BUTTON else 2
             if not self._pressed & button:
                 self._pressed |= button
-                self._begin_fold()
+                self._begin_coalescing()
                 self.report("buttons", button)
 
-    def _door(self, half: "Half", level: int, place: str, cards: int) -> None:
+    def _door(self, half: "MachineHalf", level: int, place: str, cards: int) -> None:
         self.service.stop_jog()  # the interlock cut the motor: closing the door must not start it again
         if level:
             half.door_closed()
@@ -249,24 +251,27 @@ class Core(Executor):
         of_shoe = self.shoe.step(now_us)
         if due is None or (of_shoe is not None and of_shoe < due):
             due = of_shoe
-        if self.shuffler.news or self.shoe.news or self._proceed():
-            self._follow_up()
+        if self.shuffler.unreported or self.shoe.unreported or self._start_next_step():
+            self._report_changes()
         if self._locating_until_us is not None:
             due = sooner(due, self._locate_on(self._locating_until_us))
-        if self._fold_until_us is not None:
-            due = sooner(due, self._unfold(self._fold_until_us))
+        if self._coalesce_until_us is not None:
+            due = sooner(due, self._end_coalescing(self._coalesce_until_us))
         if jog_due is not None:
             due = sooner(due, jog_due)
-        if due is not None and due < SOON_US:
-            return due  # cards move: the rest can wait
-        return sooner(due, self.rack.hours_due_us())
+        if due is not None and due < SOON_US and not self.idle():
+            return due  # cards move: the rest can wait, but not for a stack that nobody takes
+        due = sooner(due, self.deck_commands.hours_due_us())
+        if self.shuffler.unreported or self.shoe.unreported:
+            self._report_changes()  # the record could not be written, and the halves have stopped
+        return due
 
     def _locate_on(self, until_us: int) -> int | None:
         left = self.left_us(until_us)
         if left > 0:
             return left
         self._locating_until_us = None
-        self._show()
+        self._update_panel()
         return None
 
     def after_us(self, us: int) -> int:
@@ -277,107 +282,107 @@ class Core(Executor):
         """How long until a time."""
         return ticks.diff(until_us, self.now_us)
 
-    def at_rest_and_empty(self) -> bool:
+    def idle_and_empty(self) -> bool:
         """Whether nothing moves and no card is inside: by the halves, by the record and by every sensor."""
-        if not self.still() or self.kept.damaged:
+        if not self.idle() or self.persistent.damaged:
             return False
-        if self.kept.shuffler_inside != NOTHING_INSIDE or self.kept.shoe_inside != NOTHING_INSIDE:
+        if self.persistent.shuffler_inside != NO_CARDS or self.persistent.shoe_inside != NO_CARDS:
             return False
         for sensor in (ENTRY, INSERTION, CHAMBER, STORE, SHOE, EXIT):
             if self.hardware.level(sensor):
                 return False
         return True
 
-    def still(self) -> bool:
+    def idle(self) -> bool:
         """Whether nothing moves or is about to: only then may flash be written."""
-        return self.shuffler.at_rest() and self.shoe.at_rest() and not self.service.jogging()
+        return self.shuffler.idle() and self.shoe.idle() and not self.service.jogging()
 
-    def resting(self) -> bool:
+    def paused(self) -> bool:
         """Whether no card moves at this moment, if only between two: a board that wants it may rest.
 
         A jog of service does not keep it from that: it waits for no edge.
         """
-        return self.shuffler.resting() and self.shoe.resting()
+        return self.shuffler.paused() and self.shoe.paused()
 
-    def go_on(self, now_us: int) -> None:
+    def end_pause(self, now_us: int) -> None:
         """The board has had its rest."""
         self.now_us = now_us
-        self.shuffler.go_on(now_us)
-        self.shoe.go_on(now_us)
+        self.shuffler.end_pause(now_us)
+        self.shoe.end_pause(now_us)
 
     # -- what follows ---------------------------------------------------------------------------
 
-    def _follow(self) -> None:
+    def _process_changes(self) -> None:
         """Notice what the halves have come to, report it, and do what follows by itself."""
-        if self.shuffler.news or self.shoe.news or self._proceed():
-            self._follow_up()
+        if self.shuffler.unreported or self.shoe.unreported or self._start_next_step():
+            self._report_changes()
 
-    def _follow_up(self) -> None:
+    def _report_changes(self) -> None:
         while True:
-            half = self.shuffler if self.shuffler.news else self.shoe
-            if half.news:
-                state = half.next_news()
-                self._keep_inside()
-                if not self._folds(half, state):
-                    self._say(half, state)
-            elif not self._proceed():
+            half = self.shuffler if self.shuffler.unreported else self.shoe
+            if half.unreported:
+                state = half.next_unreported()
+                self._save_contents()
+                if not self._coalesces(half, state):
+                    self._report_change(half, state)
+            elif not self._start_next_step():
                 break
-        self._show()
+        self._update_panel()
 
-    def _say(self, half: "Half", state: int) -> None:
-        before, half.said = half.said, state
+    def _report_change(self, half: "MachineHalf", state: int) -> None:
+        before, half.reported = half.reported, state
         if half is self.shuffler:
             self._shuffler_changed(before, state)
         else:
             self._shoe_changed(before, state)
 
-    def _folds(self, half: "Half", state: int) -> bool:
+    def _coalesces(self, half: "MachineHalf", state: int) -> bool:
         """Whether a door that is opened and closed again and again need not be reported every time."""
-        quiet = (half.states.rest, half.states.unproved, half.states.door_open)
-        if half.said in quiet and state in quiet:
-            self._begin_fold()
-            half.doors += 1
-            if half.doors > 2:
-                half.unsaid = state
+        quiet = (half.states.idle, half.states.unproved, half.states.door_open)
+        if half.reported in quiet and state in quiet:
+            self._begin_coalescing()
+            half.door_changes += 1
+            if half.door_changes > 2:
+                half.coalesced = state
                 return True
         else:
-            self._say_folded(half)
-        half.unsaid = -1
+            self._report_coalesced(half)
+        half.coalesced = -1
         return False
 
-    def _say_folded(self, half: "Half") -> None:
-        if half.unsaid >= 0 and half.unsaid != half.said:
-            self._say(half, half.unsaid)
-        half.unsaid = -1
+    def _report_coalesced(self, half: "MachineHalf") -> None:
+        if half.coalesced >= 0 and half.coalesced != half.reported:
+            self._report_change(half, half.coalesced)
+        half.coalesced = -1
 
-    def _begin_fold(self) -> None:
-        if self._fold_until_us is None:
-            self._fold_until_us = self.after_us(FOLD_US)
+    def _begin_coalescing(self) -> None:
+        if self._coalesce_until_us is None:
+            self._coalesce_until_us = self.after_us(COALESCE_US)
 
-    def _unfold(self, until_us: int) -> int | None:
+    def _end_coalescing(self, until_us: int) -> int | None:
         """The moment is over: report what the doors have come to; how long until then otherwise."""
         left = self.left_us(until_us)
         if left > 0:
             return left
-        self._fold_until_us = None
+        self._coalesce_until_us = None
         self._pressed = 0
         for half in (self.shuffler, self.shoe):
-            half.doors = 0
-            self._say_folded(half)
+            half.door_changes = 0
+            self._report_coalesced(half)
         return None
 
-    def _proceed(self) -> bool:
+    def _start_next_step(self) -> bool:
         """Whatever can be begun now without anybody asking; whether anything was."""
         state = self.shoe.state
         if state == shoe.STUB_WAITING and not self.hardware.level(EXIT_TRAY):
             self.shoe.taken_out()
             return True
         if self.service.emptying:
-            return self.service.proceed()
-        if state == shoe.EMPTY and self.kept.game.method == AUTOMATED_SHOE and self.may_push():
+            return self.service.continue_emptying()
+        if state == shoe.EMPTY and self.persistent.game.method == AUTOMATED_SHOE and self.may_push():
             self.push_stored()
             return True
-        if self.log is not None and self.log.due() and self.still():
+        if self.log is not None and self.log.due() and self.idle():
             self.log.flush(LOG_ROWS_AT_ONCE)
         return False
 
@@ -387,26 +392,26 @@ class Core(Executor):
         return (
             half.stored_deck != 0
             and self.shoe.state == shoe.EMPTY
-            and half.stored == self.kept.game.cards()
+            and half.stored == self.persistent.game.cards()
             and half.state != shuffler.STORING
-            and not self.kept.out_of_order
-            and self.kept.decks.find(half.stored_deck) is not None
+            and not self.persistent.out_of_order
+            and self.persistent.decks.find(half.stored_deck) is not None
         )
 
     def push_stored(self) -> None:
         """The proved deck goes from the shelf into the shoe."""
-        deck = self.kept.decks.find(self.shuffler.stored_deck)
+        deck = self.persistent.decks.find(self.shuffler.stored_deck)
         assert deck is not None
         cards = self.shuffler.stored
-        self.kept.shoe_inside = WORKING
-        if self.keep():
+        self.persistent.shoe_inside = CARDS_MOVING
+        if self.save_state():
             self.shuffler.take_from_shelf()
             self.shoe.load(deck.deck_id, deck.back, cards, self.now_us)
 
     def push_unproved(self) -> None:
         """Cards on their way out go from the shelf into the shoe."""
-        self.kept.shoe_inside = WORKING
-        if self.keep():
+        self.persistent.shoe_inside = CARDS_MOVING
+        if self.save_state():
             self.shoe.load(0, ANY_BACK, 0, self.now_us, shoe.UNPROVED)
 
     def shoe_loaded_by_hand(self) -> bool:
@@ -415,55 +420,55 @@ class Core(Executor):
         inside = level(SHOE) and level(SHOE_DOOR) and level(PUSHER_HOME)
         return bool(inside and not level(EXIT) and not level(EXIT_TRAY))
 
-    def keep(self) -> bool:
+    def save_state(self) -> bool:
         """Write down what must outlive the power; if that cannot be, both halves stop: False."""
         try:
-            self.kept.save()
+            self.persistent.save()
         except MemoryFailed:
-            self.kept.out_of_order = self.shuffler.latched = self.shoe.latched = True
+            self.persistent.out_of_order = self.shuffler.latched = self.shoe.latched = True
             self._stop_all("memory_damaged")
             return False
         return True
 
-    def _keep_inside(self) -> None:
+    def _save_contents(self) -> None:
         state = self.shuffler.state
         if state in (shuffler.IDLE, shuffler.SERVICE, shuffler.OUT_OF_ORDER):
-            self.kept.shuffler_inside = NOTHING_INSIDE
+            self.persistent.shuffler_inside = NO_CARDS
         elif state in (shuffler.STORED, shuffler.UNPROVED):
-            self.kept.shuffler_inside = AT_REST
+            self.persistent.shuffler_inside = CARDS_INSIDE
         elif state in (shuffler.FEEDING, shuffler.STORING, shuffler.HOLDING, shuffler.JAMMED):
-            self.kept.shuffler_inside = WORKING
+            self.persistent.shuffler_inside = CARDS_MOVING
         if self.shoe.state in (shoe.EMPTY, shoe.SERVICE, shoe.OUT_OF_ORDER):
-            self.kept.shoe_inside = NOTHING_INSIDE
+            self.persistent.shoe_inside = NO_CARDS
         elif self.shoe.state != shoe.STARTING and self.shoe.state != shoe.DOOR_OPEN:
-            self.kept.shoe_inside = WORKING
-        self.kept.missing, self.kept.short_deck = self.shoe.missing, self.shoe.short_deck
-        self.kept.inspected, self.kept.cleared = self.shoe.inspected, self.shoe.cleared
-        self.keep()
+            self.persistent.shoe_inside = CARDS_MOVING
+        self.persistent.missing, self.persistent.short_deck = self.shoe.missing, self.shoe.short_deck
+        self.persistent.inspected, self.persistent.cleared = self.shoe.inspected, self.shoe.cleared
+        self.save_state()
 
     def _shuffler_changed(self, before: int, state: int) -> None:
         half = self.shuffler
         deck_id = half.feeding_deck or half.stored_deck
         if half.retried:  # only now: when it was would tell how far the shuffle had come
-            self._say_retries(half.retried)
+            self._report_retries(half.retried)
         self.report("shuffler_changed", state, deck_id)
-        expected = self.kept.game.cards()
+        expected = self.persistent.game.cards()
         if before == shuffler.FEEDING and state in (shuffler.HOLDING, shuffler.STORING):
             self._counted(half.feeding_deck, half.inserted, expected)
-            self.dealing.counted(half.feeding_deck)
-            self._say_times()
-            self.pledges.finished()
+            self.dealing.deck_counted(half.feeding_deck)
+            self._report_roller_times()
+            self.shuffle_commands.finished()
         elif state == shuffler.JAMMED and half.jam is not None:
             if half.jam.cause == "count_wrong":  # MD3 5.B: that deck leaves the table
                 count = half.counted()
                 if count is not None:  # what the counts do not agree on is no number
                     self._counted(half.feeding_deck, count, expected)
-                self.rack.wrong_count(half.feeding_deck)
-            self.pledges.failed()
+                self.deck_commands.wrong_count(half.feeding_deck)
+            self.shuffle_commands.failed()
             self._report_jam(half.jam, "shuffler")
-        self._tested(half, before, "shuffler")
+        self._report_self_test(half, before, "shuffler")
 
-    def _say_retries(self, places: "list[str]") -> None:
+    def _report_retries(self, places: "list[str]") -> None:
         for place in places:
             self.wear.add("retries")
             fault = "misfeed" if place == "feed" else "card_stuck"
@@ -472,12 +477,12 @@ class Core(Executor):
 
     def _counted(self, deck_id: int, count: int, expected: int) -> None:
         self.panel.counted(count, expected)
-        self.report("deck_counted", deck_id, self.pledges.shuffle_id(), count, expected)
+        self.report("deck_counted", deck_id, self.shuffle_commands.shuffle_id(), count, expected)
         self.wear.add("cards_fed", count)
         self.wear.put("feed_permille", self.shuffler.feed_permille)
         self._save_wear()
 
-    def _say_times(self) -> None:
+    def _report_roller_times(self) -> None:
         """How long cards took at each roller since the shuffle before; the deal roller's are the shoe's."""
         timed, sums, squares = [0, 0, 0], [0, 0, 0], [0, 0, 0]
         for half in (self.shuffler, self.shoe):
@@ -486,7 +491,9 @@ class Core(Executor):
                 sums[roller] += half.sums[roller]
                 squares[roller] += half.squares[roller]
                 half.timed[roller] = half.sums[roller] = half.squares[roller] = 0
-        self.report("roller_times", self.pledges.shuffle_id(), tuple(timed), tuple(sums), tuple(squares))
+        self.report(
+            "roller_times", self.shuffle_commands.shuffle_id(), tuple(timed), tuple(sums), tuple(squares)
+        )
 
     def _shoe_changed(self, before: int, state: int) -> None:
         half = self.shoe
@@ -494,26 +501,26 @@ class Core(Executor):
         self.report("shoe_changed", state, half.deck, current.round_id if current is not None else 0)
         if state == shoe.JAMMED and half.jam is not None:
             self._report_jam(half.jam, "shoe")
-        self.dealing.entered(state, before)
+        self.dealing.shoe_changed(state, before)
         if state == shoe.STUB_WAITING:
             self.wear.put("deal_permille", half.deal_permille)
             self._save_wear()
-        self._tested(half, before, "shoe")
+        self._report_self_test(half, before, "shoe")
 
-    def _tested(self, half: "Half", before: int, name: str) -> None:
+    def _report_self_test(self, half: "MachineHalf", before: int, name: str) -> None:
         if before == half.states.starting:
             sound = half.jam is None or half.jam.cause == "power_lost"
             self.report("self_tested", enum_number("Half", name), 1 if sound else 0)
 
     def _save_wear(self) -> None:
         for roller, name in enumerate(("feed_ms", "insert_ms", "deal_ms")):
-            half: Half = self.shoe if roller == 2 else self.shuffler
+            half: MachineHalf = self.shoe if roller == 2 else self.shuffler
             turned, half.turned_ms[roller] = half.turned_ms[roller], 0
             self.wear.add(name, turned)
         try:
             self.wear.save()
         except MemoryFailed:
-            self.keep()  # statistics may be lost; what must be kept is tried on its own
+            self.save_state()  # statistics may be lost; what must be kept is tried on its own
 
     def _report_jam(self, jam: Jam, half: str) -> None:
         self.wear.add("faults")
@@ -521,7 +528,7 @@ class Core(Executor):
         fault, place = enum_number("Fault", jam.cause), enum_number("Place", jam.place)
         self.report("fault_raised", fault, place, jam.cards, steps_for(jam.cause, half))
 
-    def _show(self) -> None:
+    def _update_panel(self) -> None:
         self.panel.update(self.shuffler, self.shoe, self._locating_until_us is not None, self._floor_called)
 
     # -- commands -------------------------------------------------------------------------------
@@ -556,14 +563,14 @@ class Core(Executor):
             raise Refusal("not_supported")
         check_command(name, self.shuffler.state, self.shoe.state)
         self._caller = caller
-        self.rack.grow_older()
+        self.deck_commands.grow_older()
         answer = handler(*values)
-        self._follow()
+        self._process_changes()
         return answer
 
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator."""
-        self.pledges.chance.take(entropy)
+        self.shuffle_commands.rng.take(entropy)
 
     def who(self) -> "tuple[bytes, int]":
         """The host and the person behind the command that is carried out."""
@@ -576,7 +583,7 @@ class Core(Executor):
 
     def refuse_if_unfit(self) -> None:
         """Refusal if the machine must not begin anything new."""
-        if self.kept.out_of_order:
+        if self.persistent.out_of_order:
             raise forbidden("out_of_order")
         if self.hardware.level(HOT):
             raise forbidden("too_hot")
@@ -596,7 +603,7 @@ class Core(Executor):
                 raise forbidden("not_cleared")
             if half.jam.cause == "over_temperature" and self.hardware.level(HOT):
                 raise forbidden("too_hot")
-            if half.jam.cause == "rng_failed" and not self.pledges.start():
+            if half.jam.cause == "rng_failed" and not self.shuffle_commands.start():
                 raise forbidden("not_cleared")
             if half is self.shoe:
                 self.shoe.forget()
@@ -621,30 +628,36 @@ class Core(Executor):
         if self._floor_called != bool(on):
             self._floor_called = bool(on)
             self.report("floor_called", on, *self.who())
-            self._show()
+            self._update_panel()
         return ()
 
     def _set_game(self, name: str, method: int, decks: int, stack_cards: int, deck_hours: int) -> "Values":
-        answer = self.rack.set_game(name, method, decks, stack_cards, deck_hours)
+        answer = self.deck_commands.set_game(name, method, decks, stack_cards, deck_hours)
         self.configure()
         return answer
 
     def _whereabouts(self, deck_id: int) -> "Values":
-        if self.kept.decks.find(deck_id) is None:
+        if self.persistent.decks.find(deck_id) is None:
             raise forbidden("no_such_deck")
         proved, cards = self.whereabouts(deck_id)
-        return deck_id, self.kept.game.cards(), 1 if proved else 0, cards
+        return deck_id, self.persistent.game.cards(), 1 if proved else 0, cards
 
     def whereabouts(self, deck_id: int) -> "tuple[bool, list[int]]":
         """Whether all cards of a deck are proved to be there, and how many are where."""
-        claimed = self.kept.game.method == CARD_BY_CARD and self.shoe.state != shoe.LOADING
+        claimed = self.persistent.game.method == CARD_BY_CARD and self.shoe.state != shoe.LOADING
         return whereabouts(
             deck_id, self.shuffler, self.shoe, claimed or self.shoe.claimed or self.shoe.cleared
         )
 
     def _last_round(self) -> "Values":
-        kept = self.kept
-        return kept.round_id, kept.round_deck, kept.verdict, kept.void, kept.count
+        persistent = self.persistent
+        return (
+            persistent.round_id,
+            persistent.round_deck,
+            persistent.verdict,
+            persistent.void,
+            persistent.count,
+        )
 
     def _read_wear(self) -> "Values":
         return (list(self.wear.values),)
@@ -660,12 +673,12 @@ class Core(Executor):
     def _locate(self, seconds: int) -> "Values":
         self._locating_until_us = self.after_us(seconds * 1000000)
         self.report("located", seconds)
-        self._show()
+        self._update_panel()
         return ()
 
     def refuse_shuffling(self, deck_id: int) -> None:
         """Refusal if this deck may not be shuffled now."""
-        why = self.kept.decks.refuse_using(deck_id, self.utc_s())
+        why = self.persistent.decks.refuse_using(deck_id, self.utc_s())
         if why is not None:
             raise forbidden(why)
         if deck_id in (self.shoe.deck, self.shuffler.stored_deck):
@@ -676,18 +689,18 @@ class Core(Executor):
 
     def begin_shuffle(self, deck_id: int, placed: "array[int]") -> None:
         """Feed a deck that may be shuffled; ``placed`` gets where each card went."""
-        half, kept = self.shuffler, self.kept
-        deck = kept.decks.find(deck_id)
+        half, persistent = self.shuffler, self.persistent
+        deck = persistent.decks.find(deck_id)
         assert deck is not None
-        before = kept.pack()
-        kept.shuffler_inside = WORKING
-        if kept.delivered == deck_id:
-            kept.delivered = 0
-        kept.save_or_undo(before)
+        before = persistent.pack()
+        persistent.shuffler_inside = CARDS_MOVING
+        if persistent.delivered == deck_id:
+            persistent.delivered = 0
+        persistent.save_or_undo(before)
         self.wear.add("shuffles")
-        self._say_folded(half)  # the half is told to be empty before a card moves, not afterwards
+        self._report_coalesced(half)  # the half is told to be empty before a card moves, not afterwards
         half.placed = placed
-        half.shuffle(deck_id, deck.back, kept.game.cards(), self.now_us)
+        half.shuffle(deck_id, deck.back, persistent.game.cards(), self.now_us)
 
 
 def sooner(first: int | None, second: int | None) -> int | None:

@@ -12,8 +12,8 @@ from tests.machine.tables import BLUE, RED, OwnChance, fault
 import sabot_firmware
 from sabot_firmware import shoe, shuffler
 from sabot_firmware.hardware import SHUFFLER_DOOR
-from sabot_firmware.rng import noise as health
-from sabot_firmware.rng.chance import Chance
+from sabot_firmware.rng import entropy_source as health
+from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol.codec import CODEC
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import InProcess, LockStep
@@ -147,11 +147,11 @@ def test_no_generator_for_tests_is_part_of_the_firmware_proper() -> None:
             continue
         text = path.read_text(encoding="utf-8")
         assert "Foretold" not in text, path
-        assert "boards.foretold" not in text, path
+        assert "scripted_rng" not in text, path
         for each in ast.walk(ast.parse(text)):
             if isinstance(each, ast.ClassDef) and each.name != "Chance":
                 assert "Chance" not in [base.id for base in each.bases if isinstance(base, ast.Name)], path
-    assert Chance.test is False
+    assert DeviceRng.test is False
 
 
 def test_a_laboratory_gets_samples_of_its_own() -> None:
@@ -177,7 +177,7 @@ def test_blue_follows_red_with_fresh_noise_for_each_shuffle() -> None:
         asked.append(count)
         return read(count)
 
-    table.device.core.pledges.chance._noise._read = counted
+    table.device.controller.shuffle_commands.rng._noise._read = counted
     table.shuffle(back=RED)
     assert sum(asked) * 8 == 1024
     table.shuffle(back=BLUE)

@@ -28,11 +28,11 @@ def _nothing(_: bool) -> None:
     """What is done where there are no edges."""
 
 
-class Parts(Executor):
+class BoardExecutor(Executor):
     """Stands before the core: what the image is made of, how another one gets in; the rest is passed on."""
 
     def __init__(self) -> None:
-        self.core: Executor = Executor()
+        self.controller: Executor = Executor()
         self.hold: Callable[[bool], None] = _nothing
         """Called before and after a command: no edge may come between, since both change the core."""
         self._components = components()
@@ -40,29 +40,29 @@ class Parts(Executor):
 
     def status(self) -> "tuple[int, int, int, int, int, int]":
         """What the core says."""
-        return self.core.status()
+        return self.controller.status()
 
     def on_grid(self) -> bool:
         """What the core says."""
-        return self.core.on_grid()
+        return self.controller.on_grid()
 
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator."""
-        self.core.take_entropy(entropy)
+        self.controller.take_entropy(entropy)
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Carry out a request."""
         if name == "start_loader":
-            state = self.core.status()
+            state = self.controller.status()
             check_command(name, state[0], state[1])
-            if not self.core.at_rest_and_empty():
+            if not self.controller.idle_and_empty():
                 raise Refusal("not_allowed", (_NOT_CLEARED,))
             self.leaving = True
             return ()
         if name != "component":
             self.hold(True)
             try:
-                return self.core.execute(name, values, caller)
+                return self.controller.execute(name, values, caller)
             finally:
                 self.hold(False)
         found = self._components.get(values[0])

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from tests.machine.tables import BLUE, RED, Table
 
-from sabot_firmware import figures, hardware, shoe, shuffler
+from sabot_firmware import hardware, machine_constants, shoe, shuffler
 from sabot_protocol.codec import enum_number
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import InProcess
@@ -17,13 +17,13 @@ from sabot_simulators.mechanism.machine import Machine
 class Sleepy(Machine):
     """A machine whose board wants a rest when the shuffler half stands for it."""
 
-    tired = False
+    needs_pause = False
 
-    def ask_rest(self) -> None:
-        self.tired = True
+    def request_pause(self) -> None:
+        self.needs_pause = True
 
-    def wants_rest(self) -> bool:
-        return self.tired
+    def pause_requested(self) -> bool:
+        return self.needs_pause
 
 
 class Rested(InProcess):
@@ -45,25 +45,29 @@ class Rested(InProcess):
 
     def _step(self) -> int | None:
         due = super()._step()
-        now, core = self.machine.agenda.now_us, self.core
+        now, controller = self.machine.agenda.now_us, self.controller
         if self._ends_us is not None:
             left = self._ends_us - now
             if left > 0:
                 return left if due is None else min(left, due)
-            self._ends_us, self.machine.tired, self._last_us = None, False, now
-            core.go_on(self.now_us)
+            self._ends_us, self.machine.needs_pause, self._last_us = None, False, now
+            controller.end_pause(self.now_us)
             return 0
-        if self.every_us is not None and not core.on_grid():
+        if self.every_us is not None and not controller.on_grid():
             left = self._last_us + self.every_us - now
             if left > 0:
                 return left if due is None else min(left, due)
-            self.machine.tired = True
-        if not self.machine.tired or not core.resting() or (due is not None and due < self.takes_us):
+            self.machine.needs_pause = True
+        if (
+            not self.machine.needs_pause
+            or not controller.paused()
+            or (due is not None and due < self.takes_us)
+        ):
             return due
         assert self.jogged or self.moving() == []
         self.rests.append(now)
-        if core.shuffler.state == shuffler.FEEDING:
-            self.cards.append(core.shuffler.inserted)
+        if controller.shuffler.state == shuffler.FEEDING:
+            self.cards.append(controller.shuffler.inserted)
         self._ends_us = now + self.takes_us
         return self.takes_us
 
@@ -98,7 +102,7 @@ class Sleeping(Table):
         self.machine = Sleepy(self.random)
         if slow:
             for roller in self.machine._rollers:
-                roller.speed_um_ms = 1000 - 10 * figures.ROLLER_TOLERANCE_PERCENT
+                roller.speed_um_ms = 1000 - 10 * machine_constants.ROLLER_TOLERANCE_PERCENT
         Dealer.__init__(self, Rested(self.machine, draw, every_us, takes_us), 7)
 
     def heard(self) -> list[tuple[object, ...]]:
@@ -120,7 +124,7 @@ DRAWS: dict[str, Callable[[], Callable[[int], int]]] = {
     "always at the bottom": lambda: lambda bound: bound - 1,
     "at random": lambda: Random(2).randrange,
 }
-FIXED = [0, *range(shuffler.REST_EVERY, 52, shuffler.REST_EVERY)]
+FIXED = [0, *range(shuffler.PAUSE_EVERY, 52, shuffler.PAUSE_EVERY)]
 
 
 @pytest.mark.parametrize("slow", [False, True])
@@ -137,7 +141,7 @@ def test_rests_come_after_fixed_cards_and_a_shuffle_takes_the_same_time(takes_us
 
 def test_a_shuffle_with_its_rests_is_within_the_bound() -> None:
     """13.74 s is the mean of the ways to the slots, grips, insertions, raisings and releases of 52 cards."""
-    assert shuffler.even_time_us(52) < 1.15 * 13_740_000
+    assert shuffler.padded_time_us(52) < 1.15 * 13_740_000
 
 
 def _dealing_us(at_us: int) -> tuple[int, int]:
@@ -149,7 +153,7 @@ def _dealing_us(at_us: int) -> tuple[int, int]:
     table.wait(lambda: table.shoe_state == shoe.READY)
     table.feed(table.new_deck(BLUE))
     device.run_for(at_us)
-    device.command("open_round", 1, device.core.shoe.deck)
+    device.command("open_round", 1, device.controller.shoe.deck)
     device.command("close_bets", 1, 1)
     began = agenda.now_us
     device.command("dispense_stack", 1, 1)
@@ -187,7 +191,7 @@ def test_a_door_that_opens_while_the_board_rests_stops_its_half() -> None:
     device = table.device
     device.run_until_still()
     table.feed(table.new_deck(RED))
-    table.wait(lambda: device.machine.tired and device.core.shuffler._wait.resting)
+    table.wait(lambda: device.machine.needs_pause and device.controller.shuffler._wait.paused)
     table.machine.open_door(hardware.SHUFFLER_DOOR)
     table.wait(lambda: bool(table.faults()))
     assert table.shuffler_state == shuffler.JAMMED

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sabot_firmware import hardware, shuffler
 from sabot_firmware.boards.rp2040 import heap, pins
-from sabot_image.modules import ROOT
+from sabot_image_build.modules import ROOT
 from sabot_protocol import grid
 
 PAGE = ROOT / "docs" / "board.md"
@@ -69,7 +69,7 @@ def page() -> str:
     inputs = "\n".join(
         f"| {chip} | {bit} | {SENSORS[sensor]} | {LEVEL[one]} |" for sensor, chip, bit, one in pins.INPUTS
     )
-    chip, bit, one = pins.CONTACT
+    chip, bit, one = pins.PRESENCE_CONTACT
     inputs += f"\n| {chip} | {bit} | contact in the logic compartment | {LEVEL[one]} |"
     outputs = "\n".join(f"| {pins.OUTPUT_CHIP} | {bit} | {what} |" for bit, what in OUTPUTS)
     nothing, red, blue, face = pins.COLOUR_LIMITS
@@ -86,10 +86,10 @@ def page() -> str:
         face=face,
         log_kb=pins.LOG_FLASH_BYTES // 1024,
         period=grid.PERIOD_MS,
-        every=shuffler.REST_EVERY,
-        mark_kb=pins.MARK_FLASH_BYTES // 1024,
+        every=shuffler.PAUSE_EVERY,
+        mark_kb=pins.MARKER_FLASH_BYTES // 1024,
         collect=heap.COLLECT_BYTES,
-        rest=heap.REST_BYTES,
+        pause=heap.PAUSE_BYTES,
         hold=heap.HOLD_BYTES,
     )
 

@@ -1,6 +1,6 @@
 """A board on this computer: mechanism, chip and clock are another process, at the end of two pipes.
 
-    micropython -X heapsize=384k -m sabot_firmware.boards.joined
+    micropython -X heapsize=384k -m sabot_simulators.micropython_side.piped_board
 
 It runs on CPython as well (``python -u -m ...``), for want of MicroPython.
 
@@ -19,16 +19,16 @@ import io
 import struct
 import sys
 
-from sabot_firmware.boards import small_heap  # noqa: F401 - before anything is compiled
-from sabot_firmware.core import Core
+from sabot_firmware.controller import Controller
 from sabot_firmware.critical import CriticalMemory, Fram
 from sabot_firmware.hardware import Hardware
-from sabot_firmware.kept import RECORDS
+from sabot_firmware.persistent_state import RECORDS
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.executor import Caller
 from sabot_protocol.memory import Memory
+from sabot_simulators.micropython_side import small_heap  # noqa: F401 - before anything is compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from sabot_firmware.event_log import Flash
-    from sabot_firmware.half import Half
-    from sabot_firmware.rng.chance import Chance
+    from sabot_firmware.half import MachineHalf
+    from sabot_firmware.rng.device_rng import DeviceRng
     from sabot_protocol.codec import Value
     from sabot_protocol.device_end import DeviceEnd
     from sabot_protocol.device_port import DevicePort
@@ -142,7 +142,7 @@ VERSION = "0.1.0"
 NO_SERIAL = bytes(8)
 # Options of START
 CABLE = 1  # the wire's end is here too
-OWN_CHANCE = 2  # the board's own generator
+OWN_RNG = 2  # the board's own generator
 LOG = 4  # a flash for the event log, and one for the mark behind it
 CRASHED_OFTEN = 8  # critical memory is not to be used
 
@@ -220,7 +220,7 @@ class Pipe:
         return kind, self._reads.read(size) if size else b""
 
 
-class JoinedHardware(Hardware):
+class PipedHardware(Hardware):
     """The mechanism at the other end: orders go out, and what is read is asked for."""
 
     def __init__(self, pipe: Pipe) -> None:
@@ -301,7 +301,7 @@ class JoinedHardware(Hardware):
         self._pipe.send(LIGHT, (colour,))
 
 
-class _Chip:
+class _PipedChip:
     """A chip at the other end: what it holds outlives this process."""
 
     def __init__(self, pipe: Pipe) -> None:
@@ -316,7 +316,7 @@ class _Chip:
         return body
 
 
-class JoinedFram(_Chip, Fram):
+class PipedFram(_PipedChip, Fram):
     """Critical memory."""
 
     def read(self, address: int, length: int) -> bytes:
@@ -334,7 +334,7 @@ def _flash(pipe: Pipe, first: int = 0) -> "Flash":
     """The flash from a sector on; loaded only where there is one."""
     from sabot_firmware.event_log import Flash
 
-    class JoinedFlash(_Chip, Flash):
+    class PipedFlash(_PipedChip, Flash):
         def read(self, address: int, length: int) -> bytes:
             self._pipe.send(READ_FLASH, (address + first * self.sector_size, length))
             return self._answer()
@@ -347,16 +347,16 @@ def _flash(pipe: Pipe, first: int = 0) -> "Flash":
             self._pipe.send(ERASE, (sector + first,))
             self._answer()
 
-    return JoinedFlash(pipe)
+    return PipedFlash(pipe)
 
 
-class Board:
+class PipedBoard:
     """The firmware's core on this board, and what it is given."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
-        self._hardware = JoinedHardware(pipe)
-        self._core: Core | None = None
+        self._hardware = PipedHardware(pipe)
+        self._controller: Controller | None = None
         self._end: DeviceEnd | None = None
         self._ports: dict[int, DevicePort] = {}  # by the number of the cable
         self._now_ms = 0
@@ -370,9 +370,9 @@ class Board:
             due = -1
             if kind == EDGE:
                 sensor, level, at_us, now_us = struct.unpack(FORMATS[EDGE], body)
-                self.core().edge(sensor, level, at_us, now_us)
+                self.controller().edge(sensor, level, at_us, now_us)
             elif kind == STEP:
-                left = self.core().step(struct.unpack(FORMATS[STEP], body)[0])
+                left = self.controller().step(struct.unpack(FORMATS[STEP], body)[0])
                 due = left if left is not None else -1
             elif kind == EXECUTE:
                 self._execute(body)
@@ -391,18 +391,18 @@ class Board:
                 continue
             else:
                 self._start(body)
-            core = self.core()
-            still = 1 if core.still() else 0
-            self._pipe.send(DONE, (due, core.shuffler.state, core.shoe.state, still))
+            controller = self.controller()
+            idle = 1 if controller.idle() else 0
+            self._pipe.send(DONE, (due, controller.shuffler.state, controller.shoe.state, idle))
 
-    def core(self) -> "Core":
+    def controller(self) -> "Controller":
         """The core, which is there once the power has come."""
-        assert self._core is not None
-        return self._core
+        assert self._controller is not None
+        return self._controller
 
     def _start(self, body: bytes, opened: bool = False) -> None:
         """The power has come: the wire's end first, so that what the core reports is kept."""
-        from sabot_firmware.core import Core
+        from sabot_firmware.controller import Controller
 
         self._started = body
         self._ports.clear()
@@ -419,23 +419,23 @@ class Board:
         mark = None
         if options & LOG:
             from sabot_firmware.event_log import SECTORS, EventLog
-            from sabot_firmware.mark import FlashMark
+            from sabot_firmware.provisioning_marker import ProvisioningMarker
 
             log = EventLog(_flash(self._pipe))
-            mark = FlashMark(_flash(self._pipe, SECTORS))
-        own = options & OWN_CHANCE
-        chance = self._chance(own, memory, serial)
-        self._core = Core(self._hardware, memory, chance, self._report, self._utc_s, log)
+            mark = ProvisioningMarker(_flash(self._pipe, SECTORS))
+        own = options & OWN_RNG
+        rng = self._make_rng(own, memory, serial)
+        self._controller = Controller(self._hardware, memory, rng, self._report, self._utc_s, log)
         if options & CABLE:
-            self._core.pledges.device = serial
+            self._controller.shuffle_commands.device = serial
             from sabot_protocol.device_end import DeviceEnd, Identity
 
             identity = Identity(serial, MODEL, VERSION, flags)
             self._end = DeviceEnd(
                 identity,
                 memory,
-                self._core,
-                chance.nonce if own else self._noise,
+                self._controller,
+                rng.nonce if own else self._noise,
                 self._now_ms,
                 event_capacity=events_kept,
                 log=log,
@@ -443,26 +443,26 @@ class Board:
                 reopen=self._open_memory if crashed else None,
                 opened=opened,
             )
-            if self._core.kept.lost():
+            if self._controller.persistent.record_lost():
                 self._end.forget()
-        self._core.start(now_us)
+        self._controller.start(now_us)
 
-    def _chance(self, own: int, memory: Memory, serial: bytes) -> "Chance":
+    def _make_rng(self, own: int, memory: Memory, serial: bytes) -> "DeviceRng":
         """The board's own generator, or one that asks the other end; only that one is loaded."""
         if own:
-            from sabot_firmware.rng.chance import Chance
+            from sabot_firmware.rng.device_rng import DeviceRng
 
-            return Chance(self._hardware.noise, memory, serial, thermal_noise)
-        from sabot_firmware.boards.foretold import Foretold
+            return DeviceRng(self._hardware.noise, memory, serial, thermal_noise)
+        from sabot_simulators.micropython_side.scripted_rng import ScriptedRng
 
-        return Foretold(self._draw)
+        return ScriptedRng(self._draw)
 
     def _execute(self, body: bytes) -> None:
         self._note_heap()
         role, host_id = struct.unpack_from(FORMATS[EXECUTE], body, 0)
         name, values = unpack_said(body[9:])
         try:
-            answer = self.core().execute(name, values, Caller(host_id, role, True))
+            answer = self.controller().execute(name, values, Caller(host_id, role, True))
         except Refusal as refusal:
             self._pipe.send(REFUSED, (), pack_said(refusal.error, refusal.values))
         else:
@@ -486,7 +486,7 @@ class Board:
         self._pipe.send(SAID, (left,), said)
 
     def _open_memory(self) -> Memory:
-        return CriticalMemory(JoinedFram(self._pipe), RECORDS)
+        return CriticalMemory(PipedFram(self._pipe), RECORDS)
 
     def _tick(self, now_ms: int, contact: int, now_us: int) -> None:
         self._now_ms = now_ms
@@ -532,13 +532,13 @@ class Board:
     # -- what is asked of it --------------------------------------------------------------------
 
     def _say_belief(self) -> None:
-        core = self.core()
-        kept, shuffler, shoe = core.kept, core.shuffler, core.shoe
+        controller = self.controller()
+        persistent, shuffler, shoe = controller.persistent, controller.shuffler, controller.shoe
         decks = b""
-        for deck in kept.decks.in_use:
-            proved, cards = core.whereabouts(deck.deck_id)
+        for deck in persistent.decks.in_use:
+            proved, cards = controller.whereabouts(deck.deck_id)
             decks += struct.pack(DECK, deck.deck_id, deck.back, 1 if proved else 0, *cards)
-        _, _, _, _, round_id, stacks = core.status()
+        _, _, _, _, round_id, stacks = controller.status()
         fields = (
             shuffler.state,
             shoe.state,
@@ -549,9 +549,9 @@ class Board:
             shoe.deck,
             round_id,
             stacks,
-            kept.round_id,
-            kept.decks.last_played,
-            1 if core.service.emptying else 0,
+            persistent.round_id,
+            persistent.decks.last_played,
+            1 if controller.service.emptying else 0,
         )
         self._pipe.send(BELIEVED, fields, decks)
 
@@ -567,7 +567,7 @@ class Board:
         return used, self._most, used + free
 
 
-def _fault(half: "Half") -> int:
+def _fault(half: "MachineHalf") -> int:
     return enum_number("Fault", half.jam.cause) if half.jam is not None else 0
 
 
@@ -584,7 +584,7 @@ def main() -> int:
     """Serve the other end; 1 if the firmware failed."""
     pipe = Pipe(sys.stdin.buffer, sys.stdout.buffer)
     try:
-        Board(pipe).serve()
+        PipedBoard(pipe).serve()
     except Ended:
         return 0
     except Exception as error:  # noqa: BLE001 - whatever it is, the other end must hear of it

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sabot_image import modules, sources, uf2
-from sabot_image.commands import BuildFailed, ToolMissing, need, run
-from sabot_image.modules import BOARD, COMPONENTS_MODULE, GENERATED, MANIFEST, ROOT, Component
+from sabot_image_build import modules, sources, uf2_image
+from sabot_image_build.modules import BOARD, COMPONENTS_MODULE, GENERATED, MANIFEST, ROOT, ImageComponent
+from sabot_image_build.programs import BuildFailed, ToolMissing, need, run
 
 if TYPE_CHECKING:
     from mpremote.romfs import VfsRomWriter
@@ -35,12 +35,12 @@ FLASH_BYTES = 2 << 20
 
 
 @dataclass(frozen=True)
-class Image:
+class BuiltImage:
     """A UF2 and what is in it."""
 
     path: Path
     program_bytes: int
-    components: list[Component]
+    components: list[ImageComponent]
 
     @property
     def room_bytes(self) -> int:
@@ -67,7 +67,7 @@ def build_mpy(out: Path = MPY) -> dict[str, bytes]:
     return made
 
 
-def write_components() -> list[Component]:
+def write_components() -> list[ImageComponent]:
     """Write the module that says what the application is made of."""
     made = modules.components(VERSION, MICROPYTHON)
     GENERATED.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ def _add_folder(system: "VfsRomWriter", files: dict[tuple[str, ...], bytes]) -> 
             system.closedir()
 
 
-def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
+def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> BuiltImage:
     """The production image; nothing is built again if nothing it is made of has changed."""
     made = write_components()
     into = folder or cache / "rp2040"
@@ -107,7 +107,7 @@ def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
     if target.exists() and record.exists():
         known = json.loads(record.read_text())
         if known["inputs"] == inputs:
-            return Image(target, known["program_bytes"], made)
+            return BuiltImage(target, known["program_bytes"], made)
     _need_tools()
     tree = sources.micropython_tree(cache)
     configuration = into / "sabot.configuration"
@@ -117,9 +117,9 @@ def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> Image:
     configuration.write_text(_configuration())
     program = (into / "firmware.bin").read_bytes()
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(uf2.to_uf2([(0, program)]))
+    target.write_bytes(uf2_image.to_uf2([(0, program)]))
     record.write_text(json.dumps({"inputs": inputs, "program_bytes": len(program)}))
-    return Image(target, len(program), made)
+    return BuiltImage(target, len(program), made)
 
 
 def build_development(cache: Path = BUILD) -> Path:
@@ -134,7 +134,7 @@ def build_development(cache: Path = BUILD) -> Path:
         manifest = DEVELOPMENT_MODULES / "manifest.py"
         _compile(tree, into, DEVELOPMENT_BOARD.name, DEVELOPMENT_BOARD, manifest)
         DEVELOPMENT.parent.mkdir(parents=True, exist_ok=True)
-        DEVELOPMENT.write_bytes(uf2.to_uf2([(0, (into / "firmware.bin").read_bytes())]))
+        DEVELOPMENT.write_bytes(uf2_image.to_uf2([(0, (into / "firmware.bin").read_bytes())]))
         record.write_text(inputs)
     return DEVELOPMENT
 
@@ -182,7 +182,7 @@ def _inputs() -> str:
 
 def _configuration() -> str:
     """A hash of how it is built."""
-    recipe = [Path(each) for each in (__file__, sources.__file__, modules.__file__, uf2.__file__)]
+    recipe = [Path(each) for each in (__file__, sources.__file__, modules.__file__, uf2_image.__file__)]
     return _hash([*recipe, *sorted(BOARD.iterdir())])
 
 

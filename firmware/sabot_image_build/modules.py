@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sabot_image import sources
+from sabot_image_build import sources
 
 ROOT = Path(__file__).parent.parent.parent
 MANIFEST = ROOT / "firmware" / "manifest.py"
@@ -15,7 +15,7 @@ COMPONENTS_MODULE = "sabot_components.py"
 
 # What a component is made of: modules by their place; whatever is in none of these is the controller's.
 CARD_RECOGNITION = ("sabot_firmware/boards/rp2040/analogue.py",)
-RNG_MODULES = ("__init__", "carried", "chance", "draws", "drbg", "lags", "noise")
+RNG_MODULES = ("__init__", "device_rng", "draws", "drbg", "entropy_source", "lag_test", "persistent_seed")
 RNG = (
     "sabot_firmware/boards/rp2040/noise.py",
     *(f"sabot_firmware/rng/{name}.py" for name in RNG_MODULES),
@@ -31,7 +31,7 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Component:
+class ImageComponent:
     """A named part of the image with the hash of everything it is made of."""
 
     name: str
@@ -54,7 +54,7 @@ def board_modules() -> list[Module]:
     return found
 
 
-def components(version: str, micropython: str) -> list[Component]:
+def components(version: str, micropython: str) -> list[ImageComponent]:
     """The three components of an image: version, and SHA-256 of what they are made of."""
     named: dict[str, list[Module]] = {"controller": [], "card_recognition": [], "rng": []}
     for module in board_modules():
@@ -70,11 +70,11 @@ def components(version: str, micropython: str) -> list[Component]:
         if name == "controller":
             extra = [micropython.encode(), sources.recipe().encode()]
             extra += [path.read_bytes() for path in sorted(BOARD.iterdir())]
-        made.append(Component(name, version, _digest(modules, extra)))
+        made.append(ImageComponent(name, version, _digest(modules, extra)))
     return made
 
 
-def components_module(made: list[Component]) -> str:
+def components_module(made: list[ImageComponent]) -> str:
     """The module by which the board knows what it is made of.
 
     The same stands there as a text, by which ``sabot flash`` knows what an image is before it writes it.

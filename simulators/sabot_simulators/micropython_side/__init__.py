@@ -1,0 +1,1 @@
+"""The side of an emulated device that runs on MicroPython: the firmware on a board made of pipes."""
