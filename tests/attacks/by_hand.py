@@ -12,17 +12,17 @@ import pytest
 
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.frame import Decoder
-from sabot_protocol.handshake import Question
-from sabot_protocol.happenings import Answered
-from sabot_protocol.host_end import HostEnd
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.handshake import ClearExchange
+from sabot_protocol.host_protocol import HostProtocol
+from sabot_protocol.notifications import RequestAnswered
 from sabot_protocol.session import CLEAR_TO_DEVICE
-from sabot_simulators.ends.emulated import EmulatedDevice, emulate
-from sabot_simulators.ends.serving import Cable, InProcessCable, Served
-from sabot_simulators.ends.settings import Settings
-from sabot_simulators.ends.tcp import SocketCable
-from sabot_simulators.ends.terminal import Terminal
+from sabot_simulators.emulated_device import EmulatedDevice, emulate
+from sabot_simulators.endpoints.device_server import DeviceServer, HostCable, InProcessCable
+from sabot_simulators.endpoints.pseudo_terminal import PseudoTerminal
+from sabot_simulators.endpoints.settings import Settings
+from sabot_simulators.endpoints.tcp import SocketCable
 
 TICK_MS = 5
 MOST_TURNS = 2000
@@ -30,7 +30,7 @@ SMALL = 4096
 KEY = bytes(range(1, 33))
 
 
-class ByHand(Served):
+class ByHand(DeviceServer):
     """The server without its thread: ``turn`` is one round of it, at a time of the test's own."""
 
     def __init__(self, device: EmulatedDevice) -> None:
@@ -48,7 +48,7 @@ class ByHand(Served):
         self.ms += TICK_MS
         self._once()
 
-    def plug(self, cable: Cable) -> None:
+    def plug(self, cable: HostCable) -> None:
         self._plug(cable)
 
 
@@ -58,7 +58,7 @@ class Flooder:
     def __init__(self, served: ByHand, kind: str) -> None:
         self.answers: list[tuple[bytes | None, str | None]] = []
         self._decoder = Decoder()
-        self.cable: Cable
+        self.cable: HostCable
         self._ends: list[Callable[[], None]] = []
         if kind == "in-process":
             cable = InProcessCable(served)
@@ -80,7 +80,7 @@ class Flooder:
             self.cable = SocketCable(theirs)
         else:
             assert kind == "pty"
-            terminal = Terminal()
+            terminal = PseudoTerminal()
             descriptor = os.open(terminal.path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
             self._ends.append(lambda: os.close(descriptor))
             self.write = _not_waiting(lambda data: os.write(descriptor, data))
@@ -140,7 +140,7 @@ class Table:
         self.cable = InProcessCable(self.served)
         self.served.plug(self.cable)
         self._random = Random(1)
-        self.host = HostEnd(KEY, Numbers(b"TABLE-PC"), self._random.randbytes, None)
+        self.host = HostProtocol(KEY, CommandNumbers(b"TABLE-PC"), self._random.randbytes, None)
         self.each_turn: Callable[[], None] = lambda: None
         self.clear("provision", self._random.randbytes(16), KEY, self._random.randbytes(32))
         self.host.connect(self.served.ms)
@@ -157,7 +157,7 @@ class Table:
 
     def clear(self, name: str, *values: bytes) -> tuple[Any, ...]:
         """Ask outside a session."""
-        question = Question(CODEC, name, values, self.served.ms)
+        question = ClearExchange(CODEC, name, values, self.served.ms)
         for _ in range(MOST_TURNS):
             out = question.poll(self.served.ms)
             if out:
@@ -179,15 +179,17 @@ class Table:
         """A frame outside a session."""
         return bytes(frame.encode(bytes((CLEAR_TO_DEVICE, id)) + body))
 
-    def ask(self, name: str, *values: int | bytes) -> tuple[Answered, int]:
+    def ask(self, name: str, *values: int | bytes) -> tuple[RequestAnswered, int]:
         """A request of the owner: its answer, and how many turns of the device that took."""
         message = CODEC.named(name)
         number = self.host.request(message.id, message.pack(values), self.served.ms)
-        found: list[Answered] = []
+        found: list[RequestAnswered] = []
 
         def answered() -> bool:
             found.extend(
-                each for each in self.host.take() if isinstance(each, Answered) and each.number == number
+                each
+                for each in self.host.take_notifications()
+                if isinstance(each, RequestAnswered) and each.request_id == number
             )
             return bool(found)
 

@@ -161,7 +161,7 @@ def test_no_device(sabot: Sabot) -> None:
 
 def test_two_devices_are_an_error_that_lists_them(sabot: Sabot, mocker: MockerFixture) -> None:
     found = [Found("/dev/ttyACM0", None), Found("/dev/ttyACM1", None)]
-    mocker.patch("sabot_cli.device.find_devices", return_value=found)
+    mocker.patch("sabot_cli.device_access.find_devices", return_value=found)
     ran = sabot("status", "--json")
     assert ran.code == 4
     assert "/dev/ttyACM0, /dev/ttyACM1" in ran.lines[-1]["message"]
@@ -316,8 +316,8 @@ def test_usage_errors_are_two(sabot: Sabot) -> None:
         (errors.PortDenied("x"), 3), (errors.NoAnswer("x"), 3), (errors.LinkLost("x"), 3),
         (errors.DeviceTimeout("x", None, "y"), 3), (errors.AmbiguousDevice(["a", "b"]), 4),
         (errors.WrongDevice("x"), 5), (errors.KeyMissing("x"), 5), (errors.VersionMismatch("x"), 5),
-        (errors.refusal("attach", messages.OwnerHeld.CODE, bytes(8)), 6),
-        (errors.refusal("shuffle", messages.DeviceFault.CODE, bytes((messages.Fault.MISFEED,))), 7),
+        (errors.refusal("attach", messages.OwnerHeldDetail.CODE, bytes(8)), 6),
+        (errors.refusal("shuffle", messages.DeviceFaultDetail.CODE, bytes((messages.Fault.MISFEED,))), 7),
         (errors.JournalFull("x"), 1),
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Exception) else str(each),

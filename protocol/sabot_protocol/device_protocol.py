@@ -1,0 +1,301 @@
+"""The device's end of the wire: what all its cables share.
+
+Identity, keys, command ledger, events, owner and clock are here; ``device_port`` is one cable with its
+session. What a request asks for is put to the executor, which is the device's core.
+"""
+
+import struct
+
+from sabot_protocol import frame, ticks
+from sabot_protocol.codec import CODEC, Codec, enum_number
+from sabot_protocol.errors import MemoryFailed
+from sabot_protocol.event_store import EventStore
+from sabot_protocol.executor import Caller as Caller
+from sabot_protocol.executor import EventSink as EventSink
+from sabot_protocol.executor import Executor as Executor
+from sabot_protocol.grid import Grid
+from sabot_protocol.key_store import OPEN_S, KeyStore
+from sabot_protocol.ledger import Ledger
+from sabot_protocol.provisioning import KEYS_DAMAGED, PresenceContact, Provisioning, ProvisioningMark
+from sabot_protocol.record_store import COMMAND_SLOTS, RecordStore, load_all
+from sabot_protocol.schema_hash import SCHEMA_HASH
+
+NO_HOST = bytes(8)
+
+OBSERVER = enum_number("Role", "observer")
+UNKNOWN_TIME = enum_number("ClockQuality", "unknown")
+TIME_SET = enum_number("ClockQuality", "set")
+TIME_STALE = enum_number("ClockQuality", "stale")
+
+LAST_SECOND = 0xFFFFFFFF  # what a u32 of UTC seconds can say
+STALE_AFTER_S = 24 * 3600  # since the host last set the clock
+FOLD_S = 60  # wrong proofs within this time of one that was told are told together
+NO_SLOT = 255
+RESET = ("boot", "events", "hosts", "proofs") + tuple(["command.%d" % slot for slot in range(COMMAND_SLOTS)])
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sabot_protocol.codec import Value
+    from sabot_protocol.device_port import DevicePort
+
+
+class DeviceIdentity:
+    """What a device says of itself before anybody has proved anything."""
+
+    def __init__(self, serial: bytes, model: str, version: str, flags: int = 0) -> None:
+        self.serial = serial
+        self.model = model
+        self.version = version
+        self.flags = flags
+
+
+class DeviceProtocol:
+    """Everything the device's ports share."""
+
+    def __init__(
+        self,
+        identity: DeviceIdentity,
+        memory: RecordStore,
+        executor: Executor,
+        random: "Callable[[int], bytes]",
+        now: int,
+        boot_reason: int = enum_number("BootReason", "power"),
+        window: int = 16,
+        max_payload: int = frame.MAX_PAYLOAD,
+        event_capacity: int = 64,
+        codec: Codec = CODEC,
+        schema_hash: bytes = SCHEMA_HASH,
+        log: "EventSink | None" = None,
+        mark: "ProvisioningMark | None" = None,
+        reopen: "Callable[[], RecordStore] | None" = None,
+        opened: bool = False,
+    ) -> None:
+        """``mark`` says in another chip whether the device ever had a key.
+
+        ``reopen`` gives critical memory anew where ``memory`` is ``UnusableStore``. ``opened``: somebody was
+        just at the contact, and provisioning is open.
+        """
+        self.identity = identity
+        self.executor = executor
+        self.log = log
+        self.codec = codec
+        self.schema_hash = schema_hash
+        self.random = random
+        self.window = window
+        self.max_payload = max_payload
+        self._memory = memory
+        self._reopen = reopen
+        self._contact = PresenceContact()
+        self.restart_required = False
+        """Somebody at the contact had keys cleared that were out of reach: the device is to begin anew."""
+        self.keys = KeyStore(memory)
+        self.owner: DevicePort | None = None
+        self.sessions: list[DevicePort] = []  # the cables that have one
+        self.handshakes = 0
+        self._open_until = 0  # uptime in seconds at which the slots of a new device close
+        self._run = (NO_HOST, 0)  # the last owner, and which run of its program
+        self._now = now
+        self.grid = Grid(now)
+        self._uptime_s = 0
+        self._uptime_ms = 0
+        self._utc: tuple[int, int, int] | None = None  # seconds, ms, at this uptime (ms)
+        self._utc_set_s = 0
+        usable = True
+        try:
+            records = load_all(memory, RESET)
+            if records is None or (records and "boot" not in records):
+                # Damaged, or a cut while that was put right: a new memory id tells hosts what is forgotten.
+                records = {}
+                for name in RESET:
+                    memory.save(name, b"")
+        except MemoryFailed:
+            usable = False
+            records = {}
+        boot = records.get("boot", b"")
+        if boot:
+            self.memory_id = boot[:4]
+            self.boot_id = struct.unpack_from("<I", boot, 4)[0] + 1
+        else:
+            self.memory_id = random(4)
+            self.boot_id = 1
+        try:
+            self._save_boot(memory)
+        except MemoryFailed:
+            usable = False
+        self.provisioning = Provisioning(self.keys, mark if mark is not None else ProvisioningMark(), usable)
+        self.ledger = Ledger(memory, records)
+        self.events = EventStore(memory, records, self.boot_id, event_capacity)
+        self._proofs_total, self._proofs_untold = 0, 0
+        proofs = records.get("proofs", b"")
+        if len(proofs) == 8:
+            self._proofs_total, self._proofs_untold = struct.unpack("<II", proofs)
+        self._proofs_saved = True
+        self._proofs_slot = NO_SLOT
+        self._proofs_told_s: int | None = None  # uptime of the last event about them
+        self.emit("booted", boot_reason)
+        self._tell_proofs()
+        if opened:
+            self.provisioning.open_window(0)
+            self.emit("presence_shown", KEYS_DAMAGED, self.provisioning.state())
+
+    def _save_boot(self, memory: RecordStore) -> None:
+        memory.save("boot", self.memory_id + struct.pack("<I", self.boot_id))
+
+    def renew_memory_id(self) -> None:
+        """Draw a new memory id: numbers that hosts go by begin anew. MemoryFailed if it cannot be kept."""
+        self._renew_memory_id(self._memory)
+
+    def _renew_memory_id(self, memory: RecordStore) -> None:
+        for name in RESET:
+            if name not in ("boot", "events", "proofs"):
+                memory.save(name, b"")
+        self.memory_id = self.random(4)
+        self._save_boot(memory)
+        self.ledger = Ledger(memory, {})
+
+    def update_contact(self, closed: bool) -> None:
+        """Take the level of the contact in the logic compartment; held for long enough it clears the keys."""
+        if not self._contact.held(closed, self._now):
+            return
+        was = self.provisioning.state()
+        for port in list(self.sessions):
+            port.close()
+        try:
+            memory = self._memory if self._reopen is None else self._reopen()
+            self.provisioning.clear(memory, self._uptime_s)
+            self._renew_memory_id(memory)
+            self.restart_required = self._reopen is not None
+        except (MemoryFailed, OSError):
+            self.provisioning.damaged = True
+        if not self.restart_required:  # else the next beginning says so
+            self.emit("presence_shown", was, self.provisioning.state())
+
+    def emit(self, name: str, *values: "Value") -> int:
+        """Report something; it reaches the owner exactly once, or is named in a gap."""
+        message = self.codec.named(name)
+        seconds, ms, quality = self.utc()
+        head = struct.pack("<IIIH", self.boot_id, self._now, seconds, ms)
+        body = head + message.pack(values)
+        if self.log is not None:
+            self.log.add(bytes((message.id, quality)) + body)
+        return self.events.add(message.id, quality, body)
+
+    def owner_id(self) -> bytes:
+        """The host id of the owner, zeros if there is none."""
+        return NO_HOST if self.owner is None else self.owner.host_id
+
+    def set_owner(self, port: "DevicePort | None") -> None:
+        """Change who owns the device, and report it if the host is another one."""
+        before = self.owner_id()
+        lost, self.owner = self.owner, port
+        if lost is not None and lost is not port:
+            lost.demote()
+        if self.owner_id() != before:
+            self.emit("owner_changed", self.owner_id())
+
+    def note_host_run(self, host_id: bytes, run: int) -> None:
+        """Report an owner whose program is not the one that was here before."""
+        if (host_id, run) != self._run:
+            self._run = (host_id, run)
+            self.emit("host_started", host_id, run)
+
+    # -- time -----------------------------------------------------------------------------------
+
+    def tick(self, now: int) -> None:
+        """Let time go on; ports do this with every call. On the grid it goes on from tick to tick.
+
+        An event carries this time: a finer one would tell what delayed the event.
+        """
+        if self.executor.on_grid():
+            now = self.grid.floor(now)
+        passed = ticks.diff(now, self._now)
+        if passed <= 0:
+            return
+        self._now = now
+        self.grid.advance(now)
+        self._uptime_ms += passed
+        while self._uptime_ms >= 1000:
+            whole = self._uptime_ms // 1000
+            self._uptime_s += whole
+            self._uptime_ms -= whole * 1000
+        if self.provisioning.window_over(self._uptime_s):
+            self.emit("provisioning_ended")
+        if self._proofs_untold:
+            self._tell_proofs()
+        if self.keys.open and self._uptime_s >= self._open_until:
+            self.keys.open = False
+
+    def now(self) -> int:
+        """The tick that was told last."""
+        return self._now
+
+    def uptime_s(self) -> int:
+        """Seconds since this boot."""
+        return self._uptime_s
+
+    def utc(self) -> tuple[int, int, int]:
+        """UTC as (seconds, milliseconds, quality); zeros while the time is unknown."""
+        if self._utc is None:
+            return 0, 0, UNKNOWN_TIME
+        seconds, ms, at_ms = self._utc
+        ms += self._uptime_ms - at_ms
+        seconds += self._uptime_s - self._utc_set_s
+        if ms < 0:
+            seconds, ms = seconds - 1, ms + 1000
+        elif ms >= 1000:
+            seconds, ms = seconds + 1, ms - 1000
+        stale = self._uptime_s - self._utc_set_s > STALE_AFTER_S
+        return min(seconds, LAST_SECOND), ms, TIME_STALE if stale else TIME_SET
+
+    def set_clock(self, utc_s: int, utc_ms: int) -> None:
+        """Take the host's time."""
+        before, _, quality = self.utc()
+        self._utc = (utc_s, utc_ms, self._uptime_ms)
+        self._utc_set_s = self._uptime_s
+        step = utc_s - before if quality != UNKNOWN_TIME else 0
+        step = max(-0x80000000, min(0x7FFFFFFF, step))
+        if step or quality != TIME_SET:
+            self.emit("clock_changed", step, TIME_SET)
+
+    def clear_clock(self) -> None:
+        """Nobody knows the time any more, until a host sets it."""
+        self._utc = None
+        self.emit("clock_changed", 0, UNKNOWN_TIME)
+
+    # -- keys and proofs ------------------------------------------------------------------------
+
+    def open_slots(self) -> None:
+        """The device was given its key: for a while its owner may fill the empty slots."""
+        self.keys.open = True
+        self._open_until = self._uptime_s + OPEN_S
+
+    def end_sessions(self, slot: int, but: "DevicePort") -> None:
+        """A slot's key has changed: what was proved with the old one ends; ``but`` may answer first."""
+        for port in list(self.sessions):
+            port.on_key_changed(slot, self._now, port is but)
+
+    def note_wrong_proof(self, slot: int) -> None:
+        """Count a wrong proof for good, and report it: at once, or with others of the same minute."""
+        self._proofs_total = min(self._proofs_total + 1, 0xFFFFFFFF)
+        self._proofs_untold = min(self._proofs_untold + 1, 0xFFFFFFFF)
+        self._proofs_slot = slot
+        self._tell_proofs()
+        self._save_proofs()
+
+    def _tell_proofs(self) -> None:
+        count, told_s = self._proofs_untold, self._proofs_told_s
+        if not count or (told_s is not None and self._uptime_s - told_s < FOLD_S):
+            return
+        self._proofs_untold = 0
+        self._proofs_told_s = self._uptime_s
+        self.emit("proofs_refused", self._proofs_slot, count, self._proofs_total)
+        self._save_proofs()
+
+    def _save_proofs(self) -> None:
+        self._proofs_saved = True
+        try:
+            self._memory.save("proofs", struct.pack("<II", self._proofs_total, self._proofs_untold))
+        except MemoryFailed:
+            self._proofs_saved = False  # the next one is saved with this one
