@@ -44,12 +44,16 @@ class Half:
                 return
             assert agenda.run(None if due is None else agenda.now_us + due)
 
+    def begin(self, cards: int) -> None:
+        """Begin to shuffle what lies in the tray."""
+        now_us = self.machine.agenda.now_us & ticks.MASK
+        self.half.shuffle(1, hardware.RED, cards, cast(Slots, self), now_us)
+
     def shuffle(self, deck: list[Card], draws: list[int]) -> list[Card]:
         """The order that comes of these draws; the deck is out of the machine again then."""
         self.draws, self.asked = draws, []
         self.machine.load(list(deck))
-        slots = cast(Slots, self)
-        self.half.shuffle(1, hardware.RED, len(deck), slots, self.machine.agenda.now_us & ticks.MASK)
+        self.begin(len(deck))
         ended = (shuffler.STORED, shuffler.JAMMED)
         self.run(lambda: self.half.state in ended)
         assert self.half.jam is None
