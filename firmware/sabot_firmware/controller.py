@@ -41,8 +41,8 @@ from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryFailed, Refusal
 from sabot_protocol.executor import Caller, Executor
-from sabot_protocol.memory import Memory
 from sabot_protocol.modes import check_command
+from sabot_protocol.record_store import RecordStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ class Controller(Executor):
     def __init__(
         self,
         hardware: Hardware,
-        memory: Memory,
+        memory: RecordStore,
         rng: "DeviceRng",
         report: "Callable[..., object]",
         utc_s: "Callable[[], int | None]",
         log: "EventLog | None" = None,
     ) -> None:
         self.hardware = hardware
-        self.report = report  # a message's name and its values, as DeviceEnd.emit takes them
+        self.report = report  # a message's name and its values, as DeviceProtocol.emit takes them
         self.utc_s = utc_s  # None while nobody knows the time
         self.log = log
         self.now_us = 0

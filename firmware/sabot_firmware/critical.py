@@ -19,7 +19,7 @@ import struct
 from binascii import crc32
 
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed
-from sabot_protocol.memory import RECORDS, Memory
+from sabot_protocol.record_store import RECORDS, RecordStore
 
 FRAM_SIZE = 32768
 
@@ -80,7 +80,7 @@ class _Record:
         return self.address + slot * (HEAD_SIZE + self.most)
 
 
-class CriticalMemory(Memory):
+class CriticalMemory(RecordStore):
     """The records of the device end and ``others`` (name, greatest size), on one chip."""
 
     def __init__(

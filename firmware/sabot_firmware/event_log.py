@@ -18,7 +18,7 @@ Rows of up to 64 bytes go 51 to a sector, so 1,000 of them need 20 sectors and o
 import struct
 from binascii import crc32
 
-from sabot_protocol.executor import Log
+from sabot_protocol.executor import EventSink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def sectors_for(rows: int, sector_size: int = Flash.sector_size) -> int:
     return (rows + each - 1) // each + 1
 
 
-class EventLog(Log):
+class EventLog(EventSink):
     """The rows in one flash, and those that wait in memory to be written."""
 
     def __init__(

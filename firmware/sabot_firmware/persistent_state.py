@@ -9,7 +9,7 @@ import struct
 from sabot_firmware.decks import AUTOMATED_SHOE, Deck, DeckRegistry
 from sabot_firmware.rng import persistent_seed
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed, Refusal
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 
 RECORDS = (("core", 192), ("wear", 128), persistent_seed.RECORD)
 
@@ -49,7 +49,7 @@ class GameSettings:
 class PersistentState:
     """Everything that outlives the power."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: RecordStore) -> None:
         self._memory = memory
         self._written = b""
         self._sure = True  # that what was written last is there

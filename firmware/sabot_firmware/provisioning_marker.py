@@ -10,7 +10,7 @@ import struct
 from binascii import crc32
 
 from sabot_firmware.event_log import Flash
-from sabot_protocol.custody import GIVEN, NEVER, Mark
+from sabot_protocol.provisioning import GIVEN, NEVER, ProvisioningMark
 
 SECTORS = 2
 CELL = 16
@@ -20,7 +20,7 @@ _USED = 13
 _BLANK = b"\xff" * CELL
 
 
-class ProvisioningMarker(Mark):
+class ProvisioningMarker(ProvisioningMark):
     """The mark in a stretch of flash that belongs to it alone."""
 
     def __init__(self, flash: Flash) -> None:

@@ -3,7 +3,7 @@
 import struct
 
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 from sabot_protocol.schema import WEAR
 
 _FORMAT = "<%dI" % len(WEAR)
@@ -12,7 +12,7 @@ _FORMAT = "<%dI" % len(WEAR)
 class WearCounters:
     """Counters by name, in the order of the schema."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: RecordStore) -> None:
         self._memory = memory
         self.values = [0] * len(WEAR)
         try:

@@ -15,9 +15,9 @@ from sabot_cli.witnesses import BadEvidence, Told, Witnesses
 from sabot_driver import Client
 from sabot_driver.errors import NotAllowed
 from sabot_driver.serials import from_text, to_text
-from sabot_protocol.host.audit import Shuffle
-from sabot_protocol.host.audit import audit as audited
 from sabot_protocol.host.messages import RevealShuffle, ShuffleSlots
+from sabot_protocol.host.shuffle_audit import RevealedShuffle
+from sabot_protocol.host.shuffle_audit import audit as audited
 
 BEFORE = ("commitment", "nonce")
 """What must have been kept before the reveal, or it proves nothing."""
@@ -52,7 +52,7 @@ def judge(told: Told, serial: bytes | None, new_deck: bool = False) -> Judged:
     cards = told.known("cards")
     if fed is None and new_deck:
         fed = tuple(range(cards))
-    shuffle = Shuffle(
+    shuffle = RevealedShuffle(
         serial or b"", deck_id, told.shuffle_id, cards, told.kept("commitment") or b"",
         told.kept("nonce") or b"", told.known("seed"), told.known("slots"), fed, out,
     )  # fmt: skip

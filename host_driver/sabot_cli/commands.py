@@ -27,7 +27,7 @@ from sabot_driver.places import TableEntry
 from sabot_driver.reasons import wrong_kind
 from sabot_driver.serials import to_text
 from sabot_driver.transports import transport
-from sabot_protocol.host.message import astuple
+from sabot_protocol.host.message_base import astuple
 from sabot_protocol.host.messages import (
     ClockQuality,
     DeckCounted,

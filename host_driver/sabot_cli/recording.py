@@ -94,7 +94,7 @@ def _tell_frame(output: Output, framed: bytes, at_us: int, first: int, to_device
     header = {name: _plain(value) for name, value in parsed.header.items()}
     values = {name: HIDDEN if name in KEYS else _plain(value) for name, value in parsed.fields.items()}
     words = " ".join(f"{name}={value}" for name, value in values.items())
-    number = f" #{header['number']}" if "number" in header else ""
+    number = f" #{header['request_id']}" if "request_id" in header else ""
     output.tell(
         "frame",
         f"{head}  {parsed.kind}{number} [bold]{parsed.name or ''}[/bold] {words}",
@@ -142,7 +142,7 @@ def bundle(state: State, /, out: Path, **options: Any) -> int:
         parts["status.json"] = status_fields(client.status(timeout))
         values = client.ask(Counters(), timeout).values
         parts["device-counters.json"] = dict(zip(COUNTERS, values, strict=False))
-        own = client.line.look(lambda: client.line.core.record.record.counters())
+        own = client.line.look(lambda: client.line.core.record.diagnostics.counters())
         parts["host-counters.json"] = dict(zip(COUNTERS, own, strict=False))
         try:
             parts["device-trace.json"] = client.ask(Trace(0), timeout).headers.hex()

@@ -23,7 +23,7 @@ from sabot_driver.credentials import Credential
 from sabot_driver.events import Event, LostEvents, read_entry
 from sabot_driver.states import Link, Notice, Peer
 from sabot_protocol.host import messages
-from sabot_protocol.host.message import AnswerT, Request
+from sabot_protocol.host.message_base import AnswerT, Request
 from sabot_protocol.host.messages import Identity, KeySlotsAre, Role, StatusReport
 
 T = TypeVar("T")

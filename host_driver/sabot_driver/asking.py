@@ -10,8 +10,8 @@ from sabot_driver.clock import Clock
 from sabot_driver.errors import NoAnswer, NotSabot, SabotError, WrongDevice
 from sabot_driver.transports import Transport
 from sabot_protocol.codec import CODEC
-from sabot_protocol.handshake import NO_ANSWER, Question
-from sabot_protocol.host.message import from_values
+from sabot_protocol.handshake import NO_ANSWER, ClearExchange
+from sabot_protocol.host.message_base import from_values
 from sabot_protocol.host.messages import Identity, IdentityFlag
 from sabot_protocol.session import NONCE_SIZE, provision_proof
 
@@ -70,7 +70,7 @@ class Asking:
 
     def _ask(self, name: str, values: Values) -> Values:
         clock = self._clock
-        question = Question(CODEC, name, values, clock.now_ms())
+        question = ClearExchange(CODEC, name, values, clock.now_ms())
         heard = 0
         while time.monotonic() < self._ends_at:
             out = question.poll(clock.now_ms())

@@ -39,7 +39,7 @@ from sabot_driver.serials import to_text
 from sabot_driver.states import Link, Notice, Peer
 from sabot_driver.transports import People, Transport, is_simulator, transport
 from sabot_protocol.host import messages
-from sabot_protocol.host.message import AnswerT, Request
+from sabot_protocol.host.message_base import AnswerT, Request
 from sabot_protocol.host.messages import (
     Identity,
     IdentityFlag,

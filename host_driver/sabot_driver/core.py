@@ -51,12 +51,20 @@ from sabot_driver.reasons import attach_error, link_error, outcome, request_erro
 from sabot_driver.serials import to_text
 from sabot_driver.states import End, Link, Notice, Peer
 from sabot_protocol import ticks
-from sabot_protocol.errors import FieldError, NotAllowed
-from sabot_protocol.happenings import Answered, AttachRefused, Down, EventArrived, Failed, Gap, Up
+from sabot_protocol.errors import FieldError, RequestNotAllowed
 from sabot_protocol.host import messages
-from sabot_protocol.host.message import AnswerT, Message, Request
+from sabot_protocol.host.message_base import AnswerT, Message, Request
 from sabot_protocol.host.messages import GapReason, KeySlot, SetClock
-from sabot_protocol.host_end import OBSERVER, OWNER, HostEnd
+from sabot_protocol.host_protocol import OBSERVER, OWNER, HostProtocol
+from sabot_protocol.notifications import (
+    AttachRefused,
+    EventGap,
+    EventReceived,
+    RequestAnswered,
+    RequestFailed,
+    SessionDown,
+    SessionUp,
+)
 
 FIRST_PAUSE_MS = 100
 LONGEST_PAUSE_MS = 5000
@@ -109,11 +117,11 @@ class Core:
         self._utc_us = utc_us
         self._mode = OWNER if owner else OBSERVER
         self._numbers = journal.numbers()
-        self._end = HostEnd(key, self._numbers, random, serial, slot=slot, other_key=other_key)
+        self._end = HostProtocol(key, self._numbers, random, serial, slot=slot, other_key=other_key)
         self._jitter = Random(random(8))
         position = journal.position()
         if position is not None:
-            self._end.start_from(*position)
+            self._end.resume_from(*position)
         self._memory_id = b"" if position is None else position[0]
         self._handed = position  # the last event that was given away to be put on disk
         self._open: dict[int, _Open] = {}
@@ -133,7 +141,7 @@ class Core:
         self._fault: messages.FaultRaised | None = None
 
     @property
-    def record(self) -> "HostEnd":
+    def record(self) -> "HostProtocol":
         """The end of the wire, for its counters."""
         return self._end
 
@@ -186,7 +194,7 @@ class Core:
         self._retry_at = None
         self._drop_cable = False
         self._bytes_in = 0
-        self._good_frames = self._end.record.frames_in
+        self._good_frames = self._end.diagnostics.frames_in
         self._end.connect(now, self._mode)
 
     def cable_failed(self, error: SabotError, now: int) -> None:
@@ -226,16 +234,16 @@ class Core:
         whose end was being dealt with has an end nobody knows.
         """
         self._end.disconnect()
-        self._end.take()
+        self._end.take_notifications()
         kept = _place(self._told[-1]) if self._told else self._handed
         if kept is None:
             self._end.position = (0, 0)
         else:
             self._memory_id = kept[0]
-            self._end.start_from(*kept)
+            self._end.resume_from(*kept)
         words = "somebody was interrupted while it was being answered"
         for number, found in list(self._open.items()):
-            if self._end.waits_for(number):
+            if self._end.is_pending(number):
                 continue
             if self._give_up_held(number):
                 self._finish(number, error=JournalBusy(f"{found.name}: not sent: {words}"))
@@ -247,10 +255,10 @@ class Core:
         if going_down or self.link in (Link.PROVING, Link.UP):
             self._went_down(LinkLost(f"{self.url}: interrupted; beginning anew"), now)
 
-    def has_to_say(self, now: int) -> bool:
+    def has_pending_output(self, now: int) -> bool:
         """Whether ``poll`` is due: something waits to be said, or its time has come."""
         due = self._end.deadline()
-        return self._end.has_to_say() or due is None or ticks.diff(now, due) >= 0
+        return self._end.has_pending_output() or due is None or ticks.diff(now, due) >= 0
 
     def deadline(self) -> int | None:
         """When ``poll`` or ``want_cable`` is due by itself."""
@@ -272,7 +280,7 @@ class Core:
             out = self._end.close(now)
         else:
             self._end.disconnect()
-        self._end.take()
+        self._end.take_notifications()
         self.link = Link.CLOSED
         self._retry_at = None
         for number in list(self._open):
@@ -301,7 +309,7 @@ class Core:
         held = is_command and (recorded or bool(self._held) or not self._numbers.left())
         try:
             number = self._end.request(message.ID, body, now, timeout_ms, by, held)
-        except NotAllowed as error:
+        except RequestNotAllowed as error:
             if self.peer is not None and self.peer.limited:
                 raise VersionMismatch(str(error)) from error
             raise SabotError(str(error), "Take the answers that wait, then ask again.") from error
@@ -437,37 +445,37 @@ class Core:
     # -- what comes of it -----------------------------------------------------------------------
 
     def _take(self, now: int) -> None:
-        for each in self._end.take():
-            if isinstance(each, Answered):
+        for each in self._end.take_notifications():
+            if isinstance(each, RequestAnswered):
                 self._answered(each)
-            elif isinstance(each, Failed):
+            elif isinstance(each, RequestFailed):
                 self._failed(each)
-            elif isinstance(each, EventArrived):
+            elif isinstance(each, EventReceived):
                 self._event(each)
-            elif isinstance(each, Gap):
+            elif isinstance(each, EventGap):
                 if each.reason == GapReason.MEMORY_LOST:
                     self._memory_id = self._end.memory_id
                 self.follower.lost_sight()
                 self._told.append((self._memory_id, each))
-            elif isinstance(each, Up):
+            elif isinstance(each, SessionUp):
                 self._went_up(each, now)
             elif isinstance(each, AttachRefused):
                 self._end.disconnect()
                 self._went_down(attach_error(self.url, each), now)
-            elif isinstance(each, Down) and self.link in (Link.PROVING, Link.UP):
-                garbage = self._bytes_in > 0 and self._end.record.frames_in == self._good_frames
+            elif isinstance(each, SessionDown) and self.link in (Link.PROVING, Link.UP):
+                garbage = self._bytes_in > 0 and self._end.diagnostics.frames_in == self._good_frames
                 self._went_down(link_error(self.url, each.reason, garbage), now)
         if len(self._told) > MAX_TOLD and self.link in (Link.PROVING, Link.UP):
             self._end.disconnect()
-            self._end.take()
+            self._end.take_notifications()
             error = self.journal_error or JournalFull("the journal does not keep up with the device's events")
             self._went_down(error, now)
 
-    def _went_up(self, up: Up, now: int) -> None:
+    def _went_up(self, up: SessionUp, now: int) -> None:
         emulated = bool(up.flags & messages.IdentityFlag.SIMULATOR)
         if self._simulator is not None and emulated != self._simulator:
             self._end.disconnect()
-            self._end.take()
+            self._end.take_notifications()
             self._went_down(wrong_kind(self.url, up.serial, emulated), now)
             return
         self.peer = Peer(up.serial, up.boot_id, up.memory_id, up.version, up.limited, up.owner, up.flags)
@@ -513,7 +521,7 @@ class Core:
         self._pause_ms = min(self._pause_ms * 2, LONGEST_PAUSE_MS)
         self._notices.append(Notice("down", f"{error}; trying again in {pause / 1000:.1f} s", error))
 
-    def _event(self, event: EventArrived) -> None:
+    def _event(self, event: EventReceived) -> None:
         self._told.append((self._memory_id, event))
         kind = messages.BY_ID.get(event.message)
         if kind is None:
@@ -524,8 +532,8 @@ class Core:
         for words in self.follower.saw(kind.NAME, event.body):
             self._notices.append(Notice("step_not_allowed", words))
 
-    def _answered(self, answered: Answered) -> None:
-        found = self._open.get(answered.number)
+    def _answered(self, answered: RequestAnswered) -> None:
+        found = self._open.get(answered.request_id)
         if found is None:
             return
         if answered.status:
@@ -533,27 +541,27 @@ class Core:
             fault = self._fault
             if isinstance(error, DeviceFaulted) and fault is not None and fault.fault == error.fault:
                 error = error.located(fault.place, fault.steps)
-            self._finish(answered.number, error=error)
+            self._finish(answered.request_id, error=error)
             return
         try:
             answer = found.answer.unpack(answered.body)
         except FieldError as error:
             why = VersionMismatch(f"{found.name}: executed, but its answer does not fit the schema: {error}")
-            self._finish(answered.number, error=why, executed=True)
+            self._finish(answered.request_id, error=why, executed=True)
             return
-        self._finish(answered.number, answer=answer)
+        self._finish(answered.request_id, answer=answer)
 
-    def _failed(self, failed: Failed) -> None:
-        found = self._open.get(failed.number)
+    def _failed(self, failed: RequestFailed) -> None:
+        found = self._open.get(failed.request_id)
         if found is None:
             return
-        if self._give_up_held(failed.number):
+        if self._give_up_held(failed.request_id):
             words = "the journal was not written in the time given; the command is not executed"
-            self._finish(failed.number, error=JournalBusy(f"{found.name}: not sent: {words}"))
+            self._finish(failed.request_id, error=JournalBusy(f"{found.name}: not sent: {words}"))
             return
         problem = None if self.link is Link.UP else self.problem
-        command = failed.number if found.is_command else None
-        self._finish(failed.number, error=request_error(found.name, failed.reason, command, problem))
+        command = failed.request_id if found.is_command else None
+        self._finish(failed.request_id, error=request_error(found.name, failed.reason, command, problem))
 
     def _finish(
         self, number: int, answer: Any = None, error: SabotError | None = None, executed: bool = False
@@ -570,9 +578,9 @@ class Core:
         self.ends.append(End(found.future, answer, error))
 
 
-def _reached(told: EventArrived | Gap) -> tuple[int, int]:
+def _reached(told: EventReceived | EventGap) -> tuple[int, int]:
     """The last event that is known of, or known to be lost, once this is: boot id and number."""
-    if isinstance(told, EventArrived):
+    if isinstance(told, EventReceived):
         return told.boot_id, told.n
     return told.before[0], told.before[1] - 1
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from sabot_driver.errors import KeyMissing
 from sabot_driver.keyring import read_key, read_person
 from sabot_protocol.host.messages import KeySlotsAre, Role
-from sabot_protocol.keys import FIRST_PERSON, SLOTS
+from sabot_protocol.key_store import FIRST_PERSON, SLOTS
 from sabot_protocol.schema import NEVER_KEPT
 from sabot_protocol.session import KEY_SIZE
 

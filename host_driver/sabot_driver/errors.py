@@ -10,7 +10,7 @@ from typing import ClassVar
 from sabot_protocol.codec import CODEC
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host import messages
-from sabot_protocol.host.message import ErrorDetail
+from sabot_protocol.host.message_base import ErrorDetail
 from sabot_protocol.host.messages import Fault, Forbidden, Half, Place, Role, ShoeState, ShufflerState
 from sabot_protocol.meanings import MEMBERS
 
@@ -387,7 +387,7 @@ def refusal(request: str, code: int, body: bytes) -> Refused | VersionMismatch:
     detail: ErrorDetail | None = None
     with contextlib.suppress(FieldError):  # a newer device's details, say
         detail = None if kind is None else kind.unpack(body)
-    if isinstance(detail, messages.VersionMismatch):
+    if isinstance(detail, messages.VersionMismatchDetail):
         ours = CODEC.version
         theirs = f"{detail.major}.{detail.minor}"
         return VersionMismatch(f"{request}: the device speaks {theirs}, this driver {ours[0]}.{ours[1]}")

@@ -8,7 +8,7 @@ from typing import TypeVar
 from sabot_driver.journal import Entry
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host import messages
-from sabot_protocol.host.message import Message
+from sabot_protocol.host.message_base import Message
 from sabot_protocol.host.messages import ClockQuality, GapReason
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -24,15 +24,15 @@ from typing import Any
 
 from sabot_driver.errors import Forked, JournalBusy, JournalDamaged, JournalError, JournalFull, PortBusy
 from sabot_driver.private import make_folder, open_new, prepare_database
-from sabot_protocol.happenings import EventArrived, Gap
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.command_numbers import CommandNumbers
+from sabot_protocol.notifications import EventGap, EventReceived
 
 VERSION = 1
 NUMBERS_AT_ONCE = 1024  # reserved on disk in one go; at most so many are lost by a crash
 PAGE = 256
 BUSY_S = 5.0  # how long a write waits for another program that holds the write lock
 
-Told = tuple[bytes, EventArrived | Gap]
+Told = tuple[bytes, EventReceived | EventGap]
 """What a device has told: the id of its memory then, and the event or gap."""
 
 _TABLES = """
@@ -375,7 +375,7 @@ class Journal:
                 raise _named(error, self.path) from error
 
 
-class StoredNumbers(Numbers):
+class StoredNumbers(CommandNumbers):
     """Numbers for commands. One may be sent when it is below ``reserved``, which is on disk."""
 
     def __init__(self, journal: Journal) -> None:
@@ -395,8 +395,8 @@ class StoredNumbers(Numbers):
         return self.left() < NUMBERS_AT_ONCE // 2
 
 
-def _row(memory_id: bytes, each: EventArrived | Gap, at_us: int) -> tuple[object, ...]:
-    if isinstance(each, Gap):
+def _row(memory_id: bytes, each: EventReceived | EventGap, at_us: int) -> tuple[object, ...]:
+    if isinstance(each, EventGap):
         boot_id, n = each.before
         return (memory_id, boot_id, n, 1, 0, None, 0, each.reason, b"", each.size, *each.after, at_us)
     utc = each.utc_s * 1000 + each.utc_ms if each.quality else None

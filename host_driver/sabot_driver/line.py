@@ -393,7 +393,7 @@ class Line:
             self._enter()
             now = self.clock.now_ms()
             self.core.receive(data, now)
-            if self.core.has_to_say(now):
+            if self.core.has_pending_output(now):
                 self._speak()
             self._hasten()
             self._unfinished = False

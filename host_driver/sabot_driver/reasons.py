@@ -19,9 +19,8 @@ from sabot_driver.errors import (
 )
 from sabot_driver.serials import to_text
 from sabot_protocol.handshake import DEVICE_NOT_PROVED, NO_ANSWER, WRONG_DEVICE
-from sabot_protocol.happenings import AttachRefused
 from sabot_protocol.host import messages
-from sabot_protocol.host_end import (
+from sabot_protocol.host_protocol import (
     DEVICE_REBOOTED,
     FORGOTTEN,
     NUMBER_USED,
@@ -30,6 +29,7 @@ from sabot_protocol.host_end import (
     TOO_LONG,
     VERSION_MISMATCH,
 )
+from sabot_protocol.notifications import AttachRefused
 
 
 def link_error(url: str, reason: str, garbage: bool) -> SabotError:
@@ -67,7 +67,7 @@ def wrong_kind(url: str, serial: bytes, emulated: bool) -> WrongDevice:
 def attach_error(url: str, refused: AttachRefused) -> SabotError:
     """Why the device does not take this host as its owner or observer."""
     error = refusal("attach", refused.status, refused.body)
-    if getattr(error, "code", 0) == messages.BadField.CODE:
+    if getattr(error, "code", 0) == messages.BadFieldDetail.CODE:
         return WrongDevice(
             f"{url}: the device has not come as far as this journal says; it was reset, or the "
             "journal is of another one",
@@ -88,7 +88,7 @@ def request_error(name: str, reason: str, command: int | None, problem: SabotErr
     if reason == DEVICE_REBOOTED:
         return DeviceRebooted(f"{name}: the device restarted before this was sent; it was not executed")
     if reason == FORGOTTEN:
-        return refusal(name, messages.Forgotten.CODE, b"")
+        return refusal(name, messages.ForgottenDetail.CODE, b"")
     if reason == VERSION_MISMATCH:
         return VersionMismatch(f"{name}: the device's version does not have this message; not executed")
     if reason == SESSION_ENDED:

@@ -26,7 +26,7 @@ _LISTS = (tuple, list)
 _SIZES = {"B": 1, "H": 2, "I": 4, "b": 1, "h": 2, "i": 4}
 
 
-class Message:
+class MessageCodec:
     """One message of the schema, ready to pack and unpack."""
 
     def __init__(self, codec: "Codec", row: "Row") -> None:
@@ -189,16 +189,16 @@ class _Fixed:
         self.index = index
         self.count = len(checks)
 
-    def pack(self, message: Message, values: "Sequence[Value]", out: bytearray) -> None:
+    def pack(self, message: MessageCodec, values: "Sequence[Value]", out: bytearray) -> None:
         out.extend(struct.pack(self.format, *values[self.index : self.index + self.count]))
 
-    def end(self, message: Message, data: bytes | memoryview, at: int) -> int:
+    def end(self, message: MessageCodec, data: bytes | memoryview, at: int) -> int:
         end = at + self.size
         if end > len(data):
             raise FieldError(message.name, None, 255, "too short by %d bytes" % (end - len(data)))
         return end
 
-    def unpack(self, message: Message, data: bytes | memoryview, at: int, end: int) -> "Values":
+    def unpack(self, message: MessageCodec, data: bytes | memoryview, at: int, end: int) -> "Values":
         return struct.unpack_from(self.format, data, at)
 
 
@@ -212,7 +212,7 @@ class _Variable:
         self.item_code = check.item.code if isinstance(check, _Array) else ""
         self.item_size = _SIZES[self.item_code] if self.item_code else 1
 
-    def pack(self, message: Message, values: "Sequence[Value]", out: bytearray) -> None:
+    def pack(self, message: MessageCodec, values: "Sequence[Value]", out: bytearray) -> None:
         value = values[self.index]
         if self.item_code:
             out.extend(struct.pack("<B%d%s" % (len(value), self.item_code), len(value), *value))
@@ -223,7 +223,7 @@ class _Variable:
         out.append(len(data))
         out.extend(data)
 
-    def end(self, message: Message, data: bytes | memoryview, at: int) -> int:
+    def end(self, message: MessageCodec, data: bytes | memoryview, at: int) -> int:
         if at >= len(data):
             raise FieldError(message.name, self.name, self.index, "its length byte is missing")
         end = at + 1 + data[at] * self.item_size
@@ -233,7 +233,7 @@ class _Variable:
             )
         return end
 
-    def unpack(self, message: Message, data: bytes | memoryview, at: int, end: int) -> "Values":
+    def unpack(self, message: MessageCodec, data: bytes | memoryview, at: int, end: int) -> "Values":
         if self.item_code:
             return (struct.unpack_from("<%d%s" % (data[at], self.item_code), data, at + 1),)
         raw = data[at + 1 : end]
@@ -319,11 +319,11 @@ class Codec:
         self.version = version
         self._rows = messages
         self._since = since
-        self._ready: dict[int, Message] = {}
-        self._named: dict[str, Message] = {}
-        self._errors: dict[int, Message] = {}
+        self._ready: dict[int, MessageCodec] = {}
+        self._named: dict[str, MessageCodec] = {}
+        self._errors: dict[int, MessageCodec] = {}
 
-    def find(self, id: int) -> Message | None:
+    def find(self, id: int) -> MessageCodec | None:
         """The message with this id, or None if this schema has none."""
         ready = self._ready.get(id)
         if ready is None:
@@ -333,7 +333,7 @@ class Codec:
                     break
         return ready
 
-    def named(self, name: str) -> Message:
+    def named(self, name: str) -> MessageCodec:
         """The message with this name; UnknownMessage if there is none."""
         ready = self._named.get(name)
         if ready is not None:
@@ -347,18 +347,18 @@ class Codec:
         """The fields of the message called ``name`` as bytes."""
         return self.named(name).pack(values)
 
-    def error(self, code: int) -> Message | None:
+    def error(self, code: int) -> MessageCodec | None:
         """The details of the error with this code, or None if it is unknown here."""
         ready = self._errors.get(code)
         if ready is None:
             for row in schema.ERRORS:
                 if row[0] == code:
-                    ready = Message(self, (row[0], row[1], "error", "", "", row[2]))
+                    ready = MessageCodec(self, (row[0], row[1], "error", "", "", row[2]))
                     self._errors[code] = ready
                     break
         return ready
 
-    def error_named(self, name: str) -> Message:
+    def error_named(self, name: str) -> MessageCodec:
         """The details of the error called ``name``."""
         for row in schema.ERRORS:
             if row[1] == name:
@@ -393,8 +393,8 @@ class Codec:
             mask |= 1 << enum_number("Role", role)
         return mask
 
-    def _prepare(self, row: "Row") -> Message:
-        message = Message(self, row)
+    def _prepare(self, row: "Row") -> MessageCodec:
+        message = MessageCodec(self, row)
         for name, minor in self._since:
             if name == message.name:
                 message.minor = minor

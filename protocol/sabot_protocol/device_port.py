@@ -9,10 +9,11 @@ import struct
 from hashlib import sha256
 
 from sabot_protocol import frame, grid, ledger, ticks
-from sabot_protocol.codec import Message, enum_number
-from sabot_protocol.device_end import NOBODY, OBSERVER, UNKNOWN_TIME, Caller, DeviceEnd
+from sabot_protocol.codec import MessageCodec, enum_number
+from sabot_protocol.device_protocol import NO_HOST, OBSERVER, UNKNOWN_TIME, Caller, DeviceProtocol
 from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
-from sabot_protocol.keys import DEVICE, FIRST_PERSON, SLOTS, fits
+from sabot_protocol.frame_receiver import FrameReceiver
+from sabot_protocol.key_store import DEVICE, FIRST_PERSON, SLOTS, fits
 from sabot_protocol.link import (
     ANSWER,
     CLOSED_BY_PEER,
@@ -24,7 +25,7 @@ from sabot_protocol.link import (
     SILENCE_MS,
     Link,
 )
-from sabot_protocol.mac import same
+from sabot_protocol.mac import digests_equal
 from sabot_protocol.session import (
     CLEAR_TO_HOST,
     KEY_SIZE,
@@ -39,9 +40,8 @@ from sabot_protocol.session import (
     session_id,
     transcript,
 )
-from sabot_protocol.wire_end import WireEnd
 
-RESOLVE = 0x01  # a request's mark: tell what became of it, never execute it
+RESOLVE = 0x01  # a request's flags: tell what became of it, never execute it
 
 TABLE = enum_number("Role", "table")
 SERVICE = enum_number("Role", "service")
@@ -60,22 +60,22 @@ TRACE_PAGE = 10
 # What is executed although few places are left for events: it ends something, or lets an owner read
 NEVER_BUSY = ("void_round", "stop", "mark_out_of_order", "clear_fault", "evict_owner")
 QUERIES_THAT_REPORT = ("faces",)
-MOST_CLEAR = 4  # answers outside a session that wait for the cable; what comes beyond is left unanswered
+MAX_CLEAR_REPLIES = 4  # replies outside a session that wait for the cable; more are dropped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_protocol.codec import Values
 
 
-class DevicePort(WireEnd):
+class DevicePort(FrameReceiver):
     """One cable of the device, with the session that runs over it."""
 
-    def __init__(self, device: DeviceEnd) -> None:
+    def __init__(self, device: DeviceProtocol) -> None:
         super().__init__(is_host=False)
         self.device = device
         self.link: Link | None = None
         self.slot = DEVICE  # whose key the session was proved with
-        self.host_id = NOBODY
+        self.host_id = NO_HOST
         self.host_run = 0
         self._grant: tuple[int, int, int, bytes] | None = None  # slot, message, number, hash of the body
         self._granted = [0, 0]  # the newest number authorised in this session: of commands, of queries
@@ -86,7 +86,7 @@ class DevicePort(WireEnd):
         self._busy_from = 0  # the lowest
         self._limited = False  # versions do not match: only frozen messages
         self._position: tuple[int, int] = (0, 0)  # the last event sent: (boot id, n)
-        self._clear_out: list[bytearray] = []  # at most MOST_CLEAR
+        self._clear_out: list[bytearray] = []  # at most MAX_CLEAR_REPLIES
         self._room = True  # at the last poll: the cable takes what is said
         self._answers: list[tuple[int, int, int, bytes]] = []  # message, status, number, body
         # hello, challenge, hash, what the hello said, key
@@ -113,15 +113,15 @@ class DevicePort(WireEnd):
             self._tick = device.grid.after(now)
         room = self.room()
         if len(data) > room:
-            self.record.busy += 1
+            self.diagnostics.busy += 1
             data = data[:room]
-        self._decoder.put(data)
+        self._decoder.append(data)
 
     def room(self) -> int:
         """How many bytes ``receive`` takes now; more are lost. Off the grid it takes any number."""
         if not self.device.executor.on_grid():
             return 1 << 16
-        return max(grid.TAKEN_BYTES - self._decoder.left(), 0)
+        return max(grid.TAKEN_BYTES - self._decoder.unread(), 0)
 
     def poll(self, now: int, room: bool = True) -> bytes:
         """The bytes to put on the cable now. Call it after ``receive``, after ``emit`` and when due.
@@ -147,15 +147,15 @@ class DevicePort(WireEnd):
             out = self._encode(now, 2 * MAX_WINDOW)
             return ready + out if ready else out
         if self._tick is None:
-            if self.pressing(now):
+            if self.has_work(now):
                 self._tick = device.grid.after(now)
             return b""
         if ticks.diff(now, self._tick) < 0:
             return b""
         self._tick = None
         ready = self._ready
-        self._ready = self.work(device.grid.floor(now))
-        if self._ready or self.pressing(now):
+        self._ready = self.run_tick(device.grid.floor(now))
+        if self._ready or self.has_work(now):
             self._tick = device.grid.after(now)
         return ready
 
@@ -165,12 +165,12 @@ class DevicePort(WireEnd):
             return self._tick
         if self.link is None:
             return None
-        due = self.link.deadline() if self._room else self.link.silent_at()
+        due = self.link.deadline() if self._room else self.link.silence_deadline()
         return self.device.grid.after(due) if self.device.executor.on_grid() else due
 
     # -- the grid -------------------------------------------------------------------------------
 
-    def work(self, now: int) -> bytes:
+    def run_tick(self, now: int) -> bytes:
         """Deal with what was taken up to a tick of the grid; return what is to be sent at the next one.
 
         A board whose ticks are made by hardware calls this itself, once a tick, instead of ``poll``.
@@ -182,45 +182,45 @@ class DevicePort(WireEnd):
         for _ in range(grid.LOOKED_AT):
             if self._held:
                 self._held = False
-            elif not decoder.next():
+            elif not decoder.next_frame():
                 break
             if kept and self._of_session():
                 kept -= 1
             elif places:
                 places -= 1
             elif owns and not self._of_session():
-                self.record.busy += 1  # it would keep the owner's frames behind it waiting
+                self.diagnostics.busy += 1  # it would keep the owner's frames behind it waiting
                 continue
             else:
                 self._held = True
                 break
-            self._frame(now)
+            self._dispatch_frame(now)
         return self._encode(now, grid.OWNER_ANSWERS if self.device.owner is self else grid.ANSWERS)
 
     def _of_session(self) -> bool:
         """Whether the decoder holds a packet of the session that runs here, as far as its head says."""
         link, decoder = self.link, self._decoder
-        if link is None or decoder.bad is not None:
+        if link is None or decoder.error is not None:
             return False
         payload = decoder.payload
         return (
             len(payload) >= OVERHEAD
-            and payload[0] == self._sealed_way
+            and payload[0] == self._sealed_direction
             and payload[1] | payload[2] << 8 == link.session.id
         )
 
     def waiting(self) -> int:
         """How many bytes were taken and have not been looked at."""
-        return self._decoder.left()
+        return self._decoder.unread()
 
-    def pressing(self, now: int) -> bool:
+    def has_work(self, now: int) -> bool:
         """Whether there is something to do at the next tick."""
-        if self._held or self._answers or self._clear_out or self._decoder.left():
+        if self._held or self._answers or self._clear_out or self._decoder.unread():
             return True
         link = self.link
         if link is None:
             return False
-        if link.has_to_say() or ticks.diff(now, link.deadline()) >= 0:
+        if link.has_pending_output() or ticks.diff(now, link.deadline()) >= 0:
             return True
         events = self.device.events
         if not self._attached or self._position == (events.boot_id, events.last):
@@ -232,8 +232,8 @@ class DevicePort(WireEnd):
         self._tick = None
         if self._held:
             self._held = False
-            self._frame(now)
-        if self._decoder.left():
+            self._dispatch_frame(now)
+        if self._decoder.unread():
             super().receive(b"", now)
 
     def _encode(self, now: int, most: int) -> bytes:
@@ -265,8 +265,8 @@ class DevicePort(WireEnd):
         room = link.room()
         most -= link.waiting()
         while self._answers and room > 0 and most > 0:
-            message, status, number, body = self._answers.pop(0)
-            link.send(ANSWER, message, status, number, body)
+            message, status, request_id, body = self._answers.pop(0)
+            link.send(ANSWER, message, status, request_id, body)
             room -= 1
             most -= 1
         if not self._attached or self._ending:
@@ -293,23 +293,23 @@ class DevicePort(WireEnd):
 
     # -- handshake ------------------------------------------------------------------------------
 
-    def _clear(self, payload: bytes, now: int) -> None:
-        if len(self._clear_out) >= MOST_CLEAR:
-            self.record.busy += 1  # the host does not read; it asks again when it does
+    def _receive_clear(self, payload: bytes, now: int) -> None:
+        if len(self._clear_out) >= MAX_CLEAR_REPLIES:
+            self.diagnostics.busy += 1  # the host does not read; it asks again when it does
             return
         message = self.device.codec.find(payload[1]) if len(payload) > 1 else None
         if message is None or message.kind != "clear":
-            self.record.malformed += 1
+            self.diagnostics.malformed += 1
             return
         fields = payload[2:]
         try:
             values = message.unpack(fields)
         except FieldError:
-            self.record.malformed += 1
+            self.diagnostics.malformed += 1
             return
         if message.name == "identify":
-            self._say("identity", self._identity())
-        elif self.device.custody.damaged:
+            self._send_clear("identity", self._identity())
+        elif self.device.provisioning.damaged:
             if message.name != "prove":  # which has no nonce, and belongs to no session here
                 self._refuse(values[0], "keys_damaged")
         elif message.name == "provision":
@@ -319,22 +319,22 @@ class DevicePort(WireEnd):
         elif message.name == "prove":
             self._prove(values[0], values[1], now)
         else:
-            self.record.malformed += 1
+            self.diagnostics.malformed += 1
 
-    def _say(self, name: str, values: "Values") -> None:
+    def _send_clear(self, name: str, values: "Values") -> None:
         message = self.device.codec.named(name)
         self._clear_out.append(frame.encode(bytes((CLEAR_TO_HOST, message.id)) + message.pack(values)))
-        self.record.frames_out += 1
+        self.diagnostics.frames_out += 1
 
     def _refuse(self, nonce: bytes, error: str) -> None:
-        self._say("refused", (nonce, self.device.codec.error_named(error).id))
+        self._send_clear("refused", (nonce, self.device.codec.error_named(error).id))
 
     def _flags(self) -> int:
         """What the device is, for everybody in ``identity`` and proved in ``challenge``."""
         flags = self.device.identity.flags & ~PROVISIONED_FLAG
         if self.device.keys.get(DEVICE) is not None:
             flags |= PROVISIONED_FLAG
-        if self.device.custody.damaged:
+        if self.device.provisioning.damaged:
             flags = flags & ~PROVISIONED_FLAG | KEYS_DAMAGED_FLAG
         return flags
 
@@ -349,10 +349,10 @@ class DevicePort(WireEnd):
     def _provision(self, nonce: bytes, key: bytes, entropy: bytes) -> None:
         held = self.device.keys.get(DEVICE)
         if held is None:
-            if self.device.custody.closed():
+            if self.device.provisioning.is_closed():
                 self._refuse(nonce, "provisioning_closed")
                 return
-            if same(key, bytes(len(key))):
+            if digests_equal(key, bytes(len(key))):
                 self._refuse(nonce, "bad_proof")  # an all-zero key is nobody's secret
                 return
             try:
@@ -361,13 +361,13 @@ class DevicePort(WireEnd):
             except MemoryFailed:
                 self._refuse(nonce, "memory_failed")
                 return
-            self.device.custody.given()
+            self.device.provisioning.key_given()
             self.device.open_slots()
-            self.device.emit("key_changed", DEVICE, TABLE, 0, NOBODY, 0)
-        elif not same(held, key):
+            self.device.emit("key_changed", DEVICE, TABLE, 0, NO_HOST, 0)
+        elif not digests_equal(held, key):
             self._refuse(nonce, "already_provisioned")
             return
-        self._say("provisioned", (provision_proof(key, nonce, self.device.identity.serial),))
+        self._send_clear("provisioned", (provision_proof(key, nonce, self.device.identity.serial),))
 
     def _wait_ms(self, now: int) -> int:
         """How long no handshake is taken on this cable, because a wrong proof came."""
@@ -388,14 +388,14 @@ class DevicePort(WireEnd):
         if key is None:
             self._refuse(nonce, "no_such_key")
             return
-        if host_id == NOBODY:
+        if host_id == NO_HOST:
             self._refuse(nonce, "bad_field")
             return
         if self._wait_ms(now):
             self._refuse(nonce, "too_soon")
             return
         if self._pending is None or self._pending[0] != fields or self._pending[4] != key:
-            self.record.handshakes += 1
+            self.diagnostics.handshakes += 1
             device.handshakes += 1
             challenge = device.codec.named("challenge").pack((
                 bytes(PROOF_SIZE), nonce, device.random(NONCE_SIZE), device.handshakes, device.boot_id,
@@ -407,14 +407,14 @@ class DevicePort(WireEnd):
         challenge = device_proof(key, self._pending[2]) + self._pending[1]
         id = device.codec.named("challenge").id
         self._clear_out.append(frame.encode(bytes((CLEAR_TO_HOST, id)) + challenge))
-        self.record.frames_out += 1
+        self.diagnostics.frames_out += 1
 
     def _prove(self, session: int, proof: bytes, now: int) -> None:
-        if self.link is not None and session == self.link.session.id and same(proof, self._proved):
-            self.link.speak()  # our first packet was lost
+        if self.link is not None and session == self.link.session.id and digests_equal(proof, self._proved):
+            self.link.schedule_ack()  # our first packet was lost
             return
         if self._pending is None or session != session_id(self._pending[2]):
-            self.record.bad_proofs += 1
+            self.diagnostics.bad_proofs += 1
             return
         _, _, hash, said, key = self._pending
         slot = said[2]
@@ -422,8 +422,8 @@ class DevicePort(WireEnd):
         if key != self.device.keys.get(slot):
             self._refuse(said[0], "bad_proof")  # the key was changed since
             return
-        if not same(proof, host_proof(key, hash)):
-            self.record.bad_proofs += 1
+        if not digests_equal(proof, host_proof(key, hash)):
+            self.diagnostics.bad_proofs += 1
             self._wrong_at = now
             self.device.note_wrong_proof(slot)
             self._refuse(said[0], "bad_proof")
@@ -437,9 +437,9 @@ class DevicePort(WireEnd):
         device = self.device
         if self.link is None:
             device.sessions.append(self)
-        self.link = Link(session, device.window, window, max_payload, self.record, now)
-        self.link.speak()
-        self.record.sessions += 1
+        self.link = Link(session, device.window, window, max_payload, self.diagnostics, now)
+        self.link.schedule_ack()
+        self.diagnostics.sessions += 1
         self.slot = slot
         self.host_id = host_id
         self.host_run = run
@@ -465,9 +465,9 @@ class DevicePort(WireEnd):
         self._proved = b""
         if self.device.owner is self:
             self.device.set_owner(None)
-        self.host_id = NOBODY
+        self.host_id = NO_HOST
 
-    def lose_key(self, slot: int, now: int, answer_first: bool) -> None:
+    def on_key_changed(self, slot: int, now: int, answer_first: bool) -> None:
         """A slot's key is no longer what it was: end what was proved with it."""
         if self._grant is not None and self._grant[0] == slot:
             self._grant = None
@@ -481,127 +481,129 @@ class DevicePort(WireEnd):
 
     # -- sealed packets -------------------------------------------------------------------------
 
-    def _sealed(self, payload: memoryview, now: int) -> None:
+    def _receive_sealed(self, payload: memoryview, now: int) -> None:
         if len(payload) < OVERHEAD:
-            self.record.malformed += 1
+            self.diagnostics.malformed += 1
             return
         link = self.link
         session = payload[1] | payload[2] << 8
         if link is None or session != link.session.id:
-            self.record.foreign += 1
+            self.diagnostics.foreign += 1
             if self._hinted_at is None or ticks.diff(now, self._hinted_at) >= HINT_EVERY_MS:
                 self._hinted_at = now
-                self._say("no_session", (self.device.boot_id, session))
+                self._send_clear("no_session", (self.device.boot_id, session))
             return
         busy = len(self._answers) >= 2 * self.device.window  # the host does not take its answers
-        for kind, message, mark, number, body in link.receive(payload, now, busy):
+        for kind, message, flags, request_id, body in link.receive(payload, now, busy):
             if kind == REQUEST:
-                self._request(message, mark, number, body)
+                self._request(message, flags, request_id, body)
             elif kind == EVENT_ACK and len(body) >= 4:
                 if self._owns():
-                    self.device.events.acknowledge(struct.unpack_from("<I", body)[0], number)
+                    self.device.events.acknowledge(struct.unpack_from("<I", body)[0], request_id)
             else:
-                self.record.malformed += 1
+                self.diagnostics.malformed += 1
         if link.failure == CLOSED_BY_PEER and self.link is link:
             self._end_provisioning()
             self._drop_session()
 
-    def _request(self, id: int, mark: int, number: int, body: bytes | memoryview) -> None:
+    def _request(self, id: int, flags: int, request_id: int, body: bytes | memoryview) -> None:
         message = self.device.codec.find(id)
         if self._ending:
             return  # the host asks again in its next session
         if message is None or message.kind not in ("query", "command"):
-            self._refuse_request(number, id, Refusal("unknown_message", (id,)))
+            self._refuse_request(request_id, id, Refusal("unknown_message", (id,)))
         elif message.kind == "query":
-            if number <= ledger.LAST_COMMAND:  # an elevation of a query must not count as one of a command
-                self._refuse_request(number, id, Refusal("number_ahead", (0,)))
+            if (
+                request_id <= ledger.LAST_COMMAND
+            ):  # an elevation of a query must not count as one of a command
+                self._refuse_request(request_id, id, Refusal("number_ahead", (0,)))
                 return
-            answer, outcome = self._decide(message, number, body)
-            self._answer(number, answer, outcome)
+            answer, outcome = self._decide(message, request_id, body)
+            self._answer(request_id, answer, outcome)
         else:
-            self._command(message, mark, number, body)
+            self._command(message, flags, request_id, body)
 
-    def _answer(self, number: int, message: int, outcome: "tuple[int, bytes]") -> None:
-        self._answers.append((message, outcome[0], number, outcome[1]))
+    def _answer(self, request_id: int, message: int, outcome: "tuple[int, bytes]") -> None:
+        self._answers.append((message, outcome[0], request_id, outcome[1]))
 
-    def _refuse_request(self, number: int, message: int, refusal: Refusal) -> None:
-        self._answer(number, message, self._details(refusal))
+    def _refuse_request(self, request_id: int, message: int, refusal: Refusal) -> None:
+        self._answer(request_id, message, self._details(refusal))
 
-    def _command(self, message: Message, mark: int, number: int, body: bytes | memoryview) -> None:
+    def _command(self, message: MessageCodec, flags: int, request_id: int, body: bytes | memoryview) -> None:
         """Execute a command once; whatever was decided of it is in the ledger before it is answered."""
         device = self.device
         book = device.ledger
         if not self._owns():
-            self._refuse_request(number, message.id, Refusal("not_owner", (device.owner_id(),)))
+            self._refuse_request(request_id, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
         newest = book.newest(self.host_id)
-        if number == 0 or number > ledger.LAST_COMMAND or number > newest + ledger.MAX_AHEAD:
-            self._refuse_request(number, message.id, Refusal("number_ahead", (newest,)))
+        if request_id == 0 or request_id > ledger.LAST_COMMAND or request_id > newest + ledger.MAX_AHEAD:
+            self._refuse_request(request_id, message.id, Refusal("number_ahead", (newest,)))
             return
-        found = book.look(self.host_id, number)
+        found = book.state_of(self.host_id, request_id)
         if found == ledger.EXECUTED:
-            self.record.repeats += 1
-            answer, status, details = book.answer(self.host_id, number)
-            self._answer(number, answer, (status, details))
+            self.diagnostics.repeats += 1
+            answer, status, details = book.answer(self.host_id, request_id)
+            self._answer(request_id, answer, (status, details))
             return
         if found == ledger.INTERRUPTED:
-            self._refuse_request(number, message.id, Refusal("interrupted"))
+            self._refuse_request(request_id, message.id, Refusal("interrupted"))
             return
         if found == ledger.FORGOTTEN:
-            self._refuse_request(number, message.id, Refusal("forgotten"))
+            self._refuse_request(request_id, message.id, Refusal("forgotten"))
             return
         if found == ledger.SKIPPED:
-            self._refuse_request(number, message.id, Refusal("not_executed"))
+            self._refuse_request(request_id, message.id, Refusal("not_executed"))
             return
-        if not mark & RESOLVE and message.name not in NEVER_BUSY and self._is_busy(number):
-            self._refuse_request(number, message.id, Refusal("busy", (device.events.free(),)))
+        if not flags & RESOLVE and message.name not in NEVER_BUSY and self._is_busy(request_id):
+            self._refuse_request(request_id, message.id, Refusal("busy", (device.events.free(),)))
             return  # undecided: the same number may be sent again
-        if mark & RESOLVE:  # from now on it is decided: it will never be executed
+        if flags & RESOLVE:  # from now on it is decided: it will never be executed
             answer, outcome = message.id, self._details(Refusal("not_executed"))
         else:
-            answer, outcome = self._decide(message, number, body)
+            answer, outcome = self._decide(message, request_id, body)
         try:
-            book.finish(self.host_id, number, answer, outcome[0], outcome[1])
+            book.finish(self.host_id, request_id, answer, outcome[0], outcome[1])
         except MemoryFailed:
-            begun = book.look(self.host_id, number) == ledger.INTERRUPTED
+            begun = book.state_of(self.host_id, request_id) == ledger.INTERRUPTED
             answer = message.id
             outcome = self._details(Refusal("interrupted" if begun else "memory_failed"))
-        self._answer(number, answer, outcome)
+        self._answer(request_id, answer, outcome)
 
-    def _is_busy(self, number: int) -> bool:
+    def _is_busy(self, request_id: int) -> bool:
         """Whether a command must wait: for the owner to acknowledge events, or behind others that waited.
 
         Those that were refused come again in their order. What was on its way behind them, and never was
         refused, would be executed before them, and they could never be.
         """
-        if self.device.events.is_short() or 0 < self._busy_up_to < number:
-            if not self._busy_up_to or number < self._busy_from:
-                self._busy_from = number
-            self._busy_up_to = max(self._busy_up_to, number)
+        if self.device.events.is_nearly_full() or 0 < self._busy_up_to < request_id:
+            if not self._busy_up_to or request_id < self._busy_from:
+                self._busy_from = request_id
+            self._busy_up_to = max(self._busy_up_to, request_id)
             self._grant = None  # it is authorised anew when it comes again
             return True
-        if number == self._busy_up_to:
+        if request_id == self._busy_up_to:
             self._busy_up_to = 0
         return False
 
     def _decide(
-        self, message: Message, number: int, body: bytes | memoryview
+        self, message: MessageCodec, request_id: int, body: bytes | memoryview
     ) -> "tuple[int, tuple[int, bytes]]":
         """Check a request and carry it out: the answer's id, status and body."""
         device = self.device
         try:
-            values = self._check(message, number, body)
-            if message.name in QUERIES_THAT_REPORT and device.events.is_short():
+            values = self._check(message, request_id, body)
+            if message.name in QUERIES_THAT_REPORT and device.events.is_nearly_full():
                 raise Refusal("busy", (device.events.free(),))
             if message.kind == "command":
-                device.ledger.begin(self.host_id, number)
+                device.ledger.begin(self.host_id, request_id)
                 if message.name not in KEEP_SLOTS_OPEN:
                     device.keys.open = False
                 if self._by[1]:
                     slot, role, person = self._by
-                    device.emit("elevation_used", self.host_id, slot, role, person, message.id, number)
+                    device.emit("elevation_used", self.host_id, slot, role, person, message.id, request_id)
             answer = device.codec.named(message.answer)
-            return answer.id, (0, answer.pack(self._carry_out(message, values, number)))
+            return answer.id, (0, answer.pack(self._carry_out(message, values, request_id)))
         except Refusal as refusal:
             return message.id, self._details(refusal)
         except MemoryFailed:
@@ -619,9 +621,9 @@ class DevicePort(WireEnd):
         """Whether this session is attached as the owner."""
         return self._attached and self.device.owner is self
 
-    def _check(self, message: Message, number: int, body: bytes | memoryview) -> "Values":
+    def _check(self, message: MessageCodec, request_id: int, body: bytes | memoryview) -> "Values":
         """The request's values, if version, role and schema allow it."""
-        self._by = self._use_grant(message, number, body)
+        self._by = self._use_grant(message, request_id, body)
         if self._limited and not message.frozen:
             raise Refusal("version_mismatch", self.device.codec.version)
         may = 1 << self._role()
@@ -636,7 +638,7 @@ class DevicePort(WireEnd):
 
     # -- requests the wire itself answers -------------------------------------------------------
 
-    def _carry_out(self, message: Message, values: "Values", number: int) -> "Values":
+    def _carry_out(self, message: MessageCodec, values: "Values", request_id: int) -> "Values":
         device = self.device
         name = message.name
         if name == "status":
@@ -654,7 +656,7 @@ class DevicePort(WireEnd):
             return self._elevate(values)
         if name == "set_key":
             assert self.link is not None
-            key = self.link.session.hide(message.id, number, values[3])
+            key = self.link.session.hide(message.id, request_id, values[3])
             self._set_key(values[0], values[1], values[2], key)
             return ()
         if name == "remove_key":
@@ -674,12 +676,12 @@ class DevicePort(WireEnd):
             device.set_clock(values[0], values[1])
             return ()
         if name == "counters":
-            return (self.record.counters(),)
+            return (self.diagnostics.counters(),)
         if name == "trace":
-            return self.record.kept(), self.record.headers(values[0], TRACE_PAGE)
+            return self.diagnostics.header_count(), self.diagnostics.headers(values[0], TRACE_PAGE)
         if name == "shuffle_with":
             assert self.link is not None
-            values = (values[0], self.link.session.hide(message.id, number, values[1]))
+            values = (values[0], self.link.session.hide(message.id, request_id, values[1]))
         caller = Caller(self.host_id, self._role(), self._owns(), self._by[2])
         return device.executor.execute(name, values, caller)
 
@@ -697,14 +699,17 @@ class DevicePort(WireEnd):
             if holder is not None and holder is not self and holder.host_id != self.host_id:
                 raise Refusal("owner_held", (holder.host_id,))
             device.set_owner(self)
-            device.note_run(self.host_id, self.host_run)
+            device.note_host_run(self.host_id, self.host_run)
         elif device.owner is self:
             self._detach()
         self._attached = True
         self._position = position
         known, newest = 0, 0
         if mode == OWNER_MODE:
-            known, newest = 1 if device.ledger.knows(self.host_id) else 0, device.ledger.newest(self.host_id)
+            known, newest = (
+                1 if device.ledger.knows_host(self.host_id) else 0,
+                device.ledger.newest(self.host_id),
+            )
         return mode, known, newest, device.owner_id()
 
     def demote(self) -> None:
@@ -727,7 +732,7 @@ class DevicePort(WireEnd):
 
     def _elevate(self, values: "Values") -> "Values":
         """Authorise one request: the one with this id, number and body."""
-        scheme, slot, message, number, body_hash, proof = values
+        scheme, slot, message, request_id, body_hash, proof = values
         device = self.device
         self._grant = None
         if self.slot != DEVICE:
@@ -738,30 +743,32 @@ class DevicePort(WireEnd):
         if key is None:
             raise Refusal("no_such_key", (slot,))
         found = device.codec.find(message)
-        kind = 1 if number > ledger.LAST_COMMAND else 0
-        if number == 0 or (found is not None and (found.kind == "query") != bool(kind)):
+        kind = 1 if request_id > ledger.LAST_COMMAND else 0
+        if request_id == 0 or (found is not None and (found.kind == "query") != bool(kind)):
             raise Refusal("bad_credential", (slot,))  # no such request can have this number
-        again = kind == 0 and self._busy_up_to > 0 and self._busy_from <= number <= self._busy_up_to
-        if number <= self._granted[kind] and not again:
+        again = kind == 0 and self._busy_up_to > 0 and self._busy_from <= request_id <= self._busy_up_to
+        if request_id <= self._granted[kind] and not again:
             raise Refusal("bad_credential", (slot,))  # an old one, shown again
         assert self.link is not None
-        wanted = elevation_proof(key, self.link.session.transcript, scheme, slot, message, number, body_hash)
-        if not same(proof, wanted):
+        wanted = elevation_proof(
+            key, self.link.session.transcript, scheme, slot, message, request_id, body_hash
+        )
+        if not digests_equal(proof, wanted):
             device.note_wrong_proof(slot)
             raise Refusal("bad_credential", (slot,))
-        self._granted[kind] = max(self._granted[kind], number)
-        self._grant = (slot, message, number, body_hash)
+        self._granted[kind] = max(self._granted[kind], request_id)
+        self._grant = (slot, message, request_id, body_hash)
         return device.keys.holder(slot)
 
     def _use_grant(
-        self, message: Message, number: int, body: bytes | memoryview
+        self, message: MessageCodec, request_id: int, body: bytes | memoryview
     ) -> "tuple[int, int, int]":
         """Slot, role and person that authorised this request, which uses it up; zeros if none did."""
         grant = self._grant
-        if grant is None or grant[1] != message.id or grant[2] != number:
+        if grant is None or grant[1] != message.id or grant[2] != request_id:
             return 0, 0, 0
         self._grant = None
-        if not same(sha256(body).digest(), grant[3]):
+        if not digests_equal(sha256(body).digest(), grant[3]):
             return 0, 0, 0
         role, person = self.device.keys.holder(grant[0])
         return grant[0], role, person
@@ -775,7 +782,7 @@ class DevicePort(WireEnd):
             raise Refusal("wrong_role", (self._role(),))
         if not fits(slot, role, person):
             raise Refusal("bad_field", (1,))
-        if same(key, bytes(KEY_SIZE)):
+        if digests_equal(key, bytes(KEY_SIZE)):
             raise Refusal("bad_field", (3,))  # nobody's secret
         device.keys.set(slot, key, role, person)
         device.end_sessions(slot, self)

@@ -25,7 +25,7 @@ class UnknownMessage(ProtocolError):
     """A message id or name that this side's schema does not have."""
 
 
-class NotAllowed(ProtocolError):
+class RequestNotAllowed(ProtocolError):
     """A request this end must not make now; the text says why and what to do."""
 
 

@@ -47,7 +47,7 @@ class Executor:
         """
 
 
-class Log:
+class EventSink:
     """Where every event is written down for good, if the device has such a place."""
 
     def add(self, row: bytes) -> None:

@@ -77,7 +77,7 @@ class Decoder:
     After any garbage it is in step again at the next delimiter. Empty blocks (two delimiters
     in a row) mean nothing, so a sender may flush a line with a delimiter of its own.
 
-    ``put`` and ``next`` copy nothing: a payload lies in the decoder's own memory and is good until
+    ``append`` and ``next_frame`` copy nothing: a payload lies in the decoder's own memory and is good until
     the next one is asked for. ``feed`` is for whoever wants to keep payloads.
     """
 
@@ -90,7 +90,7 @@ class Decoder:
         self._chunk_view = memoryview(b"")
         self._at = 0
         self.payload = self._view[:0]
-        self.bad: str | None = None
+        self.error: str | None = None
 
     def feed(self, chunk: bytes | bytearray) -> list[tuple[bytes | None, str | None]]:
         """Take the next bytes; return what they complete, in order.
@@ -98,25 +98,25 @@ class Decoder:
         Each item is ``(payload, None)`` for a good frame and ``(None, reason)`` for a bad one.
         """
         found: list[tuple[bytes | None, str | None]] = []
-        self.put(chunk)
-        while self.next():
-            found.append((None, self.bad) if self.bad else (bytes(self.payload), None))
+        self.append(chunk)
+        while self.next_frame():
+            found.append((None, self.error) if self.error else (bytes(self.payload), None))
         return found
 
-    def left(self) -> int:
-        """How many bytes ``next`` has not looked at yet."""
+    def unread(self) -> int:
+        """How many bytes ``next_frame`` has not looked at yet."""
         return len(self._chunk) - self._at
 
-    def put(self, chunk: bytes | bytearray) -> None:
-        """Take the next bytes, for ``next`` to look at; those that it has not looked at yet come first."""
+    def append(self, chunk: bytes | bytearray) -> None:
+        """Take the next bytes, for ``next_frame``; those that it has not read yet come first."""
         if self._at < len(self._chunk):
             chunk = bytes(self._chunk_view[self._at :]) + chunk
         self._chunk = chunk
         self._chunk_view = memoryview(chunk)
         self._at = 0
 
-    def next(self) -> bool:
-        """Whether the bytes complete one more frame: ``bad`` says why it is, or ``payload`` holds it."""
+    def next_frame(self) -> bool:
+        """Whether the bytes complete one more frame: ``error`` says why it is, or ``payload`` holds it."""
         while True:
             start = self._at
             end = self._chunk.find(DELIMITER, start)
@@ -127,7 +127,7 @@ class Decoder:
             self._at = end + 1
             self._keep(start, end)
             if self._used:
-                self.bad = self._finish()
+                self.error = self._finish()
                 return True
 
     def _keep(self, start: int, end: int) -> None:

@@ -23,7 +23,7 @@ class Grid:
     def __init__(self, now: int) -> None:
         self._at = now  # a tick that has come; with days between this one and ``now`` the ticks would jump
 
-    def go_on(self, now: int) -> None:
+    def advance(self, now: int) -> None:
         """Let time pass."""
         self._at = self.floor(now)
 

@@ -4,7 +4,7 @@ from sabot_protocol import frame, ticks
 from sabot_protocol.codec import Codec
 from sabot_protocol.errors import FieldError
 from sabot_protocol.link import FIRST_RTO_MS, MAX_RTO_MS, MAX_SENDS
-from sabot_protocol.mac import same
+from sabot_protocol.mac import digests_equal
 from sabot_protocol.session import (
     CLEAR_TO_DEVICE,
     CLEAR_TO_HOST,
@@ -42,7 +42,7 @@ def read_clear(codec: Codec, payload: bytes) -> "tuple[str, bytes, Values] | Non
         return None
 
 
-class Repeater:
+class Retransmitter:
     """A clear message sent again, with growing pauses, until answered or MAX_SENDS times."""
 
     def __init__(self, codec: Codec) -> None:
@@ -84,13 +84,13 @@ class Repeater:
         return None if self._frame is None else self._due
 
 
-class Question:
+class ClearExchange:
     """One clear question and its answer: ``identify`` or ``provision``."""
 
     def __init__(self, codec: Codec, name: str, values: "Values", now: int) -> None:
         self._codec = codec
         self._decoder = frame.Decoder()
-        self._repeater = Repeater(codec)
+        self._repeater = Retransmitter(codec)
         self._repeater.say(name, values, now)
         self._wanted = codec.named(name).answer
         self._nonce = values[0] if values else b""
@@ -143,7 +143,7 @@ class Handshake:
         self._codec = codec
         self._key = key
         self._serial = serial
-        self._repeater = Repeater(codec)
+        self._repeater = Retransmitter(codec)
         self._nonce = random(NONCE_SIZE)
         major, minor = codec.version
         self._hello = self._repeater.say(
@@ -179,7 +179,7 @@ class Handshake:
 
     def _challenged(self, fields: bytes, values: "Values", now: int) -> None:
         hash = transcript(self._hello, fields[PROOF_SIZE:])
-        if not same(values[0], device_proof(self._key, hash)):
+        if not digests_equal(values[0], device_proof(self._key, hash)):
             self.failure = DEVICE_NOT_PROVED
             return
         _, _, _, _, boot_id, memory_id, serial, major, minor, schema_hash, window, max_payload, flags = values

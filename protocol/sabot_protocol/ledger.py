@@ -11,7 +11,7 @@ that is missing between two that are there was never executed, and never will be
 
 import struct
 
-from sabot_protocol.memory import COMMAND_SIZE, COMMAND_SLOTS, Memory
+from sabot_protocol.record_store import COMMAND_SIZE, COMMAND_SLOTS, RecordStore
 
 # What the ledger says of a command.
 NEW = 0  # never seen: it may be executed
@@ -45,7 +45,7 @@ class _Entry:
 class Ledger:
     """The last commands and their answers, in critical memory."""
 
-    def __init__(self, memory: Memory, records: "dict[str, bytes]") -> None:
+    def __init__(self, memory: RecordStore, records: "dict[str, bytes]") -> None:
         self._memory = memory
         self._entries: list[_Entry | None] = [None] * COMMAND_SLOTS
         self._next = 0
@@ -68,7 +68,7 @@ class Ledger:
                     newest = order
                     self._next = order + 1
 
-    def look(self, host_id: bytes, number: int) -> int:
+    def state_of(self, host_id: bytes, number: int) -> int:
         """NEW, EXECUTED, INTERRUPTED, FORGOTTEN or SKIPPED."""
         entry = self._find(host_id, number)
         if entry is not None:
@@ -88,7 +88,7 @@ class Ledger:
         assert entry is not None
         return entry.message, entry.status, entry.answer
 
-    def knows(self, host_id: bytes) -> bool:
+    def knows_host(self, host_id: bytes) -> bool:
         """Whether ``newest`` is the truth for this host: it is on record, or no host was ever forgotten."""
         return self._on_record(host_id) > 0 or self._on_record(_SOMEBODY) == 0
 

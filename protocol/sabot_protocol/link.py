@@ -16,8 +16,8 @@ Ends         after MAX_SENDS transmissions of one message, after SILENCE_MS with
 """
 
 from sabot_protocol import frame, ticks
+from sabot_protocol.diagnostics import SENT, Diagnostics
 from sabot_protocol.errors import FrameSize
-from sabot_protocol.record import SENT, Record
 from sabot_protocol.session import MAX_COUNTER, OVERHEAD, Session
 
 # Kinds of sealed packet.
@@ -49,19 +49,19 @@ CLOSED_BY_PEER = "closed_by_peer"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    # kind, message, mark, number, body; a body is good until the next packet is received
+    # kind, message, flags, request_id, body; a body is good until the next packet is received
     Delivered = tuple[int, int, int, int, bytes | memoryview]
 
 
-class _Sent:
+class _OutgoingMessage:
     """A message under way: how often it was sent, and when last."""
 
-    def __init__(self, seq: int, kind: int, message: int, mark: int, number: int, body: bytes) -> None:
+    def __init__(self, seq: int, kind: int, message: int, flags: int, request_id: int, body: bytes) -> None:
         self.seq = seq
         self.kind = kind
         self.message = message
-        self.mark = mark
-        self.number = number
+        self.flags = flags
+        self.request_id = request_id
         self.body = body
         self.sends = 0
         self.counter = 0
@@ -77,17 +77,17 @@ class Link:
         own_window: int,
         peer_window: int,
         peer_max_payload: int,
-        record: Record,
+        diagnostics: Diagnostics,
         now: int,
     ) -> None:
         self.session = session
         self.failure: str | None = None
         self.window = peer_window
         self.max_body = peer_max_payload - OVERHEAD
-        self._record = record
+        self._diagnostics = diagnostics
         # sending
-        self._waiting: list[_Sent] = []
-        self._under_way: list[_Sent] = []
+        self._waiting: list[_OutgoingMessage] = []
+        self._in_flight: list[_OutgoingMessage] = []
         self._next_seq = 0
         self._timer_at: int | None = None
         self._srtt8 = 0  # eight times the smoothed round trip
@@ -99,12 +99,12 @@ class Link:
         # receiving
         self._own_window = own_window
         self._expected = 0
-        self._early: dict[int, Delivered] = {}
+        self._out_of_order: dict[int, Delivered] = {}
         self._unacknowledged = 0
         self._ack_at: int | None = None
         # liveness
-        self._heard_at = now
-        self._spoke_at = now
+        self._last_received_at = now
+        self._last_sent_at = now
 
     # -- sending --------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class Link:
 
     def idle(self) -> bool:
         """Whether everything sent has been acknowledged."""
-        return not self._under_way and not self._waiting
+        return not self._in_flight and not self._waiting
 
     def waiting(self) -> int:
         """How many messages wait for ``poll``, those to be repeated apart."""
@@ -126,20 +126,20 @@ class Link:
 
     def _oldest(self) -> int:
         """The sequence number of the oldest message not acknowledged."""
-        if self._under_way:
-            return self._under_way[0].seq
+        if self._in_flight:
+            return self._in_flight[0].seq
         return self._waiting[0].seq if self._waiting else self._next_seq
 
-    def send(self, kind: int, message: int, mark: int, number: int, body: bytes) -> None:
+    def send(self, kind: int, message: int, flags: int, request_id: int, body: bytes) -> None:
         """Put a message in line; ``poll`` gives its frames."""
         if len(body) > self.max_body:
             raise FrameSize("message of %d bytes; the peer takes %d" % (len(body), self.max_body))
-        self._waiting.append(_Sent(self._next_seq, kind, message, mark, number, body))
+        self._waiting.append(_OutgoingMessage(self._next_seq, kind, message, flags, request_id, body))
         self._next_seq = (self._next_seq + 1) & 255
 
-    def speak(self) -> None:
+    def schedule_ack(self) -> None:
         """Send at least a bare packet at the next poll."""
-        self._ack_at = self._heard_at
+        self._ack_at = self._last_received_at
 
     def poll(self, now: int, most: int = 2 * MAX_WINDOW) -> list[bytearray]:
         """The frames to transmit now, at most so many messages; empty once the link has failed."""
@@ -148,16 +148,16 @@ class Link:
             self._check_ends(now)
         if self.failure is not None:
             return frames
-        under_way = self._under_way
+        in_flight = self._in_flight
         if self._timer_at is not None and ticks.diff(now, self._timer_at) >= 0:
-            self._record.timeouts += 1
+            self._diagnostics.timeouts += 1
             self.rto_ms = min(self.rto_ms * 2, MAX_RTO_MS)
             self._timer_at = ticks.add(now, self.rto_ms)
-            self._transmit(under_way[0], now, frames)
+            self._transmit(in_flight[0], now, frames)
         if self._resend:
             self._resend = False
             newest = self._newest_acked
-            for sent in list(under_way):
+            for sent in list(in_flight):
                 if sent.counter < newest:
                     if len(frames) >= most:
                         self._resend = True
@@ -169,31 +169,31 @@ class Link:
             and (self._waiting[0].seq - self._oldest() & 255) < self.window
         ):
             sent = self._waiting.pop(0)
-            under_way.append(sent)
+            in_flight.append(sent)
             self._transmit(sent, now, frames)
         ack_due = self._ack_at is not None and ticks.diff(now, self._ack_at) >= 0
-        if ack_due or ticks.diff(now, self._spoke_at) >= KEEP_ALIVE_MS:
+        if ack_due or ticks.diff(now, self._last_sent_at) >= KEEP_ALIVE_MS:
             self._bare(now, frames)
         return frames
 
     def close(self, now: int) -> bytearray:
         """The frame that tells the peer that this end has ended the session."""
         frames: list[bytearray] = []
-        self._put(_Sent(self._next_seq, CLOSE, 0, 0, 0, b""), now, frames)
+        self._put(_OutgoingMessage(self._next_seq, CLOSE, 0, 0, 0, b""), now, frames)
         return frames[0]
 
     def silent_ms(self, now: int) -> int:
         """How long no authentic packet has come."""
-        return ticks.diff(now, self._heard_at)
+        return ticks.diff(now, self._last_received_at)
 
-    def has_to_say(self) -> bool:
+    def has_pending_output(self) -> bool:
         """Whether messages wait for ``poll``, whatever the time."""
         return self._resend or bool(self._waiting)
 
     def deadline(self) -> int:
         """The tick at which ``poll`` must be called again, if nothing else happens before."""
-        due = ticks.add(self._spoke_at, KEEP_ALIVE_MS)
-        silent = self.silent_at()
+        due = ticks.add(self._last_sent_at, KEEP_ALIVE_MS)
+        silent = self.silence_deadline()
         if ticks.diff(silent, due) < 0:
             due = silent
         if self._ack_at is not None and ticks.diff(self._ack_at, due) < 0:
@@ -202,9 +202,9 @@ class Link:
             due = self._timer_at
         return due
 
-    def silent_at(self) -> int:
+    def silence_deadline(self) -> int:
         """The tick at which the link ends unless the peer says something."""
-        return ticks.add(self._heard_at, SILENCE_MS)
+        return ticks.add(self._last_received_at, SILENCE_MS)
 
     def ended(self, now: int) -> bool:
         """Whether the link has failed by now, also where nothing can be sent."""
@@ -213,17 +213,17 @@ class Link:
         return self.failure is not None
 
     def _check_ends(self, now: int) -> None:
-        if ticks.diff(now, self._heard_at) >= SILENCE_MS:
+        if ticks.diff(now, self._last_received_at) >= SILENCE_MS:
             self.failure = PEER_SILENT
         elif self.session.sent >= MAX_COUNTER - 2 * MAX_WINDOW:
             self.failure = COUNTER_SPENT
 
-    def _transmit(self, sent: _Sent, now: int, frames: list[bytearray]) -> None:
+    def _transmit(self, sent: _OutgoingMessage, now: int, frames: list[bytearray]) -> None:
         if sent.sends >= MAX_SENDS:
             self.failure = RETRIES_EXHAUSTED
             return
         if sent.sends:
-            self._record.retransmitted += 1
+            self._diagnostics.retransmitted += 1
         sent.sends += 1
         sent.at = now
         self._put(sent, now, frames)
@@ -232,24 +232,28 @@ class Link:
             self._timer_at = ticks.add(now, self.rto_ms)
 
     def _bare(self, now: int, frames: list[bytearray]) -> None:
-        self._record.bare_acks += 1
-        self._put(_Sent(self._next_seq, BARE, 0, 0, 0, b""), now, frames)
+        self._diagnostics.bare_acks += 1
+        self._put(_OutgoingMessage(self._next_seq, BARE, 0, 0, 0, b""), now, frames)
 
-    def _put(self, sent: _Sent, now: int, frames: list[bytearray]) -> None:
+    def _put(self, sent: _OutgoingMessage, now: int, frames: list[bytearray]) -> None:
         expected = self._expected
         sack = 0
-        for early in self._early:
+        for early in self._out_of_order:
             sack |= 1 << (early - expected - 1 & 255)
         session = self.session
         kind = sent.kind
-        packet = session.seal(sent.seq, expected, sack, kind, sent.message, sent.mark, sent.number, sent.body)
+        packet = session.seal(
+            sent.seq, expected, sack, kind, sent.message, sent.flags, sent.request_id, sent.body
+        )
         frames.append(frame.encode(packet))
         self._unacknowledged = 0
         self._ack_at = None
-        self._spoke_at = now
-        self._record.frames_out += 1
+        self._last_sent_at = now
+        self._diagnostics.frames_out += 1
         if kind != BARE:
-            self._record.note(now, session.sent, sent.number, SENT | kind, sent.seq, expected, sent.message)
+            self._diagnostics.add_header(
+                now, session.sent, sent.request_id, SENT | kind, sent.seq, expected, sent.message
+            )
 
     # -- receiving ------------------------------------------------------------------------------
 
@@ -261,12 +265,12 @@ class Link:
         delivered: list[Delivered] = []
         session = self.session
         if not session.open(packet):
-            self._record.count(session.dropped)
+            self._diagnostics.count(session.dropped)
             return delivered
         if self.failure is not None:
             return delivered
-        _, _, _, seq, ack, sack, kind, message, mark, number = session.head
-        self._heard_at = now
+        _, _, _, seq, ack, sack, kind, message, flags, request_id = session.head
+        self._last_received_at = now
         self._acknowledged(ack, sack, now)
         if kind == BARE:
             return delivered
@@ -274,46 +278,46 @@ class Link:
             self.failure = CLOSED_BY_PEER
             return delivered
         if busy:
-            self._record.busy += 1
+            self._diagnostics.busy += 1
             return delivered
-        self._record.note(now, self.session.taken, number, kind, seq, ack, message)
+        self._diagnostics.add_header(now, self.session.received, request_id, kind, seq, ack, message)
         ahead = seq - self._expected & 255
         if ahead == 0:
-            delivered.append((kind, message, mark, number, session.body))
+            delivered.append((kind, message, flags, request_id, session.body))
             self._expected = seq + 1 & 255
-            while self._expected in self._early:
-                delivered.append(self._early.pop(self._expected))
+            while self._expected in self._out_of_order:
+                delivered.append(self._out_of_order.pop(self._expected))
                 self._expected = self._expected + 1 & 255
             self._unacknowledged += len(delivered)
-            if self._early or self._unacknowledged * 2 >= self._own_window:
+            if self._out_of_order or self._unacknowledged * 2 >= self._own_window:
                 self._ack_at = now
             elif self._ack_at is None:
                 self._ack_at = ticks.add(now, ACK_DELAY_MS)
         else:
             self._ack_at = now
             if ahead < self._own_window:
-                if seq in self._early:
-                    self._record.duplicates += 1
+                if seq in self._out_of_order:
+                    self._diagnostics.duplicates += 1
                 else:
-                    self._early[seq] = (kind, message, mark, number, bytes(session.body))
+                    self._out_of_order[seq] = (kind, message, flags, request_id, bytes(session.body))
             elif ahead >= 128:
-                self._record.duplicates += 1
+                self._diagnostics.duplicates += 1
             else:
-                self._record.out_of_window += 1
+                self._diagnostics.out_of_window += 1
         return delivered
 
     def _acknowledged(self, ack: int, sack: int, now: int) -> None:
-        under_way = self._under_way
-        if not under_way:
+        in_flight = self._in_flight
+        if not in_flight:
             return
-        oldest = under_way[0].seq
+        oldest = in_flight[0].seq
         unsent = self._waiting[0].seq if self._waiting else self._next_seq
         if (unsent - oldest & 255) < (ack - oldest & 255) < 128:
             return  # it names a message that was not sent yet
-        left: list[_Sent] = []
+        left: list[_OutgoingMessage] = []
         newest = 0
-        timed: _Sent | None = None
-        for sent in under_way:
+        timed: _OutgoingMessage | None = None
+        for sent in in_flight:
             ahead = sent.seq - ack & 255
             if ahead >= 128 or (ahead and sack >> (ahead - 1) & 1):
                 if sent.counter > newest:
@@ -326,7 +330,7 @@ class Link:
             return
         if timed is not None:  # one sample an acknowledgement: RFC 6298's gains are for one a round trip
             self._measure(ticks.diff(now, timed.at))
-        self._under_way = left
+        self._in_flight = left
         self._timer_at = ticks.add(now, self.rto_ms) if left else None
         self._newest_acked = max(newest, self._newest_acked)
         for sent in left:

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def same_in_constant_time(a: bytes, b: bytes) -> bool:
+def digests_equal_portable(a: bytes, b: bytes) -> bool:
     """Whether two byte strings are equal, in a time that depends on their lengths only."""
     if len(a) != len(b):
         return False
@@ -17,7 +17,7 @@ def same_in_constant_time(a: bytes, b: bytes) -> bool:
     return differing == 0
 
 
-def ends_in_constant_time(packet: bytes | memoryview, end: int, code: bytes) -> bool:
+def mac_matches_portable(packet: bytes | memoryview, end: int, code: bytes) -> bool:
     """Whether ``packet`` from ``end`` on is the beginning of ``code``; allocates nothing."""
     differing = 0
     for index in range(len(packet) - end):
@@ -25,18 +25,18 @@ def ends_in_constant_time(packet: bytes | memoryview, end: int, code: bytes) -> 
     return differing == 0
 
 
-def ends_by_compare_digest(packet: bytes | memoryview, end: int, code: bytes) -> bool:
+def mac_matches_native(packet: bytes | memoryview, end: int, code: bytes) -> bool:
     """The same where ``hmac`` has a comparison of its own."""
     return compare_digest(packet[end:], code[: len(packet) - end])
 
 
-same: "Callable[[bytes, bytes], bool]" = same_in_constant_time
-ends: "Callable[[bytes | memoryview, int, bytes], bool]" = ends_in_constant_time
+digests_equal: "Callable[[bytes, bytes], bool]" = digests_equal_portable
+mac_matches: "Callable[[bytes | memoryview, int, bytes], bool]" = mac_matches_portable
 try:
     from hmac import compare_digest
 
-    same = compare_digest
-    ends = ends_by_compare_digest
+    digests_equal = compare_digest
+    mac_matches = mac_matches_native
 except ImportError:  # MicroPython has no hmac module
     pass
 

@@ -2,8 +2,8 @@
 
 A payload starts with one byte that says which way it goes and whether it is sealed. A sealed one is
 
-    way u8, session u16, counter u32, seq u8, ack u8, sack u16,
-    kind u8, message u8, mark u8, number u32, body, mac 8 bytes
+    direction u8, session u16, counter u32, seq u8, ack u8, sack u16,
+    kind u8, message u8, flags u8, request_id u32, body, mac 8 bytes
 
 in little-endian order. The counter rises with every transmission, so a repeated, delayed or
 reflected packet is never taken for a new one; the MAC covers everything before it.
@@ -12,7 +12,7 @@ reflected packet is never taken for a new one; the MAC covers everything before 
 import struct
 from hashlib import sha256
 
-from sabot_protocol.mac import Mac, ends, hmac_sha256
+from sabot_protocol.mac import Mac, hmac_sha256, mac_matches
 
 CLEAR_TO_DEVICE = 0x01
 CLEAR_TO_HOST = 0x02
@@ -69,10 +69,16 @@ def slot_key(person_key: bytes, serial: bytes, slot: int) -> bytes:
 
 
 def elevation_proof(
-    key: bytes, transcript_hash: bytes, scheme: int, slot: int, message: int, number: int, body_sha256: bytes
+    key: bytes,
+    transcript_hash: bytes,
+    scheme: int,
+    slot: int,
+    message: int,
+    request_id: int,
+    body_sha256: bytes,
 ) -> bytes:
     """What a person's slot key shows to authorise one request of one session."""
-    what = _pack("<BBBI", scheme, slot, message, number)
+    what = _pack("<BBBI", scheme, slot, message, request_id)
     return hmac_sha256(key, b"elevation" + transcript_hash + what + body_sha256)[:PROOF_SIZE]
 
 
@@ -92,36 +98,48 @@ class Session:
         self._pad = hmac_sha256(key, b"pad" + transcript_hash)
         if is_host:
             self._seal, self._open = to_device, to_host
-            self._sent_way, self._taken_way = SEALED_TO_DEVICE, SEALED_TO_HOST
+            self._send_direction, self._receive_direction = SEALED_TO_DEVICE, SEALED_TO_HOST
         else:
             self._seal, self._open = to_host, to_device
-            self._sent_way, self._taken_way = SEALED_TO_HOST, SEALED_TO_DEVICE
+            self._send_direction, self._receive_direction = SEALED_TO_HOST, SEALED_TO_DEVICE
         self.sent = 0
-        self.taken = 0
-        self.head: tuple[int, ...] = ()  # of the packet opened last: way, session, counter, seq, ...
+        self.received = 0
+        self.head: tuple[int, ...] = ()  # of the packet opened last: direction, session, counter, seq, ...
         self.body: bytes | memoryview = b""
         self.dropped = ""
 
     def seal(
-        self, seq: int, ack: int, sack: int, kind: int, message: int, mark: int, number: int, body: bytes
+        self, seq: int, ack: int, sack: int, kind: int, message: int, flags: int, request_id: int, body: bytes
     ) -> bytearray:
         """One transmission, with a counter of its own."""
         self.sent += 1
         end = HEADER_SIZE + len(body)
         packet = bytearray(end + MAC_SIZE)
         _pack_into(
-            HEADER, packet, 0, self._sent_way, self.id, self.sent, seq, ack, sack, kind, message, mark, number
+            HEADER,
+            packet,
+            0,
+            self._send_direction,
+            self.id,
+            self.sent,
+            seq,
+            ack,
+            sack,
+            kind,
+            message,
+            flags,
+            request_id,
         )
         packet[HEADER_SIZE:end] = body
         _pack_into("8s", packet, end, self._seal.digest(memoryview(packet)[:end]))  # its first 8 bytes
         return packet
 
-    def hide(self, message: int, number: int, secret: bytes) -> bytes:
+    def hide(self, message: int, request_id: int, secret: bytes) -> bytes:
         """32 secret bytes hidden for their way to the device, or shown again: the call undoes itself.
 
         Each pad is used for one request of one session; a request sent again in another session gets another.
         """
-        pad = hmac_sha256(self._pad, _pack("<BI", message, number))
+        pad = hmac_sha256(self._pad, _pack("<BI", message, request_id))
         return bytes([pad[index] ^ secret[index] for index in range(KEY_SIZE)])
 
     def open(self, packet: bytes | memoryview) -> bool:
@@ -134,22 +152,22 @@ class Session:
             self.dropped = MALFORMED
             return False
         head = _unpack_from(HEADER, packet)
-        way = head[0]
-        if way != self._taken_way:
-            self.dropped = REFLECTED if way == self._sent_way else MALFORMED
+        direction = head[0]
+        if direction != self._receive_direction:
+            self.dropped = REFLECTED if direction == self._send_direction else MALFORMED
             return False
         if head[1] != self.id:
             self.dropped = FOREIGN
             return False
         end = size - MAC_SIZE
-        if not ends(packet, end, self._open.digest(packet[:end])):
+        if not mac_matches(packet, end, self._open.digest(packet[:end])):
             self.dropped = BAD_MAC
             return False
         counter = head[2]
-        if counter <= self.taken:
+        if counter <= self.received:
             self.dropped = REPLAYED
             return False
-        self.taken = counter
+        self.received = counter
         self.head = head
         self.body = packet[HEADER_SIZE:end]
         return True

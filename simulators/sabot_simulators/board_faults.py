@@ -6,7 +6,7 @@ from random import Random
 from sabot_firmware import persistent_state
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
 from sabot_protocol.errors import MemoryDamaged
-from sabot_protocol.memory import RECORDS
+from sabot_protocol.record_store import RECORDS
 from sabot_simulators.chips import SimFram
 from sabot_simulators.mechanism.faults import Fault
 from sabot_simulators.mechanism.machine import Machine

@@ -9,8 +9,8 @@ from sabot_firmware.persistent_state import RECORDS
 from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
-from sabot_protocol.device_end import Caller
-from sabot_protocol.memory import Memory
+from sabot_protocol.device_protocol import Caller
+from sabot_protocol.record_store import RecordStore
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.micropython_side.piped_board import thermal_noise
 from sabot_simulators.micropython_side.scripted_rng import ScriptedRng
@@ -160,12 +160,12 @@ class InProcess(LockStep):
         self,
         machine: Machine,
         draw: Callable[[int], int] | None,
-        memory: Memory | None = None,
+        memory: RecordStore | None = None,
         chip: Fram | None = None,
     ) -> None:
         """With a ``chip`` critical memory is what every boot finds on it."""
         super().__init__(machine, draw)
-        self.memory = memory if memory is not None else Memory()
+        self.memory = memory if memory is not None else RecordStore()
         self._chip = chip
         self.controller = self._new_controller()
         self._boot()

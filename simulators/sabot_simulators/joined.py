@@ -26,7 +26,7 @@ import sabot_simulators
 from sabot_firmware.critical import Fram
 from sabot_firmware.event_log import Flash
 from sabot_protocol.codec import CODEC
-from sabot_protocol.device_end import Caller
+from sabot_protocol.device_protocol import Caller
 from sabot_protocol.errors import Refusal
 from sabot_simulators.chips import SimFram
 from sabot_simulators.in_process import Given, LockStep

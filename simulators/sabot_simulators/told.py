@@ -12,7 +12,7 @@ from sabot_firmware.controller import Controller
 from sabot_firmware.critical import CriticalMemory, Fram
 from sabot_firmware.persistent_state import RECORDS
 from sabot_protocol.codec import CODEC
-from sabot_protocol.happenings import Down, EventArrived, Gap, Happening
+from sabot_protocol.notifications import EventGap, EventReceived, Notification, SessionDown
 from sabot_simulators.in_process import Given, InProcess, LockStep
 from sabot_simulators.mechanism.machine import Machine
 from sabot_simulators.wired import Wired
@@ -87,7 +87,7 @@ class Told(Wired):
         due = super()._step()
         new, self.happened = self.happened, []
         for each in new:
-            if isinstance(each, Down):
+            if isinstance(each, SessionDown):
                 self._connect()
                 due = SOON_US if due is None else min(due, SOON_US)
             elif not self._passed(each):
@@ -103,10 +103,10 @@ class Told(Wired):
         if self._heard != last:
             self.different.append(f"the host has heard up to {self._heard}, the device is at {last}")
 
-    def _passed(self, each: Happening) -> bool:
+    def _passed(self, each: Notification) -> bool:
         """Whether this was an event or a gap: compare it with what the device reported."""
         boot, n = self._heard
-        if isinstance(each, EventArrived):
+        if isinstance(each, EventReceived):
             self._heard = each.boot_id, each.n
             if each.boot_id != boot and boot:
                 self._nothing_missing((boot, n), each.boot_id)
@@ -118,11 +118,11 @@ class Told(Wired):
                 if reported != (each.message, each.body):
                     self.different.append(f"event {self._heard} is not what was reported")
             return True
-        if isinstance(each, Gap):
+        if isinstance(each, EventGap):
             if each.before[1] != 1:
                 self.different.append(f"a gap within a boot, up to {each.before}, behind {(boot, n)}")
             self._heard = each.before[0], each.before[1] - 1
-        return isinstance(each, Gap)
+        return isinstance(each, EventGap)
 
     def _nothing_missing(self, heard: tuple[int, int], boot: int) -> None:
         """Without a gap, everything that the boots before this one made was heard."""

@@ -21,14 +21,22 @@ from rich.console import Console
 
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC, enum_name
-from sabot_protocol.handshake import Question
-from sabot_protocol.happenings import Answered, Down, EventArrived, Failed, Gap, Happening, Up
+from sabot_protocol.command_numbers import CommandNumbers
+from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host import messages
 from sabot_protocol.host.capture import CaptureWriter
 from sabot_protocol.host.constructs import parse_frame, parse_payload
-from sabot_protocol.host.message import Message, Request
-from sabot_protocol.host_end import CABLE_LOST, HostEnd
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.host.message_base import Message, Request
+from sabot_protocol.host_protocol import CABLE_LOST, HostProtocol
+from sabot_protocol.notifications import (
+    EventGap,
+    EventReceived,
+    Notification,
+    RequestAnswered,
+    RequestFailed,
+    SessionDown,
+    SessionUp,
+)
 from sabot_protocol.session import provision_proof
 from sabot_simulators.cable import Cable
 from sabot_simulators.micropython import find_micropython
@@ -38,7 +46,7 @@ HANDS = 7
 WAIT_S = 20.0
 CAPTURE = Path("build/demo.pcapng")
 
-H = TypeVar("H", bound=Happening)
+H = TypeVar("H", bound=Notification)
 
 
 class DemoError(Exception):
@@ -70,8 +78,8 @@ class Host:
 
     def __init__(self, tty: str) -> None:
         self.port = serial.Serial(tty, timeout=0)
-        self.end: HostEnd | None = None
-        self.happened: list[Happening] = []
+        self.end: HostProtocol | None = None
+        self.happened: list[Notification] = []
 
     def talk(self, until: Callable[[], bool]) -> None:
         """Carry bytes between port and end until ``until`` is true."""
@@ -87,14 +95,14 @@ class Host:
             data = self.port.read(max(self.port.in_waiting, 1))
             if data:
                 self.end.receive(data, now_ms())
-            for each in self.end.take():
+            for each in self.end.take_notifications():
                 self.happened.append(each)
-                if isinstance(each, EventArrived):  # the device keeps an event until it is acknowledged
+                if isinstance(each, EventReceived):  # the device keeps an event until it is acknowledged
                     self.end.acknowledge(each.boot_id, each.n)
 
     def ask_clear(self, name: str, *values: bytes) -> Message:
         """A question outside a session."""
-        question = Question(CODEC, name, values, now_ms())
+        question = ClearExchange(CODEC, name, values, now_ms())
         self.port.timeout = 0.01
         while question.answer is None:
             if question.failure is not None:
@@ -113,17 +121,17 @@ class Host:
         """Wait for a request's end and put it in words."""
 
         def ended() -> bool:
-            ends = [each for each in self.happened if isinstance(each, Answered | Failed)]
-            return any(each.number == number for each in ends)
+            ends = [each for each in self.happened if isinstance(each, RequestAnswered | RequestFailed)]
+            return any(each.request_id == number for each in ends)
 
         self.talk(ended)
         for each in self.happened:
-            if isinstance(each, Answered) and each.number == number:
+            if isinstance(each, RequestAnswered) and each.request_id == number:
                 if each.status:
                     error = messages.ERRORS_BY_CODE[each.status]
                     return f"refused: {error.NAME}"
                 return messages.BY_ID[each.message].NAME
-            if isinstance(each, Failed) and each.number == number:
+            if isinstance(each, RequestFailed) and each.request_id == number:
                 return f"failed: {each.reason}"
         raise DemoError("unreachable")
 
@@ -142,7 +150,7 @@ def stacks(host: Host) -> list[int]:
     return [
         messages.StackDispensed.unpack(each.body).stack
         for each in host.happened
-        if isinstance(each, EventArrived) and each.message == messages.StackDispensed.ID
+        if isinstance(each, EventReceived) and each.message == messages.StackDispensed.ID
     ]
 
 
@@ -151,7 +159,7 @@ def voided(host: Host) -> list[int]:
     return [
         messages.RoundVoided.unpack(each.body).round_id
         for each in host.happened
-        if isinstance(each, EventArrived) and each.message == messages.RoundVoided.ID
+        if isinstance(each, EventReceived) and each.message == messages.RoundVoided.ID
     ]
 
 
@@ -160,7 +168,7 @@ def taken(host: Host, stack: int) -> None:
 
     def is_taken() -> bool:
         return any(
-            isinstance(each, EventArrived)
+            isinstance(each, EventReceived)
             and each.message == messages.StackTaken.ID
             and messages.StackTaken.unpack(each.body).stack == stack
             for each in host.happened
@@ -196,9 +204,9 @@ def play(console: Console) -> None:
             if proof.proof != provision_proof(key, nonce, identity.serial):
                 raise DemoError("the device has not taken the key")
             step("provision: a key of its own, proved by HMAC", "no default key")
-            host.end = HostEnd(key, Numbers(os.urandom(8)), os.urandom, identity.serial)
+            host.end = HostProtocol(key, CommandNumbers(os.urandom(8)), os.urandom, identity.serial)
             host.end.connect(now_ms())
-            up = host.wait_for(Up)
+            up = host.wait_for(SessionUp)
             step(f"session: proved both ways, protocol {up.version[0]}.{up.version[1]}", f"boot {up.boot_id}")
             host.outcome(host.ask(messages.SetClock(utc_s=int(time.time()), utc_ms=0)))
             said = host.outcome(host.ask(messages.OpenRound(round_id=ROUND, deck_id=1)))
@@ -224,11 +232,11 @@ def play(console: Console) -> None:
             number = host.ask(messages.DispenseStack(round_id=ROUND, stack=4))
             host.talk(lambda: cable.frames_lost > lost)
             host.end.disconnect(CABLE_LOST)
-            host.wait_for(Down)
+            host.wait_for(SessionDown)
             step("the cable is pulled with stack 4 asked for", "session over, request kept")
             cable.pulled = False
             host.end.connect(now_ms())
-            host.wait_for(Up)
+            host.wait_for(SessionUp)
             step("  the cable is back: stack 4", host.outcome(number))
             taken(host, 4)
             host.outcome(host.ask(messages.DispenseStack(round_id=ROUND, stack=5)))
@@ -239,17 +247,17 @@ def play(console: Console) -> None:
         step("the device loses its power right after stack 6", "its answer and events are lost")
         cable.device_muted = False
         with device(cable.device_tty, memory):
-            up = host.wait_for(Up)
+            up = host.wait_for(SessionUp)
             step(f"  it is back: boot {up.boot_id}", "noticed" if up.rebooted else "not noticed")
             step("  what became of stack 6? Its ledger says", host.outcome(number))
-            gap = host.wait_for(Gap)
+            gap = host.wait_for(EventGap)
             size = "unknown" if gap.size is None else str(gap.size)
             step(f"  events lost with the power ({enum_name('GapReason', gap.reason)})", f"a gap of {size}")
             host.talk(lambda: bool(voided(host)))
             step(f"  a power cut voids the round: round {voided(host)[0]} is void", "never resumed")
             said = host.outcome(host.ask(messages.DispenseStack(round_id=ROUND, stack=7)))
             step("  stack 7 of the old round, in a shoe that restarted", said)
-            counters = host.end.record
+            counters = host.end.diagnostics
         seen = stacks(host)
         if sorted(set(seen)) != seen or set(seen) - set(range(1, 7)):
             raise DemoError(f"stacks reported {seen}")
@@ -268,7 +276,7 @@ def show_frames(console: Console, cable: Cable, number: int) -> None:
     """One request and its answers, as they were on the wire."""
     for each in list(cable.seen):
         parsed = parse_payload(parse_frame(each.frame))
-        if parsed.header.get("number") != number or parsed.kind not in ("request", "answer"):
+        if parsed.header.get("request_id") != number or parsed.kind not in ("request", "answer"):
             continue
         way = "host → device" if each.to_device else "device → host"
         head = f"{parsed.kind} #{number} seq {parsed.header['seq']} packet {parsed.header['counter']}"

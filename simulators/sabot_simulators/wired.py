@@ -7,14 +7,14 @@ from sabot_firmware.controller import Controller
 from sabot_firmware.event_log import EventLog
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC, enum_number
-from sabot_protocol.device_end import DeviceEnd, Identity
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
+from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
 from sabot_protocol.errors import Refusal
-from sabot_protocol.happenings import Answered, EventArrived, Failed, Happening
-from sabot_protocol.host_end import HostEnd
-from sabot_protocol.keys import DEVICE, Keys
-from sabot_protocol.memory import Memory
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.host_protocol import HostProtocol
+from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.notifications import EventReceived, Notification, RequestAnswered, RequestFailed
+from sabot_protocol.record_store import RecordStore
 from sabot_protocol.session import slot_key
 from sabot_simulators.in_process import Given, InProcess
 from sabot_simulators.mechanism.machine import Machine
@@ -41,14 +41,14 @@ class Wired(InProcess):
         self,
         machine: Machine,
         draw: Callable[[int], int] | None,
-        memory: Memory | None = None,
+        memory: RecordStore | None = None,
         log: EventLog | None = None,
     ) -> None:
         self._random = machine.random
         self._keys = {role: self._random.randbytes(32) for role in (DEVICE, FLOOR, SERVICE)}
         self._log = log
-        self.host = HostEnd(self._keys[DEVICE], Numbers(HOST_ID), self._random.randbytes, SERIAL)
-        self.happened: list[Happening] = []
+        self.host = HostProtocol(self._keys[DEVICE], CommandNumbers(HOST_ID), self._random.randbytes, SERIAL)
+        self.happened: list[Notification] = []
         super().__init__(machine, draw, memory)
         self._connect()
         self._set_clock()
@@ -61,18 +61,20 @@ class Wired(InProcess):
 
     def _boot(self) -> None:
         """The power has come: the wire's end first, so that what the core reports is kept."""
-        keys = Keys(self.memory)
+        keys = KeyStore(self.memory)
         if keys.get(DEVICE) is None:
             keys.set(DEVICE, self._keys[DEVICE])
             for role in (FLOOR, SERVICE):  # a person's slot has the number of the role
                 keys.set(role, slot_key(self._keys[role], SERIAL, role), role, PERSON)
         flags = SIMULATOR | (TEST_RNG if self.controller.shuffle_commands.rng.test else 0)
-        identity = Identity(SERIAL, "Sabot simulator", "0.1.0", flags)
+        identity = DeviceIdentity(SERIAL, "Sabot simulator", "0.1.0", flags)
         rng = self.controller.shuffle_commands.rng
         nonces = self._random.randbytes if rng.test else rng.nonce
-        self.end = DeviceEnd(identity, self.memory, self.controller, nonces, self._now_ms(), log=self._log)
+        self.end = DeviceProtocol(
+            identity, self.memory, self.controller, nonces, self._now_ms(), log=self._log
+        )
         if self.controller.persistent.record_lost():
-            self.end.forget()
+            self.end.renew_memory_id()
         self.port = DevicePort(self.end)
         super()._boot()
 
@@ -109,7 +111,7 @@ class Wired(InProcess):
         due = super()._step()
         now = self._now_ms()
         self.end.tick(now)
-        self.end.contact(self.machine.contact())
+        self.end.update_contact(self.machine.contact())
         while True:
             out = self.host.poll(now)
             if out:
@@ -119,9 +121,9 @@ class Wired(InProcess):
                 self.host.receive(self._carry(back), now)
             if not out and not back:
                 break
-        for each in self.host.take():
+        for each in self.host.take_notifications():
             self.happened.append(each)
-            if isinstance(each, EventArrived):
+            if isinstance(each, EventReceived):
                 self.host.acknowledge(each.boot_id, each.n)
         for deadline in (self.host.deadline(), self.port.deadline()):
             if deadline is not None:
@@ -142,18 +144,18 @@ class Wired(InProcess):
         slot = enum_number("Role", role)
         by = None if role == "table" else (slot, self._keys[slot])
         number = self.host.request(message.id, message.pack(values), self._now_ms(), by=by)
-        found: list[Answered | Failed] = []
+        found: list[RequestAnswered | RequestFailed] = []
 
         def answered() -> bool:
             for each in self.happened:
-                if isinstance(each, Answered | Failed) and each.number == number:
+                if isinstance(each, RequestAnswered | RequestFailed) and each.request_id == number:
                     found.append(each)
             return bool(found)
 
         self.run_until(answered)
         answer = found[0]
         self.happened.remove(answer)
-        if isinstance(answer, Failed):
+        if isinstance(answer, RequestFailed):
             raise CommandFailed(answer.reason)
         if answer.status:
             error = CODEC.error(answer.status)
@@ -167,7 +169,7 @@ class Wired(InProcess):
         """The events that reached the host, by name."""
         told = []
         for each in self.happened:
-            if isinstance(each, EventArrived):
+            if isinstance(each, EventReceived):
                 message = CODEC.find(each.message)
                 assert message is not None
                 told.append((message.name, message.unpack(each.body)))

@@ -12,11 +12,11 @@ import pytest
 
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.frame import Decoder
-from sabot_protocol.handshake import Question
-from sabot_protocol.happenings import Answered
-from sabot_protocol.host_end import HostEnd
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.handshake import ClearExchange
+from sabot_protocol.host_protocol import HostProtocol
+from sabot_protocol.notifications import RequestAnswered
 from sabot_protocol.session import CLEAR_TO_DEVICE
 from sabot_simulators.ends.emulated import EmulatedDevice, emulate
 from sabot_simulators.ends.serving import Cable, InProcessCable, Served
@@ -140,7 +140,7 @@ class Table:
         self.cable = InProcessCable(self.served)
         self.served.plug(self.cable)
         self._random = Random(1)
-        self.host = HostEnd(KEY, Numbers(b"TABLE-PC"), self._random.randbytes, None)
+        self.host = HostProtocol(KEY, CommandNumbers(b"TABLE-PC"), self._random.randbytes, None)
         self.each_turn: Callable[[], None] = lambda: None
         self.clear("provision", self._random.randbytes(16), KEY, self._random.randbytes(32))
         self.host.connect(self.served.ms)
@@ -157,7 +157,7 @@ class Table:
 
     def clear(self, name: str, *values: bytes) -> tuple[Any, ...]:
         """Ask outside a session."""
-        question = Question(CODEC, name, values, self.served.ms)
+        question = ClearExchange(CODEC, name, values, self.served.ms)
         for _ in range(MOST_TURNS):
             out = question.poll(self.served.ms)
             if out:
@@ -179,15 +179,17 @@ class Table:
         """A frame outside a session."""
         return bytes(frame.encode(bytes((CLEAR_TO_DEVICE, id)) + body))
 
-    def ask(self, name: str, *values: int | bytes) -> tuple[Answered, int]:
+    def ask(self, name: str, *values: int | bytes) -> tuple[RequestAnswered, int]:
         """A request of the owner: its answer, and how many turns of the device that took."""
         message = CODEC.named(name)
         number = self.host.request(message.id, message.pack(values), self.served.ms)
-        found: list[Answered] = []
+        found: list[RequestAnswered] = []
 
         def answered() -> bool:
             found.extend(
-                each for each in self.host.take() if isinstance(each, Answered) and each.number == number
+                each
+                for each in self.host.take_notifications()
+                if isinstance(each, RequestAnswered) and each.request_id == number
             )
             return bool(found)
 

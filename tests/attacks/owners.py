@@ -4,13 +4,13 @@ import random
 from typing import Any
 
 from sabot_protocol.codec import CODEC
-from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.happenings import Answered, EventArrived, Gap
-from sabot_protocol.host_end import HostEnd
-from sabot_protocol.keys import DEVICE, Keys
-from sabot_protocol.memory import Memory
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.device_protocol import Caller, DeviceIdentity, DeviceProtocol, Executor
+from sabot_protocol.host_protocol import HostProtocol
+from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.notifications import EventGap, EventReceived, RequestAnswered
+from sabot_protocol.record_store import RecordStore
 
 KEY = b"device key of thirty-two bytes!!"
 SERIAL = b"SERIAL01"
@@ -33,15 +33,15 @@ class Owner:
 
     def __init__(self, attached: bool = True) -> None:
         source = random.Random(1)
-        memory = Memory()
-        Keys(memory).set(DEVICE, KEY)
+        memory = RecordStore()
+        KeyStore(memory).set(DEVICE, KEY)
         self.now = 1000
         self.core = Noted()
-        identity = Identity(SERIAL, "Sabot test", "0.0", 2)
-        self.device = DeviceEnd(identity, memory, self.core, source.randbytes, self.now)
+        identity = DeviceIdentity(SERIAL, "Sabot test", "0.0", 2)
+        self.device = DeviceProtocol(identity, memory, self.core, source.randbytes, self.now)
         self.port = DevicePort(self.device)
         self.host_id = b"HOST-ONE"
-        self.host = HostEnd(KEY, Numbers(self.host_id), source.randbytes, SERIAL)
+        self.host = HostProtocol(KEY, CommandNumbers(self.host_id), source.randbytes, SERIAL)
         self._heard: list[Any] = []
         if attached:
             self.reconnect()
@@ -84,20 +84,22 @@ class Owner:
                 self.host.receive(back, self.now)
             if not out and not back:
                 break
-        self._heard += self.host.take()
+        self._heard += self.host.take_notifications()
 
     def answered(self, number: int) -> str | None:
         """What a request was answered with: ok or the error's name; None if it was not."""
         for each in self._heard:
-            if isinstance(each, Answered) and each.number == number:
+            if isinstance(each, RequestAnswered) and each.request_id == number:
                 error = CODEC.error(each.status) if each.status else None
                 return "ok" if error is None else error.name
         return None
 
     def events(self) -> list[int]:
         """The numbers of the events that came."""
-        return [each.n for each in self._heard if isinstance(each, EventArrived)]
+        return [each.n for each in self._heard if isinstance(each, EventReceived)]
 
     def gaps(self) -> list[tuple[int | None, int, int]]:
         """Size of each gap, the number before it, and the first number after it."""
-        return [(each.size, each.after[1], each.before[1]) for each in self._heard if isinstance(each, Gap)]
+        return [
+            (each.size, each.after[1], each.before[1]) for each in self._heard if isinstance(each, EventGap)
+        ]

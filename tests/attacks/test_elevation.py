@@ -7,14 +7,14 @@ from pair import BY_FLOOR, FLOOR_KEY, FLOOR_SLOT, Pair
 from tests.attacks.two_hosts import beside
 from world import HOST_ID, KEY, SERIAL
 
-from sabot_protocol.codec import CODEC, Message
+from sabot_protocol.codec import CODEC, MessageCodec
 from sabot_protocol.session import elevation_proof, slot_key
 
 VOID = CODEC.named("play_one_deck")
 EVICT = CODEC.named("evict_owner")
 
 
-def _proof(pair: Pair, number: int, body: bytes, message: Message = VOID) -> tuple[object, ...]:
+def _proof(pair: Pair, number: int, body: bytes, message: MessageCodec = VOID) -> tuple[object, ...]:
     """What the floor shows for one request of this session."""
     hash, key = sha256(body).digest(), slot_key(FLOOR_KEY, SERIAL, FLOOR_SLOT)
     proof = elevation_proof(key, pair.host.transcript, 1, FLOOR_SLOT, message.id, number, hash)

@@ -9,8 +9,8 @@ from tests.attacks.owners import SERIAL, Owner
 
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
-from sabot_protocol.events import RESERVE
-from sabot_protocol.keys import FIRST_PERSON
+from sabot_protocol.event_store import RESERVE
+from sabot_protocol.key_store import FIRST_PERSON
 from sabot_protocol.session import slot_key
 
 CAPACITY = 64

@@ -12,10 +12,10 @@ from tests.attacks.by_hand import Flooder, Table
 
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
-from sabot_protocol.device_end import DeviceEnd, Executor, Identity
-from sabot_protocol.device_port import MOST_CLEAR, DevicePort
+from sabot_protocol.device_port import MAX_CLEAR_REPLIES, DevicePort
+from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.frame import Decoder
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 from sabot_protocol.session import CLEAR_TO_DEVICE
 from sabot_simulators.ends.on_micropython import OnMicroPython, Plugged
 from sabot_simulators.ends.serving import HELD_BYTES, MOST_CABLES, TAKE_BYTES
@@ -34,7 +34,9 @@ UNREAD = 20_000  # turns of a host that asks in each
 
 
 def new_port() -> DevicePort:
-    device = DeviceEnd(Identity(b"SERIAL01", "model", "0.1"), Memory(), Executor(), lambda n: bytes(n), 0)
+    device = DeviceProtocol(
+        DeviceIdentity(b"SERIAL01", "model", "0.1"), RecordStore(), Executor(), lambda n: bytes(n), 0
+    )
     return DevicePort(device)
 
 
@@ -55,8 +57,8 @@ def test_answers_that_nobody_reads_do_not_pile_up() -> None:
         port.receive(IDENTIFY, now)
         assert port.poll(now, False) == b""
     said = Decoder().feed(port.poll(1000))
-    assert len(said) == MOST_CLEAR
-    assert port.record.busy == 1000 - MOST_CLEAR
+    assert len(said) == MAX_CLEAR_REPLIES
+    assert port.diagnostics.busy == 1000 - MAX_CLEAR_REPLIES
     port.receive(IDENTIFY, 1001)
     assert len(Decoder().feed(port.poll(1001))) == 1
 
@@ -101,13 +103,13 @@ def test_a_flood_takes_nothing_from_the_owner_on_another_cable(
         assert flooded == quiet
         assert max(flooder.taken) == TAKE_BYTES
         assert sum(flooder.taken) > WARM_UP * TAKE_BYTES
-        assert table.host.record.sessions == 1
+        assert table.host.diagnostics.sessions == 1
         port = table.served._cables[flooder.cable].port
         assert not isinstance(port, Plugged) or len(port._said) < TAKE_BYTES
         table.each_turn = lambda: flooder.flood(b"", READS["reading"])
         for _ in range(WARM_UP):
             table.turn()
-        assert len(flooder.answers) > MOST_CLEAR
+        assert len(flooder.answers) > MAX_CLEAR_REPLIES
         assert not [why for _, why in flooder.answers if why is not None]
         flooder.close()
 

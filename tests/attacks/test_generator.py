@@ -7,8 +7,8 @@ from tests.machine.tables import RED
 
 from sabot_firmware.shuffle_commands import Commitment
 from sabot_protocol.codec import CODEC
-from sabot_protocol.happenings import Answered
-from sabot_protocol.host_end import CABLE_LOST
+from sabot_protocol.host_protocol import CABLE_LOST
+from sabot_protocol.notifications import RequestAnswered
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.machine import Machine
@@ -137,7 +137,9 @@ def test_a_nonce_sent_again_in_another_session_is_the_same_nonce() -> None:
     device.host.disconnect(CABLE_LOST)
     device._connect()
     device.run_until(
-        lambda: any(isinstance(each, Answered) and each.number == number for each in device.happened)
+        lambda: any(
+            isinstance(each, RequestAnswered) and each.request_id == number for each in device.happened
+        )
     )
     commitment = device.controller.shuffle_commands._running
     assert commitment is not None

@@ -4,7 +4,7 @@ import pytest
 from tests.attacks.by_hand import TICK_MS, Table
 
 from sabot_protocol.codec import CODEC
-from sabot_protocol.custody import HOLD_MS
+from sabot_protocol.provisioning import HOLD_MS
 from sabot_simulators.ends.emulated import HARMS
 
 KEYS_DAMAGED_FLAG = 0x0008

@@ -7,7 +7,7 @@ from world import KEY
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.host_end import OWNER
+from sabot_protocol.host_protocol import OWNER
 
 WRONG = (FLOOR_SLOT, b"w" * 32)
 
@@ -40,9 +40,9 @@ def test_wrong_handshakes_delay_only_their_own_cable() -> None:
     tried = 0
     for _ in range(100):  # five seconds
         pair.now += 50
-        before = cable.record.bad_proofs
+        before = cable.diagnostics.bad_proofs
         _wrong_prove(pair, cable)
-        tried += cable.record.bad_proofs - before
+        tried += cable.diagnostics.bad_proofs - before
         cable.poll(pair.now)
         assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
     assert tried == 5

@@ -5,8 +5,8 @@ from tests.attacks.two_hosts import OBSERVERS_KEY, beside, watched
 from world import HOST_ID, KEY
 
 from sabot_protocol.codec import CODEC
-from sabot_protocol.host_end import OWNER
-from sabot_protocol.keys import OBSERVERS
+from sabot_protocol.host_protocol import OWNER
+from sabot_protocol.key_store import OBSERVERS
 from sabot_protocol.link import REQUEST
 
 DISPENSE = CODEC.named("dispense_stack")

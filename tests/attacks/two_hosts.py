@@ -3,10 +3,10 @@
 from pair import Pair
 from world import SERIAL
 
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.host_end import OBSERVER, HostEnd
-from sabot_protocol.keys import DEVICE, OBSERVERS
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.host_protocol import OBSERVER, HostProtocol
+from sabot_protocol.key_store import DEVICE, OBSERVERS
 
 OBSERVERS_KEY = b"o" * 32
 
@@ -26,5 +26,7 @@ def beside(pair: Pair, key: bytes, host_id: bytes, slot: int = DEVICE, mode: int
     )  # fmt: skip
     twin.heard, twin.sent, twin.back = [], [], []
     twin.port = DevicePort(pair.device)
-    twin.host = HostEnd(key, Numbers(host_id), pair.rng.bytes, SERIAL, schema_hash=b"schema01", slot=slot)
+    twin.host = HostProtocol(
+        key, CommandNumbers(host_id), pair.rng.bytes, SERIAL, schema_hash=b"schema01", slot=slot
+    )
     return twin.connect(mode)

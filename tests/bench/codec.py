@@ -12,7 +12,7 @@ from tests.bench import ends
 from tests.bench.measure import Figure, repeated, take_turns
 
 from sabot_protocol import frame
-from sabot_protocol.host.message import Message
+from sabot_protocol.host.message_base import Message
 from sabot_protocol.host.messages import CountersAre, Fault, FaultRaised, Place
 from sabot_protocol.link import EVENT
 from sabot_protocol.session import CLEAR_TO_HOST, Session
@@ -32,8 +32,8 @@ def plain(message: Message) -> Callable[[], object]:
     decoder = frame.Decoder()
 
     def once() -> object:
-        decoder.put(frame.encode(head + message.pack()))
-        decoder.next()
+        decoder.append(frame.encode(head + message.pack()))
+        decoder.next_frame()
         return kind.unpack(bytes(decoder.payload[2:]))
 
     assert len(frame.encode(head + message.pack())) == SIZE
@@ -50,8 +50,8 @@ def authenticated(message: Message) -> Callable[[], object]:
 
     def once() -> object:
         packet = device.seal(1, 2, 0, EVENT, message.ID, 0, 1000, message.pack())
-        decoder.put(frame.encode(packet))
-        decoder.next()
+        decoder.append(frame.encode(packet))
+        decoder.next_frame()
         assert host.open(decoder.payload)
         return kind.unpack(bytes(host.body))
 
@@ -91,8 +91,8 @@ def sabot_frame(payload: bytes) -> Callable[[], object]:
     decoder = frame.Decoder()
 
     def once() -> object:
-        decoder.put(frame.encode(payload))
-        decoder.next()
+        decoder.append(frame.encode(payload))
+        decoder.next_frame()
         return decoder.payload
 
     assert once() == payload

@@ -2,12 +2,12 @@
 
 import os
 
-from sabot_protocol.device_end import DeviceEnd, Executor, Identity
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.host_end import HostEnd
-from sabot_protocol.keys import DEVICE, Keys
-from sabot_protocol.memory import Memory
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
+from sabot_protocol.host_protocol import HostProtocol
+from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.record_store import RecordStore
 
 KEY = bytes(range(32))
 SERIAL = b"SABOT001"
@@ -15,12 +15,12 @@ SERIAL = b"SABOT001"
 
 def device_port(window: int, now: int) -> DevicePort:
     """A device that answers ``status``, with this window."""
-    memory = Memory()
-    Keys(memory).set(DEVICE, KEY)
-    identity = Identity(SERIAL, "Sabot bench", "0")
-    return DevicePort(DeviceEnd(identity, memory, Executor(), os.urandom, now, window=window))
+    memory = RecordStore()
+    KeyStore(memory).set(DEVICE, KEY)
+    identity = DeviceIdentity(SERIAL, "Sabot bench", "0")
+    return DevicePort(DeviceProtocol(identity, memory, Executor(), os.urandom, now, window=window))
 
 
-def host_end() -> HostEnd:
+def host_protocol() -> HostProtocol:
     """A host that has the device's key."""
-    return HostEnd(KEY, Numbers(b"TABLE-PC"), os.urandom, SERIAL)
+    return HostProtocol(KEY, CommandNumbers(b"TABLE-PC"), os.urandom, SERIAL)

@@ -11,14 +11,14 @@ import time
 
 from sabot_protocol import frame
 from sabot_protocol.codec import Codec
-from sabot_protocol.device_end import DeviceEnd, Executor, Identity
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.happenings import Answered
-from sabot_protocol.host_end import HostEnd
-from sabot_protocol.keys import DEVICE, Keys
+from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
+from sabot_protocol.host_protocol import HostProtocol
+from sabot_protocol.key_store import DEVICE, KeyStore
 from sabot_protocol.link import REQUEST
-from sabot_protocol.memory import Memory
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.notifications import RequestAnswered
+from sabot_protocol.record_store import RecordStore
 from sabot_protocol.schema import MESSAGES
 from sabot_protocol.session import Session
 
@@ -114,8 +114,8 @@ class Bench:
 
     def decode(self) -> None:
         """A frame to fields, not authenticated."""
-        self.decoder.put(self.frame)
-        while self.decoder.next():
+        self.decoder.append(self.frame)
+        while self.decoder.next_frame():
             pass
 
     def send(self) -> "bytes | bytearray":
@@ -126,9 +126,9 @@ class Bench:
     def receive(self) -> None:
         """An authenticated frame to values."""
         decoder = self.decoder
-        decoder.put(self.sealed)
-        self.device.taken = 0  # or it would be refused as a repetition
-        while decoder.next():
+        decoder.append(self.sealed)
+        self.device.received = 0  # or it would be refused as a repetition
+        while decoder.next_frame():
             assert self.device.open(decoder.payload)
             self.probe.unpack(self.device.body)
 
@@ -140,11 +140,13 @@ class Ends:
         self.probe = CODEC.named("probe_%d" % size)
         self.probed = CODEC.named("probed_%d" % size)
         self.body = self.probe.pack(probe_values(size))
-        memory = Memory()
-        Keys(memory).set(DEVICE, KEY)
-        identity = Identity(SERIAL, "Sabot bench", "0")
-        self.port = DevicePort(DeviceEnd(identity, memory, Echo(), some_bytes, 0, window=WINDOW, codec=CODEC))
-        self.host = HostEnd(KEY, Numbers(b"TABLE-PC"), some_bytes, SERIAL, codec=CODEC)
+        memory = RecordStore()
+        KeyStore(memory).set(DEVICE, KEY)
+        identity = DeviceIdentity(SERIAL, "Sabot bench", "0")
+        self.port = DevicePort(
+            DeviceProtocol(identity, memory, Echo(), some_bytes, 0, window=WINDOW, codec=CODEC)
+        )
+        self.host = HostProtocol(KEY, CommandNumbers(b"TABLE-PC"), some_bytes, SERIAL, codec=CODEC)
         self.host.connect(0)
         while not self.host.up:
             self.exchange()
@@ -154,8 +156,8 @@ class Ends:
         self.port.receive(self.host.poll(0), 0)
         self.host.receive(self.port.poll(0), 0)
         answered = 0
-        for happening in self.host.take():
-            if isinstance(happening, Answered):
+        for happening in self.host.take_notifications():
+            if isinstance(happening, RequestAnswered):
                 self.probed.unpack(happening.body)
                 answered += 1
         return answered

@@ -15,9 +15,9 @@ from tests.bench.far_end import ANSWER, REQUEST, now_ms, open_port, read
 from tests.bench.measure import Figure, Run, take_turns
 
 from sabot_protocol import frame
-from sabot_protocol.happenings import Answered
 from sabot_protocol.host.messages import Status, StatusReport
-from sabot_protocol.host_end import HostEnd
+from sabot_protocol.host_protocol import HostProtocol
+from sabot_protocol.notifications import RequestAnswered
 
 ROOT = Path(__file__).parent.parent.parent
 SECTION = "request and answer over a pty"
@@ -129,7 +129,7 @@ def framed_at_once(outstanding: int) -> Iterator[Run]:
 def sabot(window: int) -> Iterator[Run]:
     """Sabot's whole stack: typed requests and answers through both ends; the device has this window."""
     with far_end("sabot", window) as port:
-        host = ends.host_end()
+        host = ends.host_protocol()
 
         def run(count: int) -> float:
             start_session(host, port)
@@ -137,8 +137,8 @@ def sabot(window: int) -> Iterator[Run]:
             now = now_ms()
             sent = answered = 0
             while True:
-                for happening in host.take():
-                    if isinstance(happening, Answered):
+                for happening in host.take_notifications():
+                    if isinstance(happening, RequestAnswered):
                         StatusReport.unpack(happening.body)
                         answered += 1
                 if answered == count:
@@ -156,7 +156,7 @@ def sabot(window: int) -> Iterator[Run]:
         yield run
 
 
-def start_session(host: HostEnd, port: serial.Serial) -> None:
+def start_session(host: HostProtocol, port: serial.Serial) -> None:
     """A new session, because one that nobody polls ends by itself while another contender runs."""
     host.connect(now_ms())
     while not host.up:

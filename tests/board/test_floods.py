@@ -87,7 +87,7 @@ def test_a_flood_takes_nothing_from_the_owner_on_the_other_cable(pico: Pico, cab
     device.run_until(lambda: device.shoe_state == shoe.READY or device.shuffler_state == shuffler.JAMMED)
     assert device.named("deck_counted") == [(1, 1, 52, 52)]
     assert not device.named("fault_raised")
-    assert device.host.record.sessions == 1
+    assert device.host.diagnostics.sessions == 1
     assert max(live) < MOST_LIVE
     assert len(live) > QUESTIONS
     assert [each for each in garbage.collections if each.moved or not each.asked_for] == []

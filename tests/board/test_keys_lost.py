@@ -5,10 +5,10 @@ from tests.board.table import Table
 
 from sabot_firmware import hardware
 from sabot_protocol.codec import CODEC
-from sabot_protocol.custody import HOLD_MS
 from sabot_protocol.errors import Refusal
-from sabot_protocol.happenings import EventArrived
-from sabot_protocol.keys import DEVICE
+from sabot_protocol.key_store import DEVICE
+from sabot_protocol.notifications import EventReceived
+from sabot_protocol.provisioning import HOLD_MS
 from sabot_simulators.board_faults import keys_record
 from sabot_simulators.rp2040 import messages
 
@@ -92,7 +92,7 @@ def test_an_event_that_comes_while_no_host_talks_has_its_time(ready: Table) -> N
     times: dict[str, int] = {}
     heard = device._heard
 
-    def note(event: EventArrived) -> None:
+    def note(event: EventReceived) -> None:
         message = CODEC.find(event.message)
         assert message is not None
         times[message.name] = event.utc_s

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from sabot_protocol.codec import CODEC, Message, enum_number
+from sabot_protocol.codec import CODEC, MessageCodec, enum_number
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.errors import FieldError
 from sabot_protocol.frame import Decoder
-from sabot_protocol.handshake import Question
-from sabot_protocol.happenings import Answered, EventArrived, Failed
-from sabot_protocol.host_end import EVENT_HEADER_SIZE, HostEnd
+from sabot_protocol.handshake import ClearExchange
+from sabot_protocol.host_protocol import EVENT_HEADER_SIZE, HostProtocol
 from sabot_protocol.link import ANSWER, EVENT, REQUEST
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.notifications import EventReceived, RequestAnswered, RequestFailed
 from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST, MAC_SIZE, slot_key
 from sabot_simulators.ends.emulated import EmulatedDevice, emulate
 from sabot_simulators.ends.overheard import BODY, KIND, MARK, MESSAGE, NUMBER
@@ -44,9 +44,9 @@ class Talk:
         self._port = device.plug()
         self._random = Random(SEED)
         self._key, self._floor_key = self._random.randbytes(32), self._random.randbytes(32)
-        self._host = HostEnd(self._key, Numbers(HOST), self._random.randbytes, None)
-        self._question: Question | None = None
-        self._answers: dict[int, Answered | Failed] = {}
+        self._host = HostProtocol(self._key, CommandNumbers(HOST), self._random.randbytes, None)
+        self._question: ClearExchange | None = None
+        self._answers: dict[int, RequestAnswered | RequestFailed] = {}
         self._events: list[tuple[str, Said]] = []
         self._decoders = (Decoder(), Decoder())
         self.log: list[Said] = []
@@ -55,7 +55,7 @@ class Talk:
 
     def clear(self, name: str, *values: bytes) -> Said:
         """Ask without a session."""
-        question = self._question = Question(CODEC, name, values, self._now_ms())
+        question = self._question = ClearExchange(CODEC, name, values, self._now_ms())
         self._until(lambda: question.answer is not None)
         self._question = None
         assert question.answer is not None
@@ -71,7 +71,7 @@ class Talk:
         self.ask("set_key", FLOOR, FLOOR, 7, key)
 
     def _serial(self) -> bytes:
-        said = self._host._said
+        said = self._host._peer
         assert said is not None
         return said.serial
 
@@ -82,7 +82,7 @@ class Talk:
         number = self._host.request(message.id, message.pack(values), self._now_ms(), by=by)
         self._until(lambda: number in self._answers)
         answer = self._answers[number]
-        assert isinstance(answer, Answered), answer
+        assert isinstance(answer, RequestAnswered), answer
         said = CODEC.find(answer.message)
         return None if answer.status or said is None else said.unpack(answer.body)
 
@@ -126,10 +126,10 @@ class Talk:
             self._question.receive(data)
             return
         self._host.receive(data, self._now_ms())
-        for each in self._host.take():
-            if isinstance(each, Answered | Failed):
-                self._answers[each.number] = each
-            elif isinstance(each, EventArrived):
+        for each in self._host.take_notifications():
+            if isinstance(each, RequestAnswered | RequestFailed):
+                self._answers[each.request_id] = each
+            elif isinstance(each, EventReceived):
                 message = CODEC.find(each.message)
                 assert message is not None
                 self._events.append((message.name, message.unpack(each.body)))
@@ -159,7 +159,7 @@ def read(payload: bytes) -> Said | None:
     return ("request" if kind == REQUEST else "answer", number, message.name, values_of(message, body))
 
 
-def values_of(message: Message, body: bytes) -> Said:
+def values_of(message: MessageCodec, body: bytes) -> Said:
     """The values of a message, but for times."""
     try:
         values = message.unpack(body)

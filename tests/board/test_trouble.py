@@ -11,7 +11,7 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
-from sabot_protocol.happenings import Answered
+from sabot_protocol.notifications import RequestAnswered
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness.answer_times import PERIOD_US
 from sabot_simulators.rp2040.device import SHUFFLER_AT_WORK, OnPico
@@ -71,7 +71,7 @@ def test_a_host_that_floods_a_shuffle_has_to_wait(ready: Table) -> None:
     device.run_until(lambda: device.shoe_state == shoe.READY or device.shuffler_state == shuffler.JAMMED)
     assert device.named("deck_counted") == [(1, 1, 52, 52)]
     assert not device.named("fault_raised")
-    assert len([each for each in device.happened if isinstance(each, Answered)]) == asked > 100
+    assert len([each for each in device.happened if isinstance(each, RequestAnswered)]) == asked > 100
     assert [each for each in garbage.collections if each.moved or not each.asked_for] == []
 
 

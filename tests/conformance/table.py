@@ -4,7 +4,7 @@ import time
 from typing import TypeVar
 
 from sabot_driver import Client, Credential, Event
-from sabot_protocol.host.message import Message
+from sabot_protocol.host.message_base import Message
 from sabot_protocol.host.messages import (
     Back,
     CloseBets,

@@ -106,11 +106,11 @@ def test_garbage_before_the_session_is_no_harm(target: Target) -> None:
 
 
 def test_garbage_in_the_session_is_no_harm(client: Client) -> None:
-    sessions = client.line.core.record.record.sessions
+    sessions = client.line.core.record.diagnostics.sessions
     for size in (1, 30, 250, 2000):
         client.line.transport.write(os.urandom(size).replace(b"\x00", b"\x01") + b"\x00")
         assert client.status().uptime_s >= 0
-    assert client.line.core.record.record.sessions == sessions
+    assert client.line.core.record.diagnostics.sessions == sessions
 
 
 def test_a_frame_cut_short_costs_nothing_but_itself(client: Client) -> None:

@@ -14,7 +14,7 @@ import usb.core
 
 from sabot_driver import Client, Credential, Event, LostEvents
 from sabot_driver.errors import NotAllowed, Refused, SabotError, Stale, WrongState
-from sabot_protocol.host.message import AnswerT, Request
+from sabot_protocol.host.message_base import AnswerT, Request
 from sabot_protocol.host.messages import (
     Back,
     CloseBets,

@@ -7,12 +7,12 @@ from typing import Any
 from sabot_driver import Journal
 from sabot_driver.core import Core
 from sabot_driver.errors import LinkLost
-from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
+from sabot_protocol.device_protocol import Caller, DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.errors import MemoryFailed
-from sabot_protocol.host.message import Request
-from sabot_protocol.keys import DEVICE, Keys
-from sabot_protocol.memory import Memory
+from sabot_protocol.host.message_base import Request
+from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.record_store import RecordStore
 
 KEY = b"device key of thirty-two bytes!!"
 SERIAL = b"SERIAL01"
@@ -29,7 +29,7 @@ class _Noted(Executor):
         return ()
 
 
-class _Chip(Memory):
+class _Chip(RecordStore):
     """Critical memory that fails for commands while it is told to."""
 
     fails = False
@@ -48,10 +48,10 @@ class Ends:
         self.now = 1000
         self.utc_s = 1_800_000_000
         self._memory = _Chip()
-        Keys(self._memory).set(DEVICE, KEY)
+        KeyStore(self._memory).set(DEVICE, KEY)
         self._noted = _Noted()
-        identity = Identity(SERIAL, "Sabot test", "0.0")
-        self.device = DeviceEnd(identity, self._memory, self._noted, source.randbytes, self.now)
+        identity = DeviceIdentity(SERIAL, "Sabot test", "0.0")
+        self.device = DeviceProtocol(identity, self._memory, self._noted, source.randbytes, self.now)
         self.port = DevicePort(self.device)
         self.journal = Journal()
         self.core = Core(

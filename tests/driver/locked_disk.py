@@ -59,7 +59,7 @@ class Bench:
     @property
     def sessions(self) -> int:
         """How many sessions there were."""
-        return self.client.line.core.record.record.sessions
+        return self.client.line.core.record.diagnostics.sessions
 
     def emit(self, seconds: int) -> None:
         """The device tells something."""
@@ -92,7 +92,7 @@ class Bench:
 
     def lasts(self) -> None:
         """The session goes on for longer than the link's silence: only keep-alives can do that."""
-        record = self.client.line.core.record.record
+        record = self.client.line.core.record.diagnostics
         before = record.frames_out
         assert eventually(lambda: record.frames_out >= before + 8)
 

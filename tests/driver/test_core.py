@@ -5,8 +5,8 @@ from tests.driver.core_ends import Ends
 
 from sabot_driver.errors import JournalBusy, JournalFull
 from sabot_driver.journal import Work
-from sabot_protocol.happenings import EventArrived
 from sabot_protocol.host.messages import CallFloor, Locate
+from sabot_protocol.notifications import EventReceived
 
 
 def test_a_clock_that_was_on_its_way_when_the_session_ended_is_told_anew() -> None:
@@ -77,7 +77,7 @@ def test_an_interrupted_end_of_a_held_command_does_not_stop_a_full_disk(ends: En
 def test_events_of_a_lost_memory_acknowledge_none_of_the_new_one(ends: Ends, mocker: MockerFixture) -> None:
     """The disk was slow, and the device came back without its memory, in boot 1 again, meanwhile."""
     told = mocker.spy(ends.core.record, "acknowledge")
-    event = EventArrived(1, 2, 0, 0, 0, 0, 1, b"")
+    event = EventReceived(1, 2, 0, 0, 0, 0, 1, b"")
     ends.core.on_disk(Work([(b"old!", event)]), ends.now)
     told.assert_not_called()
     ends.core.on_disk(Work([(ends.device.memory_id, event)]), ends.now)

@@ -48,7 +48,7 @@ def test_an_error_of_a_later_version_is_told_by_its_number() -> None:
 
 def test_a_wrong_state_tells_the_states_that_would_do() -> None:
     allowed = 1 << ShoeState.READY | 1 << ShoeState.EMPTY
-    detail = messages.WrongState(ShoeState.JAMMED, allowed, Half.SHOE)
+    detail = messages.WrongStateDetail(ShoeState.JAMMED, allowed, Half.SHOE)
     error = refusal("open_round", detail.CODE, detail.pack())
     assert isinstance(error, WrongState)
     assert error.state is ShoeState.JAMMED
@@ -57,14 +57,14 @@ def test_a_wrong_state_tells_the_states_that_would_do() -> None:
 
 
 def test_a_wrong_state_of_the_shuffler_is_one_of_its_own() -> None:
-    detail = messages.WrongState(ShufflerState.FEEDING, 1 << ShufflerState.IDLE, Half.SHUFFLER)
+    detail = messages.WrongStateDetail(ShufflerState.FEEDING, 1 << ShufflerState.IDLE, Half.SHUFFLER)
     error = refusal("shuffle", detail.CODE, detail.pack())
     assert isinstance(error, WrongState)
     assert (error.state, error.allowed) == (ShufflerState.FEEDING, [ShufflerState.IDLE])
 
 
 def test_a_rule_that_forbids_is_named() -> None:
-    detail = messages.NotAllowed(Forbidden.BETS_OPEN)
+    detail = messages.NotAllowedDetail(Forbidden.BETS_OPEN)
     error = refusal("dispense_stack", detail.CODE, detail.pack())
     assert isinstance(error, NotAllowed)
     assert error.reason is Forbidden.BETS_OPEN
@@ -75,7 +75,7 @@ def test_a_rule_that_forbids_is_named() -> None:
 
 
 def test_a_fault_has_code_place_and_steps() -> None:
-    detail = messages.DeviceFault(Fault.CARD_STUCK)
+    detail = messages.DeviceFaultDetail(Fault.CARD_STUCK)
     error = refusal("dispense_stack", detail.CODE, detail.pack())
     assert isinstance(error, DeviceFaulted)
     assert error.fault is Fault.CARD_STUCK
@@ -84,13 +84,13 @@ def test_a_fault_has_code_place_and_steps() -> None:
 
 
 def test_who_holds_it_and_who_may_and_where_it_is() -> None:
-    held = refusal("attach", messages.OwnerHeld.CODE, messages.OwnerHeld(b"TABLE-PC").pack())
+    held = refusal("attach", messages.OwnerHeldDetail.CODE, messages.OwnerHeldDetail(b"TABLE-PC").pack())
     assert isinstance(held, OwnerHeld)
     assert held.holder == b"TABLE-PC".hex()
-    role = refusal("register_deck", messages.WrongRole.CODE, messages.WrongRole(1).pack())
+    role = refusal("register_deck", messages.WrongRoleDetail.CODE, messages.WrongRoleDetail(1).pack())
     assert isinstance(role, WrongRole)
     assert role.may == [Role.FLOOR]
-    stale = refusal("dispense_stack", messages.Stale.CODE, messages.Stale(7, 2).pack())
+    stale = refusal("dispense_stack", messages.StaleDetail.CODE, messages.StaleDetail(7, 2).pack())
     assert isinstance(stale, Stale)
     assert (stale.round_id, stale.stack) == (7, 2)
 

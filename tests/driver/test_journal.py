@@ -13,7 +13,7 @@ from tests.driver.journal_events import MEMORY, event
 
 from sabot_driver.errors import JournalDamaged, JournalError, JournalFull, PortBusy
 from sabot_driver.journal import NUMBERS_AT_ONCE, Command, Journal, Work
-from sabot_protocol.happenings import Gap
+from sabot_protocol.notifications import EventGap
 
 
 def test_what_was_appended_is_read_in_order(tmp_path: Path) -> None:
@@ -78,11 +78,11 @@ def test_numbers_are_reserved_no_further_ahead_than_a_crash_may_skip(tmp_path: P
 
 def test_a_gap_is_a_row_and_a_position(tmp_path: Path) -> None:
     with Journal(tmp_path / "j.db") as journal:
-        journal.append([event(1), (MEMORY, Gap(2, 4, (1, 1), (3, 1)))], 0)
+        journal.append([event(1), (MEMORY, EventGap(2, 4, (1, 1), (3, 1)))], 0)
         assert journal.position() == (MEMORY, 3, 0)
         gap = list(journal.entries())[-1]
         assert (gap.is_gap, gap.gap_size, gap.gap_from, gap.boot_id, gap.n) == (True, 4, (1, 1), 3, 1)
-        journal.append([(MEMORY, Gap(2, None, (0, 0), (3, 1)))], 0)
+        journal.append([(MEMORY, EventGap(2, None, (0, 0), (3, 1)))], 0)
         assert list(journal.entries())[-1].gap_size is None
 
 

@@ -21,8 +21,8 @@ from sabot_driver.errors import LinkLost
 from sabot_driver.line import ASIDE_S
 from sabot_driver.pending import Pending
 from sabot_driver.transports import Transport
-from sabot_protocol.happenings import EventArrived
 from sabot_protocol.host.messages import Locate, Located, Status
+from sabot_protocol.notifications import EventReceived
 
 pytestmark = pytest.mark.slow
 
@@ -155,9 +155,9 @@ def test_an_interruption_amid_an_event_costs_nothing(tmp_path: Path, mocker: Moc
     table.wait_for(Located, 0, seconds=1)
     core = client.line.core
     real = core._event
-    struck: list[EventArrived] = []
+    struck: list[EventReceived] = []
 
-    def strike(event: EventArrived) -> None:
+    def strike(event: EventReceived) -> None:
         if not struck and threading.current_thread() is threading.main_thread():
             struck.append(event)
             raise KeyboardInterrupt

@@ -19,7 +19,7 @@ from sabot_cli.playing.desk import Desk, GameInPlay, utc_s
 from sabot_cli.playing.record import Record, RecordFailed, Saved
 from sabot_cli.playing.typed import DealerVoids, Lines, NobodyTypes
 from sabot_firmware.shuffle_commands import ShuffleCommands
-from sabot_protocol.host.audit import Shuffle, audit
+from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit
 from sabot_table import ruleset
 from sabot_table.cards import card
 from sabot_table.coup import Coup
@@ -298,7 +298,7 @@ def test_every_shuffle_is_committed_to_has_our_nonce_and_is_checked(sabot: Sabot
     for each in revealed:
         before = committed[each["shuffle_id"]]
         assert (each["commitment"], each["nonce"]) == (before["commitment"], before["nonce"])
-        shuffle = Shuffle(
+        shuffle = RevealedShuffle(
             ran.lines[0]["serial"].encode(), each["deck_id"], each["shuffle_id"], each["cards"],
             bytes.fromhex(before["commitment"]), bytes.fromhex(before["nonce"]), bytes.fromhex(each["seed"]),
             tuple(each["placed"]),

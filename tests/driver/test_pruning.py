@@ -16,8 +16,8 @@ from sabot_driver import Event
 from sabot_driver.errors import JournalMissing, PortBusy
 from sabot_driver.journal import Command, Journal, Work
 from sabot_driver.pruning import contents, forget_reader, open_journal, prune
-from sabot_protocol.happenings import Gap
 from sabot_protocol.host.messages import Locate, Located
+from sabot_protocol.notifications import EventGap
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,7 @@ def test_the_newest_row_is_the_place_and_always_stays(tmp_path: Path) -> None:
         assert journal.last_id() == 10
         assert journal.append([event(11)], 0) == 11, "ids go on"
     with filled(tmp_path / "gap.db", 3) as journal:
-        journal.append([(MEMORY, Gap(2, 4, (1, 3), (2, 1)))], 0)
+        journal.append([(MEMORY, EventGap(2, 4, (1, 3), (2, 1)))], 0)
         prune(journal, 1000 * DAY_US)
         assert journal.position() == (MEMORY, 2, 0)
 

@@ -40,11 +40,11 @@ from sabot_driver.keyring import Keyring, write_key
 from sabot_driver.tap import Tap
 from sabot_driver.transports import CHUNK, Transport
 from sabot_protocol import ticks
-from sabot_protocol.handshake import Question
-from sabot_protocol.happenings import EventArrived, Gap
+from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host import messages
 from sabot_protocol.host.capture import read_capture
 from sabot_protocol.host.messages import CallFloor, FaultRaised, Game, Locate, Located, Role, Status
+from sabot_protocol.notifications import EventGap, EventReceived
 
 
 @pytest.mark.parametrize("year_us", [0, 200 * 365 * 86_400_000_000])
@@ -70,7 +70,7 @@ def test_an_event_with_a_value_nobody_knows_is_kept(tmp_path: Path) -> None:
         FaultRaised.unpack(body)
 
     def tell() -> None:
-        core._event(EventArrived(1, 10_000, 0, 0, 0, 0, FaultRaised.ID, body))
+        core._event(EventReceived(1, 10_000, 0, 0, 0, 0, FaultRaised.ID, body))
 
     client.line.look(tell)
     assert client.status()
@@ -119,7 +119,7 @@ def test_a_time_out_that_cannot_be_kept_is_refused(tmp_path: Path, timeout: floa
     client = target.connect()
     number, future = client.begin(CallFloor(1))
     future.result(30)
-    sessions = client.line.core.record.record.handshakes
+    sessions = client.line.core.record.diagnostics.handshakes
     calls: list[Callable[[], object]] = [
         lambda: client.status(timeout),
         lambda: client.begin(Status(), timeout),
@@ -135,7 +135,7 @@ def test_a_time_out_that_cannot_be_kept_is_refused(tmp_path: Path, timeout: floa
         with pytest.raises(ValueError, match="72 hours" if timeout > 0 else "not nan"):
             call()
     assert client.status()
-    assert client.line.core.record.record.handshakes == sessions
+    assert client.line.core.record.diagnostics.handshakes == sessions
     target.close()
 
 
@@ -189,11 +189,11 @@ def test_what_is_no_request_costs_nobody_the_session(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.line.core.record.record.handshakes
+    sessions = client.line.core.record.diagnostics.handshakes
     with pytest.raises(TypeError):
         client.ask(None)  # type: ignore[arg-type]
     assert client.status()
-    assert client.line.core.record.record.handshakes == sessions
+    assert client.line.core.record.diagnostics.handshakes == sessions
     target.close()
 
 
@@ -210,11 +210,11 @@ def test_what_is_no_credential_costs_nobody_the_session(tmp_path: Path, by: Cred
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.line.core.record.record.handshakes
+    sessions = client.line.core.record.diagnostics.handshakes
     with pytest.raises(ValueError, match="32 bytes" if by.slot == 3 else "slot"):
         client.ask(CallFloor(1), timeout=2, by=by)
     assert client.status()
-    assert client.line.core.record.record.handshakes == sessions
+    assert client.line.core.record.diagnostics.handshakes == sessions
     assert client.line.failure is None
     target.close()
 
@@ -286,7 +286,7 @@ def test_an_answer_with_a_value_nobody_knows_is_an_error_of_that_call_alone(
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.line.core.record.record.sessions
+    sessions = client.line.core.record.diagnostics.sessions
     body = bytearray(client.ask(Game()).pack())
     body[1 + body[0]] = 250  # the method, behind the name
     altered(client, mocker, None, bytes(body))
@@ -295,7 +295,7 @@ def test_an_answer_with_a_value_nobody_knows_is_an_error_of_that_call_alone(
     mocker.stopall()
     assert client.status()
     assert client.line.failure is None
-    assert client.line.core.record.record.sessions == sessions
+    assert client.line.core.record.diagnostics.sessions == sessions
     target.close()
 
 
@@ -307,24 +307,24 @@ def test_a_refusal_whose_details_nobody_can_read_is_still_that_refusal(
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.line.core.record.record.sessions
-    altered(client, mocker, messages.WrongState.CODE, body)
+    sessions = client.line.core.record.diagnostics.sessions
+    altered(client, mocker, messages.WrongStateDetail.CODE, body)
     with pytest.raises(WrongState, match="call_floor") as refused:
         client.ask(CallFloor(1), timeout=30)
     assert refused.value.detail is None
-    assert refused.value.advice == messages.WrongState.REMEDY
+    assert refused.value.advice == messages.WrongStateDetail.REMEDY
     mocker.stopall()
     assert client.status()
     assert client.line.failure is None
-    assert client.line.core.record.record.sessions == sessions
+    assert client.line.core.record.diagnostics.sessions == sessions
     target.close()
 
 
 def test_a_row_with_a_quality_or_a_reason_nobody_knows_is_read(tmp_path: Path) -> None:
     """``events`` raised ValueError, at this row and ever after."""
     with Journal(tmp_path / "journal.db") as journal:
-        strange = EventArrived(1, 1, 0, 5, 0, 77, Located.ID, Located(3).pack())
-        journal.append([(bytes(8), strange), (bytes(8), Gap(88, 4, (1, 1), (2, 1)))], 0)
+        strange = EventReceived(1, 1, 0, 5, 0, 77, Located.ID, Located(3).pack())
+        journal.append([(bytes(8), strange), (bytes(8), EventGap(88, 4, (1, 1), (2, 1)))], 0)
         event, lost = [read_entry(each) for each in journal.entries()]
     assert isinstance(event, Event)
     assert event.quality == 77
@@ -366,7 +366,9 @@ class Flood:
 def test_a_flood_before_the_session_does_not_fill_the_memory(mocker: MockerFixture) -> None:
     """What came while nobody looked was kept without a bound."""
     flood = Flood()
-    mocker.patch.object(Question, "receive", side_effect=lambda data: time.sleep(0.05))  # a slow computer
+    mocker.patch.object(
+        ClearExchange, "receive", side_effect=lambda data: time.sleep(0.05)
+    )  # a slow computer
     with Asking(flood, flood.url, Clock(), 0.5) as asking:
         flood.asking = asking
         with pytest.raises(NotSabot):
@@ -567,7 +569,7 @@ def test_a_capture_that_cannot_be_written_holds_up_nothing(tmp_path: Path, mocke
     tap = Tap(target.way(), file, Clock.utc_us)
     client = target.connect(way=tap)
     client.status()
-    sessions = client.line.core.record.record.sessions
+    sessions = client.line.core.record.diagnostics.sessions
     file.go_on.clear()
     for _ in range(20):
         assert client.status()
@@ -576,7 +578,7 @@ def test_a_capture_that_cannot_be_written_holds_up_nothing(tmp_path: Path, mocke
     file.go_on.set()
     assert eventually(lambda: tap.failure is not None)
     assert client.status()
-    assert client.line.core.record.record.sessions == sessions
+    assert client.line.core.record.diagnostics.sessions == sessions
     target.close()
     captured = list(read_capture(io.BytesIO(file.getvalue())))
     assert len(captured) == tap.frames > 0, "what was written before can be read"

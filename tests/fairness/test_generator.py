@@ -9,7 +9,7 @@ from scipy import stats
 from sabot_firmware.rng import entropy_source, lag_test
 from sabot_firmware.rng.draws import Slots
 from sabot_firmware.rng.drbg import HmacDrbg
-from sabot_protocol.host.audit import Shuffle, about, slots_of
+from sabot_protocol.host.shuffle_audit import RevealedShuffle, about, slots_of
 
 
 class Reference:
@@ -75,7 +75,7 @@ def test_the_slots_are_those_of_a_third_reading_of_the_page() -> None:
     random = Random(2)
     for cards in (1, 6, 52, 416):
         seed, nonce = random.randbytes(32), random.randbytes(32)
-        shuffle = Shuffle(b"SABOT001", 3, 9, cards, b"", nonce, seed, ())
+        shuffle = RevealedShuffle(b"SABOT001", 3, 9, cards, b"", nonce, seed, ())
         reference = Reference(seed, nonce, about(shuffle))
         numbers = bytearray()
         expected = []

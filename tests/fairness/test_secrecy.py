@@ -12,7 +12,7 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.event_log import EventLog
 from sabot_firmware.hardware import SECRET_SENSORS
 from sabot_protocol.errors import Refusal
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness import secrecy
 from sabot_simulators.in_process import InProcess
@@ -142,7 +142,7 @@ class Listened:
     """A table of which everything that leaves the core is kept: the wire, the log, critical memory."""
 
     def __init__(self, seed: int) -> None:
-        self.memory = Memory()
+        self.memory = RecordStore()
         self.log = Rows()
         self.device = Overheard(Machine(Random(seed)), None, self.memory, self.log)
         self.dealer = Dealer(self.device)

@@ -19,8 +19,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # so that it can be run by its file name
 
+from tests.fuzz.monitored_wire import ACCEPTED_COMMAND, ACCEPTED_PACKET, EXCEPTION, Broken
 from tests.fuzz.targets import ATTACKS, FORGERIES, Attack, UnprovisionedAttack
-from tests.fuzz.watched import ACCEPTED_COMMAND, ACCEPTED_PACKET, EXCEPTION, Broken
 
 from sabot_protocol.schema import COUNTERS
 
@@ -69,7 +69,7 @@ def _count_drops(attack: Attack, target: str, found: Counter[str]) -> None:
     if isinstance(attack, UnprovisionedAttack):
         return
     end = attack.wire.port if target == "device" else attack.wire.host
-    for name, count in zip(COUNTERS, end.record.counters(), strict=True):
+    for name, count in zip(COUNTERS, end.diagnostics.counters(), strict=True):
         if count and name not in ("frames_in", "frames_out"):
             found["dropped." + name] += count
 

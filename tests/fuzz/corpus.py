@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from tests.fuzz import targets
-from tests.fuzz.watched import ALL_ERRORS, ALL_MESSAGES, REQUESTS, Wire, allowed
+from tests.fuzz.monitored_wire import ALL_ERRORS, ALL_MESSAGES, REQUESTS, Wire, allowed
 
 from sabot_protocol.codec import CODEC
 from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST, SEALED_TO_DEVICE, SEALED_TO_HOST

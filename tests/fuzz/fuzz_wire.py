@@ -19,7 +19,7 @@ import atheris
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that it can be run by its file name
 with atheris.instrument_imports(include=["sabot_protocol"]):
-    from tests.fuzz import corpus, targets, watched
+    from tests.fuzz import corpus, monitored_wire, targets
 
 FOUND = ROOT / "build" / "fuzz-corpus"
 CRASHES = ROOT / "build" / "fuzz-crashes"
@@ -47,7 +47,7 @@ class Fuzzing:
             name, target = targets.TARGETS[data[0] % len(targets.TARGETS)]
             try:
                 self._try(name, target, data[1:])
-            except watched.Broken as broken:
+            except monitored_wire.Broken as broken:
                 self.finish(broken, self._keep(name, data))
         if self.inputs & 15 == 0 and (time.monotonic() > self._ends or self.tried() >= self._frames):
             self.finish(None, None)
@@ -76,14 +76,14 @@ class Fuzzing:
             try:
                 dict(targets.TARGETS)[name](data[1:], alone)
                 data = data[:1] + targets.joined(self._history[name])
-            except watched.Broken:
+            except monitored_wire.Broken:
                 pass
         CRASHES.mkdir(parents=True, exist_ok=True)
         path = CRASHES / ("%s-%s" % (name, hashlib.sha256(data).hexdigest()[:16]))
         path.write_bytes(data)
         return path
 
-    def finish(self, broken: watched.Broken | None, kept: Path | None) -> None:
+    def finish(self, broken: monitored_wire.Broken | None, kept: Path | None) -> None:
         """Tell what was done and end the process: libFuzzer would not come back."""
         seconds = time.monotonic() - self._begun
         lines = []
@@ -95,7 +95,7 @@ class Fuzzing:
             "%d inputs, %d frames tried in %.1f s (%d/s), exceptions %d, accepted commands %d"
             % (
                 self.inputs, self.tried(), seconds, self.tried() / max(seconds, 0.001),
-                promise == watched.EXCEPTION, promise == watched.ACCEPTED_COMMAND,
+                promise == monitored_wire.EXCEPTION, promise == monitored_wire.ACCEPTED_COMMAND,
             )
         )
         if broken is not None and kept is not None:

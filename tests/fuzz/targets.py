@@ -23,7 +23,7 @@ import struct
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tests.fuzz.watched import (
+from tests.fuzz.monitored_wire import (
     ACCEPTED_COMMAND,
     ACCEPTED_PACKET,
     ALL_ERRORS,
@@ -43,15 +43,15 @@ from tests.fuzz.watched import (
 
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
-from sabot_protocol.device_end import DeviceEnd, Identity
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
+from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
 from sabot_protocol.errors import FieldError
-from sabot_protocol.happenings import Answered, EventArrived, Gap
-from sabot_protocol.host_end import HostEnd
-from sabot_protocol.keys import DEVICE
+from sabot_protocol.host_protocol import HostProtocol
+from sabot_protocol.key_store import DEVICE
 from sabot_protocol.ledger import MAX_AHEAD
 from sabot_protocol.link import ANSWER, BARE, EVENT, GAP, REQUEST, SILENCE_MS
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.notifications import EventGap, EventReceived, RequestAnswered
 from sabot_protocol.session import (
     CLEAR_TO_DEVICE,
     CLEAR_TO_HOST,
@@ -297,9 +297,9 @@ def _other_key(heard: Overheard, data: bytes) -> bytes:
     heard.other.sent = data[1] << 24 | data[2] << 16 | 0xFFFE
     if heard.withheld and data[0] & 1:
         genuine = heard.withheld
-        _, _, _, seq, ack, sack, kind, message, mark, number = struct.unpack_from(HEADER, genuine)
+        _, _, _, seq, ack, sack, kind, message, flags, number = struct.unpack_from(HEADER, genuine)
         body = genuine[HEADER_SIZE:-MAC_SIZE]
-        return framed(heard.other.seal(seq, ack, sack, kind, message, mark, number + data[3] % 3, body))
+        return framed(heard.other.seal(seq, ack, sack, kind, message, flags, number + data[3] % 3, body))
     request = REQUESTS[data[4] % len(REQUESTS)]
     body = request.pack(allowed(request, random.Random(data[5])))[:160]
     kind = REQUEST if heard.sealed == SEALED_TO_DEVICE else (ANSWER, EVENT, GAP)[data[6] % 3]
@@ -404,7 +404,11 @@ class DeviceAttack:
         wire = self.wire
         link = wire.port.link
         return (
-            wire.executor.commands, wire.memory.saves, link, link and link.session.taken, wire.device.owner,
+            wire.executor.commands,
+            wire.memory.saves,
+            link,
+            link and link.session.received,
+            wire.device.owner,
             wire.port.slot,
         )
 
@@ -413,7 +417,7 @@ class DeviceAttack:
         commands, _, link, taken, _, _ = self._before
         if self.wire.executor.commands != commands:
             raise Broken(ACCEPTED_COMMAND, "%s executed %s" % (what, self.wire.executor.done[-1][0]))
-        if self.wire.port.link is link and link is not None and self.wire.link().session.taken != taken:
+        if self.wire.port.link is link and link is not None and self.wire.link().session.received != taken:
             raise Broken(ACCEPTED_PACKET, what)
         raise Broken(CHANGED, "%s: keys, ledger, events, owner, role or session changed" % what)
 
@@ -444,8 +448,8 @@ class HostAttack:
                 self.wire.note(said, self.wire.to_device, frame.Decoder())
         except Exception as error:
             raise Broken(EXCEPTION, "host, %s frame %s: %r" % (name, forged.hex(), error)) from error
-        if host._happened or self._truth() != self._before:
-            passed_on = [type(each).__name__ for each in host.take()]
+        if host._notifications or self._truth() != self._before:
+            passed_on = [type(each).__name__ for each in host.take_notifications()]
             raise Broken(ACCEPTED_PACKET, "host, %s frame %s: %s" % (name, forged.hex(), passed_on))
 
     def settle(self) -> None:
@@ -476,7 +480,7 @@ class HostAttack:
     def _truth(self) -> tuple[object, ...]:
         host = self.wire.host
         link = host._link
-        return link, link and link.session.taken, host.position, host.up, host.waiting()
+        return link, link and link.session.received, host.position, host.up, host.waiting()
 
 
 class UnprovisionedAttack:
@@ -494,8 +498,8 @@ class UnprovisionedAttack:
     def _new(self) -> None:
         self.memory = WatchedMemory()
         self.executor = WatchedExecutor()
-        identity = Identity(SERIAL, "fuzzed", "1.0", 2)
-        self.device = DeviceEnd(identity, self.memory, self.executor, random.Random(1).randbytes, 0)
+        identity = DeviceIdentity(SERIAL, "fuzzed", "1.0", 2)
+        self.device = DeviceProtocol(identity, self.memory, self.executor, random.Random(1).randbytes, 0)
         self.port = DevicePort(self.device)
         self.saves = self.memory.saves
 
@@ -639,7 +643,7 @@ class Owner:
         assert key is not None
         wire.now += 10
         wire.port.receive(frame.DELIMITER, wire.now)
-        wire.host = HostEnd(key, Numbers(self.host_id), wire.random)
+        wire.host = HostProtocol(key, CommandNumbers(self.host_id), wire.random)
         self.answers.clear()
         wire.connect()
         wire.happened.clear()
@@ -651,8 +655,8 @@ class Owner:
         """The power goes and comes back; critical memory stays."""
         wire = self.wire
         wire.now += 10
-        identity = Identity(SERIAL, "fuzzed", "1.0", 2)
-        wire.device = DeviceEnd(identity, wire.memory, wire.executor, wire.random, wire.now)
+        identity = DeviceIdentity(SERIAL, "fuzzed", "1.0", 2)
+        wire.device = DeviceProtocol(identity, wire.memory, wire.executor, wire.random, wire.now)
         wire.executor.device = wire.device
         wire.port = DevicePort(wire.device)
         self.tally["reboot"] += 1
@@ -662,7 +666,7 @@ class Owner:
         """A sealed packet with anything inside."""
         head = data[:INSIDE_HEADER_SIZE]
         head += bytes(INSIDE_HEADER_SIZE - len(head))
-        how, seq, ack, sack, kind, id, mark, number, time = _HEADER.unpack(head)
+        how, seq, ack, sack, kind, id, flags, number, time = _HEADER.unpack(head)
         body = data[INSIDE_HEADER_SIZE:]
         link = self.wire.port.link
         if how & SEQ_NEXT and link is not None:
@@ -683,15 +687,15 @@ class Owner:
                     values[5] = elevation_proof(key, self.session.transcript, *values[:5])
                 body = message.pack(values)
         self._pass_time(time, how)
-        self._send(seq, ack, sack, kind, id, mark, number, body)
+        self._send(seq, ack, sack, kind, id, flags, number, body)
 
     def again(self, data: bytes) -> None:
         """An earlier message once more: a host that repeats what may have been lost."""
         link = self.wire.port.link
         if not self.sent or link is None:
             return
-        kind, id, mark, number, body = self.sent[(data[0] if data else 0) % len(self.sent)]
-        self._send(link._expected, link._next_seq, 0, kind, id, mark, number, body, "again")
+        kind, id, flags, number, body = self.sent[(data[0] if data else 0) % len(self.sent)]
+        self._send(link._expected, link._next_seq, 0, kind, id, flags, number, body, "again")
 
     def _pass_time(self, time: int, how: int) -> None:
         step = min(time * 20, LONGEST_STEP_MS) if how & LONG_TIME else time
@@ -700,18 +704,18 @@ class Owner:
             self._hear("time")
 
     def _send(
-        self, seq: int, ack: int, sack: int, kind: int, id: int, mark: int, number: int, body: bytes,
+        self, seq: int, ack: int, sack: int, kind: int, id: int, flags: int, number: int, body: bytes,
         name: str = "sealed",
     ) -> None:
         body = body[: frame.MAX_PAYLOAD - HEADER_SIZE - MAC_SIZE]
-        self.sent = self.sent[-31:] + [(kind, id, mark, number, body)]
+        self.sent = self.sent[-31:] + [(kind, id, flags, number, body)]
         if kind == REQUEST:
             if number <= self.newest + MAX_AHEAD:  # another one is refused, and decides nothing
                 self.newest = max(self.newest, number)
             self.offered.setdefault((self.host_id, number), set()).add((id, body))
-        packet = self.session.seal(seq, ack, sack, kind, id, mark, number, body)
+        packet = self.session.seal(seq, ack, sack, kind, id, flags, number, body)
         what = "packet seq %d ack %d sack %d kind %d message 0x%02x mark %d number %d body %s" % (
-            seq, ack, sack, kind, id, mark, number, body.hex(),
+            seq, ack, sack, kind, id, flags, number, body.hex(),
         )
         self.tally[name] += 1
         try:
@@ -729,8 +733,8 @@ class Owner:
             raise Broken(EXCEPTION, "device, after %s: %r" % (what, error)) from error
         for payload, _ in self._decoder.feed(said):
             if payload is not None and self.session.open(payload):
-                kind, message, mark, number = self.session.head[6:]
-                self._said(kind, message, mark, number, bytes(self.session.body))
+                kind, message, flags, number = self.session.head[6:]
+                self._said(kind, message, flags, number, bytes(self.session.body))
         if wire.executor.wrong:
             raise Broken(ACCEPTED_COMMAND, "%s: %s" % (what, wire.executor.wrong))
         begun = wire.memory.begun
@@ -756,11 +760,11 @@ class Owner:
             return False
         return True
 
-    def _said(self, kind: int, id: int, mark: int, number: int, body: bytes) -> None:
-        what = "the device said kind %d message 0x%02x mark %d body %s" % (kind, id, mark, body.hex())
+    def _said(self, kind: int, id: int, flags: int, number: int, body: bytes) -> None:
+        what = "the device said kind %d message 0x%02x mark %d body %s" % (kind, id, flags, body.hex())
         if kind == ANSWER:
-            self.answers[number] = mark
-            message = CODEC.find(id) if mark == 0 else CODEC.error(mark)
+            self.answers[number] = flags
+            message = CODEC.find(id) if flags == 0 else CODEC.error(flags)
             if message is None:
                 raise Broken(WRONG, what)
         elif kind == EVENT:
@@ -844,7 +848,7 @@ class Impostor:
             return
         head = data[:INSIDE_HEADER_SIZE]
         head += bytes(INSIDE_HEADER_SIZE - len(head))
-        how, seq, ack, sack, kind, id, mark, number, time = _HEADER.unpack(head)
+        how, seq, ack, sack, kind, id, flags, number, time = _HEADER.unpack(head)
         body = data[INSIDE_HEADER_SIZE:]
         if how & SEQ_NEXT:
             seq = link._expected + max(seq - 200, 0) & 255
@@ -861,12 +865,12 @@ class Impostor:
         if how & NEAR_NUMBER and kind == EVENT:
             boot, n = wire.host.position
             number = max(n + number % 4 - 1, 0) & _U32
-            body = struct.pack("<IIIH", boot + mark // 128 & _U32, wire.now, 0, 0) + body
+            body = struct.pack("<IIIH", boot + flags // 128 & _U32, wire.now, 0, 0) + body
         wire.now += time
         body = body[: frame.MAX_PAYLOAD - HEADER_SIZE - MAC_SIZE]
-        packet = wire.port.link.session.seal(seq, ack, sack, kind, id, mark, number, body)
+        packet = wire.port.link.session.seal(seq, ack, sack, kind, id, flags, number, body)
         what = "packet kind %d message 0x%02x mark %d number %d body %s" % (
-            kind, id, mark, number, body.hex(),
+            kind, id, flags, number, body.hex(),
         )
         self.tally["sealed"] += 1
         try:
@@ -903,14 +907,14 @@ class Impostor:
 
     def _taken(self, what: str) -> None:
         """Answers only to what was asked, once; events only in order, or after a gap."""
-        for each in self.wire.host.take():
-            if isinstance(each, Answered):
-                if each.number not in self.asked:
-                    raise Broken(ACCEPTED_PACKET, "host, %s: answer to %d" % (what, each.number))
-                self.asked.remove(each.number)
-            elif isinstance(each, Gap):
+        for each in self.wire.host.take_notifications():
+            if isinstance(each, RequestAnswered):
+                if each.request_id not in self.asked:
+                    raise Broken(ACCEPTED_PACKET, "host, %s: answer to %d" % (what, each.request_id))
+                self.asked.remove(each.request_id)
+            elif isinstance(each, EventGap):
                 self.position = (0, 0)  # anything may follow
-            elif isinstance(each, EventArrived):
+            elif isinstance(each, EventReceived):
                 boot, n = self.position
                 if boot and each.n != (n + 1 if each.boot_id == boot else 1):
                     raise Broken(ACCEPTED_PACKET, "host, %s: event out of order" % what)

@@ -5,37 +5,39 @@ from __future__ import annotations
 import struct
 
 import pytest
-from tests.fuzz import targets, watched
+from tests.fuzz import monitored_wire, targets
 
 from sabot_protocol.codec import CODEC
-from sabot_protocol.errors import NotAllowed
-from sabot_protocol.happenings import Down
-from sabot_protocol.host_end import HostEnd
+from sabot_protocol.command_numbers import CommandNumbers
+from sabot_protocol.errors import RequestNotAllowed
+from sabot_protocol.host_protocol import HostProtocol
 from sabot_protocol.link import ANSWER, BARE, EVENT, GAP, REQUEST, Link
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.notifications import SessionDown
 
 STATUS = CODEC.named("status").id
 
 
-def host_link(wire: watched.Wire) -> Link:
+def host_link(wire: monitored_wire.Wire) -> Link:
     """The host's running link."""
     link = wire.host._link
     assert link is not None
     return link
 
 
-def device_says(wire: watched.Wire, kind: int, message: int, mark: int, number: int, body: bytes) -> None:
+def device_says(
+    wire: monitored_wire.Wire, kind: int, message: int, flags: int, number: int, body: bytes
+) -> None:
     """An authentic packet from the device, the next one the host expects."""
     link = host_link(wire)
     packet = wire.link().session.seal(
-        link._expected, link._next_seq, 0, kind, message, mark, number, body
+        link._expected, link._next_seq, 0, kind, message, flags, number, body
     )
     wire.host.receive(targets.framed(packet), wire.now)
 
 
 def test_the_clock_s_last_second_does_not_stop_the_device() -> None:
     """set_clock allows 0xFFFFFFFF; a second later status and every event raised."""
-    wire = watched.Wire(0, worked=False)
+    wire = monitored_wire.Wire(0, worked=False)
     wire.until_answered(wire.ask("set_clock", 0xFFFFFFFF, 0))
     wire.now += 1500
     wire.until_answered(wire.ask("status"))
@@ -44,7 +46,7 @@ def test_the_clock_s_last_second_does_not_stop_the_device() -> None:
 
 def test_a_host_that_took_no_answers_can_take_them_later() -> None:
     """60 requests without an acknowledgement, then acknowledgements: the answers must come out."""
-    wire = watched.Wire(0, worked=False)
+    wire = monitored_wire.Wire(0, worked=False)
     session = host_link(wire).session
     link = wire.link()
     acknowledged = link._next_seq
@@ -52,7 +54,7 @@ def test_a_host_that_took_no_answers_can_take_them_later() -> None:
         packet = session.seal(link._expected, acknowledged, 0, REQUEST, STATUS, 0, number, b"")
         wire.port.receive(targets.framed(packet), wire.now)
         wire.port.poll(wire.now)
-    assert wire.port.record.busy > 0
+    assert wire.port.diagnostics.busy > 0
     for _ in range(10):
         wire.now += 50
         packet = session.seal(link._expected, link._next_seq, 0, BARE, 0, 0, 0, b"")
@@ -63,15 +65,15 @@ def test_a_host_that_took_no_answers_can_take_them_later() -> None:
 
 def test_an_answer_to_number_0_is_a_late_answer() -> None:
     """Also when its body is not what attached looks like: it raised FieldError, or reported Up again."""
-    wire = watched.Wire(0, worked=False)
+    wire = monitored_wire.Wire(0, worked=False)
     device_says(wire, ANSWER, CODEC.named("attached").id, 0, 0, b"")
     device_says(wire, ANSWER, CODEC.named("attached").id, 0, 0, CODEC.pack("attached", 1, 1, 0, bytes(8)))
-    assert wire.host.take() == []
+    assert wire.host.take_notifications() == []
 
 
 def test_a_gap_up_to_number_0_does_not_stop_the_host() -> None:
     """The next connect raised FieldError."""
-    wire = watched.Wire(0, worked=False)
+    wire = monitored_wire.Wire(0, worked=False)
     device_says(wire, GAP, 0, 1, 0, struct.pack("<IIII", 1, 1, 1, 0))
     wire.host.disconnect()
     wire.connect()
@@ -79,7 +81,7 @@ def test_a_gap_up_to_number_0_does_not_stop_the_host() -> None:
 
 def test_a_session_out_of_step_goes_down_once() -> None:
     """Two events delivered together, both out of step."""
-    wire = watched.Wire(0, worked=False)
+    wire = monitored_wire.Wire(0, worked=False)
     link = host_link(wire)
     session = wire.link().session
     body = struct.pack("<IIIH", wire.device.boot_id, 0, 0, 0) + b"\x05"
@@ -87,17 +89,17 @@ def test_a_session_out_of_step_goes_down_once() -> None:
     for ahead, n in ((1, 98), (0, 90)):
         packet = session.seal(link._expected + ahead, link._next_seq, 0, EVENT, located, 0, n, body)
         wire.host.receive(targets.framed(packet), wire.now)
-    assert [type(each) for each in wire.host.take()] == [Down]
+    assert [type(each) for each in wire.host.take_notifications()] == [SessionDown]
 
 
 def test_a_host_called_nobody_is_refused() -> None:
     """It became an owner that nobody sees, and its first command made the ledger forget every other host."""
-    wire = watched.Wire(0, worked=False)
-    with pytest.raises(NotAllowed):
-        HostEnd(wire.key, Numbers(bytes(8)), wire.random)
-    wire.host = HostEnd(wire.key, Numbers(b"TABLE-P2"), wire.random)
+    wire = monitored_wire.Wire(0, worked=False)
+    with pytest.raises(RequestNotAllowed):
+        HostProtocol(wire.key, CommandNumbers(bytes(8)), wire.random)
+    wire.host = HostProtocol(wire.key, CommandNumbers(b"TABLE-P2"), wire.random)
     wire.host._numbers.host_id = bytes(8)
     wire.host.connect(wire.now)
     wire.pump()
-    assert [each.reason for each in wire.happened if isinstance(each, Down)] == ["bad_field"]
+    assert [each.reason for each in wire.happened if isinstance(each, SessionDown)] == ["bad_field"]
     assert wire.device.owner_id() == b"TABLE-PC"

@@ -8,9 +8,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.fuzz import campaign, corpus, targets, watched
+from tests.fuzz import campaign, corpus, monitored_wire, targets
 
-from sabot_protocol import codec, device_port, frame, keys, ledger, session
+from sabot_protocol import codec, device_port, frame, key_store, ledger, session
 from sabot_protocol.ledger import Ledger
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def same_always(one: bytes, other: bytes) -> bool:
 
 def without_mac(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sessions take every packet's MAC for right, under whatever name the comparison goes."""
-    names = [name for name in ("ends", "same") if hasattr(session, name)]
+    names = [name for name in ("mac_matches", "digests_equal") if hasattr(session, name)]
     assert names, "Session.open compares in some new way: name it here"
     for name in names:
         monkeypatch.setattr(session, name, lambda *compared: True)
@@ -61,7 +61,7 @@ def first_broken(name: str, inputs: int = 40) -> set[str]:
         try:
             data = some_packets(source) if name.startswith("inside") else some_input(source)
             dict(targets.TARGETS)[name](data)
-        except watched.Broken as broken:
+        except monitored_wire.Broken as broken:
             found.add(broken.promise)
     return found
 
@@ -82,9 +82,9 @@ def test_pure_targets_hold(name: str) -> None:
 def test_codec_holds_near_real_fields() -> None:
     """Real fields with a bit changed or a byte missing."""
     source = random.Random(2)
-    for index, message in enumerate(watched.ALL_MESSAGES + watched.ALL_ERRORS):
+    for index, message in enumerate(monitored_wire.ALL_MESSAGES + monitored_wire.ALL_ERRORS):
         for _ in range(30):
-            fields = bytearray(message.pack(watched.allowed(message, source)))
+            fields = bytearray(message.pack(monitored_wire.allowed(message, source)))
             targets.codec(targets.record(index, bytes(fields)) * 2)
             if fields:
                 fields[source.randrange(len(fields))] ^= 1 << source.randrange(8)
@@ -129,7 +129,7 @@ def test_attacks_reach_the_session() -> None:
     source = random.Random(5)
     for _ in range(20):
         targets.strike_all(attack, some_input(source))
-    record = attack.wire.port.record
+    record = attack.wire.port.diagnostics
     for reason in ("bad_crc", "bad_encoding", "malformed", "foreign", "reflected", "bad_mac", "replayed"):
         assert getattr(record, reason) > 0, reason
     assert record.bad_mac > attack.strikes // 10
@@ -142,13 +142,13 @@ def test_attacks_reach_the_session() -> None:
 def test_without_the_mac_a_forged_command_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The device's check is real."""
     without_mac(monkeypatch)
-    assert watched.ACCEPTED_COMMAND in first_broken("device")
+    assert monitored_wire.ACCEPTED_COMMAND in first_broken("device")
 
 
 def test_without_the_mac_a_forged_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The host's check is real."""
     without_mac(monkeypatch)
-    assert first_broken("host") == {watched.ACCEPTED_PACKET}
+    assert first_broken("host") == {monitored_wire.ACCEPTED_PACKET}
 
 
 def test_without_the_counter_a_replay_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,20 +156,20 @@ def test_without_the_counter_a_replay_is_reported(monkeypatch: pytest.MonkeyPatc
     opened = session.Session.open
 
     def forgetful(self: session.Session, packet: bytes) -> object:
-        self.taken = 0
+        self.received = 0
         return opened(self, packet)
 
     monkeypatch.setattr(session.Session, "open", forgetful)
-    assert watched.ACCEPTED_PACKET in first_broken("device")
+    assert monitored_wire.ACCEPTED_PACKET in first_broken("device")
 
 
 def test_without_the_host_s_proof_a_stolen_session_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that nobody proved is noticed."""
     attack = targets.DeviceAttack()
-    monkeypatch.setattr(device_port, "same", same_always)
+    monkeypatch.setattr(device_port, "digests_equal", same_always)
     hello = codec.CODEC.named("hello")
-    values = watched.allowed(hello, random.Random(0))
-    values[2] = keys.DEVICE
+    values = monitored_wire.allowed(hello, random.Random(0))
+    values[2] = key_store.DEVICE
     fields = hello.pack(values)
     port = attack.wire.port
     port.receive(targets.framed(bytes((session.CLEAR_TO_DEVICE, hello.id)) + fields), attack.wire.now)
@@ -177,7 +177,7 @@ def test_without_the_host_s_proof_a_stolen_session_is_reported(monkeypatch: pyte
     prove = codec.CODEC.named("prove")
     said = prove.pack((session.session_id(port._pending[2]), bytes(16)))
     op = [name for name, _ in targets.FORGERIES].index("random_payload")
-    with pytest.raises(watched.Broken, match=watched.CHANGED):
+    with pytest.raises(monitored_wire.Broken, match=monitored_wire.CHANGED):
         attack.strike(op, bytes((session.CLEAR_TO_DEVICE, prove.id)) + said)
 
 
@@ -187,22 +187,22 @@ def test_without_the_ledger_a_second_execution_is_reported(monkeypatch: pytest.M
         return ledger.NEW
 
     monkeypatch.setattr(Ledger, "look", always_new)
-    assert watched.ACCEPTED_COMMAND in first_broken("inside")
+    assert monitored_wire.ACCEPTED_COMMAND in first_broken("inside")
 
 
 def test_without_the_schema_s_check_a_forbidden_command_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """What reaches the core is checked once more, outside the wire."""
 
     def unchecked(
-        self: device_port.DevicePort, message: codec.Message, number: int, body: bytes
+        self: device_port.DevicePort, message: codec.MessageCodec, number: int, body: bytes
     ) -> tuple[object, ...]:
         return (0,) * len(message.fields)
 
     owner = targets.Owner(Counter())
     monkeypatch.setattr(device_port.DevicePort, "_check", unchecked)
     how = targets.SEQ_NEXT | targets.ACK_NEXT | targets.A_REQUEST | targets.NEAR_NUMBER
-    locate = [message.name for message in watched.REQUESTS].index("locate")
-    with pytest.raises(watched.Broken, match=r"locate\.seconds"):
+    locate = [message.name for message in monitored_wire.REQUESTS].index("locate")
+    with pytest.raises(monitored_wire.Broken, match=r"locate\.seconds"):
         owner.packet(targets.inside_record(how, locate, 3, b"\x00")[2:])
 
 
@@ -212,15 +212,15 @@ def test_an_unprovisioned_device_that_took_a_default_key_is_reported(monkeypatch
         return b"default!" * 4
 
     attack = targets.UnprovisionedAttack()
-    monkeypatch.setattr(keys.Keys, "get", a_default)
-    with pytest.raises(watched.Broken, match=watched.CHANGED):
+    monkeypatch.setattr(key_store.KeyStore, "get", a_default)
+    with pytest.raises(monitored_wire.Broken, match=monitored_wire.CHANGED):
         attack.strike(0, b"anything")
 
 
 def test_a_decoder_out_of_step_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A good frame that is not found is noticed."""
     monkeypatch.setattr(frame, "_GOOD_RESIDUE", 0)
-    with pytest.raises(watched.Broken, match=watched.WRONG):
+    with pytest.raises(monitored_wire.Broken, match=monitored_wire.WRONG):
         targets.decoder(targets.record(1, b"a good frame"))
 
 
@@ -231,7 +231,7 @@ def test_an_exception_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
     attack = targets.DeviceAttack()
     monkeypatch.setattr(device_port.DevicePort, "_sealed", raises)
-    with pytest.raises(watched.Broken, match="IndexError"):
+    with pytest.raises(monitored_wire.Broken, match="IndexError"):
         targets.strike_all(attack, some_input(random.Random(8)))
 
 
@@ -262,8 +262,8 @@ def test_campaign_is_the_same_for_the_same_seed() -> None:
 
 def test_a_broken_promise_passes_between_processes() -> None:
     """Else a campaign of several processes would wait for ever instead of failing."""
-    broken = pickle.loads(pickle.dumps(watched.Broken(watched.CHANGED, "how")))
-    assert (broken.promise, str(broken)) == (watched.CHANGED, "changed: how")
+    broken = pickle.loads(pickle.dumps(monitored_wire.Broken(monitored_wire.CHANGED, "how")))
+    assert (broken.promise, str(broken)) == (monitored_wire.CHANGED, "changed: how")
 
 
 def test_joined_inputs_do_the_same_as_one_after_the_other() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.independent.driver import Bench, Device
+from tests.independent.black_box import Bench, Device
 
 
 @pytest.fixture

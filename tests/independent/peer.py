@@ -118,11 +118,11 @@ class Link:
         """Whether all that was to be sent is acknowledged."""
         return not self._flight and not self._waiting
 
-    def send(self, kind: int, message: int, mark: int, number: int, body: bytes, now: float) -> None:
+    def send(self, kind: int, message: int, flags: int, number: int, body: bytes, now: float) -> None:
         """Send a message, now or when the window allows it."""
         if len(body) > self._max_body:
             raise ValueError("the body is longer than the peer takes")
-        self._waiting.append(_Sent(self._packet(kind, message, mark, number, body)))
+        self._waiting.append(_Sent(self._packet(kind, message, flags, number, body)))
         self._pump(now)
 
     def receive(self, payload: bytes, now: float) -> list[Packet]:
@@ -261,11 +261,11 @@ class Link:
         self._put(self._packet(BARE), now)
 
     def _packet(
-        self, kind: int, message: int = 0, mark: int = 0, number: int = 0, body: bytes = b""
+        self, kind: int, message: int = 0, flags: int = 0, number: int = 0, body: bytes = b""
     ) -> Packet:
         """A packet of this session that is not yet numbered."""
         head = (SEALED_TO_DEVICE, self.keys.session, 0, self._next, 0, 0)
-        return Packet(*head, kind, message, mark, number, body)
+        return Packet(*head, kind, message, flags, number, body)
 
     def _put(self, packet: Packet, now: float) -> None:
         """Seal a packet with the current acknowledgement and put it on the line."""
@@ -605,14 +605,14 @@ class Host:
 
     def _payload(self, payload: bytes) -> None:
         """Take a good frame's payload."""
-        way = payload[0]
-        if way in (CLEAR_TO_DEVICE, SEALED_TO_DEVICE):
+        direction = payload[0]
+        if direction in (CLEAR_TO_DEVICE, SEALED_TO_DEVICE):
             self.counters["reflected"] += 1
-        elif way == SEALED_TO_HOST:
+        elif direction == SEALED_TO_HOST:
             self._sealed(payload)
         else:
             try:
-                if way != CLEAR_TO_HOST:
+                if direction != CLEAR_TO_HOST:
                     raise ValueError("malformed")
                 name, fields = decode_clear(payload)
             except ValueError:
@@ -806,13 +806,13 @@ class Host:
         asked.sent = True
         asked.sessions += 1
         self._under_way.add(asked.number)
-        mark, body = (RESOLVE, b"") if asked.resolve else (0, asked.body)
+        flags, body = (RESOLVE, b"") if asked.resolve else (0, asked.body)
         secret = asked.secret or (body[-32:] if asked.message == IDS["shuffle_with"] else b"")
         if body and secret:
             body = body[:-32] + hide(self.link.keys.pad, asked.message, asked.number, secret)
         if asked.by and not asked.resolve:
             self._elevate(asked, asked.by, body)
-        self.link.send(REQUEST, asked.message, mark, asked.number, body, self.now)
+        self.link.send(REQUEST, asked.message, flags, asked.number, body, self.now)
 
     def _elevate(self, asked: Asked, by: tuple[int, bytes], body: bytes) -> None:
         """Let a person authorise the request that is sent next."""
@@ -837,32 +837,32 @@ class Host:
 
     def _answer(self, packet: Packet) -> None:
         """Take an answer: find its request by the number."""
-        elevated = self._elevations.pop(packet.number, None)
+        elevated = self._elevations.pop(packet.request_id, None)
         if elevated is not None:
-            if packet.mark:
-                error = ERRORS[packet.mark]
+            if packet.flags:
+                error = ERRORS[packet.flags]
                 elevated.refused = SabotError(error.name, decode_fields(error, packet.body, True))
             return
-        asked = self._asked.get(packet.number)
-        if asked is None or packet.number not in self._under_way:
+        asked = self._asked.get(packet.request_id)
+        if asked is None or packet.request_id not in self._under_way:
             self.counters["late_answers"] += 1
             return
-        message = (ERRORS if packet.mark else MESSAGES).get(packet.mark or packet.message)
+        message = (ERRORS if packet.flags else MESSAGES).get(packet.flags or packet.message)
         try:
             if message is None:
                 raise FieldError(255)
-            values = decode_fields(message, packet.body, packet.mark != 0 or packet.message in FROZEN)
+            values = decode_fields(message, packet.body, packet.flags != 0 or packet.message in FROZEN)
         except FieldError:
             self.counters["malformed"] += 1
-            self._finish(asked, error=SabotError(f"error {packet.mark}" if packet.mark else "malformed"))
+            self._finish(asked, error=SabotError(f"error {packet.flags}" if packet.flags else "malformed"))
             return
-        if packet.mark and message.name == "not_owner" and asked.command and asked.sessions > 1:
+        if packet.flags and message.name == "not_owner" and asked.command and asked.sessions > 1:
             asked.held = True  # nobody has told what became of it
             self._under_way.discard(asked.number)
             return
-        if packet.mark and message.name == "wrong_role" and asked.refused:
+        if packet.flags and message.name == "wrong_role" and asked.refused:
             self._finish(asked, error=asked.refused)
-        elif packet.mark:
+        elif packet.flags:
             self._finish(asked, error=SabotError(message.name, values))
         else:
             self._finish(asked, message.name, values)
@@ -879,7 +879,7 @@ class Host:
         """Take an event, if it follows the last one."""
         boot, ticks_ms, utc_s, utc_ms = struct.unpack_from("<IIIH", packet.body)
         last_boot, last_n = self.record.position
-        if boot < last_boot or packet.number != (last_n + 1 if boot == last_boot else 1):
+        if boot < last_boot or packet.request_id != (last_n + 1 if boot == last_boot else 1):
             self._out_of_step()
             return
         message = MESSAGES.get(packet.message)
@@ -889,8 +889,10 @@ class Host:
                 name, values = message.name, decode_fields(message, packet.body[14:])
             except FieldError:
                 self.counters["malformed"] += 1
-        self.record.position = (boot, packet.number)
-        self.events.append(Event(name, boot, packet.number, ticks_ms, utc_s, utc_ms, packet.mark, values))
+        self.record.position = (boot, packet.request_id)
+        self.events.append(
+            Event(name, boot, packet.request_id, ticks_ms, utc_s, utc_ms, packet.flags, values)
+        )
 
     def _gap(self, packet: Packet) -> None:
         """Take a gap: the next event is the one it ends before."""
@@ -900,7 +902,7 @@ class Host:
         if not begins or n == 0 or (boot, n - 1) < (after_boot, after_n):
             self._out_of_step()
             return
-        values = Values(reason=packet.mark, lost=packet.number, after_boot=after_boot, after_n=after_n)
+        values = Values(reason=packet.flags, lost=packet.request_id, after_boot=after_boot, after_n=after_n)
         self.record.position = (boot, n - 1)
         self.events.append(Event("gap", boot, n, values=values))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.independent import wire
-from tests.independent.driver import KEY, Bench, Device, dice
+from tests.independent.black_box import KEY, Bench, Device, dice
 from tests.independent.page import ENUMS, FROZEN, IDS, MAJOR, MESSAGES, MINOR, SCHEMA, Field, Message
 from tests.independent.peer import OBSERVER, Record, SabotError
 from tests.independent.wire import FieldError, FrameDecoder, Keys, Packet, Value, Values
@@ -436,7 +436,7 @@ def test_power_cut_and_resolve(bench: Bench) -> None:
     asked = bench.deafly("dispense_stack", round_id=7, stack=1)
     bench.device.kill()
     bench.driver.rest(50)
-    lost = {packet.number for packet in bench.driver.lost_packets() if packet.kind == wire.EVENT}
+    lost = {packet.request_id for packet in bench.driver.lost_packets() if packet.kind == wire.EVENT}
     bench.driver.deaf = False
     bench.device.start()
     assert bench.driver.result(asked) == {}

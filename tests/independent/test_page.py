@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.independent import peer, wire
-from tests.independent.driver import KEY
+from tests.independent.black_box import KEY
 from tests.independent.page import (
     COUNTERS,
     ENUMS,
@@ -116,8 +116,8 @@ def _values(message: Message, example: Example) -> Values:
     return values
 
 
-def _mark(text: str) -> int:
-    """The described mark of a packet."""
+def _flags(text: str) -> int:
+    """The described flags of a packet."""
     names = {"RESOLVE": wire.RESOLVE, "status: ok": 0}
     names |= {f"status: {error.name}": code for code, error in ERRORS.items()}
     names |= {f"clock quality: {name}": code for code, name in ENUMS["ClockQuality"].items()}
@@ -129,13 +129,13 @@ def _rebuilt(example: Example, keys: Keys | None) -> bytes:
     """An example's payload, made anew from the values that the page describes."""
     host = example.sender == "host"
     if not _sealed(example):
-        way = wire.CLEAR_TO_DEVICE if host else wire.CLEAR_TO_HOST
-        return wire.encode_clear(example.title, _values(MESSAGES[IDS[example.title]], example), way)
+        direction = wire.CLEAR_TO_DEVICE if host else wire.CLEAR_TO_HOST
+        return wire.encode_clear(example.title, _values(MESSAGES[IDS[example.title]], example), direction)
     assert keys
-    text = {name: described for name, _, described in example.parts}
+    text = {name: described for name, _, described in reversed(example.parts)}  # header first
     kind = KINDS.index(text["kind"])
     message = 0 if text["message"] == "-" else IDS[text["message"]]
-    mark = _mark(text["mark"])
+    flags = _flags(text["flags"])
     body = b""
     if kind == wire.EVENT:
         body = struct.pack(
@@ -146,15 +146,15 @@ def _rebuilt(example: Example, keys: Keys | None) -> bytes:
         body = struct.pack("<IIII", *(_number(text[name]) for name in names))
     elif kind == wire.EVENT_ACK:
         body = struct.pack("<I", _number(text["boot_id"]))
-    elif kind == wire.ANSWER and mark:
-        body = wire.encode_fields(ERRORS[mark], _values(ERRORS[mark], example))
-    elif message and text["mark"] != "RESOLVE":
+    elif kind == wire.ANSWER and flags:
+        body = wire.encode_fields(ERRORS[flags], _values(ERRORS[flags], example))
+    elif message and text["flags"] != "RESOLVE":
         body += wire.encode_fields(MESSAGES[message], _values(MESSAGES[message], example))
-    way = wire.SEALED_TO_DEVICE if host else wire.SEALED_TO_HOST
+    direction = wire.SEALED_TO_DEVICE if host else wire.SEALED_TO_HOST
     session, counter, seq, ack, sack, number = (
-        _number(text[name]) for name in ("session", "counter", "seq", "ack", "sack", "number")
+        _number(text[name]) for name in ("session", "counter", "seq", "ack", "sack", "request_id")
     )
-    packet = Packet(way, session, counter, seq, ack, sack, kind, message, mark, number, body)
+    packet = Packet(direction, session, counter, seq, ack, sack, kind, message, flags, number, body)
     return packet.seal(keys.to_device if host else keys.to_host)
 
 
@@ -258,7 +258,7 @@ def _act(host: Host, word: Example, later: list[Example]) -> None:
     """Let a host do what makes it send a frame: ask what is new, or wait."""
     name = word.title.split()[-1]
     is_request = word.title.startswith("REQUEST")
-    query = is_request and word.number("number") >= peer.FIRST_QUERY
+    query = is_request and word.number("request_id") >= peer.FIRST_QUERY
     newest = host._next_query if query else host.record.next_number
     if name == "identify":
         host.identify()
@@ -270,7 +270,7 @@ def _act(host: Host, word: Example, later: list[Example]) -> None:
         host.acknowledge()
     elif name == "CLOSE":
         host.close()
-    elif not is_request or word.number("number") < newest:
+    elif not is_request or word.number("request_id") < newest:
         host.tick(host.deadline())
     elif name == "attach":
         host.attach(word.number("mode"))
@@ -312,7 +312,7 @@ def test_host_says_every_word_of_the_examples(words: list[Example]) -> None:
     boot, n, major = (
         int.from_bytes(first.get(name, b""), "little") for name in ("from_boot", "from_n", "major")
     )
-    numbers = [word.number("number") for word in words if word.title.startswith("REQUEST")]
+    numbers = [word.number("request_id") for word in words if word.title.startswith("REQUEST")]
     queries = [number for number in numbers if number >= peer.FIRST_QUERY] or [peer.FIRST_QUERY]
     commands = [number for number in numbers if number < peer.FIRST_QUERY] or [1]
     record = Record(first.get("host_id", b""), commands[0], position=(boot, n))
@@ -339,9 +339,9 @@ def test_host_says_every_word_of_the_examples(words: list[Example]) -> None:
     assert not any(host.counters[name] for name in dropped)
     told = [word for word in words if word.title.startswith(("EVENT ", "GAP")) and word.sender == "device"]
     gaps = [event.values["lost"] for event in host.events if event.name == "gap"]
-    assert gaps == [word.number("number") for word in told if word.title == "GAP"]
+    assert gaps == [word.number("request_id") for word in told if word.title == "GAP"]
     names = [(event.boot, event.n) for event in host.events if event.name != "gap"]
-    events = [(word.number("boot_id"), word.number("number")) for word in told if word.title != "GAP"]
+    events = [(word.number("boot_id"), word.number("request_id")) for word in told if word.title != "GAP"]
     assert names == list(dict.fromkeys(events))
 
 

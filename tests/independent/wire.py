@@ -186,9 +186,9 @@ def decode_fields(message: Message, data: bytes, longer: bool = False) -> Values
     return values
 
 
-def encode_clear(name: str, values: Mapping[str, Value], way: int = CLEAR_TO_DEVICE) -> bytes:
+def encode_clear(name: str, values: Mapping[str, Value], direction: int = CLEAR_TO_DEVICE) -> bytes:
     """The payload of a clear message."""
-    return bytes([way, IDS[name]]) + encode_fields(MESSAGES[IDS[name]], values)
+    return bytes([direction, IDS[name]]) + encode_fields(MESSAGES[IDS[name]], values)
 
 
 def decode_clear(payload: bytes) -> tuple[str, Values]:
@@ -269,7 +269,7 @@ _HEADER = struct.Struct("<BHIBBHBBBI")
 class Packet:
     """What a sealed packet says."""
 
-    way: int
+    direction: int
     session: int
     counter: int
     seq: int
@@ -277,8 +277,8 @@ class Packet:
     sack: int
     kind: int
     message: int = 0
-    mark: int = 0
-    number: int = 0
+    flags: int = 0
+    request_id: int = 0
     body: bytes = b""
 
     def seal(self, key: bytes) -> bytes:

@@ -8,7 +8,7 @@ from sabot_firmware import hardware
 from sabot_firmware.event_log import EventLog
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.cards import Card
@@ -30,7 +30,7 @@ class Table(Dealer):
         *faults: str,
         hands: int = 7,
         capacity: str = "deck",
-        memory: Memory | None = None,
+        memory: RecordStore | None = None,
         log: EventLog | None = None,
     ) -> None:
         self.random = Random(seed)

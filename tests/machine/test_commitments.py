@@ -13,7 +13,7 @@ from sabot_firmware import shoe, shuffler
 from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_firmware.shuffle_commands import MOST_REVEALABLE, Commitment, about
 from sabot_protocol.codec import enum_name, enum_number
-from sabot_protocol.host.audit import Shuffle, audit, slots_of
+from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit, slots_of
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import InProcess
 from sabot_simulators.mechanism.machine import Machine
@@ -44,7 +44,7 @@ class Audited(OwnChance):
         assert self.device.command("shuffle_with", shuffle_id, nonce) == (shuffle_id,)
         self.pledged[shuffle_id] = deck_id, commitment, nonce, fed
 
-    def revealed(self, shuffle_id: int) -> Shuffle:
+    def revealed(self, shuffle_id: int) -> RevealedShuffle:
         """What the device reveals of a shuffle, next to what the host noted before."""
         ask: Any = self.device.ask if isinstance(self.device, Wired) else self.device.command
         number, deck_id, cards, commitment, seed, nonce = ask("reveal_shuffle", shuffle_id)
@@ -53,7 +53,7 @@ class Audited(OwnChance):
             placed += ask("shuffle_slots", shuffle_id, len(placed))[2]
         before = self.pledged[shuffle_id]
         assert (number, deck_id, commitment, nonce) == (shuffle_id, *before[:3])
-        return Shuffle(
+        return RevealedShuffle(
             self.serial, deck_id, number, cards, before[1], before[2], seed, tuple(placed), fed=before[3]
         )
 
@@ -113,7 +113,7 @@ def test_an_order_the_device_chose_alone_does_not_pass() -> None:
     assert table.open_table()  # by the plain ``shuffle``
     assert table.play_round()
     _, deck_id, cards, commitment, seed, nonce = table.device.command("reveal_shuffle", 1)
-    shuffle = Shuffle(bytes(8), deck_id, 1, cards, commitment, nonce, seed, ())
+    shuffle = RevealedShuffle(bytes(8), deck_id, 1, cards, commitment, nonce, seed, ())
     placed = tuple(slots_of(shuffle))
     assert audit(replace(shuffle, placed=placed)) == [
         "the host gave no nonce: the device alone chose the order"
@@ -155,7 +155,7 @@ def test_pledges_of_every_size_fit_and_no_two_are_alike() -> None:
         nonce = nonces.randbytes(32)
         slots = rng.slots(cards, commitment.seed, nonce, commitment.about)
         placed = tuple(slots.draw(card + 1) for card in range(cards))
-        shuffle = Shuffle(
+        shuffle = RevealedShuffle(
             b"SABOT001",
             commitment.deck_id,
             number,

@@ -5,7 +5,7 @@ from tests.attacks.by_hand import Table
 
 from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
 from sabot_firmware.persistent_state import RECORDS, PersistentState
-from sabot_protocol.memory import RECORDS as OTHERS
+from sabot_protocol.record_store import RECORDS as OTHERS
 from sabot_simulators.chips import SimFram
 from sabot_simulators.ends.on_micropython import OnMicroPython
 from sabot_simulators.ends.on_python import OnPython

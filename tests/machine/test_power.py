@@ -21,7 +21,7 @@ from sabot_firmware.persistent_state import PersistentState
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
-from sabot_protocol.memory import RECORDS, Memory
+from sabot_protocol.record_store import RECORDS, RecordStore
 from sabot_simulators.chips import Power, PowerCut, SimFlash, SimFram
 from sabot_simulators.cutting import BLADE, BLADE_UM, GAME, After, Cycle, Moment, unaged
 from sabot_simulators.dealer import Dealer
@@ -108,7 +108,7 @@ def survived(after: After) -> None:
         record.round_id,
     )
     assert unaged(record.pack()) in (
-        moment.on_record or unaged(PersistentState(Memory()).pack()),
+        moment.on_record or unaged(PersistentState(RecordStore()).pack()),
         moment.in_mind,
     )
     assert moment.writing or unaged(record.pack()) == moment.in_mind

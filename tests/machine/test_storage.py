@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import KEPT_ROWS, SECTORS, EventLog, gap_row, sectors_for
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed
-from sabot_protocol.memory import RECORDS
+from sabot_protocol.record_store import RECORDS
 from sabot_simulators.chips import PowerCut, SimFlash, SimFram
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from sabot_protocol.happenings import EventArrived, Gap
+from sabot_protocol.notifications import EventGap, EventReceived
 from sabot_protocol.schema import COUNTERS
 from sabot_simulators import told as telling
 from sabot_simulators.chips import SimFram
@@ -24,7 +24,7 @@ def test_everything_is_heard_once_and_in_order_though_bytes_are_lost() -> None:
     device.catch_up()
     assert device.different == []
     assert device.compared == len(device.reports)
-    for record in (device.host.record, device.port.record):
+    for record in (device.host.diagnostics, device.port.diagnostics):
         seen = dict(zip(COUNTERS, record.counters(), strict=True))
         assert seen["retransmitted"] + seen["bad_crc"] + seen["replayed"]
 
@@ -78,8 +78,8 @@ def test_an_event_that_is_not_what_was_reported_is_noticed(monkeypatch: pytest.M
     assert all("is not what was reported" in each for each in device.different)
 
 
-def event(boot_id: int, n: int) -> EventArrived:
-    return EventArrived(boot_id, n, 0, 0, 0, 0, 0, b"")
+def event(boot_id: int, n: int) -> EventReceived:
+    return EventReceived(boot_id, n, 0, 0, 0, 0, 0, b"")
 
 
 def test_events_that_are_missing_without_a_gap_are_noticed() -> None:
@@ -98,5 +98,5 @@ def test_a_gap_within_a_boot_is_noticed() -> None:
     device = opened(7)
     device.catch_up()
     boot, n = device._heard
-    device._passed(Gap(1, 3, (boot, n), (boot, n + 4)))
+    device._passed(EventGap(1, 3, (boot, n), (boot, n + 4)))
     assert "a gap within a boot" in device.different[0]

@@ -34,8 +34,8 @@ from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD, HAND, MANUAL_SHOE
 from sabot_firmware.rounds import CORRECT, UNPROVED
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
-from sabot_protocol.memory import RECORDS
 from sabot_protocol.modes import SHOE_STEPS, SHUFFLER_STEPS, steps_of
+from sabot_protocol.record_store import RECORDS
 from sabot_simulators import chips
 from sabot_simulators.dealer import CannotGoOn, Dealer
 from sabot_simulators.in_process import OPENING_UTC_S, InProcess, Stuck

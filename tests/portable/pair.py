@@ -4,15 +4,15 @@ from world import HOST_ID, KEY, SERIAL, Rng
 
 from sabot_protocol import schema, ticks
 from sabot_protocol.codec import CODEC, Codec, enum_number
-from sabot_protocol.device_end import DeviceEnd, Executor, Identity
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
+from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.errors import MemoryFailed, Refusal
 from sabot_protocol.frame import Decoder
-from sabot_protocol.happenings import Answered
-from sabot_protocol.host_end import OWNER, HostEnd
-from sabot_protocol.keys import DEVICE, Keys
-from sabot_protocol.memory import Memory
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.host_protocol import OWNER, HostProtocol
+from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.notifications import RequestAnswered
+from sabot_protocol.record_store import RecordStore
 from sabot_protocol.session import slot_key
 
 SERVICE_KEY = b"service key of thirty-two bytes!"
@@ -65,21 +65,21 @@ class Pair:
     def __init__(
         self, provisioned: bool = True, codec: Codec = CODEC, host_codec: Codec | None = None,
         schema_hash: bytes = b"schema01", host_schema_hash: bytes = b"schema01", window: int = 16,
-        capacity: int = 64, memory: Memory | None = None, key: bytes = KEY,
+        capacity: int = 64, memory: RecordStore | None = None, key: bytes = KEY,
     ) -> None:
         self.rng = Rng(1)
         self.now = 1000
-        self.memory = memory or Memory()
+        self.memory = memory or RecordStore()
         if provisioned:
-            Keys(self.memory).set(DEVICE, KEY)
+            KeyStore(self.memory).set(DEVICE, KEY)
         self.shoe = Shoe()
         self.codec = codec
         self.schema_hash = schema_hash
         self.window = window
         self.capacity = capacity
         self.boot()
-        self.host = HostEnd(
-            key, Numbers(HOST_ID), self.rng.bytes, SERIAL, codec=host_codec or codec,
+        self.host = HostProtocol(
+            key, CommandNumbers(HOST_ID), self.rng.bytes, SERIAL, codec=host_codec or codec,
             schema_hash=host_schema_hash,
         )
         self.heard: list = []  # type: ignore[type-arg]
@@ -87,8 +87,8 @@ class Pair:
         self.back: list[bytes] = []  # every frame the device sent
 
     def boot(self) -> None:
-        self.device = DeviceEnd(
-            Identity(SERIAL, "Sabot test", "0.0", 2), self.memory, self.shoe, self.rng.bytes, self.now,
+        self.device = DeviceProtocol(
+            DeviceIdentity(SERIAL, "Sabot test", "0.0", 2), self.memory, self.shoe, self.rng.bytes, self.now,
             window=self.window, event_capacity=self.capacity, codec=self.codec,
             schema_hash=self.schema_hash,
         )
@@ -113,7 +113,7 @@ class Pair:
                 break
         else:
             raise AssertionError("the ends never stop talking")
-        self.heard += self.host.take()
+        self.heard += self.host.take_notifications()
 
     def wait(self, ms: int, step: int = 50) -> None:
         for _ in range(0, ms, step):
@@ -139,7 +139,7 @@ class Pair:
 
     def answer(self, number: int) -> "tuple[str, tuple]":  # type: ignore[type-arg]
         for each in self.heard:
-            if isinstance(each, Answered) and each.number == number:
+            if isinstance(each, RequestAnswered) and each.request_id == number:
                 self.heard.remove(each)
                 if each.status:
                     error = CODEC.error(each.status)

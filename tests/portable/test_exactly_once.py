@@ -7,15 +7,22 @@ from world import HOST_ID, KEY
 
 from sabot_protocol import ledger, ticks
 from sabot_protocol.codec import CODEC
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.errors import MemoryDamaged, MemoryFailed, NotAllowed, Refusal
-from sabot_protocol.events import EventStore
-from sabot_protocol.happenings import Answered, Down, EventArrived, Failed, Gap, Up
-from sabot_protocol.host_end import NUMBER_USED, OBSERVER, HostEnd
+from sabot_protocol.errors import MemoryDamaged, MemoryFailed, Refusal, RequestNotAllowed
+from sabot_protocol.event_store import EventStore
+from sabot_protocol.host_protocol import NUMBER_USED, OBSERVER, HostProtocol
 from sabot_protocol.ledger import Ledger
 from sabot_protocol.link import GAP
-from sabot_protocol.memory import COMMAND_SIZE, COMMAND_SLOTS, RECORDS, Memory
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.notifications import (
+    EventGap,
+    EventReceived,
+    RequestAnswered,
+    RequestFailed,
+    SessionDown,
+    SessionUp,
+)
+from sabot_protocol.record_store import COMMAND_SIZE, COMMAND_SLOTS, RECORDS, RecordStore
 
 DISPENSE = CODEC.named("dispense_stack")
 
@@ -38,7 +45,7 @@ def test_a_lost_answer_never_dispenses_a_second_stack():
     pair.connect()
     assert pair.answer(number)[0] == "ok"
     assert len(pair.shoe.done) == 1
-    assert pair.port.record.repeats == 1
+    assert pair.port.diagnostics.repeats == 1
 
 
 def test_a_refusal_is_an_answer_and_is_repeated_too():
@@ -78,7 +85,7 @@ def test_after_a_reboot_the_ledger_says_not_executed_and_keeps_its_word():
     pair.connect()
     assert pair.answer(number) == ("not_executed", ())
     assert pair.shoe.done == []
-    assert pair.device.ledger.look(HOST_ID, number) == ledger.EXECUTED  # decided: never later
+    assert pair.device.ledger.state_of(HOST_ID, number) == ledger.EXECUTED  # decided: never later
 
 
 def test_after_a_reboot_the_ledger_says_interrupted():
@@ -107,7 +114,9 @@ def test_a_command_that_was_never_sent_is_not_executed_after_a_reboot():
     pair.boot()
     pair.connect()
     assert pair.answer(first)[0] == "ok"
-    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(second, "device_rebooted")]
+    assert [(each.request_id, each.reason) for each in pair.happened(RequestFailed)] == [
+        (second, "device_rebooted")
+    ]
     assert len(pair.shoe.done) == 1
 
 
@@ -116,18 +125,20 @@ def test_a_device_that_lost_its_memory_says_so_and_nobody_guesses():
     number = dispense(pair)
     lose_answer(pair)
     keys = pair.memory.load("keys")
-    pair.memory = Memory()
+    pair.memory = RecordStore()
     pair.memory.save("keys", keys)
     pair.boot()
     pair.connect()
-    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(number, "forgotten")]
-    gaps = pair.happened(Gap)
+    assert [(each.request_id, each.reason) for each in pair.happened(RequestFailed)] == [
+        (number, "forgotten")
+    ]
+    gaps = pair.happened(EventGap)
     assert [(gap.reason, gap.size) for gap in gaps] == [(3, None)]
     assert len(pair.shoe.done) == 1
 
 
 def test_damaged_memory_is_new_memory():
-    class Damaged(Memory):
+    class Damaged(RecordStore):
         damaged = False
 
         def load(self, name):
@@ -158,7 +169,7 @@ def test_a_cut_while_damaged_memory_was_wiped_leaves_nothing_old():
 
 
 def test_memory_that_cannot_be_written_stops_commands():
-    class Full(Memory):
+    class Full(RecordStore):
         full = False
 
         def save(self, name, data):
@@ -173,7 +184,7 @@ def test_memory_that_cannot_be_written_stops_commands():
     assert pair.ask("status")[0] == "ok"
     pair.device.emit("located", 1)
     pair.settle()
-    assert pair.happened(EventArrived)[-1].n == pair.device.events.last
+    assert pair.happened(EventReceived)[-1].n == pair.device.events.last
     assert pair.device.events.unsaved
 
 
@@ -192,11 +203,13 @@ def test_a_command_given_up_can_be_resolved_by_its_number():
     assert pair.answer(unsent) == ("not_executed", ())
     pair.host.resolve(unsent, DISPENSE.id, b"othr", pair.now)
     pair.settle()
-    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(unsent, "forgotten")]
+    assert [(each.request_id, each.reason) for each in pair.happened(RequestFailed)] == [
+        (unsent, "forgotten")
+    ]
 
 
 def test_the_ledger_of_many_hosts():
-    memory = Memory()
+    memory = RecordStore()
     book = Ledger(memory, {})
     hosts = [b"HOST%04d" % n for n in range(12)]
     for n in range(7):
@@ -207,23 +220,23 @@ def test_the_ledger_of_many_hosts():
         book.finish(HOST_ID, number, 63, 0, b"%d" % number)
     for again in (book, reloaded(memory)):
         for n in range(7):  # all gone from the ledger, none forgotten
-            assert again.look(hosts[n], 10) == ledger.FORGOTTEN
-            assert again.look(hosts[n], 11) == ledger.NEW
-        assert again.knows(b"NEWCOMER")
-        assert again.look(HOST_ID, 23) == ledger.FORGOTTEN
-        assert again.look(HOST_ID, 24) == ledger.EXECUTED
+            assert again.state_of(hosts[n], 10) == ledger.FORGOTTEN
+            assert again.state_of(hosts[n], 11) == ledger.NEW
+        assert again.knows_host(b"NEWCOMER")
+        assert again.state_of(HOST_ID, 23) == ledger.FORGOTTEN
+        assert again.state_of(HOST_ID, 24) == ledger.EXECUTED
         assert again.answer(HOST_ID, 39) == (63, 0, b"39")
-        assert again.look(HOST_ID, 40) == ledger.NEW
+        assert again.state_of(HOST_ID, 40) == ledger.NEW
     for n in range(7, 12):
         for number in range(10, 30):
             book.begin(hosts[n], number)
             book.finish(hosts[n], number, 63, 0, b"")
     for again in (book, reloaded(memory)):
-        assert not again.knows(hosts[0])  # forgotten, and known to be
+        assert not again.knows_host(hosts[0])  # forgotten, and known to be
         kept = [host for host in hosts + [HOST_ID] if again.newest(host)]
         assert len(kept) >= 8
-        assert again.knows(HOST_ID)
-        assert not again.knows(b"NEWCOMER")
+        assert again.knows_host(HOST_ID)
+        assert not again.knows_host(b"NEWCOMER")
 
 
 def reloaded(memory):
@@ -246,7 +259,9 @@ def test_a_host_the_device_may_have_forgotten_is_not_obeyed_blindly():
             book.begin(b"HOST%04d" % n, other)
             book.finish(b"HOST%04d" % n, other, 63, 0, b"")
     pair.connect()
-    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(number, "forgotten")]
+    assert [(each.request_id, each.reason) for each in pair.happened(RequestFailed)] == [
+        (number, "forgotten")
+    ]
     assert len(pair.shoe.done) == 1
 
 
@@ -273,7 +288,7 @@ def test_a_forgotten_command_is_not_resolved_as_not_executed():
     pair = Pair().connect()
     memory_id = pair.host.memory_id
     forget_everybody(pair.device.ledger)
-    pair.host = HostEnd(KEY, Numbers(b"LATECOME", 50), pair.rng.bytes, schema_hash=b"schema01")
+    pair.host = HostProtocol(KEY, CommandNumbers(b"LATECOME", 50), pair.rng.bytes, schema_hash=b"schema01")
     pair.port.close()
     pair.connect()
     pair.host._known = True  # a host that asks all the same
@@ -286,7 +301,10 @@ def test_what_became_of_a_command_is_told_only_to_the_owner():
     pair = Pair().connect()
     number = dispense(pair)
     lose_answer(pair)
-    first, pair.host = pair.host, HostEnd(KEY, Numbers(b"OTHER-PC"), pair.rng.bytes, schema_hash=b"schema01")
+    first, pair.host = (
+        pair.host,
+        HostProtocol(KEY, CommandNumbers(b"OTHER-PC"), pair.rng.bytes, schema_hash=b"schema01"),
+    )
     pair.connect()
     other_port, pair.port = pair.port, DevicePort(pair.device)
     pair.host = first
@@ -294,7 +312,7 @@ def test_what_became_of_a_command_is_told_only_to_the_owner():
     later = dispense(pair)
     pair.settle()
     assert pair.answer(later) == ("not_owner", (b"OTHER-PC",))
-    assert pair.host.waits_for(number)  # it waits: nobody has told, and nobody guesses
+    assert pair.host.is_pending(number)  # it waits: nobody has told, and nobody guesses
     newest = pair.device.ledger.newest(HOST_ID)
     pair.host.resolve(newest + 1, DISPENSE.id, pair.host.memory_id, pair.now)
     pair.settle()
@@ -309,7 +327,10 @@ def test_a_repeated_command_refused_to_a_host_that_lost_the_device_is_not_taken_
     pair = Pair().connect()
     number = dispense(pair)
     lose_answer(pair)
-    first, pair.host = pair.host, HostEnd(KEY, Numbers(b"OTHER-PC"), pair.rng.bytes, schema_hash=b"schema01")
+    first, pair.host = (
+        pair.host,
+        HostProtocol(KEY, CommandNumbers(b"OTHER-PC"), pair.rng.bytes, schema_hash=b"schema01"),
+    )
     pair.connect()
     pair.host = first
     pair.host.connect(pair.now)  # as owner, which it is not when the command comes
@@ -321,7 +342,7 @@ def test_a_repeated_command_refused_to_a_host_that_lost_the_device_is_not_taken_
     pair.host.receive(pair.port.poll(pair.now), pair.now)  # attached
     pair.device.set_owner(None)
     pair.settle()
-    assert pair.host.waits_for(number)
+    assert pair.host.is_pending(number)
     pair.connect()
     assert pair.answer(number)[0] == "ok"
 
@@ -367,12 +388,12 @@ def test_a_host_steps_up_although_an_older_command_is_not_answered():
 
 def test_a_number_before_a_ledger_that_is_just_full_was_never_executed():
     """With as many commands as slots none has left the ledger; with one more the oldest may have."""
-    book = Ledger(Memory(), {})
+    book = Ledger(RecordStore(), {})
     for number in range(2, 2 + COMMAND_SLOTS):
         book.finish(HOST_ID, number, DISPENSE.id, 0, b"")
-    assert book.look(HOST_ID, 1) == ledger.SKIPPED
+    assert book.state_of(HOST_ID, 1) == ledger.SKIPPED
     book.finish(HOST_ID, 2 + COMMAND_SLOTS, DISPENSE.id, 0, b"")
-    assert book.look(HOST_ID, 1) == ledger.FORGOTTEN
+    assert book.state_of(HOST_ID, 1) == ledger.FORGOTTEN
 
 
 def test_a_forgotten_host_goes_on_above_every_number_that_was_forgotten():
@@ -381,12 +402,12 @@ def test_a_forgotten_host_goes_on_above_every_number_that_was_forgotten():
     book.begin(b"THE-HIGH", 3000)
     book.finish(b"THE-HIGH", 3000, 63, 0, b"")
     forget_everybody(book)
-    assert not book.knows(b"THE-HIGH")
+    assert not book.knows_host(b"THE-HIGH")
     assert book.newest(b"NEWCOMER") == 3000
     for again in (book, reloaded(pair.memory)):
         assert again.newest(b"NEWCOMER") == 3000
-        assert again.look(b"THE-HIGH", 2999) == ledger.FORGOTTEN
-    pair.host = HostEnd(KEY, Numbers(b"NEWCOMER"), pair.rng.bytes, schema_hash=b"schema01")
+        assert again.state_of(b"THE-HIGH", 2999) == ledger.FORGOTTEN
+    pair.host = HostProtocol(KEY, CommandNumbers(b"NEWCOMER"), pair.rng.bytes, schema_hash=b"schema01")
     pair.port.close()
     pair.connect()
     assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
@@ -403,7 +424,7 @@ def test_queries_and_commands_have_numbers_of_their_own():
 
 
 def test_a_ledger_that_cannot_be_written_after_the_deed_never_says_not_executed():
-    class Failing(Memory):
+    class Failing(RecordStore):
         after = -1
 
         def save(self, name, data):
@@ -434,12 +455,12 @@ def test_an_unsent_command_does_not_run_on_a_device_with_another_memory():
     second = dispense(pair, 5, 2)
     lose_answer(pair)
     keys = pair.memory.load("keys")
-    pair.memory = Memory()
+    pair.memory = RecordStore()
     pair.memory.save("keys", keys)
     pair.boot()
     assert pair.device.boot_id == 1
     pair.connect()
-    ends = sorted([(each.number, each.reason) for each in pair.happened(Failed)])
+    ends = sorted([(each.request_id, each.reason) for each in pair.happened(RequestFailed)])
     assert ends == [(first, "forgotten"), (second, "device_rebooted")]
     assert len(pair.shoe.done) == 1
 
@@ -451,19 +472,19 @@ def test_a_command_sent_before_an_update_is_resolved_after_it():
     pair.schema_hash = b"newer001"
     pair.boot()
     pair.connect()
-    assert pair.happened(Up)[-1].limited
+    assert pair.happened(SessionUp)[-1].limited
     assert pair.answer(number)[0] == "ok"
 
 
 def test_a_number_passed_over_is_told_from_one_forgotten():
-    book = Ledger(Memory(), {})
+    book = Ledger(RecordStore(), {})
     for number in range(2, 60, 2):
         book.begin(HOST_ID, number)
         book.finish(HOST_ID, number, 63, 0, b"")
-    assert book.look(HOST_ID, 57) == ledger.SKIPPED
-    assert book.look(HOST_ID, 58) == ledger.EXECUTED
-    assert book.look(HOST_ID, 3) == ledger.FORGOTTEN
-    assert book.look(HOST_ID, 59) == ledger.NEW
+    assert book.state_of(HOST_ID, 57) == ledger.SKIPPED
+    assert book.state_of(HOST_ID, 58) == ledger.EXECUTED
+    assert book.state_of(HOST_ID, 3) == ledger.FORGOTTEN
+    assert book.state_of(HOST_ID, 59) == ledger.NEW
 
 
 def test_every_answer_to_a_command_fits_the_ledger():
@@ -513,11 +534,11 @@ def test_a_host_with_an_old_disk_goes_on_above_the_numbers_the_device_knows():
     for stack in (1, 2, 3):
         assert pair.ask("dispense_stack", 5, stack)[0] == "ok"
     done = len(pair.shoe.done)
-    pair.host = HostEnd(KEY, Numbers(HOST_ID), pair.rng.bytes, schema_hash=b"schema01")
+    pair.host = HostProtocol(KEY, CommandNumbers(HOST_ID), pair.rng.bytes, schema_hash=b"schema01")
     pair.heard = []
     early = dispense(pair, 5, 4)  # asked before anybody could know
     pair.connect()
-    failed = [each for each in pair.heard if isinstance(each, Failed) and each.number == early]
+    failed = [each for each in pair.heard if isinstance(each, RequestFailed) and each.request_id == early]
     assert [each.reason for each in failed] == [NUMBER_USED]
     assert len(pair.shoe.done) == done
     assert pair.ask("dispense_stack", 5, 5)[0] == "ok"
@@ -525,11 +546,11 @@ def test_a_host_with_an_old_disk_goes_on_above_the_numbers_the_device_knows():
 
 
 def test_numbers_end():
-    numbers = Numbers(HOST_ID, 0x7FFFFFFF)
+    numbers = CommandNumbers(HOST_ID, 0x7FFFFFFF)
     assert numbers.take() == 0x7FFFFFFF
     try:
         numbers.take()
-    except NotAllowed as error:
+    except RequestNotAllowed as error:
         assert "new host id" in str(error)
     else:
         raise AssertionError("a number that does not fit")
@@ -539,7 +560,7 @@ def test_numbers_end():
 
 
 def events(pair):
-    return [(each.boot_id, each.n) for each in pair.happened(EventArrived)]
+    return [(each.boot_id, each.n) for each in pair.happened(EventReceived)]
 
 
 def test_events_are_told_once_across_reconnects():
@@ -552,7 +573,7 @@ def test_events_are_told_once_across_reconnects():
     pair.settle()
     last = pair.device.events.last
     assert events(pair) == [(1, n) for n in range(1, last + 1)]
-    assert pair.happened(Gap) == []
+    assert pair.happened(EventGap) == []
 
 
 def test_an_event_is_acknowledged_only_by_its_owner_and_again_after_a_reconnect():
@@ -580,7 +601,7 @@ def test_overflow_is_a_gap_with_its_size():
     for n in range(12):
         pair.device.emit("located", n + 1)
     pair.connect()
-    gap = pair.happened(Gap)[0]
+    gap = pair.happened(EventGap)[0]
     assert (gap.reason, gap.after) == (1, (1, before))
     assert gap.size == gap.before[1] - before - 1
     assert gap.size + len(events(pair)) == pair.device.events.last
@@ -596,7 +617,7 @@ def test_a_reboot_is_a_gap_with_its_size():
     pair.boot()
     pair.boot()
     pair.connect()
-    gap = pair.happened(Gap)[0]
+    gap = pair.happened(EventGap)[0]
     assert (gap.reason, gap.size, gap.after, gap.before) == (2, 7 + 1, (1, had), (3, 1))
 
 
@@ -605,7 +626,7 @@ def test_a_reboot_that_lost_nothing_is_no_gap():
     pair.boot()
     pair.host.disconnect()
     pair.connect()
-    assert pair.happened(Gap) == []
+    assert pair.happened(EventGap) == []
     assert (2, 1) in events(pair)
 
 
@@ -615,7 +636,7 @@ def test_a_gap_over_more_boots_than_are_on_record_has_no_size():
         pair.boot()
     pair.host.disconnect()
     pair.connect()
-    assert [(gap.reason, gap.size) for gap in pair.happened(Gap)] == [(2, None)]
+    assert [(gap.reason, gap.size) for gap in pair.happened(EventGap)] == [(2, None)]
 
 
 def test_replay_from_any_number():
@@ -625,13 +646,15 @@ def test_replay_from_any_number():
     pair.settle()
     last = pair.device.events.last
     for start in range(last + 1):
-        reader = HostEnd(KEY, Numbers(HOST_ID, 1000 * (start + 1)), pair.rng.bytes, schema_hash=b"schema01")
-        reader.start_from(pair.device.memory_id, 1, start)
+        reader = HostProtocol(
+            KEY, CommandNumbers(HOST_ID, 1000 * (start + 1)), pair.rng.bytes, schema_hash=b"schema01"
+        )
+        reader.resume_from(pair.device.memory_id, 1, start)
         pair.host = reader
         pair.heard = []
         pair.connect()
         assert events(pair) == [(1, n) for n in range(start + 1, pair.device.events.last + 1)]
-        assert not pair.happened(Up)[0].rebooted
+        assert not pair.happened(SessionUp)[0].rebooted
 
 
 def test_a_position_that_has_not_been_is_refused():
@@ -645,11 +668,11 @@ def test_a_position_that_has_not_been_is_refused():
 def test_a_host_program_started_again_is_noticed_and_a_reconnect_is_not_taken_for_one():
     pair = Pair().connect()
     pair.connect()
-    pair.host = HostEnd(KEY, Numbers(HOST_ID, 1000), pair.rng.bytes, schema_hash=b"schema01")
+    pair.host = HostProtocol(KEY, CommandNumbers(HOST_ID, 1000), pair.rng.bytes, schema_hash=b"schema01")
     pair.connect()
     started = CODEC.named("host_started")
     runs = {}
-    for each in pair.happened(EventArrived):
+    for each in pair.happened(EventReceived):
         if each.message == started.id:
             runs[(each.boot_id, each.n)] = started.unpack(each.body)
     assert len(runs) == 2
@@ -661,7 +684,7 @@ def test_an_event_skipped_without_a_word_ends_the_session():
     pair.host.position = (1, 0)
     pair.device.emit("located", 1)
     pair.settle()
-    assert [each.reason for each in pair.happened(Down)] == ["events_out_of_step"]
+    assert [each.reason for each in pair.happened(SessionDown)] == ["events_out_of_step"]
 
 
 def test_a_gap_that_leads_back_ends_the_session():
@@ -673,9 +696,9 @@ def test_a_gap_that_leads_back_ends_the_session():
         body = struct.pack("<IIII", boot_id, n, boot_id, n - 1)
         pair.port.link.send(GAP, 0, reason, 1, body)
         pair.settle()
-        assert [each.reason for each in pair.happened(Down)] == ["events_out_of_step"]
+        assert [each.reason for each in pair.happened(SessionDown)] == ["events_out_of_step"]
         assert pair.host.position == (boot_id, n)
-        assert pair.happened(Gap) == []
+        assert pair.happened(EventGap) == []
 
 
 def test_an_acknowledgement_is_not_meant_for_another_memory():
@@ -687,7 +710,7 @@ def test_an_acknowledgement_is_not_meant_for_another_memory():
     pair.settle()
     assert pair.device.events.unacknowledged() == 0
     keys = pair.memory.load("keys")
-    pair.memory = Memory()
+    pair.memory = RecordStore()
     pair.memory.save("keys", keys)
     pair.boot()
     for n in range(10):
@@ -712,13 +735,13 @@ def test_the_clock_carries_its_milliseconds():
 
 def test_events_carry_boot_ticks_utc_and_the_clocks_quality():
     pair = Pair().connect()
-    first = pair.happened(EventArrived)[0]
+    first = pair.happened(EventReceived)[0]
     assert (first.utc_s, first.utc_ms, first.quality) == (0, 0, 0)
     assert pair.ask("set_clock", 1800000000, 250)[0] == "ok"
     pair.wait(2000, 1000)
     pair.device.emit("located", 1)
     pair.settle()
-    last = pair.happened(EventArrived)[-1]
+    last = pair.happened(EventReceived)[-1]
     assert (last.utc_s, last.utc_ms, last.quality) == (1800000002, 250, 1)
     assert last.ticks_ms == pair.now
     for _ in range(25):
@@ -727,11 +750,11 @@ def test_events_carry_boot_ticks_utc_and_the_clocks_quality():
     pair.connect()
     pair.device.emit("located", 1)
     pair.settle()
-    assert pair.happened(EventArrived)[-1].quality == 2
+    assert pair.happened(EventReceived)[-1].quality == 2
 
 
 def test_the_store_alone():
-    store = EventStore(Memory(), {}, 1, 3)
+    store = EventStore(RecordStore(), {}, 1, 3)
     assert store.first == 1
     for n in range(5):
         assert store.add(1, 0, b"%d" % n) == n + 1
@@ -751,9 +774,9 @@ def test_a_host_that_takes_no_answers_cannot_fill_the_device():
         pair.host._unanswered = 0
         pair.host.request(status, b"", pair.now)
         pair.port.receive(pair.host.poll(pair.now), pair.now)
-        pair.host._link._under_way = []
+        pair.host._link._in_flight = []
     assert len(pair.port._answers) <= 2 * pair.device.window
-    assert pair.port.record.busy > 0
+    assert pair.port.diagnostics.busy > 0
 
 
 def test_a_second_cable_of_the_same_host_takes_over():
@@ -765,7 +788,7 @@ def test_a_second_cable_of_the_same_host_takes_over():
     assert pair.device.owner is pair.port
     assert old.link is not None
     assert pair.device.owner is not old
-    assert [type(each) for each in pair.heard if isinstance(each, Answered)] == []
+    assert [type(each) for each in pair.heard if isinstance(each, RequestAnswered)] == []
 
 
 def test_a_request_that_is_held_is_sent_when_it_is_released():
@@ -788,7 +811,9 @@ def test_a_request_that_is_held_has_its_time_out():
     pair = Pair().connect()
     number = pair.host.request(DISPENSE.id, DISPENSE.pack((5, 1)), pair.now, 1000, held=True)
     pair.wait(1100)
-    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(number, "timed_out")]
+    assert [(each.request_id, each.reason) for each in pair.happened(RequestFailed)] == [
+        (number, "timed_out")
+    ]
     pair.host.release(number)
     pair.settle()
     assert pair.shoe.done == []

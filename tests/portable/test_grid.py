@@ -6,8 +6,8 @@ from world import Rng
 from sabot_protocol import frame, grid, ticks
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.happenings import Answered, EventArrived
 from sabot_protocol.link import ACK_DELAY_MS, MIN_RTO_MS
+from sabot_protocol.notifications import EventReceived, RequestAnswered
 from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST
 
 IDENTIFY = bytes(frame.encode(bytes((CLEAR_TO_DEVICE, CODEC.named("identify").id))))
@@ -43,7 +43,7 @@ class OnGrid(Pair):
             if back:
                 self.spoke.append((self.now, back))
                 self.host.receive(back, self.now)
-            self.heard += self.host.take()
+            self.heard += self.host.take_notifications()
 
 
 def on_tick(at: int) -> bool:
@@ -98,12 +98,12 @@ def test_a_session_lives_on_over_a_shuffle_and_repeats_nothing():
         pair.pass_ms(rng.below(400))
         pair.device.emit("buttons", 1)
     pair.pass_ms(300)
-    assert [each.number for each in pair.happened(Answered)] == numbers
-    assert len(pair.happened(EventArrived)) >= 40
+    assert [each.request_id for each in pair.happened(RequestAnswered)] == numbers
+    assert len(pair.happened(EventReceived)) >= 40
     assert all(on_tick(at) for at, _ in pair.spoke)
-    counters = pair.port.record
+    counters = pair.port.diagnostics
     assert (counters.retransmitted, counters.duplicates, counters.timeouts) == (0, 0, 0)
-    assert pair.host.record.retransmitted == 0
+    assert pair.host.diagnostics.retransmitted == 0
 
 
 def test_the_shortest_time_out_is_longer_than_the_grid_holds_anything_back():
@@ -117,7 +117,7 @@ def test_a_flood_gets_one_answer_a_tick_and_does_not_fill_the_port():
     pair.pass_ms(1)
     for _ in range(1000):
         pair.port.receive(IDENTIFY * 5, pair.now)
-        assert pair.port._decoder.left() <= grid.TAKEN_BYTES
+        assert pair.port._decoder.unread() <= grid.TAKEN_BYTES
         pair.pass_ms(1)
     assert len(pair.spoke) == 1000 // grid.PERIOD_MS - 1
     assert {len(frames(said)) for _, said in pair.spoke} == {1}
@@ -133,7 +133,7 @@ def test_room_says_how_many_bytes_are_taken():
     assert pair.port.room() == grid.TAKEN_BYTES - 100
     pair.port.receive(bytes(1000), pair.now)
     assert pair.port.room() == 0
-    assert pair.port.record.busy == 1
+    assert pair.port.diagnostics.busy == 1
 
 
 def test_the_owner_has_a_place_beside_a_flood_on_its_own_cable():
@@ -150,9 +150,9 @@ def test_the_owner_has_a_place_beside_a_flood_on_its_own_cable():
         pair.port.receive(IDENTIFY, pair.now)
         pair.pass_ms(grid.PERIOD_MS - 1)
     pair.pass_ms(3 * grid.PERIOD_MS)
-    assert [each.number for each in pair.happened(Answered)] == numbers
+    assert [each.request_id for each in pair.happened(RequestAnswered)] == numbers
     assert pair.now - began < 15 * grid.PERIOD_MS
-    assert pair.host.record.retransmitted == 0
+    assert pair.host.diagnostics.retransmitted == 0
 
 
 def test_a_flood_on_one_cable_leaves_the_other_ones_answer_times_alone():
@@ -180,9 +180,9 @@ def test_tiny_frames_are_looked_at_a_few_at_a_time():
     pair.shoe.secret = True
     pair.port.receive(b"\x02\x07\x00" * 60, pair.now)
     pair.pass_ms(grid.PERIOD_MS)
-    assert pair.port.record.bad_length <= grid.LOOKED_AT
+    assert pair.port.diagnostics.bad_length <= grid.LOOKED_AT
     pair.pass_ms(60 * grid.PERIOD_MS)
-    assert pair.port.record.bad_length == 60
+    assert pair.port.diagnostics.bad_length == 60
 
 
 def test_what_waits_goes_at_once_when_the_shuffle_is_over():
@@ -207,7 +207,7 @@ def test_many_answers_and_events_leave_two_a_tick_at_most():
         pair.host.request(STATUS, b"", pair.now)
         pair.device.emit("buttons", 2)
     pair.pass_ms(1500)
-    assert len(pair.happened(Answered)) == 8
+    assert len(pair.happened(RequestAnswered)) == 8
     most = max([len(frames(said)) for _, said in pair.spoke])
     assert most <= grid.OWNER_ANSWERS + 1  # and an acknowledgement
 
@@ -228,7 +228,7 @@ def test_lost_frames_are_repeated_a_few_a_tick():
     pair.spoke = []
     pair.pass_ms(1500)
     last = pair.device.events.last
-    assert [each.n for each in pair.happened(EventArrived)][-12:] == list(range(last - 11, last + 1))
+    assert [each.n for each in pair.happened(EventReceived)][-12:] == list(range(last - 11, last + 1))
     assert max([len(frames(said)) for _, said in pair.spoke]) <= grid.OWNER_ANSWERS + 1
 
 
@@ -249,6 +249,6 @@ def test_an_event_carries_the_time_of_a_tick():
 def test_the_grid_goes_on_over_the_wrap_of_its_clock():
     clock = grid.Grid(ticks.MASK - 120)
     assert clock.floor(ticks.MASK - 100) == ticks.MASK - 120
-    clock.go_on(ticks.MASK - 60)
+    clock.advance(ticks.MASK - 60)
     assert clock.after(ticks.add(ticks.MASK, 5)) == ticks.add(ticks.MASK - 120, 150)
     assert clock.floor(ticks.add(ticks.MASK, 81)) == ticks.add(ticks.MASK - 120, 200)

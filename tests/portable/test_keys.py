@@ -18,15 +18,15 @@ from world import HOST_ID, KEY, SERIAL
 
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC, enum_number
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.errors import MemoryFailed
-from sabot_protocol.handshake import Question
-from sabot_protocol.happenings import AttachRefused, Down, EventArrived
-from sabot_protocol.host_end import OBSERVER, OWNER, HostEnd
-from sabot_protocol.keys import DEVICE, OBSERVERS, Keys
+from sabot_protocol.handshake import ClearExchange
+from sabot_protocol.host_protocol import OBSERVER, OWNER, HostProtocol
+from sabot_protocol.key_store import DEVICE, OBSERVERS, KeyStore
 from sabot_protocol.link import REQUEST
-from sabot_protocol.memory import Memory
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.notifications import AttachRefused, EventReceived, SessionDown
+from sabot_protocol.record_store import RecordStore
 from sabot_protocol.session import elevation_proof, slot_key
 
 OTHER_KEY = b"x" * 32
@@ -41,7 +41,7 @@ ROUND_OPEN = 0x0004
 def provisioned():
     """A device that was given its key a moment ago, and its owner."""
     pair = Pair(provisioned=False)
-    question = Question(CODEC, "provision", provisioning(KEY), pair.now)
+    question = ClearExchange(CODEC, "provision", provisioning(KEY), pair.now)
     pair.port.receive(question.poll(pair.now), pair.now)
     question.receive(pair.port.poll(pair.now))
     assert question.answer is not None
@@ -64,7 +64,9 @@ def other(pair, key=KEY, host_id=b"OTHER-PC", slot=DEVICE, mode=OWNER):
     )
     twin.heard, twin.sent, twin.back = [], [], []
     twin.port = DevicePort(pair.device)
-    twin.host = HostEnd(key, Numbers(host_id), pair.rng.bytes, SERIAL, schema_hash=b"schema01", slot=slot)
+    twin.host = HostProtocol(
+        key, CommandNumbers(host_id), pair.rng.bytes, SERIAL, schema_hash=b"schema01", slot=slot
+    )
     twin.host.connect(twin.now, mode)
     twin.settle()
     return twin
@@ -330,14 +332,14 @@ def test_what_does_not_fit_a_slot_is_refused():
 
 
 def test_all_slots_outlive_the_power():
-    memory = Memory()
-    keys = Keys(memory)
+    memory = RecordStore()
+    keys = KeyStore(memory)
     keys.set(DEVICE, KEY)
     keys.set(OBSERVERS, OBSERVER_KEY)
     for slot in range(2, 14):
         keys.set(slot, bytes([slot]) * 32, FLOOR, 1000 + slot)
     keys.remove(7)
-    again = Keys(memory)
+    again = KeyStore(memory)
     assert again.slots() == [slot for slot in range(14) if slot != 7]
     assert again.holder(13) == (FLOOR, 1013)
     assert again.get(13) == b"\x0d" * 32
@@ -346,7 +348,7 @@ def test_all_slots_outlive_the_power():
 
 
 def test_a_key_that_cannot_be_written_is_not_set():
-    class Full(Memory):
+    class Full(RecordStore):
         full = False
 
         def save(self, name, data):
@@ -423,12 +425,12 @@ def test_a_new_device_key_does_not_strand_who_set_it_and_ends_all_others():
     pair.settle()
     assert pair.answer(number)[0] == "ok"
     pair.wait(100)
-    assert [each.reason for each in pair.happened(Down)] == ["closed_by_peer"]
+    assert [each.reason for each in pair.happened(SessionDown)] == ["closed_by_peer"]
     pair.connect()
     assert pair.host.up
     assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
     second.settle()
-    assert [each.reason for each in second.happened(Down)] == ["closed_by_peer"]
+    assert [each.reason for each in second.happened(SessionDown)] == ["closed_by_peer"]
     second.connect()
     assert not second.host.up
     assert pair.events("key_changed") == [(DEVICE, TABLE, 0, HOST_ID, SERVICE_PERSON)]
@@ -493,7 +495,7 @@ def test_observers_have_a_key_of_their_own():
     assert not watcher.host._known
     assert pair.device.owner is pair.port
     assert watcher.ask("status")[0] == "ok"
-    assert watcher.happened(EventArrived)
+    assert watcher.happened(EventReceived)
     newest = pair.device.ledger.newest(HOST_ID)
     for mark in (0, 1):
         watcher.host._link.send(1, CODEC.named("dispense_stack").id, mark, newest + 1, b"\x05\0\0\0\x02")
@@ -522,17 +524,17 @@ def test_the_wrong_slot_or_an_empty_one_refuses():
         (KEY, FLOOR_SLOT, "no_such_key"),
         (KEY, 200, "no_such_key"),
     ):
-        assert [each.reason for each in other(pair, key, slot=slot).happened(Down)] == [why]
+        assert [each.reason for each in other(pair, key, slot=slot).happened(SessionDown)] == [why]
     pair.device.keys.remove(OBSERVERS)
-    refused = other(pair, OBSERVER_KEY, slot=OBSERVERS, mode=OBSERVER).happened(Down)
+    refused = other(pair, OBSERVER_KEY, slot=OBSERVERS, mode=OBSERVER).happened(SessionDown)
     assert [each.reason for each in refused] == ["no_such_key"]
 
 
 def test_an_observers_session_does_not_inherit_the_owners_on_the_same_cable():
     pair = watched()
     assert pair.device.owner is pair.port
-    pair.host = HostEnd(
-        OBSERVER_KEY, Numbers(HOST_ID), pair.rng.bytes, SERIAL, schema_hash=b"schema01", slot=OBSERVERS
+    pair.host = HostProtocol(
+        OBSERVER_KEY, CommandNumbers(HOST_ID), pair.rng.bytes, SERIAL, schema_hash=b"schema01", slot=OBSERVERS
     )
     pair.host.connect(pair.now, OBSERVER)
     pair.port.receive(pair.host.poll(pair.now), pair.now)
@@ -552,7 +554,7 @@ def test_changing_or_removing_the_observers_key_ends_their_sessions_only():
         assert pair.ask(name, *values, by=BY_SERVICE)[0] == "ok"
         assert watcher.port.link is None
         watcher.settle()
-        assert [each.reason for each in watcher.happened(Down)] == ["closed_by_peer"]
+        assert [each.reason for each in watcher.happened(SessionDown)] == ["closed_by_peer"]
         assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
 
 
@@ -594,7 +596,7 @@ def test_a_silent_owner_is_evicted_in_the_midst_of_a_round():
     pair = Pair().people().connect()
     second = other(pair, mode=OBSERVER)
     pair.shoe.flags = ROUND_OPEN
-    pair.port.link._heard_at = pair.now - 5000  # and nobody has polled that cable since
+    pair.port.link._last_received_at = pair.now - 5000  # and nobody has polled that cable since
     assert second.ask("evict_owner", HOST_ID, by=BY_FLOOR)[0] == "ok"
     assert pair.device.owner is None
 
@@ -676,7 +678,7 @@ def test_a_prove_that_belongs_to_no_handshake_is_not_a_wrong_proof():
     prove = CODEC.pack("prove", 1234, bytes(16))
     pair.port.receive(bytes(frame.encode(b"\x01\x07" + prove)), pair.now)
     assert pair.events("proofs_refused") == []
-    assert pair.port.record.bad_proofs == 1
+    assert pair.port.diagnostics.bad_proofs == 1
 
 
 # -- the end of a session -----------------------------------------------------------------------
@@ -687,7 +689,9 @@ def test_a_clean_exit_releases_the_device_at_once():
     pair.port.receive(pair.host.close(pair.now), pair.now)
     assert pair.device.owner is None
     assert pair.port.link is None
-    assert [each.reason for each in pair.host.take() if isinstance(each, Down)] == ["closed"]
+    assert [each.reason for each in pair.host.take_notifications() if isinstance(each, SessionDown)] == [
+        "closed"
+    ]
     second = other(pair)
     assert pair.device.owner is second.port
 
@@ -702,13 +706,15 @@ def test_a_closing_packet_of_another_session_closes_nothing():
     forged[1:3] = bytes([pair.port.link.session.id & 255, pair.port.link.session.id >> 8])
     pair.port.receive(bytes(frame.encode(bytes(forged))), pair.now)
     assert pair.device.owner is pair.port
-    assert pair.port.record.bad_mac == 1
+    assert pair.port.diagnostics.bad_mac == 1
 
 
 def test_after_an_unclean_exit_the_same_host_goes_on_at_once_on_any_cable():
     for same_cable in (True, False):
         pair = Pair().connect()
-        again = HostEnd(KEY, Numbers(HOST_ID, 50), pair.rng.bytes, SERIAL, schema_hash=b"schema01")
+        again = HostProtocol(
+            KEY, CommandNumbers(HOST_ID, 50), pair.rng.bytes, SERIAL, schema_hash=b"schema01"
+        )
         if not same_cable:
             pair.port = DevicePort(pair.device)
         pair.host = again

@@ -6,9 +6,9 @@ from world import KEY
 from sabot_protocol import link as link_module
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC
+from sabot_protocol.diagnostics import Diagnostics, read_header
 from sabot_protocol.errors import FrameSize
 from sabot_protocol.frame import Decoder
-from sabot_protocol.happenings import Answered, Down
 from sabot_protocol.link import (
     ACK_DELAY_MS,
     FIRST_RTO_MS,
@@ -20,7 +20,7 @@ from sabot_protocol.link import (
     SILENCE_MS,
     Link,
 )
-from sabot_protocol.record import Record, read_header
+from sabot_protocol.notifications import RequestAnswered, SessionDown
 from sabot_protocol.schema import COUNTERS
 from sabot_protocol.session import Session
 
@@ -28,8 +28,8 @@ HASH = bytes(range(32))
 
 
 def ends(window=4, now=0):
-    a = Link(Session(KEY, HASH, True), window, window, 249, Record(), now)
-    b = Link(Session(KEY, HASH, False), window, window, 249, Record(), now)
+    a = Link(Session(KEY, HASH, True), window, window, 249, Diagnostics(), now)
+    b = Link(Session(KEY, HASH, False), window, window, 249, Diagnostics(), now)
     return a, b
 
 
@@ -171,8 +171,8 @@ def test_a_message_is_sent_a_bounded_number_of_times():
     send(a, 1)
 
     def peer_speaks_but_never_hears(now):
-        b._heard_at = now
-        b.speak()
+        b._last_received_at = now
+        b.schedule_ack()
         give(a, b.poll(now), now)
 
     run_alone(a, 0, peer_speaks_but_never_hears)
@@ -224,7 +224,7 @@ def test_ticks_and_sequence_numbers_wrap():
 
 def test_what_lies_outside_the_window_is_not_kept():
     a, b = ends(16)
-    narrow = Link(b.session, 2, 16, 249, Record(), 0)
+    narrow = Link(b.session, 2, 16, 249, Diagnostics(), 0)
     send(a, 4)
     out = a.poll(0)
     assert give(narrow, out[1:], 0) == []
@@ -233,7 +233,7 @@ def test_what_lies_outside_the_window_is_not_kept():
 
 
 def test_a_body_the_peer_cannot_take_is_refused():
-    a = Link(Session(KEY, HASH, True), 4, 4, 192, Record(), 0)
+    a = Link(Session(KEY, HASH, True), 4, 4, 192, Diagnostics(), 0)
     a.send(REQUEST, 1, 0, 1, bytes(166))
     try:
         a.send(REQUEST, 1, 0, 1, bytes(167))
@@ -264,13 +264,13 @@ def test_a_late_answer_matches_no_newer_request():
     late = pair.port.poll(pair.now)
     pair.now += 60
     pair.host.poll(pair.now)
-    pair.heard += pair.host.take()
-    ended = [(each.number, each.reason) for each in pair.heard if hasattr(each, "reason")]
+    pair.heard += pair.host.take_notifications()
+    ended = [(each.request_id, each.reason) for each in pair.heard if hasattr(each, "reason")]
     assert ended == [(old, "timed_out")]
     new = pair.host.request(status, b"", pair.now)
     pair.host.receive(late, pair.now)
-    assert [each for each in pair.host.take() if isinstance(each, Answered)] == []
-    assert pair.host.record.late_answers == 1
+    assert [each for each in pair.host.take_notifications() if isinstance(each, RequestAnswered)] == []
+    assert pair.host.diagnostics.late_answers == 1
     pair.settle()
     assert pair.answer(new)[0] == "ok"
 
@@ -295,7 +295,7 @@ def test_a_forged_no_session_ends_nothing():
     pair.host.receive(pair.port.poll(pair.now), pair.now)
     assert pair.host._link.session is session
     assert pair.ask("status")[0] == "ok"
-    assert pair.happened(Down) == []
+    assert pair.happened(SessionDown) == []
 
 
 def test_counters_and_the_last_hundred_headers_are_kept_at_each_end():
@@ -307,7 +307,7 @@ def test_counters_and_the_last_hundred_headers_are_kept_at_each_end():
     named = dict(zip(COUNTERS, values))
     assert named["bad_encoding"] == 1
     assert named["frames_in"] >= 80
-    assert pair.host.record.kept() == 100
+    assert pair.host.diagnostics.header_count() == 100
     seen = []
     skip = 0
     while skip < 100:
@@ -317,7 +317,7 @@ def test_counters_and_the_last_hundred_headers_are_kept_at_each_end():
         skip += 10
     assert len(seen) == 100
     assert seen[0][6] == CODEC.named("trace").id
-    record = Record()
+    record = Diagnostics()
     assert [name for name in COUNTERS if not hasattr(record, name)] == []
 
 

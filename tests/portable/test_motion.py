@@ -8,7 +8,7 @@ from sabot_firmware.shuffler import Shuffler
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.executor import Caller
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 from sabot_simulators.micropython_side.scripted_rng import ScriptedRng, ScriptedSlots
 
 try:
@@ -170,7 +170,7 @@ class Device:
         self.said = []
         self.now_us = 1000
         self.controller = Controller(
-            self.bench, Memory(), ScriptedRng(lambda bound: 0), self.report, lambda: 1800000000
+            self.bench, RecordStore(), ScriptedRng(lambda bound: 0), self.report, lambda: 1800000000
         )
         self.controller.start(self.now_us)
         self.wait(shoe.PURGE_WINDOW_US, quiet=False)  # the deal roller turns once: no card was overlooked

@@ -13,7 +13,7 @@ from sabot_firmware.rng.drbg import HmacDrbg, check_known_answers
 from sabot_firmware.rng.entropy_source import REPETITION_CUTOFF, START_UP, WINDOW, EntropySource
 from sabot_firmware.rng.persistent_seed import RECORD
 from sabot_protocol.errors import MemoryFailed
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 
 
 class Bits:
@@ -240,12 +240,12 @@ def seeds_of(memory, serial=b"SERIAL01", besides=bytes, boots=1):
 
 
 def test_the_same_noise_gives_other_seeds_at_the_next_boot_and_on_another_device():
-    assert seeds_of(Memory()) == seeds_of(Memory())
-    first, second, third = seeds_of(Memory(), boots=3)
+    assert seeds_of(RecordStore()) == seeds_of(RecordStore())
+    first, second, third = seeds_of(RecordStore(), boots=3)
     assert len({first, second, third}) == 3
-    assert seeds_of(Memory(), b"SERIAL02") != [first]
-    assert seeds_of(Memory(), besides=lambda: b"warm") != [first]
-    booted = Memory()
+    assert seeds_of(RecordStore(), b"SERIAL02") != [first]
+    assert seeds_of(RecordStore(), besides=lambda: b"warm") != [first]
+    booted = RecordStore()
     booted.save("boot", b"MEM1\x07\x00\x00\x00")
     assert seeds_of(booted) != [first]
 
@@ -253,7 +253,7 @@ def test_the_same_noise_gives_other_seeds_at_the_next_boot_and_on_another_device
 def test_the_board_is_asked_for_more_at_every_reseed():
     said = [b"a", b"b", b"b"]
     chances = [
-        DeviceRng(Bits().read, Memory(), b"", besides) for besides in (lambda: b"a", lambda: said.pop(0))
+        DeviceRng(Bits().read, RecordStore(), b"", besides) for besides in (lambda: b"a", lambda: said.pop(0))
     ]
     for rng in chances:
         rng.start()
@@ -320,9 +320,9 @@ def test_bytes_of_the_host_change_the_next_seed_and_every_later_boot():
 
 
 def test_bytes_of_the_host_are_kept_before_the_generator_is_started():
-    memory = Memory()
+    memory = RecordStore()
     DeviceRng(Bits().read, memory).take(b"h" * 32)
-    assert seeds_of(memory) != seeds_of(Memory())
+    assert seeds_of(memory) != seeds_of(RecordStore())
 
 
 def test_no_seed_without_noise_and_every_seed_has_its_own():

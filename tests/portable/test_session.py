@@ -5,12 +5,12 @@ from world import HOST_ID, KEY, SERIAL
 
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
-from sabot_protocol.errors import NotAllowed
-from sabot_protocol.handshake import Question
-from sabot_protocol.happenings import AttachRefused, Down, Failed, Up
-from sabot_protocol.host_end import OBSERVER, OWNER, HostEnd
-from sabot_protocol.mac import hmac_sha256, same_in_constant_time
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.command_numbers import CommandNumbers
+from sabot_protocol.errors import RequestNotAllowed
+from sabot_protocol.handshake import ClearExchange
+from sabot_protocol.host_protocol import OBSERVER, OWNER, HostProtocol
+from sabot_protocol.mac import digests_equal_portable, hmac_sha256
+from sabot_protocol.notifications import AttachRefused, RequestFailed, SessionDown, SessionUp
 from sabot_protocol.session import OVERHEAD, Session, provision_proof
 
 OTHER_KEY = b"x" * 32
@@ -30,10 +30,10 @@ def test_hmac_against_rfc_4231():
 
 
 def test_constant_time_comparison_tells_equal_from_different():
-    assert same_in_constant_time(b"abc", b"abc")
-    assert not same_in_constant_time(b"abc", b"abd")
-    assert not same_in_constant_time(b"abc", b"ab")
-    assert same_in_constant_time(b"", b"")
+    assert digests_equal_portable(b"abc", b"abc")
+    assert not digests_equal_portable(b"abc", b"abd")
+    assert not digests_equal_portable(b"abc", b"ab")
+    assert digests_equal_portable(b"", b"")
 
 
 def sessions():
@@ -74,7 +74,7 @@ def test_every_changed_or_missing_byte_is_noticed():
             assert device.dropped in ("bad_mac", "foreign", "malformed", "reflected")
     for size in range(len(packet)):
         assert not device.open(packet[:size])
-    assert device.taken == 0
+    assert device.received == 0
     assert device.open(packet)
 
 
@@ -102,9 +102,9 @@ def test_a_retransmission_has_a_counter_of_its_own():
     repeats = [each for each in again if each[18:-8] == first[18:-8] and each[7] == first[7]]
     assert repeats
     assert repeats[0][3:7] != first[3:7]
-    assert pair.host.record.retransmitted == 1
+    assert pair.host.diagnostics.retransmitted == 1
     pair.port.receive(bytes(frames(lost)[-1]), pair.now)  # now it comes, late
-    assert pair.port.record.replayed == 1
+    assert pair.port.diagnostics.replayed == 1
 
 
 def test_replays_of_a_whole_session_change_nothing():
@@ -130,19 +130,19 @@ def test_reflected_frames_are_dropped_at_both_ends():
         pair.host.receive(each, pair.now)
     for each in list(pair.back):
         pair.port.receive(each, pair.now)
-    assert pair.host.record.reflected == len(pair.sent)
-    assert pair.port.record.reflected == len(pair.back)
+    assert pair.host.diagnostics.reflected == len(pair.sent)
+    assert pair.port.diagnostics.reflected == len(pair.back)
     assert pair.ask("status")[0] == "ok"
 
 
 def test_a_new_handshake_replaces_the_session_only_once_proved():
     pair = Pair().connect()
-    stranger = HostEnd(OTHER_KEY, Numbers(b"STRANGER"), pair.rng.bytes)
+    stranger = HostProtocol(OTHER_KEY, CommandNumbers(b"STRANGER"), pair.rng.bytes)
     stranger.connect(pair.now)
     for _ in range(5):
         pair.port.receive(stranger.poll(pair.now), pair.now)
         stranger.receive(pair.port.poll(pair.now), pair.now)
-    assert [each.reason for each in stranger.take()] == ["device_not_proved"]
+    assert [each.reason for each in stranger.take_notifications()] == ["device_not_proved"]
     assert pair.ask("status")[0] == "ok"
     # the same with a prove that does not prove
     hello = CODEC.pack("hello", bytes(16), b"STRANGER", 0, 1, 1, 0, b"schema01", 16, 249)
@@ -152,23 +152,23 @@ def test_a_new_handshake_replaces_the_session_only_once_proved():
     hash = pair.port._pending[2]
     prove = CODEC.pack("prove", hash[0] | hash[1] << 8, bytes(16))
     pair.port.receive(bytes(frame.encode(b"\x01\x07" + prove)), pair.now)
-    assert pair.port.record.bad_proofs == 1
+    assert pair.port.diagnostics.bad_proofs == 1
     assert pair.ask("status")[0] == "ok"
     # and a proved one does, once the second after a wrong proof is over
     pair.wait(1000)
-    second = HostEnd(KEY, Numbers(b"OTHER-PC"), pair.rng.bytes, schema_hash=b"schema01")
+    second = HostProtocol(KEY, CommandNumbers(b"OTHER-PC"), pair.rng.bytes, schema_hash=b"schema01")
     second.connect(pair.now)
     for _ in range(5):
         pair.port.receive(second.poll(pair.now), pair.now)
         second.receive(pair.port.poll(pair.now), pair.now)
-    assert [type(each) for each in second.take()][0] is Up
+    assert [type(each) for each in second.take_notifications()][0] is SessionUp
     assert pair.port.host_id == b"OTHER-PC"
     assert pair.device.owner_id() == b"OTHER-PC"
 
 
 def test_the_flags_of_identity_are_proved():
     pair = Pair().connect()
-    (up,) = [each for each in pair.heard if type(each) is Up]
+    (up,) = [each for each in pair.heard if type(each) is SessionUp]
     assert up.flags == 3  # provisioned, simulator
     pair = Pair()
     pair.host.connect(pair.now)
@@ -176,7 +176,7 @@ def test_the_flags_of_identity_are_proved():
     challenge = bytearray(payload(frames(pair.port.poll(pair.now))[-1]))
     challenge[-2] ^= 2  # somebody on the cable makes a simulator a machine
     pair.host.receive(bytes(frame.encode(challenge)), pair.now)
-    assert [each.reason for each in pair.host.take()] == ["device_not_proved"]
+    assert [each.reason for each in pair.host.take_notifications()] == ["device_not_proved"]
 
 
 def test_a_lost_first_packet_of_the_session_is_asked_for_again():
@@ -188,14 +188,14 @@ def test_a_lost_first_packet_of_the_session_is_asked_for_again():
     pair.port.poll(pair.now)  # the device's first sealed packet is lost
     pair.wait(500)
     assert pair.host.up
-    assert pair.port.record.sessions == 1
+    assert pair.port.diagnostics.sessions == 1
 
 
 def test_there_is_no_default_key():
     pair = Pair(provisioned=False)
     pair.host.connect(pair.now)
     pair.settle()
-    assert [each.reason for each in pair.happened(Down)] == ["not_provisioned"]
+    assert [each.reason for each in pair.happened(SessionDown)] == ["not_provisioned"]
     for id in range(256):
         for head in (b"\x01", b"\x03"):
             pair.port.receive(bytes(frame.encode(head + bytes((id,)) + bytes(60))), pair.now)
@@ -204,7 +204,7 @@ def test_there_is_no_default_key():
 
 
 def ask_clear(pair, name, *values):
-    question = Question(CODEC, name, values, pair.now)
+    question = ClearExchange(CODEC, name, values, pair.now)
     pair.port.receive(question.poll(pair.now), pair.now)
     question.receive(pair.port.poll(pair.now))
     return question
@@ -255,7 +255,7 @@ def test_an_all_zero_key_is_refused():
 
 
 def test_a_question_nobody_answers_ends():
-    question = Question(CODEC, "identify", (), 0)
+    question = ClearExchange(CODEC, "identify", (), 0)
     now = 0
     sends = 0
     while question.failure is None:
@@ -267,23 +267,25 @@ def test_a_question_nobody_answers_ends():
 
 
 def test_the_wrong_key_and_the_wrong_device_have_names():
-    assert [each.reason for each in Pair(key=OTHER_KEY).connect().happened(Down)] == ["device_not_proved"]
+    assert [each.reason for each in Pair(key=OTHER_KEY).connect().happened(SessionDown)] == [
+        "device_not_proved"
+    ]
     pair = Pair()
-    pair.host = HostEnd(KEY, Numbers(HOST_ID), pair.rng.bytes, b"ANOTHER1")
+    pair.host = HostProtocol(KEY, CommandNumbers(HOST_ID), pair.rng.bytes, b"ANOTHER1")
     pair.connect()
-    assert [each.reason for each in pair.happened(Down)] == ["wrong_device"]
+    assert [each.reason for each in pair.happened(SessionDown)] == ["wrong_device"]
 
 
 def test_one_owner_and_any_number_of_observers():
     pair = Pair().connect()
-    watcher = HostEnd(KEY, Numbers(b"WATCHER1"), pair.rng.bytes, schema_hash=b"schema01")
+    watcher = HostProtocol(KEY, CommandNumbers(b"WATCHER1"), pair.rng.bytes, schema_hash=b"schema01")
     port = type(pair.port)(pair.device)
 
     def talk():
         for _ in range(10):
             port.receive(watcher.poll(pair.now), pair.now)
             watcher.receive(port.poll(pair.now), pair.now)
-        return watcher.take()
+        return watcher.take_notifications()
 
     watcher.connect(pair.now, OWNER)
     refused = [each for each in talk() if isinstance(each, AttachRefused)]
@@ -294,7 +296,7 @@ def test_one_owner_and_any_number_of_observers():
     talk()
     assert watcher.up
     number = watcher.request(CODEC.named("dispense_stack").id, CODEC.pack("dispense_stack", 1, 1), pair.now)
-    answers = [each for each in talk() if getattr(each, "number", 0) == number]
+    answers = [each for each in talk() if getattr(each, "request_id", 0) == number]
     assert CODEC.error(answers[0].status).name == "not_owner"
     assert pair.shoe.done == []
     # the observer sees what the owner sees, and its acknowledgements count for nothing
@@ -308,7 +310,7 @@ def test_one_owner_and_any_number_of_observers():
     pair.port.close()
     try:
         watcher.attach(OWNER)
-    except NotAllowed as error:
+    except RequestNotAllowed as error:
         assert "connect again" in str(error)
     else:
         raise AssertionError("asked twice in one session")
@@ -336,7 +338,7 @@ def test_no_session_is_said_at_most_once_in_a_while_and_only_to_its_session():
     pair.host.receive(hint, pair.now)
     assert pair.host._handshake is not None
     pair.port.receive(bytes(frame.encode(b"\x03" + bytes(10))), pair.now)
-    assert pair.port.record.malformed == 1
+    assert pair.port.diagnostics.malformed == 1
 
 
 def test_answers_find_a_place_among_many_events():
@@ -352,7 +354,9 @@ def test_a_detach_belongs_to_its_session():
     number = pair.host.request(CODEC.named("detach").id, b"", pair.now)
     pair.host.poll(pair.now)  # lost with the cable
     pair.connect()
-    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(number, "session_ended")]
+    assert [(each.request_id, each.reason) for each in pair.happened(RequestFailed)] == [
+        (number, "session_ended")
+    ]
     assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
 
 
@@ -361,4 +365,4 @@ def test_an_observers_acknowledgement_is_ignored_and_not_counted_as_damage():
     pair.host.acknowledge(1, 1)
     pair.settle()
     assert pair.device.events.acknowledged == 0
-    assert pair.port.record.malformed == 0
+    assert pair.port.diagnostics.malformed == 0

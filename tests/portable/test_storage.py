@@ -3,7 +3,7 @@
 from sabot_firmware.critical import CURRENT, HEAD_SIZE, CriticalMemory, LayoutRefused
 from sabot_firmware.event_log import EventLog, LogRefused, gap_row, sectors_for
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed
-from sabot_protocol.memory import RECORDS
+from sabot_protocol.record_store import RECORDS
 from sabot_simulators.chips import FlashMisuse, Power, PowerCut, SimFlash, SimFram
 
 SMALL = (("a", 5), ("b", 11))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from sabot_protocol.codec import Message
+    from sabot_protocol.codec import MessageCodec
 
     Vector = dict[str, Any]
 
@@ -45,7 +45,7 @@ def frames(section: str) -> "Iterator[Vector]":
     return checked(read("frames.json", section))
 
 
-def row(vector: "Vector") -> "Message":
+def row(vector: "Vector") -> "MessageCodec":
     if vector["of"] == "error":
         return CODEC.error_named(vector["name"])
     return CODEC.named(vector["name"])

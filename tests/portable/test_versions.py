@@ -4,15 +4,15 @@ from pair import BY_SERVICE, Pair, newer_codec
 
 from sabot_protocol import schema
 from sabot_protocol.codec import CODEC, Codec
-from sabot_protocol.errors import NotAllowed, UnknownMessage
-from sabot_protocol.happenings import Failed, Up
+from sabot_protocol.errors import RequestNotAllowed, UnknownMessage
+from sabot_protocol.notifications import RequestFailed, SessionUp
 
 
 def test_a_request_of_a_newer_minor_is_refused_by_name_before_it_is_sent():
     pair = Pair(host_codec=newer_codec(), host_schema_hash=b"schema02").connect()
     try:
         pair.host.request(0x7E, b"", pair.now)
-    except NotAllowed as error:
+    except RequestNotAllowed as error:
         assert "polish_roller" in str(error)
         assert "1.0" in str(error)
     else:
@@ -25,7 +25,9 @@ def test_one_that_was_waiting_for_a_session_fails_by_name():
     pair = Pair(host_codec=newer_codec(), host_schema_hash=b"schema02")
     number = pair.host.request(0x7E, b"", pair.now)
     pair.connect()
-    assert [(each.number, each.reason) for each in pair.happened(Failed)] == [(number, "version_mismatch")]
+    assert [(each.request_id, each.reason) for each in pair.happened(RequestFailed)] == [
+        (number, "version_mismatch")
+    ]
     assert pair.ask("status")[0] == "ok"
 
 
@@ -55,11 +57,11 @@ def mismatched():
 
 def test_a_mismatch_leaves_identification_status_and_keys():
     for pair in mismatched():
-        assert pair.happened(Up)[0].limited
+        assert pair.happened(SessionUp)[0].limited
         assert pair.ask("status")[0] == "ok"
         try:
             pair.host.request(CODEC.named("dispense_stack").id, CODEC.pack("dispense_stack", 1, 1), pair.now)
-        except NotAllowed as error:
+        except RequestNotAllowed as error:
             assert "dispense_stack" in str(error)
         else:
             raise AssertionError("sent")

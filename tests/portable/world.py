@@ -8,14 +8,21 @@ import struct
 
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC
-from sabot_protocol.device_end import DeviceEnd, Executor, Identity
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
+from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.errors import MemoryFailed
-from sabot_protocol.happenings import Answered, Down, EventArrived, Failed, Gap, Up
-from sabot_protocol.host_end import CABLE_LOST, DEVICE_REBOOTED, HostEnd
-from sabot_protocol.keys import DEVICE, Keys
-from sabot_protocol.memory import Memory
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.host_protocol import CABLE_LOST, DEVICE_REBOOTED, HostProtocol
+from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.notifications import (
+    EventGap,
+    EventReceived,
+    RequestAnswered,
+    RequestFailed,
+    SessionDown,
+    SessionUp,
+)
+from sabot_protocol.record_store import RecordStore
 
 KEY = bytes(range(32))
 SERIAL = b"SABOT001"
@@ -54,7 +61,7 @@ class PowerCut(Exception):
     """The device lost its power at this very instruction."""
 
 
-class CutMemory(Memory):
+class CutMemory(RecordStore):
     """Critical memory whose power may go just before or just after a write."""
 
     def __init__(self) -> None:
@@ -164,19 +171,19 @@ class World:
         self.device_window = device_window
         self.capacity = capacity
         self.memory = CutMemory()
-        Keys(self.memory).set(DEVICE, KEY)
+        KeyStore(self.memory).set(DEVICE, KEY)
         self.executed: dict[int, int] = {}
         self.cut_in_execute = False
         self.made: dict[tuple[int, int], bool] = {}  # every event number ever given: (boot, n)
         self.tags = 0
-        self.device: DeviceEnd | None = None
+        self.device: DeviceProtocol | None = None
         self.port: DevicePort | None = None
         self.reboots = 0
         self._boot()
-        self.numbers = Numbers(HOST_ID)
+        self.numbers = CommandNumbers(HOST_ID)
         self.host = self._new_host()
         self.journal: list[tuple[int, int, int]] = []  # events on the host's disk
-        self.gaps: list[Gap] = []
+        self.gaps: list[EventGap] = []
         self.disk_position: tuple[bytes, int, int] | None = None
         self.outstanding: dict[int, int] = {}  # number -> task
         self.outcomes: dict[int, str] = {}
@@ -192,8 +199,8 @@ class World:
         self.to_device.under_way = []
         while True:
             try:
-                self.device = DeviceEnd(
-                    Identity(SERIAL, "Sabot test", "0", 0), self.memory, Shoe(self), self.rng.bytes,
+                self.device = DeviceProtocol(
+                    DeviceIdentity(SERIAL, "Sabot test", "0", 0), self.memory, Shoe(self), self.rng.bytes,
                     ticks.add(self.now, 0), window=self.device_window, event_capacity=self.capacity,
                 )
                 break
@@ -224,8 +231,8 @@ class World:
 
     # -- the host -------------------------------------------------------------------------------
 
-    def _new_host(self) -> HostEnd:
-        return HostEnd(KEY, self.numbers, self.rng.bytes, SERIAL, window=self.host_window)
+    def _new_host(self) -> HostProtocol:
+        return HostProtocol(KEY, self.numbers, self.rng.bytes, SERIAL, window=self.host_window)
 
     def ask(self, task: int) -> None:
         """Want a task done."""
@@ -254,7 +261,7 @@ class World:
         memory_id = self.host.memory_id
         self.host = self._new_host()
         if self.disk_position is not None:
-            self.host.start_from(*self.disk_position)
+            self.host.resume_from(*self.disk_position)
         for number in sorted(old):
             if memory_id:
                 self.host.resolve(number, DISPENSE.id, memory_id, ticks.add(self.now, 0))
@@ -264,26 +271,28 @@ class World:
         self.reconnect_at = self.now + self.rng.below(300)
 
     def _collect(self) -> None:
-        for each in self.host.take():
-            if isinstance(each, Answered):
-                self._ended(each.number, self._outcome(each))
-            elif isinstance(each, Failed):
-                self._ended(each.number, "not_executed" if each.reason == DEVICE_REBOOTED else each.reason)
-            elif isinstance(each, EventArrived):
+        for each in self.host.take_notifications():
+            if isinstance(each, RequestAnswered):
+                self._ended(each.request_id, self._outcome(each))
+            elif isinstance(each, RequestFailed):
+                self._ended(
+                    each.request_id, "not_executed" if each.reason == DEVICE_REBOOTED else each.reason
+                )
+            elif isinstance(each, EventReceived):
                 self.journal.append((each.boot_id, each.n, each.message))
                 self.disk_position = (self.host.memory_id, each.boot_id, each.n)
                 self.host.acknowledge(each.boot_id, each.n)
-            elif isinstance(each, Gap):
+            elif isinstance(each, EventGap):
                 self.gaps.append(each)
                 self.disk_position = (self.host.memory_id, each.before[0], each.before[1] - 1)
-            elif isinstance(each, Down):
+            elif isinstance(each, SessionDown):
                 self.downs.append(each.reason)
                 if self.reconnects:
                     self.reconnect_at = self.now + 10 + self.rng.below(500)
-            elif isinstance(each, Up):
+            elif isinstance(each, SessionUp):
                 assert each.serial == SERIAL
 
-    def _outcome(self, answered: Answered) -> str:
+    def _outcome(self, answered: RequestAnswered) -> str:
         if answered.status == 0:
             return "done"
         error = CODEC.error(answered.status)

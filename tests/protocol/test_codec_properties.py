@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sabot_protocol import schema
-from sabot_protocol.codec import CODEC, Message
+from sabot_protocol.codec import CODEC, MessageCodec
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host import constructs
-from sabot_protocol.host.message import Body, astuple, from_values
+from sabot_protocol.host.message_base import MessageBody, astuple, from_values
 from sabot_protocol.host.messages import BY_ID, ERRORS_BY_CODE
 
 T = TypeVar("T")
@@ -25,7 +25,9 @@ MASKS = {name: sum(bit for _, bit in members) for name, members in schema.FLAGS}
 class Trio:
     """One message, or one error's details, in the three ways."""
 
-    def __init__(self, of: str, name: str, fields: Row, row: Message | None, typed: type[Body]) -> None:
+    def __init__(
+        self, of: str, name: str, fields: Row, row: MessageCodec | None, typed: type[MessageBody]
+    ) -> None:
         assert row is not None
         self.of = of
         self.name = name

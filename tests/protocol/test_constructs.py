@@ -16,7 +16,7 @@ from sabot_protocol.host.constructs import (
     parse_frame,
     parse_payload,
 )
-from sabot_protocol.host_end import EVENT_HEADER
+from sabot_protocol.host_protocol import EVENT_HEADER
 
 STATUS = messages.StatusReport(1000, 1800000000, 1, 4, 3, 0, 3, 77, 2)
 STUCK = messages.FaultRaised(messages.Fault.CARD_STUCK, messages.Place.ENTRY, 2, "Öffne die Tür")
@@ -31,10 +31,10 @@ def sealed(kind: int, message: int, mark: int, number: int, body: bytes) -> byte
 def test_a_sealed_packet_has_the_header_the_session_gave_it() -> None:
     packet = sealed(link.BARE, 0, 0, 0, b"")
     parsed = parse_payload(packet)
-    assert (parsed.way, parsed.kind, parsed.name) == ("sealed to host", "bare", None)
+    assert (parsed.direction, parsed.kind, parsed.name) == ("sealed to host", "bare", None)
     assert parsed.header == {
-        "way": session.SEALED_TO_HOST, "session": 0x0100, "counter": 1, "seq": 7, "ack": 8, "sack": 5,
-        "kind": link.BARE, "message": 0, "mark": 0, "number": 0,
+        "direction": session.SEALED_TO_HOST, "session": 0x0100, "counter": 1, "seq": 7, "ack": 8, "sack": 5,
+        "kind": link.BARE, "message": 0, "flags": 0, "request_id": 0,
     }
     assert parsed.mac == packet[-8:]
 
@@ -54,7 +54,7 @@ def test_an_answer_shows_its_fields() -> None:
 
 
 def test_a_refusal_shows_the_error_and_its_details() -> None:
-    stale = messages.Stale(77, 2)
+    stale = messages.StaleDetail(77, 2)
     parsed = parse_payload(sealed(link.ANSWER, 0x55, stale.CODE, 5, stale.pack()))
     assert (parsed.name, parsed.refused) == ("stale", True)
     assert parsed.fields == {"round_id": 77, "stack": 2}
@@ -97,7 +97,7 @@ def test_what_a_later_version_says_is_kept_as_bytes() -> None:
         sealed(link.BARE, 0, 0, 0, b""),
         sealed(link.REQUEST, 0x55, 0, 5, messages.DispenseStack(77, 2).pack()),
         sealed(link.ANSWER, STATUS.ID, 0, 5, STATUS.pack()),
-        sealed(link.ANSWER, 0x55, 8, 5, messages.Stale(77, 2).pack()),
+        sealed(link.ANSWER, 0x55, 8, 5, messages.StaleDetail(77, 2).pack()),
         sealed(link.EVENT, STUCK.ID, 1, 9, struct.pack(EVENT_HEADER, 3, 4, 5, 6) + STUCK.pack()),
         sealed(link.EVENT_ACK, 0, 0, 9, struct.pack("<I", 3)),
         sealed(link.GAP, 0, 2, 12, struct.pack("<IIII", 3, 40, 4, 1)),

@@ -10,7 +10,7 @@ import pytest
 
 from sabot_protocol import meanings, schema
 from sabot_protocol.generate import __main__ as command
-from sabot_protocol.generate import artefacts, checkout, messages, schema_hash
+from sabot_protocol.generate import artefacts, canonical_schema, checkout, typed_messages
 from sabot_protocol.generate.artefacts import ARTEFACTS
 from sabot_protocol.generate.checkout import Artefact, repository_root
 from sabot_protocol.host import messages as typed
@@ -141,12 +141,12 @@ def test_frozen_messages_hold_no_enums() -> None:
     "part", ["MAJOR", "MINOR", "ENUMS", "FLAGS", "MESSAGES", "SINCE", "ERRORS", "COUNTERS", "WEAR"]
 )
 def test_the_schema_hash_covers_every_part(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert schema_hash.schema_hash() == SCHEMA_HASH
+    assert canonical_schema.schema_hash() == SCHEMA_HASH
     assert len(SCHEMA_HASH) == 8
     before = getattr(schema, part)
     changed = before + 1 if isinstance(before, int) else before + (("new", ()),)
     monkeypatch.setattr(schema, part, changed)
-    assert schema_hash.schema_hash() != SCHEMA_HASH
+    assert canonical_schema.schema_hash() != SCHEMA_HASH
 
 
 # -- the typed classes --------------------------------------------------------------------------
@@ -205,10 +205,10 @@ def test_unpacking_gives_members_of_enums() -> None:
 def test_a_thing_without_a_meaning_is_not_generated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "ERRORS", schema.ERRORS + ((21, "out_of_cards", ()),))
     with pytest.raises(ValueError, match="out_of_cards has no meaning yet"):
-        messages.render()
+        typed_messages.render()
 
 
 def test_two_things_of_one_name_are_not_generated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "ERRORS", schema.ERRORS + ((21, "identity", ()),))
     with pytest.raises(ValueError, match="two things would be called Identity"):
-        messages.render()
+        typed_messages.render()

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 import world
 
-from sabot_protocol import events, handshake, host_end, ledger, link
-from sabot_protocol.happenings import Answered, Down, Failed, Happening
+from sabot_protocol import event_store, handshake, host_protocol, ledger, link
+from sabot_protocol.notifications import Notification, RequestAnswered, RequestFailed, SessionDown
 
 pytestmark = pytest.mark.slow
 
@@ -32,8 +32,8 @@ def test_the_campaign_meets_every_kind_of_trouble() -> None:
     assert ends.count("done") > 1000
     assert sum(each.reboots for each in worlds) > 100
     assert sum(len(each.downs) for each in worlds) > 20
-    assert sum(each.port.record.repeats for each in worlds if each.port) > 10
-    assert sum(each.host.record.retransmitted for each in worlds) > 500
+    assert sum(each.port.diagnostics.repeats for each in worlds if each.port) > 10
+    assert sum(each.host.diagnostics.retransmitted for each in worlds) > 500
     sizes = {gap.size is None for each in worlds for gap in each.gaps}
     assert sizes == {False}
     assert {gap.reason for each in worlds for gap in each.gaps} == {1, 2}
@@ -54,25 +54,26 @@ def test_beyond_its_losses_at_most_once_and_a_named_end(loss: int) -> None:
         now = broken.now
         body = [world.DISPENSE.pack((task, 1)) for task in range(1, 9)]
         asked = {broken.host.request(world.DISPENSE.id, each, now, TIMEOUT_MS): 0 for each in body}
-        happened: list[Happening] = []
+        happened: list[Notification] = []
 
         def watched(
-            take: Callable[[], list[Happening]] = broken.host.take, into: list[Happening] = happened
-        ) -> list[Happening]:
+            take: Callable[[], list[Notification]] = broken.host.take_notifications,
+            into: list[Notification] = happened,
+        ) -> list[Notification]:
             into += take()
             return []
 
-        broken.host.take = watched  # type: ignore[method-assign]
+        broken.host.take_notifications = watched  # type: ignore[method-assign]
         broken.run(TIMEOUT_MS + 1000)
         for each in happened:
-            if isinstance(each, Answered | Failed):
-                asked[each.number] += 1
+            if isinstance(each, RequestAnswered | RequestFailed):
+                asked[each.request_id] += 1
         assert set(asked.values()) == {1}, "every request ends, once, within its time"
-        answered = [each for each in happened if isinstance(each, Answered)]
+        answered = [each for each in happened if isinstance(each, RequestAnswered)]
         assert all(times == 1 for times in broken.executed.values()), "at most once"
         assert len(broken.executed) >= len([each for each in answered if each.status == 0])
         broken.run(BOUND_MS)
-        downs = [each.reason for each in happened if isinstance(each, Down)]
+        downs = [each.reason for each in happened if isinstance(each, SessionDown)]
         assert set(downs) <= NAMED_ENDS
         ended_by_name += bool(downs)
         if loss == 1_000_000:
@@ -93,19 +94,19 @@ def test_the_model_would_notice_a_ledger_that_forgets(monkeypatch: pytest.Monkey
 
 
 def test_the_model_would_notice_a_gap_kept_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events.EventStore, "_made_since", lambda *_: 0)
+    monkeypatch.setattr(event_store.EventStore, "_made_since", lambda *_: 0)
     with pytest.raises(AssertionError, match="lost without a word"):
         many()
 
 
 def test_the_model_would_notice_a_wrong_gap_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events.EventStore, "_made_since", lambda *_: 1)
+    monkeypatch.setattr(event_store.EventStore, "_made_since", lambda *_: 1)
     with pytest.raises(AssertionError, match="gap says"):
         many()
 
 
 def test_the_model_would_notice_a_command_resent_after_a_reboot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_end, "RESOLVE", 0)
+    monkeypatch.setattr(host_protocol, "RESOLVE", 0)
     monkeypatch.setattr(ledger.Ledger, "_find", lambda *_: None)
     monkeypatch.setattr(ledger.Ledger, "newest", lambda *_: 0)
     with pytest.raises(AssertionError, match="2 times"):

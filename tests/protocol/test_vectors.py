@@ -13,7 +13,7 @@ from construct import ConstructError
 from sabot_protocol import schema
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host import constructs
-from sabot_protocol.host.message import Body, astuple, from_values
+from sabot_protocol.host.message_base import MessageBody, astuple, from_values
 from sabot_protocol.host.messages import BY_NAME, ERRORS_BY_CODE
 
 VECTORS = Path(__file__).parents[2] / "protocol" / "vectors"
@@ -23,7 +23,7 @@ FRAMES = json.loads((VECTORS / "frames.json").read_text(encoding="utf-8"))
 Vector = dict[str, Any]
 
 
-def typed(vector: Vector) -> type[Body]:
+def typed(vector: Vector) -> type[MessageBody]:
     if vector["of"] == "message":
         return BY_NAME[vector["name"]]
     return next(each for each in ERRORS_BY_CODE.values() if vector["name"] == each.NAME)

@@ -5,9 +5,9 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sabot_protocol.diagnostics import Diagnostics
 from sabot_protocol.frame import MAX_BLOCK, MAX_PAYLOAD, Decoder, encode
 from sabot_protocol.link import ACK_DELAY_MS, REQUEST, Link
-from sabot_protocol.record import Record
 from sabot_protocol.session import Session
 
 KEY = bytes(range(32))
@@ -86,14 +86,14 @@ def test_a_session_takes_each_genuine_packet_once_and_nothing_else(
             packet[value % len(packet)] ^= number
         elif what == "cut":
             packet = packet[: value % len(packet)]
-        taken = device.taken
+        taken = device.received
         if what == "reflect":
             assert not host.open(bytes(packet))
         elif what == "replay" and int.from_bytes(packet[3:7], "little") > taken:
             continue  # not a replay: one that was dropped, delivered at last
         else:
             assert not device.open(bytes(packet))
-            assert device.taken == taken
+            assert device.received == taken
 
 
 class Joined:
@@ -102,8 +102,8 @@ class Joined:
     def __init__(self, window_a: int, window_b: int) -> None:
         self.now = 0
         self.links = (
-            Link(Session(KEY, bytes(32), True), window_a, window_b, 249, Record(), 0),
-            Link(Session(KEY, bytes(32), False), window_b, window_a, 249, Record(), 0),
+            Link(Session(KEY, bytes(32), True), window_a, window_b, 249, Diagnostics(), 0),
+            Link(Session(KEY, bytes(32), False), window_b, window_a, 249, Diagnostics(), 0),
         )
         self.on_the_way: tuple[list[bytes], list[bytes]] = ([], [])  # to link 0, to link 1
         self.sent: tuple[list[int], list[int]] = ([], [])
@@ -155,7 +155,7 @@ def test_the_link_delivers_once_and_in_order_or_ends_by_name(
         joined.poll()
         joined.check()
         for side in (0, 1):
-            assert len(joined.links[side]._under_way) <= (window_b, window_a)[side]
+            assert len(joined.links[side]._in_flight) <= (window_b, window_a)[side]
     # From here on nothing is lost: all arrives, unless a link has ended before, and that has a name.
     for _ in range(4000):
         for side in (0, 1):

@@ -17,16 +17,16 @@ from xml.etree import ElementTree
 import pytest
 
 from sabot_protocol import frame, link, meanings, schema, session
-from sabot_protocol.codec import CODEC, Message, enum_number
-from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
+from sabot_protocol.codec import CODEC, MessageCodec, enum_number
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import RESOLVE, DevicePort
+from sabot_protocol.device_protocol import Caller, DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.errors import FieldError, Refusal
 from sabot_protocol.generate.wireshark import READ_AS, render
-from sabot_protocol.handshake import Question
+from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host.capture import CaptureDamaged, CapturedFrame, CaptureWriter, read_capture
-from sabot_protocol.host_end import EVENT_HEADER, EVENT_HEADER_SIZE, HostEnd
-from sabot_protocol.memory import Memory
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.host_protocol import EVENT_HEADER, EVENT_HEADER_SIZE, HostProtocol
+from sabot_protocol.record_store import RecordStore
 
 pytestmark = pytest.mark.slow
 
@@ -117,7 +117,7 @@ def expected(wire: bytes) -> dict[str, list[str]]:
     ((payload, why),) = frame.Decoder().feed(wire)
     assert payload is not None, why
     (crc,) = struct.unpack("<I", unstuffed(wire)[-4:])
-    fields = {"sabot.crc": [f"0x{crc:08x}"], "sabot.way": [str(payload[0])]}
+    fields = {"sabot.crc": [f"0x{crc:08x}"], "sabot.direction": [str(payload[0])]}
     if payload[0] in (session.CLEAR_TO_DEVICE, session.CLEAR_TO_HOST):
         message = CODEC.find(payload[1])
         assert message is not None
@@ -126,7 +126,7 @@ def expected(wire: bytes) -> dict[str, list[str]]:
         return fields
     header = struct.unpack_from(session.HEADER, payload)
     body = payload[session.HEADER_SIZE : -session.MAC_SIZE]
-    names = ("session", "counter", "seq", "ack", "sack", "kind", "message", "mark", "number")
+    names = ("session", "counter", "seq", "ack", "sack", "kind", "message", "flags", "request_id")
     for name, value in zip(names, header[1:], strict=True):
         fields["sabot." + name] = [str(value)]
     fields["sabot.mac"] = [payload[-session.MAC_SIZE :].hex(":")]
@@ -170,7 +170,7 @@ def integers(format: str, body: bytes, prefix: str, names: Iterable[str]) -> dic
     return {f"sabot.{prefix}.{name}": [str(value)] for name, value in zip(names, values, strict=True)}
 
 
-def values_of(message: Message, prefix: str, body: bytes) -> dict[str, list[str]]:
+def values_of(message: MessageCodec, prefix: str, body: bytes) -> dict[str, list[str]]:
     """A message's values, as the codec unpacks them and as tshark prints them."""
     fields: dict[str, list[str]] = {}
     flag_sets: dict[str, Any] = dict(schema.FLAGS)
@@ -204,7 +204,7 @@ def unstuffed(wire: bytes) -> bytes:
 class Table(Executor):
     """Deals stack 2 of round 5 and nothing else."""
 
-    device: DeviceEnd
+    device: DeviceProtocol
 
     def execute(self, name: str, values: tuple[Any, ...], caller: Caller) -> tuple[Any, ...]:
         """Carry out dispense_stack; refuse the rest with details."""
@@ -220,23 +220,23 @@ class Conversation:
 
     def __init__(self) -> None:
         self.random = random.Random(7).randbytes
-        self.memory = Memory()
+        self.memory = RecordStore()
         self.now = 0
         self.frames: list[CapturedFrame] = []
         self.boot()
-        self.host = HostEnd(KEY, Numbers(b"HOSTID01"), self.random)
+        self.host = HostProtocol(KEY, CommandNumbers(b"HOSTID01"), self.random)
 
     def boot(self) -> None:
         """Switch the device on."""
         table = Table()
-        identity = Identity(b"SERIAL01", "sabot", "0.1 é", 2)
-        self.device = DeviceEnd(identity, self.memory, table, self.random, self.now, event_capacity=4)
+        identity = DeviceIdentity(b"SERIAL01", "sabot", "0.1 é", 2)
+        self.device = DeviceProtocol(identity, self.memory, table, self.random, self.now, event_capacity=4)
         table.device = self.device
         self.port = DevicePort(self.device)
 
-    def ask_clear(self, name: str, *values: Any) -> Question:
+    def ask_clear(self, name: str, *values: Any) -> ClearExchange:
         """Ask outside a session."""
-        question = Question(CODEC, name, values, self.now)
+        question = ClearExchange(CODEC, name, values, self.now)
         self.carry(question.poll(self.now), True)
         question.receive(self.carry(self.port.poll(self.now), False))
         return question
@@ -253,7 +253,7 @@ class Conversation:
             self.now += 5
             self.carry(self.host.poll(self.now), True)
             self.host.receive(self.carry(self.port.poll(self.now), False), self.now)
-        self.host.take()
+        self.host.take_notifications()
 
     def carry(self, data: bytes, to_device: bool) -> bytes:
         """Bytes over the cable, kept frame by frame."""
@@ -333,7 +333,7 @@ def choices(row: tuple[Any, ...]) -> Iterator[Any]:
         yield from range(max(row[2] + 1, 0), min(row[3], 24))  # every member of an enum it may stand for
 
 
-def carrying(message: Message, turn: int, number: int, body: bytes) -> bytes:
+def carrying(message: MessageCodec, turn: int, number: int, body: bytes) -> bytes:
     """A message's fields, or an error's details, in a frame of the kind they travel in."""
     if message.kind == "clear":
         return bytes(frame.encode(bytes((1 + turn % 2, message.id)) + body))
@@ -393,7 +393,9 @@ def test_a_conversation_is_shown_as_the_ends_mean_it(tmp_path: Path) -> None:
         assert packet.outbound is each.to_device
     kinds = {packet.values["sabot.kind"][0] for packet in packets if "sabot.kind" in packet.values}
     assert kinds == {"0", "1", "2", "3", "4", "5", "6"}
-    clear = {packet.values["sabot.message"][0] for packet in packets if packet.values["sabot.way"][0] in "12"}
+    clear = {
+        packet.values["sabot.message"][0] for packet in packets if packet.values["sabot.direction"][0] in "12"
+    }
     assert clear == {str(row[0]) for row in schema.MESSAGES if row[2] == "clear"}
     assert {packet.values.get("sabot.resolve", ["0"])[0] for packet in packets} == {"0", "1"}
     gaps = [packet.words["sabot.gap.reason"][0] for packet in packets if "sabot.gap.reason" in packet.values]
@@ -487,7 +489,7 @@ def test_damaged_frames_are_shown_with_the_decoder_s_reason(tmp_path: Path) -> N
 @needs_tshark
 def test_a_body_is_called_malformed_exactly_when_the_codec_refuses_it(tmp_path: Path) -> None:
     dice = random.Random(11)
-    cases: list[tuple[Message, bytes]] = []
+    cases: list[tuple[MessageCodec, bytes]] = []
     messages = [CODEC.named(row[1]) for row in schema.MESSAGES]
     for message in (*messages, *(CODEC.error_named(row[1]) for row in schema.ERRORS)):
         for values in islice(examples(message.fields), 5):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from sabot_protocol.device_end import DeviceEnd
+from sabot_protocol.device_protocol import DeviceProtocol
 from sabot_protocol.errors import Refusal
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.rp2040 import messages
@@ -61,13 +61,13 @@ def test_a_day_with_the_counter_going_round_has_its_hours_and_events_right(prese
 @pytest.mark.slow
 def test_a_clock_that_stands_still_while_no_host_talks_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was: only a cable's port let the device's time go on."""
-    tick = DeviceEnd.tick
+    tick = DeviceProtocol.tick
 
-    def only_with_a_host(self: DeviceEnd, now: int) -> None:
+    def only_with_a_host(self: DeviceProtocol, now: int) -> None:
         if self.owner is not None or self.uptime_s() < 100:
             tick(self, now)
 
-    monkeypatch.setattr(DeviceEnd, "tick", only_with_a_host)
+    monkeypatch.setattr(DeviceProtocol, "tick", only_with_a_host)
     assert live(1, present=False).wrong
 
 

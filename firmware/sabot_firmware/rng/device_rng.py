@@ -8,7 +8,7 @@ from sabot_firmware.rng.drbg import STRENGTH_BITS, HmacDrbg, check_known_answers
 from sabot_firmware.rng.entropy_source import EntropySource
 from sabot_firmware.rng.persistent_seed import PersistentSeed
 from sabot_protocol.errors import MemoryFailed
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class DeviceRng:
     def __init__(
         self,
         noise: "Callable[[int], bytes]",
-        memory: "Memory | None" = None,
+        memory: "RecordStore | None" = None,
         serial: bytes = b"",
         besides: "Callable[[], bytes]" = _nothing_besides,
         count: "Callable[[bytearray, int, int], int]" = lag_test.count,
@@ -50,7 +50,7 @@ class DeviceRng:
         """``memory``: critical memory, where a seed is carried forward; ``count``: as ``Noise`` takes it."""
         self._read = noise
         self._noise = EntropySource(noise, count)
-        self._carried = PersistentSeed(Memory() if memory is None else memory)
+        self._carried = PersistentSeed(RecordStore() if memory is None else memory)
         self._serial = serial
         self._besides = besides
         self._drbg = HmacDrbg()

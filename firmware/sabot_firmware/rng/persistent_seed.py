@@ -9,7 +9,7 @@ generator. No entropy is credited for it.
 from hashlib import sha256
 
 from sabot_protocol.errors import MemoryDamaged
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 
 SIZE = 32
 RECORD = ("seed", SIZE)
@@ -19,7 +19,7 @@ _LABEL = b"sabot carried seed 1"
 class PersistentSeed:
     """The record in critical memory. Its methods raise MemoryFailed if the memory cannot be used."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: RecordStore) -> None:
         self._memory = memory
 
     def load(self) -> bytes:

@@ -17,7 +17,7 @@ from sabot_cli.playing.desk import Desk
 from sabot_cli.playing.nonces import Nonces
 from sabot_driver import Client, Credential, Event, LostEvents
 from sabot_driver.errors import NotAllowed, Refused, SabotError, WrongState
-from sabot_protocol.host.message import AnswerT, Request
+from sabot_protocol.host.message_base import AnswerT, Request
 from sabot_protocol.host.messages import (
     Back,
     Booted,

@@ -7,7 +7,6 @@ from sabot_cli.output import Output
 from sabot_cli.playing.record import Pledged, Record
 from sabot_driver import Client
 from sabot_driver.errors import NotAllowed, SabotError
-from sabot_protocol.host.audit import Shuffle, audit
 from sabot_protocol.host.messages import (
     CommitShuffle,
     RevealShuffle,
@@ -17,6 +16,7 @@ from sabot_protocol.host.messages import (
     ShuffleSlots,
     ShuffleWith,
 )
+from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit
 
 NONCE_SIZE = 32
 
@@ -113,7 +113,7 @@ class Nonces:
         return placed
 
     def _judge(self, pledged: Pledged, shown: ShuffleRevealed, placed: list[int]) -> None:
-        shuffle = Shuffle(
+        shuffle = RevealedShuffle(
             self._client.identity.serial, pledged.deck_id, shown.shuffle_id, shown.cards,
             pledged.commitment, pledged.nonce, shown.seed, tuple(placed),
         )  # fmt: skip

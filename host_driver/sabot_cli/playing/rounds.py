@@ -17,7 +17,7 @@ from sabot_cli.playing.reports import Report
 from sabot_cli.playing.typed import DealerVoids, Typist
 from sabot_driver import Client, Credential
 from sabot_driver.errors import DeviceRebooted, NotAllowed, Refused, WrongState
-from sabot_protocol.host.message import Request
+from sabot_protocol.host.message_base import Request
 from sabot_protocol.host.messages import (
     Back,
     CloseBets,

@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from sabot_protocol.generate.canonical_schema import ARTEFACT as SCHEMA_HASH
 from sabot_protocol.generate.checkout import Artefact, NoCheckout, repository_root
-from sabot_protocol.generate.schema_hash import ARTEFACT as SCHEMA_HASH
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -2,13 +2,20 @@
 
 from pathlib import Path
 
-from sabot_protocol.generate import messages, modes_page, protocol_page, schema_hash, vectors, wireshark
+from sabot_protocol.generate import (
+    canonical_schema,
+    modes_page,
+    protocol_page,
+    typed_messages,
+    vectors,
+    wireshark,
+)
 from sabot_protocol.generate.checkout import Artefact
 
 # To add one: a module with ``render() -> str``, and a line here.
 ARTEFACTS = (
-    schema_hash.ARTEFACT,
-    Artefact("protocol/sabot_protocol/host/messages.py", messages.render),
+    canonical_schema.ARTEFACT,
+    Artefact("protocol/sabot_protocol/host/messages.py", typed_messages.render),
     Artefact("protocol/vectors/messages.json", vectors.render_messages),
     Artefact("protocol/vectors/frames.json", vectors.render_frames),
     Artefact("protocol/wireshark/sabot.lua", wireshark.render),

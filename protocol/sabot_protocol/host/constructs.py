@@ -49,7 +49,7 @@ from construct import (
 from sabot_protocol import link, schema, session
 from sabot_protocol.device_port import RESOLVE
 from sabot_protocol.errors import ProtocolError
-from sabot_protocol.host_end import EVENT_HEADER
+from sabot_protocol.host_protocol import EVENT_HEADER
 
 _NUMBERS = {"u8": Int8ul, "u16": Int16ul, "u32": Int32ul, "i8": Int8sl, "i16": Int16sl, "i32": Int32sl}
 _CODES = {"B": Int8ul, "H": Int16ul, "I": Int32ul}
@@ -227,7 +227,7 @@ _BY_STATUS: dict[tuple[int, int | None], Any] = {(0, id): each for id, each in _
 _BY_STATUS |= {(code, None): DETAILS[name] for code, name in _ERROR_NAMES.items()}
 
 CLEAR: Any = Struct(
-    "way" / Int8ul,
+    "direction" / Int8ul,
     "message" / Int8ul,
     "fields" / Switch(this.message, _BY_ID, default=GreedyBytes),
 )
@@ -240,28 +240,28 @@ _BODIES = {
     # A question what became of a command need not say again what the command was.
     link.REQUEST: Struct(
         "fields" / Switch(
-            lambda body: None if body._.mark & RESOLVE else body._.message, _BY_ID, default=GreedyBytes
+            lambda body: None if body._.flags & RESOLVE else body._.message, _BY_ID, default=GreedyBytes
         ),
     ),
-    # The mark is the status: 0, or an error's code.
+    # flags is the status: 0, or an error's code.
     link.ANSWER: Struct(
         "fields" / Switch(
-            lambda body: (body._.mark, None if body._.mark else body._.message),
+            lambda body: (body._.flags, None if body._.flags else body._.message),
             _BY_STATUS,
             default=GreedyBytes,
         ),
     ),
-    # The mark is the quality of the clock.
+    # flags is the quality of the clock.
     link.EVENT: Struct(
         *_layout("boot_id ticks_ms utc_s utc_ms", EVENT_HEADER),
         "fields" / Switch(this._.message, _BY_ID, default=GreedyBytes),
     ),
     link.EVENT_ACK: Struct("boot_id" / Int32ul),
-    # The mark is the reason, the number how many are missing.
+    # flags is the reason, request_id how many are missing.
     link.GAP: Struct(*_layout("from_boot from_n to_boot to_n", "<IIII")),
 }
 
-_HEADER = "way session counter seq ack sack kind message mark number"
+_HEADER = "direction session counter seq ack sack kind message flags request_id"
 
 SEALED: Any = Struct(
     *_layout(_HEADER, session.HEADER),
@@ -272,9 +272,9 @@ SEALED: Any = Struct(
 
 PAYLOAD: Any = FocusedSeq(
     "packet",
-    "way" / Peek(Int8ul),
+    "direction" / Peek(Int8ul),
     "packet" / Switch(
-        lambda payload: payload.way if payload._parsing else payload.packet["way"],
+        lambda payload: payload.direction if payload._parsing else payload.packet["direction"],
         {
             session.CLEAR_TO_DEVICE: CLEAR,
             session.CLEAR_TO_HOST: CLEAR,
@@ -297,7 +297,7 @@ FRAME: Any = NullTerminated(
 
 # -- for tools ----------------------------------------------------------------------------------
 
-WAYS = {
+DIRECTIONS = {
     session.CLEAR_TO_DEVICE: "clear to device",
     session.CLEAR_TO_HOST: "clear to host",
     session.SEALED_TO_DEVICE: "sealed to device",
@@ -322,7 +322,7 @@ _DETAIL_ROWS = {row[1]: row[2] for row in schema.ERRORS}
 class Parsed:
     """A payload as a tree of plain values."""
 
-    way: str
+    direction: str
     """Which way it goes, and whether it is sealed."""
     kind: str
     """``clear``, or the kind of the sealed packet."""
@@ -342,7 +342,7 @@ class Parsed:
 
 def parse_payload(payload: bytes) -> Parsed:
     """A frame's payload as a tree; NotReadable if it is not what the schema says."""
-    if payload[:1] not in [bytes((way,)) for way in WAYS]:
+    if payload[:1] not in [bytes((direction,)) for direction in DIRECTIONS]:
         raise NotReadable(f"a payload that begins with {payload[:1]!r} is neither clear nor sealed")
     try:
         tree = PAYLOAD.parse(payload)
@@ -353,12 +353,12 @@ def parse_payload(payload: bytes) -> Parsed:
     header = {key: value for key, value in tree.items() if key in _HEADER.split()}
     if sealed:
         header |= {key: value for key, value in body.items() if isinstance(value, int)}
-    refused = sealed and tree.kind == link.ANSWER and tree.mark != 0
+    refused = sealed and tree.kind == link.ANSWER and tree.flags != 0
     names, rows = (_ERROR_NAMES, _DETAIL_ROWS) if refused else (_MESSAGE_NAMES, _ROWS)
-    name = names.get(tree.mark if refused else tree.message) if "fields" in body else None
+    name = names.get(tree.flags if refused else tree.message) if "fields" in body else None
     unread = isinstance(body.get("fields", b""), bytes)
     return Parsed(
-        way=WAYS[tree.way],
+        direction=DIRECTIONS[tree.direction],
         kind=KINDS.get(tree.kind, f"kind {tree.kind}") if sealed else "clear",
         header=header,
         name=name,

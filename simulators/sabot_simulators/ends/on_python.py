@@ -8,11 +8,11 @@ from sabot_firmware.provisioning_marker import ProvisioningMarker
 from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
-from sabot_protocol.custody import Unusable
-from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
+from sabot_protocol.device_protocol import Caller, DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.errors import Refusal
-from sabot_protocol.memory import Memory
+from sabot_protocol.provisioning import UnusableStore
+from sabot_protocol.record_store import RecordStore
 from sabot_simulators.board_faults import BoardFaults, harm_chip
 from sabot_simulators.chips import SimFlash, SimFram
 from sabot_simulators.ends.emulated import MODEL, VERSION, InLockStep, Port
@@ -33,7 +33,7 @@ class OnPython(InLockStep, Executor):
     """Core and wire's end as objects of this process."""
 
     controller: Controller
-    end: DeviceEnd
+    end: DeviceProtocol
 
     def __init__(self, settings: Settings, now_ms: int = 0) -> None:
         self._fram = SimFram()
@@ -41,7 +41,7 @@ class OnPython(InLockStep, Executor):
         self._mark_flash = SimFlash(provisioning_marker.SECTORS)
         super().__init__(settings, now_ms)
         faults = BoardFaults(self.machine.random, self._fram)
-        faults.join(self.machine, self._clock_wrong, lambda: self.end.lose_clock())
+        faults.join(self.machine, self._clock_wrong, lambda: self.end.clear_clock())
 
     def _clock_wrong(self, by_s: int) -> None:
         """Somebody has set it so."""
@@ -55,24 +55,24 @@ class OnPython(InLockStep, Executor):
 
     def _start(self) -> None:
         settings = self.settings
-        memory, log = Unusable() if self.crashed else self._open_memory(), EventLog(self._flash)
+        memory, log = UnusableStore() if self.crashed else self._open_memory(), EventLog(self._flash)
         rng = DeviceRng(self.machine.noise, memory, settings.serial, thermal_noise)
         self.controller = Controller(self.machine, memory, rng, self._report, self._utc_s, log)
         self.controller.shuffle_commands.device = settings.serial
-        identity = Identity(settings.serial, MODEL, VERSION, self.flags)
-        self.end = DeviceEnd(
+        identity = DeviceIdentity(settings.serial, MODEL, VERSION, self.flags)
+        self.end = DeviceProtocol(
             identity, memory, self, rng.nonce, self.now_ms, POWER,
             event_capacity=settings.events_kept, log=log, mark=ProvisioningMarker(self._mark_flash),
             reopen=self._open_memory if self.crashed else None, opened=self._opened,
         )  # fmt: skip
         if self.controller.persistent.record_lost():
-            self.end.forget()
+            self.end.renew_memory_id()
         self.controller.start(self.now_us & ticks.MASK)
 
     def _harm(self, cause: str) -> None:
         harm_chip(self._fram, cause)
 
-    def _open_memory(self) -> Memory:
+    def _open_memory(self) -> RecordStore:
         return CriticalMemory(self._fram, persistent_state.RECORDS)
 
     # -- cables ---------------------------------------------------------------------------------
@@ -90,8 +90,8 @@ class OnPython(InLockStep, Executor):
         """The wire's time."""
         self.now_ms = now_ms
         self.end.tick(now_ms)
-        self.end.contact(self.machine.contact())
-        if self.end.restart:
+        self.end.update_contact(self.machine.contact())
+        if self.end.restart_required:
             self._begin_anew()
 
     # -- the core, as the wire asks for it ------------------------------------------------------

@@ -14,7 +14,6 @@ import numpy as np
 from sabot_cli.output import Output
 from sabot_driver import Client, Credential
 from sabot_driver.errors import NotAllowed, SabotError
-from sabot_protocol.host.audit import Shuffle, audit
 from sabot_protocol.host.messages import (
     Back,
     CloseBets,
@@ -39,6 +38,7 @@ from sabot_protocol.host.messages import (
     ShuffleWith,
     StatusReport,
 )
+from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit
 from sabot_simulators.fairness.shuffling import NO_LIMIT, Orders, ShuffleFailed
 
 CARDS, STACKS, STACK_CARDS = 52, 4, 13
@@ -70,7 +70,7 @@ class Lab:
         client.ask(PlayOneDeck(1), timeout, self._floor)
         self._register()
         self._round_id = client.ask(LastRound(), timeout).round_id
-        self._last: tuple[Shuffle, tuple[int, ...]] | None = None
+        self._last: tuple[RevealedShuffle, tuple[int, ...]] | None = None
 
     def _register(self) -> None:
         while True:
@@ -155,12 +155,12 @@ class Lab:
         self._output.tell("deck_out", shuffle_id=shuffle_id, cards=list(came_out))
         before = self._last
         serial = self._client.identity.serial
-        pledge = Shuffle(serial, self._deck_id, shuffle_id, CARDS, commitment, nonce, b"", (), fed)
+        pledge = RevealedShuffle(serial, self._deck_id, shuffle_id, CARDS, commitment, nonce, b"", (), fed)
         self._last = pledge, came_out
         if before is not None:
             self._audit(*before)
 
-    def _audit(self, shuffle: Shuffle, came_out: tuple[int, ...]) -> None:
+    def _audit(self, shuffle: RevealedShuffle, came_out: tuple[int, ...]) -> None:
         shown = self._client.ask(RevealShuffle(shuffle.shuffle_id), self._timeout)
         placed: list[int] = []
         while len(placed) < shown.cards:
@@ -169,7 +169,7 @@ class Lab:
                 break
             placed += more
         wrong = audit(
-            Shuffle(
+            RevealedShuffle(
                 shuffle.device, shuffle.deck_id, shuffle.shuffle_id, shuffle.cards, shuffle.commitment,
                 shuffle.nonce, shown.seed, tuple(placed), shuffle.fed, came_out,
             )

@@ -27,7 +27,7 @@ from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.executor import Caller
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 from sabot_simulators.micropython_side import small_heap  # noqa: F401 - before anything is compiled
 
 TYPE_CHECKING = False
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from sabot_firmware.half import MachineHalf
     from sabot_firmware.rng.device_rng import DeviceRng
     from sabot_protocol.codec import Value
-    from sabot_protocol.device_end import DeviceEnd
     from sabot_protocol.device_port import DevicePort
+    from sabot_protocol.device_protocol import DeviceProtocol
 
 # To the board: what happens. Each is followed by DONE, once everything that comes of it is done.
 START = 0x01  # the power has come
@@ -357,7 +357,7 @@ class PipedBoard:
         self._pipe = pipe
         self._hardware = PipedHardware(pipe)
         self._controller: Controller | None = None
-        self._end: DeviceEnd | None = None
+        self._end: DeviceProtocol | None = None
         self._ports: dict[int, DevicePort] = {}  # by the number of the cable
         self._now_ms = 0
         self._started = b""
@@ -412,9 +412,9 @@ class PipedBoard:
         crashed = bool(options & CRASHED_OFTEN) and not opened
         memory = self._open_memory()
         if crashed:
-            from sabot_protocol.custody import Unusable
+            from sabot_protocol.provisioning import UnusableStore
 
-            memory = Unusable()
+            memory = UnusableStore()
         log = None
         mark = None
         if options & LOG:
@@ -428,10 +428,10 @@ class PipedBoard:
         self._controller = Controller(self._hardware, memory, rng, self._report, self._utc_s, log)
         if options & CABLE:
             self._controller.shuffle_commands.device = serial
-            from sabot_protocol.device_end import DeviceEnd, Identity
+            from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
 
-            identity = Identity(serial, MODEL, VERSION, flags)
-            self._end = DeviceEnd(
+            identity = DeviceIdentity(serial, MODEL, VERSION, flags)
+            self._end = DeviceProtocol(
                 identity,
                 memory,
                 self._controller,
@@ -444,10 +444,10 @@ class PipedBoard:
                 opened=opened,
             )
             if self._controller.persistent.record_lost():
-                self._end.forget()
+                self._end.renew_memory_id()
         self._controller.start(now_us)
 
-    def _make_rng(self, own: int, memory: Memory, serial: bytes) -> "DeviceRng":
+    def _make_rng(self, own: int, memory: RecordStore, serial: bytes) -> "DeviceRng":
         """The board's own generator, or one that asks the other end; only that one is loaded."""
         if own:
             from sabot_firmware.rng.device_rng import DeviceRng
@@ -485,7 +485,7 @@ class PipedBoard:
         left = max(ticks.diff(due, now_ms), 0) if due is not None else -1
         self._pipe.send(SAID, (left,), said)
 
-    def _open_memory(self) -> Memory:
+    def _open_memory(self) -> RecordStore:
         return CriticalMemory(PipedFram(self._pipe), RECORDS)
 
     def _tick(self, now_ms: int, contact: int, now_us: int) -> None:
@@ -494,8 +494,8 @@ class PipedBoard:
         if end is None:
             return
         end.tick(now_ms)
-        end.contact(bool(contact))
-        if end.restart:
+        end.update_contact(bool(contact))
+        if end.restart_required:
             self._start(struct.pack("<II", now_us, now_ms) + self._started[8:], True)
 
     # -- what the core is given -----------------------------------------------------------------

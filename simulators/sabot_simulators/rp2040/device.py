@@ -11,12 +11,12 @@ from typing import Any
 from sabot_firmware import shoe, shuffler
 from sabot_protocol import grid, ticks
 from sabot_protocol.codec import CODEC, enum_number
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.errors import Refusal
-from sabot_protocol.handshake import Question
-from sabot_protocol.happenings import Answered, EventArrived, Failed, Gap, Happening
-from sabot_protocol.host_end import CABLE_LOST, HostEnd
-from sabot_protocol.keys import DEVICE
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.handshake import ClearExchange
+from sabot_protocol.host_protocol import CABLE_LOST, HostProtocol
+from sabot_protocol.key_store import DEVICE
+from sabot_protocol.notifications import EventGap, EventReceived, Notification, RequestAnswered, RequestFailed
 from sabot_protocol.session import provision_proof, slot_key
 from sabot_simulators.in_process import LONGEST_WAIT_US, OPENING_UTC_S, Given, LockStep, Stuck
 from sabot_simulators.rp2040 import messages
@@ -54,20 +54,20 @@ class OnPico(LockStep):
         self.pico = pico
         self.wiring = Wiring(machine)
         self.resets = 0
-        self.happened: list[Happening] = []
+        self.happened: list[Notification] = []
         self._states = [shuffler.STARTING, shoe.STARTING]
         self._decks = [0, 0]
         self._faults = [0, 0]
         self._changed = 0  # the half that last reported another state
         self._keys = {slot: machine.random.randbytes(32) for slot in (DEVICE, FLOOR, SERVICE)}
-        self._question: Question | None = None
-        self._numbers = Numbers(HOST_ID)
+        self._question: ClearExchange | None = None
+        self._numbers = CommandNumbers(HOST_ID)
         self.host = self._new_host()
         machine.on_power_cut = self._cut
         pico.power_on()
 
-    def _new_host(self) -> HostEnd:
-        return HostEnd(self._keys[DEVICE], self._numbers, self.machine.random.randbytes, None)
+    def _new_host(self) -> HostProtocol:
+        return HostProtocol(self._keys[DEVICE], self._numbers, self.machine.random.randbytes, None)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "OnPico":
         """The same device at another time: its host goes on from the same event, but has no session."""
@@ -77,7 +77,7 @@ class OnPico(LockStep):
             if name != "host":
                 setattr(twin, name, deepcopy(value, memo))
         twin.host = twin._new_host()
-        twin.host.start_from(self.host.memory_id, *self.host.position)
+        twin.host.resume_from(self.host.memory_id, *self.host.position)
         return twin
 
     # -- the life of a device -------------------------------------------------------------------
@@ -104,7 +104,7 @@ class OnPico(LockStep):
 
     def ask_clear(self, name: str, *values: bytes) -> tuple[Any, ...]:
         """Ask what may be asked without a session."""
-        question = self._question = Question(CODEC, name, values, self._now_ms())
+        question = self._question = ClearExchange(CODEC, name, values, self._now_ms())
         self.run_until(lambda: question.answer is not None)
         self._question = None
         assert question.answer is not None
@@ -184,7 +184,7 @@ class OnPico(LockStep):
         """The values of every event of a name."""
         return [values for each, values in self.reports if each == name]
 
-    def _heard(self, event: EventArrived) -> None:
+    def _heard(self, event: EventReceived) -> None:
         message = CODEC.find(event.message)
         assert message is not None
         values = message.unpack(event.body)
@@ -217,20 +217,20 @@ class OnPico(LockStep):
         slot = enum_number("Role", role)
         by = None if role == "table" else (slot, self._keys[slot])
         number = self.host.request(message.id, message.pack(values), self._now_ms(), by=by)
-        found: list[Answered | Failed] = []
+        found: list[RequestAnswered | RequestFailed] = []
 
         def answered() -> bool:
             found.extend(
                 each
                 for each in self.happened
-                if isinstance(each, Answered | Failed) and each.number == number
+                if isinstance(each, RequestAnswered | RequestFailed) and each.request_id == number
             )
             return bool(found)
 
         self.run_until(answered)
         answer = found[0]
         self.happened = [each for each in self.happened if each is not answer]
-        if isinstance(answer, Failed):
+        if isinstance(answer, RequestFailed):
             raise CommandFailed(answer.reason)
         if answer.status:
             error = CODEC.error(answer.status)
@@ -314,11 +314,11 @@ class OnPico(LockStep):
             self._question.receive(data)
             return
         self.host.receive(data, now)
-        for each in self.host.take():
-            if isinstance(each, EventArrived):
+        for each in self.host.take_notifications():
+            if isinstance(each, EventReceived):
                 self._heard(each)
                 self.host.acknowledge(each.boot_id, each.n)
-            elif not isinstance(each, Gap):
+            elif not isinstance(each, EventGap):
                 self.happened.append(each)
 
     def _now_ms(self) -> int:

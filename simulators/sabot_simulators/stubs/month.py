@@ -19,7 +19,7 @@ from random import Random
 from sabot_firmware import hardware
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
-from sabot_protocol.happenings import EventArrived, Gap
+from sabot_protocol.notifications import EventGap, EventReceived
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.in_process import OPENING_UTC_S
 from sabot_simulators.rp2040 import messages
@@ -66,7 +66,7 @@ class Table(OnPico):
         self.gaps = 0
         super().__init__(_as_pico(board), PinMachine(Random(seed)))
 
-    def _heard(self, event: EventArrived) -> None:
+    def _heard(self, event: EventReceived) -> None:
         message = CODEC.find(event.message)
         assert message is not None
         self.stamped.append(Stamped(message.name, message.unpack(event.body), event.utc_s, event.quality))
@@ -74,7 +74,7 @@ class Table(OnPico):
 
     def _hear(self, data: bytes) -> None:
         super()._hear(data)
-        self.gaps += sum(isinstance(each, Gap) for each in self.happened)
+        self.gaps += sum(isinstance(each, EventGap) for each in self.happened)
 
     def come_back(self) -> None:
         """The cable is put in, and the host connects without setting the clock."""

@@ -1,7 +1,7 @@
 """What this image is made of: three named components, each with its version and hash."""
 
 from sabot_protocol.codec import enum_number
-from sabot_protocol.device_end import Caller, Executor
+from sabot_protocol.device_protocol import Caller, Executor
 from sabot_protocol.errors import Refusal
 from sabot_protocol.modes import check_command
 

@@ -68,8 +68,8 @@ class GridCables:
         if sabot_grid.left(n):  # the host does not read: it is not listened to either
             port.poll(now_ms, False)
             return
-        if port.pressing(now_ms):
-            said = port.work(now_ms)
+        if port.has_work(now_ms):
+            said = port.run_tick(now_ms)
             if said:
                 sabot_grid.put(n, said)
         sabot_grid.allow(n, IN_BYTES - port.waiting())

@@ -43,10 +43,10 @@ from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_firmware.shuffler import FEEDING
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
-from sabot_protocol.custody import Unusable
-from sabot_protocol.device_end import DeviceEnd, Executor, Identity
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.memory import Memory
+from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
+from sabot_protocol.provisioning import UnusableStore
+from sabot_protocol.record_store import RecordStore
 
 try:
     from sabot_firmware.boards.rp2040.grid_cables import NONE, GridCables
@@ -150,10 +150,10 @@ class Device:
     def __init__(
         self,
         board: "Rp2040 | None",
-        memory: Memory,
+        memory: RecordStore,
         log: EventLog,
         reason: int,
-        reopen: "Callable[[], Memory] | None" = None,
+        reopen: "Callable[[], RecordStore] | None" = None,
         opened: bool = False,
     ) -> None:
         self._board = board
@@ -168,8 +168,8 @@ class Device:
         self._failed: Exception | None = None  # what went wrong with an edge meanwhile
         self._timer = machine.Timer(-1)  # for what is due while it talks
         self._came = self._edge_came
-        self._end = DeviceEnd(
-            Identity(serial, MODEL, VERSION),
+        self._end = DeviceProtocol(
+            DeviceIdentity(serial, MODEL, VERSION),
             memory,
             self._executor,
             self._rng.nonce,
@@ -196,14 +196,14 @@ class Device:
             cable.register(self._poller)
         self._timed = GridCables(self._cables) if TICKS_BY_ALARM and GridCables is not None else None
 
-    def begin(self, memory: Memory, crashed: bool) -> None:
+    def begin(self, memory: RecordStore, crashed: bool) -> None:
         """The core wakes up."""
         assert self._board is not None
         controller = LiveController(self._board, memory, self._rng, self._report, self._utc_s, self._log)
         controller.shuffle_commands.device = self._end.identity.serial
         self._executor.controller = controller
         if controller.persistent.record_lost():
-            self._end.forget()
+            self._end.renew_memory_id()
         if crashed:
             self.tell_crash()
         controller.start(now_us())
@@ -297,8 +297,8 @@ class Device:
         at_ms = now_ms()
         if ticks.diff(at_ms, self._looked_ms) >= CONTACT_MS and (due is None or due > ROOM_US):
             self._looked_ms = at_ms
-            self._end.contact(self._contact.closed())
-            if self._end.restart:
+            self._end.update_contact(self._contact.closed())
+            if self._end.restart_required:
                 raise KeysCleared
 
     def _turn_on_grid(self, timed: "GridCables", board: Rp2040, due: "int | None") -> None:
@@ -460,7 +460,7 @@ class Program:
         self._watchdog = machine.WDT(timeout=WATCHDOG_MS)
         self._reason = _WATCHDOG if machine.reset_cause() == machine.WDT_RESET else _POWER
         self._board: Rp2040 | None = None
-        self._memory: Memory = Unusable()  # until the chip is there
+        self._memory: RecordStore = UnusableStore()  # until the chip is there
         self._crashes = 0
         self._opened = False
 
@@ -490,7 +490,7 @@ class Program:
         if self._crashes <= MOST_CRASHES:
             self._memory = _open_memory()
         else:
-            self._memory = Unusable()  # the chip itself may be what fails: only identification is left
+            self._memory = UnusableStore()  # the chip itself may be what fails: only identification is left
         log = EventLog(LogFlash())
         board = None if given_up else self._board  # what failed is not touched again
         reopen = None if self._crashes <= MOST_CRASHES else _open_memory
@@ -507,7 +507,7 @@ class Program:
         if self._board is not None:
             self._board.safe()
         device.let_go()
-        self._memory = Unusable()
+        self._memory = UnusableStore()
 
     def _keep(self, error: Exception) -> None:
         """Write down what went wrong, for whoever asks later."""
@@ -518,7 +518,7 @@ class Program:
             return
 
 
-def _open_memory() -> Memory:
+def _open_memory() -> RecordStore:
     return CriticalMemory(SpiFram(), others=RECORDS + (CRASH,))
 
 

@@ -17,7 +17,7 @@ from sabot_protocol.errors import FieldError
 from sabot_protocol.host.packing import compile_methods
 
 
-class Body:
+class MessageBody:
     """Fields that pack into bytes: a message, or the details of an error."""
 
     __slots__ = ()
@@ -26,7 +26,7 @@ class Body:
     """The name the schema gives it."""
 
     @classmethod
-    def _row(cls) -> codec.Message:
+    def _row(cls) -> codec.MessageCodec:
         raise NotImplementedError
 
     def pack(self) -> bytes:
@@ -66,7 +66,7 @@ class Body:
         )
 
 
-class Message(Body):
+class Message(MessageBody):
     """The base of every message."""
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class Message(Body):
     """Whether it is the same in every version, for ever."""
 
     @classmethod
-    def _row(cls) -> codec.Message:
+    def _row(cls) -> codec.MessageCodec:
         return codec.CODEC.named(cls.NAME)
 
 
@@ -108,7 +108,7 @@ class Clear(Message):
 
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
-BodyT = TypeVar("BodyT", bound=Body)
+BodyT = TypeVar("BodyT", bound=MessageBody)
 
 
 class Request(Message, Generic[AnswerT]):
@@ -136,7 +136,7 @@ class Command(Request[AnswerT]):
     KIND = "command"
 
 
-class ErrorDetail(Body):
+class ErrorDetail(MessageBody):
     """Why a request was refused, with its details."""
 
     __slots__ = ()
@@ -149,7 +149,7 @@ class ErrorDetail(Body):
     """What to do about it."""
 
     @classmethod
-    def _row(cls) -> codec.Message:
+    def _row(cls) -> codec.MessageCodec:
         return codec.CODEC.error_named(cls.NAME)
 
 
@@ -169,6 +169,6 @@ def from_values(message: type[BodyT], values: Sequence[Any]) -> BodyT:
     return message(*typed)
 
 
-def astuple(body: Body) -> tuple[Any, ...]:
+def astuple(body: MessageBody) -> tuple[Any, ...]:
     """The values of a message in the order of its fields, as the codec takes them."""
     return tuple([getattr(body, field.name) for field in fields(body)])  # type: ignore[arg-type]

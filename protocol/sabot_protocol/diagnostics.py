@@ -10,7 +10,7 @@ _HEADER = "<IIIBBBB"
 SENT = 0x80  # or-ed to the kind of a packet this end sent
 
 
-class Record:
+class Diagnostics:
     """Counters by name, and a ring of message headers in memory set aside once."""
 
     def __init__(self) -> None:
@@ -47,20 +47,22 @@ class Record:
         """All counters, in the order of the schema."""
         return tuple([getattr(self, name) & 0xFFFFFFFF for name in COUNTERS])
 
-    def note(self, now: int, counter: int, number: int, kind: int, seq: int, ack: int, message: int) -> None:
+    def add_header(
+        self, now: int, counter: int, request_id: int, kind: int, seq: int, ack: int, message: int
+    ) -> None:
         """Keep one message's header: its time, packet counter, number, kind, seq, ack and id."""
         at = self._seen % TRACE_LENGTH * HEADER_SIZE
-        struct.pack_into(_HEADER, self._ring, at, now, counter, number, kind, seq, ack, message)
+        struct.pack_into(_HEADER, self._ring, at, now, counter, request_id, kind, seq, ack, message)
         self._seen += 1
 
-    def kept(self) -> int:
+    def header_count(self) -> int:
         """How many headers are kept."""
         return min(self._seen, TRACE_LENGTH)
 
     def headers(self, skip: int, most: int) -> bytes:
         """Up to ``most`` headers of 16 bytes, newest first, leaving out the newest ``skip``."""
         out = b""
-        for back in range(skip + 1, min(skip + most, self.kept()) + 1):
+        for back in range(skip + 1, min(skip + most, self.header_count()) + 1):
             at = (self._seen - back) % TRACE_LENGTH * HEADER_SIZE
             out += bytes(self._ring[at : at + HEADER_SIZE])
         return out

@@ -18,7 +18,7 @@ RECORDS = (
 ) + tuple([("command.%d" % slot, COMMAND_SIZE) for slot in range(COMMAND_SLOTS)])
 
 
-class Memory:
+class RecordStore:
     """What a board's critical memory must offer; this one forgets everything at power-off."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Memory:
         self._records[name] = bytes(data)
 
 
-def load_all(memory: Memory, names: "tuple[str, ...]") -> "dict[str, bytes] | None":
+def load_all(memory: RecordStore, names: "tuple[str, ...]") -> "dict[str, bytes] | None":
     """Several records at once, leaving out those never saved; None if any is damaged."""
     found = {}
     for name in names:

@@ -11,15 +11,15 @@ The only way back to *unprovisioned* is physical presence: a contact inside the 
 for HOLD_MS. It clears the keys and opens provisioning for OPEN_S; afterwards, and after any restart,
 provisioning is closed until the contact is held again. A device that never had a key needs no contact.
 
-That a device once had a key is marked in another chip than its keys (``Mark``, in flash): critical memory
-that was replaced or erased does not make it a new one.
+That a device once had a key is marked in another chip than its keys
+(``ProvisioningMark``, in flash): critical memory that was replaced or erased does not make it a new one.
 """
 
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryFailed
-from sabot_protocol.keys import DEVICE, Keys
-from sabot_protocol.memory import Memory
+from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.record_store import RecordStore
 
 HOLD_MS = 5000
 OPEN_S = 600
@@ -34,7 +34,7 @@ GIVEN = 1
 CLEARED = 2  # by somebody at the contact; a key is taken only while provisioning is open
 
 
-class Mark:
+class ProvisioningMark:
     """Whether the device was ever given a key; a board keeps it in flash, this one forgets it."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Mark:
         self._state = state
 
 
-class Unusable(Memory):
+class UnusableStore(RecordStore):
     """Critical memory that is not to be used: the program failed again and again with it."""
 
     def load(self, name: str) -> bytes | None:
@@ -61,7 +61,7 @@ class Unusable(Memory):
         raise MemoryFailed("critical memory is not in use")
 
 
-class Contact:
+class PresenceContact:
     """The contact in the logic compartment: when it has been held for long enough."""
 
     def __init__(self) -> None:
@@ -84,10 +84,10 @@ class Contact:
         return True
 
 
-class Custody:
+class Provisioning:
     """The state of one device's keys."""
 
-    def __init__(self, keys: Keys, mark: Mark, usable: bool) -> None:
+    def __init__(self, keys: KeyStore, mark: ProvisioningMark, usable: bool) -> None:
         """``usable``: critical memory can be read and written."""
         self._keys = keys
         self._mark = mark
@@ -97,7 +97,7 @@ class Custody:
         if not usable or keys.damaged:
             self.damaged = True
         elif keys.get(DEVICE) is not None:
-            self.given()
+            self.key_given()
         elif self._marked == GIVEN:
             self.damaged = True
 
@@ -107,11 +107,11 @@ class Custody:
             return KEYS_DAMAGED
         return UNPROVISIONED if self._keys.get(DEVICE) is None else PROVISIONED
 
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether a device without a key takes none before its contact was held again."""
         return self._marked == CLEARED and self._open_until is None
 
-    def given(self) -> None:
+    def key_given(self) -> None:
         """There is a key: mark it, also where a power cut came between the key and its mark."""
         self._open_until = None
         if self._marked != GIVEN:
@@ -121,7 +121,7 @@ class Custody:
                 return  # tried again at the next power-up
             self._marked = GIVEN
 
-    def clear(self, memory: Memory, uptime_s: int) -> None:
+    def clear(self, memory: RecordStore, uptime_s: int) -> None:
         """Somebody was there: forget the keys and open provisioning; MemoryFailed or OSError if that fails.
 
         Keys first, the mark last: a power cut between leaves *keys_damaged*.
@@ -131,13 +131,13 @@ class Custody:
         self._mark.write(CLEARED)
         self._marked = CLEARED
         self.damaged = False
-        self.open(uptime_s)
+        self.open_window(uptime_s)
 
-    def open(self, uptime_s: int) -> None:
+    def open_window(self, uptime_s: int) -> None:
         """Take a key for a while."""
         self._open_until = uptime_s + OPEN_S
 
-    def over(self, uptime_s: int) -> bool:
+    def window_over(self, uptime_s: int) -> bool:
         """Whether the time for a key has just gone by; True once."""
         if self._open_until is None or uptime_s < self._open_until:
             return False

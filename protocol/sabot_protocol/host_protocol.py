@@ -1,6 +1,6 @@
 """The host's end of the wire: requests with their answers, events exactly once, across reconnects.
 
-Bytes and times go in; bytes and happenings come out. The cable, the clock, the disk and the decision when
+Bytes and times go in; bytes and notifications come out. The cable, the clock, the disk and the decision when
 to try again belong to the caller.
 
 What becomes of a request that was under way when the session ended:
@@ -23,29 +23,29 @@ import struct
 from hashlib import sha256
 
 from sabot_protocol import frame, ticks
-from sabot_protocol.codec import CODEC, Codec, Message, enum_number
-from sabot_protocol.device_end import NOBODY
+from sabot_protocol.codec import CODEC, Codec, MessageCodec, enum_number
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import BY_SLOT_KEY, RESOLVE
-from sabot_protocol.errors import FieldError, NotAllowed, UnknownMessage
+from sabot_protocol.device_protocol import NO_HOST
+from sabot_protocol.errors import FieldError, RequestNotAllowed, UnknownMessage
+from sabot_protocol.frame_receiver import FrameReceiver
 from sabot_protocol.handshake import DEVICE_NOT_PROVED, Handshake, read_clear
-from sabot_protocol.happenings import (
-    Answered,
-    AttachRefused,
-    Down,
-    EventArrived,
-    Failed,
-    Gap,
-    Happening,
-    Up,
-)
-from sabot_protocol.keys import DEVICE
+from sabot_protocol.key_store import DEVICE
 from sabot_protocol.ledger import LAST_COMMAND, MAX_AHEAD
 from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, REQUEST, Link
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.notifications import (
+    AttachRefused,
+    EventGap,
+    EventReceived,
+    Notification,
+    RequestAnswered,
+    RequestFailed,
+    SessionDown,
+    SessionUp,
+)
 from sabot_protocol.schema import HIDDEN
 from sabot_protocol.schema_hash import SCHEMA_HASH
 from sabot_protocol.session import KEY_SIZE, elevation_proof, slot_key
-from sabot_protocol.wire_end import WireEnd
 
 # Why a request fails without the device's answer.
 TIMED_OUT = "timed_out"  # no answer in the time given; resolve() tells what became of a command
@@ -77,17 +77,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class _Asked:
+class _PendingRequest:
     """A request until it ends."""
 
-    def __init__(self, number: int, message: Message, body: bytes) -> None:
-        self.number = number
+    def __init__(self, request_id: int, message: MessageCodec, body: bytes) -> None:
+        self.request_id = request_id
         self.message = message
         self.body = body
         self.asked_of: tuple[bytes, int] | None = None  # the device's memory and boot id then, if known
         self.memory_id = b""  # of the device it was sent to; empty until then
         self.boot_id = 0  # of the device it was sent to last
-        self.mark = 0
+        self.flags = 0
         self.expires: int | None = None
         self.by: tuple[int, bytes] | None = None  # the slot and the key of the person who authorises it
         self.elevated = False  # in this session
@@ -96,13 +96,13 @@ class _Asked:
         self.held = False  # not to be sent before ``release``
 
 
-class HostEnd(WireEnd):
+class HostProtocol(FrameReceiver):
     """One host's end of one device's wire."""
 
     def __init__(
         self,
         key: bytes,
-        numbers: Numbers,
+        numbers: CommandNumbers,
         random: "Callable[[int], bytes]",
         serial: bytes | None = None,
         window: int = 16,
@@ -112,8 +112,8 @@ class HostEnd(WireEnd):
         other_key: bytes | None = None,
     ) -> None:
         """``other_key`` is tried if the device does not have ``key``: one of them is not confirmed yet."""
-        if numbers.host_id == NOBODY:
-            raise NotAllowed("a host id of eight zeros is nobody's: make one at random and keep it")
+        if numbers.host_id == NO_HOST:
+            raise RequestNotAllowed("a host id of eight zeros is nobody's: make one at random and keep it")
         super().__init__(is_host=True)
         self.boot_id = 0
         self.memory_id = b""
@@ -132,7 +132,7 @@ class HostEnd(WireEnd):
         self._run = struct.unpack("<I", random(4))[0]
         self._mode = OWNER
         self._handshake: Handshake | None = None
-        self._said: Handshake | None = None  # the one that made the running session
+        self._peer: Handshake | None = None  # the one that made the running session
         self._candidate: Link | None = None  # proved by the device, not yet by a packet of it
         self._link: Link | None = None
         self._limited = False
@@ -140,19 +140,19 @@ class HostEnd(WireEnd):
         self._known = False  # the device's ledger holds the truth of this host
         self._newest = 0  # the newest command of this host that the device knows from before this session
         self._attaching: int | None = None  # the attach request's number while it is not answered
-        self._stepping: int | None = None  # the number passed over while the device's newest is far behind
-        self._elevations: dict[int, _Asked] = {}  # by the number of the elevation that is not answered
+        self._catching_up: int | None = None  # the number passed over while the device's newest is far behind
+        self._elevations: dict[int, _PendingRequest] = {}  # by the elevation's request id
         self._up = False
-        self._asked: dict[int, _Asked] = {}
+        self._requests: dict[int, _PendingRequest] = {}
         self._unsent: list[int] = []
         self._unanswered = 0  # in this session
         self._busy: list[int] = []  # refused for now
         self._retry_at: int | None = None
         self._busy_code = codec.error_named("busy").id
-        self._soonest: int | None = None  # when the next request may expire
+        self._next_expiry: int | None = None  # when the next request may expire
         self._acknowledged: tuple[int, int] | None = None
-        self._say_acknowledged = False
-        self._happened: list[Happening] = []
+        self._ack_pending = False
+        self._notifications: list[Notification] = []
 
     # -- the session ----------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class HostEnd(WireEnd):
     def transcript(self) -> bytes:
         """The running session's transcript hash, which elevations are bound to."""
         if self._link is None:
-            raise NotAllowed("there is no session: connect first")
+            raise RequestNotAllowed("there is no session: connect first")
         return self._link.session.transcript
 
     @property
@@ -173,7 +173,7 @@ class HostEnd(WireEnd):
         """The number the next command will have."""
         return self._numbers.next
 
-    def start_from(self, memory_id: bytes, boot_id: int, n: int) -> None:
+    def resume_from(self, memory_id: bytes, boot_id: int, n: int) -> None:
         """Before the first connect: the last event that is on disk, and whose memory it came from."""
         self.memory_id = memory_id
         self.boot_id = boot_id
@@ -185,14 +185,14 @@ class HostEnd(WireEnd):
         self._tried_other = False
         self._forget_session()
         self._decoder = frame.Decoder()
-        self._shake(now)
+        self._start_handshake(now)
 
     def disconnect(self, reason: str = CLOSED) -> None:
         """The cable is gone, or nobody wants it any more. Requests wait for the next session."""
         had_one = self._link is not None or self._handshake is not None
         self._forget_session()
         if had_one:
-            self._happened.append(Down(reason))
+            self._notifications.append(SessionDown(reason))
 
     def close(self, now: int) -> bytes:
         """End the session and say so: the bytes to put on the cable before it is closed."""
@@ -206,9 +206,9 @@ class HostEnd(WireEnd):
     def attach(self, mode: int) -> None:
         """After ``AttachRefused``: ask again, in this mode."""
         if self._link is None:
-            raise NotAllowed("there is no session: connect first")
+            raise RequestNotAllowed("there is no session: connect first")
         if self._up:
-            raise NotAllowed("this host is attached: connect again to change its mode")
+            raise RequestNotAllowed("this host is attached: connect again to change its mode")
         self._mode = mode
         self._ask_to_attach(self._link)
 
@@ -217,17 +217,17 @@ class HostEnd(WireEnd):
         self._candidate = None
         self._handshake = None
         self._attaching = None
-        self._stepping = None
+        self._catching_up = None
         self._elevations = {}
         self._up = False
 
     def _take_query(self) -> int:
-        number = self._next_query
-        self._next_query = number + 1 if number < 0xFFFFFFFF else LAST_COMMAND + 1
-        return number
+        request_id = self._next_query
+        self._next_query = request_id + 1 if request_id < 0xFFFFFFFF else LAST_COMMAND + 1
+        return request_id
 
-    def _shake(self, now: int) -> None:
-        self.record.handshakes += 1
+    def _start_handshake(self, now: int) -> None:
+        self.diagnostics.handshakes += 1
         self._candidate = None
         self._handshake = Handshake(
             self._codec, self._schema_hash, self.key, self._numbers.host_id, self._slot, self._run,
@@ -242,12 +242,12 @@ class HostEnd(WireEnd):
             if other is not None and handshake.failure == DEVICE_NOT_PROVED:
                 self._tried_other = True
                 self.key, self.other_key = other, self.key
-                self._shake(now)
+                self._start_handshake(now)
                 return
             self._handshake = None
             self._candidate = None
             if self._link is None:
-                self._happened.append(Down(handshake.failure))
+                self._notifications.append(SessionDown(handshake.failure))
 
     def _adopt(self, link: Link) -> None:
         """The device has spoken in the new session: it replaces the old one."""
@@ -255,21 +255,21 @@ class HostEnd(WireEnd):
         assert said is not None
         self._forget_session()
         self._link = link
-        self.record.sessions += 1
+        self.diagnostics.sessions += 1
         if self.memory_id and said.memory_id != self.memory_id:
-            self._happened.append(Gap(MEMORY_LOST, None, self.position, (said.boot_id, 1)))
+            self._notifications.append(EventGap(MEMORY_LOST, None, self.position, (said.boot_id, 1)))
             self.position = (0, 0)
             self._acknowledged = None
         before = (self.memory_id, self.boot_id)
         self._rebooted = self.boot_id != 0 and before != (said.memory_id, said.boot_id)
         self.memory_id = said.memory_id
         self.boot_id = said.boot_id
-        self._said = said
+        self._peer = said
         own_major, own_minor = self._codec.version
         major, minor = said.version
         self._limited = major != own_major or (minor == own_minor and said.schema_hash != self._schema_hash)
         self._unanswered = 0
-        self._say_acknowledged = self._acknowledged is not None and self._acknowledged[0] == self.boot_id
+        self._ack_pending = self._acknowledged is not None and self._acknowledged[0] == self.boot_id
         self._ask_to_attach(link)
 
     def _ask_to_attach(self, link: Link) -> None:
@@ -280,7 +280,7 @@ class HostEnd(WireEnd):
     def _attached(self, status: int, body: bytes) -> None:
         self._attaching = None
         if status:
-            self._happened.append(AttachRefused(status, body))
+            self._notifications.append(AttachRefused(status, body))
             return
         try:
             mode, known, newest, _ = self._codec.named("attached").unpack(body)
@@ -290,38 +290,38 @@ class HostEnd(WireEnd):
         self._known = known == 1
         if mode == OWNER:
             self._newest = newest
-            self._numbers.pass_over(newest)
-            if self._step_up():
+            self._numbers.skip_to(newest)
+            if self._catch_up():
                 return
-        self._goes_up(mode)
+        self._report_up(mode)
 
-    def _step_up(self) -> bool:
+    def _catch_up(self) -> bool:
         """Bring the device's newest number nearer to this host's, whether that is needed; one step at a time.
 
         The device takes no number far ahead. Each step asks what became of a number that was never given,
         which decides that it is not executed.
         """
         needed = self._numbers.next
-        for asked in self._asked.values():
-            if asked.message.kind == "command" and asked.number > self._newest:
-                needed = min(needed, asked.number)
-        self._stepping = None
+        for asked in self._requests.values():
+            if asked.message.kind == "command" and asked.request_id > self._newest:
+                needed = min(needed, asked.request_id)
+        self._catching_up = None
         if needed > self._newest + MAX_AHEAD and self._link is not None:
-            self._stepping = self._newest + MAX_AHEAD
-            self._link.send(REQUEST, self._codec.named("set_clock").id, RESOLVE, self._stepping, b"")
+            self._catching_up = self._newest + MAX_AHEAD
+            self._link.send(REQUEST, self._codec.named("set_clock").id, RESOLVE, self._catching_up, b"")
             return True
         return False
 
-    def _goes_up(self, mode: int) -> None:
-        said = self._said
+    def _report_up(self, mode: int) -> None:
+        said = self._peer
         assert said is not None
         self._up = True
-        for asked in self._asked.values():
+        for asked in self._requests.values():
             asked.elevated, asked.refused, asked.sent_here = False, None, False
-        self._unsent = sorted([number for number, asked in self._asked.items() if not asked.held])
+        self._unsent = sorted([request_id for request_id, asked in self._requests.items() if not asked.held])
         self._busy, self._retry_at = [], None  # all of them are sent in this session anyway
-        self._happened.append(
-            Up(
+        self._notifications.append(
+            SessionUp(
                 said.serial, said.boot_id, said.memory_id, said.version, self._rebooted, self._limited,
                 mode == OWNER, said.flags,
             )
@@ -344,90 +344,92 @@ class HostEnd(WireEnd):
         if found is None or found.kind not in ("query", "command"):
             raise UnknownMessage("message 0x%02x is not a request" % message)
         if self._up and not self._in_version(found):
-            raise NotAllowed(self._mismatch(found))
-        if len(self._asked) >= MAX_REQUESTS:
-            raise NotAllowed("%d requests are waiting already: take their answers first" % MAX_REQUESTS)
-        number = self._numbers.take() if found.kind == "command" else self._take_query()
-        asked = _Asked(number, found, body)
+            raise RequestNotAllowed(self._mismatch(found))
+        if len(self._requests) >= MAX_REQUESTS:
+            raise RequestNotAllowed(
+                "%d requests are waiting already: take their answers first" % MAX_REQUESTS
+            )
+        request_id = self._numbers.take() if found.kind == "command" else self._take_query()
+        asked = _PendingRequest(request_id, found, body)
         asked.by = by
         asked.held = held
         if self.boot_id:
             asked.asked_of = (self.memory_id, self.boot_id)
         return self._ask(asked, now, timeout_ms)
 
-    def release(self, number: int) -> None:
+    def release(self, request_id: int) -> None:
         """A request that was held may be sent; one that has ended meanwhile is not."""
-        asked = self._asked.get(number)
+        asked = self._requests.get(request_id)
         if asked is not None and asked.held:
             asked.held = False
-            self._unsent.append(number)
+            self._unsent.append(request_id)
 
     def resolve(
-        self, number: int, message: int, memory_id: bytes, now: int, timeout_ms: int | None = None
+        self, request_id: int, message: int, memory_id: bytes, now: int, timeout_ms: int | None = None
     ) -> None:
         """Ask what became of an earlier command: its number, and the memory id of the device then."""
         found = self._codec.find(message)
         if found is None or found.kind != "command":
             raise UnknownMessage("message 0x%02x is not a command" % message)
-        asked = _Asked(number, found, b"")
-        asked.mark = RESOLVE
+        asked = _PendingRequest(request_id, found, b"")
+        asked.flags = RESOLVE
         asked.memory_id = memory_id
         self._ask(asked, now, timeout_ms)
 
-    def abandon(self, number: int) -> None:
+    def abandon(self, request_id: int) -> None:
         """Nobody waits for this answer any more. A command sent may still be executed."""
-        self._asked.pop(number, None)
+        self._requests.pop(request_id, None)
 
     def waiting(self) -> int:
         """How many requests have not ended."""
-        return len(self._asked)
+        return len(self._requests)
 
-    def waits_for(self, number: int) -> bool:
+    def is_pending(self, request_id: int) -> bool:
         """Whether this request has not ended."""
-        return number in self._asked
+        return request_id in self._requests
 
     def acknowledge(self, boot_id: int, n: int) -> None:
         """Everything up to this event is on disk; the device is told, also after a reconnect."""
         self._acknowledged = (boot_id, n)
-        self._say_acknowledged = True
+        self._ack_pending = True
 
-    def take(self) -> list[Happening]:
+    def take_notifications(self) -> list[Notification]:
         """What has happened since the last call, in order."""
-        happened = self._happened
-        self._happened = []
+        happened = self._notifications
+        self._notifications = []
         return happened
 
-    def _ask(self, asked: _Asked, now: int, timeout_ms: int | None) -> int:
+    def _ask(self, asked: _PendingRequest, now: int, timeout_ms: int | None) -> int:
         if timeout_ms is not None:
             asked.expires = ticks.add(now, timeout_ms)
-            if self._soonest is None or ticks.diff(asked.expires, self._soonest) < 0:
-                self._soonest = asked.expires
-        self._asked[asked.number] = asked
+            if self._next_expiry is None or ticks.diff(asked.expires, self._next_expiry) < 0:
+                self._next_expiry = asked.expires
+        self._requests[asked.request_id] = asked
         if not asked.held:
-            self._unsent.append(asked.number)
-        return asked.number
+            self._unsent.append(asked.request_id)
+        return asked.request_id
 
-    def _in_version(self, message: Message) -> bool:
-        assert self._said is not None
-        return message.frozen or (not self._limited and message.minor <= self._said.version[1])
+    def _in_version(self, message: MessageCodec) -> bool:
+        assert self._peer is not None
+        return message.frozen or (not self._limited and message.minor <= self._peer.version[1])
 
-    def _mismatch(self, message: Message) -> str:
-        assert self._said is not None
-        theirs, ours = self._said.version, self._codec.version
+    def _mismatch(self, message: MessageCodec) -> str:
+        assert self._peer is not None
+        theirs, ours = self._peer.version, self._codec.version
         if theirs == ours:
             words = "'%s' may differ: the device's %d.%d has another schema than ours; update one of them"
             return words % ((message.name,) + ours)
         words = "the device speaks version %d.%d, which may not have '%s' as %d.%d does: update one of them"
         return words % (theirs + (message.name,) + ours)
 
-    def _unfit(self, asked: _Asked) -> str | None:
+    def _reason_not_to_send(self, asked: _PendingRequest) -> str | None:
         """Why a request must not be sent in this session, or None. A command may become a question."""
         sent_before = bool(asked.memory_id)
         if asked.message.kind == "command" and sent_before:
             if asked.memory_id != self.memory_id or not self._known:
                 return FORGOTTEN
             if asked.boot_id != self.boot_id:
-                asked.mark = RESOLVE
+                asked.flags = RESOLVE
             return None
         if not self._in_version(asked.message):
             return VERSION_MISMATCH
@@ -435,81 +437,81 @@ class HostEnd(WireEnd):
             return SESSION_ENDED if sent_before and asked.message.name in OF_ONE_SESSION else None
         if asked.asked_of and asked.asked_of != (self.memory_id, self.boot_id):
             return DEVICE_REBOOTED
-        return NUMBER_USED if not asked.mark and asked.number <= self._newest else None
+        return NUMBER_USED if not asked.flags and asked.request_id <= self._newest else None
 
     def _send_requests(self, link: Link) -> None:
         while self._unsent and not self._busy and self._unanswered < link.window and link.room() > 0:
-            asked = self._asked.get(self._unsent[0])
+            asked = self._requests.get(self._unsent[0])
             if asked is None:
                 self._unsent.pop(0)
                 continue
             if asked.message.kind == "command" and asked.memory_id and self._mode != OWNER:
                 self._unsent.pop(0)  # only an owner is told what became of it
                 continue
-            why = self._unfit(asked)
-            body = b"" if asked.mark else asked.body  # a question what became of it needs none
+            why = self._reason_not_to_send(asked)
+            body = b"" if asked.flags else asked.body  # a question what became of it needs none
             if why is None and len(body) > link.max_body:
                 why = TOO_LONG
             if why is not None:
                 self._unsent.pop(0)
-                self._fail(asked.number, why)
+                self._fail(asked.request_id, why)
                 continue
             if len(body) >= KEY_SIZE and asked.message.name in WITH_SECRET:
                 body = self._hide(link, asked)
             self._unanswered += 1
-            if asked.by is not None and not asked.elevated and not asked.mark:
+            if asked.by is not None and not asked.elevated and not asked.flags:
                 asked.elevated = True
                 self._elevate(link, asked, asked.by, body)
                 continue  # the request itself is next
             self._unsent.pop(0)
-            link.send(REQUEST, asked.message.id, asked.mark, asked.number, body)
+            link.send(REQUEST, asked.message.id, asked.flags, asked.request_id, body)
             asked.sent_here = not asked.memory_id
             asked.memory_id = self.memory_id
-            if not asked.mark:
+            if not asked.flags:
                 asked.boot_id = self.boot_id
-        if self._say_acknowledged and self._acknowledged is not None and link.room() > 0:
-            self._say_acknowledged = False
+        if self._ack_pending and self._acknowledged is not None and link.room() > 0:
+            self._ack_pending = False
             boot_id, n = self._acknowledged
             link.send(EVENT_ACK, 0, 0, n, struct.pack("<I", boot_id))
 
-    def _hide(self, link: Link, asked: _Asked) -> bytes:
+    def _hide(self, link: Link, asked: _PendingRequest) -> bytes:
         """The body with its secret under this session's pad."""
         secret = asked.body[-KEY_SIZE:]
         if asked.message.name == "set_key" and asked.body[0] == DEVICE and self._slot == DEVICE:
             self.other_key = secret  # until the answer tells, the device has this one or the one before
-        return asked.body[:-KEY_SIZE] + link.session.hide(asked.message.id, asked.number, secret)
+        return asked.body[:-KEY_SIZE] + link.session.hide(asked.message.id, asked.request_id, secret)
 
-    def _elevate(self, link: Link, asked: _Asked, by: tuple[int, bytes], body: bytes) -> None:
-        said = self._said
+    def _elevate(self, link: Link, asked: _PendingRequest, by: tuple[int, bytes], body: bytes) -> None:
+        said = self._peer
         assert said is not None
         slot, person_key = by
         elevate = self._codec.named("elevate")
         hash = sha256(body).digest()
         proof = elevation_proof(
             slot_key(person_key, said.serial, slot), link.session.transcript, BY_SLOT_KEY, slot,
-            asked.message.id, asked.number, hash,
+            asked.message.id, asked.request_id, hash,
         )
-        number = self._take_query()
-        self._elevations[number] = asked
-        fields = elevate.pack((BY_SLOT_KEY, slot, asked.message.id, asked.number, hash, proof))
-        link.send(REQUEST, elevate.id, 0, number, fields)
+        request_id = self._take_query()
+        self._elevations[request_id] = asked
+        fields = elevate.pack((BY_SLOT_KEY, slot, asked.message.id, asked.request_id, hash, proof))
+        link.send(REQUEST, elevate.id, 0, request_id, fields)
 
-    def _fail(self, number: int, why: str) -> None:
-        del self._asked[number]
-        self._happened.append(Failed(number, why))
+    def _fail(self, request_id: int, why: str) -> None:
+        del self._requests[request_id]
+        self._notifications.append(RequestFailed(request_id, why))
 
     def _expire(self, now: int) -> None:
-        if self._soonest is None or ticks.diff(now, self._soonest) < 0:
+        if self._next_expiry is None or ticks.diff(now, self._next_expiry) < 0:
             return
-        self._soonest = None
-        for number in sorted(self._asked):
-            expires = self._asked[number].expires
+        self._next_expiry = None
+        for request_id in sorted(self._requests):
+            expires = self._requests[request_id].expires
             if expires is None:
                 continue
             if ticks.diff(now, expires) >= 0:
-                self._fail(number, TIMED_OUT)
-            elif self._soonest is None or ticks.diff(expires, self._soonest) < 0:
-                self._soonest = expires
+                self._fail(request_id, TIMED_OUT)
+            elif self._next_expiry is None or ticks.diff(expires, self._next_expiry) < 0:
+                self._next_expiry = expires
 
     # -- bytes in and out -----------------------------------------------------------------------
 
@@ -527,7 +529,7 @@ class HostEnd(WireEnd):
             hello = self._handshake.poll(now)
             if hello is not None:
                 frames.append(hello)
-                self.record.frames_out += 1
+                self.diagnostics.frames_out += 1
             self._check_handshake(now)
         link = self._link
         if link is not None:
@@ -540,21 +542,21 @@ class HostEnd(WireEnd):
             return b""
         return b"".join(frames)
 
-    def has_to_say(self) -> bool:
+    def has_pending_output(self) -> bool:
         """Whether ``poll`` may have something at once, and not only when ``deadline`` has come."""
         link = self._link
         return (
             link is None
             or self._handshake is not None
-            or self._say_acknowledged
+            or self._ack_pending
             or bool(self._unsent)
             or (bool(self._busy) and self._retry_at is None)
-            or link.has_to_say()
+            or link.has_pending_output()
         )
 
     def deadline(self) -> int | None:
         """The tick at which ``poll`` is due by itself, or None."""
-        due = self._soonest
+        due = self._next_expiry
         if self._retry_at is not None and (due is None or ticks.diff(self._retry_at, due) < 0):
             due = self._retry_at
         for each in (self._link, self._handshake):
@@ -568,89 +570,95 @@ class HostEnd(WireEnd):
         self._link = None
         self._attaching = None
         self._up = False
-        self._happened.append(Down(reason))
+        self._notifications.append(SessionDown(reason))
 
-    def _clear(self, payload: bytes, now: int) -> None:
+    def _receive_clear(self, payload: bytes, now: int) -> None:
         said = read_clear(self._codec, payload)
         if said is None:
-            self.record.malformed += 1
+            self.diagnostics.malformed += 1
             return
         name, fields, values = said
         handshake = self._handshake
         if name == "no_session":
             # Anybody could say this, so it ends nothing: it only makes us ask for a new session now.
             if self._link is not None and values[1] == self._link.session.id and handshake is None:
-                self._shake(now)
+                self._start_handshake(now)
         elif handshake is not None:
             handshake.receive(name, fields, values, now)
             if handshake.session is not None and self._candidate is None:
                 self._candidate = Link(
-                    handshake.session, self._window, handshake.window, handshake.max_payload, self.record,
+                    handshake.session,
+                    self._window,
+                    handshake.window,
+                    handshake.max_payload,
+                    self.diagnostics,
                     now,
                 )
             self._check_handshake(now)
 
-    def _sealed(self, payload: memoryview, now: int) -> None:
+    def _receive_sealed(self, payload: memoryview, now: int) -> None:
         link = self._link
         session = payload[1] | payload[2] << 8 if len(payload) > 2 else -1
         candidate = self._candidate
         if candidate is not None and candidate.session.id == session:
             delivered = candidate.receive(payload, now)
-            if not candidate.session.taken:
+            if not candidate.session.received:
                 return
             self._adopt(candidate)
         elif link is not None:
             delivered = link.receive(payload, now)
         else:
-            self.record.foreign += 1
+            self.diagnostics.foreign += 1
             return
         link = self._link
-        for kind, message, mark, number, body in delivered:
+        for kind, message, flags, request_id, body in delivered:
             if self._link is not link:
                 return  # it failed on the way
             if kind == ANSWER:
-                self._answered(message, mark, number, bytes(body))
+                self._answered(message, flags, request_id, bytes(body))
             elif kind == EVENT and len(body) >= EVENT_HEADER_SIZE:
-                self._event(message, mark, number, bytes(body))
+                self._event(message, flags, request_id, bytes(body))
             elif kind == GAP and len(body) >= 16:
-                self._gap(mark, number, bytes(body))
+                self._gap(flags, request_id, bytes(body))
             else:
-                self.record.malformed += 1
+                self.diagnostics.malformed += 1
 
-    def _answered(self, message: int, status: int, number: int, body: bytes) -> None:
-        if number == self._attaching:
+    def _answered(self, message: int, status: int, request_id: int, body: bytes) -> None:
+        if request_id == self._attaching:
             self._attached(status, body)
             return
-        if number == self._stepping:
-            self._newest = number
-            if not self._step_up():
-                self._goes_up(OWNER)
+        if request_id == self._catching_up:
+            self._newest = request_id
+            if not self._catch_up():
+                self._report_up(OWNER)
             return
         self._unanswered = max(self._unanswered - 1, 0)
-        elevated = self._elevations.pop(number, None)
+        elevated = self._elevations.pop(request_id, None)
         if elevated is not None:
             elevated.refused = (status, body) if status else None
             return
-        asked = self._asked.get(number)
-        if asked is not None and status == self._busy_code and not asked.mark:
-            self._busy.append(number)  # undecided: it is sent again, when events have been acknowledged
-            for waiting in [asked] + [self._asked[each] for each in self._unsent if each in self._asked]:
+        asked = self._requests.get(request_id)
+        if asked is not None and status == self._busy_code and not asked.flags:
+            self._busy.append(request_id)  # undecided: it is sent again, when events have been acknowledged
+            for waiting in [asked] + [
+                self._requests[each] for each in self._unsent if each in self._requests
+            ]:
                 waiting.elevated, waiting.refused = False, None  # and authorised anew
             return
         if asked is None:
-            self.record.late_answers += 1
+            self.diagnostics.late_answers += 1
             return
         error = self._codec.error(status) if status else None
         if error is not None and error.name == "not_owner" and asked.memory_id and not asked.sent_here:
             return  # it was sent in an earlier session: only an owner is told what became of it
-        del self._asked[number]
+        del self._requests[request_id]
         if asked.message.name == "set_key" and asked.body and asked.body[0] == DEVICE and self.other_key:
             if not status:
                 self.key = self.other_key
             self.other_key = None
         if error is not None and error.name == "wrong_role" and asked.refused is not None:
             message, (status, body) = self._codec.named("elevate").id, asked.refused
-        self._happened.append(Answered(number, message, status, body))
+        self._notifications.append(RequestAnswered(request_id, message, status, body))
 
     def _gap(self, reason: int, size: int, body: bytes) -> None:
         from_boot, from_n, to_boot, to_n = struct.unpack_from("<IIII", body)
@@ -660,7 +668,7 @@ class HostEnd(WireEnd):
         if not joins or to_boot != self.boot_id or to_n < 1 or before <= after:
             self._link_failed(OUT_OF_STEP)
             return
-        self._happened.append(Gap(reason, size or None, after, before))
+        self._notifications.append(EventGap(reason, size or None, after, before))
         self.position = (to_boot, to_n - 1)
 
     def _event(self, message: int, quality: int, n: int, body: bytes) -> None:
@@ -670,6 +678,6 @@ class HostEnd(WireEnd):
             self._link_failed(OUT_OF_STEP)
             return
         self.position = (boot_id, n)
-        self._happened.append(
-            EventArrived(boot_id, n, ticks_ms, utc_s, utc_ms, quality, message, body[EVENT_HEADER_SIZE:])
+        self._notifications.append(
+            EventReceived(boot_id, n, ticks_ms, utc_s, utc_ms, quality, message, body[EVENT_HEADER_SIZE:])
         )

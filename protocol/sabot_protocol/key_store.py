@@ -4,7 +4,7 @@ import struct
 
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 from sabot_protocol.session import KEY_SIZE
 
 DEVICE = enum_number("KeySlot", "device")
@@ -19,14 +19,14 @@ _ROLES = (enum_number("Role", "table"), enum_number("Role", "observer"))  # of t
 _PEOPLE = tuple([enum_number("Role", name) for name in ("dealer", "floor", "service", "lab")])
 
 
-class Keys:
+class KeyStore:
     """Keys by slot, in critical memory. A new device has none, and there is no default.
 
     ``open`` is true from provisioning until its owner has done with it: then empty slots may be filled
     without anybody's elevation. A restart closes them.
     """
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: RecordStore) -> None:
         self._memory = memory
         self._rows: dict[int, tuple[int, int, bytes]] = {}  # role, person, key
         self.open = False
@@ -69,7 +69,7 @@ class Keys:
         del rows[slot]
         self._save(rows)
 
-    def clear(self, memory: Memory) -> None:
+    def clear(self, memory: RecordStore) -> None:
         """Forget every key, for good, in the memory that is kept from now on."""
         self._memory = memory
         self.open = False

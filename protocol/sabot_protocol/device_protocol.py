@@ -8,19 +8,19 @@ import struct
 
 from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, Codec, enum_number
-from sabot_protocol.custody import KEYS_DAMAGED, Contact, Custody, Mark
 from sabot_protocol.errors import MemoryFailed
-from sabot_protocol.events import EventStore
+from sabot_protocol.event_store import EventStore
 from sabot_protocol.executor import Caller as Caller
+from sabot_protocol.executor import EventSink as EventSink
 from sabot_protocol.executor import Executor as Executor
-from sabot_protocol.executor import Log as Log
 from sabot_protocol.grid import Grid
-from sabot_protocol.keys import OPEN_S, Keys
+from sabot_protocol.key_store import OPEN_S, KeyStore
 from sabot_protocol.ledger import Ledger
-from sabot_protocol.memory import COMMAND_SLOTS, Memory, load_all
+from sabot_protocol.provisioning import KEYS_DAMAGED, PresenceContact, Provisioning, ProvisioningMark
+from sabot_protocol.record_store import COMMAND_SLOTS, RecordStore, load_all
 from sabot_protocol.schema_hash import SCHEMA_HASH
 
-NOBODY = bytes(8)
+NO_HOST = bytes(8)
 
 OBSERVER = enum_number("Role", "observer")
 UNKNOWN_TIME = enum_number("ClockQuality", "unknown")
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sabot_protocol.device_port import DevicePort
 
 
-class Identity:
+class DeviceIdentity:
     """What a device says of itself before anybody has proved anything."""
 
     def __init__(self, serial: bytes, model: str, version: str, flags: int = 0) -> None:
@@ -51,13 +51,13 @@ class Identity:
         self.flags = flags
 
 
-class DeviceEnd:
+class DeviceProtocol:
     """Everything the device's ports share."""
 
     def __init__(
         self,
-        identity: Identity,
-        memory: Memory,
+        identity: DeviceIdentity,
+        memory: RecordStore,
         executor: Executor,
         random: "Callable[[int], bytes]",
         now: int,
@@ -67,15 +67,15 @@ class DeviceEnd:
         event_capacity: int = 64,
         codec: Codec = CODEC,
         schema_hash: bytes = SCHEMA_HASH,
-        log: "Log | None" = None,
-        mark: "Mark | None" = None,
-        reopen: "Callable[[], Memory] | None" = None,
+        log: "EventSink | None" = None,
+        mark: "ProvisioningMark | None" = None,
+        reopen: "Callable[[], RecordStore] | None" = None,
         opened: bool = False,
     ) -> None:
         """``mark`` says in another chip whether the device ever had a key.
 
-        ``reopen`` gives critical memory anew where ``memory`` is ``Unusable``. ``opened``: somebody was just
-        at the contact, and provisioning is open.
+        ``reopen`` gives critical memory anew where ``memory`` is ``UnusableStore``. ``opened``: somebody was
+        just at the contact, and provisioning is open.
         """
         self.identity = identity
         self.executor = executor
@@ -87,15 +87,15 @@ class DeviceEnd:
         self.max_payload = max_payload
         self._memory = memory
         self._reopen = reopen
-        self._contact = Contact()
-        self.restart = False
+        self._contact = PresenceContact()
+        self.restart_required = False
         """Somebody at the contact had keys cleared that were out of reach: the device is to begin anew."""
-        self.keys = Keys(memory)
+        self.keys = KeyStore(memory)
         self.owner: DevicePort | None = None
         self.sessions: list[DevicePort] = []  # the cables that have one
         self.handshakes = 0
         self._open_until = 0  # uptime in seconds at which the slots of a new device close
-        self._run = (NOBODY, 0)  # the last owner, and which run of its program
+        self._run = (NO_HOST, 0)  # the last owner, and which run of its program
         self._now = now
         self.grid = Grid(now)
         self._uptime_s = 0
@@ -124,7 +124,7 @@ class DeviceEnd:
             self._save_boot(memory)
         except MemoryFailed:
             usable = False
-        self.custody = Custody(self.keys, mark if mark is not None else Mark(), usable)
+        self.provisioning = Provisioning(self.keys, mark if mark is not None else ProvisioningMark(), usable)
         self.ledger = Ledger(memory, records)
         self.events = EventStore(memory, records, self.boot_id, event_capacity)
         self._proofs_total, self._proofs_untold = 0, 0
@@ -137,17 +137,17 @@ class DeviceEnd:
         self.emit("booted", boot_reason)
         self._tell_proofs()
         if opened:
-            self.custody.open(0)
-            self.emit("presence_shown", KEYS_DAMAGED, self.custody.state())
+            self.provisioning.open_window(0)
+            self.emit("presence_shown", KEYS_DAMAGED, self.provisioning.state())
 
-    def _save_boot(self, memory: Memory) -> None:
+    def _save_boot(self, memory: RecordStore) -> None:
         memory.save("boot", self.memory_id + struct.pack("<I", self.boot_id))
 
-    def forget(self) -> None:
+    def renew_memory_id(self) -> None:
         """Draw a new memory id: numbers that hosts go by begin anew. MemoryFailed if it cannot be kept."""
-        self._forget(self._memory)
+        self._renew_memory_id(self._memory)
 
-    def _forget(self, memory: Memory) -> None:
+    def _renew_memory_id(self, memory: RecordStore) -> None:
         for name in RESET:
             if name not in ("boot", "events", "proofs"):
                 memory.save(name, b"")
@@ -155,22 +155,22 @@ class DeviceEnd:
         self._save_boot(memory)
         self.ledger = Ledger(memory, {})
 
-    def contact(self, closed: bool) -> None:
+    def update_contact(self, closed: bool) -> None:
         """Take the level of the contact in the logic compartment; held for long enough it clears the keys."""
         if not self._contact.held(closed, self._now):
             return
-        was = self.custody.state()
+        was = self.provisioning.state()
         for port in list(self.sessions):
             port.close()
         try:
             memory = self._memory if self._reopen is None else self._reopen()
-            self.custody.clear(memory, self._uptime_s)
-            self._forget(memory)
-            self.restart = self._reopen is not None
+            self.provisioning.clear(memory, self._uptime_s)
+            self._renew_memory_id(memory)
+            self.restart_required = self._reopen is not None
         except (MemoryFailed, OSError):
-            self.custody.damaged = True
-        if not self.restart:  # else the next beginning says so
-            self.emit("presence_shown", was, self.custody.state())
+            self.provisioning.damaged = True
+        if not self.restart_required:  # else the next beginning says so
+            self.emit("presence_shown", was, self.provisioning.state())
 
     def emit(self, name: str, *values: "Value") -> int:
         """Report something; it reaches the owner exactly once, or is named in a gap."""
@@ -184,7 +184,7 @@ class DeviceEnd:
 
     def owner_id(self) -> bytes:
         """The host id of the owner, zeros if there is none."""
-        return NOBODY if self.owner is None else self.owner.host_id
+        return NO_HOST if self.owner is None else self.owner.host_id
 
     def set_owner(self, port: "DevicePort | None") -> None:
         """Change who owns the device, and report it if the host is another one."""
@@ -195,7 +195,7 @@ class DeviceEnd:
         if self.owner_id() != before:
             self.emit("owner_changed", self.owner_id())
 
-    def note_run(self, host_id: bytes, run: int) -> None:
+    def note_host_run(self, host_id: bytes, run: int) -> None:
         """Report an owner whose program is not the one that was here before."""
         if (host_id, run) != self._run:
             self._run = (host_id, run)
@@ -214,13 +214,13 @@ class DeviceEnd:
         if passed <= 0:
             return
         self._now = now
-        self.grid.go_on(now)
+        self.grid.advance(now)
         self._uptime_ms += passed
         while self._uptime_ms >= 1000:
             whole = self._uptime_ms // 1000
             self._uptime_s += whole
             self._uptime_ms -= whole * 1000
-        if self.custody.over(self._uptime_s):
+        if self.provisioning.window_over(self._uptime_s):
             self.emit("provisioning_ended")
         if self._proofs_untold:
             self._tell_proofs()
@@ -259,7 +259,7 @@ class DeviceEnd:
         if step or quality != TIME_SET:
             self.emit("clock_changed", step, TIME_SET)
 
-    def lose_clock(self) -> None:
+    def clear_clock(self) -> None:
         """Nobody knows the time any more, until a host sets it."""
         self._utc = None
         self.emit("clock_changed", 0, UNKNOWN_TIME)
@@ -274,7 +274,7 @@ class DeviceEnd:
     def end_sessions(self, slot: int, but: "DevicePort") -> None:
         """A slot's key has changed: what was proved with the old one ends; ``but`` may answer first."""
         for port in list(self.sessions):
-            port.lose_key(slot, self._now, port is but)
+            port.on_key_changed(slot, self._now, port is but)
 
     def note_wrong_proof(self, slot: int) -> None:
         """Count a wrong proof for good, and report it: at once, or with others of the same minute."""

@@ -13,7 +13,7 @@ NO_NONCE = bytes(32)
 
 
 @dataclass(frozen=True)
-class Shuffle:
+class RevealedShuffle:
     """What the host has of one shuffle once it is revealed."""
 
     device: bytes
@@ -35,7 +35,7 @@ class Shuffle:
     """The cards as they came out, top first, where they were seen and not cut; may end early."""
 
 
-def audit(shuffle: Shuffle) -> list[str]:
+def audit(shuffle: RevealedShuffle) -> list[str]:
     """What does not fit, a sentence each; nothing if all of it does."""
     wrong = []
     if commitment(shuffle) != shuffle.commitment:
@@ -60,18 +60,18 @@ def audit(shuffle: Shuffle) -> list[str]:
     return wrong
 
 
-def about(shuffle: Shuffle) -> bytes:
+def about(shuffle: RevealedShuffle) -> bytes:
     """What the shuffle is, as seed and slots are bound to it."""
     numbers = struct.pack("<IIH", shuffle.deck_id, shuffle.shuffle_id, shuffle.cards)
     return b"sabot shuffle 1" + shuffle.device + numbers
 
 
-def commitment(shuffle: Shuffle) -> bytes:
+def commitment(shuffle: RevealedShuffle) -> bytes:
     """What the device must have given before the host's nonce, if it had this seed."""
     return hashlib.sha256(about(shuffle) + shuffle.seed).digest()
 
 
-def slots_of(shuffle: Shuffle) -> Iterator[int]:
+def slots_of(shuffle: RevealedShuffle) -> Iterator[int]:
     """For each card, in the order fed, how many cards were to lie above it."""
     numbers = _numbers(_Drbg(shuffle.seed + shuffle.nonce + about(shuffle)))
     for card in range(shuffle.cards):

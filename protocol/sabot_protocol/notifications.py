@@ -1,11 +1,11 @@
 """What the host's end of the wire reports, in order."""
 
 
-class Happening:
-    """The base of what ``HostEnd.take`` returns."""
+class Notification:
+    """The base of what ``HostProtocol.take_notifications`` returns."""
 
 
-class Up(Happening):
+class SessionUp(Notification):
     """A session is proved and the device takes requests from this host."""
 
     def __init__(
@@ -22,14 +22,14 @@ class Up(Happening):
         self.flags = flags  # bits of IdentityFlag, as the device proved them
 
 
-class Down(Happening):
+class SessionDown(Notification):
     """The session is over, or could not be made; ``reason`` is its name."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
 
-class AttachRefused(Happening):
+class AttachRefused(Notification):
     """The session is proved, but the device refused the mode asked for."""
 
     def __init__(self, status: int, body: bytes) -> None:
@@ -37,25 +37,25 @@ class AttachRefused(Happening):
         self.body = body
 
 
-class Answered(Happening):
+class RequestAnswered(Notification):
     """A request's answer: status 0 and the answer's fields, or an error's code and details."""
 
-    def __init__(self, number: int, message: int, status: int, body: bytes) -> None:
-        self.number = number
+    def __init__(self, request_id: int, message: int, status: int, body: bytes) -> None:
+        self.request_id = request_id
         self.message = message
         self.status = status
         self.body = body
 
 
-class Failed(Happening):
-    """A request ended without an answer from the device; ``reason`` is one of host_end's names."""
+class RequestFailed(Notification):
+    """A request ended without an answer from the device; ``reason`` is one of host_protocol's names."""
 
-    def __init__(self, number: int, reason: str) -> None:
-        self.number = number
+    def __init__(self, request_id: int, reason: str) -> None:
+        self.request_id = request_id
         self.reason = reason
 
 
-class EventArrived(Happening):
+class EventReceived(Notification):
     """The device's next event, once and in order."""
 
     def __init__(
@@ -72,7 +72,7 @@ class EventArrived(Happening):
         self.body = body
 
 
-class Gap(Happening):
+class EventGap(Notification):
     """Events after ``after`` and before ``before`` are lost; ``size`` is None where nobody knows."""
 
     def __init__(

@@ -9,7 +9,7 @@ import struct
 
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryFailed
-from sabot_protocol.memory import Memory
+from sabot_protocol.record_store import RecordStore
 
 OVERFLOW = enum_number("GapReason", "overflow")
 REBOOT = enum_number("GapReason", "reboot")
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class EventStore:
     """This boot's latest events, and how many the boots before made."""
 
-    def __init__(self, memory: Memory, records: "dict[str, bytes]", boot_id: int, capacity: int) -> None:
+    def __init__(self, memory: RecordStore, records: "dict[str, bytes]", boot_id: int, capacity: int) -> None:
         self._memory = memory
         self._capacity = capacity
         self._kept: list[Stored] = []
@@ -82,7 +82,7 @@ class EventStore:
         """How many more events find a place before one is lost that the owner has not acknowledged."""
         return max(self._capacity - self.unacknowledged(), 0)
 
-    def is_short(self) -> bool:
+    def is_nearly_full(self) -> bool:
         """Whether only the reserve is left: the owner must acknowledge events before anything begins."""
         return self._capacity >= 2 * RESERVE and self.free() < RESERVE  # a smaller store has none
 

@@ -8,7 +8,11 @@ from sabot_firmware.persistent_state import RECORDS
 from sabot_firmware.provisioning_marker import CELL, SECTORS, ProvisioningMarker
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC
-from sabot_protocol.custody import (
+from sabot_protocol.device_port import DevicePort
+from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
+from sabot_protocol.handshake import ClearExchange
+from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.provisioning import (
     CLEARED,
     GIVEN,
     HOLD_MS,
@@ -17,12 +21,8 @@ from sabot_protocol.custody import (
     OPEN_S,
     PROVISIONED,
     UNPROVISIONED,
-    Unusable,
+    UnusableStore,
 )
-from sabot_protocol.device_end import DeviceEnd, Identity
-from sabot_protocol.device_port import DevicePort
-from sabot_protocol.handshake import Question
-from sabot_protocol.keys import DEVICE, Keys
 from sabot_simulators.chips import PowerCut, SimFlash, SimFram
 
 KEY = b"a key of thirty-two random bytes"
@@ -53,9 +53,9 @@ class Board:
         return CriticalMemory(self.fram, RECORDS)
 
     def boot(self, crashed=False, opened=False):
-        memory = Unusable() if crashed else self.memory()
-        self.end = DeviceEnd(
-            Identity(SERIAL, "Sabot test", "0.0"), memory, Shoe(), self.rng.bytes, self.now,
+        memory = UnusableStore() if crashed else self.memory()
+        self.end = DeviceProtocol(
+            DeviceIdentity(SERIAL, "Sabot test", "0.0"), memory, Shoe(), self.rng.bytes, self.now,
             mark=ProvisioningMarker(self.flash), reopen=self.memory if crashed else None, opened=opened,
         )
         self.port = DevicePort(self.end)
@@ -63,7 +63,7 @@ class Board:
 
     def clear(self, name, *values):
         """Ask without a session: the answer's values, or the error's name."""
-        question = Question(CODEC, name, values, self.now)
+        question = ClearExchange(CODEC, name, values, self.now)
         self.port.receive(question.poll(self.now), self.now)
         question.receive(self.port.poll(self.now))
         return question.failure or tuple(question.answer)
@@ -86,7 +86,7 @@ class Board:
         for _ in range(0, ms, step):
             self.now = ticks.add(self.now, step)
             self.end.tick(self.now)
-            self.end.contact(closed)
+            self.end.update_contact(closed)
 
     def show_presence(self):
         self.hold(100, False)
@@ -94,7 +94,7 @@ class Board:
         self.hold(100, False)
 
     def state(self):
-        return self.end.custody.state()
+        return self.end.provisioning.state()
 
     def events(self):
         found = []
@@ -170,7 +170,7 @@ def test_a_new_device_needs_no_contact_and_keeps_its_key():
 
 def test_a_key_whose_mark_was_cut_off_is_marked_at_the_next_boot():
     board = Board()
-    Keys(board.memory()).set(DEVICE, KEY)
+    KeyStore(board.memory()).set(DEVICE, KEY)
     assert board.boot().state() == PROVISIONED
     assert ProvisioningMarker(board.flash).read() == GIVEN
 
@@ -183,13 +183,13 @@ def test_presence_clears_the_keys_and_opens_provisioning():
         assert board.state() == was
         board.show_presence()
         if how == "crashes":
-            assert board.end.restart
+            assert board.end.restart_required
             board.boot(opened=True)
         assert ("presence_shown", (was, UNPROVISIONED)) in board.events(), how
         assert board.state() == UNPROVISIONED
         assert board.end.memory_id != before
         assert ProvisioningMarker(board.flash).read() == CLEARED
-        assert Keys(board.memory()).get(DEVICE) is None
+        assert KeyStore(board.memory()).get(DEVICE) is None
         assert board.provision(OTHER)[0] is not None, how
         board.boot()
         assert board.state() == PROVISIONED
@@ -275,11 +275,11 @@ def test_presence_ends_the_sessions_and_what_the_device_knew_of_commands():
     assert pair.ask("locate", 3)[0] == "ok"
     host_id = pair.port.host_id
     assert pair.device.ledger.newest(host_id)
-    pair.device.contact(False)
+    pair.device.update_contact(False)
     for _ in range(120):
         pair.now = ticks.add(pair.now, 50)
         pair.device.tick(pair.now)
-        pair.device.contact(True)
+        pair.device.update_contact(True)
     assert pair.port.link is None
     assert pair.device.sessions == []
     assert pair.device.owner is None
@@ -426,7 +426,7 @@ def test_a_mark_that_cannot_be_read_is_no_new_device():
 def test_a_damaged_record_of_the_core_draws_a_new_memory_id():
     board = provisioned()
     before, key = board.end.memory_id, board.end.keys.get(DEVICE)
-    board.end.forget()
+    board.end.renew_memory_id()
     assert board.end.memory_id != before
     after = board.end.memory_id
     board.boot()

@@ -10,17 +10,17 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from sabot_protocol import frame, schema
-from sabot_protocol.codec import CODEC, Message, enum_number
-from sabot_protocol.device_end import Caller, DeviceEnd, Executor, Identity
+from sabot_protocol.codec import CODEC, MessageCodec, enum_number
+from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
+from sabot_protocol.device_protocol import Caller, DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.errors import FieldError, Refusal
-from sabot_protocol.handshake import Question
-from sabot_protocol.happenings import Answered, EventArrived, Happening
-from sabot_protocol.host_end import OWNER, HostEnd
+from sabot_protocol.handshake import ClearExchange
+from sabot_protocol.host_protocol import OWNER, HostProtocol
 from sabot_protocol.ledger import Ledger
 from sabot_protocol.link import Link
-from sabot_protocol.memory import Memory
-from sabot_protocol.numbers import Numbers
+from sabot_protocol.notifications import EventReceived, Notification, RequestAnswered
+from sabot_protocol.record_store import RecordStore
 from sabot_protocol.schema import ERRORS, MESSAGES
 from sabot_protocol.session import slot_key
 
@@ -33,9 +33,9 @@ TABLE = enum_number("Role", "table")
 FLOOR = enum_number("Role", "floor")
 KEPT = 96  # frames an attacker remembers of each direction
 
-ALL_MESSAGES: tuple[Message, ...] = tuple(CODEC.named(row[1]) for row in MESSAGES)
-ALL_ERRORS: tuple[Message, ...] = tuple(CODEC.error_named(row[1]) for row in ERRORS)
-REQUESTS: tuple[Message, ...] = tuple(each for each in ALL_MESSAGES if each.kind in ("query", "command"))
+ALL_MESSAGES: tuple[MessageCodec, ...] = tuple(CODEC.named(row[1]) for row in MESSAGES)
+ALL_ERRORS: tuple[MessageCodec, ...] = tuple(CODEC.error_named(row[1]) for row in ERRORS)
+REQUESTS: tuple[MessageCodec, ...] = tuple(each for each in ALL_MESSAGES if each.kind in ("query", "command"))
 COMMANDS = frozenset(each.name for each in REQUESTS if each.kind == "command")
 _BEGUN = struct.Struct("<8sIB")  # how a command record begins: host id, number, state
 _STATE_BEGUN = 1
@@ -78,7 +78,7 @@ def _least(kind: str, *rest: Any) -> Value:
 LEAST = {row[1]: tuple(_least(*field[1:]) for field in row[5]) for row in schema.MESSAGES}
 
 
-class WatchedMemory(Memory):
+class WatchedMemory(RecordStore):
     """Critical memory that counts its writes and notes each command that was begun."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class WatchedExecutor(Executor):
     """A core that does every request at once, counts it, and checks that the wire let it through rightly."""
 
     def __init__(self) -> None:
-        self.device: DeviceEnd | None = None
+        self.device: DeviceProtocol | None = None
         self.commands = 0
         self.done: list[tuple[str, bytes]] = []  # name and fields of each command, newest last
         self.wrong = ""
@@ -145,22 +145,22 @@ class Wire:
         self.floor_key = source.randbytes(32)
         self.memory = WatchedMemory()
         self.executor = WatchedExecutor()
-        self.device = DeviceEnd(
-            Identity(SERIAL, "fuzzed", "1.0", 2), self.memory, self.executor, self.random, self.now
+        self.device = DeviceProtocol(
+            DeviceIdentity(SERIAL, "fuzzed", "1.0", 2), self.memory, self.executor, self.random, self.now
         )
         self.executor.device = self.device
         self.port = DevicePort(self.device)
-        self.host = HostEnd(self.key, Numbers(HOST_ID), self.random)
+        self.host = HostProtocol(self.key, CommandNumbers(HOST_ID), self.random)
         self.to_device: list[bytes] = []
         self.to_host: list[bytes] = []
         self.old_to_device: list[bytes] = []
         self.old_to_host: list[bytes] = []
-        self.happened: list[Happening] = []
+        self.happened: list[Notification] = []
         self._decoder_out = frame.Decoder()
         self._decoder_in = frame.Decoder()
         given = (source.randbytes(16), self.key, source.randbytes(32))
         for name, values in (("identify", ()), ("provision", given)):
-            question = Question(CODEC, name, values, self.now)
+            question = ClearExchange(CODEC, name, values, self.now)
             said = question.poll(self.now)
             self.note(said, self.to_device, self._decoder_out)
             self.port.receive(said, self.now)
@@ -202,7 +202,7 @@ class Wire:
             del heard[KEPT // 2 : len(heard) - KEPT // 2]  # the first ones are the handshake
 
     def pump(self, withheld: bytes = b"") -> None:
-        """Carry bytes both ways until neither end has more to say; happenings are kept."""
+        """Carry bytes both ways until neither end has more to say; notifications are kept."""
         try:
             self._pump(withheld)
         except Exception as error:
@@ -220,20 +220,20 @@ class Wire:
             said = self.host.poll(self.now)
             if not said and not answered:
                 break
-        self.happened += self.host.take()
+        self.happened += self.host.take_notifications()
 
-    def until_answered(self, number: int, withheld: bytes = b"") -> Answered:
+    def until_answered(self, number: int, withheld: bytes = b"") -> RequestAnswered:
         """Let time go on until the request is answered, within what retransmission may take."""
         self.pump(withheld)
         for _ in range(60):
             happened, self.happened = self.happened, []
             answer = None
             for each in happened:
-                if isinstance(each, EventArrived):
+                if isinstance(each, EventReceived):
                     self.host.acknowledge(each.boot_id, each.n)
-                elif isinstance(each, Answered):
-                    if each.number != number:
-                        raise Broken(ACCEPTED_PACKET, "an answer to %d, which nobody asked" % each.number)
+                elif isinstance(each, RequestAnswered):
+                    if each.request_id != number:
+                        raise Broken(ACCEPTED_PACKET, "an answer to %d, which nobody asked" % each.request_id)
                     answer = each
             if answer is not None:
                 return answer
@@ -281,7 +281,7 @@ class Wire:
         return self.device.ledger
 
 
-def allowed(message: Message, source: random.Random) -> list[Value]:
+def allowed(message: MessageCodec, source: random.Random) -> list[Value]:
     """Values that the schema allows for a message: mostly ordinary, often at a limit."""
     return [_allowed(field, source) for field in message.fields]
 

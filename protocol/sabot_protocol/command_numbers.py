@@ -1,10 +1,10 @@
 """A host's id and its command numbers."""
 
-from sabot_protocol.errors import NotAllowed
+from sabot_protocol.errors import RequestNotAllowed
 from sabot_protocol.ledger import LAST_COMMAND
 
 
-class Numbers:
+class CommandNumbers:
     """Gives each command a number, rising and never twice for the same host id.
 
     This one starts where it is told. A host that may crash keeps the id and a number it has not yet
@@ -20,11 +20,11 @@ class Numbers:
         """The next number."""
         number = self.next
         if number > LAST_COMMAND:
-            raise NotAllowed("this host id has used up its numbers: make a new host id")
+            raise RequestNotAllowed("this host id has used up its numbers: make a new host id")
         self.next = number + 1
         return number
 
-    def pass_over(self, number: int) -> None:
+    def skip_to(self, number: int) -> None:
         """A device knows a number of this host that was not given here: go on above it."""
         if number >= self.next:
             self.next = number + 1
