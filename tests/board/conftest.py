@@ -15,7 +15,7 @@ from tests.board.heap import watched
 from tests.board.served import Flash
 from tests.board.table import HANDS, SEED, Table
 
-from sabot_cli import flash as command
+from sabot_cli import flash_command as command
 from sabot_cli import main
 from sabot_flash import prompt
 from sabot_image_build.build import build_uf2

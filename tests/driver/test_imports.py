@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sabot_cli.lazy import Lazy
+from sabot_cli.lazy_command import LazyCommand
 from sabot_cli.main import COMMANDS
 from sabot_simulators.commands import FAIRNESS, SIMULATE
 
@@ -101,7 +101,7 @@ ADDED = {"simulate": SIMULATE, "fairness": FAIRNESS}
 
 
 @pytest.mark.parametrize(("name", "command"), [*COMMANDS.items(), *ADDED.items()])
-def test_the_list_of_commands_says_what_each_says_of_itself(name: str, command: Lazy) -> None:
+def test_the_list_of_commands_says_what_each_says_of_itself(name: str, command: LazyCommand) -> None:
     loaded = command.load(name)
     assert loaded.name == name
     words = " ".join((loaded.help or "").split())

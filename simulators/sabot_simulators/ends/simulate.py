@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from sabot_cli.commands import SECONDS
-from sabot_cli.state import State, json_option
+from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.device_commands import SECONDS
 from sabot_driver.errors import BadUrl
 from sabot_simulators.ends.control import Control
 from sabot_simulators.ends.emulated import FirmwareMissing, emulate
@@ -43,7 +43,7 @@ BOARDS = ("rp2040",)
 @click.option("--seconds", type=SECONDS, help="stop after so long; without it, Ctrl-C does")
 @click.pass_obj
 def simulate(
-    state: State,
+    state: CliContext,
     as_pty: bool,
     port: int | None,
     link: Path | None,
