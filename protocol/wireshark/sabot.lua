@@ -30,7 +30,7 @@ local GAP = 5
 local CLOSE = 6
 
 -- Names of numbers
-NAMES.way = {
+NAMES.direction = {
   [1] = "clear to device", [2] = "clear to host", [3] = "sealed to device", [4] = "sealed to host",
 }
 NAMES.kind = {
@@ -275,7 +275,7 @@ end
 
 -- Every record of the wire: a field is { name, type, limits }
 local HEADER = record("", {
-  { "way", "u8", 0, 255, names = NAMES.way },
+  { "direction", "u8", 0, 255, names = NAMES.direction },
   { "session", "u16", 0, 65535 },
   { "counter", "u32", 0, 4294967295 },
   { "seq", "u8", 0, 255 },
@@ -283,8 +283,8 @@ local HEADER = record("", {
   { "sack", "u16", 0, 65535 },
   { "kind", "u8", 0, 255, names = NAMES.kind },
   { "message", "u8", 0, 255, names = NAMES.message },
-  { "mark", "u8", 0, 255 },
-  { "number", "u32", 0, 4294967295 },
+  { "flags", "u8", 0, 255 },
+  { "request_id", "u32", 0, 4294967295 },
 })
 local EVENT_HEADER = record("event", {
   { "boot_id", "u32", 0, 4294967295 },
@@ -1176,56 +1176,56 @@ SEALED[CLOSE] = function(tree, tvb, at, stop, header)
 end
 
 SEALED[REQUEST] = function(tree, tvb, at, stop, header)
-  local resolve = header.mark % (2 * RESOLVE) >= RESOLVE
-  tree:add(resolve_shown, tvb:range(HEADER.mark.at, 1))
-  local said = string.format("REQUEST #%d%s ", header.number, resolve and " (resolve only)" or "")
+  local resolve = header.flags % (2 * RESOLVE) >= RESOLVE
+  tree:add(resolve_shown, tvb:range(HEADER.flags.at, 1))
+  local said = string.format("REQUEST #%d%s ", header.request_id, resolve and " (resolve only)" or "")
   local found = MESSAGES[header.message]
   if resolve and at == stop and found then return said .. found.name end
   return said .. show_message(tree, tvb, at, stop, header.message, REQUESTS)
 end
 
 SEALED[ANSWER] = function(tree, tvb, at, stop, header)
-  tree:add(status_shown, tvb:range(HEADER.mark.at, 1))
-  local said = string.format("ANSWER #%d ", header.number)
-  if header.mark == 0 then
+  tree:add(status_shown, tvb:range(HEADER.flags.at, 1))
+  local said = string.format("ANSWER #%d ", header.request_id)
+  if header.flags == 0 then
     return said .. show_message(tree, tvb, at, stop, header.message, { answer = true })
   end
   local asked = MESSAGES[header.message]
   said = said .. (asked and asked.name or string.format("0x%02x", header.message)) .. " refused: "
-  local found = ERRORS[header.mark]
+  local found = ERRORS[header.flags]
   if not found then
     if stop > at then tree:add(extra_shown, tvb:range(at, stop - at)) end
-    tree:add_proto_expert_info(refused_expert, string.format("error %d of a later version", header.mark))
-    return said .. string.format("error %d", header.mark)
+    tree:add_proto_expert_info(refused_expert, string.format("error %d of a later version", header.flags))
+    return said .. string.format("error %d", header.flags)
   end
   tree:add_proto_expert_info(refused_expert, found.name .. ": " .. found.about)
   return said .. found.name .. show_body(tree, tvb, at, stop, found)
 end
 
 SEALED[EVENT] = function(tree, tvb, at, stop, header)
-  tree:add(clock_shown, tvb:range(HEADER.mark.at, 1))
+  tree:add(clock_shown, tvb:range(HEADER.flags.at, 1))
   local branch = tree:add(tvb:range(at, stop - at), "event")
   local body, _, head, wrong = show(branch, tvb, at, stop, EVENT_HEADER)
   if wrong then return "EVENT" .. complain(tree, tvb:range(at, stop - at), "event." .. wrong) end
-  return string.format("EVENT %d:%d ", head.boot_id, header.number)
+  return string.format("EVENT %d:%d ", head.boot_id, header.request_id)
     .. show_message(tree, tvb, body, stop, header.message, { event = true })
 end
 
 SEALED[EVENT_ACK] = function(tree, tvb, at, stop, header)
   local said, values = show_body(tree, tvb, at, stop, EVENT_ACK_BODY)
   if not values.boot_id then return "EVENT_ACK" .. said end
-  return string.format("EVENT_ACK up to %d:%d", values.boot_id, header.number)
+  return string.format("EVENT_ACK up to %d:%d", values.boot_id, header.request_id)
 end
 
 SEALED[GAP] = function(tree, tvb, at, stop, header)
-  tree:add(reason_shown, tvb:range(HEADER.mark.at, 1))
-  tree:add_le(size_shown, tvb:range(HEADER.number.at, 4))
+  tree:add(reason_shown, tvb:range(HEADER.flags.at, 1))
+  tree:add_le(size_shown, tvb:range(HEADER.request_id.at, 4))
   local said, values = show_body(tree, tvb, at, stop, GAP_BODY)
   if not values.to_n then return "GAP" .. said end
   local text = string.format(
     "%s: %s events lost between %d:%d and %d:%d",
-    NAMES.GapReason[header.mark] or string.format("reason %d", header.mark),
-    header.number > 0 and string.format("%d", header.number) or "unknown",
+    NAMES.GapReason[header.flags] or string.format("reason %d", header.flags),
+    header.request_id > 0 and string.format("%d", header.request_id) or "unknown",
     values.from_boot, values.from_n, values.to_boot, values.to_n)
   tree:add_proto_expert_info(gap_expert, text)
   return "GAP " .. text
@@ -1250,7 +1250,7 @@ local function show_sealed(tree, tvb, stop)
 end
 
 local function show_clear(tree, tvb, stop)
-  tree:add(HEADER.way.shown, tvb:range(0, 1))
+  tree:add(HEADER.direction.shown, tvb:range(0, 1))
   if stop < 2 then return "CLEAR" .. complain(tree, tvb:range(0, stop), "too short for a message") end
   tree:add(HEADER.message.shown, tvb:range(1, 1))
   return "CLEAR " .. show_message(tree, tvb, 2, stop, tvb:range(1, 1):uint(), { clear = true })
@@ -1282,21 +1282,21 @@ local function show_frame(tree, block, pinfo)
     return show_damage(
       tree, block, BAD_CRC, string.format("the frame says 0x%08x, its bytes give 0x%08x", said, counted))
   end
-  local way = tvb:range(0, 1):uint()
-  local to_device = way == CLEAR_TO_DEVICE or way == SEALED_TO_DEVICE
-  if NAMES.way[way] then -- where the carrier has addresses, Wireshark shows those
+  local direction = tvb:range(0, 1):uint()
+  local to_device = direction == CLEAR_TO_DEVICE or direction == SEALED_TO_DEVICE
+  if NAMES.direction[direction] then -- where the carrier has addresses, Wireshark shows those
     pinfo.cols.src = to_device and "host" or "device"
     pinfo.cols.dst = to_device and "device" or "host"
   end
   local text
-  if way == CLEAR_TO_DEVICE or way == CLEAR_TO_HOST then
+  if direction == CLEAR_TO_DEVICE or direction == CLEAR_TO_HOST then
     text = show_clear(tree, tvb, stop)
-  elseif way == SEALED_TO_DEVICE or way == SEALED_TO_HOST then
+  elseif direction == SEALED_TO_DEVICE or direction == SEALED_TO_HOST then
     text = show_sealed(tree, tvb, stop)
   else
-    tree:add(HEADER.way.shown, tvb:range(0, 1))
-    text = string.format("0x%02x", way)
-      .. complain(tree, tvb:range(0, stop), string.format("no payload begins with 0x%02x", way))
+    tree:add(HEADER.direction.shown, tvb:range(0, 1))
+    text = string.format("0x%02x", direction)
+      .. complain(tree, tvb:range(0, stop), string.format("no payload begins with 0x%02x", direction))
   end
   tree:add_le(crc_shown, tvb:range(stop, CRC_SIZE))
   return text
