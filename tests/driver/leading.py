@@ -22,7 +22,7 @@ from sabot_cli.playing.table_run import table_class
 from sabot_cli.wager_plan import WagerPlan
 from sabot_driver import Client, connect
 from sabot_driver.places import Places
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_table.procedure import TableRole
 from sabot_table.ruleset import RuleSet, load
 from sabot_table.wager_acceptance import every_wager
@@ -56,10 +56,10 @@ class Led:
         self.played = played
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> SimulatedMachine:
         """The truth."""
         port: Any = self.client.line.transport
-        machine: Machine = port.port.bench.device.machine
+        machine: SimulatedMachine = port.port.bench.device.machine
         return machine
 
     def on_device(self, what: Any) -> Any:

@@ -14,7 +14,7 @@ from sabot_cli.output import Output
 from sabot_driver import connect
 from sabot_driver.journal import Journal
 from sabot_driver.places import Places
-from sabot_simulators.fairness.lab import Lab
+from sabot_simulators.fairness.device_shuffles import DeviceShuffles
 
 Lines = list[dict[str, Any]]
 Sabot = Callable[..., tuple[int, Lines]]
@@ -35,7 +35,7 @@ class Session:
             places = Places(folder / "home")
             provision_simulator_keys(places, client, 10.0)
             people = credentials(CliContext(output, places), client, None)
-            Lab(client, output, people, 10.0).shuffle(3, lambda count: None)
+            DeviceShuffles(client, output, people, 10.0).shuffle(3, lambda count: None)
         self.lines: Lines = [json.loads(line) for line in told.getvalue().splitlines()]
 
     def written(self, name: str = "told.jsonl", **changes: Any) -> Path:

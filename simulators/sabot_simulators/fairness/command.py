@@ -14,11 +14,11 @@ from sabot_cli.device_access import DeviceOptions, open_device
 from sabot_cli.device_commands import credentials
 from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output
 from sabot_driver.errors import SabotError
-from sabot_simulators.fairness.plants import PLANTS
+from sabot_simulators.fairness.seeded_biases import PLANTS
 
 if TYPE_CHECKING:
     from sabot_simulators.fairness.evidence import Evidence
-    from sabot_simulators.fairness.shuffling import Orders
+    from sabot_simulators.fairness.simulated_shuffles import Orders
 
 CARDS = tuple(str(52 * decks) for decks in range(1, 9))
 
@@ -67,8 +67,8 @@ def fairness(
     """
     try:
         from sabot_simulators.fairness.evidence import gather, judged
-        from sabot_simulators.fairness.page import write_page
-        from sabot_simulators.fairness.shuffling import ShuffleFailed
+        from sabot_simulators.fairness.fairness_page import write_page
+        from sabot_simulators.fairness.simulated_shuffles import ShuffleFailed
     except ImportError as error:
         raise EvidenceMissing(f"the evidence needs {error.name}, which is not installed") from error
     output = state.output
@@ -111,10 +111,10 @@ def _on_device(
     shuffled: Callable[[int], None],
 ) -> "tuple[Orders, float]":
     """Orders of a device's own deck, read at its exit; the seconds it took."""
-    from sabot_simulators.fairness.lab import Lab
+    from sabot_simulators.fairness.device_shuffles import DeviceShuffles
 
     with open_device(state, chosen, owner=True) as client:
-        lab = Lab(client, state.output, credentials(state, client, floor_key), chosen.timeout)
+        lab = DeviceShuffles(client, state.output, credentials(state, client, floor_key), chosen.timeout)
         return lab.shuffle(shuffles, shuffled)
 
 
