@@ -59,7 +59,7 @@ class Pico:
     ) -> None:
         """A chip with a serial number of its own.
 
-        With ``interpreted``, or SABOT_PICO_INTERPRET in the environment, no code is compiled: several times as slow.
+        ``interpreted``, or SABOT_PICO_INTERPRET in the environment, switches the compiler off; it is slower.
         Calls of functions that begin at a ``watched`` address are told, and their returns.
         """
         self._process = subprocess.Popen(
