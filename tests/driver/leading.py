@@ -58,13 +58,13 @@ class Led:
     @property
     def machine(self) -> SimulatedMachine:
         """The truth."""
-        port: Any = self.client.io_loop.transport
+        port: Any = self.client.loop.transport
         machine: SimulatedMachine = port.port.bench.device.machine
         return machine
 
     def on_device(self, what: Any) -> Any:
         """Do something on the device's own thread."""
-        port: Any = self.client.io_loop.transport
+        port: Any = self.client.loop.transport
         return port.port.bench.served.call(what)
 
     def open(self) -> None:
