@@ -1,6 +1,6 @@
-"""What is frozen into the board's image: MicroPython's build reads this file.
+"""The modules frozen into the board's image; MicroPython's build reads this file.
 
-The names of the modules are listed only here; the build of the file-system image reads them too.
+The list of modules exists only here; the build of the file-system image reads it too.
 """
 
 PROTOCOL = (
@@ -42,7 +42,7 @@ FIRMWARE = (
     "jam",
     "persistent_state",
     "machine_commands",
-    "provisioning_marker",
+    "provisioning_mark",
     "motion",
     "panel",
     "shuffle_commands",
@@ -89,7 +89,7 @@ FIRMWARE = (
 
 
 def files(package: str, modules: "tuple[str, ...]") -> "tuple[str, ...]":
-    """The files of a package's modules, as they lie below the folder that holds the package."""
+    """The files of a package's modules, below the folder that holds the package."""
     return tuple("%s/%s.py" % (package, module) for module in modules)
 
 

@@ -1,7 +1,7 @@
-"""What the core must still know after a power cut, and its record in critical memory.
+"""The controller's state that survives a power cut, and its record in critical memory.
 
-The record is written before what depends on it happens: a round is on record before its first card moves, a
-half that holds cards is on record before the first of them enters. It is safe to be one step old.
+The record is saved before the action that depends on it: a round before its first card moves, a half that
+holds cards before the first card enters. A record that is one step old is safe.
 """
 
 import struct
@@ -28,12 +28,12 @@ CLEARED = 0x20
 
 # What a half held
 NO_CARDS = 0
-CARDS_INSIDE = 1  # cards lie still in it
+CARDS_INSIDE = 1  # cards lie in it and do not move
 CARDS_MOVING = 2  # cards were being moved
 
 
 class GameSettings:
-    """The game the machine serves, as the host sets it."""
+    """The game that the machine serves, as the host sets it."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -47,13 +47,13 @@ class GameSettings:
 
 
 class PersistentState:
-    """Everything that outlives the power."""
+    """Everything that survives a power cut."""
 
     def __init__(self, memory: RecordStore) -> None:
         self._memory = memory
         self._written = b""
-        self._sure = True  # that what was written last is there
-        self._unread = False  # the memory did not answer: what is in it must not be written over
+        self._sure = True  # whether the last write is known to have succeeded
+        self._unread = False  # the memory did not answer: its record must not be overwritten
         self.decks = DeckRegistry()
         self.game = GameSettings()
         self.out_of_order = False
@@ -93,7 +93,7 @@ class PersistentState:
         self._written = bytes(record)
 
     def record_lost(self) -> bool:
-        """Whether the numbers of rounds and decks begin anew: the record was there and no longer holds."""
+        """Whether a record existed and is unreadable, so that round and deck numbers start anew."""
         return self.damaged and not self._unread
 
     def _unpack(self, record: bytes) -> None:
@@ -134,7 +134,7 @@ class PersistentState:
         game.name = str(record[at + 1 : at + 1 + record[at]], "utf-8")
 
     def save(self) -> None:
-        """Write the record if anything in it has changed; MemoryFailed if it cannot be."""
+        """Write the record if it changed; MemoryFailed if that fails."""
         if self._unread:
             raise MemoryFailed("the record could not be read at power-up")
         record = self.pack()
@@ -145,7 +145,7 @@ class PersistentState:
             self._written = record
 
     def save_or_undo(self, before: bytes) -> None:
-        """Write what a command has changed; if that cannot be, it is all as it was before, and Refusal."""
+        """Save what a command changed; if that fails, restore ``before`` and raise Refusal."""
         try:
             self.save()
         except MemoryFailed:
@@ -153,7 +153,7 @@ class PersistentState:
             raise Refusal("memory_failed") from None
 
     def pack(self) -> bytes:
-        """Everything as it is now, as a record."""
+        """The state as a record."""
         game, decks = self.game, self.decks
         flags = (
             (ONE_DECK if decks.one_deck else 0)

@@ -1,10 +1,10 @@
 """The shipped firmware in this process."""
 
-from sabot_firmware import persistent_state, provisioning_marker
+from sabot_firmware import persistent_state, provisioning_mark
 from sabot_firmware.controller import Controller
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import EventLog
-from sabot_firmware.provisioning_marker import ProvisioningMarker
+from sabot_firmware.provisioning_mark import FlashProvisioningMark
 from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
@@ -38,7 +38,7 @@ class ServedPythonDevice(ServedSteppedDevice, Executor):
     def __init__(self, settings: Settings, now_ms: int = 0) -> None:
         self._fram = SimFram()
         self._flash = SimFlash()
-        self._mark_flash = SimFlash(provisioning_marker.SECTORS)
+        self._mark_flash = SimFlash(provisioning_mark.SECTORS)
         super().__init__(settings, now_ms)
         faults = BoardFaults(self.machine.random, self._fram)
         faults.join(self.machine, self._clock_wrong, lambda: self.end.clear_clock())
@@ -62,7 +62,7 @@ class ServedPythonDevice(ServedSteppedDevice, Executor):
         identity = DeviceIdentity(settings.serial, MODEL, VERSION, self.flags)
         self.end = DeviceProtocol(
             identity, memory, self, rng.nonce, self.now_ms, POWER,
-            event_capacity=settings.events_kept, log=log, mark=ProvisioningMarker(self._mark_flash),
+            event_capacity=settings.events_kept, log=log, mark=FlashProvisioningMark(self._mark_flash),
             reopen=self._open_memory if self.crashed else None, opened=self._opened,
         )  # fmt: skip
         if self.controller.persistent.record_lost():
