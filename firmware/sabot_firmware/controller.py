@@ -8,7 +8,7 @@ shoe half voids it.
 
 from sabot_firmware import machine_constants, shoe, shuffler
 from sabot_firmware.command_table import command_table
-from sabot_firmware.dealing import Dealing, forbidden
+from sabot_firmware.dealing import Dealing
 from sabot_firmware.deck_commands import DeckCommands
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.hardware import (
@@ -32,6 +32,7 @@ from sabot_firmware.jam import Jam, steps_for
 from sabot_firmware.machine_commands import MachineCommands
 from sabot_firmware.panel import Panel
 from sabot_firmware.persistent_state import CARDS_INSIDE, CARDS_MOVING, NO_CARDS, PersistentState
+from sabot_firmware.refusals import forbidden
 from sabot_firmware.service import Service
 from sabot_firmware.shoe import ANY_BACK, Shoe
 from sabot_firmware.shuffle_commands import ShuffleCommands

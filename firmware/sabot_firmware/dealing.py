@@ -8,6 +8,7 @@ reported.
 from sabot_firmware import shoe
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.persistent_state import CARDS_MOVING
+from sabot_firmware.refusals import forbidden, refuse
 from sabot_firmware.rounds import CARD_EXTRA, CORRECT, UNPROVED, Round
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
@@ -30,11 +31,6 @@ VOID_REASONS = {
     "supply_low": "power_cut",
     "stopped": "stopped",
 }
-
-
-def forbidden(reason: str) -> Refusal:
-    """A refusal by a rule, named as in ``Forbidden``."""
-    return Refusal("not_allowed", (enum_number("Forbidden", reason),))
 
 
 class Dealing:
@@ -72,8 +68,7 @@ class Dealing:
 
     def simulate_round(self, round_id: int, deck_id: int) -> "Values":
         """Open a round without wagers (MDM 13), which has no bets to close."""
-        if self._persistent.game.method != CARD_BY_CARD:
-            raise forbidden("other_method")
+        self._need_method(CARD_BY_CARD)
         self._may_open(round_id, deck_id)
         opened = Round(round_id, deck_id, 2)
         opened.simulated = opened.bets_closed = True
@@ -88,11 +83,9 @@ class Dealing:
             raise forbidden("other_method")
         decks, now_s = persistent.decks, controller.utc_s()
         if persistent.game.method == CARD_BY_CARD:  # the turn was used when the shoe was loaded
-            why = decks.refuse_using(deck_id, now_s)
+            refuse(decks.refuse_using(deck_id, now_s))
         else:
-            why = decks.refuse_turn(deck_id, now_s)
-        if why is not None:
-            raise forbidden(why)
+            refuse(decks.refuse_turn(deck_id, now_s))
         if deck_id != controller.shoe.deck:
             raise forbidden("another_deck")
         controller.refuse_if_unfit()
@@ -138,8 +131,7 @@ class Dealing:
     def dispense_stack(self, round_id: int, stack: int) -> "Values":
         """Deal the next stack."""
         current = self._current(round_id, stack)
-        if self._persistent.game.method != AUTOMATED_SHOE:
-            raise forbidden("other_method")
+        self._need_method(AUTOMATED_SHOE)
         if not current.bets_closed:
             raise forbidden("bets_open")
         if current.next_stack() != stack:
@@ -150,8 +142,7 @@ class Dealing:
     def draw_cards(self, round_id: int, draw: int, cards: int) -> "Values":
         """Deal the next cards of a round that is dealt card by card."""
         current = self._current(round_id, draw)
-        if self._persistent.game.method != CARD_BY_CARD:
-            raise forbidden("other_method")
+        self._need_method(CARD_BY_CARD)
         if draw != len(current.stacks) + 1:
             raise Refusal("stale", (round_id, len(current.stacks)))
         if not current.bets_closed:
@@ -161,8 +152,7 @@ class Dealing:
 
     def burn_cards(self, cards: int) -> "Values":
         """Deal cards to burn: first one card, then as many as its value says (MDM 5)."""
-        if self._persistent.game.method != CARD_BY_CARD:
-            raise forbidden("other_method")
+        self._need_method(CARD_BY_CARD)
         if self._rounds_of_shoe or self._burnt >= 2:
             raise forbidden("already_burnt")
         self._burnt += 1
@@ -204,9 +194,7 @@ class Dealing:
         controller, persistent = self._controller, self._persistent
         if persistent.game.method == AUTOMATED_SHOE:
             raise forbidden("other_method")
-        why = persistent.decks.refuse_turn(deck_id, controller.utc_s())
-        if why is not None:
-            raise forbidden(why)
+        refuse(persistent.decks.refuse_turn(deck_id, controller.utc_s()))
         if controller.shuffler.stored_deck != deck_id or not controller.may_push():
             raise forbidden("another_deck")
         controller.refuse_if_unfit()
@@ -222,13 +210,10 @@ class Dealing:
     def load_shoe(self, deck_id: int) -> "Values":
         """People cut a batch and laid it in; its count is a claim until it has been dealt out."""
         controller, persistent = self._controller, self._persistent
-        if persistent.game.method != CARD_BY_CARD:
-            raise forbidden("other_method")
+        self._need_method(CARD_BY_CARD)
         if deck_id != persistent.delivered:
             raise forbidden("not_delivered")
-        why = persistent.decks.refuse_using(deck_id, controller.utc_s())
-        if why is not None:
-            raise forbidden(why)
+        refuse(persistent.decks.refuse_using(deck_id, controller.utc_s()))
         deck = persistent.decks.find(deck_id)
         assert deck is not None
         if not controller.shoe.door_was_open or not controller.shoe_loaded_by_hand():
@@ -244,8 +229,7 @@ class Dealing:
 
     def end_shoe(self, deck_id: int) -> "Values":
         """Eject the rest of a batch and count all of it."""
-        if self._persistent.game.method != CARD_BY_CARD:
-            raise forbidden("other_method")
+        self._need_method(CARD_BY_CARD)
         if deck_id != self._controller.shoe.deck:
             raise forbidden("another_deck")
         self._eject(SHOE_END)
@@ -312,6 +296,10 @@ class Dealing:
         self._controller.report("faces_revealed", round_id, stack, *self._controller.who())
         start += sum(shown.stacks[: stack - 1])
         return round_id, stack, list(seen[start : start + shown.stacks[stack - 1]])
+
+    def _need_method(self, method: int) -> None:
+        if self._persistent.game.method != method:
+            raise forbidden("other_method")
 
     def _current(self, round_id: int, stack: int) -> Round:
         if self.round is None or self.round.round_id != round_id:
@@ -385,7 +373,7 @@ class Dealing:
         elif what == DELIVERY:
             self._delivering = 0
             persistent.delivered = half.deck if half.dealt == half.cards else 0
-            self._keep()
+            self._controller.save_state()
             controller.report("deck_delivered", half.deck, half.dealt, half.cards)
         elif what == SHOE_END:
             controller.report("shoe_ended", half.deck, half.dealt, half.cards)
@@ -434,8 +422,5 @@ class Dealing:
             ended, self.round = self.round, None
             self._persistent.round_open = False
             self._persistent.void = reason
-            self._keep()
+            self._controller.save_state()
             self._controller.report("round_voided", ended.round_id, reason)
-
-    def _keep(self) -> None:
-        self._controller.save_state()

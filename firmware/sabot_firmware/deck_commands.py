@@ -1,7 +1,7 @@
 """Commands about decks and the game: register, remove, set the game; and the decks' hours."""
 
-from sabot_firmware.dealing import forbidden
 from sabot_firmware.decks import AUTOMATED_SHOE, HAND, WARN_BEFORE_S
+from sabot_firmware.refusals import forbidden, refuse
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
@@ -31,9 +31,7 @@ class DeckCommands:
     def register_deck(self, deck_id: int, back: int, opened_s: int) -> "Values":
         """Register a new deck."""
         decks, now_s = self._persistent.decks, self._controller.utc_s()
-        why = decks.refuse_registering(deck_id, back)
-        if why is not None:
-            raise forbidden(why)
+        refuse(decks.refuse_registering(deck_id, back))
         if now_s is None:
             raise forbidden("time_unknown")
         if opened_s > now_s + CLOCKS_DIFFER_S:

@@ -18,7 +18,7 @@ WRONG_BACKS = ("sensor_disagrees", "wrong_deck", "wrong_deck", "face_up_card", "
 SERVICE_FAULTS = ("axis_lost", "switch_missed", "motor_stall", "memory_damaged", "rng_failed")
 
 _BY_HAND = "1 open the %s door 2 take out every card 3 close it"
-_BY_SERVICE = "1 take out every card 2 mark out of order 3 call service"
+BY_SERVICE = "1 take out every card 2 mark out of order 3 call service"
 _STEPS = {
     "count_wrong": "1 open the %s door 2 take out that deck: it leaves the table 3 close it",
     "wrong_deck": "1 open the %s door 2 take out every card, sort the decks by their backs 3 close it",
@@ -33,7 +33,7 @@ _STEPS = {
 def steps_for(cause: str, half: str) -> str:
     """The steps that clear a fault of a half, at most three, as the display shows them."""
     if cause in SERVICE_FAULTS:
-        return _BY_SERVICE
+        return BY_SERVICE
     text = _STEPS.get(cause, _BY_HAND)
     return text % half
 

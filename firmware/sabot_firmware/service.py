@@ -1,7 +1,6 @@
 """Service: self-test, jogging, calibration, emptying the machine, and the out-of-order latch (`MD3 13.E`)."""
 
 from sabot_firmware import machine_constants, shoe, shuffler
-from sabot_firmware.dealing import forbidden
 from sabot_firmware.hardware import (
     BACK,
     CHAMBER,
@@ -15,6 +14,7 @@ from sabot_firmware.hardware import (
     STOP,
     STORE,
 )
+from sabot_firmware.refusals import forbidden
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 
@@ -99,21 +99,21 @@ class Service:
     def service_mode(self, on: int) -> "Values":
         """Begin or end service; never during a round, never while cards move."""
         controller = self._controller
+        half_states = (
+            (controller.shuffler, SHUFFLER_SERVICEABLE if on else (shuffler.SERVICE,), "shuffler"),
+            (controller.shoe, SHOE_SERVICEABLE if on else (shoe.SERVICE,), "shoe"),
+        )
+        for half, allowed, name in half_states:
+            if half.state not in allowed:
+                mask = sum([1 << state for state in allowed])
+                raise Refusal("wrong_state", (half.state, mask, enum_number("Half", name)))
         if on:
-            if controller.shuffler.state not in SHUFFLER_SERVICEABLE:
-                raise self._wrong(controller.shuffler.state, SHUFFLER_SERVICEABLE, "shuffler")
-            if controller.shoe.state not in SHOE_SERVICEABLE:
-                raise self._wrong(controller.shoe.state, SHOE_SERVICEABLE, "shoe")
             self._forget()
             controller.shuffler.enter(shuffler.SERVICE)
             controller.shoe.enter(shoe.SERVICE)
-            return ()
-        if controller.shuffler.state != shuffler.SERVICE:
-            raise self._wrong(controller.shuffler.state, (shuffler.SERVICE,), "shuffler")
-        if controller.shoe.state != shoe.SERVICE:
-            raise self._wrong(controller.shoe.state, (shoe.SERVICE,), "shoe")
-        self.stop_jog()
-        controller.start_halves()
+        else:
+            self.stop_jog()
+            controller.start_halves()
         return ()
 
     def _forget(self) -> None:
@@ -122,12 +122,6 @@ class Service:
         self._controller.shuffler.feeding_deck = 0
         self._controller.shuffler.forget_shelf()
         self._controller.shoe.forget()
-
-    def _wrong(self, state: int, allowed: "tuple[int, ...]", half: str) -> Refusal:
-        mask = 0
-        for each in allowed:
-            mask |= 1 << each
-        return Refusal("wrong_state", (state, mask, enum_number("Half", half)))
 
     def self_test(self) -> "Values":
         """Start the self-test of both halves."""

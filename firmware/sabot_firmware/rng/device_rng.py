@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SEED_SIZE = 32
 _LABEL = b"sabot generator 1"
-MAKESHIFT_NOISE = 256  # bytes of raw noise that go into one nonce while the generator cannot be trusted
+MAKESHIFT_NOISE = 256  # bytes of raw noise for one nonce after the generator failed
 
 
 def _nothing_besides() -> bytes:
@@ -37,7 +37,7 @@ class DeviceRng:
     ``test``; the firmware contains none.
     """
 
-    test = False  # whether its shuffles can be foretold
+    test = False  # whether its shuffles are predictable
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class DeviceRng:
     def _reseed(self, drbg: HmacDrbg) -> None:
         if not self._ready:
             raise RngFailed("the generator has not passed its power-up tests")
-        self._ready = False  # should the noise fail
+        self._ready = False  # in case the noise fails
         entropy = self._noise.entropy(STRENGTH_BITS)
         drbg.reseed(entropy, self._besides())
         wipe(entropy)

@@ -24,9 +24,9 @@ class Expanders:
         self._levels = bytearray(2)
         self._byte = bytearray(1)
         self.outputs = 0
-        self.words = [0, 0]  # what each chip's inputs were when read last, 1 being what the core calls 1
+        self.words = [0, 0]  # each chip's inputs as read last, with the controller's polarity
         self.sensors = (bytearray([_NOBODY] * 16), bytearray([_NOBODY] * 16))
-        self._seen = [0, 0]  # the bits that are sensors
+        self._seen = [0, 0]  # the bits with sensors
         inverted = [0, 0]
         for sensor, chip, bit, one in pins.INPUTS:
             self.sensors[chip][bit] = sensor

@@ -7,11 +7,11 @@ from sabot_firmware.boards.rp2040 import pins
 from sabot_firmware.boards.rp2040.expander import Expanders, output
 from sabot_firmware.boards.rp2040.stepper import Stepper
 
-STEP_US = 980  # a little faster than the figure: its way takes no longer than that
+STEP_US = 980  # a little faster than the constant, so that the move takes no longer
 _FORWARD = output(pins.PUSHER_FORWARD_BIT)
 _MOST_STEPS = (
     machine_constants.PUSHER_US + 100000
-) // STEP_US  # then it gives up: the core will have noticed
+) // STEP_US  # then it stops: the controller's window is over
 
 
 def _nothing() -> None:
