@@ -20,10 +20,6 @@ from binascii import crc32
 
 from sabot_protocol.executor import EventSink
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 KEPT_ROWS = 1000
 KEPT_ROW = 64  # rows up to this size are kept KEPT_ROWS times
 MAX_ROW = 200
@@ -69,7 +65,7 @@ class Flash:
 
 
 def gap_row(dropped: int) -> bytes:
-    """The row that reports so many dropped rows, for callers without a format of their own."""
+    """The row that reports so many dropped rows."""
     return _GAP + struct.pack("<I", dropped)
 
 
@@ -82,23 +78,15 @@ def sectors_for(rows: int, sector_size: int = Flash.sector_size) -> int:
 class EventLog(EventSink):
     """The rows in one flash, and those queued in memory."""
 
-    def __init__(
-        self,
-        flash: Flash,
-        least: int = KEPT_ROWS,
-        queue_bytes: int = 4096,
-        gap: "Callable[[int], bytes]" = gap_row,
-    ) -> None:
-        """Mount the log. ``least`` rows must fit. ``gap`` makes the row that reports dropped rows."""
+    def __init__(self, flash: Flash, least: int = KEPT_ROWS, queue_bytes: int = 4096) -> None:
+        """Mount the log, in which at least ``least`` rows must fit."""
         needed = sectors_for(least, flash.sector_size)
         if flash.sectors < needed:
             raise LogRefused("%d rows need %d sectors; there are %d" % (least, needed, flash.sectors))
         if queue_bytes < MAX_ROW + _ROW_COST:
             raise LogRefused("the queue must hold the longest row: %d bytes" % (MAX_ROW + _ROW_COST))
         self._flash = flash
-        self._gap = gap
         self._queue: list[bytes] = []
-        self._queue_bytes = queue_bytes
         self._room = queue_bytes
         self._pending = 0  # dropped, and no row says so yet
         self.dropped = 0  # rows dropped since this boot
@@ -144,7 +132,7 @@ class EventLog(EventSink):
         try:
             while written < limit and self.due():
                 pending = self._pending
-                row = self._gap(pending) if pending else self._queue[0]
+                row = gap_row(pending) if pending else self._queue[0]
                 if self._at + _ROW_HEAD_SIZE + len(row) > self._flash.sector_size:
                     if not may_erase:
                         break

@@ -132,10 +132,6 @@ class Hardware:
         """A sensor's level now."""
         raise NotImplementedError
 
-    def contact(self) -> bool:
-        """Whether the presence contact in the locked logic compartment is closed."""
-        return False
-
     def request_pause(self) -> None:
         """The shuffler half pauses between two cards: a board that collects garbage does so now."""
 

@@ -16,15 +16,15 @@ RECORDS = (("core", 192), ("wear", 128), persistent_seed.RECORD)
 _VERSION = 2
 _HEAD = "<BBBBBIIH"  # version, flags, method, decks, stack cards, highest deck, last played, hours of a deck
 _DECK = "<IBII"  # id, back, opened, aged
-_ROUND = "<IIBBHIIBB"  # last round, its deck, verdict, void, count, shuffle, delivered deck, both halves
+_ROUND = "<IIBBHIIBB"
+_ROUND_FIELDS: "tuple[str, ...]" = ("round_id", "round_deck", "verdict", "void", "count", "shuffle_id")
+_ROUND_FIELDS += ("delivered", "shuffler_inside", "shoe_inside")
 _CALIBRATION = "<iI"
 _MISSING = "<HI"  # cards not accounted for, and their deck
 
+# Flags of the record; 0x08 is not used
 ONE_DECK = 0x01
-OUT_OF_ORDER = 0x02
-ROUND_OPEN = 0x04
-INSPECTED = 0x10
-CLEARED = 0x20
+_FLAGS = (("out_of_order", 0x02), ("round_open", 0x04), ("inspected", 0x10), ("cleared", 0x20))
 
 # What a half held
 NO_CARDS = 0
@@ -103,10 +103,8 @@ class PersistentState:
         game.method, game.decks, game.stack_cards = head[2], head[3], head[4]
         decks.highest_id, decks.last_played, decks.hours = head[5], head[6], head[7]
         decks.one_deck = bool(flags & ONE_DECK)
-        self.out_of_order = bool(flags & OUT_OF_ORDER)
-        self.round_open = bool(flags & ROUND_OPEN)
-        self.inspected = bool(flags & INSPECTED)
-        self.cleared = bool(flags & CLEARED)
+        for name, flag in _FLAGS:
+            setattr(self, name, bool(flags & flag))
         at = struct.calcsize(_HEAD)
         decks.in_use = []
         for _ in range(2):
@@ -114,17 +112,9 @@ class PersistentState:
             if deck_id:
                 decks.in_use.append(Deck(deck_id, back, opened_s, aged_s))
             at += struct.calcsize(_DECK)
-        (
-            self.round_id,
-            self.round_deck,
-            self.verdict,
-            self.void,
-            self.count,
-            self.shuffle_id,
-            self.delivered,
-            self.shuffler_inside,
-            self.shoe_inside,
-        ) = struct.unpack_from(_ROUND, record, at)
+        values = struct.unpack_from(_ROUND, record, at)
+        for index in range(len(values)):
+            setattr(self, _ROUND_FIELDS[index], values[index])
         at += struct.calcsize(_ROUND)
         for each in self.calibration:
             each[0], each[1] = struct.unpack_from(_CALIBRATION, record, at)
@@ -155,13 +145,10 @@ class PersistentState:
     def pack(self) -> bytes:
         """The state as a record."""
         game, decks = self.game, self.decks
-        flags = (
-            (ONE_DECK if decks.one_deck else 0)
-            | (OUT_OF_ORDER if self.out_of_order else 0)
-            | (ROUND_OPEN if self.round_open else 0)
-            | (INSPECTED if self.inspected else 0)
-            | (CLEARED if self.cleared else 0)
-        )
+        flags = ONE_DECK if decks.one_deck else 0
+        for name, flag in _FLAGS:
+            if getattr(self, name):
+                flags |= flag
         numbers = (game.method, game.decks, game.stack_cards, decks.highest_id, decks.last_played)
         record = struct.pack(_HEAD, _VERSION, flags, *numbers + (decks.hours,))
         for index in range(2):
@@ -170,18 +157,7 @@ class PersistentState:
                 record += struct.pack(_DECK, deck.deck_id, deck.back, deck.opened_s, deck.aged_s)
             else:
                 record += bytes(struct.calcsize(_DECK))
-        record += struct.pack(
-            _ROUND,
-            self.round_id,
-            self.round_deck,
-            self.verdict,
-            self.void,
-            self.count,
-            self.shuffle_id,
-            self.delivered,
-            self.shuffler_inside,
-            self.shoe_inside,
-        )
+        record += struct.pack(_ROUND, *[getattr(self, name) for name in _ROUND_FIELDS])
         for value, set_s in self.calibration:
             record += struct.pack(_CALIBRATION, value, set_s)
         record += struct.pack(_MISSING, self.missing, self.short_deck)

@@ -73,14 +73,10 @@ CARDS_VISIBLE = (READY, ROUND_OPEN, STACK_WAITING)  # where the shoe must see th
 ANY_BACK = -1  # cards on their way out may be of any deck
 
 
-def _never() -> bool:
-    return False
-
-
 class Shoe(MachineHalf):
     """Deals the deck that the pusher brought or that people laid in."""
 
-    def __init__(self, hardware: Hardware, paced: "Callable[[], bool]" = _never) -> None:
+    def __init__(self, hardware: Hardware, paced: "Callable[[], bool]") -> None:
         """``paced`` says that a deck is being shuffled, and pauses must not depend on the board's garbage.
 
         A pause that depended on it would reveal something of the shuffle. This half then pauses after fixed
