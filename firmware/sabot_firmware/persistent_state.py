@@ -146,8 +146,8 @@ class PersistentState:
         """The state as a record."""
         game, decks = self.game, self.decks
         flags = ONE_DECK if decks.one_deck else 0
-        for name, flag in _FLAGS:
-            if getattr(self, name):
+        for field, flag in _FLAGS:
+            if getattr(self, field):
                 flags |= flag
         numbers = (game.method, game.decks, game.stack_cards, decks.highest_id, decks.last_played)
         record = struct.pack(_HEAD, _VERSION, flags, *numbers + (decks.hours,))
