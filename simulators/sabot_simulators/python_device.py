@@ -4,11 +4,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from sabot_firmware import persistent_state, provisioning_marker
+from sabot_firmware import persistent_state, provisioning_mark
 from sabot_firmware.controller import Controller
 from sabot_firmware.critical import CriticalMemory, Fram
 from sabot_firmware.event_log import EventLog
-from sabot_firmware.provisioning_marker import ProvisioningMarker
+from sabot_firmware.provisioning_mark import FlashProvisioningMark
 from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
@@ -109,7 +109,7 @@ class WiredPythonDevice(PythonDevice, Executor):
     ) -> None:
         self.serial = settings.serial
         self._flash = SimFlash()
-        self._mark_flash = SimFlash(provisioning_marker.SECTORS)
+        self._mark_flash = SimFlash(provisioning_mark.SECTORS)
         self._keys_cleared = False  # the firmware restarts because somebody cleared the keys
         super().__init__(machine, None, None, chip, EventLog(self._flash), settings, now_ms)
         BoardFaults(machine.random, chip).join(machine, self._shift_clock, lambda: self.end.clear_clock())
@@ -157,7 +157,7 @@ class WiredPythonDevice(PythonDevice, Executor):
             DeviceIdentity(self.serial, MODEL, VERSION, self.flags), self.memory, self,
             self.controller.shuffle_commands.rng.nonce, self.now_ms, POWER,
             event_capacity=self.settings.events_kept, log=self._log,
-            mark=ProvisioningMarker(self._mark_flash),
+            mark=FlashProvisioningMark(self._mark_flash),
             reopen=super()._open_memory if self.crashed else None, opened=self._keys_cleared,
         )  # fmt: skip
         if self.controller.persistent.record_lost():
