@@ -344,6 +344,7 @@ class Shuffler(MachineHalf):
         while hardware.pause_requested():
             yield wait.pause()
         self._began_us = self._scheduler.now_us
+        retries = self.retries
         self._may_feed = True
         self._scheduler.signal()
         while True:
@@ -351,8 +352,9 @@ class Shuffler(MachineHalf):
                 yield wait.signal()
             if not self._staged:
                 break
-            if self.inserted and not self.inserted % PAUSE_EVERY:
-                hardware.request_pause()
+            if self.inserted and (not self.inserted % PAUSE_EVERY or self.retries != retries):
+                hardware.request_pause()  # after a retry, too: it made the time since the last rest longer
+                retries = self.retries
             while hardware.pause_requested():  # the next card waits at the insertion roller, nothing moves
                 yield wait.pause()
             below = self.inserted - slots.draw(self.inserted + 1)
@@ -448,6 +450,9 @@ class Shuffler(MachineHalf):
     def _store_stack(self, after: int) -> "Steps":
         """Lower the finished stack onto the store shelf and home the platform meanwhile."""
         hardware, wait = self._hardware, self._wait
+        hardware.request_pause()  # when the last one was depends on the slots
+        while hardware.pause_requested():
+            yield wait.pause()
         hardware.shelve(True)
         late = yield wait.edge(SHELF, 1, SHELF_WINDOW_US)
         if late:

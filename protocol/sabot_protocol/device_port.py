@@ -97,7 +97,8 @@ class DevicePort(FrameReceiver):
         # on the grid
         self._tick: int | None = None  # the next tick at which there is something to do
         self._held = False  # the decoder holds a frame that found no place
-        self._ready = b""  # what is sent at the next tick
+        self._place_at: int | None = None  # the tick from which there is a place again for anybody's frame
+        self._ready: list[tuple[int, bytes]] = []  # what is sent at which tick, ANSWERED_AFTER at most
 
     # -- bytes in and out -----------------------------------------------------------------------
 
@@ -143,7 +144,7 @@ class DevicePort(FrameReceiver):
                 self._tick = device.grid.after(now)
             return b""
         if not on_grid:
-            ready, self._ready = self._ready, b""
+            ready = self._take_ready(None)
             out = self._encode(now, 2 * MAX_WINDOW)
             return ready + out if ready else out
         if self._tick is None:
@@ -153,8 +154,11 @@ class DevicePort(FrameReceiver):
         if ticks.diff(now, self._tick) < 0:
             return b""
         self._tick = None
-        ready = self._ready
-        self._ready = self.run_tick(device.grid.floor(now))
+        tick = device.grid.floor(now)
+        ready = self._take_ready(tick)
+        said = self.run_tick(tick)
+        if said:
+            self._ready.append((ticks.add(tick, grid.ANSWERED_AFTER * grid.PERIOD_MS), said))
         if self._ready or self.has_work(now):
             self._tick = device.grid.after(now)
         return ready
@@ -170,24 +174,38 @@ class DevicePort(FrameReceiver):
 
     # -- the grid -------------------------------------------------------------------------------
 
+    def _take_ready(self, tick: "int | None") -> bytes:
+        """What is to be sent by a tick; everything, without one."""
+        ready = b""
+        while self._ready and (tick is None or ticks.diff(tick, self._ready[0][0]) >= 0):
+            ready += self._ready.pop(0)[1]
+        return ready
+
     def run_tick(self, now: int) -> bytes:
-        """Deal with what was taken up to a tick of the grid; return what is to be sent at the next one.
+        """Deal with what was taken up to a tick of the grid; return what is sent ANSWERED_AFTER ticks later.
 
         A board whose ticks are made by hardware calls this itself, once a tick, instead of ``poll``.
         """
         self.device.tick(now)
         decoder = self._decoder
         owns = self.device.owner is self
-        places, kept = grid.PLACES, grid.OWNER_PLACES if owns else 0
+        if self._place_at is not None and ticks.diff(now, self._place_at) >= 0:
+            self._place_at = None
+        places = grid.PLACES if self._place_at is None else 0
+        kept = grid.OWNER_PLACES if owns else 0
         for _ in range(grid.LOOKED_AT):
             if self._held:
                 self._held = False
             elif not decoder.next_frame():
                 break
+            if decoder.error is not None:
+                self._dispatch_frame(now)  # which counts it
+                continue
             if kept and self._of_session():
                 kept -= 1
             elif places:
                 places -= 1
+                self._place_at = ticks.add(now, grid.PLACE_EVERY * grid.PERIOD_MS)
             elif owns and not self._of_session():
                 self.diagnostics.busy += 1  # it would keep the owner's frames behind it waiting
                 continue
@@ -200,7 +218,7 @@ class DevicePort(FrameReceiver):
     def _of_session(self) -> bool:
         """Whether the decoder holds a packet of the session that runs here, as far as its head says."""
         link, decoder = self.link, self._decoder
-        if link is None or decoder.error is not None:
+        if link is None:
             return False
         payload = decoder.payload
         return (
@@ -230,6 +248,7 @@ class DevicePort(FrameReceiver):
     def _leave_grid(self, now: int) -> None:
         """What had to wait for the next tick is dealt with at once."""
         self._tick = None
+        self._place_at = None
         if self._held:
             self._held = False
             self._dispatch_frame(now)

@@ -2,17 +2,25 @@
 
 How long the device takes to answer would tell what else it does at that moment: an edge of a sensor or a
 collection of garbage marks where the platform stands. So in ``feeding`` and ``storing`` each port takes bytes
-only at ticks of the device's own clock. What it took at one tick it has dealt with before the next one, and
-sends at that one. The budget below bounds what one tick can ask for, so that this always holds.
+only at ticks of the device's own clock. The answer to what tick k brought leaves at tick k + ANSWERED_AFTER,
+however early it is ready. How many bytes may come in at that tick is settled with it. So the tick of an
+answer follows from what came over the cable, and from nothing else.
+
+This holds as long as a tick's work is done before its answer is due. The budget below bounds that work, and
+what it allocates between two collections of garbage: a board that runs short of memory would have to wait
+for the next one, and when that is depends on the cards. The board counts every answer that is late
+(``sabot_grid.late``), and its tests want none.
 """
 
 from sabot_protocol import ticks
 
 PERIOD_MS = 50
+ANSWERED_AFTER = 2  # ticks. One is too few: a collection of garbage beside two flooded cables outlasts it
 TAKEN_BYTES = 1024  # what waits in a port to be dealt with; the rest waits in the cable, or is lost
 LOOKED_AT = 3  # frames decoded at a tick, bad ones included
 PLACES = 1  # frames dealt with at a tick, of anybody
-OWNER_PLACES = 1  # and of the owner besides
+PLACE_EVERY = 3  # ticks from one such frame to the next on the same cable
+OWNER_PLACES = 1  # frames of the owner's session dealt with at a tick besides
 ANSWERS = 1  # messages sent at a tick, repeated ones included
 OWNER_ANSWERS = 2
 

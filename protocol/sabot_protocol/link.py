@@ -31,7 +31,7 @@ CLOSE = 6  # the sender has ended the session; not numbered, never repeated
 
 # Timers, in milliseconds.
 FIRST_RTO_MS = 300  # before a round trip has been measured
-MIN_RTO_MS = 170  # two periods of the device's grid, a peer's ACK_DELAY_MS, a board's longest pause (50 ms)
+MIN_RTO_MS = 220  # three periods of the device's grid, a peer's ACK_DELAY_MS, a board's longest pause (50 ms)
 MAX_RTO_MS = 2000
 GRANULARITY_MS = 1
 ACK_DELAY_MS = 20

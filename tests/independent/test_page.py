@@ -436,9 +436,9 @@ def test_one_round_trip_is_measured_for_a_packet() -> None:
     assert link
     for _ in range(3):
         link.send(wire.EVENT_ACK, 0, 0, 1, bytes(4), host.now)
-        host.tick(host.now + 60)
+        host.tick(host.now + 80)
     _say(host, Packet(wire.SEALED_TO_HOST, keys.session, 2, 0, 3, 0, wire.BARE).seal(keys.to_host))
-    assert (link.srtt, link.rto, link.idle) == (60, 180, True)
+    assert (link.srtt, link.rto, link.idle) == (80, 240, True)
 
 
 def test_fields() -> None:

@@ -56,7 +56,7 @@ def test_off_the_grid_an_answer_comes_at_once():
     assert payload(pair.port.poll(pair.now))[0] == CLEAR_TO_HOST
 
 
-def test_bytes_are_taken_at_one_tick_and_answered_at_the_next():
+def test_bytes_are_taken_at_one_tick_and_answered_at_the_second_one_after_it():
     for wait in (0, 1, 7, 49, 50, 51, 99):
         pair = OnGrid()
         pair.shoe.secret = True
@@ -64,12 +64,57 @@ def test_bytes_are_taken_at_one_tick_and_answered_at_the_next():
         asked = pair.now
         pair.port.receive(IDENTIFY, pair.now)
         assert pair.device.owner is None
-        pair.pass_ms(2 * grid.PERIOD_MS)
+        pair.pass_ms((1 + grid.ANSWERED_AFTER) * grid.PERIOD_MS)
         assert len(pair.spoke) == 1
         at, said = pair.spoke[0]
         assert len(frames(said)) == 1
         taken = BEGAN + ((asked - BEGAN) // grid.PERIOD_MS + 1) * grid.PERIOD_MS
-        assert at == taken + grid.PERIOD_MS
+        assert at == taken + grid.ANSWERED_AFTER * grid.PERIOD_MS
+
+
+def test_each_tick_is_answered_after_the_same_time_however_many_are_under_way():
+    """The owner asks at every tick: each answer leaves two ticks later, one behind the other."""
+    pair = OnGrid()
+    pair.connect()
+    pair.shoe.secret = True
+    pair.pass_ms(4 * grid.PERIOD_MS)
+    pair.spoke = []
+    taken = []
+    for _ in range(20):
+        pair.pass_ms(3)
+        pair.host.request(STATUS, b"", pair.now)
+        pair.pass_ms(grid.PERIOD_MS - 3)
+        taken.append(pair.device.grid.floor(pair.now))
+    pair.pass_ms(grid.ANSWERED_AFTER * grid.PERIOD_MS)
+    answered = [at for at, said in pair.spoke if len(said) > 40]
+    assert answered == [at + grid.ANSWERED_AFTER * grid.PERIOD_MS for at in taken]
+
+
+def test_a_stranger_who_asks_now_and_then_is_answered_at_once():
+    pair = OnGrid()
+    pair.shoe.secret = True
+    for _ in range(5):
+        pair.pass_ms(7)
+        pair.port.receive(IDENTIFY, pair.now)
+        taken = pair.device.grid.after(pair.now)
+        pair.pass_ms(grid.PLACE_EVERY * grid.PERIOD_MS)
+        assert pair.spoke[-1][0] == taken + grid.ANSWERED_AFTER * grid.PERIOD_MS
+        pair.pass_ms(grid.PERIOD_MS)
+    assert len(pair.spoke) == 5
+
+
+def test_what_is_told_at_once_does_not_overtake_an_answer_that_waits_for_its_tick():
+    pair = OnGrid()
+    pair.connect()
+    pair.pass_ms(7)
+    pair.shoe.secret = True
+    first = pair.host.request(STATUS, b"", pair.now)
+    pair.pass_ms(grid.PERIOD_MS + 5)
+    pair.shoe.secret = False
+    second = pair.host.request(STATUS, b"", pair.now)
+    pair.pass_ms(2)
+    assert [each.request_id for each in pair.happened(RequestAnswered)] == [first, second]
+    assert pair.host.diagnostics.retransmitted == 0
 
 
 def test_a_deadline_on_the_grid_is_always_a_tick():
@@ -107,11 +152,11 @@ def test_a_session_lives_on_over_a_shuffle_and_repeats_nothing():
 
 
 def test_the_shortest_time_out_is_longer_than_the_grid_holds_anything_back():
-    assert MIN_RTO_MS >= 2 * grid.PERIOD_MS + ACK_DELAY_MS + 50
+    assert MIN_RTO_MS >= (1 + grid.ANSWERED_AFTER) * grid.PERIOD_MS + ACK_DELAY_MS + 50
     assert grid.PERIOD_MS <= 50
 
 
-def test_a_flood_gets_one_answer_a_tick_and_does_not_fill_the_port():
+def test_a_flood_gets_an_answer_every_third_tick_and_does_not_fill_the_port():
     pair = OnGrid()
     pair.shoe.secret = True
     pair.pass_ms(1)
@@ -119,7 +164,9 @@ def test_a_flood_gets_one_answer_a_tick_and_does_not_fill_the_port():
         pair.port.receive(IDENTIFY * 5, pair.now)
         assert pair.port._decoder.unread() <= grid.TAKEN_BYTES
         pair.pass_ms(1)
-    assert len(pair.spoke) == 1000 // grid.PERIOD_MS - 1
+    gaps = {later - at for (at, _), (later, _) in zip(pair.spoke, pair.spoke[1:])}
+    assert gaps == {grid.PLACE_EVERY * grid.PERIOD_MS}
+    assert len(pair.spoke) > 5
     assert {len(frames(said)) for _, said in pair.spoke} == {1}
     assert len(pair.port._clear_out) <= 1
 
@@ -149,7 +196,7 @@ def test_the_owner_has_a_place_beside_a_flood_on_its_own_cable():
         pair.pass_ms(1)
         pair.port.receive(IDENTIFY, pair.now)
         pair.pass_ms(grid.PERIOD_MS - 1)
-    pair.pass_ms(3 * grid.PERIOD_MS)
+    pair.pass_ms((2 + grid.ANSWERED_AFTER) * grid.PERIOD_MS)
     assert [each.request_id for each in pair.happened(RequestAnswered)] == numbers
     assert pair.now - began < 15 * grid.PERIOD_MS
     assert pair.host.diagnostics.retransmitted == 0

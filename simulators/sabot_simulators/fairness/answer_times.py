@@ -101,6 +101,9 @@ class Heard:
     worked: list[float] = field(default_factory=list)  # edges and orders
     inserted: list[float] = field(default_factory=list)  # when each card was in
     slots: list[int] = field(default_factory=list)
+    turn: int = 0  # decks of the same turn are attacked alike: such as the first one of a table
+    late: int = 0  # answers that were ready after their tick, where the board counts them
+    spare_us: float = 0.0  # the least time for which one waited for its tick
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,10 @@ class Found:
     """From the earliest to the latest answer within its tick."""
     escaped_bits: float
     """What could have escaped notice: bits a deck."""
+    moved: int = 0
+    """Answers that took more or fewer ticks than is usual at their tick."""
+    late: int = 0
+    spare_us: float = 0.0
 
     @property
     def leaks(self) -> bool:
@@ -160,7 +167,8 @@ def _table(heard: Sequence[Heard], second: bool) -> tuple[dict[str, Floats], dic
         if not answered:
             continue
         phase = answered[0][1] % PERIOD_US - PERIOD_US / 4
-        start = starts[row] = deck.began_us - (deck.began_us - phase) % PERIOD_US
+        began = deck.began_us - deck.began_us % PERIOD_US  # from here the attack counts, too
+        start = starts[row] = began + phase % PERIOD_US
         tick = start + PERIOD_US * np.arange(TICKS)
         seen["answers"][row] = 0
         for asked, at in answered:
@@ -175,9 +183,10 @@ def _table(heard: Sequence[Heard], second: bool) -> tuple[dict[str, Floats], dic
             index = int((at - start) // PERIOD_US)
             if 0 <= index < TICKS and np.isnan(seen["accepted"][row, index]):
                 seen["accepted"][row, index] = at - tick[index]
-    when = _usual(seen["offset"], PERIOD_US / 4)  # an answer comes
+    turns = _turns(heard)
+    when = _usual(seen["offset"], turns, PERIOD_US / 4)  # an answer comes
     for row, deck in enumerate(heard):
-        at_tick = starts[row] + PERIOD_US * np.arange(TICKS) + when
+        at_tick = starts[row] + PERIOD_US * np.arange(TICKS) + when[row]
         worked = np.array(sorted(deck.worked))
         near = np.searchsorted(worked, at_tick + SOON_US) - np.searchsorted(worked, at_tick - NEAR_US)
         labels["busy"][row] = near > 0
@@ -186,22 +195,36 @@ def _table(heard: Sequence[Heard], second: bool) -> tuple[dict[str, Floats], dic
         slots = np.array([*deck.slots, 0])
         slot = slots[np.minimum(done, len(deck.slots))]
         labels["slot"][row] = 3 * slot // (np.minimum(done, CARDS - 1) + 1)
-    usual = np.round(labels["cards"].mean(axis=0)).astype(np.int64)
-    labels["cards"] = np.clip(labels["cards"] - usual, -3, 3) + 3
+    for turn in np.unique(turns):
+        cards = labels["cards"][turns == turn]
+        usual = np.round(cards.mean(axis=0)).astype(np.int64)
+        labels["cards"][turns == turn] = np.clip(cards - usual, -3, 3) + 3
     return seen, labels
 
 
-def _usual(values: Floats, otherwise: float) -> Floats:
-    """The median of each tick, over the decks that have a value there."""
-    columns = [column[~np.isnan(column)] for column in values.T]
-    return np.array([np.median(column) if len(column) else otherwise for column in columns])
+def _turns(heard: Sequence[Heard]) -> Ints:
+    return np.array([deck.turn for deck in heard], np.int64)
 
 
-def _binned(values: Floats) -> Ints:
+def _usual(values: Floats, turns: Ints, otherwise: float) -> Floats:
+    """For each deck the median of each tick, over the decks of its turn that have a value there."""
+    usual = np.full(values.shape, otherwise)
+    for turn in np.unique(turns):
+        columns = [column[~np.isnan(column)] for column in values[turns == turn].T]
+        usual[turns == turn] = [np.median(column) if len(column) else otherwise for column in columns]
+    return usual
+
+
+def _off(values: Floats, turns: Ints) -> Floats:
+    """How far each value is from what is usual at its tick; 0 where there is none."""
+    there = ~np.isnan(values)
+    return np.where(there, np.where(there, values, 0.0) - _usual(values, turns, 0.0), 0.0)
+
+
+def _binned(values: Floats, turns: Ints) -> Ints:
     """How far each value is from what is usual at its tick, in a few bins; one more where there was none."""
     there = ~np.isnan(values)
-    filled = np.where(there, values, 0.0)
-    off = np.where(there, filled - _usual(values, 0.0), 0.0)
+    off = _off(values, turns)
     off[np.abs(off) < 0.5] = 0.0  # half a microsecond is the emulator's own grain
     parts = np.linspace(0, 1, BINS + 1)[1:-1]
     edges = np.quantile(off[there], parts) if there.any() else np.zeros(0)
@@ -220,29 +243,38 @@ def information(first: Ints, second: Ints) -> float:
     return float((joint[there] * np.log2(joint[there] / apart[there])).sum())
 
 
-def _elsewhere(rows: int, random: np.random.Generator) -> Ints:
-    """An order in which each deck has the labels of another one."""
-    while True:
-        order = random.permutation(rows)
-        if rows < 2 or not (order == np.arange(rows)).any():
-            return order
+def _elsewhere(turns: Ints, random: np.random.Generator) -> Ints:
+    """An order in which each deck has the labels of another one of its turn."""
+    order = np.arange(len(turns))
+    for turn in np.unique(turns):
+        places = np.flatnonzero(turns == turn)
+        mixed = random.permutation(places)
+        while len(places) > 1 and (mixed == places).any():
+            mixed = random.permutation(places)
+        order[places] = mixed
+    return order
 
 
-def judge(heard: Sequence[Heard], seed: int = 1) -> Found:
-    """Look for the pair of what is seen and what is done that tell most of each other."""
+def judge(heard: Sequence[Heard], seed: int = 1, shuffles: int = SHUFFLES) -> Found:
+    """Look for the pair of what is seen and what is done that tell most of each other.
+
+    Many pairs are looked at, and the one that stands out most is reported. Its p is the share of shuffled
+    labels under which *any* pair stands out as much, so looking at many is accounted for.
+    """
     rows = len(heard)
     random = np.random.default_rng(seed)
-    orders = [_elsewhere(rows, random) for _ in range(SHUFFLES)]
+    turns = _turns(heard)
+    orders = [_elsewhere(turns, random) for _ in range(shuffles)]
     pairs: list[tuple[str, str]] = []
     binned: list[Ints] = []
     done: list[Ints] = []
-    samples, differing, jitter = 0, 0, 0.0
+    samples, differing, moved, jitter = 0, 0, 0, 0.0
     for second in (False, True):
         if second and not any(deck.second for deck in heard):
             continue
         seen, labels = _table(heard, second)
         for feature, values in seen.items():
-            in_bins = _binned(values)
+            in_bins = _binned(values, turns)
             for label, what in labels.items():
                 pairs.append((("second " if second else "") + feature, label))
                 binned.append(in_bins)
@@ -250,8 +282,8 @@ def judge(heard: Sequence[Heard], seed: int = 1) -> Found:
         offsets = seen["offset"]
         there = ~np.isnan(offsets)
         samples += int(there.sum())
-        usual = _usual(offsets, 0.0)
-        differing += int((np.abs(np.where(there, offsets, 0.0) - usual) > 0.5)[there].sum())
+        differing += int((np.abs(_off(offsets, turns)) > 0.5).sum())
+        moved += int((np.abs(_off(seen["ticks"], turns)) > 0.5).sum())
         if there.any():
             jitter = max(jitter, float(np.nanmax(offsets) - np.nanmin(offsets)))
     both = list(zip(binned, done, strict=True))
@@ -261,7 +293,7 @@ def judge(heard: Sequence[Heard], seed: int = 1) -> Found:
     scores = (real - mean) / spread
     best = int(scores.argmax())
     most = ((chance - mean) / spread).max(axis=1)
-    p = float((1 + (most >= scores[best]).sum()) / (1 + SHUFFLES)) if spread.max() > 1e-9 else 1.0
+    p = float((1 + (most >= scores[best]).sum()) / (1 + shuffles)) if spread.max() > 1e-9 else 1.0
     threshold = float(np.quantile(most, LEVEL) * spread[best])
     per_deck = samples / rows
     if spread.max() > 1e-9:
@@ -271,7 +303,10 @@ def judge(heard: Sequence[Heard], seed: int = 1) -> Found:
         escaped = per_deck * -(rare * log2(rare) + (1 - rare) * log2(1 - rare))
     name = " x ".join(pairs[best])
     gained = float(real[best] - mean[best])
-    return Found(rows, samples, differing, name, gained, threshold, p, jitter, float(escaped))
+    late, spare = sum(deck.late for deck in heard), min(deck.spare_us for deck in heard)
+    return Found(
+        rows, samples, differing, name, gained, threshold, p, jitter, float(escaped), moved, late, spare
+    )
 
 
 # -- the attack on the firmware in this process ----------------------------------------------------------

@@ -31,7 +31,8 @@ from sabot_simulators.simulated_host import PEOPLE, PERSON, SimulatedHost
 from sabot_simulators.view import DeckView, View
 
 NOTICE_US = 40_000  # what people do is noticed within this
-TOLD_US = 3_000 * grid.PERIOD_MS  # what a command changed is told so soon after its answer, at ticks
+# What a command changed is told so soon after its answer, at ticks
+TOLD_US = (2 + grid.ANSWERED_AFTER) * 1_000 * grid.PERIOD_MS
 FOREVER_US = 1 << 50
 SHUFFLER_AT_WORK = (shuffler.STARTING, shuffler.FEEDING, shuffler.STORING)
 SHOE_AT_WORK = (shoe.STARTING, shoe.LOADING, shoe.DISPENSING, shoe.EJECTING)
@@ -215,8 +216,8 @@ class HostedPico(SimulatedHost):
         if next_us is not None:
             until.append(next_us)
         for deadline in (self.host.deadline(), self._question.deadline() if self._question else None):
-            if deadline is not None:
-                until.append(agenda.now_us + max(ticks.diff(deadline, now), 1) * 1000)
+            if deadline is not None:  # at its millisecond, wherever in one the last run ended
+                until.append((agenda.now_us // 1000 + max(ticks.diff(deadline, now), 1)) * 1000)
         wiring.follow()
         changes, wiring.changes = wiring.changes, []
         ran = self.pico.run(min(until), changes)

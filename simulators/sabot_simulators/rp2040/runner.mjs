@@ -44,7 +44,7 @@ const state = (why) => ({
   uart: pico.powered ? Buffer.from(pico.serial.take()).toString('latin1') : '',
   uart_at_us: pico.powered ? (pico.epoch + pico.serial.saidAt) / 1e3 : 0,
   accepted: pico.accepted,
-  untaken: [pico.toUsb.length, pico.powered ? pico.serial.toDevice.length : 0],
+  untaken: pico.powered ? [pico.untakenUsb(), pico.serial.toDevice.length] : [0, 0],
   axes: pico.axes.map((axis) => axis.position),
 });
 

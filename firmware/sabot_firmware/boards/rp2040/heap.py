@@ -10,7 +10,7 @@ import gc
 COLLECT_BYTES = 32768  # while both halves are idle, garbage is collected from here on
 PAUSE_BYTES = 65536  # without a shuffle, the shoe half is asked to pause between two cards
 HOLD_BYTES = 81920  # cables are not read until then; room for one exchange and its reports remains
-GRID_HOLD_BYTES = 106496  # on the grid, whose budget stays below it unless many cards are retried
+GRID_HOLD_BYTES = 106496  # on the grid, whose budget stays below it: a host would see that cables are held
 _LIVE_BYTES = 90000  # in use after a collection, about
 
 if hasattr(gc, "allocated"):

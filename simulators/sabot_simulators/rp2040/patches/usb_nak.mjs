@@ -3,9 +3,14 @@
 export function patchUsbNak(mcu, cdc, pico) {
   const complete = mcu.usbCtrl.onEndpointRead;
   pico.pendingOut = null;
-  pico.pumpUsb = () => {
+  const fill = () => {
     const queue = pico.toUsb;
     while (queue.length && cdc.txFIFO.itemCount < 500) cdc.sendSerialByte(queue.shift());
+  };
+  // What the host has left: it must not depend on when a run began, for runs end when the machine moves.
+  pico.untakenUsb = () => pico.toUsb.length + cdc.txFIFO.itemCount;
+  pico.pumpUsb = () => {
+    fill();
     if (pico.pendingOut !== null && !cdc.txFIFO.empty) {
       const size = pico.pendingOut;
       pico.pendingOut = null;
@@ -14,6 +19,7 @@ export function patchUsbNak(mcu, cdc, pico) {
     }
   };
   mcu.usbCtrl.onEndpointRead = (endpoint, size) => {
+    fill();
     if (endpoint && endpoint === cdc.outEndpoint && cdc.txFIFO.empty) {
       pico.pendingOut = size;
       pico.pumpUsb();
