@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sabot_firmware import hardware, shuffler
+from sabot_firmware import hardware
 from sabot_firmware.boards.rp2040 import heap, pins
 from sabot_image_build.modules import ROOT
 from sabot_protocol import grid
@@ -86,7 +86,8 @@ def page() -> str:
         face=face,
         log_kb=pins.LOG_FLASH_BYTES // 1024,
         period=grid.PERIOD_MS,
-        every=shuffler.PAUSE_EVERY,
+        after=grid.ANSWERED_AFTER,
+        grid_hold=heap.GRID_HOLD_BYTES,
         mark_kb=pins.MARK_FLASH_BYTES // 1024,
         collect=heap.COLLECT_BYTES,
         pause=heap.PAUSE_BYTES,

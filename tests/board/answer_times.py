@@ -360,6 +360,7 @@ has {decks} decks and each other one {others}. [fairness.md](../fairness.md) say
 {verdict}
 
 - Answers that were ready after their tick: {late}. The one that was ready last waited {spare_ms} ms for it.
+  That includes what waited for the first tick when a shuffle began.
 - Answers that took another number of ticks than is usual for their question: {moved} of {samples}.
 
 What the columns mean:
