@@ -1,7 +1,7 @@
 """The cables while the grid runs: bytes pass at ticks that a timer's alarm makes, in an interrupt.
 
-``sabot_grid`` is that interrupt (``sabot_image_build/SABOT_PICO/grid.c``). Here is what happens between ticks. Each
-tick of each cable is dealt with once, in its order. With it two things are settled for the tick
+``sabot_grid`` is that interrupt (``sabot_image_build/SABOT_PICO/grid.c``). Here is what happens between
+ticks. Each tick of each cable is handled once, in its order. With it two things are settled for the tick
 ANSWERED_AFTER later: what is sent then, and how many bytes may come in. Both follow from the bytes that came,
 not from when this loop came to deal with them.
 """
