@@ -15,6 +15,7 @@ from sabot_driver.errors import NotProvisioned, WrongDevice
 from sabot_driver.user_files import TableEntry, UserFiles
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.host.messages import IdentityFlag
+from sabot_protocol.key_store import DEVICE
 
 KEY = bytes(range(32))
 
@@ -69,6 +70,41 @@ def test_a_program_that_names_a_port_gives_no_key(impostor: Tcp, tmp_path: Path)
     with pytest.raises(WrongDevice, match="is a machine, not a simulator"):
         connect(impostor.listener.url, keyring=Keyring(tmp_path / "keys"), simulator=True)
     assert not (tmp_path / "keys").exists()
+
+
+def test_an_impostor_is_given_no_key_that_a_machine_has(sabot: Sabot, impostor: Tcp, home: Path) -> None:
+    """``sabot provision`` sent the machine's own key, in clear, to whatever claimed its serial number.
+
+    ``sabot play`` advised to do so, because the impostor said that it had no key yet.
+    """
+    user_files = set_up(home, impostor.listener.url, with_key=True)
+    impostor.served.call(lambda: setattr(impostor.python.end.identity, "flags", 0))
+    for command in (("play", "--rounds", 1), ("provision",)):
+        ran = sabot(*command, "--table", "BAC-07", "--json")
+        assert (ran.code, ran.lines[-1]["error"]) == (5, "NotProvisioned")
+        assert "it may be an impostor" in ran.lines[-1]["advice"]
+        assert impostor.python.end.keys.slots() == []
+    assert user_files.keyring.find_next(b"SB000123") is None
+    ran = sabot("provision", "--table", "BAC-07", "--replace", "--json")
+    assert ran.code == 0, ran.out
+    assert "it may be an impostor" in ran.of("warning")[0]["message"]
+    given = impostor.python.end.keys.get(DEVICE)
+    assert given not in (None, KEY)
+    assert user_files.keyring.find(b"SB000123") == given
+    assert user_files.keyring.find_next(b"SB000123") is None
+
+
+def test_a_reset_by_presence_ends_the_old_key(sabot: Sabot, impostor: Tcp, home: Path) -> None:
+    """After a reset by presence the computer gave the device the key it had: a stolen one stayed good."""
+    device = ("--device", impostor.listener.url)
+    impostor.served.call(lambda: setattr(impostor.python.end.identity, "flags", 0))
+    assert sabot("provision", *device).code == 0
+    before = impostor.python.end.keys.get(DEVICE)
+    end = impostor.python.end
+    impostor.served.call(lambda: end.provisioning.clear(end._memory, end.uptime_s()))
+    assert sabot("provision", *device).code == 5
+    assert sabot("provision", *device, "--replace").code == 0
+    assert impostor.python.end.keys.get(DEVICE) not in (None, before)
 
 
 def test_what_a_device_proves_counts_not_what_it_says(
