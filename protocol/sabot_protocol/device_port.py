@@ -538,7 +538,9 @@ class DevicePort(FrameReceiver):
             self._refuse_request(request_id, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
         newest = book.newest(self.host_id)
-        if request_id == 0 or request_id > ledger.LAST_COMMAND or request_id > newest + ledger.MAX_AHEAD:
+        skipped = max(request_id - newest - 1, 0)
+        ahead = skipped >= ledger.MAX_AHEAD or not device.may_skip(skipped)
+        if request_id == 0 or request_id > ledger.LAST_COMMAND or ahead:
             self._refuse_request(request_id, message.id, Refusal("number_ahead", (newest,)))
             return
         found = book.state_of(self.host_id, request_id)
@@ -559,6 +561,7 @@ class DevicePort(FrameReceiver):
         if not flags & RESOLVE and message.name not in NEVER_BUSY and self._is_busy(request_id):
             self._refuse_request(request_id, message.id, Refusal("busy", (device.events.free(),)))
             return  # undecided: the same number may be sent again
+        device.skipped += skipped
         if flags & RESOLVE:  # from now on it is decided: it will never be executed
             answer, outcome = message.id, self._details(Refusal("not_executed"))
         else:

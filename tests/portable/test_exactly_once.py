@@ -782,6 +782,25 @@ def test_a_command_whose_answer_cannot_be_packed_is_not_said_to_be_undone():
     assert len(pair.shoe.done) == 1
 
 
+def test_only_so_many_numbers_are_passed_over_in_a_boot():
+    pair = Pair().connect()
+    assert ledger.MAX_SKIPPED > 1024 * 1024
+    pair.device.skipped = ledger.MAX_SKIPPED - 5
+    newest = pair.device.ledger.newest(HOST_ID)
+    for mark in (0, 1):
+        pair.port._request(DISPENSE.id, mark, newest + 10, DISPENSE.pack((5, 1)))
+        assert pair.port._answers.pop()[1] == CODEC.error_named("number_ahead").id
+    pair.port._request(DISPENSE.id, 0, newest + 6, DISPENSE.pack((5, 1)))
+    assert pair.port._answers.pop()[1] == 0
+    pair.port._request(DISPENSE.id, 0, newest + 7, DISPENSE.pack((5, 1)))  # nothing is passed over
+    assert pair.port._answers.pop()[1] == 0
+    pair.port._request(DISPENSE.id, 0, newest + 9, DISPENSE.pack((5, 1)))
+    assert pair.port._answers.pop()[1] == CODEC.error_named("number_ahead").id
+    pair.wait(1000)
+    pair.port._request(DISPENSE.id, 0, newest + 9, DISPENSE.pack((5, 1)))
+    assert pair.port._answers.pop()[1] == 0
+
+
 def test_the_store_alone():
     store = EventStore(RecordStore(), {}, 1, 3)
     assert store.first == 1
