@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 from rich.table import Table as Shown
 
 from sabot_cli.cli_context import CliContext, json_option
@@ -91,7 +92,7 @@ def devices(state: CliContext, urls: tuple[str, ...]) -> int:
         new = "" if about.flags & IdentityFlag.PROVISIONED else ", new: it has no key yet"
         output.tell(
             "device",
-            f"{label}{each.url}  {serial}  {about.model} {about.version}{new}",
+            label + escape(f"{each.url}  {serial}  {about.model} {about.version}{new}"),
             url=each.url,
             serial=serial,
             model=about.model,
