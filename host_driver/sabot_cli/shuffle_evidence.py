@@ -22,10 +22,10 @@ from sabot_protocol.host.messages import (
     ShuffleRevealed,
     ShuffleWith,
 )
+from sabot_table.cards import DECK_CARDS
 
 REVEAL = " (reveal)"  # marks what was told only once the order was no secret any more
 RANKS, SUITS = "A23456789TJQK", "SHDC"
-DECK = 52
 
 
 class BadEvidence(SabotError):
@@ -200,4 +200,4 @@ def cards_of(names: Iterable[int | str]) -> tuple[int, ...]:
     return tuple(each if isinstance(each, int) else _NUMBERS[each] for each in names)
 
 
-_NUMBERS = {RANKS[number % 13] + SUITS[number // 13]: number for number in range(DECK)}
+_NUMBERS = {RANKS[number % 13] + SUITS[number // 13]: number for number in range(DECK_CARDS)}
