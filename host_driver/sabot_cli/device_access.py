@@ -1,4 +1,4 @@
-"""Which device a command means, and opening it."""
+"""The options that name a device, finding that device, and opening it."""
 
 import os
 from collections.abc import Callable, Iterator

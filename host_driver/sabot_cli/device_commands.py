@@ -1,4 +1,4 @@
-"""The commands that ask, watch and set up."""
+"""Commands for one device: find it, show status and events, shuffle a deck, name its table, provision it."""
 
 import contextlib
 import dataclasses
