@@ -332,7 +332,7 @@ def test_no_session_is_said_at_most_once_in_a_while_and_only_to_its_session():
     hint = pair.port.poll(pair.now)
     assert len(frames(hint)) == 1
     session = pair.host._link.session
-    pair.port._say("no_session", (2, session.id ^ 1))
+    pair.port._send_clear("no_session", (2, session.id ^ 1))
     pair.host.receive(pair.port.poll(pair.now), pair.now)
     assert pair.host._handshake is None
     pair.host.receive(hint, pair.now)
