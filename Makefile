@@ -78,14 +78,14 @@ soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever 
 	$(BIN)/python -m sabot_simulators.soak --tables $(TABLES)
 
 soak-planted: $(VENV)/.play ## ten defects planted into the core: at which of TABLES=2000 tables the soak finds each
-	$(BIN)/python -m sabot_simulators.planted --tables $(TABLES)
+	$(BIN)/python -m sabot_simulators.seeded_defects --tables $(TABLES)
 
 month: $(VENV)/.play ## DAYS=30 of the board's program over stubs, host absent and present for SESSION_HOURS=1 a day: time, hours, events
 	$(BIN)/python -m sabot_simulators.stubs.month --days $(DAYS) --session-hours $(SESSION_HOURS)
 
 soak-campaign: $(VENV)/.play ## CAMPAIGN_ROUNDS=100000 rounds with bursts of faults, in two processes; goes on where it stopped
 	$(BIN)/python -m sabot_simulators.soak_campaign --rounds $(CAMPAIGN_ROUNDS)
-	$(BIN)/python -m sabot_simulators.planted --tables $(TABLES) --write build/soak-planted.md
+	$(BIN)/python -m sabot_simulators.seeded_defects --tables $(TABLES) --write build/soak-planted.md
 	$(BIN)/python -m sabot_simulators.soak_campaign --rounds $(CAMPAIGN_ROUNDS) --planted build/soak-planted.md
 
 soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real MicroPython: wrong claims, and whether its heap grows

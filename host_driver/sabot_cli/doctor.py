@@ -10,8 +10,8 @@ from typing import Any
 import click
 from serial.tools import list_ports
 
+from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.output import NOT_VERIFIED, OK, Output
-from sabot_cli.state import State, json_option
 from sabot_driver import usb
 from sabot_driver.discovery import ask, candidates
 from sabot_driver.serials import to_text
@@ -23,7 +23,7 @@ GOOD, WARN, BAD = "ok", "warning", "problem"
 _COLOURS = {GOOD: "green", WARN: "yellow", BAD: "red"}
 
 
-class Findings:
+class DoctorFindings:
     """What was looked at."""
 
     def __init__(self, output: Output) -> None:
@@ -43,7 +43,7 @@ class Findings:
         self._output.tell("check", words, check=check, result=result, text=text, advice=advice)
 
 
-def software(findings: Findings) -> None:
+def software(findings: DoctorFindings) -> None:
     """Versions of what the driver stands on."""
     parts = ", ".join(f"{name} {version(name)}" for name in ("sabot", "pyserial", "pyusb"))
     protocol = "%d.%d" % CODEC.version
@@ -51,7 +51,7 @@ def software(findings: Findings) -> None:
     findings.add(GOOD, "protocol", f"version {protocol}, schema {SCHEMA_HASH.hex()}")
 
 
-def libusb(findings: Findings) -> None:
+def libusb(findings: DoctorFindings) -> None:
     """Whether pyusb finds a library to work with."""
     try:
         from usb.backend import libusb1
@@ -67,7 +67,7 @@ def libusb(findings: Findings) -> None:
         )
 
 
-def keys(findings: Findings, state: State) -> None:
+def keys(findings: DoctorFindings, state: CliContext) -> None:
     """Whether others can read a key."""
     folder = state.places.keyring.folder
     files = sorted(folder.rglob("*.key")) if folder.is_dir() else []
@@ -101,7 +101,7 @@ def who_has(path: str) -> str | None:
     return ", ".join(holders) or None
 
 
-def ports(findings: Findings, urls: list[str]) -> None:
+def ports(findings: DoctorFindings, urls: list[str]) -> None:
     """Each port: may it be opened, who has it, who answers."""
     for url in urls:
         path = Path(url)
@@ -150,9 +150,9 @@ def _group(number: int) -> str:
         return str(number)
 
 
-def examine(state: State, urls: list[str]) -> Findings:
+def examine(state: CliContext, urls: list[str]) -> DoctorFindings:
     """Look at everything."""
-    findings = Findings(state.output)
+    findings = DoctorFindings(state.output)
     software(findings)
     libusb(findings)
     keys(findings, state)
@@ -181,7 +181,7 @@ def examine(state: State, urls: list[str]) -> Findings:
 @json_option
 @click.option("--device", "urls", metavar="URL", multiple=True, help="look here too (repeatable)")
 @click.pass_obj
-def doctor(state: State, urls: tuple[str, ...]) -> int:
+def doctor(state: CliContext, urls: tuple[str, ...]) -> int:
     """Look for what could be wrong on this computer.
 
     Permissions, who has a port open, versions, keys that others can read.

@@ -10,33 +10,35 @@ from importlib.metadata import entry_points
 
 import click
 
-from sabot_cli.lazy import Lazy
-from sabot_cli.state import State
+from sabot_cli.cli_context import CliContext
+from sabot_cli.lazy_command import LazyCommand
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 ADDED = "sabot.commands"
 """The group of entry points by which an installed package adds a command."""
 
 COMMANDS = {
-    "audit": Lazy("sabot_cli.audit", "Prove shuffles after their reveal."),
-    "bundle": Lazy("sabot_cli.recording", "Gather what support needs in one archive."),
-    "capture": Lazy("sabot_cli.recording", "Write what a device says to a file for Wireshark."),
-    "devices": Lazy("sabot_cli.commands", "Find devices, and ask each who it is."),
-    "doctor": Lazy("sabot_cli.doctor", "Look for what could be wrong on this computer."),
-    "evict": Lazy("sabot_cli.keys", "Take the device from the host that owns it."),
-    "flash": Lazy("sabot_cli.flash", "Put an application onto a board (RP2040)."),
-    "journal": Lazy("sabot_cli.journal", "What devices have told this computer, on disk."),
-    "key": Lazy("sabot_cli.keys", "Whose keys a device has, and changing them."),
-    "odds": Lazy("sabot_cli.rules", "Count exactly what every wager of a rule set is worth."),
-    "play": Lazy("sabot_cli.play", "Open a table and play rounds by its rules."),
-    "provision": Lazy("sabot_cli.commands", "Give a new device its key, and keep it here."),
-    "replay": Lazy("sabot_cli.recording", "Show a capture, frame by frame; keys are hidden."),
-    "rng": Lazy("sabot_cli.rng", "The device's randomness, for a laboratory."),
-    "rules": Lazy("sabot_cli.rules", "List the rule sets, or the clauses behind them."),
-    "shuffle": Lazy("sabot_cli.commands", "Have a registered deck shuffled, and wait for its count."),
-    "status": Lazy("sabot_cli.commands", "How a device is at this moment, as an observer."),
-    "table": Lazy("sabot_cli.commands", "Names for the tables of this computer."),
-    "watch": Lazy("sabot_cli.commands", "Show events as they come, as an observer."),
+    "audit": LazyCommand("sabot_cli.audit_command", "Prove shuffles after their reveal."),
+    "bundle": LazyCommand("sabot_cli.capture_commands", "Gather what support needs in one archive."),
+    "capture": LazyCommand("sabot_cli.capture_commands", "Write what a device says to a file for Wireshark."),
+    "devices": LazyCommand("sabot_cli.device_commands", "Find devices, and ask each who it is."),
+    "doctor": LazyCommand("sabot_cli.doctor", "Look for what could be wrong on this computer."),
+    "evict": LazyCommand("sabot_cli.key_commands", "Take the device from the host that owns it."),
+    "flash": LazyCommand("sabot_cli.flash_command", "Put an application onto a board (RP2040)."),
+    "journal": LazyCommand("sabot_cli.journal_commands", "What devices have told this computer, on disk."),
+    "key": LazyCommand("sabot_cli.key_commands", "Whose keys a device has, and changing them."),
+    "odds": LazyCommand("sabot_cli.rules_commands", "Count exactly what every wager of a rule set is worth."),
+    "play": LazyCommand("sabot_cli.play_command", "Open a table and play rounds by its rules."),
+    "provision": LazyCommand("sabot_cli.device_commands", "Give a new device its key, and keep it here."),
+    "replay": LazyCommand("sabot_cli.capture_commands", "Show a capture, frame by frame; keys are hidden."),
+    "rng": LazyCommand("sabot_cli.rng_commands", "The device's randomness, for a laboratory."),
+    "rules": LazyCommand("sabot_cli.rules_commands", "List the rule sets, or the clauses behind them."),
+    "shuffle": LazyCommand(
+        "sabot_cli.device_commands", "Have a registered deck shuffled, and wait for its count."
+    ),
+    "status": LazyCommand("sabot_cli.device_commands", "How a device is at this moment, as an observer."),
+    "table": LazyCommand("sabot_cli.device_commands", "Names for the tables of this computer."),
+    "watch": LazyCommand("sabot_cli.device_commands", "Show events as they come, as an observer."),
 }
 
 
@@ -50,7 +52,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """One command, loaded now; None if there is none of this name."""
         found = self._declared(cmd_name)
-        return found.load(cmd_name) if isinstance(found, Lazy) else found
+        return found.load(cmd_name) if isinstance(found, LazyCommand) else found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands; those that are lazy are not loaded for it."""
@@ -58,16 +60,18 @@ class Commands(click.Group):
         for name in self.list_commands(ctx):
             found = self._declared(name)
             if found is not None:
-                rows.append((name, found.summary if isinstance(found, Lazy) else found.get_short_help_str()))
+                rows.append(
+                    (name, found.summary if isinstance(found, LazyCommand) else found.get_short_help_str())
+                )
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
-    def _declared(self, name: str) -> Lazy | click.Command | None:
+    def _declared(self, name: str) -> LazyCommand | click.Command | None:
         if name in COMMANDS:
             return COMMANDS[name]
         for entry in entry_points(group=ADDED, name=name):
             loaded = entry.load()
-            if isinstance(loaded, (Lazy, click.Command)):
+            if isinstance(loaded, (LazyCommand, click.Command)):
                 return loaded
         return None
 
@@ -87,7 +91,7 @@ def cli(verbose: int) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code. Errors are said with advice, never as a traceback."""
-    state = State()
+    state = CliContext()
     try:
         result = cli.main(args=arguments, prog_name="sabot", standalone_mode=False, obj=state)
         return result if isinstance(result, int) else OK

@@ -107,7 +107,7 @@ class FirstFour:
         return self.player + self.banker
 
 
-def dealt(drawn: Sequence[Card]) -> Coup:
+def deal_coup(drawn: Sequence[Card]) -> Coup:
     """The coup that cards make in the order of the shoe: Player, Banker, Player, Banker, thirds (MDM 8.C)."""
     if len(drawn) < 4:
         raise ImpossibleCards(f"{len(drawn)} cards; the first four open a coup (MDM 8.C)")

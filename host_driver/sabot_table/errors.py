@@ -48,7 +48,7 @@ class WrongDecks(TableError, ValueError):
     """A number of decks that the game is not played with."""
 
 
-class Refused(TableError):
+class RuleViolation(TableError):
     """What the rules forbid: what was refused, the clause that forbids it, and what to do instead."""
 
     def __init__(self, what: str, clause: str, do: str) -> None:
@@ -58,7 +58,7 @@ class Refused(TableError):
         self.do = do
 
 
-class WagerRefused(Refused):
+class WagerRefused(RuleViolation):
     """A wager that the rules forbid, with its seat."""
 
     def __init__(self, seat: object, wager: str, what: str, clause: str, do: str) -> None:

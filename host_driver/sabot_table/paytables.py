@@ -65,23 +65,23 @@ class Paytable:
 
 
 @cache
-def of_texts() -> tuple[Paytable, ...]:
+def all_paytables() -> tuple[Paytable, ...]:
     """Every paytable of every text."""
     data = resources.files("sabot_table").joinpath("paytables.toml").read_text(encoding="utf-8")
     return tuple(_read(row) for row in tomllib.loads(data)["paytable"])
 
 
-def tables(text: str, variant: str, wager: str) -> tuple[Paytable, ...]:
+def paytables_for(text: str, variant: str, wager: str) -> tuple[Paytable, ...]:
     """Every paytable that a text gives for a wager of a game, in the order of its letters."""
     return tuple(
-        each for each in of_texts()
+        each for each in all_paytables()
         if (each.text, each.wager) == (text, wager) and (not each.variants or variant in each.variants)
     )
 
 
-def wagers(text: str, variant: str) -> tuple[str, ...]:
+def wagers_of(text: str, variant: str) -> tuple[str, ...]:
     """Every wager that a text knows for a game, in the text's order."""
-    rows = (each for each in of_texts() if each.text == text)
+    rows = (each for each in all_paytables() if each.text == text)
     known = (each.wager for each in rows if not each.variants or variant in each.variants)
     return tuple(dict.fromkeys(known))
 

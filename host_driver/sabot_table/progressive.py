@@ -26,7 +26,7 @@ class Meter:
         """What it shows."""
         return self.units // UNITS
 
-    def fed(self, cents: int) -> "Meter":
+    def with_contribution(self, cents: int) -> "Meter":
         """With its share of so much wagered."""
         units = self.units + cents * self.terms.rate_basis_points
         if isinstance(self.terms, MustHitTerms):
@@ -60,9 +60,9 @@ class Meters:
             named["must-hit"] = terms.must_hit
         return cls({name: Meter(each, each.initial_cents * UNITS) for name, each in named.items()})
 
-    def fed(self, cents: int) -> "Meters":
+    def with_contribution(self, cents: int) -> "Meters":
         """With every meter's share of so much wagered."""
-        return Meters({name: meter.fed(cents) for name, meter in self.by_name.items()})
+        return Meters({name: meter.with_contribution(cents) for name, meter in self.by_name.items()})
 
     def amount(self, award: Award) -> int:
         """What an award pays as the meters stand, stake included."""

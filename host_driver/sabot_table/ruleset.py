@@ -1,7 +1,7 @@
 """Rule sets: what one table plays, as data. Reads, checks and hashes them.
 
 A rule set is a TOML file, packaged (``rulesets/``) or an operator's own, which may extend another. What a
-text leaves open is chosen there; what it fixes (`sabot_table.texts`) cannot be changed by it.
+text leaves open is chosen there; what it fixes (`sabot_table.rule_texts`) cannot be changed by it.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ from sabot_table import paytables
 from sabot_table.cards import KING, NINE, SUITS, cards
 from sabot_table.errors import NotACard, Problem, RuleSetError, UnknownRuleSet, UnknownWager
 from sabot_table.paytables import Paytable
-from sabot_table.texts import TEXTS, Game, Method, Text
+from sabot_table.rule_texts import RULE_TEXTS, DealingMethod, GameKind, RuleText
 from sabot_table.versions import NotAVersion, version
 from sabot_table.wagers.royal_9 import KingNine
 
-MAIN_WAGERS = {Game.THREE_CARD: ("ante",), Game.MINI: ("banker", "player", "tie")}
+MAIN_WAGERS = {GameKind.THREE_CARD: ("ante",), GameKind.MINI: ("banker", "player", "tie")}
 ROYAL_9 = "royal-9"
 TIE_PAYS_FROM = 8  # MDM 12.B
 # Initial and reset amounts are at least these, by paytable (MDM 12.L).
@@ -52,7 +52,7 @@ class CardTerms(_Part):
 class DealingTerms(_Part):
     """The methods the table may deal by; the first is the one it opens with."""
 
-    methods: Annotated[tuple[Method, ...], Field(min_length=1)]
+    methods: Annotated[tuple[DealingMethod, ...], Field(min_length=1)]
 
 
 class SeatTerms(_Part):
@@ -133,19 +133,19 @@ class RuleSet(_Part):
     royal_9: Royal9Terms | None = None
 
     @property
-    def fixed(self) -> Text:
+    def fixed(self) -> RuleText:
         """What the text fixes."""
-        return TEXTS[self.text]
+        return RULE_TEXTS[self.text]
 
     @property
-    def game(self) -> Game:
+    def game(self) -> GameKind:
         """Which of the two games it is."""
         return self.fixed.game
 
     @cached_property
     def offered(self) -> tuple[str, ...]:
         """The wagers offered, in the text's order."""
-        known = paytables.wagers(self.text, self.variant)
+        known = paytables.wagers_of(self.text, self.variant)
         return tuple(each for each in known if each in self.wagers and self.wagers[each].offered)
 
     def paytables(self, wager: str) -> tuple[Paytable, ...]:
@@ -153,7 +153,7 @@ class RuleSet(_Part):
         if wager not in self.offered:
             raise UnknownWager(f"{self.name} offers no '{wager}'; it offers {', '.join(self.offered)}")
         pays = self.wagers[wager].pays
-        tables = paytables.tables(self.text, self.variant, wager)
+        tables = paytables.paytables_for(self.text, self.variant, wager)
         return tables if pays is None else tuple(each.paying(pays) for each in tables)
 
     def paytable(self, wager: str) -> Paytable:
@@ -171,9 +171,9 @@ class RuleSet(_Part):
         seats = tuple(range(1, self.seats.count + 1))
         return seats if self.seats.seat_one == "dealer-left" else seats[::-1]
 
-    def hours(self, method: Method) -> int | None:
+    def hours(self, method: DealingMethod) -> int | None:
         """How long cards may be used when dealt by this method; None: the text sets no limit."""
-        return self.cards.hours_hand if method is Method.HAND else self.cards.hours_shoe
+        return self.cards.hours_hand if method is DealingMethod.HAND else self.cards.hours_shoe
 
     @cached_property
     def sha256(self) -> str:
@@ -290,9 +290,9 @@ def _shape_problem(error: Mapping[str, object]) -> Problem:
 
 
 def _problems(rules: RuleSet) -> Iterator[Problem]:
-    text = TEXTS.get(rules.text)
+    text = RULE_TEXTS.get(rules.text)
     if text is None:
-        yield Problem("text", f"is '{rules.text}'", f"give one of {', '.join(TEXTS)}")
+        yield Problem("text", f"is '{rules.text}'", f"give one of {', '.join(RULE_TEXTS)}")
         return
     if rules.variant not in text.variants:
         known = ", ".join(text.variants)
@@ -312,7 +312,7 @@ def _problems(rules: RuleSet) -> Iterator[Problem]:
         )
 
 
-def _bounds(rules: RuleSet, text: Text) -> Iterator[Problem]:
+def _bounds(rules: RuleSet, text: RuleText) -> Iterator[Problem]:
     low, high = text.decks
     if not low <= rules.cards.decks <= high:
         allowed = str(low) if low == high else f"{low} to {high}"
@@ -333,8 +333,8 @@ def _bounds(rules: RuleSet, text: Text) -> Iterator[Problem]:
         )
 
 
-def _hours(rules: RuleSet, text: Text) -> Iterator[Problem]:
-    hand = Method.HAND in rules.dealing.methods
+def _hours(rules: RuleSet, text: RuleText) -> Iterator[Problem]:
+    hand = DealingMethod.HAND in rules.dealing.methods
     for key, hours, most in (
         ("hours_shoe", rules.cards.hours_shoe, text.hours_shoe),
         ("hours_hand", rules.cards.hours_hand, text.hours_hand if hand else None),
@@ -347,14 +347,14 @@ def _hours(rules: RuleSet, text: Text) -> Iterator[Problem]:
 
 
 def _wager_problems(rules: RuleSet) -> Iterator[Problem]:
-    known = paytables.wagers(rules.text, rules.variant)
+    known = paytables.wagers_of(rules.text, rules.variant)
     for wager, terms in rules.wagers.items():
         where = f"wagers.{wager}"
         if wager not in known:
             game = f"{rules.text} {rules.variant}"
             yield Problem(where, f"{game} has no such wager", f"choose among {', '.join(known)}")
             continue
-        tables = paytables.tables(rules.text, rules.variant, wager)
+        tables = paytables.paytables_for(rules.text, rules.variant, wager)
         letters = [each.letter for each in tables]
         if terms.paytable not in letters:
             chosen, some = terms.paytable, ", ".join(map(str, letters))

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from sabot_table import three_card
+from sabot_table import hand_ranking
 from sabot_table.cards import Card, check_possible
 from sabot_table.coup import Coup
-from sabot_table.errors import ImpossibleCards, Refused
+from sabot_table.errors import ImpossibleCards, RuleViolation
 from sabot_table.money import payout
 from sabot_table.paytables import LOSE, Award, Paytable
 from sabot_table.progressive import Meters
+from sabot_table.rule_texts import GameKind, SettlementOrder
 from sabot_table.ruleset import ROYAL_9, RuleSet
-from sabot_table.stakes import Wagers, check_seat, check_wagers
-from sabot_table.texts import Game, Order
-from sabot_table.wagers import judges
+from sabot_table.wager_acceptance import Wagers, check_seat, check_wagers
+from sabot_table.wagers import evaluators
 from sabot_table.wagers.royal_9 import KingNine, RoyalHands, royal_9
 
 FORFEIT_TEXT = "MD3"  # the only one by which a player's wagers can be taken
@@ -24,14 +24,14 @@ MUST_HIT_CLAUSE = "MDM 12.N"
 CHECK_CONTROLLER = "check the progressive controller"
 
 
-class Source(StrEnum):
+class CardSource(StrEnum):
     """Who told the cards: the exit reader, or the dealer who typed them in."""
 
     READER = "reader"
     DEALER = "dealer"
 
 
-class Outcome(StrEnum):
+class WagerOutcome(StrEnum):
     """What becomes of a wager."""
 
     WIN = "win"
@@ -42,11 +42,11 @@ class Outcome(StrEnum):
     ABANDONED = "abandoned"  # the player left the table (MD3 7.B(3))
 
 
-TAKEN = (Outcome.LOSE, Outcome.FORFEIT, Outcome.ABANDONED)
+TAKEN = (WagerOutcome.LOSE, WagerOutcome.FORFEIT, WagerOutcome.ABANDONED)
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class DealtHands:
     """A round of Three Card Baccarat: the dealer's hand and the seats'."""
 
     dealer: tuple[Card, ...]
@@ -54,13 +54,13 @@ class Hands:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SettlementLine:
     """What becomes of one wager. ``pays_cents`` is won besides the stake, before the vigorish."""
 
     seat: int
     wager: str
     stake_cents: int
-    outcome: Outcome
+    outcome: WagerOutcome
     line: str  # the paytable's line, or why there is none
     pays_cents: int
     vig_cents: int
@@ -89,15 +89,15 @@ class Line:
     def __str__(self) -> str:
         vigorish = f", vigorish {self.vig_cents}" if self.vig_cents else ""
         what = {
-            Outcome.WIN: f"wins {self.pays_cents}{vigorish}",
-            Outcome.PUSH: "pushes",
-            Outcome.RETURNED: "is returned",
+            WagerOutcome.WIN: f"wins {self.pays_cents}{vigorish}",
+            WagerOutcome.PUSH: "pushes",
+            WagerOutcome.RETURNED: "is returned",
         }.get(self.outcome, f"is taken ({self.outcome})")
         return f"seat {self.seat}: {self.wager} {self.stake_cents} {what}: {self.line} ({self.clause})"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SettlementStep:
     """One thing the dealer does with a wager."""
 
     seat: int
@@ -112,8 +112,8 @@ class Settlement:
 
     ruleset: str
     ruleset_sha256: str
-    lines: tuple[Line, ...]
-    source: Source | None  # None: no card was needed
+    lines: tuple[SettlementLine, ...]
+    source: CardSource | None  # None: no card was needed
     clause: str | None
     meters: Meters | None  # as they stand afterwards
     vigorish_first: bool
@@ -139,21 +139,21 @@ class Settlement:
             net[line.seat] = net.get(line.seat, 0) + line.net_cents
         return net
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[SettlementStep, ...]:
         """What the dealer does, in order; the vigorish comes first where the text says so (MDM 11.B)."""
         steps = []
         for line in self.lines:
             if line.outcome in TAKEN:
-                steps.append(Step(line.seat, line.wager, "take", line.stake_cents))
-            elif line.outcome is Outcome.WIN:
-                due = [Step(line.seat, line.wager, "pay", line.pays_cents)]
+                steps.append(SettlementStep(line.seat, line.wager, "take", line.stake_cents))
+            elif line.outcome is WagerOutcome.WIN:
+                due = [SettlementStep(line.seat, line.wager, "pay", line.pays_cents)]
                 if line.vig_cents:
                     do: Literal["mark", "vigorish"] = "mark" if self.marked else "vigorish"
-                    vigorish = Step(line.seat, line.wager, do, line.vig_cents)
+                    vigorish = SettlementStep(line.seat, line.wager, do, line.vig_cents)
                     due.insert(0 if self.vigorish_first else 1, vigorish)
                 steps += due
             else:
-                steps.append(Step(line.seat, line.wager, "return", line.stake_cents))
+                steps.append(SettlementStep(line.seat, line.wager, "return", line.stake_cents))
         return tuple(steps)
 
     def to_json(self) -> dict[str, object]:
@@ -171,8 +171,8 @@ class Settlement:
 def settle(
     rules: RuleSet,
     wagers: Wagers,
-    play: Hands | Coup,
-    source: Source = Source.DEALER,
+    play: DealtHands | Coup,
+    source: CardSource = CardSource.DEALER,
     forfeits: Collection[int] = (),
     abandoned: Collection[int] = (),
     meters: Meters | None = None,
@@ -185,14 +185,21 @@ def settle(
         check_seat(rules, seat)
         if rules.text != FORFEIT_TEXT:
             what = f"taking the wagers of seat {seat}"
-            raise Refused(what, rules.fixed.closed_clause, "settle them like all others")
+            raise RuleViolation(what, rules.fixed.closed_clause, "settle them like all others")
     judged = [
         (seat, wager, cents, lines_met(rules, wager, seat, play))
-        for seat, made in wagers.items() for wager, cents in made.items()
+        for seat, made in wagers.items()
+        for wager, cents in made.items()
     ]
     lines, awards = [], []
     for seat, wager, cents, met in judged:
-        taken = Outcome.FORFEIT if seat in forfeits else Outcome.ABANDONED if seat in abandoned else None
+        taken = (
+            WagerOutcome.FORFEIT
+            if seat in forfeits
+            else WagerOutcome.ABANDONED
+            if seat in abandoned
+            else None
+        )
         if taken is not None:
             lines.append(_taken(seat, wager, cents, taken))
         elif wager == ROYAL_9:
@@ -214,20 +221,21 @@ def settle_void(
 ) -> Settlement:
     """A void round: every wager goes back, to the cent."""
     lines = [
-        Line(seat, wager, cents, Outcome.RETURNED, why, 0, 0, clause)
-        for seat, made in wagers.items() for wager, cents in made.items()
+        SettlementLine(seat, wager, cents, WagerOutcome.RETURNED, why, 0, 0, clause)
+        for seat, made in wagers.items()
+        for wager, cents in made.items()
     ]
     return _settlement(rules, _in_order(rules, lines), None, clause, meters)
 
 
-def check_play(rules: RuleSet, wagers: Wagers, play: Hands | Coup) -> None:
+def check_play(rules: RuleSet, wagers: Wagers, play: DealtHands | Coup) -> None:
     """Raise `ImpossibleCards` for hands that this game, these decks or these wagers cannot have."""
     if isinstance(play, Coup):
-        if rules.game is not Game.MINI:
+        if rules.game is not GameKind.MINI:
             raise ImpossibleCards(f"{rules.name} has a hand for every seat, not a Player's and a Banker's")
         check_possible(play.cards, rules.cards.decks)
         return
-    if rules.game is not Game.THREE_CARD:
+    if rules.game is not GameKind.THREE_CARD:
         raise ImpossibleCards(f"{rules.name} has a Player's and a Banker's Hand, not one for every seat")
     betting = {seat for seat, made in wagers.items() if made}
     if set(play.seats) != betting:
@@ -238,15 +246,15 @@ def check_play(rules: RuleSet, wagers: Wagers, play: Hands | Coup) -> None:
     check_possible((each for hand in (play.dealer, *play.seats.values()) for each in hand), rules.cards.decks)
 
 
-def lines_met(rules: RuleSet, wager: str, seat: int, play: Hands | Coup) -> tuple[str, ...]:
+def lines_met(rules: RuleSet, wager: str, seat: int, play: DealtHands | Coup) -> tuple[str, ...]:
     """The lines of a wager that a seat's round meets, the highest first."""
-    if isinstance(play, Hands):
-        return judges.SHOWDOWN[wager](three_card.showdown(play.seats[seat], play.dealer))
+    if isinstance(play, DealtHands):
+        return evaluators.SHOWDOWN[wager](hand_ranking.showdown(play.seats[seat], play.dealer))
     if wager == ROYAL_9:
         return royal_9(RoyalHands(play.first_four, *personal_king_nines(rules, seat)))
-    if wager in judges.TOTALS:
-        return judges.TOTALS[wager](play.totals)
-    return judges.FIRST_FOUR[wager](play.first_four)
+    if wager in evaluators.TOTALS:
+        return evaluators.TOTALS[wager](play.totals)
+    return evaluators.FIRST_FOUR[wager](play.first_four)
 
 
 def personal_king_nines(rules: RuleSet, seat: int) -> tuple[KingNine, frozenset[KingNine]]:
@@ -262,62 +270,81 @@ def best_award(paytable: Paytable, met: Sequence[str], meters: Meters) -> tuple[
     return max(listed, key=lambda each: meters.amount(each[1]), default=None)
 
 
-def _line(rules: RuleSet, paytable: Paytable, seat: int, cents: int, met: Sequence[str]) -> Line:
+def _line(rules: RuleSet, paytable: Paytable, seat: int, cents: int, met: Sequence[str]) -> SettlementLine:
     name = paytable.line(met)
     if name == LOSE:
-        return Line(seat, paytable.wager, cents, Outcome.LOSE, LOSE, 0, 0, paytable.rule)
+        return SettlementLine(seat, paytable.wager, cents, WagerOutcome.LOSE, LOSE, 0, 0, paytable.rule)
     if paytable.odds(name) == 0:
-        return Line(seat, paytable.wager, cents, Outcome.PUSH, name, 0, 0, paytable.rule)
+        return SettlementLine(seat, paytable.wager, cents, WagerOutcome.PUSH, name, 0, 0, paytable.rule)
     pays, vigorish = payout(rules, paytable, name, cents, seat)
-    return Line(seat, paytable.wager, cents, Outcome.WIN, name, pays, vigorish, paytable.clause)
+    return SettlementLine(
+        seat, paytable.wager, cents, WagerOutcome.WIN, name, pays, vigorish, paytable.clause
+    )
 
 
-def _taken(seat: int, wager: str, cents: int, outcome: Outcome) -> Line:
-    clause = "MD3 11.A" if outcome is Outcome.FORFEIT else "MD3 7.B"
-    return Line(seat, wager, cents, outcome, str(outcome), 0, 0, clause)
+def _taken(seat: int, wager: str, cents: int, outcome: WagerOutcome) -> SettlementLine:
+    clause = "MD3 11.A" if outcome is WagerOutcome.FORFEIT else "MD3 7.B"
+    return SettlementLine(seat, wager, cents, outcome, str(outcome), 0, 0, clause)
 
 
 def _award_line(
     rules: RuleSet, seat: int, cents: int, met: Sequence[str], meters: Meters | None
-) -> tuple[Line, tuple[Award, int] | None]:
+) -> tuple[SettlementLine, tuple[Award, int] | None]:
     paytable = rules.paytable(ROYAL_9)
     if meters is None:
-        raise Refused("a Royal 9 wager without meters", paytable.clause, "settle it with the table's meters")
+        raise RuleViolation(
+            "a Royal 9 wager without meters", paytable.clause, "settle it with the table's meters"
+        )
     best = best_award(paytable, met, meters)
     if best is None:
-        return Line(seat, ROYAL_9, cents, Outcome.LOSE, LOSE, 0, 0, paytable.rule), None
+        return SettlementLine(seat, ROYAL_9, cents, WagerOutcome.LOSE, LOSE, 0, 0, paytable.rule), None
     name, award = best
     amount = meters.amount(award)
-    return Line(seat, ROYAL_9, cents, Outcome.WIN, name, amount - cents, 0, paytable.clause), (award, amount)
+    return SettlementLine(seat, ROYAL_9, cents, WagerOutcome.WIN, name, amount - cents, 0, paytable.clause), (
+        award,
+        amount,
+    )
 
 
-def _must_hit(wagers: Wagers, seat: int, meters: Meters | None) -> tuple[Line, tuple[Award, int]]:
+def _must_hit(wagers: Wagers, seat: int, meters: Meters | None) -> tuple[SettlementLine, tuple[Award, int]]:
     if meters is None or MUST_HIT not in meters.by_name:
-        raise Refused("a Must Hit winner at a table without it", MUST_HIT_CLAUSE, CHECK_CONTROLLER)
+        raise RuleViolation("a Must Hit winner at a table without it", MUST_HIT_CLAUSE, CHECK_CONTROLLER)
     if ROYAL_9 not in wagers.get(seat, {}):
         what = f"seat {seat} as Must Hit winner has no Royal 9 wager"
-        raise Refused(what, MUST_HIT_CLAUSE, CHECK_CONTROLLER)
+        raise RuleViolation(what, MUST_HIT_CLAUSE, CHECK_CONTROLLER)
     award = Award(MUST_HIT, 100, 0)
     amount = meters.amount(award)
-    return Line(seat, MUST_HIT, 0, Outcome.WIN, "random winner", amount, 0, MUST_HIT_CLAUSE), (award, amount)
+    return SettlementLine(seat, MUST_HIT, 0, WagerOutcome.WIN, "random winner", amount, 0, MUST_HIT_CLAUSE), (
+        award,
+        amount,
+    )
 
 
-def _in_order(rules: RuleSet, lines: Iterable[Line]) -> tuple[Line, ...]:
+def _in_order(rules: RuleSet, lines: Iterable[SettlementLine]) -> tuple[SettlementLine, ...]:
     """The text's order of settlement: MD3 11.B, WA3 order, MDM 11.B."""
     kinds = [*rules.offered, MUST_HIT]
-    if rules.fixed.order is Order.LOSERS_FIRST:
+    if rules.fixed.order is SettlementOrder.LOSERS_FIRST:
         return tuple(
             sorted(lines, key=lambda line: (line.outcome not in TAKEN, -line.seat, kinds.index(line.wager)))
         )
-    seats = rules.clockwise() if rules.fixed.order is Order.CLOCKWISE else rules.clockwise()[::-1]
+    seats = rules.clockwise() if rules.fixed.order is SettlementOrder.CLOCKWISE else rules.clockwise()[::-1]
     return tuple(sorted(lines, key=lambda line: (seats.index(line.seat), kinds.index(line.wager))))
 
 
 def _settlement(
-    rules: RuleSet, lines: tuple[Line, ...], source: Source | None, clause: str | None, meters: Meters | None
+    rules: RuleSet,
+    lines: tuple[SettlementLine, ...],
+    source: CardSource | None,
+    clause: str | None,
+    meters: Meters | None,
 ) -> Settlement:
     return Settlement(
-        rules.name, rules.sha256, lines, source, clause, meters,
-        vigorish_first=rules.fixed.order is Order.LOSERS_FIRST,
+        rules.name,
+        rules.sha256,
+        lines,
+        source,
+        clause,
+        meters,
+        vigorish_first=rules.fixed.order is SettlementOrder.LOSERS_FIRST,
         marked=rules.vigorish.collected == "marked",
     )

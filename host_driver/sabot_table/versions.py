@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from sabot_table.errors import Refused, TableError
+from sabot_table.errors import RuleViolation, TableError
 
 if TYPE_CHECKING:
     from sabot_table.ruleset import RuleSet
@@ -42,13 +42,17 @@ def check_components(rules: "RuleSet", model: str, versions: Mapping[str, str]) 
     if model not in rules.components:
         listed = ", ".join(rules.components)
         do = f"use one of {listed}, or list it in the rule set"
-        raise Refused(f"the model '{model}' is not listed", CLAUSE, do)
+        raise RuleViolation(f"the model '{model}' is not listed", CLAUSE, do)
     for component, least in rules.components[model].items():
         have = versions.get(component)
         if have is None:
-            raise Refused(f"{model} tells no version of {component}", CLAUSE, f"it must be {least} or higher")
+            raise RuleViolation(
+                f"{model} tells no version of {component}", CLAUSE, f"it must be {least} or higher"
+            )
         if not _readable(have) or not at_least(have, least):
-            raise Refused(f"{component} of {model} is {have}", CLAUSE, f"update it to {least} or higher")
+            raise RuleViolation(
+                f"{component} of {model} is {have}", CLAUSE, f"update it to {least} or higher"
+            )
 
 
 def _readable(text: str) -> bool:

@@ -8,8 +8,8 @@ from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
 from sabot_protocol.errors import MemoryDamaged
 from sabot_protocol.record_store import RECORDS
 from sabot_simulators.chips import SimFram
-from sabot_simulators.mechanism.faults import Fault
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.mechanism.faults import PlannedFault
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 
 FOREVER = 1 << 60
 WRONG_BY_S = (-86_400, 3_600, 9 * 3_600, 1_000_000)
@@ -24,11 +24,11 @@ class BoardFaults:
         self._chip = chip
 
     def join(
-        self, machine: Machine, clock_wrong: Callable[[int], None], clock_lost: Callable[[], None]
+        self, machine: SimulatedMachine, clock_wrong: Callable[[int], None], clock_lost: Callable[[], None]
     ) -> None:
         """From now on such faults of a machine happen here; a wrong clock is told by how many seconds."""
 
-        def strike(fault: Fault) -> None:
+        def strike(fault: PlannedFault) -> None:
             if fault.kind == "wrong_clock":
                 clock_wrong(self._random.choice(WRONG_BY_S))
             elif fault.kind == "unknown_clock":
@@ -64,7 +64,7 @@ def keys_record() -> tuple[int, int]:
     raise KeyError("keys")
 
 
-def harm_chip(chip: SimFram, cause: str) -> None:
+def damage_memory(chip: SimFram, cause: str) -> None:
     """Let something happen to critical memory: ``emulated.HARMS`` says what there is."""
     if cause == "absent":
         chip.failing = FOREVER

@@ -9,8 +9,8 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.jam import SERVICE_FAULTS
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
-from sabot_simulators.in_process import OPENING_UTC_S, LockStep, Stuck
-from sabot_simulators.mechanism.cards import Card, new_deck
+from sabot_simulators.mechanism.physical_cards import PhysicalCard, new_deck
+from sabot_simulators.python_device import OPENING_UTC_S, SteppedDevice, WaitTimeout
 
 BACKS = (hardware.RED, hardware.BLUE)
 SHUFFLED = (shuffler.IDLE, shuffler.STORED, shuffler.HOLDING, shuffler.JAMMED, shuffler.DOOR_OPEN)
@@ -24,22 +24,22 @@ TOO_HOT = enum_number("Forbidden", "too_hot")
 TRAY_EMPTY = enum_number("Forbidden", "tray_empty")
 
 
-class CannotGoOn(Exception):
+class RecoveryFailed(Exception):
     """The dealer has tried everything, and the machine still does not work."""
 
 
 class Dealer:
     """Two decks, and rounds of so many hands, on one machine."""
 
-    def __init__(self, device: LockStep, hands: int = 7, deck_size: int = 52) -> None:
+    def __init__(self, device: SteppedDevice, hands: int = 7, deck_size: int = 52) -> None:
         self.device = device
         self.hands = hands
         self._deck_size = deck_size
-        self.decks: dict[int, list[Card]] = {}  # what is to be fed of each deck
+        self.decks: dict[int, list[PhysicalCard]] = {}  # what is to be fed of each deck
         self.backs: dict[int, int] = {}
         self.round_id = 0
         self._last_deck_id = 0
-        self.hands_dealt: list[list[Card]] = []
+        self.hands_dealt: list[list[PhysicalCard]] = []
 
     # -- decks ----------------------------------------------------------------------------------
 
@@ -55,7 +55,7 @@ class Dealer:
 
     def open_table(self) -> bool:
         """Register both decks, shuffle one into the shoe and one onto the shelf; whether it went well."""
-        self.device.run_until_still()
+        self.device.run_until_idle()
         for back in BACKS:
             self.feed(self.new_deck(back))
             if not self.shuffled():
@@ -112,7 +112,7 @@ class Dealer:
         """Take the stack that waits."""
         self.hands_dealt.append(self._take())
 
-    def _take(self) -> list[Card]:
+    def _take(self) -> list[PhysicalCard]:
         """Take what lies in the exit tray, twice if it must be; give up after a while if it is not seen."""
         device, machine = self.device, self.device.machine
         waiting = self.shoe_state
@@ -163,13 +163,13 @@ class Dealer:
     def recover(self) -> None:
         """Bring the machine back to a deck in the shoe and one on the shelf; CannotGoOn if that fails."""
         for _ in range(MAX_RECOVERIES):
-            self.device.run_until_still()
+            self.device.run_until_idle()
             if not self._mend():
                 continue
-            self.device.run_until_still()
+            self.device.run_until_idle()
             if self._refill():
                 return
-        raise CannotGoOn("the machine does not come back")
+        raise RecoveryFailed("the machine does not come back")
 
     def _mend(self) -> bool:
         """One round of clearing; whether both halves are usable."""
@@ -202,12 +202,12 @@ class Dealer:
             except Refusal:
                 device.run_for(COOLING_US)
                 return False
-            device.run_until_still()
+            device.run_until_idle()
         if self.shoe_state == shoe.BLOCKED:
             self._unblock()
         if self.shoe_state == shoe.OUT_OF_ORDER:
             device.command("return_to_service", role="service")
-            device.run_until_still()
+            device.run_until_idle()
         if self.shoe_state == shoe.UNPROVED or self.shuffler_state == shuffler.UNPROVED:
             if self.shoe_state != shoe.BLOCKED:  # nothing is pushed onto a card that may lie there
                 device.command("empty_machine", role="floor")
@@ -236,7 +236,7 @@ class Dealer:
         machine.close_door(hardware.SHOE_DOOR)
         device.run_until(lambda: True)
         device.command("purge", role="floor")
-        device.run_until_still()
+        device.run_until_idle()
         if machine.exit_tray:
             machine.take_exit()
             device.run_until(lambda: True)
@@ -254,7 +254,7 @@ class Dealer:
         """Take whatever comes out until emptying has ended."""
         try:
             self.wait(self._emptied)
-        except Stuck:  # for ten minutes it waits for cards that were taken: service mends the sensor
+        except WaitTimeout:  # for ten minutes it waits for cards that were taken: service mends the sensor
             self.device.machine.repair()
             self.device.run_until(lambda: True)
 

@@ -14,11 +14,11 @@ from rich.console import Console
 from sabot_firmware import hardware
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import enum_name
-from sabot_simulators.dealer import BACKS, CannotGoOn, Dealer
-from sabot_simulators.in_process import Stuck
-from sabot_simulators.mechanism.faults import KINDS, Fault, UnknownFault
-from sabot_simulators.mechanism.machine import Machine, PowerCut
-from sabot_simulators.wired import Wired
+from sabot_simulators.dealer import BACKS, Dealer, RecoveryFailed
+from sabot_simulators.hosted_device import HostedDevice
+from sabot_simulators.mechanism.faults import KINDS, PlannedFault, UnknownFault
+from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
+from sabot_simulators.python_device import WaitTimeout
 
 ROUNDS = 6
 FORM = "NAME[@PLACE][:CARD | ~PROBABILITY | +SECONDS]"
@@ -29,11 +29,11 @@ DECK_NAMES = {hardware.RED: "RED", hardware.BLUE: "BLUE"}
 class Show:
     """A table, and what has been shown of it."""
 
-    def __init__(self, console: Console, seed: int, faults: tuple[Fault, ...]) -> None:
+    def __init__(self, console: Console, seed: int, faults: tuple[PlannedFault, ...]) -> None:
         self.console = console
         random = Random(seed)
-        self.machine = Machine(random, faults)
-        self.device = Wired(self.machine, random.randrange)
+        self.machine = SimulatedMachine(random, faults)
+        self.device = HostedDevice(self.machine, random.randrange)
         self.dealer = Dealer(self.device, HANDS)
         self.shown = 0  # events
         self.rounds = self.void = self.shuffles = self.proved = 0
@@ -54,7 +54,7 @@ class Show:
             except PowerCut:
                 self.console.print("[red]the power fails[/red], and comes back")
                 self.device.reboot()
-                self.device.run_until_still()
+                self.device.run_until_idle()
                 going_on = False
             self._tell()
 
@@ -91,7 +91,7 @@ class Show:
         self.console.print(f"round {round_id} {deck:<4}  {cards}  {proved}", soft_wrap=True)
 
 
-def play(console: Console, seed: int, rounds: int, faults: tuple[Fault, ...]) -> bool:
+def play(console: Console, seed: int, rounds: int, faults: tuple[PlannedFault, ...]) -> bool:
     """Deal rounds and show each with its counts; False if the dealer could not go on."""
     began = time.perf_counter()
     show = Show(console, seed, faults)
@@ -99,7 +99,7 @@ def play(console: Console, seed: int, rounds: int, faults: tuple[Fault, ...]) ->
     try:
         show.play(rounds)
         going_on = True
-    except (CannotGoOn, Stuck) as error:
+    except (RecoveryFailed, WaitTimeout) as error:
         console.print(f"[red]{error}[/red]")
         going_on = False
     took, machine_s = time.perf_counter() - began, show.machine.agenda.now_us / 1e6
@@ -123,7 +123,7 @@ def main() -> int:
     arguments = parser.parse_args()
     console = Console(highlight=False)
     try:
-        faults = tuple(Fault.parse(text) for text in arguments.fault)
+        faults = tuple(PlannedFault.parse(text) for text in arguments.fault)
     except UnknownFault as error:
         console.print(f"[red]{error}[/red]", soft_wrap=True)
         return 2

@@ -20,7 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from sabot_driver import Client, Credential
-    from sabot_simulators.ends.serving import Served
+    from sabot_simulators.endpoints.device_server import DeviceServer
 
 FLOOR_KEY = bytes(range(32))
 """The key of the floor supervisor of every device that ``register_decks`` has prepared."""
@@ -29,7 +29,7 @@ FLOOR_KEY = bytes(range(32))
 class DeviceUnderTest:
     """An emulated device, reachable at ``url`` from any process, and the truth about its cards."""
 
-    def __init__(self, served: "Served", url: str, folder: Path) -> None:
+    def __init__(self, served: "DeviceServer", url: str, folder: Path) -> None:
         self.url = url
         self._served = served
         self._folder = folder
@@ -73,9 +73,9 @@ class DeviceUnderTest:
 
     def strike(self, fault: str) -> None:
         """Let a fault happen, as ``stuck@entry:10``: at once, or at the next occasion for it."""
-        from sabot_simulators.mechanism.faults import Fault
+        from sabot_simulators.mechanism.faults import PlannedFault
 
-        planned = Fault.parse(fault)
+        planned = PlannedFault.parse(fault)
         self._served.call(lambda: self._served.device.machine.strike(planned))
 
     def pull_cable(self) -> None:
@@ -93,18 +93,18 @@ def emulated_devices(folder: Path) -> "Iterator[Callable[..., DeviceUnderTest]]"
 
     If the emulation itself has failed, the block's end raises the reason.
     """
-    made: list[Served] = []
+    made: list[DeviceServer] = []
 
     def make(faults: "tuple[str, ...] | list[str]" = (), **settings: object) -> DeviceUnderTest:
-        from sabot_simulators.ends.emulated import emulate
-        from sabot_simulators.ends.serving import Served, wire_ms
-        from sabot_simulators.ends.settings import Settings
-        from sabot_simulators.ends.tcp import TcpListener
+        from sabot_simulators.emulated_device import emulate
+        from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
+        from sabot_simulators.endpoints.settings import Settings
+        from sabot_simulators.endpoints.tcp import TcpListener
 
         query = {name: [str(value)] for name, value in {"seed": 1, **settings}.items()}
         if faults:
             query["fault"] = list(faults)
-        served = Served(emulate(Settings.from_query(query), wire_ms()))
+        served = DeviceServer(emulate(Settings.from_query(query), wire_ms()))
         made.append(served)
         listener = TcpListener()
         served.listen(listener)

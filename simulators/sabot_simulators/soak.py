@@ -22,12 +22,12 @@ from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
 from sabot_simulators.board_faults import BoardFaults
-from sabot_simulators.dealer import CannotGoOn, Dealer
-from sabot_simulators.in_process import LONGEST_WAIT_US, InProcess, Stuck
-from sabot_simulators.mechanism.faults import KINDS, Fault
-from sabot_simulators.mechanism.machine import Machine, PowerCut, power_fails
+from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.lossy_host import LossyHostDevice
+from sabot_simulators.mechanism.faults import KINDS, PlannedFault
+from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine, power_fails
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.told import Told
+from sabot_simulators.python_device import LONGEST_WAIT_US, PythonDevice, WaitTimeout
 
 ROUNDS_A_TABLE = 4
 MAX_FAULTS = 3
@@ -48,7 +48,7 @@ HOURS = enum_number("RemoveReason", "hours")
 
 
 @dataclass
-class Findings:
+class SoakReport:
     """What a soak has seen."""
 
     tables: int = 0
@@ -78,7 +78,7 @@ class Findings:
 class SoakDealer(Dealer):
     """A dealer who now and then does what people do: comes late, has everything brought out."""
 
-    def __init__(self, device: InProcess, random: Random) -> None:
+    def __init__(self, device: PythonDevice, random: Random) -> None:
         super().__init__(device)
         self._random = random
         self._opened_us: dict[int, int] = {}
@@ -96,7 +96,7 @@ class SoakDealer(Dealer):
             machine = self.device.machine
             drawn = machine.faults.cards["tray"] + machine.faults.cards["shoe"]
             last = drawn + len(machine.shoe) - self._random.choice((0, 0, 0, 1, 2))
-            machine.plan(Fault("power_cut", "controller", card=max(last, 1)))
+            machine.plan(PlannedFault("power_cut", "controller", card=max(last, 1)))
 
     def play_round(self) -> bool:
         """One round, or two of which the second is dealt while the first one's deck is shuffled."""
@@ -106,14 +106,14 @@ class SoakDealer(Dealer):
         first = self.device.view().shoe_deck
         if not self._dealt_out(first):
             return False
-        self.device.run_until_still()  # the pusher brings the other deck
+        self.device.run_until_idle()  # the pusher brings the other deck
         if self.shoe_state != shoe.READY or self.shuffler_state != shuffler.IDLE:
             return False
         second = self.device.view().shoe_deck
         self.feed(first)
         if not self._dealt_out(second) or not self.shuffled():
             return False
-        self.device.run_until_still()  # the pusher brings the other deck
+        self.device.run_until_idle()  # the pusher brings the other deck
         if self.shoe_state != shoe.READY or self.shuffler_state != shuffler.IDLE:
             return False
         self.feed(second)
@@ -169,7 +169,7 @@ class SoakDealer(Dealer):
         return [deck_id for deck_id, left in left_us.items() if left <= 0]
 
     def _bring_everything_out(self) -> None:
-        self.device.run_until_still()
+        self.device.run_until_idle()
         at_rest = self.shuffler_state in (shuffler.STORED, shuffler.IDLE)
         if at_rest and self.shoe_state in (shoe.READY, shoe.EMPTY):
             self.device.machine.take_tray()
@@ -184,8 +184,8 @@ class SoakTable:
     def __init__(
         self,
         seed: int,
-        findings: Findings,
-        planned: tuple[Fault, ...] | None = None,
+        findings: SoakReport,
+        planned: tuple[PlannedFault, ...] | None = None,
         rounds: int = ROUNDS_A_TABLE,
     ) -> None:
         """With the faults that are planned, or with up to three random ones."""
@@ -195,24 +195,24 @@ class SoakTable:
         if planned is None:
             planned = tuple(self._fault() for _ in range(self.random.randrange(MAX_FAULTS + 1)))
         self.faults = planned
-        self.machine = Machine(self.random, self.faults)
+        self.machine = SimulatedMachine(self.random, self.faults)
         self.chip = chips.SimFram()
-        self.told = Told(self.machine, None, self.chip) if seed % OVER_THE_WIRE == 0 else None
-        self.device = self.told or InProcess(self.machine, None, chip=self.chip)
+        self.told = LossyHostDevice(self.machine, None, self.chip) if seed % OVER_THE_WIRE == 0 else None
+        self.device = self.told or PythonDevice(self.machine, None, chip=self.chip)
         BoardFaults(self.random, self.chip).join(self.machine, self._clock_wrong, self._clock_lost)
         self.oracle = Oracle(self.device)
         self.dealer = SoakDealer(self.device, self.random)
 
-    def _fault(self) -> Fault:
+    def _fault(self) -> PlannedFault:
         kind = self.random.choice(sorted(KINDS))
         place = self.random.choice(KINDS[kind][1])
         timed = place == "controller" or kind == "door_opened"
         if self.random.random() < AIMED:
             card = 52 * self.random.randrange(LAST_CARD // 52) + self.random.choice(AIMED_AT)
-            return Fault(kind, place, card=card)
+            return PlannedFault(kind, place, card=card)
         if timed:
-            return Fault(kind, place, seconds=round(self.random.uniform(1, LAST_SECOND), 3))
-        return Fault(kind, place, card=self.random.randrange(1, LAST_CARD))
+            return PlannedFault(kind, place, seconds=round(self.random.uniform(1, LAST_SECOND), 3))
+        return PlannedFault(kind, place, card=self.random.randrange(1, LAST_CARD))
 
     def play(self) -> None:
         """Open the table and play, until it is over or this dealer knows no further."""
@@ -241,7 +241,7 @@ class SoakTable:
                 going_on = False
             except Refusal:
                 going_on = False
-            except (CannotGoOn, Stuck):
+            except (RecoveryFailed, WaitTimeout):
                 self.findings.gave_up += 1
                 break
             try:
@@ -296,9 +296,9 @@ class SoakTable:
                 findings.wrong[f"{wrong.what}: " + ("+".join(sorted(wrong.faults)) or "no fault")] += 1
 
 
-def soak(tables: int, seed: int, console: Console, until: str | None = None) -> Findings:
+def soak(tables: int, seed: int, console: Console, until: str | None = None) -> SoakReport:
     """Play so many tables, or until a claim with these words was wrong."""
-    findings = Findings()
+    findings = SoakReport()
     for number in track(range(tables), "soaking", console=console, transient=True):
         table = SoakTable(seed * 1_000_003 + number, findings)
         table.play()
@@ -309,7 +309,7 @@ def soak(tables: int, seed: int, console: Console, until: str | None = None) -> 
     return findings
 
 
-def tell(found: Findings, console: Console) -> None:
+def tell(found: SoakReport, console: Console) -> None:
     """What a soak has seen, for people."""
     console.print(
         f"{found.tables} tables, {found.rounds} rounds, {found.stops} stops, {found.claims} claims; "

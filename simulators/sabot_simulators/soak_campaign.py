@@ -18,9 +18,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from sabot_simulators.mechanism.faults import KINDS, Fault
+from sabot_simulators.mechanism.faults import KINDS, PlannedFault
 from sabot_simulators.oracle import UNSEEN
-from sabot_simulators.soak import AIMED_AT, Findings, SoakTable
+from sabot_simulators.soak import AIMED_AT, SoakReport, SoakTable
 
 ROUNDS = 100_000
 SHARE = 40  # tables
@@ -35,7 +35,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 Line = dict[str, Any]
 
 
-def bursts(random: Random) -> tuple[Fault, ...]:
+def bursts(random: Random) -> tuple[PlannedFault, ...]:
     """The faults of one table: one or two bursts, each around one card of the run."""
     return tuple(
         fault
@@ -44,18 +44,18 @@ def bursts(random: Random) -> tuple[Fault, ...]:
     )
 
 
-def burst(random: Random, card: int) -> Iterator[Fault]:
+def burst(random: Random, card: int) -> Iterator[PlannedFault]:
     """Two to four faults of any kind within a few cards; the controller counts those of tray and shoe."""
     for _ in range(random.randint(*BURST)):
         kind = random.choice(sorted(KINDS))
         place = random.choice(KINDS[kind][1])
         counted = 2 * card if place == "controller" else card
-        yield Fault(kind, place, card=counted + random.randrange(APART))
+        yield PlannedFault(kind, place, card=counted + random.randrange(APART))
 
 
 def share(seed: int, first: int) -> Line:
     """Play one share of tables; its figures."""
-    findings, began, where = Findings(), time.process_time(), []
+    findings, began, where = SoakReport(), time.process_time(), []
     for number in range(first, first + SHARE):
         own = seed * 1_000_003 + number
         before = sum(findings.wrong.values()), findings.gave_up
@@ -70,9 +70,9 @@ def share(seed: int, first: int) -> Line:
     return line | {"first": first, "where": where, "seconds": round(time.process_time() - began, 1)}
 
 
-def add_up(lines: list[Line]) -> Findings:
+def add_up(lines: list[Line]) -> SoakReport:
     """The figures of all shares together."""
-    total = Findings()
+    total = SoakReport()
     for line in lines:
         for name in NUMBERS:
             setattr(total, name, getattr(total, name) + line[name])

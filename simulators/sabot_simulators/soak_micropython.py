@@ -16,13 +16,13 @@ from rich.progress import Progress
 
 from sabot_firmware import shoe, shuffler
 from sabot_protocol.errors import Refusal
-from sabot_simulators.dealer import CannotGoOn, Dealer
-from sabot_simulators.in_process import Stuck
-from sabot_simulators.joined import HEAP, Joined, NoMicroPython
-from sabot_simulators.mechanism.faults import COUNTED_AT, KINDS, RUNNERS_KINDS, Fault
-from sabot_simulators.mechanism.machine import Machine, PowerCut
+from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.mechanism.faults import BOARD_KINDS, COUNTED_AT, KINDS, PlannedFault
+from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
+from sabot_simulators.micropython_device import HEAP, MicroPythonDevice, NoMicroPython
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.soak import Findings
+from sabot_simulators.python_device import WaitTimeout
+from sabot_simulators.soak import SoakReport
 
 ROUNDS = 1000
 ROUNDS_A_SITTING = 50
@@ -35,7 +35,7 @@ SAMPLE_ROUNDS = 5
 MOST_GROWTH = 2048  # bytes, first to last: what can be revealed of two decks that left the table
 MOST_TRIES = 12  # rounds and recoveries in which a power cut comes
 TRIES_AFTER = 3
-LEFT_OUT = ("power_cut", *RUNNERS_KINDS)  # ends the process; belong to chip and clock
+LEFT_OUT = ("power_cut", *BOARD_KINDS)  # ends the process; belong to chip and clock
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Heap:
 
 
 @dataclass
-class Soaked(Findings):
+class HeapSoakReport(SoakReport):
     """What a soak on MicroPython has seen."""
 
     heaps: list[Heap] = field(default_factory=list)
@@ -69,11 +69,13 @@ class Soaked(Findings):
 class Sitting:
     """One process at one machine, judged at every report."""
 
-    def __init__(self, seed: int, found: Soaked, heap: str = HEAP, python: list[str] | None = None) -> None:
+    def __init__(
+        self, seed: int, found: HeapSoakReport, heap: str = HEAP, python: list[str] | None = None
+    ) -> None:
         self.random = Random(seed)
         self.found = found
-        self.machine = Machine(self.random)
-        self.device = Joined(self.machine, self.random.randrange, heap=heap, python=python)
+        self.machine = SimulatedMachine(self.random)
+        self.device = MicroPythonDevice(self.machine, self.random.randrange, heap=heap, python=python)
         self.oracle = Oracle(self.device)
         self.dealer = Dealer(self.device)
         self.heap = Heap()
@@ -94,7 +96,7 @@ class Sitting:
                 self._sample(ended)
             self._cut_power()
             ended += self._account()
-        except (CannotGoOn, Stuck):
+        except (RecoveryFailed, WaitTimeout):
             self.found.gave_up += 1
             ended += self._account()
         finally:
@@ -127,7 +129,7 @@ class Sitting:
             else:
                 gone = sum(faults.cards[each] for each in COUNTED_AT[place])
                 when = f":{gone + self.random.randrange(1, CARDS_AHEAD)}"
-            self.machine.plan(Fault.parse(f"{kind}@{place}{when}"))
+            self.machine.plan(PlannedFault.parse(f"{kind}@{place}{when}"))
 
     def _sample(self, ended: int) -> None:
         state = (self.device.shuffler_state, self.device.shoe_state)
@@ -140,7 +142,9 @@ class Sitting:
         """The power fails somewhere in a round; the next process boots over the same chip and plays on."""
         self.heap = Heap()
         now_s = self.machine.agenda.now_us / 1e6
-        self.machine.plan(Fault.parse(f"power_cut@controller+{now_s + self.random.uniform(0, 40):.3f}"))
+        self.machine.plan(
+            PlannedFault.parse(f"power_cut@controller+{now_s + self.random.uniform(0, 40):.3f}")
+        )
         going_on, left = True, MOST_TRIES
         while left:
             left -= 1
@@ -166,9 +170,9 @@ class Sitting:
         return ended
 
 
-def soak(rounds: int, seed: int, console: Console) -> Soaked:
+def soak(rounds: int, seed: int, console: Console) -> HeapSoakReport:
     """Play so many rounds."""
-    found = Soaked()
+    found = HeapSoakReport()
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("soaking", total=rounds)
         sitting = 0

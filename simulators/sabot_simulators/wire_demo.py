@@ -38,8 +38,8 @@ from sabot_protocol.notifications import (
     SessionUp,
 )
 from sabot_protocol.session import provision_proof
-from sabot_simulators.cable import Cable
 from sabot_simulators.micropython import find_micropython
+from sabot_simulators.pty_cable import PtyCable
 
 ROUND = 1
 HANDS = 7
@@ -64,7 +64,7 @@ def device(tty: str, memory: Path) -> Iterator[str]:
     micropython = find_micropython()
     if micropython and shutil.which(micropython) is None:
         raise DemoError(f"{micropython} cannot be started: look at MICROPYTHON")
-    command = [sys.executable, "-m", "sabot_simulators.serve", tty, str(memory), "--table"]
+    command = [sys.executable, "-m", "sabot_simulators.tty_device", tty, str(memory), "--table"]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     try:
         yield "MicroPython" if micropython else "CPython, for want of MicroPython"
@@ -177,7 +177,7 @@ def taken(host: Host, stack: int) -> None:
     host.talk(is_taken)
 
 
-def lost_stack(cable: Cable, stack: int) -> bool:
+def lost_stack(cable: PtyCable, stack: int) -> bool:
     """Whether the event that a stack was dispensed has been lost on the cable."""
     for each in list(cable.seen):
         if each.lost and not each.to_device:
@@ -189,7 +189,7 @@ def lost_stack(cable: Cable, stack: int) -> bool:
 
 def play(console: Console) -> None:
     """Show, step by step, that nothing is lost and nothing is done twice."""
-    with tempfile.TemporaryDirectory() as folder, Cable() as cable:
+    with tempfile.TemporaryDirectory() as folder, PtyCable() as cable:
         memory = Path(folder) / "critical-memory"
         host = Host(cable.host_tty)
         step = Steps(console)
@@ -272,7 +272,7 @@ def play(console: Console) -> None:
         console.print(f"Every frame is in {CAPTURE}; docs/wireshark.md says how to look at it.")
 
 
-def show_frames(console: Console, cable: Cable, number: int) -> None:
+def show_frames(console: Console, cable: PtyCable, number: int) -> None:
     """One request and its answers, as they were on the wire."""
     for each in list(cable.seen):
         parsed = parse_payload(parse_frame(each.frame))
@@ -285,7 +285,7 @@ def show_frames(console: Console, cable: Cable, number: int) -> None:
         console.print(f"    {way}  {head}: {parsed.name}{fields}{lost}", style="dim", soft_wrap=True)
 
 
-def write_capture(cable: Cable, path: Path) -> None:
+def write_capture(cable: PtyCable, path: Path) -> None:
     """Everything that was on the cable, for Wireshark."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as stream:

@@ -18,11 +18,11 @@ from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host_protocol import HostProtocol
 from sabot_protocol.notifications import RequestAnswered
 from sabot_protocol.session import CLEAR_TO_DEVICE
-from sabot_simulators.ends.emulated import EmulatedDevice, emulate
-from sabot_simulators.ends.serving import Cable, InProcessCable, Served
-from sabot_simulators.ends.settings import Settings
-from sabot_simulators.ends.tcp import SocketCable
-from sabot_simulators.ends.terminal import Terminal
+from sabot_simulators.emulated_device import EmulatedDevice, emulate
+from sabot_simulators.endpoints.device_server import DeviceServer, HostCable, InProcessCable
+from sabot_simulators.endpoints.pseudo_terminal import PseudoTerminal
+from sabot_simulators.endpoints.settings import Settings
+from sabot_simulators.endpoints.tcp import SocketCable
 
 TICK_MS = 5
 MOST_TURNS = 2000
@@ -30,7 +30,7 @@ SMALL = 4096
 KEY = bytes(range(1, 33))
 
 
-class ByHand(Served):
+class ByHand(DeviceServer):
     """The server without its thread: ``turn`` is one round of it, at a time of the test's own."""
 
     def __init__(self, device: EmulatedDevice) -> None:
@@ -48,7 +48,7 @@ class ByHand(Served):
         self.ms += TICK_MS
         self._once()
 
-    def plug(self, cable: Cable) -> None:
+    def plug(self, cable: HostCable) -> None:
         self._plug(cable)
 
 
@@ -58,7 +58,7 @@ class Flooder:
     def __init__(self, served: ByHand, kind: str) -> None:
         self.answers: list[tuple[bytes | None, str | None]] = []
         self._decoder = Decoder()
-        self.cable: Cable
+        self.cable: HostCable
         self._ends: list[Callable[[], None]] = []
         if kind == "in-process":
             cable = InProcessCable(served)
@@ -80,7 +80,7 @@ class Flooder:
             self.cable = SocketCable(theirs)
         else:
             assert kind == "pty"
-            terminal = Terminal()
+            terminal = PseudoTerminal()
             descriptor = os.open(terminal.path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
             self._ends.append(lambda: os.close(descriptor))
             self.write = _not_waiting(lambda data: os.write(descriptor, data))

@@ -3,7 +3,7 @@
 from tests.machine.tables import RED, Table
 
 from sabot_firmware import hardware, shoe
-from sabot_simulators.mechanism.cards import one_card
+from sabot_simulators.mechanism.physical_cards import one_card
 
 NOBODY = 0
 
@@ -50,18 +50,18 @@ def test_every_reveal_is_an_event_that_names_the_host() -> None:
 def test_dealt_card_by_card_only_draws_that_were_reported_are_told() -> None:
     """The reader sees a card before its draw is complete."""
     table = Table(3)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("set_game", "mini", 3, 1, 1, 24, role="floor")
     deck_id = table.shuffle()
     table.device.command("deliver_deck", deck_id)
     table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
     cards = table.machine.take_exit()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.machine.open_door(hardware.SHOE_DOOR)
     table.device.run_until(lambda: True)
     table.machine.load_shoe(cards)
     table.machine.close_door(hardware.SHOE_DOOR)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("load_shoe", deck_id, role="floor")
     table.device.command("open_round", 1, deck_id)
     assert table.refused("reveal_round", 1) == "bets_open"
@@ -78,11 +78,11 @@ def test_dealt_card_by_card_only_draws_that_were_reported_are_told() -> None:
 def test_the_game_is_not_changed_while_a_card_is_inside() -> None:
     """Another method has other rules for faces: a card in the exit tray did not keep it from being set."""
     table = Table(4)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.machine.put_into_exit([one_card(RED, table.random)])
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.shoe_state == shoe.EMPTY
     assert table.refused("set_game", "mini", 3, 1, 1, 24, role="floor") == "in_use"
     table.machine.take_exit()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("set_game", "mini", 3, 1, 1, 24, role="floor")

@@ -10,10 +10,10 @@ from sabot_protocol.codec import CODEC
 from sabot_protocol.host_protocol import CABLE_LOST
 from sabot_protocol.notifications import RequestAnswered
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.mechanism.noise import RingOscillator
-from sabot_simulators.wired import Wired
+from sabot_simulators.hosted_device import HostedDevice
+from sabot_simulators.mechanism.ring_oscillator import RingOscillator
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.python_device import PythonDevice
 
 NONCE = bytes(range(0xA0, 0xC0))
 
@@ -40,14 +40,14 @@ def _shift_register() -> str:
     return bits
 
 
-def _machine(bits: str) -> Machine:
-    machine = Machine(Random(1))
+def _machine(bits: str) -> SimulatedMachine:
+    machine = SimulatedMachine(Random(1))
     machine.ring_oscillator = Periodic(bits)
     return machine
 
 
-def _commit(device: InProcess, deck_id: int = 0) -> Commitment:
-    device.run_until_still()
+def _commit(device: PythonDevice, deck_id: int = 0) -> Commitment:
+    device.run_until_idle()
     device.command("commit_shuffle", deck_id or Dealer(device).new_deck(RED))
     commitment = device.controller.shuffle_commands._committed
     assert commitment is not None
@@ -60,15 +60,15 @@ def test_noise_with_a_period_stops_shuffling(bits: str) -> None:
 
     The generator was then seeded with bits that everybody knows, and the device shuffled with them.
     """
-    device = InProcess(_machine(bits), None)
-    device.run_until_still()
+    device = PythonDevice(_machine(bits), None)
+    device.run_until_idle()
     assert "fault_raised" in [name for name, _ in device.reports]
     assert device.view().shuffler_state == device.controller.shuffler.states.jammed
 
 
 def test_noise_that_fails_unseen_gives_every_boot_other_seeds() -> None:
     """With noise that repeats, the first seed of every boot was the same: one reveal told all of them."""
-    device = InProcess(_machine(_shift_register()), None)
+    device = PythonDevice(_machine(_shift_register()), None)
     first = _commit(device)
     seeds = {bytes(first.seed)}
     for _ in range(3):
@@ -80,11 +80,11 @@ def test_noise_that_fails_unseen_gives_every_boot_other_seeds() -> None:
 def test_noise_that_fails_unseen_gives_every_device_other_seeds() -> None:
     """With noise that repeats, two devices drew the same seeds: one of them told the other's order."""
 
-    class Other(InProcess):
+    class Other(PythonDevice):
         serial = b"OTHER001"
 
     seeds = set()
-    for kind in (InProcess, Other):
+    for kind in (PythonDevice, Other):
         device = kind(_machine(_shift_register()), None)
         seeds.add(bytes(_commit(device).seed))
     assert len(seeds) == 2
@@ -95,9 +95,9 @@ def test_the_hosts_nonce_cannot_be_read_on_the_cable() -> None:
 
     With a weak generator a listener had all that makes the order.
     """
-    device = Wired(Machine(Random(1)), None)
+    device = HostedDevice(SimulatedMachine(Random(1)), None)
     dealer = Dealer(device)
-    device.run_until_still()
+    device.run_until_idle()
     deck_id = dealer.new_deck(RED)
     shuffle_id, _ = device.ask("commit_shuffle", deck_id)
     heard = bytearray()
@@ -123,9 +123,9 @@ def test_a_nonce_sent_again_in_another_session_is_the_same_nonce() -> None:
 
     A pad of the session that the request was first sent in would give the device another nonce.
     """
-    device = Wired(Machine(Random(1)), None)
+    device = HostedDevice(SimulatedMachine(Random(1)), None)
     dealer = Dealer(device)
-    device.run_until_still()
+    device.run_until_idle()
     deck_id = dealer.new_deck(RED)
     shuffle_id, _ = device.ask("commit_shuffle", deck_id)
     device.machine.load(dealer.decks.pop(deck_id))

@@ -5,7 +5,7 @@ from tests.attacks.by_hand import TICK_MS, Table
 
 from sabot_protocol.codec import CODEC
 from sabot_protocol.provisioning import HOLD_MS
-from sabot_simulators.ends.emulated import HARMS
+from sabot_simulators.emulated_device import MEMORY_FAULTS
 
 KEYS_DAMAGED_FLAG = 0x0008
 PROVISIONED_FLAG = 0x0001
@@ -23,7 +23,7 @@ def turns(table: Table, ms: int) -> None:
         table.turn()
 
 
-@pytest.mark.parametrize("cause", HARMS)
+@pytest.mark.parametrize("cause", MEMORY_FAULTS)
 def test_a_device_that_lost_its_keys_takes_no_new_ones(table: Table, cause: str) -> None:
     """On the old code the fourth crash in a row began with an empty memory, and damaged keys counted as none.
 

@@ -25,11 +25,11 @@ from sabot_driver.usb import UsbTransport
 from sabot_driver.usb_ids import ENDPOINT_IN, ENDPOINT_OUT, PRODUCT, VENDOR
 from sabot_protocol import frame
 from sabot_protocol.host.messages import Status, StatusReport
-from sabot_simulators.ends.on_python import OnPython
-from sabot_simulators.ends.serving import Served, wire_ms
-from sabot_simulators.ends.settings import Settings
-from sabot_simulators.ends.tcp import TcpListener
-from sabot_simulators.ends.usb import Backend, Handle
+from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
+from sabot_simulators.endpoints.emulated_usb import EmulatedUsbBackend, UsbHandle
+from sabot_simulators.endpoints.served_python import ServedPythonDevice
+from sabot_simulators.endpoints.settings import Settings
+from sabot_simulators.endpoints.tcp import TcpListener
 
 PTY = "the driver over a pty"
 USB = "the driver over emulated USB"
@@ -124,24 +124,24 @@ def modbus_on_pty() -> Iterator[Timed]:
 @contextmanager
 def driver_on_usb() -> Iterator[Timed]:
     """``Client.status`` through real pyusb calls on the emulated bus."""
-    bus = Backend(Settings(seed=1))
+    bus = EmulatedUsbBackend(Settings(seed=1))
     with connect("usb://", way=UsbTransport("usb://", None, bus), simulator=True) as client:
         yield Timed(client.status)
     bus.close()
 
 
-class Echo(Backend):
+class Echo(EmulatedUsbBackend):
     """A bus whose device says what it is told, at once."""
 
     _said = b""
 
-    def bulk_write(self, dev_handle: Handle, ep: int, intf: int, data: "array[int]", timeout: int) -> int:
+    def bulk_write(self, dev_handle: UsbHandle, ep: int, intf: int, data: "array[int]", timeout: int) -> int:
         """Keep it."""
         self._claimed(dev_handle, ep, ENDPOINT_OUT)
         self._said += data.tobytes()
         return len(data)
 
-    def bulk_read(self, dev_handle: Handle, ep: int, intf: int, buff: "array[int]", timeout: int) -> int:
+    def bulk_read(self, dev_handle: UsbHandle, ep: int, intf: int, buff: "array[int]", timeout: int) -> int:
         """Say it."""
         self._claimed(dev_handle, ep, ENDPOINT_IN)
         said, self._said = self._said, b""
@@ -168,7 +168,7 @@ def echo_on_usb() -> Iterator[Timed]:
 @contextmanager
 def threaded_echo_on_usb() -> Iterator[Timed]:
     """The same to a device that lives in a thread of its own, as the emulated shoe does."""
-    bus = Backend(Settings(seed=1))
+    bus = EmulatedUsbBackend(Settings(seed=1))
     bus.shoe.device.plug = lambda: EchoPort()  # type: ignore[method-assign]
     device: Any = usb.core.find(idVendor=VENDOR, idProduct=PRODUCT, backend=bus)
     usb.util.claim_interface(device, 0)
@@ -219,8 +219,8 @@ def _figure(rates: Rates, run: Run, section: str, name: str, other: str, goal: f
 @contextmanager
 def journalling(folder: str) -> Iterator[tuple[Client, Run]]:
     """Events that a device in this process makes at once, until the last one is on disk."""
-    device = OnPython(Settings(seed=1, events_kept=100_000), wire_ms())
-    served = Served(device)
+    device = ServedPythonDevice(Settings(seed=1, events_kept=100_000), wire_ms())
+    served = DeviceServer(device)
     listener = TcpListener()
     served.listen(listener)
     with connect(listener.url, journal=Path(folder) / "journal.db", simulator=True) as client:

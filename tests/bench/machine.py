@@ -14,9 +14,9 @@ from tests.bench.measure import Figure
 
 from sabot_firmware import hardware, machine_constants, shoe
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.cards import new_deck
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.mechanism.physical_cards import new_deck
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.python_device import PythonDevice
 
 SHUFFLE = "a shuffle of 52, machine time"
 EMULATION = "the emulated device, one process"
@@ -29,7 +29,7 @@ TIMES_REAL = 2000.0
 MOST_FOR_416 = 9.0
 
 
-class Timed(Machine):
+class Timed(SimulatedMachine):
     """Notes when each order of an insertion is given, and how far the platform had to go."""
 
     def __init__(self, random: Random) -> None:
@@ -83,8 +83,8 @@ def shuffles(count: int) -> Iterator[Figure]:
     for seed in range(count):
         random = Random(seed)
         machine = Timed(random)
-        device = InProcess(machine, random.randrange)
-        device.run_until_still()
+        device = PythonDevice(machine, random.randrange)
+        device.run_until_idle()
         device.command("register_deck", 1, hardware.RED, 1_800_000_000, role="floor")
         machine.load(new_deck(hardware.RED, random))
         device.run_until(lambda: True)
@@ -118,8 +118,8 @@ def rounds(count: int) -> Iterator[Figure]:
     One process that never waits: on an idle machine a second of it is a second.
     """
     random = Random(1)
-    machine = Machine(random)
-    dealer = Dealer(InProcess(machine, random.randrange))
+    machine = SimulatedMachine(random)
+    dealer = Dealer(PythonDevice(machine, random.randrange))
     dealer.open_table()
     rates, ratios = [], []
     for _ in range(max(count // 10, 1)):
@@ -139,9 +139,9 @@ def rounds(count: int) -> Iterator[Figure]:
 def batch_shuffle(cards: int) -> float:
     """Processor time of one shuffle of so many cards."""
     random = Random(2)
-    machine = Machine(random, capacity="batch")
-    device = InProcess(machine, random.randrange)
-    device.run_until_still()
+    machine = SimulatedMachine(random, capacity="batch")
+    device = PythonDevice(machine, random.randrange)
+    device.run_until_idle()
     device.command("set_game", "batch", 3, cards // 52, 1, 24, role="floor")
     device.command("register_deck", 1, hardware.RED, 1_800_000_000, role="floor")
     machine.load(new_deck(hardware.RED, random, cards))

@@ -39,11 +39,11 @@ from sabot_simulators.fairness.answer_times import (
     load,
     row,
 )
-from sabot_simulators.rp2040 import messages
-from sabot_simulators.rp2040.device import OnPico
-from sabot_simulators.rp2040.messages import AxisMoves, PinSet, Ran
+from sabot_simulators.rp2040 import runner_messages
+from sabot_simulators.rp2040.hosted_pico import HostedPico
 from sabot_simulators.rp2040.pico import Pico, bootrom
-from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
+from sabot_simulators.rp2040.runner_messages import AxisMoves, PinSet, RunResult
+from sabot_simulators.rp2040.wiring import PinDrivenMachine, board_wiring
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "campaigns"
@@ -56,10 +56,10 @@ HANG_US = 2000  # of the planted leak: at each order to a mover nothing interrup
 PLANTED = Mode("polled with identify, uninterruptible orders", first=("identify",), planted=True)
 
 
-class Attacked(OnPico):
+class Attacked(HostedPico):
     """A board with its owner on USB, and hosts without a key that write to USB and UART as well."""
 
-    def __init__(self, pico: Pico, machine: PinMachine, mode: Mode, dice: Random) -> None:
+    def __init__(self, pico: Pico, machine: PinDrivenMachine, mode: Mode, dice: Random) -> None:
         super().__init__(pico, machine)
         self.heard: Heard | None = None
         self._mode = mode
@@ -72,7 +72,7 @@ class Attacked(OnPico):
         self._known: set[int] = set()
         tell = machine.on_edge
 
-        def noted(until_us: float, changes: Any = ()) -> Ran:
+        def noted(until_us: float, changes: Any = ()) -> RunResult:
             ran = Pico.run(pico, until_us, changes)
             self._overhear(ran)
             return ran
@@ -113,8 +113,8 @@ class Attacked(OnPico):
         self._next_us += mode.every_us
         self._asks += 1
         for cable, names, wrap, untaken in (
-            ("usb", mode.first, messages.usb, self._untaken[0]),
-            ("uart", mode.second, messages.uart, self._untaken[1]),
+            ("usb", mode.first, runner_messages.usb, self._untaken[0]),
+            ("uart", mode.second, runner_messages.uart, self._untaken[1]),
         ):
             if untaken > HELD_BYTES:
                 continue  # a host's own buffer is full: it waits
@@ -127,7 +127,7 @@ class Attacked(OnPico):
             self.host.request(message.id, message.pack(()), self._now_ms())
             self._asked.setdefault("usb", now)
 
-    def _overhear(self, ran: Ran) -> None:
+    def _overhear(self, ran: RunResult) -> None:
         heard = self.heard
         self._untaken = ran.untaken
         if heard is None:
@@ -186,10 +186,10 @@ def attack(mode: Mode, decks: int, seed: int, folder: Path) -> list[Heard]:
         pico.snapshot("new")
         while len(heard) < decks:
             pico.restore("new")
-            machine = PinMachine(Random(seed * 1000 + len(heard)))
+            machine = PinDrivenMachine(Random(seed * 1000 + len(heard)))
             device = Attacked(pico, machine, mode, Random(mode.name))  # every deck is asked the same
             device.provision()
-            device.run_until_still()
+            device.run_until_idle()
             table = Attackers(device)
             assert table.open_table(), device.reports[-5:]
             heard += table.heard

@@ -22,13 +22,13 @@ from sabot_protocol.codec import CODEC
 from sabot_protocol.link import SILENCE_MS
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness.answer_times import FLOOD, clear_frame
-from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.rp2040 import messages
-from sabot_simulators.rp2040.device import OnPico
-from sabot_simulators.rp2040.messages import PinSet, Told
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.python_device import PythonDevice
+from sabot_simulators.rp2040 import runner_messages
+from sabot_simulators.rp2040.hosted_pico import HostedPico
 from sabot_simulators.rp2040.pico import Pico, bootrom
-from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
+from sabot_simulators.rp2040.runner_messages import BoardReport, PinSet
+from sabot_simulators.rp2040.wiring import PinDrivenMachine, board_wiring
 
 SEED = 7
 ROUNDS = 5
@@ -39,7 +39,7 @@ FEED_DRIVE = pins.ROLLERS[0][1]
 class Latencies:
     """From a card at the insertion sensor to the feed roller's stop, which follows from nothing else."""
 
-    def __init__(self, device: OnPico) -> None:
+    def __init__(self, device: HostedPico) -> None:
         self.us: list[float] = []
         self._arrived_us: int | None = None
         machine, wiring = device.machine, device.wiring
@@ -50,7 +50,7 @@ class Latencies:
                 self._arrived_us = at_us
             tell(sensor, level, at_us)
 
-        def order(told: Told) -> None:
+        def order(told: BoardReport) -> None:
             if isinstance(told, PinSet) and (told.pin, told.level) == (FEED_DRIVE, 0):
                 if self._arrived_us is not None:
                     self.us.append(told.at_us - self._arrived_us)
@@ -70,10 +70,10 @@ def shuffle_s(reports_at: list[tuple[str, float]]) -> float:
 def in_process_shuffle_s() -> float:
     """The same shuffle with the firmware in this process, which takes no time to think."""
     random = Random(SEED)
-    machine = Machine(random)
-    device = InProcess(machine, random.randrange)
+    machine = SimulatedMachine(random)
+    device = PythonDevice(machine, random.randrange)
     told: list[tuple[str, float]] = []
-    device.each_report = lambda name, values: told.append((_named(name, values), machine.agenda.now_us / 1e6))
+    device.on_report = lambda name, values: told.append((_named(name, values), machine.agenda.now_us / 1e6))
     assert Dealer(device).open_table()
     return shuffle_s(told)
 
@@ -103,12 +103,12 @@ def main() -> int:
 
 
 def _measure(pico: Pico, image: BuiltImage, table: Printed) -> None:
-    machine = PinMachine(Random(SEED))
-    device = OnPico(pico, machine)
+    machine = PinDrivenMachine(Random(SEED))
+    device = HostedPico(pico, machine)
     device.ask_clear("identify")
     table.add_row("from power to the first answer", f"{pico.now_us / 1e3:.0f} ms", "")
     device.provision()
-    device.run_until_still()
+    device.run_until_idle()
     device.run_for(1_000_000)
     answers = []
     for _ in range(10):
@@ -132,7 +132,7 @@ def _measure(pico: Pico, image: BuiltImage, table: Printed) -> None:
         told.append((_named(name, values), pico.now_us / 1e6))
         peak = max(peak, heap.used(pico)[0])
 
-    device.each_report = note
+    device.on_report = note
     latencies = Latencies(device)
     dealer = Dealer(device)
     assert dealer.open_table()
@@ -161,14 +161,14 @@ def _measure(pico: Pico, image: BuiltImage, table: Printed) -> None:
 
 def _measure_flood(pico: Pico, table: Printed) -> None:
     """A deck is shuffled while its owner asks and hosts without a key flood both cables."""
-    device = OnPico(pico, PinMachine(Random(SEED)))
+    device = HostedPico(pico, PinDrivenMachine(Random(SEED)))
     device.provision()
-    device.run_until_still()
+    device.run_until_idle()
     heap, garbage, latencies, dice = Heap(), Garbage(device), Latencies(device), Random(SEED)
     live: list[int] = []
     garbage.on_collection = lambda _: live.append(heap.used(pico)[0])
     told: list[tuple[str, float]] = []
-    device.each_report = lambda name, values: told.append((_named(name, values), pico.now_us / 1e6))
+    device.on_report = lambda name, values: told.append((_named(name, values), pico.now_us / 1e6))
     status = CODEC.named("status")
     next_us = 0.0
 
@@ -178,15 +178,15 @@ def _measure_flood(pico: Pico, table: Printed) -> None:
             return
         next_us = pico.now_us + FLOOD_EVERY_US
         for _ in range(FLOOD):
-            device.wiring.changes.append(messages.usb(clear_frame("identify", dice)))
-            device.wiring.changes.append(messages.uart(clear_frame("hello", dice)))
+            device.wiring.changes.append(runner_messages.usb(clear_frame("identify", dice)))
+            device.wiring.changes.append(runner_messages.uart(clear_frame("hello", dice)))
         if not device.host.waiting():
             device.host.request(status.id, status.pack(()), device._now_ms())
 
     dealer = Dealer(device)
     deck = dealer.new_deck(hardware.RED)
     garbage.collections.clear()
-    device.each_step = flood
+    device.on_step = flood
     dealer.feed(deck)
     device.run_until(lambda: bool(device.named("deck_counted")) or bool(device.named("fault_raised")))
     assert not device.named("fault_raised")
@@ -203,9 +203,9 @@ def _measure_flood(pico: Pico, table: Printed) -> None:
 
 def _measure_beside(pico: Pico, table: Printed) -> None:
     """How much longer a round takes while the other deck is shuffled."""
-    device = OnPico(pico, PinMachine(Random(SEED)))
+    device = HostedPico(pico, PinDrivenMachine(Random(SEED)))
     device.provision()
-    device.run_until_still()
+    device.run_until_idle()
     dealer = Dealer(device)
     assert dealer.open_table()
     took: list[float] = []
@@ -224,9 +224,9 @@ def _measure_beside(pico: Pico, table: Printed) -> None:
 
 def _measure_allocations(pico: Pico, table: Printed) -> None:
     """What is allocated: by a question, and by cards on their way while nobody talks."""
-    device = OnPico(pico, PinMachine(Random(SEED)))
+    device = HostedPico(pico, PinDrivenMachine(Random(SEED)))
     device.provision()
-    device.run_until_still()
+    device.run_until_idle()
     dealer, garbage = Dealer(device), Garbage(device)
     device.ask("status")
     device.run_for(100_000)
@@ -235,7 +235,7 @@ def _measure_allocations(pico: Pico, table: Printed) -> None:
     device.run_for(100_000)
     asked = sum(size for _, size in garbage.allocated)
     table.add_row("heap a question and its answer take", f"{asked:,} bytes", "")
-    device.wiring.changes.append(messages.usb(clear_frame("identify", Random(SEED))))
+    device.wiring.changes.append(runner_messages.usb(clear_frame("identify", Random(SEED))))
     garbage.allocated.clear()
     device.run_for(100_000)
     clear = sum(size for _, size in garbage.allocated)
@@ -252,9 +252,9 @@ def _measure_allocations(pico: Pico, table: Printed) -> None:
 
 def _measure_speed(pico: Pico, table: Printed) -> None:
     """How fast this computer emulates while nobody looks into it."""
-    device = OnPico(pico, PinMachine(Random(SEED)))
+    device = HostedPico(pico, PinDrivenMachine(Random(SEED)))
     device.provision()
-    device.run_until_still()
+    device.run_until_idle()
     dealer = Dealer(device)
     assert dealer.open_table()
     rates = []

@@ -15,16 +15,16 @@ from tests.board.heap import watched
 from tests.board.served import Flash
 from tests.board.table import HANDS, SEED, Table
 
-from sabot_cli import flash as command
+from sabot_cli import flash_command as command
 from sabot_cli import main
 from sabot_flash import prompt
 from sabot_image_build.build import build_uf2
 from sabot_image_build.programs import ToolMissing
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.rp2040.device import OnPico
+from sabot_simulators.rp2040.hosted_pico import HostedPico
 from sabot_simulators.rp2040.pico import EmulatorMissing, Pico, bootrom
-from sabot_simulators.rp2040.saved import Saved
-from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
+from sabot_simulators.rp2040.snapshot import Snapshot
+from sabot_simulators.rp2040.wiring import PinDrivenMachine, board_wiring
 
 collect_ignore_glob = [] if os.environ.get("SABOT_BOARD") else ["test_*.py"]
 
@@ -56,33 +56,33 @@ def pico(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pico
 
 
 @pytest.fixture(scope="session")
-def ready_saved(pico: Pico) -> Saved[Table]:
+def ready_saved(pico: Pico) -> Snapshot[Table]:
     """Provisioned, connected, tested, at rest."""
     pico.restore("new")
-    device = OnPico(pico, PinMachine(Random(SEED)))
+    device = HostedPico(pico, PinDrivenMachine(Random(SEED)))
     device.provision()
-    device.run_until_still()
+    device.run_until_idle()
     device.run_for(500_000)
-    return Saved(pico, "ready", Table(device, Dealer(device, HANDS)))
+    return Snapshot(pico, "ready", Table(device, Dealer(device, HANDS)))
 
 
 @pytest.fixture
-def ready(ready_saved: Saved[Table]) -> Table:
+def ready(ready_saved: Snapshot[Table]) -> Table:
     """Provisioned, connected, tested, at rest."""
     return ready_saved.restored().connected()
 
 
 @pytest.fixture(scope="session")
-def opened_saved(pico: Pico, ready_saved: Saved[Table]) -> Saved[Table]:
+def opened_saved(pico: Pico, ready_saved: Snapshot[Table]) -> Snapshot[Table]:
     """Two decks shuffled: one in the shoe, one on the shelf."""
     table = ready_saved.restored().connected()
     assert table.dealer.open_table()
     table.device.run_for(500_000)
-    return Saved(pico, "opened", table)
+    return Snapshot(pico, "opened", table)
 
 
 @pytest.fixture
-def opened(opened_saved: Saved[Table]) -> Table:
+def opened(opened_saved: Snapshot[Table]) -> Table:
     """Two decks shuffled: one in the shoe, one on the shelf."""
     return opened_saved.restored().connected()
 

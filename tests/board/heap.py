@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sabot_image_build.build import BUILD
-from sabot_simulators.rp2040.device import OnPico
-from sabot_simulators.rp2040.messages import Called, Returned
+from sabot_simulators.rp2040.hosted_pico import HostedPico
 from sabot_simulators.rp2040.pico import Pico
+from sabot_simulators.rp2040.runner_messages import Called, Returned
 
 INTO = BUILD / "rp2040"
 RAM = 0x20000000
@@ -76,7 +76,7 @@ class Garbage:
     are watched only where they are counted.
     """
 
-    def __init__(self, device: OnPico) -> None:
+    def __init__(self, device: HostedPico) -> None:
         self.collections: list[Collection] = []
         self.allocated: list[tuple[float, int]] = []  # when, how many bytes
         self.on_collection: Callable[[Collection], None] = lambda collection: None

@@ -10,9 +10,9 @@ import tty
 from collections.abc import Callable
 from typing import Any
 
-from sabot_simulators.rp2040 import messages
+from sabot_simulators.rp2040 import runner_messages
 from sabot_simulators.rp2040.pico import Pico
-from sabot_simulators.rp2040.wiring import PinMachine, Wiring
+from sabot_simulators.rp2040.wiring import PinDrivenMachine, Wiring
 
 SLICE_US = 5_000
 MOST_AT_ONCE = 4096
@@ -37,7 +37,7 @@ class PtyCable:
         return os.read(self._ours, MOST_AT_ONCE) if readable else b""
 
 
-def serve(pico: Pico, machine: PinMachine, cable: PtyCable, going_on: Callable[[], bool]) -> None:
+def serve(pico: Pico, machine: PinDrivenMachine, cable: PtyCable, going_on: Callable[[], bool]) -> None:
     """Run the board in real time until told to stop, or until it has started its boot loader."""
     wiring, agenda = Wiring(machine), machine.agenda
     pico.power_on()
@@ -48,7 +48,7 @@ def serve(pico: Pico, machine: PinMachine, cable: PtyCable, going_on: Callable[[
         heard = cable.exchange(said, max(ahead_s, 0))
         said = b""
         if heard:
-            wiring.changes.append(messages.usb(heard))
+            wiring.changes.append(runner_messages.usb(heard))
         end = agenda.now_us + SLICE_US
         while agenda.now_us < end and not said:
             next_us = agenda.next_us()
@@ -57,8 +57,8 @@ def serve(pico: Pico, machine: PinMachine, cable: PtyCable, going_on: Callable[[
             ran = pico.run(end if next_us is None else min(end, next_us), changes)
             agenda.advance(max(int(ran.now_us), agenda.now_us))
             wiring.take(ran)
-            if ran.why == messages.RESET:
+            if ran.why == runner_messages.RESET:
                 wiring.reset()
             said += ran.usb
-            if ran.why == messages.LOADER:
+            if ran.why == runner_messages.LOADER:
                 return

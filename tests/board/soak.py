@@ -17,9 +17,9 @@ from tests.board.table import HANDS
 from sabot_firmware.rounds import CORRECT
 from sabot_image_build.build import build_uf2
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.rp2040.device import OnPico
+from sabot_simulators.rp2040.hosted_pico import HostedPico
 from sabot_simulators.rp2040.pico import Pico, bootrom
-from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
+from sabot_simulators.rp2040.wiring import PinDrivenMachine, board_wiring
 
 FAULTS = (
     *("stuck@entry:{}", "stuck@insertion:{}", "double_feed@tray:{}", "grip_slip@chamber:{}"),
@@ -40,9 +40,9 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         rom = bootrom(Path(folder))
         with Pico(build_uf2().path, board_wiring(), rom) as pico:
-            device = OnPico(pico, PinMachine(Random(options.seed)))
+            device = HostedPico(pico, PinDrivenMachine(Random(options.seed)))
             device.provision()
-            device.run_until_still()
+            device.run_until_idle()
             dealer = Dealer(device, HANDS)
             assert dealer.open_table()
             rests, wrong, stopped = [], 0, 0

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from sabot_firmware import hardware, shuffler
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.rp2040.device import OnPico
-from sabot_simulators.rp2040.wiring import PinMachine
+from sabot_simulators.rp2040.hosted_pico import HostedPico
+from sabot_simulators.rp2040.wiring import PinDrivenMachine
 
 SEED = 7
 HANDS = 7
@@ -15,7 +15,7 @@ HANDS = 7
 class Table:
     """A device and the people at it."""
 
-    device: OnPico
+    device: HostedPico
     dealer: Dealer
 
     def connected(self) -> "Table":
@@ -24,7 +24,7 @@ class Table:
         return self
 
     @property
-    def machine(self) -> PinMachine:
+    def machine(self) -> PinDrivenMachine:
         """The mechanism."""
         return self.device.machine
 

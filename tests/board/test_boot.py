@@ -6,7 +6,7 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_image_build import modules
 from sabot_image_build.build import MICROPYTHON, VERSION
 from sabot_protocol.codec import enum_number
-from sabot_simulators.rp2040 import messages
+from sabot_simulators.rp2040 import runner_messages
 from sabot_simulators.rp2040.pico import SERIAL
 
 
@@ -35,7 +35,7 @@ def test_no_byte_of_the_cable_opens_a_prompt(ready: Table) -> None:
     device = ready.device
     device.host.disconnect()
     for attempt in (b"\x03\x03", b"\x01", b"\x02", b"\r\nimport machine\r\n", b"\x04", b"\x05A\x01"):
-        device.wiring.changes.append(messages.usb(attempt))
+        device.wiring.changes.append(runner_messages.usb(attempt))
         heard: list[bytes] = []
         device._hear = heard.append  # type: ignore[assignment]
         device.run_for(300_000)

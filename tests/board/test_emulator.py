@@ -13,10 +13,10 @@ from sabot_firmware import hardware
 from sabot_image_build.build import build_uf2
 from sabot_image_build.uf2_image import from_uf2
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.rp2040.device import OnPico
-from sabot_simulators.rp2040.messages import Change, Ran
+from sabot_simulators.rp2040.hosted_pico import HostedPico
 from sabot_simulators.rp2040.pico import HERE, Pico, bootrom, node
-from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
+from sabot_simulators.rp2040.runner_messages import Change, RunResult
+from sabot_simulators.rp2040.wiring import PinDrivenMachine, board_wiring
 
 STEP_US = 6_173
 CUT_US = 300_000
@@ -32,7 +32,7 @@ class Watched(Pico):
 
     moments: list[tuple[float, str, str]]
 
-    def run(self, until_us: float, changes: Sequence[Change] = ()) -> Ran:
+    def run(self, until_us: float, changes: Sequence[Change] = ()) -> RunResult:
         """Run, and look."""
         ran = super().run(until_us, changes)
         self.moments.append((ran.now_us, ran.why, self.digest()))
@@ -42,13 +42,13 @@ class Watched(Pico):
 def _moments(pico: Watched) -> list[tuple[float, str, str]]:
     """What the chip is through half a boot, a power cut, a boot, provisioning, and the start of a shuffle."""
     pico.moments = []
-    device = OnPico(pico, PinMachine(Random(SEED)))
+    device = HostedPico(pico, PinDrivenMachine(Random(SEED)))
     while pico.now_us < CUT_US:
         device.run_for(STEP_US)
     device.power_off()
     device.power_on()
     device.provision()
-    device.run_until_still()
+    device.run_until_idle()
     dealer = Dealer(device)
     dealer.feed(dealer.new_deck(hardware.RED))
     device.run_for(SHUFFLE_US)

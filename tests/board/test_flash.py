@@ -15,7 +15,7 @@ from sabot_flash.drive import ABOUT, TARGET
 from sabot_image_build.build import build_development, build_file_system, build_mpy
 from sabot_image_build.programs import ToolMissing
 from sabot_simulators.rp2040.pico import Pico, bootrom
-from sabot_simulators.rp2040.wiring import PinMachine, board_wiring
+from sabot_simulators.rp2040.wiring import PinDrivenMachine, board_wiring
 
 SERVICE_KEY = bytes(range(1, 33))
 INFO = "UF2 Bootloader v3.0\r\nModel: Raspberry Pi RP2\r\nBoard-ID: RPI-RP2\r\n"
@@ -52,7 +52,7 @@ class Bench:
                 with Pico(self._image, board_wiring(), bootrom(self._folder)) as pico:
                     if fram:
                         pico.write_fram(fram)
-                    serve(pico, PinMachine(Random(1)), self.cable, lambda: self._going)
+                    serve(pico, PinDrivenMachine(Random(1)), self.cable, lambda: self._going)
                     fram = pico.read_fram()
                 if self._going:
                     self._be_a_drive()

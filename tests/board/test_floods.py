@@ -9,11 +9,11 @@ from tests.board.table import SEED, Table
 from sabot_firmware import shoe, shuffler
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness.answer_times import PERIOD_US, clear_frame
-from sabot_simulators.rp2040 import messages
-from sabot_simulators.rp2040.device import OnPico
-from sabot_simulators.rp2040.messages import Ran
+from sabot_simulators.rp2040 import runner_messages
+from sabot_simulators.rp2040.hosted_pico import HostedPico
 from sabot_simulators.rp2040.pico import Pico
-from sabot_simulators.rp2040.wiring import PinMachine
+from sabot_simulators.rp2040.runner_messages import RunResult
+from sabot_simulators.rp2040.wiring import PinDrivenMachine
 
 FLOODS = [("usb", "reading"), ("usb", "slow"), ("usb", "deaf"), ("uart", "reading")]
 AT_ONCE = 24  # frames
@@ -25,10 +25,10 @@ GROWTH = 4096
 MOST_LIVE = 120_000
 
 
-class Flooded(OnPico):
+class Flooded(HostedPico):
     """A board with its owner on one cable; another host, without a key, floods the other."""
 
-    def __init__(self, pico: Pico, machine: PinMachine, cable: str, host: str) -> None:
+    def __init__(self, pico: Pico, machine: PinDrivenMachine, cable: str, host: str) -> None:
         self.flooding = False
         self._cable, self._reads = cable, host
         self._next_us = 0
@@ -36,10 +36,10 @@ class Flooded(OnPico):
         super().__init__(pico, machine)
 
     def _say(self, data: bytes) -> None:
-        wrap = messages.uart if self._cable == "usb" else messages.usb
+        wrap = runner_messages.uart if self._cable == "usb" else runner_messages.usb
         self.wiring.changes.append(wrap(data))
 
-    def _said(self, ran: Ran) -> bytes:
+    def _said(self, ran: RunResult) -> bytes:
         return ran.uart if self._cable == "usb" else ran.usb
 
     def _turn(self, end_us: int) -> None:
@@ -47,11 +47,11 @@ class Flooded(OnPico):
         if self.flooding and now >= self._next_us:
             self._next_us = now + AGAIN_US
             data = b"".join(clear_frame("identify", self._dice) for _ in range(AT_ONCE))
-            wrap = messages.usb if self._cable == "usb" else messages.uart
+            wrap = runner_messages.usb if self._cable == "usb" else runner_messages.uart
             self.wiring.changes.append(wrap(data))
         if self.flooding and self._reads != "reading":
             hears = self._reads == "slow" and now % AGAIN_US < ATTENTIVE_US
-            self.wiring.changes.append(messages.deaf(not hears))
+            self.wiring.changes.append(runner_messages.deaf(not hears))
         super()._turn(min(end_us, self._next_us) if self.flooding and end_us > now else end_us)
 
     def answer_times_us(self) -> list[float]:
@@ -69,9 +69,9 @@ class Flooded(OnPico):
 def test_a_flood_takes_nothing_from_the_owner_on_the_other_cable(pico: Pico, cable: str, host: str) -> None:
     """At rest and while a deck is shuffled: its session, its answer times, its memory, its cards."""
     pico.restore("new")
-    device = Flooded(pico, PinMachine(Random(SEED)), cable, host)
+    device = Flooded(pico, PinDrivenMachine(Random(SEED)), cable, host)
     device.provision()
-    device.run_until_still()
+    device.run_until_idle()
     garbage, heap = Garbage(device), Heap()
     live: list[int] = []
     garbage.on_collection = lambda _: live.append(heap.used(pico)[0])

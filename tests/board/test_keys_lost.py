@@ -10,7 +10,7 @@ from sabot_protocol.key_store import DEVICE
 from sabot_protocol.notifications import EventReceived
 from sabot_protocol.provisioning import HOLD_MS
 from sabot_simulators.board_faults import keys_record
-from sabot_simulators.rp2040 import messages
+from sabot_simulators.rp2040 import runner_messages
 
 KEYS_DAMAGED = 0x0008
 PROVISIONED = 0x0001
@@ -72,9 +72,9 @@ def test_no_key_is_left_in_ram_for_the_boot_loader(ready: Table) -> None:
         ran = pico.run(device.machine.agenda.now_us + 5_000)
         device.machine.agenda.advance(max(int(ran.now_us), device.machine.agenda.now_us))
         why = ran.why
-        if why == messages.LOADER:
+        if why == runner_messages.LOADER:
             break
-    assert why == messages.LOADER
+    assert why == runner_messages.LOADER
     ram = pico.read_ram(0, RAM_SIZE)
     for secret in secrets:
         for at in range(0, 32, 8):

@@ -14,7 +14,7 @@ from tests.board.table import HANDS, Table
 from sabot_firmware import shoe
 from sabot_protocol.codec import enum_number
 from sabot_simulators.rp2040.pico import Pico
-from sabot_simulators.rp2040.saved import Saved
+from sabot_simulators.rp2040.snapshot import Snapshot
 
 CUTS = int(os.environ.get("SABOT_CUTS", "200"))
 PARTS = 4
@@ -26,7 +26,7 @@ IN_A_ROUND = (shoe.ROUND_OPEN, shoe.DISPENSING, shoe.STACK_WAITING, shoe.EJECTIN
 def cut_and_look(table: Table, further_us: int) -> None:
     """Let it run on for a moment, cut the power, switch it on again, and see what it claims."""
     device = table.device
-    device.each_step = lambda: None
+    device.on_step = lambda: None
     device.run_for(further_us)
     in_a_round = device.shoe_state in IN_A_ROUND
     ended = len(device.named("round_ended"))
@@ -34,7 +34,7 @@ def cut_and_look(table: Table, further_us: int) -> None:
     device.power_off()
     device.power_on()
     device.connect()
-    device.run_until_still()
+    device.run_until_idle()
     device.run_for(100_000)
     assert device.resets == 0
     assert len(device.named("deck_counted")) <= counted + 1  # one may have been on its way
@@ -53,7 +53,7 @@ def cut_and_look(table: Table, further_us: int) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_cut_at_any_instant_leads_to_no_wrong_claim(
-    pico: Pico, opened_saved: Saved[Table], part: int
+    pico: Pico, opened_saved: Snapshot[Table], part: int
 ) -> None:
     random = Random(part)
     table = opened_saved.restored().connected()
@@ -69,11 +69,11 @@ def test_a_cut_at_any_instant_leads_to_no_wrong_claim(
         nonlocal done
         while done < len(instants) and table.machine.agenda.now_us >= instants[done]:
             done += 1
-            here = Saved(pico, "cut", table)
+            here = Snapshot(pico, "cut", table)
             cut_and_look(here.restored(), random.randrange(4_000))
             pico.restore("cut")
 
-    device.each_step = look
+    device.on_step = look
     assert table.dealer.play_round()
     assert done == len(instants)
     assert [values[1:] for values in device.named("round_ended")] == [(1, 52 - 3 * HANDS, 52)]

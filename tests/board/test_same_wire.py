@@ -16,9 +16,9 @@ from sabot_protocol.host_protocol import EVENT_HEADER_SIZE, HostProtocol
 from sabot_protocol.link import ANSWER, EVENT, REQUEST
 from sabot_protocol.notifications import EventReceived, RequestAnswered, RequestFailed
 from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST, MAC_SIZE, slot_key
-from sabot_simulators.ends.emulated import EmulatedDevice, emulate
-from sabot_simulators.ends.overheard import BODY, KIND, MARK, MESSAGE, NUMBER
-from sabot_simulators.ends.settings import Settings
+from sabot_simulators.command_sniffer import BODY, KIND, MARK, MESSAGE, NUMBER
+from sabot_simulators.emulated_device import EmulatedDevice, emulate
+from sabot_simulators.endpoints.settings import Settings
 
 SEED = 11
 HOST = b"TABLE-PC"

@@ -14,9 +14,9 @@ from sabot_protocol.errors import Refusal
 from sabot_protocol.notifications import RequestAnswered
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness.answer_times import PERIOD_US
-from sabot_simulators.rp2040.device import SHUFFLER_AT_WORK, OnPico
+from sabot_simulators.rp2040.hosted_pico import SHUFFLER_AT_WORK, HostedPico
 from sabot_simulators.rp2040.pico import Pico
-from sabot_simulators.rp2040.wiring import PinMachine
+from sabot_simulators.rp2040.wiring import PinDrivenMachine
 
 REACTION_US = 2000  # from an edge to an order
 CARRIED_OUT_MS = range(12, 19)  # after its tick a command is carried out
@@ -28,7 +28,7 @@ def test_a_pulled_cable_does_not_disturb_a_shuffle_and_no_event_is_lost(ready: T
     ready.device.run_for(20_000_000)
     assert ready.machine.count("chamber") == 0
     ready.device.plug_cable()
-    ready.device.run_until_still()
+    ready.device.run_until_idle()
     assert ready.device.named("deck_counted") == [(1, 1, 52, 52)]
     assert ready.counts() == {"shoe": 52}
     assert len(ready.device.named("booted")) == 1
@@ -38,9 +38,9 @@ def test_a_pulled_cable_does_not_disturb_a_shuffle_and_no_event_is_lost(ready: T
 def test_a_host_that_asks_all_the_time_does_not_disturb_a_shuffle(pico: Pico, seed: int) -> None:
     """Its questions fill the heap several times; garbage is collected only while nothing moves."""
     pico.restore("new")
-    device = OnPico(pico, PinMachine(Random(seed)))
+    device = HostedPico(pico, PinDrivenMachine(Random(seed)))
     device.provision()
-    device.run_until_still()
+    device.run_until_idle()
     table = Table(device, Dealer(device))
     garbage = Garbage(device)
     table.begin_shuffle(1_000)
@@ -87,7 +87,7 @@ def test_a_host_that_asks_all_the_time_does_not_disturb_a_round(opened: Table) -
             asked_us = device.machine.agenda.now_us
             device.host.request(status.id, status.pack(()), device._now_ms())
 
-    device.each_step = ask
+    device.on_step = ask
     assert opened.dealer.play_round()
     assert device.named("round_ended") == [(1, CORRECT, 52 - 3 * HANDS, 52)]
     whole = {"store": 52, "shoe": 52}

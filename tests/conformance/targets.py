@@ -18,15 +18,15 @@ from sabot_driver.clock import Clock
 from sabot_driver.transports import SerialTransport, SocketTransport, Transport, is_simulator, transport
 from sabot_driver.usb import UsbTransport
 from sabot_protocol import ticks
-from sabot_simulators.ends.emulated import EmulatedDevice, emulate
-from sabot_simulators.ends.on_python import OnPython
-from sabot_simulators.ends.serving import Served, wire_ms
-from sabot_simulators.ends.settings import Settings
-from sabot_simulators.ends.tcp import TcpListener
-from sabot_simulators.ends.terminal import Terminal
-from sabot_simulators.ends.urls import protocol_sim
-from sabot_simulators.ends.usb import Backend
-from sabot_simulators.rp2040.emulated import OnRp2040
+from sabot_simulators.emulated_device import EmulatedDevice, emulate
+from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
+from sabot_simulators.endpoints.emulated_usb import EmulatedUsbBackend
+from sabot_simulators.endpoints.pseudo_terminal import PseudoTerminal
+from sabot_simulators.endpoints.served_python import ServedPythonDevice
+from sabot_simulators.endpoints.settings import Settings
+from sabot_simulators.endpoints.tcp import TcpListener
+from sabot_simulators.endpoints.urls import protocol_sim
+from sabot_simulators.rp2040.pico_device import PicoDevice
 
 ROOT = Path(__file__).parent.parent.parent
 _names = itertools.count()
@@ -112,7 +112,7 @@ class Emulated(Target):
     chips = True
     crashes = True
 
-    def _server(self) -> Served | None:
+    def _server(self) -> DeviceServer | None:
         """The device's thread, while it has one."""
         raise NotImplementedError
 
@@ -143,9 +143,9 @@ class Emulated(Target):
         return self.device.stacks_dispensed
 
     @property
-    def python(self) -> OnPython:
+    def python(self) -> ServedPythonDevice:
         """The device, where its firmware is in this process and can be looked into."""
-        assert isinstance(self.device, OnPython)
+        assert isinstance(self.device, ServedPythonDevice)
         return self.device
 
 
@@ -160,7 +160,7 @@ class InProcess(Emulated):
         self._bench = protocol_sim.bench(*Settings.from_url(self._url))
         self.device = self._bench.device
 
-    def _server(self) -> Served | None:
+    def _server(self) -> DeviceServer | None:
         return self._bench.served
 
     def way(self) -> Transport:
@@ -191,9 +191,9 @@ class OnServed(Emulated):
         super().__init__(folder)
         _, parsed = Settings.from_url(f"sim://?firmware={self.firmware}&{settings}")
         self.device = emulate(parsed, wire_ms())
-        self.served = Served(self.device)
+        self.served = DeviceServer(self.device)
 
-    def _server(self) -> Served | None:
+    def _server(self) -> DeviceServer | None:
         return self.served
 
     def pull(self) -> None:
@@ -224,12 +224,12 @@ class Pty(OnServed):
 
     def second_way(self) -> Transport:
         """A port of its own."""
-        second = Terminal()
+        second = PseudoTerminal()
         self.served.plug(second)
         return SerialTransport(second.path)
 
     def plug(self) -> None:
-        self.served.plug(Terminal(self.link))
+        self.served.plug(PseudoTerminal(self.link))
 
 
 class MicroPython(Pty):
@@ -256,7 +256,7 @@ class BoardsClock(Clock):
         return min(super().seconds_until(tick), self.LOOK_S)
 
 
-class OnPico(Pty):
+class Rp2040(Pty):
     """The board's image on an emulated Raspberry Pi Pico; its second cable is the UART."""
 
     name = "pico"
@@ -276,7 +276,7 @@ class OnPico(Pty):
         if cause != "crashes":
             return super().harm(cause)
         device = self.device
-        assert isinstance(device, OnRp2040)
+        assert isinstance(device, PicoDevice)
         for _ in range(OFTEN):
             self.served.call(lambda: crash(device.pico))
             self.served.call(lambda: device.advance(device.now_us + APART_US, 1 << 30))
@@ -318,10 +318,10 @@ class Usb(Emulated):
 
     def __init__(self, folder: Path, settings: str = "seed=1") -> None:
         super().__init__(folder)
-        self.backend = Backend(Settings.from_url("sim://?" + settings)[1])
+        self.backend = EmulatedUsbBackend(Settings.from_url("sim://?" + settings)[1])
         self.device = self.backend.shoe.device
 
-    def _server(self) -> Served | None:
+    def _server(self) -> DeviceServer | None:
         return self.backend.shoe.served
 
     def way(self) -> Transport:
@@ -361,9 +361,9 @@ class AtUrl(Target):
 
 
 EMULATED: dict[str, type[Emulated]] = {
-    each.name: each for each in (InProcess, Pty, Tcp, Usb, MicroPython, OnPico)
+    each.name: each for each in (InProcess, Pty, Tcp, Usb, MicroPython, Rp2040)
 }
-NAMES = tuple(name for name in EMULATED if name != OnPico.name)
+NAMES = tuple(name for name in EMULATED if name != Rp2040.name)
 """What the suite runs against unless it is told otherwise; the Pico has ``make test-board``."""
 
 

@@ -28,10 +28,10 @@ from sabot_protocol.host.messages import (
     Shuffle,
     ShufflerState,
 )
-from sabot_simulators.ends.mischief import Mischief
-from sabot_simulators.ends.on_python import OnPython
-from sabot_simulators.ends.settings import Settings
-from sabot_simulators.ends.usb import Backend, Handle, Shoe
+from sabot_simulators.endpoints.emulated_usb import EmulatedUsbBackend, EmulatedUsbDevice, UsbHandle
+from sabot_simulators.endpoints.impairment import Impairment
+from sabot_simulators.endpoints.served_python import ServedPythonDevice
+from sabot_simulators.endpoints.settings import Settings
 
 FLOOR_KEY = bytes(range(1, 33))
 FLOOR_SLOT = 3
@@ -105,7 +105,7 @@ class Player:
         return False
 
 
-def check(client: Client, device: OnPython, rounds: int) -> None:
+def check(client: Client, device: ServedPythonDevice, rounds: int) -> None:
     """Every stack was dispensed once, and every event is in the journal once and in order."""
     expected = [(each, stack) for each in range(1, rounds + 1) for stack in range(1, HANDS + 1)]
     assert device.stacks_dispensed == expected
@@ -123,23 +123,23 @@ def check(client: Client, device: OnPython, rounds: int) -> None:
     assert all(after.id > before.id for before, after in itertools.pairwise(told))
 
 
-class BadBus(Backend):
+class BadBus(EmulatedUsbBackend):
     """A USB bus as bad as told: pieces lost or damaged, stalls, and a plug that falls out for a moment."""
 
     AWAY_S = 0.02
 
-    def __init__(self, settings: Settings, mischief: Mischief, clock_rate: float) -> None:
+    def __init__(self, settings: Settings, mischief: Impairment, clock_rate: float) -> None:
         super().__init__(settings, clock_rate)
         self._mischief = mischief
         self._back_at = 0.0
 
-    def enumerate_devices(self) -> list[tuple[Shoe, int]]:
+    def enumerate_devices(self) -> list[tuple[EmulatedUsbDevice, int]]:
         """The bus; what fell out has been put in again after a while."""
         if not self.shoe.plugged and time.monotonic() >= self._back_at:
             self.plug()
         return super().enumerate_devices()
 
-    def bulk_write(self, dev_handle: Handle, ep: int, intf: int, data: "array[int]", timeout: int) -> int:
+    def bulk_write(self, dev_handle: UsbHandle, ep: int, intf: int, data: "array[int]", timeout: int) -> int:
         """Bytes to the device, as far as they get there."""
         if self._mischief.cuts_now():
             self._back_at = time.monotonic() + self.AWAY_S
@@ -148,7 +148,7 @@ class BadBus(Backend):
         super().bulk_write(dev_handle, ep, intf, array("B", arrives), timeout)
         return len(data)
 
-    def bulk_read(self, dev_handle: Handle, ep: int, intf: int, buff: "array[int]", timeout: int) -> int:
+    def bulk_read(self, dev_handle: UsbHandle, ep: int, intf: int, buff: "array[int]", timeout: int) -> int:
         """Bytes from the device, as far as they get here."""
         size = super().bulk_read(dev_handle, ep, intf, buff, timeout)
         arrives = self._carried(buff[:size].tobytes())

@@ -11,7 +11,7 @@ from tests.driver.command import Sabot
 from tests.driver.core_ends import Ends
 from tests.driver.locked_disk import WAIT_S, Bench
 
-from sabot_simulators.ends import usb as emulated
+from sabot_simulators.endpoints import emulated_usb as emulated
 
 Kind = type[Pty]
 
@@ -52,7 +52,7 @@ def few_numbers(mocker: MockerFixture) -> None:
 
 
 @pytest.fixture
-def bus() -> Iterator[emulated.Backend]:
+def bus() -> Iterator[emulated.EmulatedUsbBackend]:
     """A bus with a shoe."""
     with nothing_left_behind():
         backend = emulated.get_backend({"seed": ["1"], "serial": ["SIM00007"]})

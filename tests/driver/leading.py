@@ -6,23 +6,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from sabot_cli.betting import Book
-from sabot_cli.commands import credentials
-from sabot_cli.device import fill_simulator
+from sabot_cli.cli_context import CliContext
+from sabot_cli.device_access import provision_simulator_keys
+from sabot_cli.device_commands import credentials
 from sabot_cli.output import Output
-from sabot_cli.playing.desk import Desk, utc_s
-from sabot_cli.playing.game import the_kind
-from sabot_cli.playing.nonces import Nonces
-from sabot_cli.playing.record import Record
-from sabot_cli.playing.reports import Report
-from sabot_cli.playing.rounds import Played, Rounds
-from sabot_cli.playing.typed import EmulatedDealer, Typist
-from sabot_cli.state import State
+from sabot_cli.playing.card_entry import CardEntry, SimulatedEntry
+from sabot_cli.playing.irregularity_reports import IrregularityReport
+from sabot_cli.playing.recorded_table import RecordedTable, utc_s
+from sabot_cli.playing.round_play import PlayedRound, RoundPlay
+from sabot_cli.playing.shuffle_proofs import ShuffleProofs
+from sabot_cli.playing.table_record import TableRecord
+from sabot_cli.playing.table_run import table_class
+from sabot_cli.wager_plan import WagerPlan
 from sabot_driver import Client, connect
 from sabot_driver.places import Places
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_table.ruleset import RuleSet, load
-from sabot_table.stakes import every_wager
+from sabot_table.wager_acceptance import every_wager
 
 TIMEOUT_S = 20.0
 
@@ -46,17 +46,17 @@ class Told(Output):
 class Led:
     """A table with its rounds, and the machine below it."""
 
-    def __init__(self, client: Client, table: Rounds, told: Told, played: list[Played]) -> None:
+    def __init__(self, client: Client, table: RoundPlay, told: Told, played: list[PlayedRound]) -> None:
         self.client = client
         self.table = table
         self.told = told
         self.played = played
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> SimulatedMachine:
         """The truth."""
         port: Any = self.client.line.transport
-        machine: Machine = port.port.bench.device.machine
+        machine: SimulatedMachine = port.port.bench.device.machine
         return machine
 
     def on_device(self, what: Any) -> Any:
@@ -69,7 +69,7 @@ class Led:
         self.table.open_table()
         self.table.sit()
 
-    def play(self, rounds: int = 1) -> Played:
+    def play(self, rounds: int = 1) -> PlayedRound:
         """So many rounds more; the last one."""
         for _ in range(rounds):
             self.table.prepare()
@@ -90,30 +90,30 @@ def led(
     *,
     seats: int = 2,
     reports: tuple[str, ...] = (),
-    typist: Typist | None = None,
+    card_entry: CardEntry | None = None,
     now_s: Any = utc_s,
-    record: Record | None = None,
+    record: TableRecord | None = None,
 ) -> Iterator[Led]:
     """A table on ``sim://?query``."""
     rules = load(rules) if isinstance(rules, str) else rules
     wagers = {seat: made for seat, made in every_wager(rules).items() if seat <= seats}
-    told, played = Told(), list[Played]()
+    told, played = Told(), list[PlayedRound]()
     mini = "" if rules.cards.decks == 1 else "&capacity=batch"
     with connect(f"sim://?{query}{mini}", timeout=TIMEOUT_S) as client:
         places = Places(tmp_path)
-        fill_simulator(places, client, TIMEOUT_S)
-        credential = credentials(State(told, places), client, None)
-        kept = record or Record(None)
-        table = the_kind(rules)(
+        provision_simulator_keys(places, client, TIMEOUT_S)
+        credential = credentials(CliContext(told, places), client, None)
+        kept = record or TableRecord(None)
+        table = table_class(rules)(
             client,
-            Desk(rules, told, kept, now_s=now_s),
-            Nonces(client, told, kept, TIMEOUT_S, int(parse_qs(query)["seed"][0])),
+            RecordedTable(rules, told, kept, now_s=now_s),
+            ShuffleProofs(client, told, kept, TIMEOUT_S, int(parse_qs(query)["seed"][0])),
             TIMEOUT_S,
             credential,
-            Book(rules, wagers),
-            typist or EmulatedDealer(),
+            WagerPlan(rules, wagers),
+            card_entry or SimulatedEntry(),
             played.append,
-            [Report.parse(each) for each in reports],
+            [IrregularityReport.parse(each) for each in reports],
             patience_s=15.0,
         )
         yield Led(client, table, told, played)

@@ -15,10 +15,10 @@ from sabot_driver.clock import Clock
 from sabot_driver.journal import Work
 from sabot_driver.states import Notice
 from sabot_protocol.host.messages import FloorCalled, Locate
-from sabot_simulators.ends.on_python import OnPython
-from sabot_simulators.ends.serving import Served, wire_ms
-from sabot_simulators.ends.settings import Settings
-from sabot_simulators.ends.tcp import TcpListener
+from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
+from sabot_simulators.endpoints.served_python import ServedPythonDevice
+from sabot_simulators.endpoints.settings import Settings
+from sabot_simulators.endpoints.tcp import TcpListener
 
 RATE = 4.0  # both ends' timers run so much faster: a session without a keep-alive ends after 1.25 s
 WAIT_S = 60.0  # a limit for what fails, not a measure
@@ -41,8 +41,8 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "journal.db"
-        self.device = OnPython(Settings(seed=1), wire_ms(RATE))
-        self.served = Served(self.device, RATE)
+        self.device = ServedPythonDevice(Settings(seed=1), wire_ms(RATE))
+        self.served = DeviceServer(self.device, RATE)
         self._listener = TcpListener()
         self.served.listen(self._listener)
         self._keyring = Keyring(folder)

@@ -3,7 +3,7 @@
 import pytest
 from tests.driver.command import Sabot
 
-from sabot_simulators.ends.settings import BadSetting, Settings
+from sabot_simulators.endpoints.settings import BadSetting, Settings
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -16,13 +16,19 @@ from sabot_driver import Client, Keyring, connect
 from sabot_driver.clock import Clock
 from sabot_driver.errors import Stale
 from sabot_driver.usb import UsbTransport
-from sabot_simulators.ends.mischief import Mischief
-from sabot_simulators.ends.on_python import OnPython
-from sabot_simulators.ends.proxy import FaultProxy, TcpDoor, TcpPlug, TerminalDoor, TerminalPlug
-from sabot_simulators.ends.serving import Served, wire_ms
-from sabot_simulators.ends.settings import Settings
-from sabot_simulators.ends.tcp import TcpListener
-from sabot_simulators.ends.terminal import Terminal
+from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
+from sabot_simulators.endpoints.fault_proxy import (
+    FaultProxy,
+    PtyFrontend,
+    PtyUpstream,
+    TcpFrontend,
+    TcpUpstream,
+)
+from sabot_simulators.endpoints.impairment import Impairment
+from sabot_simulators.endpoints.pseudo_terminal import PseudoTerminal
+from sabot_simulators.endpoints.served_python import ServedPythonDevice
+from sabot_simulators.endpoints.settings import Settings
+from sabot_simulators.endpoints.tcp import TcpListener
 
 pytestmark = pytest.mark.slow
 
@@ -45,21 +51,27 @@ USB = {"drop": 0.01, "corrupt": 0.01, "delay": 0.05, "delay_s": 0.004, "cut": 0.
 def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path, amount: Amount) -> None:
     with nothing_left_behind():
         # every reconnect makes events of its own, and a starved computer may lose many links in a row
-        device = OnPython(Settings(seed=3, events_kept=512), wire_ms(RATE))
-        served = Served(device, RATE)
-        mischief = Mischief(Random(kind))
+        device = ServedPythonDevice(Settings(seed=3, events_kept=512), wire_ms(RATE))
+        served = DeviceServer(device, RATE)
+        mischief = Impairment(Random(kind))
         if kind == "noisy":
-            terminal = Terminal()
+            terminal = PseudoTerminal()
             served.plug(terminal)
-            proxy = FaultProxy(TerminalDoor(), TerminalPlug(terminal.path), mischief)
+            proxy = FaultProxy(PtyFrontend(), PtyUpstream(terminal.path), mischief)
         else:
             listener = TcpListener()
             served.listen(listener)
-            proxy = FaultProxy(TcpDoor(), TcpPlug(listener.host, listener.port), mischief)
-        with proxy, connect(
-            proxy.url, keyring=Keyring(tmp_path), journal=tmp_path / "journal.db", clock=Clock(RATE),
-            simulator=True,
-        ) as client:
+            proxy = FaultProxy(TcpFrontend(), TcpUpstream(listener.host, listener.port), mischief)
+        with (
+            proxy,
+            connect(
+                proxy.url,
+                keyring=Keyring(tmp_path),
+                journal=tmp_path / "journal.db",
+                clock=Clock(RATE),
+                simulator=True,
+            ) as client,
+        ):
             play(client, device, mischief, KINDS[kind], amount(25, full=ROUNDS))
         served.close()
         assert served.failure is None
@@ -68,13 +80,17 @@ def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path, amount: Amount) -> N
 def test_rounds_over_a_bad_usb(tmp_path: Path, amount: Amount) -> None:
     """Pieces lost and damaged, stalls, and the plug pulled: ENODEV, and another address when it is back."""
     with nothing_left_behind():
-        mischief = Mischief(Random("usb"))
+        mischief = Impairment(Random("usb"))
         bus = BadBus(Settings(seed=5, events_kept=512), mischief, RATE)
         device = bus.shoe.device
-        assert isinstance(device, OnPython)
+        assert isinstance(device, ServedPythonDevice)
         way = UsbTransport("usb://", None, bus)
         with connect(
-            "usb://", keyring=Keyring(tmp_path), journal=tmp_path / "journal.db", clock=Clock(RATE), way=way,
+            "usb://",
+            keyring=Keyring(tmp_path),
+            journal=tmp_path / "journal.db",
+            clock=Clock(RATE),
+            way=way,
             simulator=True,
         ) as client:
             play(client, device, mischief, USB, amount(20, full=USB_ROUNDS))
@@ -84,7 +100,7 @@ def test_rounds_over_a_bad_usb(tmp_path: Path, amount: Amount) -> None:
 
 
 def play(
-    client: Client, device: OnPython, mischief: Mischief, how_bad: dict[str, float], rounds: int
+    client: Client, device: ServedPythonDevice, mischief: Impairment, how_bad: dict[str, float], rounds: int
 ) -> None:
     """Play so many rounds while the cable is as bad as told; what must be true then is."""
     for name, share in how_bad.items():
@@ -104,8 +120,8 @@ def play(
 def test_a_host_that_is_killed_again_and_again(tmp_path: Path, amount: Amount) -> None:
     """The journal is complete and has nothing twice, and no stack came twice."""
     random = Random(7)
-    device = OnPython(Settings(seed=4), wire_ms())
-    served = Served(device)
+    device = ServedPythonDevice(Settings(seed=4), wire_ms())
+    served = DeviceServer(device)
     listener = TcpListener()
     served.listen(listener)
     keyring, path = Keyring(tmp_path), tmp_path / "journal.db"

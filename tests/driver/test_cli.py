@@ -161,7 +161,7 @@ def test_no_device(sabot: Sabot) -> None:
 
 def test_two_devices_are_an_error_that_lists_them(sabot: Sabot, mocker: MockerFixture) -> None:
     found = [Found("/dev/ttyACM0", None), Found("/dev/ttyACM1", None)]
-    mocker.patch("sabot_cli.device.find_devices", return_value=found)
+    mocker.patch("sabot_cli.device_access.find_devices", return_value=found)
     ran = sabot("status", "--json")
     assert ran.code == 4
     assert "/dev/ttyACM0, /dev/ttyACM1" in ran.lines[-1]["message"]

@@ -43,19 +43,19 @@ from sabot_driver.line import Line
 from sabot_driver.transports import SerialTransport, SocketTransport
 from sabot_driver.usb import UsbTransport
 from sabot_protocol.host.messages import Locate, Located, OpenRound, Shuffle
-from sabot_simulators.ends import emulated
-from sabot_simulators.ends.mischief import Mischief
-from sabot_simulators.ends.on_python import OnPython
-from sabot_simulators.ends.proxy import FaultProxy, TcpDoor, TcpPlug
-from sabot_simulators.ends.serving import Served, wire_ms
-from sabot_simulators.ends.settings import Settings
-from sabot_simulators.ends.tcp import TcpListener
-from sabot_simulators.ends.terminal import Terminal
+from sabot_simulators import emulated_device
+from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
+from sabot_simulators.endpoints.fault_proxy import FaultProxy, TcpFrontend, TcpUpstream
+from sabot_simulators.endpoints.impairment import Impairment
+from sabot_simulators.endpoints.pseudo_terminal import PseudoTerminal
+from sabot_simulators.endpoints.served_python import ServedPythonDevice
+from sabot_simulators.endpoints.settings import Settings
+from sabot_simulators.endpoints.tcp import TcpListener
 
 
 @contextmanager
-def bare_terminal() -> Iterator[Terminal]:
-    terminal = Terminal()
+def bare_terminal() -> Iterator[PseudoTerminal]:
+    terminal = PseudoTerminal()
     yield terminal
     terminal.close()
 
@@ -187,7 +187,7 @@ def test_garbage_on_the_line() -> None:
 
 
 def test_a_new_device_is_not_given_a_key_unasked(tmp_path: Path, mocker: MockerFixture) -> None:
-    mocker.patch.object(emulated, "SIMULATOR", 0)
+    mocker.patch.object(emulated_device, "SIMULATOR", 0)
     target = Pty(tmp_path)
     with pytest.raises(NotProvisioned) as error:
         target.connect(simulator=False)
@@ -329,11 +329,11 @@ def test_a_listener_that_fails_does_not_end_the_client(tmp_path: Path) -> None:
 def test_a_half_open_link_is_noticed(tmp_path: Path) -> None:
     """The other end is gone, and TCP does not know: no answer in time, then the silence ends the session."""
     rate = 20.0
-    served = Served(OnPython(Settings(seed=1), wire_ms(rate)), rate)
+    served = DeviceServer(ServedPythonDevice(Settings(seed=1), wire_ms(rate)), rate)
     listener = TcpListener()
     served.listen(listener)
-    mischief = Mischief(Random(1))
-    with FaultProxy(TcpDoor(), TcpPlug(listener.host, listener.port), mischief) as proxy:
+    mischief = Impairment(Random(1))
+    with FaultProxy(TcpFrontend(), TcpUpstream(listener.host, listener.port), mischief) as proxy:
         client = connect(proxy.url, keyring=Keyring(tmp_path), clock=Clock(rate), simulator=True)
         mischief.half_open = True
         with pytest.raises(DeviceTimeout) as error:

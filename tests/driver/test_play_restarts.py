@@ -8,10 +8,10 @@ import pytest
 from tests.driver.leading import Led, led
 from tests.sweeps import Amount
 
-from sabot_cli.playing.desk import Desk
-from sabot_cli.playing.nonces import Nonces
-from sabot_cli.playing.record import Record
-from sabot_cli.playing.rounds import Rounds
+from sabot_cli.playing.recorded_table import RecordedTable
+from sabot_cli.playing.round_play import RoundPlay
+from sabot_cli.playing.shuffle_proofs import ShuffleProofs
+from sabot_cli.playing.table_record import TableRecord
 from sabot_driver import Client
 
 pytestmark = pytest.mark.slow
@@ -21,23 +21,23 @@ class Killed(BaseException):
     """The program is gone from here on."""
 
 
-def another(table: Led, record: Record) -> Rounds:
+def another(table: Led, record: TableRecord) -> RoundPlay:
     """A new program at the same table: it knows what is on record, and the journal."""
     old = table.table
     return type(old)(
         table.client,
-        Desk(old.desk.rules, table.told, record),
-        Nonces(table.client, table.told, record, old.timeout, 1),
+        RecordedTable(old.desk.rules, table.told, record),
+        ShuffleProofs(table.client, table.told, record, old.timeout, 1),
         old.timeout,
         old.credential,
         old.book,
-        old.typist,
+        old.card_entry,
         table.played.append,
         patience_s=15.0,
     )
 
 
-def play_on(rounds: Rounds) -> None:
+def play_on(rounds: RoundPlay) -> None:
     """Open the table and play one round, the one in play if there is one."""
     rounds.open_table()
     rounds.sit()
@@ -51,7 +51,7 @@ def play_on(rounds: Rounds) -> None:
 def test_a_round_goes_on_wherever_the_program_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str, after: bool, amount: Amount
 ) -> None:
-    record = Record(tmp_path / "table.db")
+    record = TableRecord(tmp_path / "table.db")
     ask = Client.ask
     with led(tmp_path, rules, "seed=9", seats=1, record=record) as table:
         play_on(table.table)

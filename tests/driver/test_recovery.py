@@ -17,7 +17,7 @@ from pytest_mock import MockerFixture
 from tests.conformance.targets import Pty, eventually
 from tests.driver.command import Sabot
 
-from sabot_cli.commands import event_fields
+from sabot_cli.device_commands import event_fields
 from sabot_driver import Client, Credential, Event, Journal, Link, LostEvents, Notice, aio
 from sabot_driver.asking import MAX_WAITING, Asking
 from sabot_driver.clock import LONGEST_S, Clock

@@ -14,17 +14,17 @@ from sabot_driver.usb_ids import ENDPOINT_IN, ENDPOINT_OUT, PRODUCT, VENDOR
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
 from sabot_protocol.handshake import read_clear
-from sabot_simulators.ends import usb as emulated
-from sabot_simulators.ends.settings import Settings
+from sabot_simulators.endpoints import emulated_usb as emulated
+from sabot_simulators.endpoints.settings import Settings
 
 
-def found(bus: emulated.Backend) -> "usb.core.Device":
+def found(bus: emulated.EmulatedUsbBackend) -> "usb.core.Device":
     device = usb.core.find(idVendor=VENDOR, idProduct=PRODUCT, backend=bus)
     assert device is not None
     return device
 
 
-def test_it_is_found_by_its_ids_and_says_who_it_is(bus: emulated.Backend) -> None:
+def test_it_is_found_by_its_ids_and_says_who_it_is(bus: emulated.EmulatedUsbBackend) -> None:
     device = found(bus)
     assert device.serial_number == "SIM00007"
     assert device.manufacturer == "Sabot"
@@ -33,7 +33,7 @@ def test_it_is_found_by_its_ids_and_says_who_it_is(bus: emulated.Backend) -> Non
     assert usb.core.find(idVendor=0x1234, backend=bus) is None
 
 
-def test_it_has_one_vendor_interface_with_two_bulk_endpoints(bus: emulated.Backend) -> None:
+def test_it_has_one_vendor_interface_with_two_bulk_endpoints(bus: emulated.EmulatedUsbBackend) -> None:
     (configuration,) = found(bus)
     (interface,) = configuration
     assert interface.bInterfaceClass == 0xFF
@@ -42,7 +42,7 @@ def test_it_has_one_vendor_interface_with_two_bulk_endpoints(bus: emulated.Backe
     assert configuration.wTotalLength == 9 + 9 + 7 + 7
 
 
-def test_windows_is_told_to_bind_winusb(bus: emulated.Backend) -> None:
+def test_windows_is_told_to_bind_winusb(bus: emulated.EmulatedUsbBackend) -> None:
     """The BOS names the Microsoft OS 2.0 set, which asks for WINUSB; read as Windows reads it."""
     device = found(bus)
     assert device.bcdUSB >= 0x0201, "an older device is not asked for its BOS"
@@ -70,13 +70,13 @@ def test_windows_is_told_to_bind_winusb(bus: emulated.Backend) -> None:
     assert value.endswith("}\0\0")
 
 
-def test_what_it_does_not_know_is_a_stall(bus: emulated.Backend) -> None:
+def test_what_it_does_not_know_is_a_stall(bus: emulated.EmulatedUsbBackend) -> None:
     with pytest.raises(usb.core.USBError) as stalled:
         found(bus).ctrl_transfer(0xC0, 0x99, 0, 0, 8)
     assert stalled.value.errno == errno.EPIPE
 
 
-def test_bulk_transfers_reach_the_wire(bus: emulated.Backend) -> None:
+def test_bulk_transfers_reach_the_wire(bus: emulated.EmulatedUsbBackend) -> None:
     device = found(bus)
     usb.util.claim_interface(device, 0)
     question = bytes(frame.encode(bytes((1, CODEC.named("identify").id))))
@@ -90,7 +90,7 @@ def test_bulk_transfers_reach_the_wire(bus: emulated.Backend) -> None:
     usb.util.dispose_resources(device)
 
 
-def test_nothing_to_read_is_a_time_out(bus: emulated.Backend) -> None:
+def test_nothing_to_read_is_a_time_out(bus: emulated.EmulatedUsbBackend) -> None:
     device = found(bus)
     usb.util.claim_interface(device, 0)
     with pytest.raises(usb.core.USBTimeoutError) as late:
@@ -99,7 +99,7 @@ def test_nothing_to_read_is_a_time_out(bus: emulated.Backend) -> None:
     usb.util.dispose_resources(device)
 
 
-def test_two_handles_cannot_claim_it(bus: emulated.Backend) -> None:
+def test_two_handles_cannot_claim_it(bus: emulated.EmulatedUsbBackend) -> None:
     device, other = found(bus), found(bus)
     usb.util.claim_interface(device, 0)
     with pytest.raises(usb.core.USBError) as busy:
@@ -110,7 +110,7 @@ def test_two_handles_cannot_claim_it(bus: emulated.Backend) -> None:
     usb.util.dispose_resources(other)
 
 
-def test_an_unplugged_device_is_gone(bus: emulated.Backend) -> None:
+def test_an_unplugged_device_is_gone(bus: emulated.EmulatedUsbBackend) -> None:
     device = found(bus)
     usb.util.claim_interface(device, 0)
     bus.unplug()
@@ -127,7 +127,7 @@ def test_an_unplugged_device_is_gone(bus: emulated.Backend) -> None:
     assert usb.core.find(idVendor=VENDOR, backend=bus) is not None
 
 
-def test_a_client_finds_it_again_after_it_was_unplugged(bus: emulated.Backend) -> None:
+def test_a_client_finds_it_again_after_it_was_unplugged(bus: emulated.EmulatedUsbBackend) -> None:
     way = UsbTransport("usb://SIM00007", "SIM00007", bus)
     with connect("usb://SIM00007", way=way, simulator=True) as client:
         assert client.status()
@@ -140,8 +140,8 @@ def test_a_client_finds_it_again_after_it_was_unplugged(bus: emulated.Backend) -
 
 
 def test_two_shoes_on_the_bus_are_an_error_that_lists_them() -> None:
-    class Two(emulated.Backend):
-        def enumerate_devices(self) -> list[tuple[emulated.Shoe, int]]:
+    class Two(emulated.EmulatedUsbBackend):
+        def enumerate_devices(self) -> list[tuple[emulated.EmulatedUsbDevice, int]]:
             return super().enumerate_devices() + [(self.shoe, 9)]
 
     bus = Two(Settings(seed=1))

@@ -6,7 +6,7 @@ from tests.machine.shuffler_half import Half, intended
 
 from sabot_firmware import hardware, shuffler
 from sabot_protocol import ticks
-from sabot_simulators.mechanism.cards import new_deck, swell
+from sabot_simulators.mechanism.physical_cards import new_deck, swell
 
 RIGHT, WRONG = "right", "wrong"
 

@@ -7,14 +7,14 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from sabot_cli.commands import credentials
-from sabot_cli.device import fill_simulator
+from sabot_cli.cli_context import CliContext
+from sabot_cli.device_access import provision_simulator_keys
+from sabot_cli.device_commands import credentials
 from sabot_cli.output import Output
-from sabot_cli.state import State
 from sabot_driver import connect
 from sabot_driver.journal import Journal
 from sabot_driver.places import Places
-from sabot_simulators.fairness.lab import Lab
+from sabot_simulators.fairness.device_shuffles import DeviceShuffles
 
 Lines = list[dict[str, Any]]
 Sabot = Callable[..., tuple[int, Lines]]
@@ -33,9 +33,9 @@ class Session:
         ):
             output = Output(as_json=True)
             places = Places(folder / "home")
-            fill_simulator(places, client, 10.0)
-            people = credentials(State(output, places), client, None)
-            Lab(client, output, people, 10.0).shuffle(3, lambda count: None)
+            provision_simulator_keys(places, client, 10.0)
+            people = credentials(CliContext(output, places), client, None)
+            DeviceShuffles(client, output, people, 10.0).shuffle(3, lambda count: None)
         self.lines: Lines = [json.loads(line) for line in told.getvalue().splitlines()]
 
     def written(self, name: str = "told.jsonl", **changes: Any) -> Path:

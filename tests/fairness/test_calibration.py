@@ -9,7 +9,7 @@ from tests.machine.shuffler_half import Half, intended
 
 from sabot_firmware import hardware
 from sabot_firmware.height_model import HeightModel
-from sabot_simulators.mechanism.cards import new_deck, swell
+from sabot_simulators.mechanism.physical_cards import new_deck, swell
 
 pytestmark = pytest.mark.slow
 

@@ -10,10 +10,10 @@ from scipy import stats
 from tests.sweeps import Amount
 
 from sabot_firmware.height_model import HeightModel
-from sabot_simulators.fairness import tests_of_order as tested
+from sabot_simulators.fairness import order_tests as tested
 from sabot_simulators.fairness.evidence import gather, judged, successive
-from sabot_simulators.fairness.plants import PLANTS, slots_of
-from sabot_simulators.fairness.shuffling import Orders, ShuffleFailed, Stretch, stretches
+from sabot_simulators.fairness.seeded_biases import PLANTS, slots_of
+from sabot_simulators.fairness.simulated_shuffles import Orders, ShuffleBatch, ShuffleFailed, shuffle_batches
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +71,7 @@ def test_a_uniform_deck_of_52_lets_4_54_cards_be_guessed() -> None:
 
 
 def test_holm_corrects_for_how_many_tests_there_are() -> None:
-    tests = [tested.Test(str(p), 0, 0, p, lambda level: 0, "") for p in (0.01, 0.04, 0.03)]
+    tests = [tested.OrderTest(str(p), 0, 0, p, lambda level: 0, "") for p in (0.01, 0.04, 0.03)]
     tested.correct(tests)
     assert [test.p_corrected for test in tests] == pytest.approx([0.03, 0.06, 0.06])
 
@@ -119,31 +119,31 @@ def test_a_planted_bias_is_found(plant: str) -> None:
 
 def test_ten_shelves_are_guessed_as_the_paper_says() -> None:
     """Diaconis, Fulman and Holmes: about 9.5 cards right, against 4.5, if the player knows the shelves."""
-    orders = Stretch(1, 52, 100, "ten-shelves").run().orders
+    orders = ShuffleBatch(1, 52, 100, "ten-shelves").run().orders
     assert 7.5 < tested.guess_next_in_line(orders).statistic < 10.5
 
 
 @pytest.mark.parametrize("plant", PLANTS)
 def test_every_plant_shuffles_all_cards(plant: str) -> None:
-    orders = Stretch(1, 52, 2, plant).run().orders
+    orders = ShuffleBatch(1, 52, 2, plant).run().orders
     assert all(sorted(row) == list(range(52)) for row in orders.tolist())
 
 
 def test_batches_are_shuffled_too_and_pieces_add_up() -> None:
-    assert sorted(Stretch(1, 104, 1).run().orders[0].tolist()) == list(range(104))
-    assert [each.shuffles for each in stretches(250, 52, 1, None)] == [100, 100, 50]
-    assert len({each.seed for each in stretches(2000, 52, 1, None)}) == 20
+    assert sorted(ShuffleBatch(1, 104, 1).run().orders[0].tolist()) == list(range(104))
+    assert [each.shuffles for each in shuffle_batches(250, 52, 1, None)] == [100, 100, 50]
+    assert len({each.seed for each in shuffle_batches(2000, 52, 1, None)}) == 20
 
 
 def test_a_shuffle_that_is_stopped_is_begun_anew_with_every_card(monkeypatch: pytest.MonkeyPatch) -> None:
     fits, times = HeightModel.fits, iter(range(10**6))
     monkeypatch.setattr(HeightModel, "fits", lambda *given: next(times) != 100 and fits(*given))
-    made = Stretch(1, 52, 4).run()
+    made = ShuffleBatch(1, 52, 4).run()
     assert made.stops == 1
     assert all(sorted(row) == list(range(52)) for row in made.orders.tolist())
     monkeypatch.setattr(HeightModel, "fits", lambda *given: False)
     with pytest.raises(ShuffleFailed, match="grip_mismatch at chamber"):
-        Stretch(1, 52, 1).run()
+        ShuffleBatch(1, 52, 1).run()
 
 
 @pytest.mark.parametrize("shuffles", [2, 5, 20])

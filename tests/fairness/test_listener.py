@@ -10,15 +10,15 @@ import pytest
 from tests.machine.tables import RED
 
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.fairness import listener
-from sabot_simulators.fairness.listener import Listener, Remedy, listen, plain_ms
-from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.fairness import acoustic_leak
+from sabot_simulators.fairness.acoustic_leak import AcousticListener, Remedy, listen, plain_ms
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.python_device import PythonDevice
 
 
 def test_perfect_ears_learn_what_counting_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """With six cards every sequence of slots is listed: what is learnt is the entropy of what is heard."""
-    monkeypatch.setattr(listener, "CARDS", 6)
+    monkeypatch.setattr(acoustic_leak, "CARDS", 6)
     for hears_direction in (True, False):
         heard: dict[tuple[int, ...], int] = {}
         for slots in itertools.product(*(range(k) for k in range(1, 7))):
@@ -34,16 +34,16 @@ def test_perfect_ears_learn_what_counting_says(monkeypatch: pytest.MonkeyPatch) 
 def test_the_model_moves_as_the_firmware_does() -> None:
     """The moves to the slots of a real shuffle take the times that the listener reckons with."""
     random = Random(3)
-    machine = Machine(random)
+    machine = SimulatedMachine(random)
     slots: list[int] = []
 
     def draw(bound: int) -> int:
         slots.append(random.randrange(bound))
         return slots[-1]
 
-    device = InProcess(machine, draw)
+    device = PythonDevice(machine, draw)
     dealer = Dealer(device)
-    device.run_until_still()
+    device.run_until_idle()
     moves: list[tuple[int, float]] = []
     send = machine.elevator.send
 
@@ -66,7 +66,7 @@ def test_the_model_moves_as_the_firmware_does() -> None:
 def test_a_longer_error_and_fewer_classes_tell_less_and_cost_more() -> None:
     by_ears = [listen(Remedy(), within, True, decks=20).bits for within in (1.0, 5.0, 20.0)]
     assert by_ears == sorted(by_ears, reverse=True)
-    assert by_ears[0] <= listener.ORDER_BITS
+    assert by_ears[0] <= acoustic_leak.ORDER_BITS
     by_classes = [listen(Remedy(classes=each), 1.0, False, decks=20) for each in (16, 4, 1)]
     assert [each.bits for each in by_classes] == sorted((each.bits for each in by_classes), reverse=True)
     assert [each.seconds for each in by_classes] == sorted(each.seconds for each in by_classes)
@@ -84,11 +84,11 @@ def test_decoys_cost_what_the_moves_take() -> None:
             stops = [before, int(random.integers(52)), int(random.integers(52)), now]
             total += sum(plain[abs(b - a)] for a, b in itertools.pairwise(stops)) - plain[abs(now - before)]
         extra.append(total / 1000)
-    assert Listener(Remedy(decoys=2), 1.0, True).costs_s() == pytest.approx(np.mean(extra), rel=0.02)
+    assert AcousticListener(Remedy(decoys=2), 1.0, True).costs_s() == pytest.approx(np.mean(extra), rel=0.02)
 
 
 def test_the_figure_has_a_line_for_each_precision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "curve.svg"
-    assert listener.main(["--decks", "2", "--svg", str(out)]) == 0
+    assert acoustic_leak.main(["--decks", "2", "--svg", str(out)]) == 0
     assert out.read_text(encoding="utf-8").count("<polyline") == 3
     assert capsys.readouterr().out.count("| none |") == 2

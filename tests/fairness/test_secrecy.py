@@ -15,10 +15,10 @@ from sabot_protocol.errors import Refusal
 from sabot_protocol.record_store import RecordStore
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness import secrecy
-from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.cards import new_deck
-from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.wired import Wired
+from sabot_simulators.hosted_device import HostedDevice
+from sabot_simulators.mechanism.physical_cards import new_deck
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.python_device import PythonDevice
 
 pytestmark = pytest.mark.slow
 
@@ -36,14 +36,14 @@ DRAWS: dict[str, Callable[[], Draw]] = {
 def told(draw: Draw, *faults: str) -> list[tuple[object, ...]]:
     """Everything a host hears of one shuffle, with its time, asking ten times a second."""
     table = Table(1, *faults)
-    device = InProcess(table.machine, draw)
+    device = PythonDevice(table.machine, draw)
     Dealer.__init__(table, device)
-    device.run_until_still()
+    device.run_until_idle()
     deck_id = table.new_deck(RED)
     table.decks[deck_id] = new_deck(RED, Random(1))
     heard: list[tuple[object, ...]] = []
     agenda = table.machine.agenda
-    device.each_report = lambda name, values: heard.append((agenda.now_us // 1000, name, values))
+    device.on_report = lambda name, values: heard.append((agenda.now_us // 1000, name, values))
     table.feed(deck_id)
     while table.shoe_state != shoe.READY:
         device.run_for(100_000)
@@ -86,25 +86,25 @@ def test_retries_are_told_when_the_shuffle_is_over() -> None:
 
 def test_sensors_say_nothing_of_the_shuffler_while_it_shuffles() -> None:
     table = Table(3)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.feed(table.new_deck(RED))
     while table.shoe_state == shoe.EMPTY:
         levels, height_um, rollers_um = table.device.command("sensors")
         assert not levels & SECRET_SENSORS
         assert height_um == rollers_um[hardware.FEED] == rollers_um[hardware.INSERT] == 0
         table.device.run_for(50_000)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.device.command("sensors")[0] & SECRET_SENSORS
 
 
 def test_a_trained_predictor_does_no_better_than_chance_unless_the_order_is_leaked() -> None:
-    heard = secrecy.together(list(secrecy.overhear(500, seed=1, processes=1)))
+    heard = secrecy.together(list(secrecy.observe(500, seed=1, processes=1)))
     found = secrecy.predict(heard)
     assert not found.leaks, found
     assert secrecy.predict(heard, "order").leaks
 
 
-class Overheard(Wired):
+class Overheard(HostedDevice):
     """Keeps every byte that the device says."""
 
     said = b""
@@ -144,7 +144,7 @@ class Listened:
     def __init__(self, seed: int) -> None:
         self.memory = RecordStore()
         self.log = Rows()
-        self.device = Overheard(Machine(Random(seed)), None, self.memory, self.log)
+        self.device = Overheard(SimulatedMachine(Random(seed)), None, self.memory, self.log)
         self.dealer = Dealer(self.device)
         assert self.dealer.open_table()
 
@@ -201,7 +201,7 @@ def test_no_face_is_told_before_the_round_is_revealed_and_none_of_the_stub_ever(
     assert dealer_refused(device, "faces", dealer.round_id, 8) == "stale"
     assert table.told(stub) == []
     dealer._take()
-    device.run_until_still()
+    device.run_until_idle()
     assert set(device.controller.shoe.faces) == {255}  # wiped with the deck
 
 

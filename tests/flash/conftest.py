@@ -14,7 +14,7 @@ from sabot_driver.clock import Clock
 from sabot_driver.places import Places
 from sabot_flash import running
 from sabot_flash.drive import ABOUT
-from sabot_simulators.ends import emulated
+from sabot_simulators import emulated_device
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def board(micropython: str, tmp_path: Path) -> Iterator[UnixBoard]:
 def tcp(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tcp]:
     """An emulated device that passes for the kind of board that is flashed; this computer has its key."""
     monkeypatch.setattr(running, "MODEL", "Sabot")
-    monkeypatch.setattr(emulated, "SIMULATOR", 0)
+    monkeypatch.setattr(emulated_device, "SIMULATOR", 0)
     made = Tcp(tmp_path, "seed=1")
     made.simulator = False
     made.keyring = Places().keyring

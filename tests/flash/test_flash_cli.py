@@ -14,7 +14,7 @@ from tests.flash.board import UNIX, UnixBoard
 from tests.flash.command import Sabot
 from tests.flash.images import INFO, MADE, image
 
-from sabot_cli import flash as command
+from sabot_cli import flash_command as command
 from sabot_driver.discovery import Found
 from sabot_driver.keyring import write_key
 from sabot_flash import install, running

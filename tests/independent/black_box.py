@@ -32,7 +32,7 @@ class Device:
         os.set_blocking(self.master, False)
         self.memory = folder / "memory"
         line = [os.ttyname(self._slave), str(self.memory), *options]
-        self._command = [sys.executable, "-m", "sabot_simulators.serve", *line]
+        self._command = [sys.executable, "-m", "sabot_simulators.tty_device", *line]
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 

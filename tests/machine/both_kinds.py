@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from sabot_simulators import chips
-from sabot_simulators.in_process import InProcess, LockStep
-from sabot_simulators.joined import HEAP, Joined
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.micropython_device import HEAP, MicroPythonDevice
+from sabot_simulators.python_device import PythonDevice, SteppedDevice
 
 HEAP_BYTES = 384 * 1024
 WITH_GENERATOR = "576k"  # the generator is compiled from its source too
 
 
-def run_of(device: LockStep, chip: chips.SimFram) -> dict[str, Any]:
+def run_of(device: SteppedDevice, chip: chips.SimFram) -> dict[str, Any]:
     """What can be compared when a test is over."""
     machine = device.machine
     return {
@@ -37,23 +37,23 @@ class Runs:
 
     def __init__(self, joined: bool) -> None:
         self._joined = joined
-        self._made: list[tuple[LockStep, chips.SimFram]] = []
+        self._made: list[tuple[SteppedDevice, chips.SimFram]] = []
         self.most = 0  # bytes of the heap in use, the most there were
 
     def make(
         self,
-        machine: Machine,
+        machine: SimulatedMachine,
         draw: Callable[[int], int] | None,
         memory: None = None,
         chip: chips.SimFram | None = None,
-    ) -> LockStep:
-        """A device like ``InProcess``."""
+    ) -> SteppedDevice:
+        """A device like ``PythonDevice``."""
         chip = chip or chips.SimFram()
-        device: LockStep
+        device: SteppedDevice
         if self._joined:
-            device = Joined(machine, draw, chip, HEAP if draw is not None else WITH_GENERATOR)
+            device = MicroPythonDevice(machine, draw, chip, HEAP if draw is not None else WITH_GENERATOR)
         else:
-            device = InProcess(machine, draw, chip=chip)
+            device = PythonDevice(machine, draw, chip=chip)
         self._made.append((device, chip))
         return device
 
@@ -62,7 +62,7 @@ class Runs:
         runs = []
         for device, chip in self._made:
             runs.append(run_of(device, chip))
-            if isinstance(device, Joined):
+            if isinstance(device, MicroPythonDevice):
                 if device.board is not None:
                     self.most = max(self.most, device.heap()[1])
                 device.close()
@@ -87,6 +87,6 @@ def on_both(module: ModuleType, play: Callable[[], object]) -> int:
     with each_target() as both:
         for runs in both:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(module, "InProcess", runs.make)
+                patch.setattr(module, "PythonDevice", runs.make)
                 play()
     return both[1].most

@@ -18,13 +18,13 @@ from sabot_firmware.rounds import CORRECT, UNPROVED
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
-from sabot_simulators.dealer import CannotGoOn, Dealer
-from sabot_simulators.in_process import Given, InProcess, Stuck
-from sabot_simulators.mechanism.cards import Card
-from sabot_simulators.mechanism.faults import COUNTED_AT, EDGE_SENSORS, Fault
-from sabot_simulators.mechanism.machine import Machine, PowerCut
-from sabot_simulators.mechanism.mishaps import CARD_KINDS
+from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.mechanism.fault_effects import CARD_KINDS
+from sabot_simulators.mechanism.faults import COUNTED_AT, EDGE_SENSORS, PlannedFault
+from sabot_simulators.mechanism.physical_cards import PhysicalCard
+from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
 from sabot_simulators.oracle import Oracle
+from sabot_simulators.python_device import CommandValue, PythonDevice, WaitTimeout
 
 HANDS = 7
 STACK_CARDS = 3
@@ -136,7 +136,7 @@ def which(card: str, of: int) -> int:
     return {FIRST: 1, MIDDLE: (of + 1) // 2, LAST: of}.get(card, 1)
 
 
-class WatchedMachine(Machine):
+class WatchedMachine(SimulatedMachine):
     """Notes what the deal roller is told."""
 
     def __init__(self, random: Random) -> None:
@@ -155,13 +155,13 @@ class RoundSeen:
     """A round as it really was."""
 
     round_id: int
-    deck: list[Card]
+    deck: list[PhysicalCard]
     """What lay in the shoe when it was opened, the card to be dealt first in front."""
     opened_us: int = 0
-    stacks: list[list[Card]] = field(default_factory=list)
+    stacks: list[list[PhysicalCard]] = field(default_factory=list)
     begun: int = 0
     """How many stacks the device was told to deal."""
-    stub: list[Card] = field(default_factory=list)
+    stub: list[PhysicalCard] = field(default_factory=list)
     ended: str = ""
     """The verdict, or why it is void."""
     ended_us: int | None = None
@@ -183,7 +183,7 @@ class RoundSeen:
         """Whether the cards came as they lay when the round was opened."""
         return [card for stack in (*self.stacks, self.stub) for card in stack] == self.deck
 
-    def composed_of(self, cards: list[Card]) -> bool:
+    def composed_of(self, cards: list[PhysicalCard]) -> bool:
         """Whether it was dealt from none but these."""
         known = set(map(id, cards))
         return all(id(card) in known for stack in (*self.stacks, self.stub) for card in stack)
@@ -192,7 +192,7 @@ class RoundSeen:
 class Scene(Dealer):
     """One row, played."""
 
-    device: InProcess
+    device: PythonDevice
 
     def __init__(self, row: Row) -> None:
         self.row = row
@@ -201,14 +201,14 @@ class Scene(Dealer):
         self.chip = chips.SimFram()
         own = any(each.startswith("stuck_noise") for each in (*row.faults, row.then))  # it draws by itself
         draw = None if own else self.random.randrange
-        super().__init__(InProcess(self.machine, draw, self._memory()), HANDS)
+        super().__init__(PythonDevice(self.machine, draw, self._memory()), HANDS)
         self.oracle = Oracle(self.device)
-        self.device.each_report = self._heard
+        self.device.on_report = self._heard
         self.machine.on_fault = self._to_the_board
         self.at = "opening"
         self.struck = self.struck_again = False
         self.torn = False
-        self._awaited: list[tuple[str, int, Fault]] = []  # to strike when so many cards were drawn there
+        self._awaited: list[tuple[str, int, PlannedFault]] = []  # when so many cards were drawn there
         self.heard: list[Report] = []
         self.refused: list[tuple[int, str, str]] = []
         self.rounds: list[RoundSeen] = []
@@ -216,7 +216,7 @@ class Scene(Dealer):
         self.is_back = False  # the cycle is over; what is dealt now is the proof that the table works
         self.motions = 0  # of the shoe, that were asked for
         self.cut_us: int | None = None
-        self.originals: list[Card] = []
+        self.originals: list[PhysicalCard] = []
 
     def _memory(self) -> CriticalMemory:
         return CriticalMemory(self.chip, persistent_state.RECORDS)
@@ -245,13 +245,13 @@ class Scene(Dealer):
             if self.row.faults[-1].startswith("power_cut") and each != self.row.faults[-1]:
                 self.machine.strike(each)  # before the power goes
                 continue
-            self._arm(Fault.parse(each), self.row.phase, self.row.card, behind_a_door)
+            self._arm(PlannedFault.parse(each), self.row.phase, self.row.card, behind_a_door)
 
     def _strike_again(self) -> None:
         self.struck_again = True
-        self._arm(Fault.parse(self.row.then), self.row.then_phase, self.row.then_card)
+        self._arm(PlannedFault.parse(self.row.then), self.row.then_phase, self.row.then_card)
 
-    def _arm(self, fault: Fault, phase: str, card: str, behind_a_door: bool = False) -> None:
+    def _arm(self, fault: PlannedFault, phase: str, card: str, behind_a_door: bool = False) -> None:
         """Have a fault happen at a card of a phase that begins now."""
         machine = self.machine
         number = 0 if card == ONCE else self._number(fault, phase, card)
@@ -261,14 +261,14 @@ class Scene(Dealer):
             machine.strike(replace(fault, card=number))
         elif number:
             self._awaited.append((COUNTED_AT[fault.place][0], number, fault))
-            self.device.each_step = self._look
+            self.device.on_step = self._look
         elif fault.kind in AT_ONCE:
             later_us = machine.agenda.now_us + self._into(phase, card)
             machine.strike(replace(fault, seconds=later_us / 1_000_000))
         else:
             machine.strike(fault)
 
-    def _number(self, fault: Fault, phase: str, card: str) -> int:
+    def _number(self, fault: PlannedFault, phase: str, card: str) -> int:
         """The card of a phase that begins now, as the machine counts cards at a place; 0 if none passes."""
         machine = self.machine
         counted = sum(machine.faults.cards[each] for each in COUNTED_AT[fault.place])
@@ -281,7 +281,7 @@ class Scene(Dealer):
             counted -= len(machine.deal_track.cards())
         return counted + which(card, passes)
 
-    def _needs_no_card(self, fault: Fault) -> bool:
+    def _needs_no_card(self, fault: PlannedFault) -> bool:
         """Whether it is a fault of a sensor that cards do not pass: no card is its occasion."""
         return fault.kind.endswith("_sensor") and fault.place not in EDGE_SENSORS
 
@@ -290,13 +290,13 @@ class Scene(Dealer):
         last = LASTS_US.get(phase, AT_ONCE_US + MARGIN_US) - MARGIN_US
         return {FIRST: MARGIN_US, MIDDLE: (last + MARGIN_US) // 2}.get(card, last)
 
-    def _arm_card(self, fault: Fault, phase: str, card: str, behind_a_door: bool) -> None:
+    def _arm_card(self, fault: PlannedFault, phase: str, card: str, behind_a_door: bool) -> None:
         """An unseen hand finds the first, the middle or the last card of what is to come."""
         machine = self.machine
         if fault.place == "tray" and phase == SHUFFLE and card != FIRST:
             drawn = {MIDDLE: 26, LAST: 51}[card]
             self._awaited.append(("tray", machine.faults.cards["tray"] + drawn, replace(fault, card=1)))
-            self.device.each_step = self._look
+            self.device.on_step = self._look
             return
         of = PASSING[phase].get("shoe", 0) if fault.place == "shoe" else 0
         lies = which(card, of or 52)
@@ -304,7 +304,7 @@ class Scene(Dealer):
             later_s = (machine.agenda.now_us + AT_ONCE_US) / 1_000_000
             machine.strike(replace(fault, seconds=later_s))
         else:
-            put_in = 0 if getattr(machine, fault.place) else machine.mishaps.put_in[fault.place]
+            put_in = 0 if getattr(machine, fault.place) else machine.effects.put_in[fault.place]
             machine.strike(replace(fault, card=put_in + lies))
 
     def _look(self) -> None:
@@ -315,7 +315,7 @@ class Scene(Dealer):
             self._awaited.remove(each)
             self.machine.strike(each[2])
 
-    def _to_the_board(self, fault: Fault) -> None:
+    def _to_the_board(self, fault: PlannedFault) -> None:
         """Faults of records and clock, which the machine does not have."""
         if fault.kind == "wrong_clock":
             self.device.clock_wrong_by_s = WRONG_BY_S
@@ -344,7 +344,7 @@ class Scene(Dealer):
         return self._when(self.row.then) if self.row.then else None
 
     def _when(self, text: str) -> int | None:
-        fault = Fault.parse(text)
+        fault = PlannedFault.parse(text)
         if fault.kind == "torn_record":
             return self.cut_us if self.torn else None
         for each in self.machine.faults.happened:
@@ -366,7 +366,7 @@ class Scene(Dealer):
             pass
         except (PowerCut, chips.PowerCut):
             self._power_fails()
-        self.device.run_until_still()
+        self.device.run_until_idle()
 
     def _power_fails(self) -> None:
         """The power was cut, by the mechanism or in the middle of a record; it comes back."""
@@ -540,7 +540,7 @@ class Scene(Dealer):
         """From now on, also of what the dealer asks for on his own account."""
         give = self.device.command
 
-        def command(name: str, *values: Given, role: str = "table") -> tuple[Any, ...]:
+        def command(name: str, *values: CommandValue, role: str = "table") -> tuple[Any, ...]:
             try:
                 return give(name, *values, role=role)
             except Refusal as refusal:
@@ -584,7 +584,7 @@ class Scene(Dealer):
                     return False
             except Refusal:
                 pass  # one thing after another: a half is cleared when it is asked again
-            except (CannotGoOn, Stuck):
+            except (RecoveryFailed, WaitTimeout):
                 if not self.row.then:
                     return False
             except (PowerCut, chips.PowerCut):
@@ -620,17 +620,17 @@ class Scene(Dealer):
     def _replace_aged_decks(self) -> None:
         """The clock is set right. A deck that was seen too old stays so, and leaves the table."""
         self.device.clock_wrong_by_s = 0
-        self.device.run_until_still()
+        self.device.run_until_idle()
         self._mend()
         self.machine.take_tray()
-        self.device.run_until_still()
+        self.device.run_until_idle()
         self.device.command("empty_machine", role="floor")
         self.wait(self._emptied)
         self.collect()
         for deck in self.device.view().decks:
             self.device.command("remove_deck", deck.deck_id, HOURS, role="floor")
 
-    def held(self) -> list[Card]:
+    def held(self) -> list[PhysicalCard]:
         """Every card there is, each once."""
         held = [card for cards in self.machine.truth().values() for card in cards]
         held += [card for cards in self.decks.values() for card in cards]

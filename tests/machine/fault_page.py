@@ -17,8 +17,8 @@ from tests.machine.fault_played import (
 )
 
 from sabot_firmware.jam import SERVICE_FAULTS, steps_for
-from sabot_simulators.mechanism.faults import KINDS, RUNNERS_KINDS
-from sabot_simulators.mechanism.mishaps import CARD_KINDS
+from sabot_simulators.mechanism.fault_effects import CARD_KINDS
+from sabot_simulators.mechanism.faults import BOARD_KINDS, KINDS
 from sabot_simulators.oracle import UNSEEN
 
 TEMPLATE = Path(__file__).parent / "fault_page.md.in"
@@ -48,7 +48,7 @@ GROUPS = {
     "Sensors and switches": ("dirty_sensor", "dead_sensor", "chattering_sensor", "missed_switch"),
     "Movers": ("lost_steps", "grip_slip", "motor_stall"),
     "People": ("door_opened", "stack_not_taken", "stack_taken_early", "hand_in_exit"),
-    "The board": ("over_temperature", "brown_out", "power_cut", "stuck_noise", *RUNNERS_KINDS),
+    "The board": ("over_temperature", "brown_out", "power_cut", "stuck_noise", *BOARD_KINDS),
 }
 TOGETHER = "Together"
 ITS_DOOR = "half's"

@@ -10,8 +10,8 @@ from tests.machine.fault_rows import OF_THE_SHUFFLER
 from sabot_firmware import hardware, persistent_state, shoe
 from sabot_firmware.critical import CriticalMemory
 from sabot_protocol.codec import enum_name
+from sabot_simulators.mechanism.fault_effects import CARD_KINDS
 from sabot_simulators.mechanism.faults import KINDS
-from sabot_simulators.mechanism.mishaps import CARD_KINDS
 
 # How a row ends
 FOUND, LATER, MENDED, TOLERATED, WAITS = "found", "found later", "mended", "tolerated", "waits"

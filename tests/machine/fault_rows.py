@@ -26,8 +26,8 @@ from tests.machine.fault_cycle import (
     passing,
 )
 
+from sabot_simulators.mechanism.fault_effects import CARD_KINDS
 from sabot_simulators.mechanism.faults import KINDS
-from sabot_simulators.mechanism.mishaps import CARD_KINDS
 
 EACH = (FIRST, MIDDLE, LAST)
 NAMES = tuple(f"{kind}@{place}" for kind, (_, places) in KINDS.items() for place in places)

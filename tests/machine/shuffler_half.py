@@ -6,16 +6,16 @@ from random import Random
 from sabot_firmware import hardware, shuffler
 from sabot_firmware.shuffler import Shuffler
 from sabot_protocol import ticks
-from sabot_simulators.mechanism.cards import Card
-from sabot_simulators.mechanism.faults import Fault
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.mechanism.faults import PlannedFault
+from sabot_simulators.mechanism.physical_cards import PhysicalCard
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 
 
 class Half:
     """The shuffler half alone on a machine, fed with given draws."""
 
     def __init__(self, *faults: str) -> None:
-        self.machine = Machine(Random(1), tuple(Fault.parse(each) for each in faults))
+        self.machine = SimulatedMachine(Random(1), tuple(PlannedFault.parse(each) for each in faults))
         self.machine.on_edge = lambda sensor, level, at_us: self.edges.append((sensor, level, at_us))
         self.edges: list[tuple[int, int, int]] = []
         self.half = Shuffler(self.machine, self._draw)
@@ -41,7 +41,7 @@ class Half:
                 return
             assert agenda.run(None if due is None else agenda.now_us + due)
 
-    def shuffle(self, deck: list[Card], draws: list[int]) -> list[Card]:
+    def shuffle(self, deck: list[PhysicalCard], draws: list[int]) -> list[PhysicalCard]:
         """The order that comes of these draws; the deck is out of the machine again then."""
         self.draws, self.asked = draws, []
         self.machine.load(list(deck))
@@ -56,7 +56,7 @@ class Half:
         return order
 
 
-def intended(deck: list[Card], draws: list[int]) -> list[int]:
+def intended(deck: list[PhysicalCard], draws: list[int]) -> list[int]:
     """The order that these draws make of a deck."""
     order: list[int] = []
     for card, slot in zip(deck, draws, strict=True):

@@ -10,11 +10,11 @@ from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.record_store import RecordStore
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.cards import Card
-from sabot_simulators.mechanism.faults import Fault
-from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.wired import Wired
+from sabot_simulators.hosted_device import HostedDevice
+from sabot_simulators.mechanism.faults import PlannedFault
+from sabot_simulators.mechanism.physical_cards import PhysicalCard
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.python_device import PythonDevice
 
 RED, BLUE = hardware.RED, hardware.BLUE
 
@@ -22,7 +22,7 @@ RED, BLUE = hardware.RED, hardware.BLUE
 class Table(Dealer):
     """A dealer at a machine, with a note of what was drawn."""
 
-    device: InProcess
+    device: PythonDevice
 
     def __init__(
         self,
@@ -35,20 +35,20 @@ class Table(Dealer):
     ) -> None:
         self.random = Random(seed)
         self.draws: list[int] = []
-        planned = tuple(Fault.parse(each) for each in faults)
-        self.machine = Machine(self.random, planned, capacity=capacity)
-        device = InProcess(self.machine, self._draw, memory)
+        planned = tuple(PlannedFault.parse(each) for each in faults)
+        self.machine = SimulatedMachine(self.random, planned, capacity=capacity)
+        device = PythonDevice(self.machine, self._draw, memory)
         if log is not None:
-            device = Wired(self.machine, self._draw, memory, log)
+            device = HostedDevice(self.machine, self._draw, memory, log)
         super().__init__(device, hands)
 
     def _draw(self, bound: int) -> int:
         self.draws.append(self.random.randrange(bound))
         return self.draws[-1]
 
-    def shuffle(self, cards: list[Card] | None = None, back: int = RED) -> int:
+    def shuffle(self, cards: list[PhysicalCard] | None = None, back: int = RED) -> int:
         """Register a deck, feed it (or these cards instead), and wait; its number."""
-        self.device.run_until_still()
+        self.device.run_until_idle()
         deck_id = self.new_deck(back)
         if cards is not None:
             self.decks[deck_id] = cards
@@ -76,7 +76,7 @@ class Table(Dealer):
             return enum_name("Forbidden", int(refusal.values[0]))
         return refusal.error
 
-    def all_cards(self) -> list[Card]:
+    def all_cards(self) -> list[PhysicalCard]:
         """Every card there is, each once."""
         held = [card for cards in self.machine.truth().values() for card in cards]
         held += [card for cards in self.decks.values() for card in cards]
@@ -99,5 +99,5 @@ class OwnChance(Table):
 
     def __init__(self, seed: int, *faults: str) -> None:
         self.random = Random(seed)
-        self.machine = Machine(self.random, tuple(Fault.parse(each) for each in faults))
-        Dealer.__init__(self, InProcess(self.machine, None))
+        self.machine = SimulatedMachine(self.random, tuple(PlannedFault.parse(each) for each in faults))
+        Dealer.__init__(self, PythonDevice(self.machine, None))

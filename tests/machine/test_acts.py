@@ -9,7 +9,7 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_protocol import schema
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import FieldError
-from sabot_simulators.in_process import OPENING_UTC_S
+from sabot_simulators.python_device import OPENING_UTC_S
 
 TABLE_PC: Any = b"TABLE-PC"
 NOBODY = 0
@@ -93,7 +93,7 @@ def test_stop_halts_both_halves_and_voids_the_round_and_both_are_cleared_as_afte
 
 def test_stop_leaves_what_rests_where_it_is() -> None:
     table = Table(5)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("stop")
     assert (table.shuffler_state, table.shoe_state) == (shuffler.IDLE, shoe.EMPTY)
     assert table.open_table()
@@ -113,7 +113,7 @@ def test_the_table_voids_a_round_and_clears_what_needs_no_tool() -> None:
 
 def test_a_call_for_the_floor_is_shown_until_it_ends() -> None:
     table = Table(7)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.machine.lamp == GREEN
     table.device.command("call_floor", 1)
     table.device.command("call_floor", 1)
@@ -136,7 +136,7 @@ def test_a_call_does_not_hide_a_fault() -> None:
 
 def in_service(seed: int) -> Table:
     table = Table(seed)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("service_mode", 1, role="service")
     return table
 
@@ -204,7 +204,7 @@ def test_a_jog_of_another_roller_ends_the_one_before() -> None:
 
 def test_settings_decks_and_calibrations_are_events() -> None:
     table = Table(13)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("set_game", "wa-three-card-baccarat", 0, 1, 3, 0xFFFF, role="floor")
     table.device.command("play_one_deck", 1, role="floor")
     game = ("wa-three-card-baccarat", 0, 1, 3, 0xFFFF)
@@ -221,7 +221,7 @@ def test_settings_decks_and_calibrations_are_events() -> None:
 @pytest.mark.rule("MD3 3.C", "WA3 sets")
 def test_how_long_a_deck_may_be_used_is_the_games_business() -> None:
     table = Table(14)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     for hours, left in ((4, 4 * 3600), (24, 24 * 3600), (0xFFFF, 0x7FFFFFFF)):
         table.device.command("set_game", "x", 0, 1, 3, hours, role="floor")
         if hours != 0xFFFF:
@@ -256,7 +256,7 @@ def test_every_sensor_is_in_one_table() -> None:
 
 def test_a_door_that_is_moved_again_and_again_is_reported_once_and_as_it_ends() -> None:
     table = Table(15)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     begun = len(table.named("shuffler_changed"))
     for _ in range(20):
         table.machine.open_door(hardware.SHUFFLER_DOOR)
@@ -276,7 +276,7 @@ def test_a_door_that_is_moved_again_and_again_is_reported_once_and_as_it_ends() 
 def test_what_was_folded_is_told_before_what_follows_from_it() -> None:
     """Else the host would see a step that the table of steps does not have."""
     table = Table(16)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     deck_id = table.new_deck(RED)
     begun = len(table.named("shuffler_changed"))
     for _ in range(2):
@@ -295,7 +295,7 @@ def test_what_was_folded_is_told_before_what_follows_from_it() -> None:
 def test_a_folded_idle_is_told_before_the_first_card_moves() -> None:
     """It was told when a card was on its way already: that the half is empty was not so any more."""
     table = Table(16)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     deck_id = table.new_deck(RED)
     inside: list[int] = []
 
@@ -305,7 +305,7 @@ def test_a_folded_idle_is_told_before_the_first_card_moves() -> None:
 
     table.machine.open_door(hardware.SHUFFLER_DOOR)
     table.device.run_for(2_000_000)
-    table.device.each_report = heard
+    table.device.on_report = heard
     table.machine.close_door(hardware.SHUFFLER_DOOR)
     table.device.run_until(lambda: True)
     table.machine.open_door(hardware.SHUFFLER_DOOR)
@@ -317,7 +317,7 @@ def test_a_folded_idle_is_told_before_the_first_card_moves() -> None:
 
 def test_a_button_that_is_hammered_is_one_press_a_second() -> None:
     table = Table(17)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     for _ in range(40):
         table.machine.press(hardware.LEFT_BUTTON)
         table.device.run_for(25_000)

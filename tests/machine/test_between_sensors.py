@@ -12,12 +12,12 @@ import pytest
 
 from sabot_firmware import hardware, machine_constants, shoe
 from sabot_protocol.errors import Refusal
-from sabot_simulators.dealer import CannotGoOn, Dealer
-from sabot_simulators.in_process import InProcess, Stuck
-from sabot_simulators.mechanism.cards import Card
+from sabot_simulators.dealer import Dealer, RecoveryFailed
 from sabot_simulators.mechanism.faults import STUCK_AT_UM
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.mechanism.physical_cards import PhysicalCard
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.oracle import Oracle
+from sabot_simulators.python_device import PythonDevice, WaitTimeout
 
 EVERY_UM = 10_000
 # Each way: its faults' place, its end, and the cards that stop: of the second deck fed, of the first dealt
@@ -41,12 +41,12 @@ OVERLOOKED = {
 }
 
 
-class Overlooking(Machine):
+class Overlooking(SimulatedMachine):
     """A machine whose people do not see a card where no sensor sees one."""
 
     loosened = True  # what stuck is free afterwards: hands were there
 
-    def empty_by_hand(self, door: int) -> list[Card]:
+    def empty_by_hand(self, door: int) -> list[PhysicalCard]:
         """Take out what lies in a half, but for the cards on its track that cover no sensor."""
         track = self.deal_track if door == hardware.SHOE_DOOR else self.feed_track
         if self.loosened:
@@ -70,7 +70,7 @@ def test_a_card_that_no_sensor_sees_makes_no_round_wrong(
     random = Random(crc32(f"{way} {stops_um} {card}".encode()))
     machine = Overlooking(random)
     machine.loosened = loosened
-    device = InProcess(machine, random.randrange)
+    device = PythonDevice(machine, random.randrange)
     oracle = Oracle(device)
     dealer = Dealer(device)
     machine.strike(f"stuck@{place}:{card}")
@@ -84,7 +84,7 @@ def test_a_card_that_no_sensor_sees_makes_no_round_wrong(
                 going_on = True
         except Refusal:
             going_on = False
-        except (CannotGoOn, Stuck):
+        except (RecoveryFailed, WaitTimeout):
             break
     reports = [name for name, _ in device.reports]
     states = [values[0] for name, values in device.reports if name == "shoe_changed"]

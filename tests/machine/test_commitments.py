@@ -15,9 +15,9 @@ from sabot_firmware.shuffle_commands import MOST_REVEALABLE, Commitment, about
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit, slots_of
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.wired import SERIAL, Wired
+from sabot_simulators.hosted_device import SERIAL, HostedDevice
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.python_device import PythonDevice
 
 HAND = enum_number("Method", "hand")
 
@@ -28,7 +28,7 @@ class Audited(OwnChance):
     def __init__(self, seed: int, *faults: str, wired: bool = False) -> None:
         super().__init__(seed, *faults)
         if wired:
-            Dealer.__init__(self, Wired(self.machine, None))
+            Dealer.__init__(self, HostedDevice(self.machine, None))
         self.serial = SERIAL if wired else bytes(8)
         self.nonces = Random(seed + 1)
         self.pledged: dict[int, tuple[int, bytes, bytes, tuple[int, ...]]] = {}
@@ -46,7 +46,7 @@ class Audited(OwnChance):
 
     def revealed(self, shuffle_id: int) -> RevealedShuffle:
         """What the device reveals of a shuffle, next to what the host noted before."""
-        ask: Any = self.device.ask if isinstance(self.device, Wired) else self.device.command
+        ask: Any = self.device.ask if isinstance(self.device, HostedDevice) else self.device.command
         number, deck_id, cards, commitment, seed, nonce = ask("reveal_shuffle", shuffle_id)
         placed: list[int] = []
         while len(placed) < cards:
@@ -65,7 +65,7 @@ def test_a_deck_that_is_fed_again_is_revealed_and_fits_to_the_last_card(wired: b
     order = tuple(card.number for card in table.machine.shoe)
     assert table.refused("reveal_shuffle", 1) == "not_revealed"
     assert table.play_round()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.named("shuffle_revealable") == [(1, 1)]
     shuffle = replace(table.revealed(1), came_out=order)
     assert audit(shuffle) == []
@@ -123,7 +123,7 @@ def test_an_order_the_device_chose_alone_does_not_pass() -> None:
 def test_many_rounds_of_commit_and_reveal(amount: Amount) -> None:
     """Of one deck through core and mechanism: each is audited, the order of its real cards included."""
     table = Audited(14)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("set_game", "audit", HAND, 1, 1, 0xFFFF, role="floor")  # the deck stays on the shelf
     deck_id = table.new_deck(RED)
     machine, orders = table.machine, {}
@@ -145,7 +145,7 @@ def test_many_rounds_of_commit_and_reveal(amount: Amount) -> None:
 
 
 def test_pledges_of_every_size_fit_and_no_two_are_alike() -> None:
-    rng = DeviceRng(Machine(Random(4)).noise)
+    rng = DeviceRng(SimulatedMachine(Random(4)).noise)
     rng.start()
     nonces = Random(5)
     seen: set[bytes] = set()
@@ -206,7 +206,7 @@ def test_a_restart_needs_a_new_commitment_and_both_are_reported() -> None:
 
 def test_a_host_that_wants_another_commitment_is_seen_to() -> None:
     table = Audited(8)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     deck_id = table.new_deck(RED)
     first = table.device.command("commit_shuffle", deck_id)
     second = table.device.command("commit_shuffle", deck_id)
@@ -222,7 +222,7 @@ def test_a_host_that_wants_another_commitment_is_seen_to() -> None:
 
 def test_a_commitment_is_used_once_and_refused_for_a_deck_that_may_not_be_shuffled() -> None:
     table = Audited(9)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.refused("commit_shuffle", 1) == "no_such_deck"
     deck_id = table.new_deck(RED)
     shuffle_id, _ = table.device.command("commit_shuffle", deck_id)
@@ -274,7 +274,7 @@ def test_what_can_be_revealed_of_decks_that_left_is_not_kept_for_ever() -> None:
 
 def test_what_held_the_order_is_wiped_after_use() -> None:
     table = Audited(11)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.feed(table.new_deck(BLUE))
     commitment = table.device.controller.shuffle_commands._running
     assert commitment is not None
@@ -302,7 +302,7 @@ def test_what_a_shuffle_is_says_which_device_deck_and_shuffle() -> None:
 
 def test_a_shuffle_of_the_plain_kind_is_committed_to_as_well() -> None:
     table = Table(13)
-    assert isinstance(table.device, InProcess)
+    assert isinstance(table.device, PythonDevice)
     table.shuffle()
     assert [values[:2] for values in table.named("shuffle_committed")] == [(1, 1)]
     names = [name for name, _ in table.device.reports]
@@ -336,7 +336,7 @@ def test_a_deck_whose_count_is_wrong_takes_its_order_with_it() -> None:
 
 def test_a_deck_that_leaves_while_it_is_shuffled_leaves_no_seed() -> None:
     table = Audited(16)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     deck_id = table.new_deck(RED)
     table.feed(deck_id)
     commitment = table.device.controller.shuffle_commands._running
@@ -351,7 +351,7 @@ def test_a_deck_that_leaves_while_it_is_shuffled_leaves_no_seed() -> None:
 
 def test_pledges_of_decks_long_gone_do_not_pile_up() -> None:
     table = Audited(17)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("set_game", "audit", HAND, 1, 1, 4, role="floor")
     shuffle_commands, machine = table.device.controller.shuffle_commands, table.machine
     opened = set()

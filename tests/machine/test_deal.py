@@ -9,11 +9,11 @@ from tests.machine.tables import BLUE, RED, Table, void_reason
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_protocol.codec import enum_number
 from sabot_protocol.executor import Caller
-from sabot_simulators.mechanism.cards import Card, cover_card, new_deck
+from sabot_simulators.mechanism.physical_cards import PhysicalCard, cover_card, new_deck
 
 pytestmark = pytest.mark.both_kinds
 
-Meddle = Callable[[list[Card], Random], None]
+Meddle = Callable[[list[PhysicalCard], Random], None]
 
 
 class Dealt(Table):
@@ -33,7 +33,7 @@ class Dealt(Table):
         self.device.command("open_round", 1, 1)
         self.device.command("close_bets", 1, self.hands)
 
-    def stack(self, stack: int) -> list[Card]:
+    def stack(self, stack: int) -> list[PhysicalCard]:
         self.device.command("dispense_stack", 1, stack)
         self.wait(lambda: self.shoe_state in (shoe.STACK_WAITING, shoe.JAMMED))
         return list(self.machine.exit_tray)
@@ -120,7 +120,7 @@ def test_the_next_stack_waits_until_the_last_is_taken() -> None:
 @pytest.mark.rule("MD3 10.C")
 @pytest.mark.parametrize(("change", "verdict"), [(-1, 3), (1, 4)])
 def test_a_card_missing_or_extra_is_seen_by_the_stub_and_the_round_is_void(change: int, verdict: int) -> None:
-    def meddle(cards: list[Card], random: Random) -> None:
+    def meddle(cards: list[PhysicalCard], random: Random) -> None:
         if change < 0:
             cards.pop(40)
         else:
@@ -145,7 +145,7 @@ def test_two_cards_as_one_void_the_round_and_the_next_shuffle_shows_that_the_dec
 
 @pytest.mark.rule("MD3 13.A")
 def test_a_face_up_card_voids_the_round() -> None:
-    def meddle(cards: list[Card], random: Random) -> None:
+    def meddle(cards: list[PhysicalCard], random: Random) -> None:
         cards[4].face_up = True
 
     table = Dealt(6, meddle=meddle)
@@ -155,10 +155,10 @@ def test_a_face_up_card_voids_the_round() -> None:
 
 
 def test_a_card_of_the_other_deck_and_a_cover_card_are_refused() -> None:
-    def other(cards: list[Card], random: Random) -> None:
+    def other(cards: list[PhysicalCard], random: Random) -> None:
         cards[1] = new_deck(BLUE, random)[0]
 
-    def cover(cards: list[Card], random: Random) -> None:
+    def cover(cards: list[PhysicalCard], random: Random) -> None:
         cards.insert(1, cover_card(random))
 
     for meddle, cause in ((other, "wrong_deck"), (cover, "foreign_card")):

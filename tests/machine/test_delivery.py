@@ -7,7 +7,7 @@ from tests.machine.tables import BLUE, RED, Table, void_reason
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import UNPROVED
-from sabot_simulators.mechanism.cards import Card, cover_card, new_deck
+from sabot_simulators.mechanism.physical_cards import PhysicalCard, cover_card, new_deck
 
 pytestmark = pytest.mark.both_kinds
 
@@ -17,12 +17,12 @@ HOURS = (8, 8, 4, 24)  # MD3 3.C, MDM 3.C
 
 def for_method(seed: int, method: int, name: str) -> Table:
     table = Table(seed)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("set_game", name, method, 1, 3, HOURS[method], role="floor")
     return table
 
 
-def deliver(table: Table, deck_id: int) -> list[Card]:
+def deliver(table: Table, deck_id: int) -> list[PhysicalCard]:
     table.device.command("deliver_deck", deck_id)
     table.wait(lambda: table.shoe_state in (shoe.STUB_WAITING, shoe.JAMMED))
     return list(table.machine.exit_tray)
@@ -91,9 +91,9 @@ class Batch(Table):
     def __init__(self, seed: int, *faults: str, decks: int = 2) -> None:
         super().__init__(seed, *faults, capacity="batch")
         self._deck_size = 52 * decks
-        self.device.run_until_still()
+        self.device.run_until_idle()
         self.device.command("set_game", "md-mini-baccarat", CARD_BY_CARD, decks, 1, 24, role="floor")
-        self.shoe_order: list[Card] = []
+        self.shoe_order: list[PhysicalCard] = []
 
     def prepare(self, deck_id: int, cover_above_bottom: int = 14) -> None:
         """Deliver the batch, cut it, put the cover card in, and lay it into the shoe."""
@@ -112,12 +112,12 @@ class Batch(Table):
         self.device.run_until(lambda: True)
         self.shoe_order = cards
 
-    def draw(self, cards: int) -> list[Card]:
+    def draw(self, cards: int) -> list[PhysicalCard]:
         view = self.device.view()
         self.device.command("draw_cards", view.open_round, view.stacks + 1, cards)
         return self.taken()
 
-    def taken(self) -> list[Card]:
+    def taken(self) -> list[PhysicalCard]:
         self.wait(lambda: self.shoe_state in (shoe.STACK_WAITING, shoe.STUB_WAITING, shoe.JAMMED))
         if self.shoe_state == shoe.JAMMED:
             return []
@@ -195,7 +195,7 @@ def test_batches_alternate_shoe_by_shoe_and_are_changed_after_24_hours() -> None
     assert table.refused("open_round", 9, blue) == "past_its_hours"
 
 
-def lay_in(table: Table, cards: list[Card]) -> None:
+def lay_in(table: Table, cards: list[PhysicalCard]) -> None:
     table.machine.open_door(hardware.SHOE_DOOR)
     table.device.run_until(lambda: True)
     table.machine.load_shoe(cards)
@@ -332,7 +332,7 @@ def test_a_game_is_kept_and_told() -> None:
     game: object = table.device.command("game")
     assert game == ("md-three-card-baccarat", MANUAL_SHOE, 1, 3, 8, 0)
     table.device.reboot()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.device.command("game") == game
     assert table.refused("set_game", "x", 0, 2, 3, 8, role="floor") == "other_method"  # stacks from two decks
 
@@ -340,7 +340,7 @@ def test_a_game_is_kept_and_told() -> None:
 @pytest.mark.rule("WA3 sets")
 def test_stacks_are_as_large_as_the_game_says() -> None:
     table = Table(13, hands=4)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("set_game", "five-card", 0, 1, 5, 0xFFFF, role="floor")
     table.open_table()
     assert table.deal_round()

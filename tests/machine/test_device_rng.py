@@ -16,26 +16,24 @@ from sabot_firmware.rng import entropy_source as health
 from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol.codec import CODEC
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.in_process import InProcess, LockStep
-from sabot_simulators.joined import Joined
-from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.wired import Wired
+from sabot_simulators.hosted_device import HostedDevice
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.micropython_device import MicroPythonDevice
+from sabot_simulators.python_device import PythonDevice, SteppedDevice
 
 
 def test_the_cutoffs_follow_from_the_entropy_stated_and_one_false_alarm_in_a_million() -> None:
     entropy = health.ENTROPY_MILLIBITS / 1000
     assert ceil(20 / entropy) + 1 == health.REPETITION_CUTOFF
     likeliest = 2**-entropy
-    quantile = next(
-        k for k in range(health.WINDOW) if binom.cdf(k, health.WINDOW, likeliest) >= 1 - 2.0**-20
-    )
+    quantile = next(k for k in range(health.WINDOW) if binom.cdf(k, health.WINDOW, likeliest) >= 1 - 2.0**-20)
     assert quantile + 1 == health.PROPORTION_CUTOFF
     assert health.START_UP >= 1024  # SP 800-90B, 4.3
 
 
 def test_the_simulated_source_is_worse_than_ideal_and_better_than_stated() -> None:
     """Its min-entropy by the Markov estimate of SP 800-90B (6.3.3), over a million samples."""
-    raw = Machine(Random(1)).noise(125_000)
+    raw = SimulatedMachine(Random(1)).noise(125_000)
     bits = "".join(f"{byte:08b}" for byte in raw)
     pairs = {pair: sum(bits[at : at + 2] == pair for at in range(len(bits) - 1)) for pair in ("00", "11")}
     ones = bits.count("1")
@@ -57,7 +55,7 @@ def test_a_source_that_stands_still_is_found_at_power_up() -> None:
     table = OwnChance(1)
     table.machine.strike("stuck_noise")
     table.device.reboot()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.faults() == [("controller", "rng_failed")]
     assert table.shuffler_state == shuffler.JAMMED
     assert table.shoe_state == shoe.EMPTY
@@ -83,7 +81,7 @@ def test_a_source_that_dies_stops_shuffling_but_not_the_round() -> None:
 
 def test_only_service_clears_it_and_only_if_the_source_works_again() -> None:
     table = OwnChance(3)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     deck_id = table.new_deck(RED)
     table.machine.strike("stuck_noise")
     assert table.refused("commit_shuffle", deck_id) == "device_fault"
@@ -96,7 +94,7 @@ def test_only_service_clears_it_and_only_if_the_source_works_again() -> None:
     assert table.refused("clear_fault", fault("rng_failed"), role="service") == "not_cleared"
     table.machine.repair()
     table.device.command("clear_fault", fault("rng_failed"), role="service")
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.shuffler_state == shuffler.IDLE
     table.feed(deck_id)
     assert table.shuffled()
@@ -115,15 +113,17 @@ def test_the_same_seed_shuffles_alike_and_another_one_differently() -> None:
 def test_on_micropython_the_same_noise_gives_the_same_order(micropython: str) -> None:
     orders = []
     for joined in (False, True):
-        machine = Machine(Random(1))
+        machine = SimulatedMachine(Random(1))
         # the source is compiled into the heap
-        device: LockStep = Joined(machine, None, heap="576k") if joined else InProcess(machine, None)
+        device: SteppedDevice = (
+            MicroPythonDevice(machine, None, heap="576k") if joined else PythonDevice(machine, None)
+        )
         dealer = Dealer(device)
-        device.run_until_still()
+        device.run_until_idle()
         dealer.feed(dealer.new_deck(RED))
         device.run_until(lambda device=device: device.shoe_state == shoe.READY)  # type: ignore[misc]
         orders.append([card.number for card in machine.shoe])
-        if isinstance(device, Joined):
+        if isinstance(device, MicroPythonDevice):
             device.close()
     assert orders[0] == orders[1]
     assert sorted(orders[0]) == list(range(52))
@@ -132,7 +132,7 @@ def test_on_micropython_the_same_noise_gives_the_same_order(micropython: str) ->
 @pytest.mark.parametrize("own", [True, False])
 def test_a_generator_for_tests_shows_in_the_identity(own: bool) -> None:
     random = Random(1)
-    wired = Wired(Machine(random), None if own else random.randrange)
+    wired = HostedDevice(SimulatedMachine(random), None if own else random.randrange)
     flags = CODEC.named("identity").unpack(CODEC.named("identity").pack((
         1, 0, bytes(8), wired.end.identity.flags, 0, bytes(4), 1, 192, bytes(8), "m", "v",
     )))[3]  # fmt: skip
@@ -156,7 +156,7 @@ def test_no_generator_for_tests_is_part_of_the_firmware_proper() -> None:
 
 def test_a_laboratory_gets_samples_of_its_own() -> None:
     table = OwnChance(5)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     raw = b"".join(table.device.command("rng_samples", 1, 128, role="lab")[1] for _ in range(4))
     made = b"".join(table.device.command("rng_samples", 2, 128, role="lab")[1] for _ in range(4))
     assert len(raw) == len(made) == 512

@@ -7,18 +7,18 @@ from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
 from sabot_firmware.persistent_state import RECORDS, PersistentState
 from sabot_protocol.record_store import RECORDS as OTHERS
 from sabot_simulators.chips import SimFram
-from sabot_simulators.ends.on_micropython import OnMicroPython
-from sabot_simulators.ends.on_python import OnPython
+from sabot_simulators.endpoints.served_micropython import ServedMicroPythonDevice
+from sabot_simulators.endpoints.served_python import ServedPythonDevice
 
 MEMORY_ID = 5  # its place in an identity
 
 
 def chip_of(table: Table) -> SimFram:
     device = table.device
-    if isinstance(device, OnMicroPython):
+    if isinstance(device, ServedMicroPythonDevice):
         assert isinstance(device.joined.chip, SimFram)
         return device.joined.chip
-    assert isinstance(device, OnPython)
+    assert isinstance(device, ServedPythonDevice)
     return device._fram
 
 

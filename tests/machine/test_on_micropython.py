@@ -9,16 +9,15 @@ from tests.machine.both_kinds import HEAP_BYTES, on_both, run_of
 from sabot_firmware import shoe
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips, soak
-from sabot_simulators.dealer import CannotGoOn, Dealer
-from sabot_simulators.in_process import InProcess, LockStep, Stuck
-from sabot_simulators.joined import HEAP, FirmwareCrashed, Joined
-from sabot_simulators.mechanism.faults import KINDS, Fault
-from sabot_simulators.mechanism.machine import Machine, PowerCut
+from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.mechanism.faults import KINDS, PlannedFault
+from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
+from sabot_simulators.micropython_device import HEAP, FirmwareCrashed, MicroPythonDevice
 from sabot_simulators.micropython_side import piped_board as board
 from sabot_simulators.oracle import Oracle
+from sabot_simulators.python_device import PythonDevice, SteppedDevice, WaitTimeout
 
 pytestmark = [pytest.mark.usefixtures("micropython"), pytest.mark.slow]
-
 
 
 # -- faults and power ---------------------------------------------------------------------------------
@@ -29,15 +28,17 @@ NOT_MECHANICAL = ("torn_record", "corrupted_record", "wrong_clock", "unknown_clo
 FAULTS = sorted(f"{kind}@{place}" for kind in set(KINDS) - set(NOT_MECHANICAL) for place in KINDS[kind][1])
 
 
-def planned(text: str) -> Fault:
+def planned(text: str) -> PlannedFault:
     """A fault in the second deck's first shuffle or the first round, whichever its place belongs to."""
     kind, _, place = text.partition("@")
     if place == "controller" or kind == "door_opened":
-        return Fault.parse(f"{text}+20")
-    return Fault.parse(f"{text}:{9 if place in ('shoe', 'deal', 'exit', 'exit_tray', 'pusher') else 70}")
+        return PlannedFault.parse(f"{text}+20")
+    return PlannedFault.parse(
+        f"{text}:{9 if place in ('shoe', 'deal', 'exit', 'exit_tray', 'pusher') else 70}"
+    )
 
 
-def play(device: LockStep) -> None:
+def play(device: SteppedDevice) -> None:
     """Until a round was played well; what stops the machine is cleared, and a power cut is one more boot."""
     dealer = Dealer(device, hands=2)
     going_on: bool | None = None
@@ -57,21 +58,21 @@ def play(device: LockStep) -> None:
             going_on = False
         except Refusal:
             going_on = False
-        except (CannotGoOn, Stuck):
+        except (RecoveryFailed, WaitTimeout):
             break
 
 
-def compare(*faults: Fault, cut_after: int | None = None) -> Joined:
+def compare(*faults: PlannedFault, cut_after: int | None = None) -> MicroPythonDevice:
     """The same table here and on MicroPython, watched; the one on MicroPython, switched off."""
     runs = []
     for joined in (False, True):
         random, chip = Random(SEED), chips.SimFram()
-        machine = Machine(random, faults)
-        device: LockStep
+        machine = SimulatedMachine(random, faults)
+        device: SteppedDevice
         if joined:
-            device = Joined(machine, random.randrange, chip)
+            device = MicroPythonDevice(machine, random.randrange, chip)
         else:
-            device = InProcess(machine, random.randrange, chip=chip)
+            device = PythonDevice(machine, random.randrange, chip=chip)
         oracle = Oracle(device)
         try:
             cut_short(device, chip, cut_after)
@@ -79,16 +80,16 @@ def compare(*faults: Fault, cut_after: int | None = None) -> Joined:
             wrong = [(each.what, each.at_us, each.unseen) for each in oracle.wrong]
             runs.append((run_of(device, chip), oracle.claims, wrong, device.view()))
         finally:
-            if isinstance(device, Joined):
+            if isinstance(device, MicroPythonDevice):
                 most = device.heap()[1] if device.board is not None else 0
                 device.close()
     assert runs[1] == runs[0]
     assert 0 < most <= HEAP_BYTES
-    assert isinstance(device, Joined)
+    assert isinstance(device, MicroPythonDevice)
     return device
 
 
-def cut_short(device: LockStep, chip: chips.SimFram, cut_after: int | None) -> None:
+def cut_short(device: SteppedDevice, chip: chips.SimFram, cut_after: int | None) -> None:
     """The chip's power will be cut after so many bytes, and come back with the next boot."""
     restore = device.reboot
 
@@ -117,7 +118,7 @@ def test_a_jam_is_found_and_cleared_and_play_goes_on(fault: str) -> None:
 @pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("tenths", range(3, 400, 57))
 def test_a_power_cut_kills_the_process_and_the_next_one_boots_over_the_same_chip(tenths: int) -> None:
-    device = compare(Fault.parse(f"power_cut+{tenths / 10}"))
+    device = compare(PlannedFault.parse(f"power_cut+{tenths / 10}"))
     assert [name for name, _ in device.reports].count("self_tested") >= 4
 
 
@@ -134,7 +135,7 @@ def test_random_faults(seed: int) -> None:
     """A little of ``make soak``."""
 
     def some() -> None:
-        found = soak.Findings()
+        found = soak.SoakReport()
         for number in range(2):
             soak.SoakTable(seed * 1_000_003 + number, found).play()
         assert not found.wrong
@@ -147,7 +148,7 @@ def test_random_faults(seed: int) -> None:
 
 def test_the_heap_is_flat_and_its_peak_is_known(record_property: Callable[[str, object], None]) -> None:
     random = Random(SEED)
-    with Joined(Machine(random), random.randrange) as device:
+    with MicroPythonDevice(SimulatedMachine(random), random.randrange) as device:
         dealer = Dealer(device)
         assert dealer.open_table()
         assert dealer.play_round()
@@ -165,7 +166,7 @@ def test_the_heap_is_flat_and_its_peak_is_known(record_property: Callable[[str, 
 def test_a_heap_that_is_too_small_is_told() -> None:
     random = Random(SEED)
     with pytest.raises(FirmwareCrashed, match="memory allocation failed"):
-        Joined(Machine(random), random.randrange, heap="64k")
+        MicroPythonDevice(SimulatedMachine(random), random.randrange, heap="64k")
 
 
 # -- the two pipes ------------------------------------------------------------------------------------
@@ -173,14 +174,14 @@ def test_a_heap_that_is_too_small_is_told() -> None:
 
 def test_what_a_report_leads_to_is_asked_of_the_firmware_in_its_midst() -> None:
     random = Random(SEED)
-    with Joined(Machine(random), random.randrange) as device:
+    with MicroPythonDevice(SimulatedMachine(random), random.randrange) as device:
         seen: list[tuple[int, int]] = []
 
         def look(name: str, values: tuple[int | str, ...]) -> None:
             if name == "shoe_changed":
                 seen.append((int(values[0]), device.shoe_state))
 
-        device.each_report = look
+        device.on_report = look
         assert Dealer(device).open_table()
         assert (shoe.LOADING, shoe.LOADING) in seen
         assert all(said == was for said, was in seen)
@@ -188,7 +189,7 @@ def test_what_a_report_leads_to_is_asked_of_the_firmware_in_its_midst() -> None:
 
 def test_a_firmware_that_fails_is_told_with_its_traceback_and_is_off_then() -> None:
     random = Random(SEED)
-    with Joined(Machine(random), random.randrange) as device:
+    with MicroPythonDevice(SimulatedMachine(random), random.randrange) as device:
         with pytest.raises(FirmwareCrashed, match=r"line \d+, in serve"):
             device._do(board.EDGE)  # of which sensor?
         with pytest.raises(FirmwareCrashed, match="off"):

@@ -12,9 +12,9 @@ from sabot_firmware import hardware, shoe
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD, MANUAL_SHOE
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import enum_number
-from sabot_simulators.mechanism.cards import Card, one_card
+from sabot_simulators.mechanism.physical_cards import PhysicalCard, one_card
 from sabot_simulators.oracle import UNSEEN, Oracle, WrongClaim
-from sabot_simulators.planted import PLANTS, find
+from sabot_simulators.seeded_defects import PLANTS, find
 
 
 def quiet() -> Console:
@@ -132,7 +132,7 @@ def test_a_fault_of_another_card_excuses_nothing() -> None:
 
 def test_a_card_in_two_places_or_in_none_is_found() -> None:
     table = Judged(8)
-    held: list[Card] = []
+    held: list[PhysicalCard] = []
     table.oracle.every_card_in_one_place(held)
     table.oracle.every_card_in_one_place(table.machine.shoe[:1])
     table.machine.shoe.pop()
@@ -183,7 +183,7 @@ def test_a_card_past_a_dead_exit_sensor_is_named_and_the_round_is_not_called_cor
 def other_method(seed: int, method: int) -> tuple[Table, Oracle]:
     table = Table(seed)
     oracle = Oracle(table.device)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("set_game", "another", method, 1, 3, 8, role="floor")
     return table, oracle
 

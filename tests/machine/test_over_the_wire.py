@@ -8,14 +8,16 @@ from sabot_firmware import hardware
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.errors import Refusal
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.mechanism.faults import Fault
-from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.wired import Wired
+from sabot_simulators.hosted_device import HostedDevice
+from sabot_simulators.mechanism.faults import PlannedFault
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 
 
-def table(seed: int, *faults: str) -> tuple[Wired, Dealer]:
+def table(seed: int, *faults: str) -> tuple[HostedDevice, Dealer]:
     random = Random(seed)
-    device = Wired(Machine(random, tuple(Fault.parse(each) for each in faults)), random.randrange)
+    device = HostedDevice(
+        SimulatedMachine(random, tuple(PlannedFault.parse(each) for each in faults)), random.randrange
+    )
     return device, Dealer(device)
 
 
@@ -71,7 +73,7 @@ def test_nothing_on_the_wire_tells_an_undealt_card() -> None:
     told = []
     for seed in (4, 5):
         random = Random(0)  # the same machine, keys and deck
-        device = Wired(Machine(random), Random(seed).randrange)
+        device = HostedDevice(SimulatedMachine(random), Random(seed).randrange)
         dealer = Dealer(device)
         assert dealer.open_table()
         told.append([each for each in device.events() if each[0] != "elevation_used"])

@@ -9,12 +9,12 @@ from tests.machine.tables import BLUE, RED, Table
 from sabot_firmware import hardware, machine_constants, shoe, shuffler
 from sabot_protocol.codec import enum_number
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.cards import new_deck
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.mechanism.physical_cards import new_deck
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.python_device import PythonDevice
 
 
-class Sleepy(Machine):
+class Sleepy(SimulatedMachine):
     """A machine whose board wants a rest when the shuffler half stands for it."""
 
     needs_pause = False
@@ -26,7 +26,7 @@ class Sleepy(Machine):
         return self.needs_pause
 
 
-class Rested(InProcess):
+class Rested(PythonDevice):
     """The loop of a board that rests when nothing moves, and otherwise if it has been busy for so long."""
 
     machine: Sleepy
@@ -108,12 +108,12 @@ class Sleeping(Table):
     def heard(self) -> list[tuple[object, ...]]:
         """What a shuffle tells, and when."""
         device, agenda = self.device, self.machine.agenda
-        device.run_until_still()
+        device.run_until_idle()
         deck_id = self.new_deck(RED)
         self.decks[deck_id] = new_deck(RED, Random(1))
         device.rests, device.cards = [], []
         heard: list[tuple[object, ...]] = []
-        device.each_report = lambda name, values: heard.append((agenda.now_us // 1000, name, values))
+        device.on_report = lambda name, values: heard.append((agenda.now_us // 1000, name, values))
         self.feed(deck_id)
         self.wait(lambda: self.shoe_state in (shoe.READY, shoe.JAMMED) or bool(self.faults()))
         return heard
@@ -148,7 +148,7 @@ def _dealing_us(at_us: int) -> tuple[int, int]:
     """How long a stack and a stub take so long after the other deck's shuffle began."""
     table = Sleeping(Random(3).randrange)
     device, agenda = table.device, table.machine.agenda
-    device.run_until_still()
+    device.run_until_idle()
     table.feed(table.new_deck(RED))
     table.wait(lambda: table.shoe_state == shoe.READY)
     table.feed(table.new_deck(BLUE))
@@ -189,7 +189,7 @@ def test_cards_are_dealt_and_counted_as_without_rests() -> None:
 def test_a_door_that_opens_while_the_board_rests_stops_its_half() -> None:
     table = Sleeping(Random(4).randrange, 1_000_000)
     device = table.device
-    device.run_until_still()
+    device.run_until_idle()
     table.feed(table.new_deck(RED))
     table.wait(lambda: device.machine.needs_pause and device.controller.shuffler._wait.paused)
     table.machine.open_door(hardware.SHUFFLER_DOOR)
@@ -205,7 +205,7 @@ def test_a_jog_of_service_keeps_no_board_from_resting() -> None:
     """It may take minutes, and waits for no edge; a board that waited for it could not be told to end it."""
     table = Sleeping(Random(5).randrange, 1_000_000)
     device = table.device
-    device.run_until_still()
+    device.run_until_idle()
     device.command("mark_out_of_order", role="floor")
     device.command("service_mode", 1, role="service")
     device.command("jog", enum_number("Part", "feed"), 1, role="service")

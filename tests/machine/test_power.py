@@ -23,11 +23,11 @@ from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.record_store import RECORDS, RecordStore
 from sabot_simulators.chips import Power, PowerCut, SimFlash, SimFram
-from sabot_simulators.cutting import BLADE, BLADE_UM, GAME, After, Cycle, Moment, unaged
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.in_process import OPENING_UTC_S
-from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.wired import Wired
+from sabot_simulators.hosted_device import HostedDevice
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.power_cuts import BLADE, BLADE_UM, GAME, CutPoint, Cycle, Restart, unaged
+from sabot_simulators.python_device import OPENING_UTC_S
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,7 @@ UNKNOWN = [0xFFFF] * 7
 # -- what must hold whenever the power comes back -------------------------------------------------
 
 
-def told(moment: Moment) -> tuple[dict[int, tuple[int, int]], dict[int, int], int]:
+def told(moment: CutPoint) -> tuple[dict[int, tuple[int, int]], dict[int, int], int]:
     """What the host had heard: rounds that ended (verdict, count), that were voided, and the open one."""
     ended: dict[int, tuple[int, int]] = {}
     voided: dict[int, int] = {}
@@ -58,7 +58,7 @@ def told(moment: Moment) -> tuple[dict[int, tuple[int, int]], dict[int, int], in
     return ended, voided, 0 if opened in ended or opened in voided else opened
 
 
-def check_after_boot(after: After) -> None:
+def check_after_boot(after: Restart) -> None:
     """Nothing is claimed, nothing resumed, nothing forgotten."""
     controller, record = after.device.controller, after.record
     ended, _, opened = told(after.moment)
@@ -88,14 +88,14 @@ def check_after_boot(after: After) -> None:
     survived(after)
 
 
-def refused(after: After, name: str, *values: int) -> None:
+def refused(after: Restart, name: str, *values: int) -> None:
     states = after.device.controller.shuffler.state, after.device.controller.shoe.state
     with pytest.raises(Refusal):
         after.device.command(name, *values)
     assert states == (after.device.controller.shuffler.state, after.device.controller.shoe.state)
 
 
-def survived(after: After) -> None:
+def survived(after: Restart) -> None:
     """What was on record is what the new core goes by."""
     controller, record, moment = after.device.controller, after.record, after.moment
     assert controller.persistent.decks.last_played == record.decks.last_played
@@ -119,7 +119,7 @@ def survived(after: After) -> None:
         assert controller.shuffler.blade_um == machine_constants.BLADE_UM + BLADE_UM
 
 
-def check_play_goes_on(after: After) -> None:
+def check_play_goes_on(after: Restart) -> None:
     """The dealer brings the table back, and a whole round is dealt with every card."""
     device, dealer = after.device, after.dealer
     before = set(after.cards())
@@ -145,8 +145,8 @@ def check_play_goes_on(after: After) -> None:
     assert after.oracle.wrong == []
 
 
-def check(after: After, play_on: bool = True) -> None:
-    after.device.run_until_still()
+def check(after: Restart, play_on: bool = True) -> None:
+    after.device.run_until_idle()
     check_after_boot(after)
     if play_on:
         check_play_goes_on(after)
@@ -156,11 +156,11 @@ def check(after: After, play_on: bool = True) -> None:
 
 
 @cache
-def writes() -> list[Moment]:
+def writes() -> list[CutPoint]:
     return Cycle(1).cut_at_writes()
 
 
-def bytes_of(moments: list[Moment]) -> Iterator[tuple[int, Moment, int]]:
+def bytes_of(moments: list[CutPoint]) -> Iterator[tuple[int, CutPoint, int]]:
     """Every cut there is: a running number, the write, and how many of its bytes were written."""
     number = 0
     for moment in moments:
@@ -181,7 +181,7 @@ def test_a_cut_at_any_byte_written_claims_nothing_and_resumes_nothing(shard: int
         whole = number // SHARDS // every % PLAYED_ON == 0 or written == 0
         played_on += whole
         try:
-            check(After(moment, written).boot(), whole)
+            check(Restart(moment, written).boot(), whole)
         except Exception as error:
             raise AssertionError(f"cut after {written} bytes of a write at {moment.at_us} us") from error
     assert cuts > 750 // every
@@ -199,7 +199,7 @@ def test_the_bytes_that_are_cut_are_all_the_bytes_of_the_cycle(amount: Amount) -
             cycle._play()
         assert cycle._chip.power.steps == steps + number
         _, moment, written = whole[number]
-        assert cycle._chip.cells == After(moment, written).chip.cells
+        assert cycle._chip.cells == Restart(moment, written).chip.cells
     cycle = Cycle(1)
     steps = cycle._chip.power.steps
     cycle._play()
@@ -210,7 +210,7 @@ def test_the_bytes_that_are_cut_are_all_the_bytes_of_the_cycle(amount: Amount) -
 
 
 @cache
-def instants() -> list[Moment]:
+def instants() -> list[CutPoint]:
     """At random, and in each pair of states, which are the motions of both halves."""
     random = Random(2)
     stretches = Cycle(2).stretches()
@@ -231,7 +231,7 @@ def test_a_cut_at_any_instant_claims_nothing_and_resumes_nothing(shard: int, amo
     assert len(moments) * SHARDS * every >= 400
     for moment in moments:
         try:
-            check(After(moment).boot())
+            check(Restart(moment).boot())
         except Exception as error:
             raise AssertionError(f"cut at {moment.at_us} us in states {moment.states}") from error
 
@@ -254,10 +254,10 @@ def test_the_instants_are_in_every_motion() -> None:
 # -- again while it comes back ------------------------------------------------------------------------
 
 
-def boot_steps(moment: Moment) -> int:
+def boot_steps(moment: CutPoint) -> int:
     """How many bytes a boot from this moment writes."""
-    after = After(moment).boot()
-    after.device.run_until_still()
+    after = Restart(moment).boot()
+    after.device.run_until_idle()
     return after.chip.power.steps
 
 
@@ -269,26 +269,26 @@ def test_a_cut_while_the_power_comes_back_from_a_cut(shard: int, amount: Amount)
     for moment in instants()[shard :: SHARDS * every]:
         steps = boot_steps(moment)
         for cut_after in sorted(random.sample(range(steps), min(steps, 6))):  # in what the boot writes
-            after = After(moment)
+            after = Restart(moment)
             after.chip.power.cut_after(cut_after)
             with pytest.raises(PowerCut):
-                after.boot().device.run_until_still()
+                after.boot().device.run_until_idle()
             again(after, moment)
             cuts += 1
-        after = After(moment).boot()  # and in what it moves
+        after = Restart(moment).boot()  # and in what it moves
         after.device.run_for(random.randrange(1_400_000))
         again(after, moment)
         cuts += 1
     assert cuts > 160 // every
 
 
-def again(after: After, moment: Moment) -> None:
+def again(after: Restart, moment: CutPoint) -> None:
     """The second boot: the round was and stays void."""
     was_open = after.record.round_open
     after.cut().chip.power.restore()
     after.record = PersistentState(after.memory())
     after.boot()
-    after.device.run_until_still()
+    after.device.run_until_idle()
     assert after.device.controller.dealing.round is None
     if was_open:
         assert after.device.command("last_round")[2:4] == (0, POWER_CUT)
@@ -301,15 +301,15 @@ def test_three_cuts_in_a_row_at_any_byte_of_the_boot_void_one_round_once(amount:
     steps = boot_steps(moment)
     assert steps > 100
     for cut_after in range(0, steps, amount(17, full=3)):
-        after = After(moment)
+        after = Restart(moment)
         for _ in range(3):
             after.chip.power.cut_after(cut_after)
             with suppress(PowerCut):
-                after.boot().device.run_until_still()
+                after.boot().device.run_until_idle()
             after.cut().chip.power.restore()
         after.record = PersistentState(after.memory())
         after.boot()
-        after.device.run_until_still()
+        after.device.run_until_idle()
         assert after.device.command("last_round")[0] == 1
         assert after.device.command("last_round")[2:4] == (0, POWER_CUT)
         assert len(after.named("round_voided")) == (1 if after.record.round_open else 0)
@@ -330,14 +330,14 @@ def test_out_of_order_outlives_the_power_until_service_acts() -> None:
     at, _ = table(1, "stuck@exit:9")
     at.open_table()
     at.play_round()
-    at.device.run_until_still()
+    at.device.run_until_idle()
     at.machine.open_door(hardware.SHUFFLER_DOOR)
     at.machine.close_door(hardware.SHUFFLER_DOOR)
-    at.device.run_until_still()
+    at.device.run_until_idle()
     at.device.command("mark_out_of_order", role="floor")
     for _ in range(3):
         at.device.reboot()
-        at.device.run_until_still()
+        at.device.run_until_idle()
         assert (at.shuffler_state, at.shoe_state) == (shuffler.OUT_OF_ORDER, shoe.OUT_OF_ORDER)
         for command in (("shuffle", 1), ("open_round", 9, 2), ("empty_machine",), ("self_test",)):
             at.refused(*command)
@@ -357,7 +357,7 @@ def test_hours_go_on_while_the_power_is_off() -> None:
     assert at.device.command("decks")[2] == [each - DEFAULT_HOURS * 1800 for each in left]
     at.device.clock_wrong_by_s = DEFAULT_HOURS * 3600
     at.device.reboot()
-    at.device.run_until_still()
+    at.device.run_until_idle()
     at._mend()
     at.machine.load(at.decks[1])
     assert at.refused("shuffle", 1) == "past_its_hours"
@@ -413,7 +413,7 @@ def test_a_damaged_record_claims_nothing_until_service_has_looked(kind: str) -> 
             chip.cells[slot : slot + HEAD_SIZE + CORE_SIZE] = b"\x5a" * (HEAD_SIZE + CORE_SIZE)
     at.device.reports.clear()
     reboot_over(at, chip)
-    at.device.run_until_still()
+    at.device.run_until_idle()
     assert at.faults()[0] == ("controller", "memory_damaged")
     assert (at.shuffler_state, at.shoe_state) == (shuffler.OUT_OF_ORDER, shoe.OUT_OF_ORDER)
     assert at.device.command("decks")[0] == []
@@ -421,7 +421,7 @@ def test_a_damaged_record_claims_nothing_until_service_has_looked(kind: str) -> 
     at.refused("dispense_stack", 7, 2)
     at.refused("end_round", 7)
     reboot_over(at, chip)  # it stays out of order
-    at.device.run_until_still()
+    at.device.run_until_idle()
     assert at.shoe_state == shoe.OUT_OF_ORDER
     at.device.command("return_to_service", role="service")
     at._last_deck_id = 2  # the host knows which numbers were used
@@ -449,7 +449,7 @@ def test_a_damaged_wear_record_only_begins_anew() -> None:
     start = record_at("wear")
     chip.cells[start : start + 200] = b"\x5a" * 200
     reboot_over(at, chip)
-    at.device.run_until_still()
+    at.device.run_until_idle()
     assert at.faults() == []
     assert at.device.command("wear")[0][0] == 0
 
@@ -460,7 +460,7 @@ def test_a_damaged_wear_record_only_begins_anew() -> None:
 @pytest.mark.parametrize("failure", ["deaf", "failing"])
 def test_nothing_begins_that_could_not_be_recorded(failure: str) -> None:
     at, chip = table(6)
-    at.device.run_until_still()
+    at.device.run_until_idle()
     deck_id = at.new_deck(RED)
     at.machine.load(at.decks[deck_id])
     at.decks[deck_id] = []
@@ -510,7 +510,7 @@ def test_a_memory_that_fails_in_a_round_voids_it_and_the_machine_is_out_of_order
     going_on = False
     with suppress(Refusal):
         going_on = at.play_round()
-    at.device.run_until_still()
+    at.device.run_until_idle()
     ended = {values[0] for values in at.named("round_ended")}
     voided = {values[0] for values in at.named("round_voided")}
     assert not going_on or not voided
@@ -518,7 +518,7 @@ def test_a_memory_that_fails_in_a_round_voids_it_and_the_machine_is_out_of_order
     work(chip)
     at.device.reports.clear()
     reboot_over(at, chip)
-    at.device.run_until_still()
+    at.device.run_until_idle()
     last = at.device.command("last_round")
     if 1 in ended:  # what was said stays so
         assert last[2:4] == (CORRECT, 0)
@@ -539,12 +539,12 @@ def test_a_round_that_is_voided_while_the_memory_fails_is_void_once(failure: str
     at.device.command("open_round", 1, 1)
     fail(chip, failure)
     at.device.command("void_round", 1, void_reason("floor_order"))
-    at.device.run_until_still()
+    at.device.run_until_idle()
     assert (at.shuffler_state, at.shoe_state) == (shuffler.JAMMED, shoe.JAMMED)
     assert at.named("round_voided") == [(1, void_reason("floor_order"))]
     work(chip)
     reboot_over(at, chip)
-    at.device.run_until_still()
+    at.device.run_until_idle()
     assert at.device.command("last_round")[:4:3] == (1, POWER_CUT)  # all that is on record
     back_to_play(at)
 
@@ -557,7 +557,7 @@ def test_a_round_dealt_card_by_card_that_ends_while_the_memory_fails_is_void(
 ) -> None:
     """Its end could not be recorded: it is never told to be correct, and the shoe stands."""
     at, chip = table(10)
-    at.device.run_until_still()
+    at.device.run_until_idle()
     at.device.command("set_game", "md-mini-baccarat", CARD_BY_CARD, 1, 1, 24, role="floor")
     deck_id = at.shuffle()
     at.device.command("deliver_deck", deck_id)
@@ -576,7 +576,7 @@ def test_a_round_dealt_card_by_card_that_ends_while_the_memory_fails_is_void(
     at.device.command("close_bets", 1, 2)
     fail(chip, failure)
     at.device.command(command, 1, *([void_reason("floor_order")] if command == "void_round" else []))
-    at.device.run_until_still()
+    at.device.run_until_idle()
     assert at.shoe_state == shoe.JAMMED
     assert at.named("round_ended") == []
     assert [values[0] for values in at.named("round_voided")] == [1]
@@ -588,12 +588,12 @@ def test_a_memory_that_cannot_be_read_at_power_up_claims_nothing_and_forgets_not
     fail(chip, "failing")
     at.device.reports.clear()
     reboot_over(at, chip)
-    at.device.run_until_still()
+    at.device.run_until_idle()
     assert at.shoe_state == shoe.OUT_OF_ORDER
     assert at.faults()[0] == ("controller", "memory_damaged")
     work(chip)
     reboot_over(at, chip)
-    at.device.run_until_still()
+    at.device.run_until_idle()
     assert at.device.command("decks")[0] == [1, 2]
 
 
@@ -603,7 +603,7 @@ def test_a_memory_that_cannot_be_read_at_power_up_claims_nothing_and_forgets_not
 class QuietFlash(SimFlash):
     """A flash that is never written while anything moves."""
 
-    def __init__(self, power: Power, machine: Machine) -> None:
+    def __init__(self, power: Power, machine: SimulatedMachine) -> None:
         super().__init__(power=power)
         self._machine = machine
         self.controller: Controller | None = None
@@ -628,12 +628,12 @@ class QuietFlash(SimFlash):
         assert not [body for body in machine.feed_track.bodies if body.speed_um_ms]
 
 
-class Logged(Wired):
+class Logged(HostedDevice):
     """A device with chips on one supply, cut like all of it."""
 
     def __init__(self, seed: int) -> None:
         random = Random(seed)
-        machine = Machine(random)
+        machine = SimulatedMachine(random)
         self.power = Power()
         self.fram = SimFram(power=self.power)
         self.flash = QuietFlash(self.power, machine)
@@ -673,7 +673,7 @@ def test_the_log_is_written_only_while_nothing_moves_and_tells_of_every_round() 
     assert dealer.open_table()
     for _ in range(3):
         assert dealer.play_round()
-    device.run_until_still()
+    device.run_until_idle()
     device.run_for(1_000_000)
     names = [name for _, name in device.rows()]
     assert names.count("round_ended") == 3
@@ -687,7 +687,7 @@ def test_the_log_is_written_only_while_nothing_moves_and_tells_of_every_round() 
 def test_a_jog_is_a_motion_too() -> None:
     device = Logged(2)
     dealer = Dealer(device)
-    device.run_until_still()
+    device.run_until_idle()
     device.command("service_mode", 1, role="service")
     for part in ("feed", "deal", "elevator", "pusher"):
         amount = {"elevator": 20_000}.get(part, 1)

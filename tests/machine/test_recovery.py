@@ -7,7 +7,7 @@ from tests.machine.tables import BLUE, Table, fault, void_reason
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_protocol.codec import enum_name
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 
 pytestmark = pytest.mark.both_kinds
 
@@ -60,7 +60,7 @@ def jammed(table: Table) -> str:
     return enum_name("Fault", table.device.view().shoe_fault)
 
 
-def the_door_was_moved(machine: Machine) -> None:
+def the_door_was_moved(machine: SimulatedMachine) -> None:
     machine.open_door(hardware.SHOE_DOOR)
     machine.close_door(hardware.SHOE_DOOR)
 
@@ -73,7 +73,7 @@ def the_door_was_moved(machine: Machine) -> None:
         pytest.param(the_door_was_moved, id="cards are left in the shoe"),
     ],
 )
-def test_clearing_is_not_believed_without_door_and_sensors(do: Callable[[Machine], object]) -> None:
+def test_clearing_is_not_believed_without_door_and_sensors(do: Callable[[SimulatedMachine], object]) -> None:
     table = Table(3, "stuck@exit:30")
     cause = jammed(table)
     do(table.machine)
@@ -130,7 +130,7 @@ def test_the_shoe_door_voids_the_round_and_the_shuffler_door_does_not(door: int,
 
 def test_a_door_opened_on_an_empty_half_is_no_fault() -> None:
     table = Table(5)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     for door in (hardware.SHUFFLER_DOOR, hardware.SHOE_DOOR):
         table.machine.open_door(door)
         table.device.run_until(lambda: True)
@@ -174,7 +174,7 @@ def test_a_half_that_lost_its_power_with_the_door_open_is_cleared_like_any_other
     table = Table(5, "door_opened@shuffler:70")
     assert not table.open_table()
     table.device.reboot()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.shuffler_state == shuffler.JAMMED
     assert table.faults()[-1] == ("chamber", "power_lost")
     assert table.refused("clear_fault", fault("power_lost"), role="floor") == "not_cleared"
@@ -182,7 +182,7 @@ def test_a_half_that_lost_its_power_with_the_door_open_is_cleared_like_any_other
     table.machine.close_door(hardware.SHUFFLER_DOOR)
     table.device.run_until(lambda: True)
     table.device.command("clear_fault", fault("power_lost"), role="floor")
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.shuffler_state == shuffler.IDLE
     table.machine.take_tray()
     table.collect()
@@ -193,7 +193,7 @@ def test_a_half_that_lost_its_power_with_the_door_open_is_cleared_like_any_other
 def test_a_dead_tray_sensor_is_mended_and_the_deck_stays() -> None:
     """The device says `tray_empty` of a full tray: service mends the sensor, and no deck leaves the table."""
     table = Table(6)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.machine.sensors.freeze(hardware.TRAY, 0)
     for back in (hardware.RED, BLUE):
         table.new_deck(back)
@@ -205,7 +205,7 @@ def test_a_dead_tray_sensor_is_mended_and_the_deck_stays() -> None:
 def test_a_machine_that_is_too_hot_is_left_to_cool_and_the_decks_stay() -> None:
     """A shuffle is refused as `too_hot`, and no fault says so if the machine was switched on hot."""
     table = Table(6)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.machine.strike("over_temperature@controller")
     table.device.reboot()
     for back in (hardware.RED, BLUE):
@@ -252,11 +252,11 @@ def test_a_shoe_blocked_for_an_unknown_deck_is_inspected() -> None:
     assert table.open_table()
     assert table.play_round()
     table.device.reboot()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("empty_machine", role="floor")
     table.wait(lambda: table.shoe_state == shoe.STUB_WAITING)
     table._take()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.shoe_state == shoe.BLOCKED
     table.recover()
     assert len(table.named("path_inspected_by")) == 1

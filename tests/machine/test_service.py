@@ -8,8 +8,8 @@ from sabot_firmware.event_log import EventLog
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.schema import WEAR
 from sabot_simulators.chips import SimFlash
-from sabot_simulators.in_process import OPENING_UTC_S
-from sabot_simulators.wired import Wired
+from sabot_simulators.hosted_device import HostedDevice
+from sabot_simulators.python_device import OPENING_UTC_S
 
 pytestmark = pytest.mark.both_kinds
 
@@ -23,7 +23,7 @@ BLADE, CARD = enum_number("Calibration", "blade_um"), enum_number("Calibration",
 @pytest.mark.rule("MD3 13.E")
 def test_out_of_order_latches_through_a_power_cut_until_service_acts() -> None:
     table = Table(1)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("mark_out_of_order", role="floor")
     for _ in range(2):
         assert (table.shuffler_state, table.shoe_state) == (shuffler.OUT_OF_ORDER, shoe.OUT_OF_ORDER)
@@ -32,9 +32,9 @@ def test_out_of_order_latches_through_a_power_cut_until_service_acts() -> None:
         assert table.refused("shuffle", 1) == "wrong_state"
         assert table.refused("clear_fault", 1, role="floor") == "no_such_fault"
         table.device.reboot()
-        table.device.run_until_still()
+        table.device.run_until_idle()
     table.device.command("return_to_service", role="service")
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert (table.shuffler_state, table.shoe_state) == (shuffler.IDLE, shoe.EMPTY)
     assert [values[0] for values in table.named("out_of_order_changed")] == [1, 0]
     assert table.open_table()
@@ -62,7 +62,7 @@ def test_service_is_not_begun_during_a_round_nor_with_a_proved_deck() -> None:
 
 def test_parts_are_jogged_in_service_and_all_is_tested_when_it_ends() -> None:
     table = Table(4)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     device = table.device
     device.command("service_mode", 1, role="service")
     before = table.machine.travelled_um(hardware.FEED)
@@ -83,7 +83,7 @@ def test_parts_are_jogged_in_service_and_all_is_tested_when_it_ends() -> None:
     assert levels >> hardware.GRIPPER & 1
     assert not levels >> hardware.ELEVATOR_HOME & 1
     device.command("service_mode", 0, role="service")
-    device.run_until_still()
+    device.run_until_idle()
     assert table.machine.level(hardware.GRIPPER) == 0
     assert table.machine.level(hardware.ELEVATOR_HOME) == 1
     assert table.shuffler_state == shuffler.IDLE
@@ -101,16 +101,16 @@ def test_a_switch_that_does_not_answer_is_found_and_service_clears_it(switch: st
 
 def test_a_self_test_is_run_on_demand_and_finds_a_dead_axis() -> None:
     table = Table(6)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("self_test", role="service")
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.shuffler_state == shuffler.IDLE
     table.device.command("service_mode", 1, role="service")
     table.device.command("jog", PART["elevator"], 5000, role="service")
     table.device.run_for(1_000_000)
     table.machine.strike("missed_switch@elevator")
     table.device.command("service_mode", 0, role="service")
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.faults() == [("chamber", "switch_missed")]
     assert (1, 0) in table.named("self_tested")
 
@@ -118,14 +118,14 @@ def test_a_self_test_is_run_on_demand_and_finds_a_dead_axis() -> None:
 @pytest.mark.looks_inside
 def test_calibrations_are_kept_with_their_date() -> None:
     table = Table(7)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.device.command("calibration", CARD) == (CARD, 300, 0)
     table.device.command("service_mode", 1, role="service")
     table.device.command("calibrate", CARD, 305, role="service")
     table.device.command("calibrate", BLADE, -50, role="service")
     assert table.refused("calibrate", CARD, 900, role="service") == "bad_field"
     table.device.reboot()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     what, value, set_s = table.device.command("calibration", CARD)
     assert (what, value) == (CARD, 305)
     assert set_s >= OPENING_UTC_S
@@ -175,7 +175,7 @@ def test_wear_is_counted_and_outlives_the_power() -> None:
 def test_the_display_shows_the_count_and_the_shoe_speaks_first() -> None:
     table = Table(10)
     shown = set()
-    table.device.each_step = lambda: shown.add(table.machine.display)
+    table.device.on_step = lambda: shown.add(table.machine.display)
     table.open_table()
     assert any(second.startswith("52 OF 52") for _, second in shown)
     assert table.machine.display[0] == "READY"
@@ -198,7 +198,7 @@ def test_a_shuffler_fault_leaves_the_first_line_to_the_shoe() -> None:
 
 def test_buttons_are_told_and_a_device_shows_itself() -> None:
     table = Table(12)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.machine.press(hardware.RIGHT_BUTTON)
     table.device.run_until(lambda: True)
     assert table.named("buttons") == [(2,)]
@@ -216,10 +216,10 @@ def test_every_event_is_in_the_log_after_a_reboot_and_is_read_over_the_wire() ->
     flash = SimFlash()
     table = Table(13, log=EventLog(flash))
     device = table.device
-    assert isinstance(device, Wired)
+    assert isinstance(device, HostedDevice)
     assert table.open_table()
     assert table.play_round()
-    device.run_until_still()
+    device.run_until_idle()
     reports = list(device.reports)
     device._log = EventLog(flash)
     device.reboot()
@@ -243,7 +243,7 @@ def test_every_event_is_in_the_log_after_a_reboot_and_is_read_over_the_wire() ->
 
 def test_a_hot_machine_is_not_cleared_before_it_is_cool() -> None:
     table = Table(14)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.machine.strike("over_temperature")
     table.device.run_until(lambda: True)
     table.machine.open_door(hardware.SHUFFLER_DOOR)

@@ -6,17 +6,17 @@ import pytest
 from tests.machine.tables import BLUE, RED, Table
 
 from sabot_firmware import hardware, machine_constants, shoe, shuffler
-from sabot_simulators.mechanism.cards import Card, cover_card, new_deck
+from sabot_simulators.mechanism.physical_cards import PhysicalCard, cover_card, new_deck
 
 pytestmark = pytest.mark.both_kinds
 
 
-def red(seed: int, cards: int = 52) -> list[Card]:
+def red(seed: int, cards: int = 52) -> list[PhysicalCard]:
     return new_deck(RED, Random(seed), cards)
 
 
-def intended(deck: list[Card], draws: list[int]) -> list[Card]:
-    order: list[Card] = []
+def intended(deck: list[PhysicalCard], draws: list[int]) -> list[PhysicalCard]:
+    order: list[PhysicalCard] = []
     for card, slot in zip(deck, draws, strict=True):
         order.insert(slot, card)
     return order
@@ -46,7 +46,7 @@ def test_another_number_of_cards_is_counted_as_what_it_is_and_the_deck_leaves(ca
 
 def test_more_cards_than_fit_are_stopped() -> None:
     table = Table(3)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     deck_id = table.new_deck(RED)
     table.decks[deck_id] = red(3, 53)
     table.feed(deck_id)
@@ -68,7 +68,7 @@ def test_every_card_is_in_one_place_at_every_moment() -> None:
             assert len(held) == 52
             assert set(map(id, held)) == set(map(id, deck))
 
-    table.device.each_step = look
+    table.device.on_step = look
     table.shuffle(list(deck))
 
 
@@ -80,7 +80,7 @@ def test_nothing_is_claimed_before_every_way_of_counting_agrees() -> None:
             assert table.named("deck_counted") == []
             assert not table.device.view().proved(1)
 
-    table.device.each_step = look
+    table.device.on_step = look
     table.shuffle()
     assert len(table.named("deck_counted")) == 1
 

@@ -9,7 +9,7 @@ from sabot_firmware.height_model import HeightModel
 from sabot_protocol.codec import enum_number
 from sabot_simulators import soak as soaking
 from sabot_simulators.mechanism.faults import KINDS
-from sabot_simulators.soak import Findings, SoakTable, soak
+from sabot_simulators.soak import SoakReport, SoakTable, soak
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ def only(kind: str, monkeypatch: pytest.MonkeyPatch, switched_off: int = 1) -> l
     """Some tables at which nothing else happens than this, switched off after each round or never."""
     monkeypatch.setattr(soaking, "KINDS", {kind: KINDS[kind]})
     monkeypatch.setattr(soaking, "SWITCHED_OFF", switched_off)
-    tables = [SoakTable(number, Findings()) for number in range(8)]
+    tables = [SoakTable(number, SoakReport()) for number in range(8)]
     for table in tables:
         table.play()
         assert not table.findings.wrong
@@ -78,5 +78,5 @@ def test_a_clock_that_is_not_right_is_met(kind: str, monkeypatch: pytest.MonkeyP
 
 
 def test_the_bound_is_what_so_many_claims_can_show() -> None:
-    assert Findings(claims=3000).upper_bound() == pytest.approx(0.000998, rel=0.01)
-    assert Findings().upper_bound() == 1.0
+    assert SoakReport(claims=3000).upper_bound() == pytest.approx(0.000998, rel=0.01)
+    assert SoakReport().upper_bound() == 1.0

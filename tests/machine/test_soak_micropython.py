@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sabot_simulators.soak_micropython import MOST_GROWTH, Heap, Sitting, Soaked
+from sabot_simulators.soak_micropython import MOST_GROWTH, Heap, HeapSoakReport, Sitting
 
 pytestmark = pytest.mark.slow
 
@@ -15,7 +15,7 @@ def test_rounds_with_faults_claim_nothing_wrong_and_leave_the_heap_as_it_was(
 ) -> None:
     monkeypatch.setattr("sabot_simulators.soak_micropython.WARM_ROUNDS", 2)
     monkeypatch.setattr("sabot_simulators.soak_micropython.SAMPLE_ROUNDS", 2)
-    found = Soaked()
+    found = HeapSoakReport()
     assert Sitting(5, found).play(14) >= 14
     assert not found.wrong
     assert not found.grown()
@@ -33,4 +33,4 @@ def test_a_heap_that_grows_is_found_out() -> None:
     leaks = Heap([220_000 + 300 * number for number in range(20)])
     once = Heap([220_000, 220_000, 220_000, 220_000, 220_000, 220_000, 229_000, 220_000])
     assert leaks.growth() > MOST_GROWTH
-    assert Soaked(heaps=[flat, leaks, once]).grown() == [leaks]
+    assert HeapSoakReport(heaps=[flat, leaks, once]).grown() == [leaks]

@@ -9,7 +9,7 @@ from tests.machine.tables import Table, fault, void_reason
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import CARD_MISSING, CORRECT, UNPROVED
-from sabot_simulators.mechanism.cards import new_deck
+from sabot_simulators.mechanism.physical_cards import new_deck
 
 SHORT = [(1, CARD_MISSING, 30, 51)]
 
@@ -117,7 +117,7 @@ def test_a_purge_that_brings_nothing_leaves_it_blocked() -> None:
     table = short("stuck@deal:52")
     look_in(table)
     table.device.command("purge", role="floor")
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert [values[0] for values in table.named("purged")] == [0]
     assert table.shoe_state == shoe.BLOCKED
     assert table.refused("purge", role="floor") == "not_cleared"  # once for each look
@@ -160,19 +160,19 @@ def test_an_inspection_outlives_the_power_until_a_deck_was_loaded() -> None:
 def test_it_stays_blocked_over_a_power_cut_a_fault_and_service() -> None:
     table = short("stuck@deal:52")
     table.device.reboot()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.shoe_state == shoe.UNPROVED
     table.device.command("empty_machine", role="floor")
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table._take()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.shoe_state == shoe.BLOCKED
     table.machine.strike("brown_out@controller")
     table.device.run_for(1_000_000)
     assert table.shoe_state == shoe.JAMMED
     look_in(table)
     table.device.command("clear_fault", fault("supply_low"))
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.shoe_state == shoe.BLOCKED
 
 
@@ -181,7 +181,7 @@ def test_a_card_left_behind_when_the_machine_is_emptied_blocks_it_too() -> None:
     table = Table(2, "stuck@deal:52")
     table.open_table()
     table.device.reboot()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.device.command("empty_machine", role="floor")
     table.wait(lambda: table.shoe_state in (shoe.STUB_WAITING, shoe.JAMMED))
     table._take()
@@ -208,7 +208,7 @@ def test_a_card_that_people_overlook_is_found_when_the_jam_is_cleared() -> None:
     table.device.run_until(lambda: True)
     assert len(machine.deal_track.cards()) == 1
     table.device.command("clear_fault", fault("misfeed"))
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.faults()[-1] == ("exit", "card_stuck")
     table.recover()
     assert table.play_round()
@@ -229,7 +229,7 @@ def overlooked_and_stuck() -> Table:
     machine.close_door(hardware.SHOE_DOOR)
     table.device.run_until(lambda: True)
     table.device.command("clear_fault", fault("misfeed"))
-    table.device.run_until_still()
+    table.device.run_until_idle()
     return table
 
 
@@ -241,7 +241,7 @@ def test_a_deck_that_is_pushed_onto_a_card_that_still_sticks_is_not_proved() -> 
     table.device.command("open_round", 2, table.device.controller.shoe.deck)
     table.device.command("close_bets", 2, 7)
     table.device.command("dispense_stack", 2, 1)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.shoe_state == shoe.JAMMED
     assert [values[0] for values in table.named("round_voided")] == [1, 2]
 
@@ -250,7 +250,7 @@ def test_a_path_that_people_had_access_to_is_remembered_over_a_power_cut() -> No
     table = Table(1, "stuck@deal:9")
     table.feed(table.new_deck(hardware.RED))
     assert table.shuffled()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert not table.deal_round()
     table.machine.open_door(hardware.SHOE_DOOR)
     table.device.run_until(lambda: True)
@@ -258,10 +258,10 @@ def test_a_path_that_people_had_access_to_is_remembered_over_a_power_cut() -> No
     table.machine.close_door(hardware.SHOE_DOOR)
     table.device.run_until(lambda: True)
     table.device.command("clear_fault", fault("misfeed"))
-    table.device.run_until_still()
+    table.device.run_until_idle()
     assert table.shoe_state == shoe.EMPTY
     table.device.reboot()
-    table.device.run_until_still()
+    table.device.run_until_idle()
     table.feed(table.new_deck(hardware.BLUE))
     assert table.shuffled()
     table.device.run_until(lambda: table.shoe_state == shoe.READY)
@@ -324,7 +324,7 @@ def test_no_more_cards_are_ejected_than_the_exit_tray_holds() -> None:
 
 def test_a_deck_pushed_against_cards_that_no_sensor_sees_stops_the_pusher() -> None:
     table = Table(1)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     strays = new_deck(hardware.BLUE, table.random, 5)
     table.machine.sensors.freeze(hardware.SHOE, 0)  # a dead sensor
     table.machine.shoe += strays

@@ -6,15 +6,15 @@ import pytest
 
 from sabot_protocol.notifications import EventGap, EventReceived
 from sabot_protocol.schema import COUNTERS
-from sabot_simulators import told as telling
+from sabot_simulators import lossy_host as telling
 from sabot_simulators.chips import SimFram
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.told import Told
+from sabot_simulators.lossy_host import LossyHostDevice
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 
 
-def opened(seed: int) -> Told:
-    device = Told(Machine(Random(seed)), None, SimFram())
+def opened(seed: int) -> LossyHostDevice:
+    device = LossyHostDevice(SimulatedMachine(Random(seed)), None, SimFram())
     assert Dealer(device).open_table()
     return device
 
@@ -69,7 +69,7 @@ def test_an_event_that_is_not_what_was_reported_is_noticed(monkeypatch: pytest.M
     def emit(name: str, *values: int | str) -> int:
         return honest(name, *(53 if name == "deck_counted" and each == 52 else each for each in values))
 
-    device = Told(Machine(Random(5)), None, SimFram())
+    device = LossyHostDevice(SimulatedMachine(Random(5)), None, SimFram())
     honest = device.end.emit
     monkeypatch.setattr(device.end, "emit", emit)
     assert Dealer(device).open_table()

@@ -37,13 +37,13 @@ from sabot_protocol.errors import Refusal
 from sabot_protocol.modes import SHOE_STEPS, SHUFFLER_STEPS, steps_of
 from sabot_protocol.record_store import RECORDS
 from sabot_simulators import chips
-from sabot_simulators.dealer import CannotGoOn, Dealer
-from sabot_simulators.in_process import OPENING_UTC_S, InProcess, Stuck
-from sabot_simulators.mechanism import machine as mechanism
-from sabot_simulators.mechanism.cards import Card, cover_card, new_deck, one_card
-from sabot_simulators.mechanism.faults import KINDS, Fault
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.mechanism import simulated_machine as mechanism
+from sabot_simulators.mechanism.faults import KINDS, PlannedFault
+from sabot_simulators.mechanism.physical_cards import PhysicalCard, cover_card, new_deck, one_card
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.oracle import Oracle
+from sabot_simulators.python_device import OPENING_UTC_S, PythonDevice, WaitTimeout
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +79,7 @@ SEEN = [f"{kind}@{place}" for kind, (_, places) in KINDS.items() for place in pl
 SEEN = [each for each in SEEN if each not in HIDDEN]
 
 
-class OrderedMachine(Machine):
+class OrderedMachine(SimulatedMachine):
     """A machine that counts the orders it is given."""
 
     orders = 0
@@ -126,12 +126,12 @@ class Truth(RuleBasedStateMachine):
         self.machine.on_fault = self.upset
         self.chip = chips.SimFram(CHIP_SIZE)
         self.corrupted = False
-        self.device = InProcess(self.machine, self.random.randrange, self.memory())
+        self.device = PythonDevice(self.machine, self.random.randrange, self.memory())
         self.oracle = Oracle(self.device)
-        self.device.each_report = self.heard
+        self.device.on_report = self.heard
         self.dealer = Dealer(self.device, hands=3)
         self.cards: set[int] = set()
-        self.owned: list[Card] = []  # so that no identity is used again
+        self.owned: list[PhysicalCard] = []  # so that no identity is used again
         self.open_round_id = 0  # what the table believes
         self.highest_round = 0
         self.voided: set[int] = set()
@@ -140,7 +140,7 @@ class Truth(RuleBasedStateMachine):
         self.came_out = 0  # cards that had come out before the newest stack
         self.said = [-1, -1]
         self.gave_up = 0
-        self.device.run_until_still()
+        self.device.run_until_idle()
         if opened:
             assert self.dealer.open_table()
 
@@ -271,7 +271,7 @@ class Truth(RuleBasedStateMachine):
             assert not controller.whereabouts(deck.deck_id)[0]
         self.settle()
 
-    def upset(self, fault: Fault) -> None:
+    def upset(self, fault: PlannedFault) -> None:
         """Faults of memory and clock, which the machine does not have."""
         if fault.kind == "unknown_clock":
             self.device.clock_known = False
@@ -393,13 +393,13 @@ class Truth(RuleBasedStateMachine):
             for name in ("return_to_service", "service_mode"):
                 with contextlib.suppress(Refusal):
                     self.device.command(name, *((0,) if name == "service_mode" else ()), role="service")
-            self.device.run_until_still()
+            self.device.run_until_idle()
             with contextlib.suppress(Refusal):
                 self.device.command("set_game", "Three Card Poker", AUTOMATED_SHOE, 1, 3, 8, role="floor")
             self.dealer.recover()
         except (chips.PowerCut, mechanism.PowerCut):
             self.cut()
-        except (CannotGoOn, Stuck, Refusal):
+        except (RecoveryFailed, WaitTimeout, Refusal):
             self.gave_up += 1
 
     # -- people who do it right -----------------------------------------------------------------------
@@ -773,7 +773,7 @@ class Truth(RuleBasedStateMachine):
 def test_a_hand_that_reaches_the_deck_while_it_is_pushed_leaves_nothing_proved() -> None:
     """Found by the lives below: the shuffler's door opened and closed again while the pusher worked."""
     table = Table(1)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     deck_id = table.new_deck(hardware.RED)
     table.feed(deck_id)
     table.wait(lambda: table.shoe_state == shoe.LOADING)

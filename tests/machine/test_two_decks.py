@@ -7,7 +7,7 @@ from tests.machine.tables import BLUE, RED, Table
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import CARD_EXTRA, CARD_MISSING, CORRECT, MISDEALT, Round
-from sabot_simulators.in_process import OPENING_UTC_S
+from sabot_simulators.python_device import OPENING_UTC_S
 
 pytestmark = pytest.mark.both_kinds
 
@@ -208,7 +208,7 @@ def test_hours_run_while_a_stack_waits_in_the_exit_tray() -> None:
 def test_a_deck_that_is_said_to_be_opened_in_the_future_is_refused() -> None:
     """``opened_s = 2**32 - 1`` was accepted: such a deck had no end."""
     table = Table(10)
-    table.device.run_until_still()
+    table.device.run_until_idle()
     for opened_s in (0xFFFFFFFF, OPENING_UTC_S + HOUR):
         assert table.refused("register_deck", 1, RED, opened_s, role="floor") == "not_opened_yet"
     table.device.clock_known = False
@@ -250,8 +250,8 @@ def test_what_a_rounds_count_says() -> None:
 
 def test_a_foreign_deck_is_refused_with_where_it_is() -> None:
     table = Table(9)
-    table.device.run_until_still()
-    from sabot_simulators.mechanism.cards import new_deck
+    table.device.run_until_idle()
+    from sabot_simulators.mechanism.physical_cards import new_deck
 
     deck_id = table.new_deck(RED)
     table.decks[deck_id] = new_deck(BLUE, Random(1))

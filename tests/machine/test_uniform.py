@@ -15,7 +15,7 @@ from tests.machine.shuffler_half import Half, intended
 
 from sabot_firmware import hardware, shuffler
 from sabot_protocol import ticks
-from sabot_simulators.mechanism.cards import new_deck
+from sabot_simulators.mechanism.physical_cards import new_deck
 
 
 def all_draws(cards: int) -> Iterator[list[int]]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sabot_simulators.ends.control import Control
-from sabot_simulators.ends.emulated import EmulatedDevice, emulate
-from sabot_simulators.ends.serving import Served, wire_ms
-from sabot_simulators.ends.settings import Settings
+from sabot_simulators.emulated_device import EmulatedDevice, emulate
+from sabot_simulators.endpoints.control_socket import ControlSocket
+from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
+from sabot_simulators.endpoints.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +34,8 @@ def device() -> Iterator[EmulatedDevice]:
 @pytest.fixture
 def path(device: EmulatedDevice, tmp_path: Path) -> Iterator[Path]:
     """The control socket of that device."""
-    served = Served(device)
-    control = Control(tmp_path / "hands", served)
+    served = DeviceServer(device)
+    control = ControlSocket(tmp_path / "hands", served)
     yield tmp_path / "hands"
     control.close()
     served.close()

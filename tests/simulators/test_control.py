@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sabot_firmware import hardware
-from sabot_simulators.ends.control import MOST_CLIENTS, MOST_LINE, Control
-from sabot_simulators.ends.emulated import EmulatedDevice
-from sabot_simulators.ends.serving import Served
+from sabot_simulators.emulated_device import EmulatedDevice
+from sabot_simulators.endpoints.control_socket import MOST_CLIENTS, MOST_LINE, ControlSocket
+from sabot_simulators.endpoints.device_server import DeviceServer
 
 
 class At:
@@ -86,8 +86,8 @@ def test_clients_and_lines_are_bounded(path: Path) -> None:
 def test_a_path_that_is_taken_is_left_alone(tmp_path: Path, device: EmulatedDevice) -> None:
     there = tmp_path / "there"
     there.write_text("somebody's")
-    served = Served(device)
+    served = DeviceServer(device)
     with pytest.raises(OSError, match="in use"):
-        Control(there, served)
+        ControlSocket(there, served)
     served.close()
     assert there.read_text() == "somebody's"

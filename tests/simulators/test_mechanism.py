@@ -38,9 +38,9 @@ from sabot_firmware.hardware import (
     STORE,
     TRAY,
 )
-from sabot_simulators.mechanism.cards import Card, cover_card, new_deck
-from sabot_simulators.mechanism.faults import KINDS, Fault, UnknownFault
-from sabot_simulators.mechanism.machine import Machine, PowerCut
+from sabot_simulators.mechanism.faults import KINDS, PlannedFault, UnknownFault
+from sabot_simulators.mechanism.physical_cards import PhysicalCard, cover_card, new_deck
+from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
 
 MS = 1_000
 SECOND = 1_000_000
@@ -61,8 +61,8 @@ class Rig:
 
     def __init__(self, *faults: str, seed: int = 1, capacity: str = "deck", reader: bool = True) -> None:
         self.random = Random(seed)
-        planned = tuple(Fault.parse(each) for each in faults)
-        self.machine = Machine(self.random, planned, capacity, reader)
+        planned = tuple(PlannedFault.parse(each) for each in faults)
+        self.machine = SimulatedMachine(self.random, planned, capacity, reader)
         self.edges: list[tuple[int, int, int]] = []
         self.machine.on_edge = lambda sensor, level, at_us: self.edges.append((sensor, level, at_us))
 
@@ -104,7 +104,7 @@ class Rig:
 
     # -- a shuffler and a shoe in a few lines ----------------------------------------------------
 
-    def load(self, cards: int = 3, back: int = RED) -> list[Card]:
+    def load(self, cards: int = 3, back: int = RED) -> list[PhysicalCard]:
         deck = new_deck(back, self.random, cards)
         self.machine.load(list(deck))
         return deck
@@ -181,14 +181,14 @@ class Rig:
         self.machine.run(DEAL, STOP)
         self.wait(60 * MS)
 
-    def stored(self, cards: int = 5) -> list[Card]:
+    def stored(self, cards: int = 5) -> list[PhysicalCard]:
         """A stack in the store, come there as stacks do."""
         self.load(cards)
         self.shuffle(cards)
         assert self.shelve()
         return list(self.machine.store)
 
-    def in_shoe(self, cards: int = 5) -> list[Card]:
+    def in_shoe(self, cards: int = 5) -> list[PhysicalCard]:
         """A stack laid into the shoe by hand."""
         deck = new_deck(RED, self.random, cards)
         self.machine.open_door(SHOE_DOOR)
@@ -201,7 +201,7 @@ class Rig:
         held = [id(card) for zone in self.machine.truth().values() for card in zone]
         assert len(held) == len(set(held)) == cards
 
-    def bring(self, source: str, cards: int = 5) -> list[Card]:
+    def bring(self, source: str, cards: int = 5) -> list[PhysicalCard]:
         return self.load(cards) if source == "tray" else self.in_shoe(cards)
 
     def draw(self, source: str) -> None:
@@ -212,7 +212,7 @@ class Rig:
         self.machine.run(roller, STOP)
 
 
-def one_card_us(machine: Machine, roller: int) -> int:
+def one_card_us(machine: SimulatedMachine, roller: int) -> int:
     """How long a card takes to pass a point."""
     return machine_constants.CARD_LENGTH_UM * 1000 // machine._rollers[roller].speed_um_ms
 
@@ -381,7 +381,7 @@ def _(place: str) -> None:
     assert 0 < snagged < 12
 
 
-def zone_rig(kind: str, place: str) -> tuple[Rig, list[Card], list[Card]]:
+def zone_rig(kind: str, place: str) -> tuple[Rig, list[PhysicalCard], list[PhysicalCard]]:
     """A stack of five at a place, its second card concerned: the rig, before, and after."""
     rig = Rig(f"{kind}@{place}:2")
     if place == "store":
@@ -767,12 +767,12 @@ def _(place: str) -> None:
     + ["power_cut@controller+3", "motor_stall@deal~1"],
 )
 def test_a_fault_is_written_as_it_is_read(text: str) -> None:
-    assert str(Fault.parse(text)) == text
+    assert str(PlannedFault.parse(text)) == text
 
 
 def test_without_a_place_the_first_is_meant() -> None:
-    assert Fault.parse("slip:3") == Fault("slip", "tray", 3)
-    assert Fault.parse("power_cut+3") == Fault("power_cut", "controller", seconds=3)
+    assert PlannedFault.parse("slip:3") == PlannedFault("slip", "tray", 3)
+    assert PlannedFault.parse("power_cut+3") == PlannedFault("power_cut", "controller", seconds=3)
 
 
 @pytest.mark.parametrize(
@@ -798,7 +798,7 @@ def test_without_a_place_the_first_is_meant() -> None:
 )
 def test_a_fault_nobody_knows_is_refused_with_what_there_is(text: str, words: str) -> None:
     with pytest.raises(UnknownFault, match=words):
-        Fault.parse(text)
+        PlannedFault.parse(text)
 
 
 def test_a_fault_by_chance_happens_about_so_often_and_again_and_again() -> None:
@@ -999,7 +999,7 @@ def test_a_stack_is_built_as_ordered(capacity: str, cards: int) -> None:
     rig = Rig(capacity=capacity)
     deck = rig.load(cards)
     slots = Random(3)
-    order: list[Card] = []
+    order: list[PhysicalCard] = []
 
     def below(held: int) -> int:
         above = slots.randrange(held + 1)
@@ -1433,7 +1433,7 @@ class Monkey(Rig):
         super().__init__(seed=seed, capacity=("deck", "batch")[seed % 2])
         self.machine.on_power_cut = lambda: None
         self.faults = list(every_fault())
-        self.known: set[Card] = set()
+        self.known: set[PhysicalCard] = set()
 
     def act(self) -> None:
         machine, random = self.machine, self.random

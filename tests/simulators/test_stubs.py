@@ -7,9 +7,9 @@ import pytest
 from sabot_protocol.device_protocol import DeviceProtocol
 from sabot_protocol.errors import Refusal
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.rp2040 import messages
-from sabot_simulators.stubs.board import StubbedBoard
-from sabot_simulators.stubs.month import DAY_S, Table, live
+from sabot_simulators.rp2040 import runner_messages
+from sabot_simulators.stubs.month import DAY_S, StubbedDevice, live
+from sabot_simulators.stubs.stubbed_board import StubbedBoard
 
 WRAP_MS = 1 << 30
 SIX_HOURS_MS = 6 * 3600 * 1000
@@ -18,7 +18,7 @@ SIX_HOURS_MS = 6 * 3600 * 1000
 def played(seed: int) -> tuple[list[object], list[int], int]:
     """One round over stubs: what was reported, the order in the shoe, and when it was over."""
     with StubbedBoard() as board:
-        table = Table(board, seed)
+        table = StubbedDevice(board, seed)
         table.provision()
         dealer = Dealer(table)
         assert dealer.open_table()
@@ -73,13 +73,13 @@ def test_a_clock_that_stands_still_while_no_host_talks_would_be_seen(monkeypatch
 
 def test_a_power_cut_keeps_the_chips_and_nothing_else() -> None:
     with StubbedBoard() as board:
-        table = Table(board, 3)
+        table = StubbedDevice(board, 3)
         table.provision()
         dealer = Dealer(table)
-        table.run_until_still()
+        table.run_until_idle()
         deck_id = dealer.new_deck(1)
         table.reboot()
-        table.run_until_still()
+        table.run_until_idle()
         assert [each.values for each in table.stamped if each.name == "booted"] == [(1,), (1,)]
         assert list(table.ask("decks")[0]) == [deck_id]
         assert board.boots == 2
@@ -87,21 +87,21 @@ def test_a_power_cut_keeps_the_chips_and_nothing_else() -> None:
 
 def test_a_program_that_hangs_is_started_again_by_the_watchdog() -> None:
     with StubbedBoard() as board:
-        table = Table(board, 4)
+        table = StubbedDevice(board, 4)
         table.provision()
-        table.run_until_still()
+        table.run_until_idle()
         board.chip.fed_us -= board.chip.watchdog_us  # as if it had not been fed for so long
         board.chip.now_us += 1
         ran = board.run(board.chip.now_us + DAY_S)
-        while ran.why == messages.SAID:
+        while ran.why == runner_messages.SAID:
             ran = board.run(board.chip.now_us + DAY_S)
-        assert ran.why == messages.RESET
+        assert ran.why == runner_messages.RESET
         assert board.boots == 2
 
 
 def test_a_new_device_refuses_what_needs_a_key() -> None:
     with StubbedBoard() as board:
-        table = Table(board, 5)
+        table = StubbedDevice(board, 5)
         table.provision()
         with pytest.raises(Refusal):
             table.ask("start_loader")

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from sabot_table.cards import cards
-from sabot_table.errors import Refused
-from sabot_table.procedure import By, Order, Role, Table
-from sabot_table.procedure.events import DeviceEvent, PackCounted, RoundEnded, StackDispensed, Verdict
+from sabot_table.errors import RuleViolation
+from sabot_table.procedure import Attribution, Order, TableProcedure, TableRole
+from sabot_table.procedure.vocabulary import DeviceEvent, PackCounted, RoundEnded, StackDispensed, Verdict
+from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import RuleSet, load
-from sabot_table.settlement import Settlement, Source
-from sabot_table.texts import Method
+from sabot_table.settlement import CardSource, Settlement
 
 NOON = 1_800_000_000
 HOUR = 3_600
-DEALER, FLOOR, PLAYER = Role.DEALER, Role.FLOOR, Role.PLAYER
+DEALER, FLOOR, PLAYER = TableRole.DEALER, TableRole.FLOOR, TableRole.PLAYER
 
 
 class Croupier:
@@ -24,15 +24,15 @@ class Croupier:
 
     def __init__(self, rules: RuleSet | str, restarts: bool = False) -> None:
         self.rules = load(rules) if isinstance(rules, str) else rules
-        self.table = Table(self.rules)
+        self.table = TableProcedure(self.rules)
         self.restarts = restarts
         self.now_s = NOON
         self.orders: list[Order] = []
 
-    def do(self, action: str, role: Role, *args: Any, **details: Any) -> Any:
+    def do(self, action: str, role: TableRole, *args: Any, **details: Any) -> Any:
         """One action of a person."""
         method: Callable[..., Any] = getattr(self.table, action)
-        return self._after(method(By(f"the {role}", role, self.now_s), *args, **details))
+        return self._after(method(Attribution(f"the {role}", role, self.now_s), *args, **details))
 
     def hear(self, event: DeviceEvent) -> None:
         """One event of the device."""
@@ -42,7 +42,7 @@ class Croupier:
     def _after(self, result: Any) -> Any:
         self.orders += self.table.take_orders()
         if self.restarts:
-            self.table = Table.restore(self.rules, self.table.save())
+            self.table = TableProcedure.restore(self.rules, self.table.save())
             self.table.take_orders()
         return result
 
@@ -56,7 +56,7 @@ class Croupier:
     def refused(self, clause: str, match: str | None = None) -> Iterator[None]:
         """Something is refused by this clause, and the table is as before."""
         before = self.table.save()
-        with pytest.raises(Refused, match=match) as refused:
+        with pytest.raises(RuleViolation, match=match) as refused:
             yield
         assert refused.value.clause == clause, refused.value
         assert refused.value.do
@@ -100,7 +100,9 @@ class Croupier:
         self.do("load", DEALER, 1)
         return self
 
-    def manual(self, method: Method = Method.MANUAL_SHOE, seats: tuple[int, ...] = (1, 3)) -> "Croupier":
+    def manual(
+        self, method: DealingMethod = DealingMethod.MANUAL_SHOE, seats: tuple[int, ...] = (1, 3)
+    ) -> "Croupier":
         """One pack, shuffled and cut by the dealer, in the manual shoe."""
         self.open(1, seats)
         self.do("play_one_pack", FLOOR)
@@ -142,7 +144,7 @@ class Croupier:
 
     def show(self, dealer: str = "7H KS QC", one: str = "9H JH QD", three: str = "2D 3D 10C") -> None:
         """The dealer types in the hands of seats 1 and 3."""
-        self.do("reveal", DEALER, cards(dealer), {1: cards(one), 3: cards(three)}, Source.DEALER)
+        self.do("reveal", DEALER, cards(dealer), {1: cards(one), 3: cards(three)}, CardSource.DEALER)
 
     def finish(self) -> Settlement:
         """Settled and collected."""
@@ -180,7 +182,7 @@ class Croupier:
         """Four cards are dealt and announced."""
         while self.table.state == "dealing":
             self.do("deal_card", DEALER)
-        self.do("announce", DEALER, cards(player), cards(banker), Source.DEALER)
+        self.do("announce", DEALER, cards(player), cards(banker), CardSource.DEALER)
 
     def third(self, to: str, drawn: str) -> None:
         """A third card."""

@@ -2,7 +2,7 @@
 
 from sabot_table.cards import cards
 from sabot_table.coup import Coup
-from sabot_table.settlement import Hands
+from sabot_table.settlement import DealtHands
 
 Pays = dict[str, float]
 Tables = dict[tuple[str, str | None], Pays]
@@ -104,9 +104,9 @@ BY_RULE_SET: dict[str, Tables] = {
 }
 
 
-def hands(player: str, dealer: str) -> Hands:
+def hands(player: str, dealer: str) -> DealtHands:
     """Seat 1's hand against the dealer's."""
-    return Hands(cards(dealer), {1: cards(player)})
+    return DealtHands(cards(dealer), {1: cards(player)})
 
 
 def coup(player: str, banker: str) -> Coup:
@@ -115,7 +115,7 @@ def coup(player: str, banker: str) -> Coup:
 
 
 # wager -> line (or "lose") -> examples
-THREE_CARD_EXAMPLES: dict[str, dict[str, list[Hands]]] = {
+THREE_CARD_EXAMPLES: dict[str, dict[str, list[DealtHands]]] = {
     "ante": {
         "win": [hands("KH KS KD", "QH JS KC"), hands("9H 2S 8C", "8H KS QD"), hands("JH QS KD", "9H KH QC")],
         "more faces": [hands("9H KS QC", "9D KD 10C"), hands("KH QH 10C", "10D 10H 10S")],

@@ -9,10 +9,10 @@ from tests.table.croupier import Croupier
 
 from sabot_table.cards import cards, full_deck
 from sabot_table.errors import TableError
-from sabot_table.procedure import By, Role, Table
-from sabot_table.procedure import events as told
-from sabot_table.settlement import Source
-from sabot_table.texts import Method
+from sabot_table.procedure import Attribution, TableProcedure, TableRole
+from sabot_table.procedure import vocabulary as told
+from sabot_table.rule_texts import DealingMethod
+from sabot_table.settlement import CardSource
 
 Try = tuple[str, tuple[Any, ...]]  # a method of the table and what it is given
 PACK_ACTIONS = (
@@ -42,12 +42,18 @@ class Anybody:
             name, args = self.dice.choice([self._pack, self._plain, self._cards, self._bets, self._device])()
         self.at_s += 1
         before = self.table.save()
-        for role in (Role.DEALER, Role.FLOOR, Role.PLAYER, Role.DEVICE, Role.CONTROLLER):
+        for role in (
+            TableRole.DEALER,
+            TableRole.FLOOR,
+            TableRole.PLAYER,
+            TableRole.DEVICE,
+            TableRole.CONTROLLER,
+        ):
             try:
                 if name == "hear":
                     self.table.hear(args[0], self.at_s)
                 else:
-                    getattr(self.table, name)(By("somebody", role, self.at_s), *args)
+                    getattr(self.table, name)(Attribution("somebody", role, self.at_s), *args)
             except TableError:
                 self.refusals += 1
             else:
@@ -60,7 +66,7 @@ class Anybody:
         """What a good dealer would do now."""
         table, playing = self.table, self.table.memory.round
         first = self.rules.main_wagers[0]
-        automated = table.method is Method.AUTOMATED_SHOE
+        automated = table.method is DealingMethod.AUTOMATED_SHOE
         if table.state == "between":
             return self._prepare()
         if table.state == "betting":
@@ -135,7 +141,7 @@ class Anybody:
             self.rounds = max(self.rounds, memory.round.round_id)
             self.voids += bool(memory.round.void_clause)
         if self.happened % 20 == 0:
-            assert Table.restore(self.rules, self.table.save()).save() == self.table.save()
+            assert TableProcedure.restore(self.rules, self.table.save()).save() == self.table.save()
 
     # -- what may be tried --------------------------------------------------------------------------
 
@@ -180,7 +186,8 @@ class Anybody:
                 ("deal_card_to", (self.dice.choice(turns),)), ("deal_card", ()),
                 ("count_stub", (52 - 3 * len(turns),)),
                 ("count_stub", (51 - 3 * len(turns), dict.fromkeys(turns, 3))),
-                ("reveal", (hands.pop(0), hands, Source.DEALER)), ("announce", (*four, Source.DEALER)),
+                ("reveal", (hands.pop(0), hands, CardSource.DEALER)),
+                ("announce", (*four, CardSource.DEALER)),
                 ("third_card", (self.dice.choice(("player", "banker")), deck[9])),
                 ("unauthorised_third", (self.dice.choice((None, deck[9])),)), ("card_exposed", (deck[9],)),
                 ("wrong_number", ("four cards",)), ("shoe_failed", ("stuck",)),
@@ -192,7 +199,7 @@ class Anybody:
     def _device(self) -> Try:
         playing = self.table.memory.round
         number, stack = (playing.round_id, len(playing.stacks) + 1) if playing else (1, 1)
-        unit = self.dice.choice(list(told.Unit))
+        unit = self.dice.choice(list(told.DeviceUnit))
         rare = self.dice.random() < 0.05
         events: list[told.DeviceEvent] = [
             told.StackDispensed(number, stack, 2 if rare else 3),
@@ -204,7 +211,8 @@ class Anybody:
         ]
         event = self.dice.choice(events)
         people: list[Try] = [
-            ("change_method", (self.dice.choice(list(Method)),)), ("mark_out_of_order", (unit, "sign")),
+            ("change_method", (self.dice.choice(list(DealingMethod)),)),
+            ("mark_out_of_order", (unit, "sign")),
             ("repaired", (unit,)),
         ]  # fmt: skip
         heard: list[Try] = [("hear", (event,))] * 6

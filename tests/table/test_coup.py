@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from sabot_table.cards import Card, cards
-from sabot_table.coup import Coup, banker_draws, dealt, player_draws, points
+from sabot_table.coup import Coup, banker_draws, deal_coup, player_draws, points
 from sabot_table.errors import ImpossibleCards
 
 # MDM 10.E(3) and the chart of BAC, written out once more: the Banker's total, against the Player's third
@@ -65,16 +65,16 @@ def test_a_point_count_is_the_right_digit() -> None:
 
 @pytest.mark.rule("MDM 8.C")
 def test_cards_go_to_player_and_banker_in_turn() -> None:
-    assert dealt(cards("8H 2H KH 2S")) == Coup(cards("8H KH"), cards("2H 2S"))
-    assert dealt(cards("2H 3H 3D 4S KC 9C")) == Coup(cards("2H 3D KC"), cards("3H 4S"))
-    assert dealt(cards("KH 2H KD KS 5C 9C")) == Coup(cards("KH KD 5C"), cards("2H KS 9C"))
+    assert deal_coup(cards("8H 2H KH 2S")) == Coup(cards("8H KH"), cards("2H 2S"))
+    assert deal_coup(cards("2H 3H 3D 4S KC 9C")) == Coup(cards("2H 3D KC"), cards("3H 4S"))
+    assert deal_coup(cards("KH 2H KD KS 5C 9C")) == Coup(cards("KH KD 5C"), cards("2H KS 9C"))
 
 
 def test_too_few_cards_make_no_coup() -> None:
     with pytest.raises(ImpossibleCards, match=r"MDM 8\.C"):
-        dealt(cards("2H 3H 4H"))
+        deal_coup(cards("2H 3H 4H"))
     with pytest.raises(ImpossibleCards, match=r"MDM 13\.E"):
-        dealt(cards("2H 3H 3D 4S"))
+        deal_coup(cards("2H 3H 3D 4S"))
 
 
 @pytest.mark.rule("MDM 9.C")
@@ -97,6 +97,6 @@ def test_hands_that_the_rules_cannot_have_dealt(player: str, banker: str, clause
 def test_every_draw_of_six_makes_one_coup() -> None:
     by_value = {value: Card(value if value else 10, "S") for value in range(10)}
     for values in product((0, 3, 5, 6, 7, 8), repeat=4):
-        coup = dealt([by_value[value] for value in (*values, 4, 9)])
+        coup = deal_coup([by_value[value] for value in (*values, 4, 9)])
         assert 4 <= len(coup.cards) <= 6
         assert coup.totals.player_cards + coup.totals.banker_cards == len(coup.cards)

@@ -7,23 +7,23 @@ from tests.table.outcomes import coup
 
 from sabot_table.cards import card, cards
 from sabot_table.errors import ImpossibleCards
-from sabot_table.procedure import Role, Table
-from sabot_table.procedure.coups import result
-from sabot_table.procedure.events import (
+from sabot_table.procedure import TableProcedure, TableRole
+from sabot_table.procedure.mini_procedure import result
+from sabot_table.procedure.vocabulary import (
     CardAside,
     CardDispensed,
     CardsRead,
     CoverCardSeen,
+    DeviceUnit,
     PackCounted,
     PackDelivered,
     RoundVoided,
     ThirdCardRead,
-    Unit,
     UnitFailed,
 )
+from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import load
-from sabot_table.settlement import Outcome, Source
-from sabot_table.texts import Method
+from sabot_table.settlement import CardSource, WagerOutcome
 
 MINI, SIX = "md-mini-baccarat", "baccarat-six-deck"
 
@@ -56,7 +56,7 @@ def test_batches_for_a_shuffler_are_spread_and_stacked_without_a_wash_others_are
         by_hand.do("stack", DEALER, 1)
     broken = Croupier(MINI)
     broken.do("open_table", FLOOR)
-    broken.hear(UnitFailed(Unit.SHUFFLER))
+    broken.hear(UnitFailed(DeviceUnit.SHUFFLER))
     broken.do("receive_pack", FLOOR, 1, "red")
     for action, role in (("inspect", DEALER), ("verify", FLOOR), ("spread", DEALER)):
         broken.do(action, role, 1)
@@ -253,16 +253,16 @@ def test_four_cards_then_the_third_cards_that_the_rules_want() -> None:
     for _ in range(3):
         table.do("deal_card", DEALER)
     with table.refused("MDM 11.A"):
-        table.do("announce", DEALER, cards("2H 3D"), cards("3H 4S"), Source.DEALER)
+        table.do("announce", DEALER, cards("2H 3D"), cards("3H 4S"), CardSource.DEALER)
     table.do("deal_card", DEALER)
     with table.refused("MDM 9.C", "before the first four"):
         table.third("player", "5C")
     with table.refused("MDM 8.C", "two cards each"):
-        table.do("announce", DEALER, cards("2H 3D 4D"), cards("3H 4S"), Source.DEALER)
-    table.do("announce", DEALER, cards("2H 2D"), cards("KH 4S"), Source.DEALER)
+        table.do("announce", DEALER, cards("2H 3D 4D"), cards("3H 4S"), CardSource.DEALER)
+    table.do("announce", DEALER, cards("2H 2D"), cards("KH 4S"), CardSource.DEALER)
     assert table.ordered("draw") == [{"to": "player"}]
     with table.refused("MDM 8.C", "second announcement"):
-        table.do("announce", DEALER, cards("2H 2D"), cards("KH 4S"), Source.DEALER)
+        table.do("announce", DEALER, cards("2H 2D"), cards("KH 4S"), CardSource.DEALER)
     with table.refused("MDM 10.B", "the player draws"):
         table.third("banker", "5C")
     table.third("player", "3C")
@@ -299,20 +299,20 @@ def test_cards_that_the_shoe_cannot_hold_are_not_taken() -> None:
     table.bet((2, "player", 1_000))
     for _ in range(4):
         table.do("deal_card", DEALER)
-    table.do("announce", DEALER, cards("2H 2H"), cards("2H 2H"), Source.DEALER)
+    table.do("announce", DEALER, cards("2H 2H"), cards("2H 2H"), CardSource.DEALER)
     table.third("player", "2H")
     table.third("banker", "2H")
     with pytest.raises(ImpossibleCards, match="must not have a third card"):
         table.do("retype_coup", FLOOR, cards("9H KD"), cards("2S KC 4C"))
     table.do("retype_coup", FLOOR, cards("9H KD"), cards("2S KC"))
-    assert [line.outcome for line in table.finish().lines] == [Outcome.WIN]
+    assert [line.outcome for line in table.finish().lines] == [WagerOutcome.WIN]
 
 
 @pytest.mark.rule("MDM 8")
 @pytest.mark.rule("MDM 9.D")
 def test_a_machines_shoe_is_asked_card_by_card_and_its_reader_is_believed() -> None:
     table = Croupier(MINI, restarts=True).shoe()
-    table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)
+    table.do("change_method", FLOOR, DealingMethod.AUTOMATED_SHOE)
     table.bet((2, "player", 1_000))
     assert table.ordered("open-round") == [{"round": 1, "pack": 1, "hands": 2}]
     for number, to in ((1, "player"), (2, "banker"), (3, "player"), (4, "banker")):
@@ -328,14 +328,14 @@ def test_a_machines_shoe_is_asked_card_by_card_and_its_reader_is_believed() -> N
         table.hear(ThirdCardRead(2, "player", card("5C")))
     table.hear(ThirdCardRead(1, "player", card("5C")))
     table.hear(ThirdCardRead(1, "banker", card("5D")))
-    assert table.finish().source is Source.READER
+    assert table.finish().source is CardSource.READER
     assert table.table.memory.cover == "announce"
 
 
 @pytest.mark.rule("MDM 13.E")
 def test_a_machines_shoe_that_stops_voids_the_round_and_ends_the_shoe() -> None:
     table = Croupier(MINI).shoe()
-    table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)
+    table.do("change_method", FLOOR, DealingMethod.AUTOMATED_SHOE)
     table.bet((2, "player", 1_000))
     table.hear(CardDispensed(1, 1))
     table.hear(RoundVoided(1, "shoe_failed"))
@@ -351,12 +351,12 @@ def test_a_machines_shoe_that_stops_voids_the_round_and_ends_the_shoe() -> None:
 @pytest.mark.rule("MDM 13.E")
 def test_a_machines_shoe_that_fails_while_a_third_card_is_due_voids_the_round() -> None:
     table = Croupier(MINI).shoe()
-    table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)
+    table.do("change_method", FLOOR, DealingMethod.AUTOMATED_SHOE)
     table.bet((2, "player", 1_000))
     for number in range(1, 5):
         table.hear(CardDispensed(1, number))
     table.hear(CardsRead(1, (cards("2H KD"), cards("KS KC"))))
-    table.hear(UnitFailed(Unit.SHOE))
+    table.hear(UnitFailed(DeviceUnit.SHOE))
     assert (table.table.state, table.table.round.void_clause) == ("voided", "MDM 13.E")
 
 
@@ -374,13 +374,13 @@ def test_the_floor_may_correct_a_coup_while_cards_are_drawn() -> None:
 
 def test_one_card_typed_in_makes_the_round_typed_in() -> None:
     table = Croupier(MINI).shoe()
-    table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)
+    table.do("change_method", FLOOR, DealingMethod.AUTOMATED_SHOE)
     table.bet((2, "player", 1_000))
     for number in range(1, 5):
         table.hear(CardDispensed(1, number))
     table.hear(CardsRead(1, (cards("6H KD"), cards("KS KC"))))
     table.third("banker", "5D")
-    assert table.finish().source is Source.DEALER
+    assert table.finish().source is CardSource.DEALER
 
 
 # -- vigorish and progressives ---------------------------------------------------------------------
@@ -430,8 +430,8 @@ def test_the_progressive_is_locked_fed_and_paid() -> None:
     with table.refused("MDM 12.N", "this is for controller"):
         table.do("must_hit", DEALER, 1)
     with table.refused("MDM 12.N", "has no Royal 9 wager"):
-        table.do("must_hit", Role.CONTROLLER, 2)
-    table.do("must_hit", Role.CONTROLLER, 1)
+        table.do("must_hit", TableRole.CONTROLLER, 2)
+    table.do("must_hit", TableRole.CONTROLLER, 1)
     settled = table.finish()
     paid = {(line.seat, line.wager): line.pays_cents for line in settled.lines}
     assert paid[1, "royal-9"] == 47_516 - 500  # 475.00 and 3.33 % of 5.00
@@ -465,7 +465,7 @@ def test_the_cover_card_finishes_the_hand_and_one_more_is_the_last(when: str) ->
         table.do("cover_card", DEALER)
     with table.refused("MDM 9.D", "it is out already"):
         table.do("cover_card", DEALER)
-    table.do("announce", DEALER, cards("9H KD"), cards("2S KC"), Source.DEALER)
+    table.do("announce", DEALER, cards("9H KD"), cards("2S KC"), CardSource.DEALER)
     table.finish()
     with table.refused("MDM 9.D", "before 'last hand' is announced"):
         table.do("open_bets", DEALER)
@@ -530,7 +530,7 @@ def test_an_unseen_unauthorised_third_card_is_the_bankers_if_he_draws() -> None:
     table.do("unauthorised_third", DEALER, None)
     assert table.ordered("use-as-third") == [{"to": "banker"}]
     table.third("banker", "7C")
-    assert [line.outcome for line in table.finish().lines] == [Outcome.WIN]
+    assert [line.outcome for line in table.finish().lines] == [WagerOutcome.WIN]
     assert table.table.memory.carried == 0
 
 
@@ -552,7 +552,7 @@ def test_a_third_card_that_the_player_must_have_is_not_unauthorised() -> None:
         table.do("deal_card", DEALER)
     with table.refused("MDM 9.C", "before the first four"):
         table.do("unauthorised_third", DEALER, None)
-    table.do("announce", DEALER, cards("2H KD"), cards("2S KC"), Source.DEALER)
+    table.do("announce", DEALER, cards("2H KD"), cards("2S KC"), CardSource.DEALER)
     with table.refused("MDM 10.B", "the Player draws"):
         table.do("unauthorised_third", DEALER, None)
 
@@ -601,8 +601,8 @@ def test_any_other_card_that_was_seen_opens_a_simulated_round_without_wagers() -
     for _ in range(3):
         table.do("deal_card", DEALER)
     with table.refused("MDM 13.D", "does not begin with 5D"):
-        table.do("announce", DEALER, cards("9H KD"), cards("2S KC"), Source.DEALER)
-    table.do("announce", DEALER, cards("5D KD"), cards("2S KC"), Source.DEALER)
+        table.do("announce", DEALER, cards("9H KD"), cards("2S KC"), CardSource.DEALER)
+    table.do("announce", DEALER, cards("5D KD"), cards("2S KC"), CardSource.DEALER)
     table.third("player", "2C")
     table.third("banker", "2D")
     with table.refused("MDM 11.B"):
@@ -668,7 +668,7 @@ def test_what_one_game_has_the_other_refuses() -> None:
     mini.four("9H KD", "2S KC")
     mini.finish()
     with mini.refused("MDM 8", "deals by manual-shoe"):
-        mini.do("change_method", FLOOR, Method.HAND)
+        mini.do("change_method", FLOOR, DealingMethod.HAND)
 
 
 # -- a six-deck shoe shuffled every round ----------------------------------------------------------
@@ -712,7 +712,7 @@ def test_a_draw_that_is_due_is_ordered_again_after_a_restart() -> None:
     table = Croupier(MINI).shoe()
     table.bet((2, "player", 1_000))
     table.four("2H KD", "KS KC")
-    orders = Table.restore(table.rules, table.table.save()).take_orders()
+    orders = TableProcedure.restore(table.rules, table.table.save()).take_orders()
     assert [(each.do, each.details["to"]) for each in orders] == [("draw", "player")]
 
 

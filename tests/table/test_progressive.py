@@ -4,9 +4,9 @@ import pytest
 from tests.table.operators import with_royal_9
 from tests.table.outcomes import coup
 
-from sabot_table.errors import BadSave, Refused, WagerRefused
+from sabot_table.errors import BadSave, RuleViolation, WagerRefused
 from sabot_table.progressive import UNITS, Meters
-from sabot_table.settlement import Line, Settlement, settle, settle_void
+from sabot_table.settlement import Settlement, SettlementLine, settle, settle_void
 
 HOUSE = with_royal_9("A")
 assert HOUSE.royal_9 is not None
@@ -15,7 +15,7 @@ STAKE = 500
 STAR, SPADE, HEART = 6_000_000, 50_000, 47_500
 
 
-def royal(letter: str, player: str, banker: str, seat: int = 1) -> Line:
+def royal(letter: str, player: str, banker: str, seat: int = 1) -> SettlementLine:
     """A seat's Royal 9 wager; seat 1's own is KH 9H, seat 2's KS 9S, seat 5's KH 9C."""
     settled = play(letter, player, banker, (seat,))
     return next(line for line in settled.lines if line.wager == "royal-9")
@@ -86,11 +86,11 @@ def test_meters_reset_when_hit_in_full_and_shrink_when_shared() -> None:
 def test_meters_grow_by_their_rate_exactly() -> None:
     meters = START
     for _ in range(3):
-        meters = meters.fed(STAKE)
+        meters = meters.with_contribution(STAKE)
     assert meters.by_name["star"].units == STAR * UNITS + 3 * STAKE * 1_000
     assert meters.by_name["spade"].units == SPADE * UNITS + 3 * STAKE * 333  # 16.65 cents each
     assert meters.by_name["spade"].cents == SPADE + 49
-    assert START.fed(10**9).by_name["must-hit"].cents == 20_000  # its maximum
+    assert START.with_contribution(10**9).by_name["must-hit"].cents == 20_000  # its maximum
 
 
 def test_a_void_round_leaves_the_meters_as_they_are() -> None:
@@ -106,7 +106,7 @@ def test_royal_9_needs_a_main_wager_and_its_stake() -> None:
     assert refused.value.clause == "MDM 7.A(9)"
     with pytest.raises(WagerRefused, match="its stake is 500 cents"):
         settle(HOUSE, {1: {"royal-9": 400, "tie": 100}}, four, meters=START)
-    with pytest.raises(Refused, match="without meters"):
+    with pytest.raises(RuleViolation, match="without meters"):
         settle(HOUSE, {1: {"royal-9": STAKE, "tie": 100}}, four)
 
 
@@ -118,17 +118,17 @@ def test_must_hit_pays_whom_the_controller_names() -> None:
     assert (line.seat, line.pays_cents, line.clause) == (1, 10_000, "MDM 12.N")
     assert settled.meters is not None
     assert settled.meters.by_name["must-hit"].cents == 10_000
-    with pytest.raises(Refused, match="seat 2 as Must Hit winner has no Royal 9 wager"):
+    with pytest.raises(RuleViolation, match="seat 2 as Must Hit winner has no Royal 9 wager"):
         settle(HOUSE, bets, coup("9H KD", "8S KC"), meters=START, must_hit_seat=2)
     without = with_royal_9("A", must_hit=False)
     assert without.royal_9 is not None
-    with pytest.raises(Refused, match="without it"):
+    with pytest.raises(RuleViolation, match="without it"):
         settle(without, bets, coup("9H KD", "8S KC"), meters=Meters.initial(without.royal_9), must_hit_seat=1)
 
 
 def test_meters_are_saved_and_restored() -> None:
     assert HOUSE.royal_9 is not None
-    fed = START.fed(STAKE)
-    assert Meters.restore(HOUSE.royal_9, fed.save()) == fed
+    with_contribution = START.with_contribution(STAKE)
+    assert Meters.restore(HOUSE.royal_9, with_contribution.save()) == with_contribution
     with pytest.raises(BadSave):
         Meters.restore(HOUSE.royal_9, {"star": 1})

@@ -9,8 +9,8 @@ import pytest
 from tests.table.operators import royal_9_data, with_royal_9
 
 from sabot_table.errors import RuleSetError, TableError, UnknownRuleSet, UnknownWager
+from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import load, names, parse
-from sabot_table.texts import Method
 
 NINE = (
     "baccarat-six-deck", "md-ez-baccarat", "md-five-treasures-baccarat", "md-fortune-7-baccarat",
@@ -34,9 +34,9 @@ def test_the_nine_rule_sets_are_packaged_and_sound() -> None:
 @pytest.mark.rule("MDM 3.C")
 def test_hours_by_method() -> None:
     md3, mini = load("md-three-card-baccarat"), load("md-mini-baccarat")
-    assert [md3.hours(each) for each in Method] == [8, 8, 4]
-    assert mini.hours(Method.MANUAL_SHOE) == 24
-    assert load("wa-three-card-baccarat").hours(Method.AUTOMATED_SHOE) is None
+    assert [md3.hours(each) for each in DealingMethod] == [8, 8, 4]
+    assert mini.hours(DealingMethod.MANUAL_SHOE) == 24
+    assert load("wa-three-card-baccarat").hours(DealingMethod.AUTOMATED_SHOE) is None
 
 
 def test_clockwise_begins_at_the_dealers_left() -> None:

@@ -10,15 +10,15 @@ from tests.table.outcomes import coup
 
 from sabot_table.cards import cards
 from sabot_table.coup import Coup
-from sabot_table.errors import ImpossibleCards, Refused, WagerRefused
+from sabot_table.errors import ImpossibleCards, RuleViolation, WagerRefused
 from sabot_table.ruleset import load, names
-from sabot_table.settlement import Hands, Outcome, Source, Step, settle, settle_void
+from sabot_table.settlement import CardSource, DealtHands, SettlementStep, WagerOutcome, settle, settle_void
 
 MD3, WA3, MINI = (
     load(name) for name in ("md-three-card-baccarat", "wa-three-card-baccarat", "md-mini-baccarat")
 )
 ALL_FOUR = {"dragon-bonus": 500, "tie": 500, "three-kings": 500, "ante": 2_500}
-ROUND = Hands(
+ROUND = DealtHands(
     cards("7H KS QC"),
     {1: cards("9H JH QD"), 3: cards("7D KD QH"), 4: cards("2D 3D 10C"), 6: cards("KC KH 8H")},
 )  # fmt: skip
@@ -55,12 +55,14 @@ def test_mini_takes_what_lost_first_then_pays_from_the_highest_seat_down() -> No
         (9, "banker", "win"), (9, "jackpot", "push"), (1, "banker", "win"),
     ]  # fmt: skip
     winner = [step for step in settled.steps() if step.seat == 1 and step.do in ("vigorish", "pay")]
-    assert winner == [Step(1, "banker", "vigorish", 100), Step(1, "banker", "pay", 2_000)]
+    assert winner == [SettlementStep(1, "banker", "vigorish", 100), SettlementStep(1, "banker", "pay", 2_000)]
 
 
 def test_a_line_is_the_object_that_was_promised() -> None:
     line = (
-        settle(MD3, {3: {"ante": 2_500}}, Hands(cards("7H KS QC"), {3: cards("9H JH QD")})).lines[0].to_json()
+        settle(MD3, {3: {"ante": 2_500}}, DealtHands(cards("7H KS QC"), {3: cards("9H JH QD")}))
+        .lines[0]
+        .to_json()
     )
     assert line == {
         "seat": 3, "wager": "ante", "stake_cents": 2500, "outcome": "win", "line": "win",
@@ -70,7 +72,7 @@ def test_a_line_is_the_object_that_was_promised() -> None:
 
 
 def test_a_round_records_its_rule_set_and_who_told_the_cards() -> None:
-    told = settle(MINI, {1: {"player": 100}}, TIE, Source.READER).to_json()
+    told = settle(MINI, {1: {"player": 100}}, TIE, CardSource.READER).to_json()
     assert json.loads(json.dumps(told)) == told
     assert (told["ruleset"], told["ruleset_sha256"]) == (MINI.name, MINI.sha256)
     assert (told["cards_from"], told["void"], told["void_clause"]) == ("reader", False, None)
@@ -92,7 +94,7 @@ def test_vigorish_is_five_percent_exact_or_up_to_25_cents(rounding: str, stake: 
     line = settle(mini, {1: {"banker": stake}}, BANKER_WINS).lines[0]
     assert (line.pays_cents, line.vig_cents, line.net_cents) == (stake, vigorish, stake - vigorish)
     md3 = changed("md-three-card-baccarat", vigorish={"rounding": rounding})
-    ante = settle(md3, {1: {"ante": stake}}, Hands(cards("7H KS QC"), {1: cards("9H JH QD")})).lines[0]
+    ante = settle(md3, {1: {"ante": stake}}, DealtHands(cards("7H KS QC"), {1: cards("9H JH QD")})).lines[0]
     assert ante.vig_cents == vigorish
 
 
@@ -101,7 +103,7 @@ def test_vigorish_may_be_marked_and_owed() -> None:
     marked = changed("md-mini-baccarat", vigorish={"collected": "marked"})
     settled = settle(marked, {1: {"banker": 2_000}, 4: {"player": 500}}, BANKER_WINS)
     assert settled.vigorish_by_seat() == {1: 100}
-    assert Step(1, "banker", "mark", 100) in settled.steps()
+    assert SettlementStep(1, "banker", "mark", 100) in settled.steps()
 
 
 @pytest.mark.rule("MDM 12.C")
@@ -148,7 +150,7 @@ def test_a_void_round_gives_every_wager_back_to_the_cent(bets: dict[int, dict[st
 def test_a_player_who_breaks_the_rules_of_the_hand_forfeits_all() -> None:
     settled = settle(MD3, BETS, ROUND, forfeits={1})
     lost = [line for line in settled.lines if line.seat == 1]
-    assert {(line.outcome, line.clause) for line in lost} == {(Outcome.FORFEIT, "MD3 11.A")}
+    assert {(line.outcome, line.clause) for line in lost} == {(WagerOutcome.FORFEIT, "MD3 11.A")}
     assert settled.net_by_seat()[1] == -4_000
     assert [line.outcome for line in settled.lines if line.seat != 1] == [
         line.outcome for line in settle(MD3, BETS, ROUND).lines if line.seat != 1
@@ -159,7 +161,7 @@ def test_a_player_who_breaks_the_rules_of_the_hand_forfeits_all() -> None:
 def test_abandoned_wagers_are_taken() -> None:
     settled = settle(MD3, BETS, ROUND, abandoned={1})
     assert {(line.outcome, line.clause) for line in settled.lines if line.seat == 1} == {
-        (Outcome.ABANDONED, "MD3 7.B")
+        (WagerOutcome.ABANDONED, "MD3 7.B")
     }
     assert [step.do for step in settled.steps()][:4] == ["take"] * 4
 
@@ -179,7 +181,7 @@ def test_washington_allows_four_kinds_of_wager() -> None:
     with pytest.raises(WagerRefused, match="5 kinds of wager") as refused:
         settle(WA3, {1: {**ALL_FOUR, "lucky-6": 100}}, ROUND)
     assert refused.value.clause == "WA3 wagers"
-    assert len(settle(WA3, {1: ALL_FOUR}, Hands(ROUND.dealer, {1: ROUND.seats[1]})).lines) == 4
+    assert len(settle(WA3, {1: ALL_FOUR}, DealtHands(ROUND.dealer, {1: ROUND.seats[1]})).lines) == 4
 
 
 @pytest.mark.parametrize(
@@ -215,19 +217,21 @@ def test_wagers_that_cannot_be(bets: dict[int, dict[str, int]], match: str) -> N
     ],
 )
 def test_hands_that_cannot_be(dealer: str, seats: dict[int, str], match: str) -> None:
-    play = Hands(cards(dealer), {seat: cards(hand) for seat, hand in seats.items()})
+    play = DealtHands(cards(dealer), {seat: cards(hand) for seat, hand in seats.items()})
     with pytest.raises(ImpossibleCards, match=match):
         settle(MD3, {1: {"ante": 100}}, play)
 
 
 def test_a_card_more_often_than_the_shoe_holds_it() -> None:
     six = load("baccarat-six-deck")
-    assert settle(six, {1: {"player": 100}}, coup("KH KH KH", "KH KH KH")).lines[0].outcome is Outcome.PUSH
+    assert (
+        settle(six, {1: {"player": 100}}, coup("KH KH KH", "KH KH KH")).lines[0].outcome is WagerOutcome.PUSH
+    )
     with pytest.raises(ImpossibleCards, match="hand for every seat"):
         settle(MD3, {1: {"ante": 100}}, TIE)
     with pytest.raises(ImpossibleCards, match="not one for every seat"):
         settle(MINI, {1: {"player": 100}}, ROUND)
-    with pytest.raises(Refused, match="no such seat"):
+    with pytest.raises(RuleViolation, match="no such seat"):
         settle(MINI, {1: {"player": 100}}, TIE, forfeits={12})
 
 
@@ -245,7 +249,9 @@ def test_for_one_includes_the_stake() -> None:
 @pytest.mark.parametrize("name", names())
 def test_a_settlement_explains_itself(name: str) -> None:
     rules = load(name)
-    play: Hands | Coup = Hands(ROUND.dealer, {1: ROUND.seats[1]}) if rules.game == "three-card" else TIE
+    play: DealtHands | Coup = (
+        DealtHands(ROUND.dealer, {1: ROUND.seats[1]}) if rules.game == "three-card" else TIE
+    )
     settled = settle(rules, {1: dict.fromkeys(rules.offered, 2_000)}, play)
     for line in settled.lines:
         assert line.clause.startswith(rules.text)

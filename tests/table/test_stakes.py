@@ -5,7 +5,7 @@ from tests.table.operators import with_royal_9
 
 from sabot_table.errors import BadWagers, WagerRefused
 from sabot_table.ruleset import load, names
-from sabot_table.stakes import every_wager, read_wagers
+from sabot_table.wager_acceptance import every_wager, read_wagers
 
 MD3 = load("md-three-card-baccarat")
 

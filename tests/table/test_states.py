@@ -8,10 +8,16 @@ import pytest
 
 import sabot_table
 from sabot_table import paytables
-from sabot_table.procedure import Table
+from sabot_table.procedure import TableProcedure
+from sabot_table.procedure.action_table import (
+    PACK_ACTIONS,
+    PACK_STATES,
+    TABLE_ACTIONS,
+    TABLE_STATES,
+    ActionRule,
+)
 from sabot_table.procedure.diagram import page
-from sabot_table.procedure.states import PACK, PACK_STATES, TABLE, TABLE_STATES, Row
-from sabot_table.texts import TEXTS
+from sabot_table.rule_texts import RULE_TEXTS
 
 ROOT = Path(__file__).parent.parent.parent
 LIST = tomllib.loads((ROOT / "docs" / "clauses.toml").read_text(encoding="utf-8"))
@@ -27,11 +33,13 @@ def test_the_page_is_not_stale() -> None:
     assert (ROOT / "docs" / "procedure.md").read_text(encoding="utf-8") == page(), "run make generate"
 
 
-BOTH = [(TABLE_STATES, TABLE), (PACK_STATES, PACK)]
+BOTH = [(TABLE_STATES, TABLE_ACTIONS), (PACK_STATES, PACK_ACTIONS)]
 
 
 @pytest.mark.parametrize(("states", "rows"), BOTH, ids=["table", "pack"])
-def test_every_state_is_reached_and_every_name_known(states: dict[str, str], rows: tuple[Row, ...]) -> None:
+def test_every_state_is_reached_and_every_name_known(
+    states: dict[str, str], rows: tuple[ActionRule, ...]
+) -> None:
     for row in rows:
         assert set(row.sources.split()) <= set(states)
         assert row.dest == "=" or row.dest in states
@@ -47,19 +55,23 @@ def test_every_state_is_reached_and_every_name_known(states: dict[str, str], row
 
 
 def test_every_row_is_a_method_of_the_table_or_taken_by_one() -> None:
-    for row in TABLE:
-        assert callable(getattr(Table, row.action, None)) or row.action in INNER, row.action
-    for row in PACK:
-        assert callable(getattr(Table, row.action, None)) or row.action in PACK_INNER, row.action
+    for row in TABLE_ACTIONS:
+        assert callable(getattr(TableProcedure, row.action, None)) or row.action in INNER, row.action
+    for row in PACK_ACTIONS:
+        assert callable(getattr(TableProcedure, row.action, None)) or row.action in PACK_INNER, row.action
     calls = "".join(each.read_text(encoding="utf-8") for each in Path(*sabot_table.__path__).rglob("*.py"))
     for action in INNER | PACK_INNER:
         assert calls.count(f'"{action}"') >= 2, f"nothing takes {action}"
 
 
 def test_every_clause_that_the_table_cites_is_in_the_list() -> None:
-    cited = {f"MD3 {row.md3}" for row in (*TABLE, *PACK)} | {f"MDM {row.mdm}" for row in (*TABLE, *PACK)}
-    cited |= {each.clause for each in paytables.of_texts()} | {each.rule for each in paytables.of_texts()}
-    for text in TEXTS.values():
+    cited = {f"MD3 {row.md3}" for row in (*TABLE_ACTIONS, *PACK_ACTIONS)} | {
+        f"MDM {row.mdm}" for row in (*TABLE_ACTIONS, *PACK_ACTIONS)
+    }
+    cited |= {each.clause for each in paytables.all_paytables()} | {
+        each.rule for each in paytables.all_paytables()
+    }
+    for text in RULE_TEXTS.values():
         cited |= {getattr(text, name) for name in text.__slots__ if name.endswith("_clause")}
     for path in Path(*sabot_table.__path__).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -6,7 +6,7 @@ import pytest
 
 from sabot_table.cards import card, cards, full_deck
 from sabot_table.errors import ImpossibleCards
-from sabot_table.three_card import Standing, showdown, standing
+from sabot_table.hand_ranking import HandRank, rank_hand, showdown
 
 # The ranking as the texts list it, highest first.
 LADDER = ["kings", "faces"] + [f"{points}/{faces}" for points in range(9, -1, -1) for faces in (2, 1, 0)]
@@ -30,9 +30,9 @@ def rung(names: tuple[str, ...]) -> int:
 @pytest.mark.rule("MD3 6.C")
 @pytest.mark.rule("WA3 ranking")
 def test_all_22100_hands_rank_as_the_text_lists_them() -> None:
-    standings: dict[int, set[Standing]] = {}
+    standings: dict[int, set[HandRank]] = {}
     for hand in combinations(full_deck(), 3):
-        standings.setdefault(rung(tuple(map(str, hand))), set()).add(standing(hand))
+        standings.setdefault(rung(tuple(map(str, hand))), set()).add(rank_hand(hand))
     assert sum(1 for _ in combinations(full_deck(), 3)) == 22_100
     assert all(len(same) == 1 for same in standings.values()), "one rung, one standing"
     ladder = [standings[each].pop() for each in sorted(standings)]
@@ -54,9 +54,9 @@ def test_the_higher_hand_wins() -> None:
 
 @pytest.mark.rule("MD3 6.B")
 def test_ten_and_twenty_are_nothing() -> None:
-    assert standing(cards("2H 3H 5H")).points == 0
-    assert standing(cards("9H 9C 2H")).points == 0
-    assert standing(cards("10H 10C 10D")) == Standing(standing(cards("2H 3H 5H")).kind, 0, 0)
+    assert rank_hand(cards("2H 3H 5H")).points == 0
+    assert rank_hand(cards("9H 9C 2H")).points == 0
+    assert rank_hand(cards("10H 10C 10D")) == HandRank(rank_hand(cards("2H 3H 5H")).kind, 0, 0)
 
 
 def test_a_copy_is_the_same_three_ranks_whatever_the_suits() -> None:
@@ -67,11 +67,11 @@ def test_a_copy_is_the_same_three_ranks_whatever_the_suits() -> None:
 @pytest.mark.parametrize("hand", ["KH KS", "KH KS KD KC"])
 def test_a_hand_has_three_cards(hand: str) -> None:
     with pytest.raises(ImpossibleCards, match=r"MD3 13\.C"):
-        standing(cards(hand))
+        rank_hand(cards(hand))
 
 
 def test_standings_speak() -> None:
-    assert [str(standing(cards(hand))) for hand in ("KH KS KD", "JH KS KD", "9H KS 10D", "9H 8S 2D")] == [
+    assert [str(rank_hand(cards(hand))) for hand in ("KH KS KD", "JH KS KD", "9H KS 10D", "9H 8S 2D")] == [
         "three kings", "three faces", "9 with 1 face", "9 with 0 faces",
     ]
     assert card("KH").is_face

@@ -7,9 +7,10 @@ from tests.table.croupier import DEALER, FLOOR, HOUR, PLAYER, Croupier
 
 from sabot_table.cards import card, cards
 from sabot_table.errors import BadSave, WagerRefused
-from sabot_table.procedure import By, Role, Table
-from sabot_table.procedure.events import (
+from sabot_table.procedure import Attribution, TableProcedure, TableRole
+from sabot_table.procedure.vocabulary import (
     CardsRead,
+    DeviceUnit,
     Identified,
     PackCounted,
     PackLoaded,
@@ -18,13 +19,12 @@ from sabot_table.procedure.events import (
     ShuffleFinished,
     ShuffleStarted,
     StackDispensed,
-    Unit,
     UnitFailed,
     Verdict,
 )
+from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import load
-from sabot_table.settlement import Outcome, Source
-from sabot_table.texts import Method
+from sabot_table.settlement import CardSource, WagerOutcome
 
 MD3, WA3 = "md-three-card-baccarat", "wa-three-card-baccarat"
 VERSIONS = {"Mico32": "3.3.027", "CardRec": "4.0.018", "RNG": "1.002.004"}
@@ -387,10 +387,10 @@ def test_with_one_pack_left_the_floor_decides() -> None:
 def test_a_pack_past_its_hours_is_not_played_and_hand_dealing_halves_them_at_once() -> None:
     table = Croupier(MD3).automated()
     table.now_s += 4 * HOUR
-    table.do("change_method", FLOOR, Method.HAND)
+    table.do("change_method", FLOOR, DealingMethod.HAND)
     with table.refused("MD3 3.C", "opened 4 hours ago"):
         table.do("open_bets", DEALER)
-    table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)
+    table.do("change_method", FLOOR, DealingMethod.AUTOMATED_SHOE)
     table.now_s += 4 * HOUR - 1
     table.do("open_bets", DEALER)
     table.do("place_wager", PLAYER, 1, "ante", 500)
@@ -432,9 +432,9 @@ def test_from_a_manual_shoe_card_by_card_clockwise() -> None:
 
 @pytest.mark.rule("MD3 8.E")
 @pytest.mark.rule("MD3 9.C")
-@pytest.mark.parametrize("method", [Method.MANUAL_SHOE, Method.HAND])
-def test_the_stub_is_counted_every_five_rounds_unless_the_shuffler_counts(method: Method) -> None:
-    hand = method is Method.HAND
+@pytest.mark.parametrize("method", [DealingMethod.MANUAL_SHOE, DealingMethod.HAND])
+def test_the_stub_is_counted_every_five_rounds_unless_the_shuffler_counts(method: DealingMethod) -> None:
+    hand = method is DealingMethod.HAND
     table = Croupier(MD3).open(1)
     table.do("play_one_pack", FLOOR)
     table.do("change_method", FLOOR, method)
@@ -492,7 +492,7 @@ def test_what_the_stubs_count_says() -> None:
 @pytest.mark.rule("MD3 9.A")
 def test_hand_dealing_needs_a_shuffler() -> None:
     table = Croupier(MD3).manual()
-    table.do("change_method", FLOOR, Method.HAND)
+    table.do("change_method", FLOOR, DealingMethod.HAND)
     with table.refused("MD3 9.A", "no machine shuffled"):
         table.do("open_bets", DEALER)
     table.do("start_shuffle", FLOOR, 1, machine=True)
@@ -503,10 +503,10 @@ def test_hand_dealing_needs_a_shuffler() -> None:
     table.do("pass_stub", DEALER)
     table.show()
     table.finish()
-    table.hear(UnitFailed(Unit.SHUFFLER))
-    table.do("mark_out_of_order", FLOOR, Unit.SHUFFLER, "sign")
+    table.hear(UnitFailed(DeviceUnit.SHUFFLER))
+    table.do("mark_out_of_order", FLOOR, DeviceUnit.SHUFFLER, "sign")
     with table.refused("MD3 9.A", "without a shuffler"):
-        table.do("change_method", FLOOR, Method.HAND)
+        table.do("change_method", FLOOR, DealingMethod.HAND)
     with table.refused("MD3 13.E", "the shuffler is out of order"):
         table.do("start_shuffle", DEALER, 1, machine=True)
 
@@ -537,14 +537,14 @@ def test_the_automated_shoe_counts_every_round() -> None:
 
 
 def test_hands_are_read_at_the_exit_or_typed_in_and_the_two_are_told_apart() -> None:
-    for source in Source:
+    for source in CardSource:
         table = Croupier(MD3).automated()
         table.antes()
         table.stacks()
         with table.refused("MD3 11.B"):
             table.show()
         table.counted()
-        if source is Source.READER:
+        if source is CardSource.READER:
             with table.refused("MD3 11.B", "there are 3"):
                 table.hear(CardsRead(1, (cards("9H JH QD"),)))
             with table.refused("MD3 11.B", "round 1 is played"):
@@ -552,15 +552,15 @@ def test_hands_are_read_at_the_exit_or_typed_in_and_the_two_are_told_apart() -> 
             table.hear(CardsRead(1, (cards("9H JH QD"), cards("2D 3D 10C"), cards("7H KS QC"))))
         else:
             with table.refused("MD3 11.B", "say who saw them"):
-                table.do("reveal", DEALER, cards("7H KS QC"), {}, Source.READER)
+                table.do("reveal", DEALER, cards("7H KS QC"), {}, CardSource.READER)
             table.show()
-        if source is Source.READER:
+        if source is CardSource.READER:
             with table.refused("MD3 11.B", "other cards than the reader saw"):
                 table.do("retype_hands", FLOOR, cards("7H KS QC"), {})
         settled = table.finish()
         assert settled.source is source
         assert [(line.seat, line.outcome, line.net_cents) for line in settled.lines] == [
-            (1, Outcome.WIN, 1_900), (3, Outcome.LOSE, -2_000),
+            (1, WagerOutcome.WIN, 1_900), (3, WagerOutcome.LOSE, -2_000),
         ]  # fmt: skip
 
 
@@ -574,7 +574,10 @@ def test_the_floor_may_correct_what_the_dealer_typed_until_it_is_settled() -> No
     with table.refused("MD3 11.B", "this is for floor"):
         table.do("retype_hands", DEALER, cards("7H KS QC"), right)
     table.do("retype_hands", FLOOR, cards("7H KS QC"), right)
-    assert [line.outcome for line in table.do("settle", DEALER).lines] == [Outcome.LOSE, Outcome.WIN]
+    assert [line.outcome for line in table.do("settle", DEALER).lines] == [
+        WagerOutcome.LOSE,
+        WagerOutcome.WIN,
+    ]
     with table.refused("MD3 11.B"):
         table.do("retype_hands", FLOOR, cards("7H KS QC"), right)
 
@@ -617,7 +620,7 @@ def test_forfeited_and_abandoned_wagers_are_the_floors_decision() -> None:
     table.do("leave", PLAYER, 3)
     table.do("abandon", FLOOR, 3)
     table.show()
-    assert [line.outcome for line in table.finish().lines] == [Outcome.FORFEIT, Outcome.ABANDONED]
+    assert [line.outcome for line in table.finish().lines] == [WagerOutcome.FORFEIT, WagerOutcome.ABANDONED]
 
 
 @pytest.mark.rule("MD3 11.C")
@@ -764,23 +767,23 @@ def test_a_failed_device_is_marked_before_another_method_is_used() -> None:
     table = Croupier(MD3).automated()
     table.antes()
     table.stacks(1)
-    table.hear(UnitFailed(Unit.SHUFFLER))  # the shuffler half never touches the round
+    table.hear(UnitFailed(DeviceUnit.SHUFFLER))  # the shuffler half never touches the round
     assert table.table.state == "dealing"
-    table.hear(UnitFailed(Unit.SHOE))
+    table.hear(UnitFailed(DeviceUnit.SHOE))
     all_back(table, "MD3 13.D")
     table.do("empty_device", DEALER)
     table.do("collect", DEALER)
     with table.refused("MD3 13.E", "the shuffler failed and is not marked"):
-        table.do("change_method", FLOOR, Method.MANUAL_SHOE)
+        table.do("change_method", FLOOR, DealingMethod.MANUAL_SHOE)
     with table.refused("MD3 13.E"):
         table.do("start_shuffle", DEALER, 1, machine=False)
-    table.do("mark_out_of_order", DEALER, Unit.SHUFFLER, "sign")
+    table.do("mark_out_of_order", DEALER, DeviceUnit.SHUFFLER, "sign")
     with table.refused("MD3 13.E", "the shoe failed and is not marked"):
-        table.do("change_method", FLOOR, Method.MANUAL_SHOE)
-    table.do("mark_out_of_order", FLOOR, Unit.SHOE, "covered")
+        table.do("change_method", FLOOR, DealingMethod.MANUAL_SHOE)
+    table.do("mark_out_of_order", FLOOR, DeviceUnit.SHOE, "covered")
     with table.refused("MD3 9.A"):
-        table.do("change_method", FLOOR, Method.HAND)
-    table.do("change_method", FLOOR, Method.MANUAL_SHOE)
+        table.do("change_method", FLOOR, DealingMethod.HAND)
+    table.do("change_method", FLOOR, DealingMethod.MANUAL_SHOE)
     with table.refused("MD3 3.B", "two packs without a shuffler"):
         table.do("start_shuffle", DEALER, 1, machine=False)
     table.do("remove_pack", FLOOR, 2, "no shuffler")
@@ -791,18 +794,18 @@ def test_a_failed_device_is_marked_before_another_method_is_used() -> None:
     table.show()
     table.finish()
     with table.refused("MD3 13.E", "out of order"):
-        table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)
-    for unit in Unit:
+        table.do("change_method", FLOOR, DealingMethod.AUTOMATED_SHOE)
+    for unit in DeviceUnit:
         table.do("repaired", FLOOR, unit)
     with table.refused("MD3 13.E", "works"):
-        table.do("mark_out_of_order", FLOOR, Unit.SHOE, "sign")
-    table.do("change_method", FLOOR, Method.AUTOMATED_SHOE)
+        table.do("mark_out_of_order", FLOOR, DeviceUnit.SHOE, "sign")
+    table.do("change_method", FLOOR, DealingMethod.AUTOMATED_SHOE)
 
 
 @pytest.mark.rule("MD3 13.E")
 def test_no_round_begins_on_a_failed_device() -> None:
     table = Croupier(MD3).automated()
-    table.hear(UnitFailed(Unit.SHOE))
+    table.hear(UnitFailed(DeviceUnit.SHOE))
     with table.refused("MD3 13.E", "mark it and change the method"):
         table.do("open_bets", DEALER)
 
@@ -850,7 +853,7 @@ def test_orders_under_way_are_given_again_after_a_restart() -> None:
     table = Croupier(MD3).automated()
 
     def again() -> list[str]:
-        return [each.do for each in Table.restore(table.rules, table.table.save()).take_orders()]
+        return [each.do for each in TableProcedure.restore(table.rules, table.table.save()).take_orders()]
 
     table.antes()
     assert again() == ["open-round", "dispense-stack"]
@@ -882,14 +885,14 @@ def test_a_damaged_or_foreign_memory_is_not_restored(change: object, match: str)
     assert callable(change)
     change(saved)
     with pytest.raises(BadSave, match=match):
-        Table.restore(load(MD3), json.dumps(saved))
+        TableProcedure.restore(load(MD3), json.dumps(saved))
     with pytest.raises(BadSave):
-        Table.restore(load(MD3), "{")
+        TableProcedure.restore(load(MD3), "{")
 
 
 def test_everything_is_logged_with_who_and_when() -> None:
-    table = Table(load(MD3))
-    anna = By("Anna", Role.FLOOR, 1_800_000_000)
+    table = TableProcedure(load(MD3))
+    anna = Attribution("Anna", TableRole.FLOOR, 1_800_000_000)
     table.open_table(anna)
     table.receive_pack(anna, 1, "red")
     assert table.take_log() == ((anna, "open_table"), (anna, "receive 1"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sabot_table.errors import Refused
+from sabot_table.errors import RuleViolation
 from sabot_table.ruleset import load
 from sabot_table.versions import NotAVersion, at_least, check_components, version
 
@@ -31,16 +31,16 @@ def test_a_device_of_the_model_with_enough_in_each_component_may_be_used() -> No
 def test_each_component_can_be_too_old_or_unknown(component: str) -> None:
     rules = load("wa-three-card-baccarat")
     for have in ("0.9", "", "new"):
-        with pytest.raises(Refused, match=f"{component} of i-Deal is") as refused:
+        with pytest.raises(RuleViolation, match=f"{component} of i-Deal is") as refused:
             check_components(rules, "i-Deal", ENOUGH | {component: have})
         assert refused.value.clause == "WA3 versions"
-    with pytest.raises(Refused, match=f"no version of {component}"):
+    with pytest.raises(RuleViolation, match=f"no version of {component}"):
         check_components(rules, "i-Deal", {name: each for name, each in ENOUGH.items() if name != component})
 
 
 @pytest.mark.rule("WA3 versions")
 def test_a_model_that_is_not_listed_is_refused() -> None:
-    with pytest.raises(Refused, match="'Sabot' is not listed"):
+    with pytest.raises(RuleViolation, match="'Sabot' is not listed"):
         check_components(load("wa-three-card-baccarat"), "Sabot", ENOUGH)
 
 

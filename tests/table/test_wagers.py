@@ -9,7 +9,7 @@ from tests.table import outcomes
 from sabot_table import paytables
 from sabot_table.coup import Coup
 from sabot_table.ruleset import RuleSet, load, names, parse
-from sabot_table.settlement import Hands, Line, Outcome, settle
+from sabot_table.settlement import DealtHands, SettlementLine, WagerOutcome, settle
 
 STAKE = 2_000
 
@@ -21,14 +21,14 @@ def by_letter(rules: RuleSet, wager: str, letter: str | None) -> RuleSet:
     return parse(data)
 
 
-def examples(rules: RuleSet, wager: str) -> dict[str, list[Hands]] | dict[str, list[Coup]]:
+def examples(rules: RuleSet, wager: str) -> dict[str, list[DealtHands]] | dict[str, list[Coup]]:
     """The examples of a wager in this game."""
     if rules.game == "three-card":
         return outcomes.THREE_CARD_EXAMPLES[wager]
     return outcomes.MINI_EXAMPLES[wager]
 
 
-def settled(rules: RuleSet, wager: str, play: Hands | Coup) -> Line:
+def settled(rules: RuleSet, wager: str, play: DealtHands | Coup) -> SettlementLine:
     """The line of one wager, made with the main wager it may need."""
     made = {wager: STAKE}
     if rules.game == "three-card":
@@ -48,7 +48,9 @@ def test_every_rule_set_wager_and_paytable_is_here() -> None:
         rules = load(name)
         offered = {(wager, each.letter) for wager in rules.offered for each in rules.paytables(wager)}
         assert offered == set(tables)
-    known = {(each.text, each.wager, each.letter) for each in paytables.of_texts() if each.wager != "royal-9"}
+    known = {
+        (each.text, each.wager, each.letter) for each in paytables.all_paytables() if each.wager != "royal-9"
+    }
     assert known == {(load(name).text, wager, letter) for name, wager, letter in cases()}
 
 
@@ -107,9 +109,9 @@ def test_each_outcome_pays_what_the_text_says(name: str, wager: str, letter: str
             got = settled(rules, wager, play)
             if line in pays:
                 assert (got.line, got.pays_cents) == (line, int(Fraction(pays[line]) * STAKE))
-                assert got.outcome == (Outcome.WIN if pays[line] else Outcome.PUSH)
+                assert got.outcome == (WagerOutcome.WIN if pays[line] else WagerOutcome.PUSH)
             elif line == "lose" or not any(each in pays for each in fallback(wager, line)):
-                assert (got.outcome, got.pays_cents, got.net_cents) == (Outcome.LOSE, 0, -STAKE)
+                assert (got.outcome, got.pays_cents, got.net_cents) == (WagerOutcome.LOSE, 0, -STAKE)
             else:
                 assert got.line == next(each for each in fallback(wager, line) if each in pays)
 

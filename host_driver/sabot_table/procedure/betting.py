@@ -1,20 +1,20 @@
 """Seats and wagers: who sits, what lies on the layout, and when it is closed (MD3 7, MDM 7, WA3 wagers)."""
 
 from sabot_table.errors import WagerRefused
-from sabot_table.procedure.device import DeviceKeeping
-from sabot_table.procedure.events import By
-from sabot_table.procedure.records import Pack, Round
-from sabot_table.stakes import check_seat, check_wager, check_wagers
-from sabot_table.texts import Method
+from sabot_table.procedure.equipment import EquipmentProcedure
+from sabot_table.procedure.memory import PackState, RoundState
+from sabot_table.procedure.vocabulary import Attribution
+from sabot_table.rule_texts import DealingMethod
+from sabot_table.wager_acceptance import check_seat, check_wager, check_wagers
 
 MINI_HANDS = 2
 MOST_CARRIED = 3  # of the four cards of a hand, when more were drawn before it
 
 
-class Betting(DeviceKeeping):
+class BettingProcedure(EquipmentProcedure):
     """From an empty layout to "no more bets"."""
 
-    def sit(self, by: By, seat: int) -> None:
+    def sit(self, by: Attribution, seat: int) -> None:
         """A player takes a seat."""
         self.check("sit", by)
         check_seat(self.rules, seat)
@@ -23,7 +23,7 @@ class Betting(DeviceKeeping):
         self.memory.seated = sorted([*self.memory.seated, seat])
         self.move("sit", by)
 
-    def leave(self, by: By, seat: int) -> None:
+    def leave(self, by: Attribution, seat: int) -> None:
         """A player leaves: marked vigorish is due (MDM 12.D(2)(b)). Wagers in a round stay for the floor."""
         self.check("leave", by)
         if seat not in self.memory.seated:
@@ -36,7 +36,7 @@ class Betting(DeviceKeeping):
             self._return(seat)
         self.move("leave", by)
 
-    def collect_vigorish(self, by: By, seat: int) -> int:
+    def collect_vigorish(self, by: Attribution, seat: int) -> int:
         """The dealer collects what a seat owes; returns the cents."""
         self.check("collect_vigorish", by)
         if seat not in self.memory.marked:
@@ -44,13 +44,13 @@ class Betting(DeviceKeeping):
         self.move("collect_vigorish", by)
         return self.memory.marked.pop(seat)
 
-    def open_bets(self, by: By) -> None:
+    def open_bets(self, by: Attribution) -> None:
         """Wagers may be made; refused while anything stands against a round."""
         self.check("open_bets", by)
         pack = self.next_pack()
         self.check_device()
         self.check_hours(pack, by)
-        if self.method is Method.HAND and pack.shuffled_by != "machine":
+        if self.method is DealingMethod.HAND and pack.shuffled_by != "machine":
             raise self.refuse(
                 "dealing cards from the hand that no machine shuffled", "9.A", "8", "use a shoe"
             )
@@ -65,7 +65,7 @@ class Betting(DeviceKeeping):
         self.begin(pack, simulated=False)
         self.move("open_bets", by)
 
-    def next_pack(self) -> Pack:
+    def next_pack(self) -> PackState:
         """The pack that the next round is dealt from."""
         ready = "playing" if self.burns else "loaded"
         for pack in self.packs():
@@ -88,12 +88,14 @@ class Betting(DeviceKeeping):
         if self.memory.round is None:
             self.memory.rounds = max(self.memory.rounds, round_id)
 
-    def begin(self, pack: Pack, simulated: bool) -> None:
+    def begin(self, pack: PackState, simulated: bool) -> None:
         """A new round."""
         self.memory.rounds += 1
-        self.memory.round = Round(self.memory.rounds, pack.pack_id, self.memory.method, simulated=simulated)
+        self.memory.round = RoundState(
+            self.memory.rounds, pack.pack_id, self.memory.method, simulated=simulated
+        )
 
-    def place_wager(self, by: By, seat: int, wager: str, cents: int) -> None:
+    def place_wager(self, by: Attribution, seat: int, wager: str, cents: int) -> None:
         """A wager is made, or raised to this amount."""
         self._must_be_open("place_wager", by, seat, wager)
         check_seat(self.rules, seat)
@@ -106,7 +108,7 @@ class Betting(DeviceKeeping):
         self.round.wagers[seat] = {**made, wager: cents}
         self.move("place_wager", by)
 
-    def withdraw_wager(self, by: By, seat: int, wager: str) -> None:
+    def withdraw_wager(self, by: Attribution, seat: int, wager: str) -> None:
         """A wager is taken back; one that others need cannot be."""
         self._must_be_open("withdraw_wager", by, seat, wager)
         made = dict(self.round.wagers.get(seat, {}))
@@ -120,7 +122,7 @@ class Betting(DeviceKeeping):
             del self.round.wagers[seat]
         self.move("withdraw_wager", by)
 
-    def _must_be_open(self, action: str, by: By, seat: int, wager: str) -> None:
+    def _must_be_open(self, action: str, by: Attribution, seat: int, wager: str) -> None:
         if self.state in ("dealing", "counting", "revealing", "drawing", "settling"):
             simulated = self.memory.round is not None and self.memory.round.simulated
             clause = "MDM 13.D" if simulated else self.rules.fixed.closed_clause
@@ -128,7 +130,7 @@ class Betting(DeviceKeeping):
             raise WagerRefused(seat, wager, why, clause, "wait for the next round")
         self.check(action, by)
 
-    def return_bets(self, by: By) -> None:
+    def return_bets(self, by: Attribution) -> None:
         """Bets that were opened are given back before any card; the round does not take place."""
         self.check("return_bets", by)
         for seat in list(self.round.wagers):
@@ -141,7 +143,7 @@ class Betting(DeviceKeeping):
         for wager, cents in self.round.wagers.pop(seat, {}).items():
             self.order("return-wager", seat=seat, wager=wager, cents=cents)
 
-    def no_more_bets(self, by: By) -> None:
+    def no_more_bets(self, by: Attribution) -> None:
         """Bets are closed: the progressive is locked, the device told how many hands there are."""
         self.check("no_more_bets", by)
         playing = self.round
@@ -167,7 +169,7 @@ class Betting(DeviceKeeping):
     def order_cards(self, opening: bool = False) -> None:
         """Ask the automated shoe, where it deals, for what comes next: a stack, or a card of mini."""
         playing = self.round
-        if playing.method != Method.AUTOMATED_SHOE:
+        if playing.method != DealingMethod.AUTOMATED_SHOE:
             return
         turns = self.turns()
         if opening:

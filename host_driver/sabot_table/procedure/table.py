@@ -7,10 +7,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from sabot_table.cards import Card
 from sabot_table.errors import BadSave
-from sabot_table.procedure.closing import Closing
-from sabot_table.procedure.coups import BANKER, FIRST_CARDS, PLAYER
-from sabot_table.procedure.events import (
-    By,
+from sabot_table.procedure.action_table import PACK_STATES, TABLE_STATES
+from sabot_table.procedure.memory import PackState, TableMemory
+from sabot_table.procedure.mini_procedure import BANKER, FIRST_CARDS, PLAYER
+from sabot_table.procedure.packs import IN_SHOE
+from sabot_table.procedure.round_end import RoundEndProcedure
+from sabot_table.procedure.vocabulary import (
+    Attribution,
     CardAside,
     CardDispensed,
     CardsRead,
@@ -20,23 +23,20 @@ from sabot_table.procedure.events import (
     PackCounted,
     PackDelivered,
     PackLoaded,
-    Role,
     RoundEnded,
     RoundVoided,
     ShuffleFinished,
     ShuffleStarted,
     StackDispensed,
+    TableRole,
     ThirdCardRead,
     UnitFailed,
 )
-from sabot_table.procedure.packkeeping import IN_SHOE
-from sabot_table.procedure.records import Memory, Pack
-from sabot_table.procedure.states import PACK_STATES, TABLE_STATES
+from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import RuleSet
-from sabot_table.settlement import Source
-from sabot_table.texts import Method
+from sabot_table.settlement import CardSource
 
-SAVED = TypeAdapter(Memory)
+SAVED = TypeAdapter(TableMemory)
 # Why a device gives a round up, and whether its cards must come out of it.
 VOID_REASONS = {
     "face_up_card": ("13.A", True),
@@ -48,27 +48,27 @@ VOID_REASONS = {
 }
 
 
-class Table(Closing):
+class TableProcedure(RoundEndProcedure):
     """One table under one rule set. A method is one thing that happens; `Refused` says what forbids it."""
 
-    def __init__(self, rules: RuleSet, memory: Memory | None = None) -> None:
-        super().__init__(rules, memory or Memory(rules.sha256, method=rules.dealing.methods[0]))
+    def __init__(self, rules: RuleSet, memory: TableMemory | None = None) -> None:
+        super().__init__(rules, memory or TableMemory(rules.sha256, method=rules.dealing.methods[0]))
 
     # -- opening, closing, idle -----------------------------------------------------------------
 
-    def open_table(self, by: By) -> None:
+    def open_table(self, by: Attribution) -> None:
         """The floor opens the table."""
         self.check("open_table", by)
         self.move("open_table", by)
 
-    def close_table(self, by: By) -> None:
+    def close_table(self, by: Attribution) -> None:
         """The floor closes it; nobody may owe vigorish."""
         self.check("close_table", by)
         if self.memory.marked:
             raise self.refuse("closing while vigorish is owed", "12.A", "12.D", "collect it first")
         self.move("close_table", by)
 
-    def idle(self, by: By) -> None:
+    def idle(self, by: Attribution) -> None:
         """Nobody plays: cards come out and are spread, except those that a counting device keeps."""
         self.check("idle", by)
         for pack in self.packs():
@@ -79,7 +79,7 @@ class Table(Closing):
                 self.order("spread", pack=pack.pack_id, face="down unless a player asks")
         self.move("idle", by)
 
-    def player_arrives(self, by: By, spread_stored: bool = False) -> None:
+    def player_arrives(self, by: Attribution, spread_stored: bool = False) -> None:
         """Somebody wants to play; on request the stored batch is spread too (MDM 5.H(4))."""
         self.check("player_arrives", by)
         for pack in self.packs():
@@ -88,7 +88,7 @@ class Table(Closing):
                 self.order("spread", pack=pack.pack_id, face="up")
         self.move("player_arrives", by)
 
-    def _must_spread(self, pack: Pack) -> bool:
+    def _must_spread(self, pack: PackState) -> bool:
         out = pack.state in ("loaded", "playing", "discards")
         stored = pack.state in ("shuffled", "cut", "covered")
         if self.burns:
@@ -100,7 +100,7 @@ class Table(Closing):
 
     def hear(self, event: DeviceEvent, at_s: int) -> None:
         """Take in one event of the device."""
-        by = By("device", Role.DEVICE, at_s)
+        by = Attribution("device", TableRole.DEVICE, at_s)
         match event:
             case Identified(model, versions):
                 self.identify(by, model, versions)
@@ -143,7 +143,9 @@ class Table(Closing):
             do = f"round {self.round.round_id} is played"
             raise self.refuse(f"{what} of round {round_id}", "11.B", "11.A", do)
 
-    def _read(self, by: By, round_id: int, stacks: tuple[tuple[Card, ...], ...], source: Source) -> None:
+    def _read(
+        self, by: Attribution, round_id: int, stacks: tuple[tuple[Card, ...], ...], source: CardSource
+    ) -> None:
         self._must_be(round_id, "cards")
         turns = self.turns() if self.three_card else [PLAYER, BANKER]
         if len(stacks) != len(turns):
@@ -154,7 +156,7 @@ class Table(Closing):
         else:
             self.announce(by, stacks[0], stacks[1], source)
 
-    def _card(self, by: By, round_id: int, number: int, draw: int) -> None:
+    def _card(self, by: Attribution, round_id: int, number: int, draw: int) -> None:
         playing = self.round
         self._only_mini("a single card", "8.C")
         if self.state == "drawing" and number > FIRST_CARDS:
@@ -175,7 +177,7 @@ class Table(Closing):
             raise self.refuse(f"draw {draw}", "8.D", "8.C", f"draw {self.round.draws + 1} is next")
         self.round.draws = draw
 
-    def _voided(self, by: By, round_id: int, reason: str) -> None:
+    def _voided(self, by: Attribution, round_id: int, reason: str) -> None:
         if round_id != self.round.round_id:
             do = f"round {self.round.round_id} is played"
             raise self.refuse(f"round {round_id} void", "13.D", "13.E", do)
@@ -196,7 +198,7 @@ class Table(Closing):
         return json.dumps(asdict(self.memory), sort_keys=True)
 
     @classmethod
-    def restore(cls, rules: RuleSet, saved: str) -> "Table":
+    def restore(cls, rules: RuleSet, saved: str) -> "TableProcedure":
         """The table as it was; orders that were under way are given again."""
         try:
             memory = SAVED.validate_json(saved)
@@ -231,7 +233,7 @@ class Table(Closing):
             self.order_draw()
         elif self.state == "dealing":
             self.order_cards(opening=not playing.stacks and not playing.dealt)
-        elif self.state == "counting" and playing.method == Method.AUTOMATED_SHOE:
+        elif self.state == "counting" and playing.method == DealingMethod.AUTOMATED_SHOE:
             self.order("end-round", round=playing.round_id)
 
 

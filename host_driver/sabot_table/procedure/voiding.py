@@ -1,18 +1,18 @@
 """Void rounds: every wager goes back, and where the cards go."""
 
-from sabot_table.procedure.events import By
-from sabot_table.procedure.packkeeping import PackKeeping
-from sabot_table.procedure.records import Pack
+from sabot_table.procedure.memory import PackState
+from sabot_table.procedure.packs import PackProcedure
+from sabot_table.procedure.vocabulary import Attribution
 from sabot_table.progressive import Meters
 from sabot_table.settlement import settle_void
 
 
-class Voiding(PackKeeping):
+class VoidProcedure(PackProcedure):
     """What ends a round without a result."""
 
     def void_round(
         self,
-        by: By,
+        by: Attribution,
         md3: str,
         mdm: str,
         why: str,
@@ -35,7 +35,7 @@ class Voiding(PackKeeping):
         for step in settled.steps():
             self.order("return-wager", seat=step.seat, wager=step.wager, cents=step.cents)
 
-    def check_discards(self, pack: Pack) -> None:
+    def check_discards(self, pack: PackState) -> None:
         """Refuse cards of a second pack in the discard rack (MD3 3.B(5), MDM 3.B(5))."""
         other = next((each for each in self.packs() if each is not pack and each.state == "discards"), None)
         if other is not None:

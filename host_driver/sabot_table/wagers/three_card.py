@@ -1,6 +1,6 @@
 """Wagers of Three Card Baccarat (MD3 7.E, 11.B, 12; WA3)."""
 
-from sabot_table.three_card import Kind, Showdown
+from sabot_table.hand_ranking import HandCategory, Showdown
 
 DRAGON_FROM = 5  # points
 
@@ -16,9 +16,9 @@ def ante(hands: Showdown) -> tuple[str, ...]:
 
 def three_kings(hands: Showdown) -> tuple[str, ...]:
     """The player's hand alone: eight points or better."""
-    if hands.player.kind is Kind.THREE_KINGS:
+    if hands.player.kind is HandCategory.THREE_KINGS:
         return ("three kings", "three faces")
-    if hands.player.kind is Kind.THREE_FACES:
+    if hands.player.kind is HandCategory.THREE_FACES:
         return ("three faces",)
     return (f"any {hands.player.points}",) if hands.player.points >= 8 else ()
 

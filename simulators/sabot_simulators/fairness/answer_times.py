@@ -34,8 +34,8 @@ from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.session import CLEAR_TO_DEVICE
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.wired import Wired
+from sabot_simulators.hosted_device import HostedDevice
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -289,10 +289,10 @@ class _Noted(DevicePort):
         return said
 
 
-class Attacked(Wired):
+class Attacked(HostedDevice):
     """A device in virtual time with an owner on one cable; hosts without a key on it and another one."""
 
-    def __init__(self, machine: Machine, mode: Mode, random: Random) -> None:
+    def __init__(self, machine: SimulatedMachine, mode: Mode, random: Random) -> None:
         self._mode: Mode | None = None
         self._dice = random
         self._asked: dict[DevicePort, list[float]] = {}
@@ -368,9 +368,9 @@ class Attacked(Wired):
 def attack(mode: Mode, seed: int) -> Heard:
     """One deck of a table of its own, attacked in one way."""
     random = Random(f"{seed} {mode.name}")
-    device = Attacked(Machine(random), mode, Random(mode.name))  # every deck is asked the same
+    device = Attacked(SimulatedMachine(random), mode, Random(mode.name))  # every deck is asked the same
     table = Dealer(device)
-    device.run_until_still()
+    device.run_until_idle()
     deck_id = table.new_deck(hardware.RED)
     device.begin()
     table.feed(deck_id)

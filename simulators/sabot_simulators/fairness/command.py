@@ -9,16 +9,16 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from sabot_cli.commands import credentials
-from sabot_cli.device import Chosen, opened
+from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.device_access import DeviceOptions, open_device
+from sabot_cli.device_commands import credentials
 from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output
-from sabot_cli.state import State, json_option
 from sabot_driver.errors import SabotError
-from sabot_simulators.fairness.plants import PLANTS
+from sabot_simulators.fairness.seeded_biases import PLANTS
 
 if TYPE_CHECKING:
     from sabot_simulators.fairness.evidence import Evidence
-    from sabot_simulators.fairness.shuffling import Orders
+    from sabot_simulators.fairness.simulated_shuffles import Orders
 
 CARDS = tuple(str(52 * decks) for decks in range(1, 9))
 
@@ -45,7 +45,7 @@ class EvidenceMissing(SabotError):
 @click.option("--processes", type=click.IntRange(1), metavar="N", help="as many as there are cores")
 @click.pass_obj
 def fairness(
-    state: State,
+    state: CliContext,
     shuffles: int,
     cards: str,
     plant: str | None,
@@ -67,8 +67,8 @@ def fairness(
     """
     try:
         from sabot_simulators.fairness.evidence import gather, judged
-        from sabot_simulators.fairness.page import write_page
-        from sabot_simulators.fairness.shuffling import ShuffleFailed
+        from sabot_simulators.fairness.fairness_page import write_page
+        from sabot_simulators.fairness.simulated_shuffles import ShuffleFailed
     except ImportError as error:
         raise EvidenceMissing(f"the evidence needs {error.name}, which is not installed") from error
     output = state.output
@@ -80,7 +80,7 @@ def fairness(
                 output.simulator = True
                 evidence = gather(shuffles, int(cards), seed, plant, processes, until_flagged, shuffled)
             else:
-                chosen = Chosen(device, None, None, timeout, simulator)
+                chosen = DeviceOptions(device, None, None, timeout, simulator)
                 evidence = judged(*_on_device(state, chosen, floor_key, shuffles, shuffled))
     except ShuffleFailed as failed:
         output.tell("stopped", f"[red]the machine stopped: {failed}[/red]", fault=str(failed))
@@ -104,17 +104,17 @@ def _progress(output: Output, what: str, total: int) -> Iterator[Callable[[int],
 
 
 def _on_device(
-    state: State,
-    chosen: Chosen,
+    state: CliContext,
+    chosen: DeviceOptions,
     floor_key: str | None,
     shuffles: int,
     shuffled: Callable[[int], None],
 ) -> "tuple[Orders, float]":
     """Orders of a device's own deck, read at its exit; the seconds it took."""
-    from sabot_simulators.fairness.lab import Lab
+    from sabot_simulators.fairness.device_shuffles import DeviceShuffles
 
-    with opened(state, chosen, owner=True) as client:
-        lab = Lab(client, state.output, credentials(state, client, floor_key), chosen.timeout)
+    with open_device(state, chosen, owner=True) as client:
+        lab = DeviceShuffles(client, state.output, credentials(state, client, floor_key), chosen.timeout)
         return lab.shuffle(shuffles, shuffled)
 
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sabot_simulators.fairness.shuffling import Orders, run_all, stretches
-from sabot_simulators.fairness.tests_of_order import LEVEL, Findings, judge
+from sabot_simulators.fairness.order_tests import LEVEL, OrderReport, judge
+from sabot_simulators.fairness.simulated_shuffles import Orders, run_all, shuffle_batches
 
 LOOKS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
@@ -18,7 +18,7 @@ class Evidence:
     """The orders of a run and what the tests say of them."""
 
     orders: Orders
-    findings: Findings
+    findings: OrderReport
     seconds: float
     stops: int = 0
     """Shuffles that the machine stopped, which were begun anew."""
@@ -44,7 +44,7 @@ def gather(
     rows: list[Orders] = []
     seconds, stops = 0.0, 0
     done, looks = 0, [look for look in LOOKS if look < shuffles] + [shuffles] if until_flagged else []
-    for orders, took, stopped in run_all(stretches(shuffles, cards, seed, plant), processes):
+    for orders, took, stopped in run_all(shuffle_batches(shuffles, cards, seed, plant), processes):
         seconds += took
         stops += stopped
         rows.append(orders)
@@ -64,7 +64,7 @@ def judged(orders: Orders, seconds: float) -> Evidence:
     return Evidence(orders, _judge([orders], LEVEL), seconds)
 
 
-def _judge(rows: list[Orders], level: float) -> Findings:
+def _judge(rows: list[Orders], level: float) -> OrderReport:
     return judge(np.vstack(rows), successive([len(each) for each in rows]), level)
 
 

@@ -28,10 +28,10 @@ from scipy import stats
 
 from sabot_firmware import shuffler
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.fairness.shuffling import Orders
-from sabot_simulators.in_process import InProcess
-from sabot_simulators.mechanism.cards import Card
-from sabot_simulators.mechanism.machine import Machine
+from sabot_simulators.fairness.simulated_shuffles import Orders
+from sabot_simulators.mechanism.physical_cards import PhysicalCard
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.python_device import PythonDevice
 
 LEAKS = ("order", "slots", "times")
 """On purpose: where each card is; where it was put; or when, to the millisecond, which is not told either."""
@@ -50,7 +50,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Overheard:
+class HostObservations:
     """Of so many decks: what was told before they were dealt, and while, and their orders by place fed."""
 
     before: Floats
@@ -78,7 +78,7 @@ class Guesses:
 class _Shuffle:
     """One shuffle of one deck, as it is overheard."""
 
-    def __init__(self, deck_id: int, fed: list[Card], began_ms: int) -> None:
+    def __init__(self, deck_id: int, fed: list[PhysicalCard], began_ms: int) -> None:
         self.deck_id = deck_id
         self.fed = fed
         self.began_ms = began_ms
@@ -91,16 +91,16 @@ class _Shuffle:
 class _Listener(Dealer):
     """A dealer whose table PC writes everything down."""
 
-    device: InProcess
+    device: PythonDevice
 
     def __init__(self, seed: int) -> None:
-        machine = Machine(Random(seed))
-        super().__init__(InProcess(machine, None), STACKS)
+        machine = SimulatedMachine(Random(seed))
+        super().__init__(PythonDevice(machine, None), STACKS)
         self._shuffles: dict[int, _Shuffle] = {}
         self._at_work: _Shuffle | None = None
         self._asking = False
-        self.device.each_report = self._heard
-        self.device.each_step = self._stepped
+        self.device.on_report = self._heard
+        self.device.on_step = self._stepped
         self._dealt_ms: list[float] = []
         self.rows: list[tuple[list[float], list[float], dict[str, list[float]], list[int]]] = []
         self._next: tuple[_Shuffle, list[int]] | None = None
@@ -187,14 +187,14 @@ def _padded(rows: list[list[float]], count: int, size: int) -> list[list[float]]
     return (rows + [[0.0] * size] * count)[:count]
 
 
-def listen(seed: int, rounds: int) -> Overheard:
+def listen(seed: int, rounds: int) -> HostObservations:
     """Play rounds at one table and write everything down."""
     table = _Listener(seed)
     table.open_table()
     while len(table.rows) < rounds:
         table.play_round()
     rows = table.rows[:rounds]
-    return Overheard(
+    return HostObservations(
         np.array([row[0] for row in rows]),
         np.array([row[1] for row in rows]),
         {leak: np.array([row[2][leak] for row in rows]) for leak in LEAKS},
@@ -202,7 +202,7 @@ def listen(seed: int, rounds: int) -> Overheard:
     )
 
 
-def overhear(decks: int, seed: int = 1, processes: int | None = None) -> Iterator[Overheard]:
+def observe(decks: int, seed: int = 1, processes: int | None = None) -> Iterator[HostObservations]:
     """So many decks, from several tables."""
     tables = -(-decks // ROUNDS_AT_ONCE)
     sizes = [min(ROUNDS_AT_ONCE, decks - at * ROUNDS_AT_ONCE) for at in range(tables)]
@@ -215,9 +215,9 @@ def overhear(decks: int, seed: int = 1, processes: int | None = None) -> Iterato
         yield from pool.map(listen, seeds, sizes)
 
 
-def together(parts: list[Overheard]) -> Overheard:
+def together(parts: list[HostObservations]) -> HostObservations:
     """All tables as one."""
-    return Overheard(
+    return HostObservations(
         np.vstack([part.before for part in parts]),
         np.vstack([part.dealing for part in parts]),
         {leak: np.vstack([part.leaked[leak] for part in parts]) for leak in LEAKS},
@@ -225,7 +225,7 @@ def together(parts: list[Overheard]) -> Overheard:
     )
 
 
-def predict(heard: Overheard, leak: str | None = None) -> Guesses:
+def predict(heard: HostObservations, leak: str | None = None) -> Guesses:
     """Train on every other deck, guess the rest."""
     before = heard.before if leak is None else np.hstack((heard.before, heard.leaked[leak]))
     during = np.hstack((before, heard.dealing))
@@ -272,7 +272,7 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     console, aside = Console(highlight=False), Console(stderr=True, highlight=False)
     tables = -(-asked.decks // ROUNDS_AT_ONCE)
-    parts = overhear(asked.decks, asked.seed, asked.processes)
+    parts = observe(asked.decks, asked.seed, asked.processes)
     heard = together(list(track(parts, "listening", tables, console=aside, transient=True)))
     found = predict(heard)
     console.print(

@@ -14,8 +14,8 @@ from random import Random
 from typing import NamedTuple
 
 from sabot_firmware import machine_constants
-from sabot_simulators.mechanism.cards import Card
-from sabot_simulators.mechanism.events import Agenda
+from sabot_simulators.mechanism.agenda import Agenda
+from sabot_simulators.mechanism.physical_cards import PhysicalCard
 
 EDGE_SENSORS = ("entry", "insertion", "exit")
 PRESENCE_SENSORS = ("tray", "chamber", "store", "shoe", "exit_tray")
@@ -75,7 +75,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 # These happen to memory and clock, which belong to whoever runs the firmware.
-RUNNERS_KINDS = ("torn_record", "corrupted_record", "wrong_clock", "unknown_clock")
+BOARD_KINDS = ("torn_record", "corrupted_record", "wrong_clock", "unknown_clock")
 
 # Where a card's leading edge is when it catches at a place.
 STUCK_AT_UM = {
@@ -105,7 +105,7 @@ class UnknownFault(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class PlannedFault:
     """One planned fault: at the first occasion, or at a card, by chance, or from a time on."""
 
     kind: str
@@ -115,7 +115,7 @@ class Fault:
     seconds: float | None = None
 
     @classmethod
-    def parse(cls, text: str) -> "Fault":
+    def parse(cls, text: str) -> "PlannedFault":
         """Read ``NAME[@PLACE][:CARD | ~PROBABILITY | +SECONDS]``."""
         found = _TEXT.fullmatch(text)
         if found is None:
@@ -166,12 +166,12 @@ def _shortest(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-class Happened(NamedTuple):
+class FaultOccurrence(NamedTuple):
     """A fault that has happened, when, and to which cards if it was cards."""
 
-    fault: Fault
+    fault: PlannedFault
     at_us: int
-    cards: tuple[Card, ...] = ()
+    cards: tuple[PhysicalCard, ...] = ()
     """Cards taken, added, exchanged (the old one first), turned, bent, or drawn together."""
 
     @property
@@ -185,25 +185,25 @@ class Happened(NamedTuple):
         return self.fault.place
 
 
-class Plan:
+class FaultPlan:
     """The faults of one run. Each happens once, except those that happen by chance."""
 
     def __init__(self, agenda: Agenda, random: Random) -> None:
         self.armed = False
         """Whether any fault has ever been planned: where not, nobody need ask."""
-        self.happened: list[Happened] = []
+        self.happened: list[FaultOccurrence] = []
         self.cards = {"tray": 0, "chamber": 0, "shoe": 0, "exit_tray": 0}
         """Cards drawn from the tray, come into the chamber, drawn from the shoe, landed in the exit tray."""
-        self._waiting: dict[tuple[str, str], list[Fault]] = {}
+        self._waiting: dict[tuple[str, str], list[PlannedFault]] = {}
         self._agenda = agenda
         self._random = random
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: PlannedFault) -> None:
         """Plan one more."""
         self.armed = True
         self._waiting.setdefault((fault.kind, fault.place), []).append(fault)
 
-    def due(self, kind: str, place: str, card: int) -> Fault | None:
+    def due(self, kind: str, place: str, card: int) -> PlannedFault | None:
         """The fault that this occasion, at the so-and-so-many-th card, brings about; it is used up then."""
         waiting = self._waiting.get((kind, place), [])
         for fault in waiting:
@@ -215,17 +215,17 @@ class Plan:
                 return fault
         return None
 
-    def due_at(self, kind: str, place: str, coming: int = 0) -> Fault | None:
+    def due_at(self, kind: str, place: str, coming: int = 0) -> PlannedFault | None:
         """The same, at the card counted last at a place, or at one that is still coming."""
         if not self._waiting.get((kind, place)):
             return None
         return self.due(kind, place, sum(self.cards[each] for each in COUNTED_AT[place]) + coming)
 
-    def note(self, fault: Fault, *cards: Card) -> None:
+    def note(self, fault: PlannedFault, *cards: PhysicalCard) -> None:
         """It happens now, to these cards."""
-        self.happened.append(Happened(fault, self._agenda.now_us, cards))
+        self.happened.append(FaultOccurrence(fault, self._agenda.now_us, cards))
 
-    def strikes(self, kind: str, place: str, coming: int = 0, cards: tuple[Card, ...] = ()) -> bool:
+    def strikes(self, kind: str, place: str, coming: int = 0, cards: tuple[PhysicalCard, ...] = ()) -> bool:
         """Whether a fault happens here and now, to these cards if to any."""
         if not self.armed:
             return False

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from random import Random
 
 from sabot_firmware import hardware
-from sabot_simulators.mechanism.events import Agenda
-from sabot_simulators.mechanism.faults import EDGE_SENSORS, Plan
+from sabot_simulators.mechanism.agenda import Agenda
+from sabot_simulators.mechanism.faults import EDGE_SENSORS, FaultPlan
 
 BY_NAME = {
     "entry": hardware.ENTRY,
@@ -23,10 +23,10 @@ DIRT_AFTER_US = 2_000  # the card has gone, and it shows
 BOUNCE_US = 1_000
 
 
-class Sensors:
+class SensorModel:
     """All of them: told what is true, they read it, each with its own faults."""
 
-    def __init__(self, agenda: Agenda, random: Random, faults: Plan) -> None:
+    def __init__(self, agenda: Agenda, random: Random, faults: FaultPlan) -> None:
         self.on_edge: Callable[[int, int, int], None] = lambda sensor, level, at_us: None
         self.levels = [0] * hardware.SENSORS  # what they read
         self.powered = True  # without power levels change and nobody is told

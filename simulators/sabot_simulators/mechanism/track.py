@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from sabot_firmware import machine_constants
-from sabot_simulators.mechanism.cards import Card
-from sabot_simulators.mechanism.events import Agenda
+from sabot_simulators.mechanism.agenda import Agenda
+from sabot_simulators.mechanism.physical_cards import PhysicalCard
 
 NEVER = -1
 
@@ -68,10 +68,10 @@ class Course:
 
 
 @dataclass(eq=False, slots=True)
-class Body:
+class CardGroup:
     """What moves as one piece."""
 
-    cards: list[Card]
+    cards: list[PhysicalCard]
     length_um: int
     lead_um: int
     since_us: int
@@ -104,8 +104,8 @@ class Track:
         rollers: tuple[tuple[Roller, int], ...],
         sensors: tuple[tuple[int, int], ...],
         end_um: int,
-        take: Callable[[], Body | None],
-        deliver: Callable[[Body], None],
+        take: Callable[[], CardGroup | None],
+        deliver: Callable[[CardGroup], None],
         edge: Callable[[int, int], None],
     ) -> None:
         self._agenda = agenda
@@ -117,7 +117,7 @@ class Track:
         self._take = take
         self._deliver = deliver
         self._edge = edge
-        self.bodies: list[Body] = []  # the foremost first
+        self.bodies: list[CardGroup] = []  # the foremost first
         self._courses: dict[tuple[int, int | None, int], Course] = {}
         self._turnings: dict[tuple[int, int, int, int], int] = {}  # each way the rollers ever turned
         self._turning = 0  # the one they turn in now
@@ -134,15 +134,15 @@ class Track:
                 self._settle(body, now)
         self.draw()
 
-    def cards(self) -> list[Card]:
+    def cards(self) -> list[PhysicalCard]:
         """All cards on the track, the foremost first."""
         return [card for body in self.bodies for card in body.cards]
 
-    def flying(self) -> list[Card]:
+    def flying(self) -> list[PhysicalCard]:
         """The cards that no roller holds any more and that have not landed."""
         return [card for body in self.bodies if body.stretch >= body.course.loose for card in body.cards]
 
-    def at(self, sensor: int) -> Body | None:
+    def at(self, sensor: int) -> CardGroup | None:
         """The foremost body that covers a sensor, if any."""
         now = self._agenda.now_us
         for own, where_um in self._sensors:
@@ -153,7 +153,7 @@ class Track:
                         return body
         return None
 
-    def clear(self) -> list[Card]:
+    def clear(self) -> list[PhysicalCard]:
         """Take every card off the track by hand."""
         taken = self.cards()
         bodies, self.bodies = self.bodies, []
@@ -174,7 +174,7 @@ class Track:
                 body.course = self._course(body)
                 self._go(body, bisect_right(body.course.points, lead) - 1, lead, now)
 
-    def beyond(self, at_um: int) -> list[Card]:
+    def beyond(self, at_um: int) -> list[PhysicalCard]:
         """The cards whose leading edge has passed a place."""
         now = self._agenda.now_us
         return [card for body in self.bodies if body.lead_now(now) > at_um for card in body.cards]
@@ -210,7 +210,7 @@ class Track:
 
     # -- moving ---------------------------------------------------------------------------------
 
-    def _settle(self, body: Body, now_us: int) -> None:
+    def _settle(self, body: CardGroup, now_us: int) -> None:
         """A roller has changed: if that makes a difference to a body, let it go on anew from where it is."""
         stretch, lead = self._whereabouts(body, now_us)
         if body.snagged and stretch >= body.course.stuck and self._pull(body.course, stretch) < 0:
@@ -219,7 +219,7 @@ class Track:
             stretch = bisect_right(body.course.points, lead) - 1
         self._go(body, stretch, lead, now_us)
 
-    def _whereabouts(self, body: Body, now_us: int) -> tuple[int, int]:
+    def _whereabouts(self, body: CardGroup, now_us: int) -> tuple[int, int]:
         """On which stretch a body is by now, and where; a point it is about to reach it has not reached."""
         points, stretch, lead = body.course.points, body.stretch, body.lead_um
         if body.speed_um_ms > 0:
@@ -260,7 +260,7 @@ class Track:
                 goal -= 1
         return speed, goal, takes_us
 
-    def _go(self, body: Body, stretch: int, lead: int, now_us: int) -> None:
+    def _go(self, body: CardGroup, stretch: int, lead: int, now_us: int) -> None:
         """From where a body is: how fast it goes, and when something changes for it."""
         course = body.course
         speed, goal, _ = (course.moves.get(self._turning) or self._moves(course))[stretch]
@@ -280,7 +280,7 @@ class Track:
         if speed:
             self._agenda.at(due_us, self._reached, body)
 
-    def _reached(self, body: Body) -> None:
+    def _reached(self, body: CardGroup) -> None:
         now = self._agenda.now_us
         if body.due_us != now:
             return  # something else has happened to it meanwhile
@@ -318,7 +318,7 @@ class Track:
         if covering == (change > 0):
             self._edge(sensor, covering)
 
-    def _course(self, body: Body) -> Course:
+    def _course(self, body: CardGroup) -> Course:
         key = body.length_um, body.stuck_at_um, body.drag_percent
         course = self._courses.get(key)
         if course is None:

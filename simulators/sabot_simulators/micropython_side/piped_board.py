@@ -4,7 +4,8 @@
 
 It runs on CPython as well (``python -u -m ...``), for want of MicroPython.
 
-``sabot_simulators.joined`` is the other end. It gives the firmware what happens (an edge, a step of time, a
+``sabot_simulators.micropython_device`` is the other end.
+It gives the firmware what happens (an edge, a step of time, a
 command) and then serves it until that is done: an order is carried out the moment it comes, what the firmware
 reads is asked for and answered on the spot. So the firmware sees exactly what it would see with the mechanism
 in its own process, and time stands still while it thinks.

@@ -6,7 +6,7 @@ the window: from when to when that event may make a claim wrong. ``UNSEEN`` list
 
 from dataclasses import dataclass
 
-from sabot_simulators.mechanism.cards import Card
+from sabot_simulators.mechanism.physical_cards import PhysicalCard
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Excuse:
     name: str
     """The key in ``UNSEEN``."""
     deck_id: int
-    cards: tuple[Card, ...]
+    cards: tuple[PhysicalCard, ...]
     cause: str
     """The fault that happened, or the hand."""
     from_us: int

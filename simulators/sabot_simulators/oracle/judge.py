@@ -12,14 +12,14 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.decks import CARD_BY_CARD, DEFAULT_HOURS, NO_LIMIT
 from sabot_firmware.rounds import CARD_EXTRA, CARD_MISSING, CORRECT, UNPROVED
 from sabot_protocol.codec import enum_number
-from sabot_simulators.in_process import Given, LockStep
-from sabot_simulators.mechanism.cards import Card
-from sabot_simulators.mechanism.faults import Happened
-from sabot_simulators.mechanism.works import DOORS
+from sabot_simulators.mechanism.faults import FaultOccurrence
+from sabot_simulators.mechanism.moving_parts import DOORS
+from sabot_simulators.mechanism.physical_cards import PhysicalCard
 from sabot_simulators.oracle.claims import Excuse, WrongClaim
+from sabot_simulators.python_device import CommandValue, SteppedDevice
 from sabot_simulators.view import DeckView
 
-Body = tuple[Card, ...]  # cards that moved as one
+Body = tuple[PhysicalCard, ...]  # cards that moved as one
 
 MEMORY_DAMAGED = enum_number("Fault", "memory_damaged")
 SHOE_MOVES = (shoe.DISPENSING, shoe.EJECTING, shoe.LOADING)
@@ -43,7 +43,7 @@ class DeckSeen:
     """How much later than that it was said to be opened."""
     pack: int = 0
     """The new deck its cards came out of."""
-    proof: list[Card] | None = None
+    proof: list[PhysicalCard] | None = None
     """What really lay in the chamber when it was counted, the top card first."""
     proof_us: int = -1
     strangers: "dict[int, Excuse | None]" = field(default_factory=dict)
@@ -70,7 +70,7 @@ class RoundSeen:
 class Oracle:
     """Judges every report of a device."""
 
-    def __init__(self, device: LockStep) -> None:
+    def __init__(self, device: SteppedDevice) -> None:
         self._device = device
         self._machine = device.machine
         self._faults = device.machine.faults
@@ -80,7 +80,7 @@ class Oracle:
         self.round: RoundSeen | None = None
         """The newest round."""
         self._decks: dict[int, DeckSeen] = {}
-        self._cards: list[Card] = []  # all there were when they were last looked at
+        self._cards: list[PhysicalCard] = []  # all there were when they were last looked at
         self._in_shoe = 0  # the deck that was pushed into the shoe last
         self._shoe_was = shoe.STARTING
         self._last_turn = 0  # the deck that was dealt or delivered last
@@ -94,14 +94,14 @@ class Oracle:
         self._stack: list[Body] = []  # of which that was a stack or a stub
         self._emptied: list[Body] = []  # since emptying began
         self._emptying = False
-        self._flying: list[Card] = []  # cards that had left the shoe when emptying began
+        self._flying: list[PhysicalCard] = []  # cards that had left the shoe when emptying began
         device.machine.landed.clear()
-        device.each_report = self.report
-        device.each_command = self.commanded
+        device.on_report = self.report
+        device.on_command = self.commanded
 
     # -- between reports ------------------------------------------------------------------------
 
-    def every_card_in_one_place(self, in_hands: Iterable[Card]) -> None:
+    def every_card_in_one_place(self, in_hands: Iterable[PhysicalCard]) -> None:
         """No card is in two places and none is lost, those in people's hands included."""
         held = [card for cards in self._machine.truth().values() for card in cards]
         held += in_hands
@@ -128,7 +128,7 @@ class Oracle:
 
     # -- what is heard --------------------------------------------------------------------------
 
-    def commanded(self, name: str, values: tuple[Given, ...]) -> None:
+    def commanded(self, name: str, values: tuple[CommandValue, ...]) -> None:
         """A command was accepted."""
         if name == "register_deck":
             self._registered(*(each for each in values if isinstance(each, int)))
@@ -381,7 +381,7 @@ class Oracle:
         machine = self._machine
         return bool(machine.level(door)) and machine.opened_us[DOORS.index(door)] <= since_us
 
-    def _place(self, deck: DeckSeen, what: str, claimed: int, lies: list[Card]) -> None:
+    def _place(self, deck: DeckSeen, what: str, claimed: int, lies: list[PhysicalCard]) -> None:
         """The cards of a deck that have not come out lie in this place, and no others."""
         if deck.proof is None:  # counted before anybody listened
             self._claim(what, claimed == len(lies))
@@ -450,7 +450,7 @@ class Oracle:
         return _excuse("past_a_dead_sensor", deck_id, cause, bodies[-1])
 
     def _tampered(
-        self, deck: DeckSeen, missing: list[Card], added: list[Card], name: str
+        self, deck: DeckSeen, missing: list[PhysicalCard], added: list[PhysicalCard], name: str
     ) -> "list[Excuse | None]":
         """For every card that left or joined a deck since it was counted: the unseen hand."""
         excuses: list[Excuse | None] = []
@@ -460,10 +460,10 @@ class Oracle:
                 excuses.append(None if cause is None else _excuse(name, deck.deck_id, cause, (card,)))
         return excuses
 
-    def _added(self, deck: DeckSeen, card: Card) -> Excuse | None:
+    def _added(self, deck: DeckSeen, card: PhysicalCard) -> Excuse | None:
         return self._tampered(deck, [], [card], "composition")[0]
 
-    def _laid_in(self, deck_id: int, card: Card) -> Excuse | None:
+    def _laid_in(self, deck_id: int, card: PhysicalCard) -> Excuse | None:
         """A card of another deck that was laid into the tray for the newest shuffle, by whatever hand."""
         if card.laid_us <= self._fed_before_us:
             return None  # it lay in the machine before
@@ -478,15 +478,15 @@ class Oracle:
         return [Excuse("wrong_clock", deck_id, (), str(cause.fault), since_us)]
 
     def _cause(
-        self, card: Card, kinds: tuple[str, ...], places: tuple[str, ...], since_us: int
-    ) -> Happened | None:
+        self, card: PhysicalCard, kinds: tuple[str, ...], places: tuple[str, ...], since_us: int
+    ) -> FaultOccurrence | None:
         """The fault that happened to exactly this card."""
         for each in reversed(self._faults.happened):
             if each.at_us >= since_us and each.kind in kinds and each.place in places and card in each.cards:
                 return each
         return None
 
-    def _newest(self, kinds: tuple[str, ...], place: str) -> Happened | None:
+    def _newest(self, kinds: tuple[str, ...], place: str) -> FaultOccurrence | None:
         for each in reversed(self._faults.happened):
             if each.kind in kinds and each.place == place:
                 return each
@@ -528,11 +528,13 @@ class Oracle:
         self.wrong.append(WrongClaim(what, self._machine.agenda.now_us, happened, whole))
 
 
-def _excuse(name: str, deck_id: int, cause: Happened, cards: tuple[Card, ...]) -> Excuse:
+def _excuse(name: str, deck_id: int, cause: FaultOccurrence, cards: tuple[PhysicalCard, ...]) -> Excuse:
     return Excuse(name, deck_id, cards, str(cause.fault), cause.at_us)
 
 
-def _difference(expected: list[Card], lies: list[Card]) -> tuple[list[Card], list[Card]]:
+def _difference(
+    expected: list[PhysicalCard], lies: list[PhysicalCard]
+) -> tuple[list[PhysicalCard], list[PhysicalCard]]:
     """What is missing, and what is there besides, by identity."""
     should, are = set(map(id, expected)), set(map(id, lies))
     if should == are:

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sabot_simulators.rp2040 import messages
-from sabot_simulators.rp2040.messages import BoardWiring, Change, Figures, Ran
+from sabot_simulators.rp2040 import runner_messages
+from sabot_simulators.rp2040.runner_messages import BoardWiring, Change, EmulatorCounters, RunResult
 
 HERE = Path(__file__).parent
 FRAM_SIZE = 32768
@@ -69,7 +69,7 @@ class Pico:
         self.axes: tuple[int, ...] = tuple(0 for _ in wiring.axes)
         self._ask(
             "start",
-            wiring=messages.wiring_values(wiring),
+            wiring=runner_messages.wiring_values(wiring),
             bootrom=str(rom),
             image=str(image),
             serial=serial.hex(),
@@ -100,7 +100,7 @@ class Pico:
         """Cut the power at this very moment: RAM is lost, a byte or a page may be half written."""
         self._moved(self._ask("power_off"))
 
-    def run(self, until_us: float, changes: Sequence[Change] = ()) -> Ran:
+    def run(self, until_us: float, changes: Sequence[Change] = ()) -> RunResult:
         """Let the board run, after these changes, to a time or until something must be known."""
         return self._moved(self._ask("run", until_us=until_us, changes=changes))
 
@@ -152,15 +152,15 @@ class Pico:
         """A hash of RAM, registers, flags and the time."""
         return str(self._ask("digest")["digest"])
 
-    def figures(self) -> Figures:
+    def figures(self) -> EmulatorCounters:
         """What was counted."""
-        return Figures(**self._ask("figures"))
+        return EmulatorCounters(**self._ask("figures"))
 
     def _read(self, part: str, at: int, size: int) -> bytes:
         return base64.b64decode(self._ask("read_memory", part=part, at=at, size=size)["data"])
 
-    def _moved(self, said: dict[str, Any]) -> Ran:
-        ran = messages.ran(said)
+    def _moved(self, said: dict[str, Any]) -> RunResult:
+        ran = runner_messages.ran(said)
         self.now_us = ran.now_us
         self.axes = ran.axes
         return ran
@@ -170,8 +170,8 @@ class Pico:
         assert self._process.stdout is not None
         self.exchanges += 1
         try:
-            self._process.stdin.write(messages.request(request, **values))
+            self._process.stdin.write(runner_messages.request(request, **values))
             self._process.stdin.flush()
         except BrokenPipeError:
-            raise messages.RunnerFailed("the emulator is gone") from None
-        return messages.answer(self._process.stdout.readline())
+            raise runner_messages.RunnerFailed("the emulator is gone") from None
+        return runner_messages.answer(self._process.stdout.readline())

@@ -8,15 +8,16 @@ from random import Random
 
 from sabot_firmware import hardware, machine_constants
 from sabot_firmware.boards.rp2040 import pins
-from sabot_simulators.mechanism.elevator import NOISE_UM, Elevator
-from sabot_simulators.mechanism.faults import Fault
-from sabot_simulators.mechanism.machine import Machine
-from sabot_simulators.mechanism.works import CAPACITIES, SHOE, SHUFFLER
-from sabot_simulators.rp2040 import messages
-from sabot_simulators.rp2040.messages import (
+from sabot_simulators.mechanism.elevator_model import NOISE_UM, ElevatorModel
+from sabot_simulators.mechanism.faults import PlannedFault
+from sabot_simulators.mechanism.moving_parts import CAPACITIES, SHOE, SHUFFLER
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_simulators.rp2040 import runner_messages
+from sabot_simulators.rp2040.runner_messages import (
     AxisMoves,
     AxisPins,
     AxisReached,
+    BoardReport,
     BoardWiring,
     Called,
     Change,
@@ -24,11 +25,10 @@ from sabot_simulators.rp2040.messages import (
     NoiseWanted,
     OutputsSet,
     PinSet,
-    Ran,
     Returned,
+    RunResult,
     SampleWanted,
     Shown,
-    Told,
 )
 
 ELEVATOR, PUSHER = 0, 1  # the axes
@@ -69,14 +69,12 @@ def board_wiring() -> BoardWiring:
     )
 
 
-class SteppedElevator(Elevator):
+class SteppedElevatorModel(ElevatorModel):
     """A platform that goes where its steps bring it, not where it is sent."""
 
-    def __init__(self, machine: Machine, capacity: str) -> None:
+    def __init__(self, machine: SimulatedMachine, capacity: str) -> None:
         _, blade_um, travel_um = CAPACITIES[capacity]
-        super().__init__(
-            machine.agenda, machine.random, machine.faults, machine.sensors, blade_um, travel_um
-        )
+        super().__init__(machine.agenda, machine.random, machine.faults, machine.sensors, blade_um, travel_um)
         self._to_lose = 0
 
     def begins(self) -> None:
@@ -106,14 +104,18 @@ class SteppedElevator(Elevator):
         return self.platform_um
 
 
-class PinMachine(Machine):
+class PinDrivenMachine(SimulatedMachine):
     """The reference machine whose elevator is stepped from outside."""
 
     def __init__(
-        self, random: Random, faults: tuple[Fault, ...] = (), capacity: str = "deck", reader: bool = True
+        self,
+        random: Random,
+        faults: tuple[PlannedFault, ...] = (),
+        capacity: str = "deck",
+        reader: bool = True,
     ) -> None:
         super().__init__(random, faults, capacity, reader)
-        self.elevator: SteppedElevator = SteppedElevator(self, capacity)
+        self.elevator: SteppedElevatorModel = SteppedElevatorModel(self, capacity)
         self.pusher_steps = 0  # from home; PUSHER_STEPS is the end
 
     def elevator_driven(self) -> bool:
@@ -142,7 +144,7 @@ class PinMachine(Machine):
 class Wiring:
     """One machine on one board."""
 
-    def __init__(self, machine: PinMachine) -> None:
+    def __init__(self, machine: PinDrivenMachine) -> None:
         self.machine = machine
         self.changes: list[Change] = []
         """What the board must be told when it runs next."""
@@ -182,7 +184,7 @@ class Wiring:
         chip, bit, one = pins.PRESENCE_CONTACT
         high = one if self._contact else 1 - one
         self._words[chip] = self._words[chip] & ~(1 << bit) | high << bit
-        self.changes.append(messages.inputs(chip, self._words[chip]))
+        self.changes.append(runner_messages.inputs(chip, self._words[chip]))
 
     # -- what the mechanism does ----------------------------------------------------------------
 
@@ -190,12 +192,12 @@ class Wiring:
         """A sensor shows another level."""
         if sensor in self._pins:
             pin, one = self._pins[sensor]
-            self.changes.append(messages.pin(pin, level if one else 1 - level))
+            self.changes.append(runner_messages.pin(pin, level if one else 1 - level))
         elif sensor in self._bits:
             chip, bit, one = self._bits[sensor]
             high = level if one else 1 - level
             self._words[chip] = self._words[chip] & ~(1 << bit) | high << bit
-            self.changes.append(messages.inputs(chip, self._words[chip]))
+            self.changes.append(runner_messages.inputs(chip, self._words[chip]))
 
     def show_levels(self) -> None:
         """The power is on: every level shows."""
@@ -211,17 +213,17 @@ class Wiring:
                 pulses += abs(velocity) * (roller.since_us - since) / 1000 / pins.ENCODER_UM
                 self._encoders[number] = (roller.velocity_um_ms, roller.since_us, pulses)
                 per_us = abs(roller.velocity_um_ms) / 1000 / pins.ENCODER_UM
-                self.changes.append(messages.encoder(number, roller.since_us, pulses, per_us))
+                self.changes.append(runner_messages.encoder(number, roller.since_us, pulses, per_us))
         if self.machine.contact() != self._contact:
             self._show_contact()
         face = self.machine.face()
         if face != self._face:
             self._face = face
-            self.changes.append(messages.face(face))
+            self.changes.append(runner_messages.face(face))
         oscillator = self.machine.ring_oscillator
         if oscillator.stuck != self._noise_stuck:
             self._noise_stuck = oscillator.stuck
-            self.changes.append(messages.noise_stuck(oscillator.bit if oscillator.stuck else None))
+            self.changes.append(runner_messages.noise_stuck(oscillator.bit if oscillator.stuck else None))
         home = self._steps[PUSHER] - self.machine.pusher_steps
         for axis, stops in (
             (ELEVATOR, (self._steps[ELEVATOR] - self.machine.elevator.platform_um // STEP_UM,)),
@@ -229,11 +231,11 @@ class Wiring:
         ):
             if stops != self._stop_at[axis]:
                 self._stop_at[axis] = stops
-                self.changes.append(messages.stop_at(axis, *stops))
+                self.changes.append(runner_messages.stop_at(axis, *stops))
 
     # -- what the firmware does -----------------------------------------------------------------
 
-    def take(self, ran: Ran) -> None:
+    def take(self, ran: RunResult) -> None:
         """Let the mechanism follow what the board did; its time is that of the run's end."""
         machine = self.machine
         for told in ran.told:
@@ -265,7 +267,7 @@ class Wiring:
         self._outputs = 0
         self.changes.clear()
 
-    def _obey(self, told: Told) -> None:
+    def _obey(self, told: BoardReport) -> None:
         machine = self.machine
         if isinstance(told, PinSet):
             self.on_order(told.at_us)
@@ -279,7 +281,7 @@ class Wiring:
         elif isinstance(told, AxisMoves):
             self.on_order(told.at_us)
         elif isinstance(told, SampleWanted):
-            self.changes.append(messages.sample(self._sample(told.channel)))
+            self.changes.append(runner_messages.sample(self._sample(told.channel)))
         elif isinstance(told, NoiseWanted):
             self._give_noise()
         elif isinstance(told, Shown):
@@ -290,7 +292,7 @@ class Wiring:
             assert isinstance(told, AxisReached)
 
     def _give_noise(self) -> None:
-        self.changes.append(messages.noise(self.machine.noise(NOISE_SIZE)))
+        self.changes.append(runner_messages.noise(self.machine.noise(NOISE_SIZE)))
 
     def _drive(self, roller: int, level: int) -> None:
         self._driven[roller] = level

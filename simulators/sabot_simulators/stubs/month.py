@@ -21,12 +21,12 @@ from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.notifications import EventGap, EventReceived
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.in_process import OPENING_UTC_S
-from sabot_simulators.rp2040 import messages
-from sabot_simulators.rp2040.device import OnPico
+from sabot_simulators.python_device import OPENING_UTC_S
+from sabot_simulators.rp2040 import runner_messages
+from sabot_simulators.rp2040.hosted_pico import HostedPico
 from sabot_simulators.rp2040.pico import Pico
-from sabot_simulators.rp2040.wiring import PinMachine
-from sabot_simulators.stubs.board import StubbedBoard
+from sabot_simulators.rp2040.wiring import PinDrivenMachine
+from sabot_simulators.stubs.stubbed_board import StubbedBoard
 
 DAY_S = 24 * 3600
 SECOND_US = 1_000_000
@@ -49,7 +49,7 @@ class Stamped:
 
 
 @dataclass
-class Findings:
+class MonthReport:
     """What was seen, and everything that was wrong."""
 
     days: int
@@ -58,13 +58,13 @@ class Findings:
     processor_s: float = 0.0
 
 
-class Table(OnPico):
+class StubbedDevice(HostedPico):
     """A device over stubs, which the people at the table use like an emulated Pico."""
 
     def __init__(self, board: StubbedBoard, seed: int) -> None:
         self.stamped: list[Stamped] = []
         self.gaps = 0
-        super().__init__(_as_pico(board), PinMachine(Random(seed)))
+        super().__init__(_as_pico(board), PinDrivenMachine(Random(seed)))
 
     def _heard(self, event: EventReceived) -> None:
         message = CODEC.find(event.message)
@@ -78,7 +78,7 @@ class Table(OnPico):
 
     def come_back(self) -> None:
         """The cable is put in, and the host connects without setting the clock."""
-        self.wiring.changes.append(messages.cable(True))
+        self.wiring.changes.append(runner_messages.cable(True))
         self.host.connect(self._now_ms())
         self.run_until(lambda: self.host.up)
 
@@ -99,20 +99,20 @@ class Table(OnPico):
 
 
 def _as_pico(board: StubbedBoard) -> Pico:
-    """A stubbed board has the calls of a ``Pico`` that ``OnPico`` uses."""
+    """A stubbed board has the calls of a ``Pico`` that ``HostedPico`` uses."""
     return board  # type: ignore[return-value]
 
 
 def live(
     days: int, present: bool, seed: int = 1, ticks_from_us: int = 0, session_s: int = HOUR_S
-) -> Findings:
+) -> MonthReport:
     """Let so many days pass; a host that is present is so for the last ``session_s`` of each."""
     began = time.process_time()
-    findings = Findings(days)
+    findings = MonthReport(days)
     with StubbedBoard(ticks_from_us=ticks_from_us) as board:
-        table = Table(board, seed)
+        table = StubbedDevice(board, seed)
         table.provision()
-        table.run_until_still()
+        table.run_until_idle()
         dealer = Dealer(table)
         opened_s = {dealer.new_deck(back): table.true_utc_s() for back in (RED, BLUE)}
         table.run_for(60 * SECOND_US)
@@ -147,8 +147,8 @@ def live(
 
 
 def _judge(
-    findings: Findings,
-    table: Table,
+    findings: MonthReport,
+    table: StubbedDevice,
     pressed: list[tuple[int, int, int]],
     opened_s: dict[int, int],
     uptime_s: int,
@@ -190,14 +190,14 @@ def _judge(
             wrong.append(f"deck {deck_id} is shuffled past its hours")
 
 
-def board_boots(table: Table) -> int:
+def board_boots(table: StubbedDevice) -> int:
     """How often the program was started."""
     board = table.pico
     assert isinstance(board, StubbedBoard)
     return board.boots
 
 
-def refused_for_hours(table: Table, deck_id: int) -> bool:
+def refused_for_hours(table: StubbedDevice, deck_id: int) -> bool:
     """Whether the device refuses to shuffle a deck because its hours are over."""
     try:
         table.ask("commit_shuffle", deck_id)

@@ -1,0 +1,190 @@
+"""``sabot audit``: every shuffle that was revealed is computed again and compared with what was told."""
+
+import contextlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sabot_cli.cli_context import CliContext
+from sabot_cli.device_access import DeviceOptions, device_options, open_device
+from sabot_cli.output import NOT_VERIFIED, OK, Output
+from sabot_cli.shuffle_evidence import BadEvidence, ShuffleEvidence, ShuffleStatements
+from sabot_driver import Client
+from sabot_driver.errors import NotAllowed
+from sabot_driver.serials import from_text, to_text
+from sabot_protocol.host.messages import RevealShuffle, ShuffleSlots
+from sabot_protocol.host.shuffle_audit import RevealedShuffle
+from sabot_protocol.host.shuffle_audit import audit as audited
+
+BEFORE = ("commitment", "nonce")
+"""What must have been kept before the reveal, or it proves nothing."""
+
+
+@dataclass
+class AuditResult:
+    """What an audit says of one shuffle."""
+
+    shuffle_id: int
+    verdict: str
+    """``proved``, ``wrong``, ``dropped``, or ``secret``: nobody has its reveal."""
+    wrong: list[str]
+    deck_id: int | None
+    faces: int = 0
+    """How many cards were seen to come out where they should."""
+
+
+def audit_shuffle(told: ShuffleStatements, serial: bytes | None, new_deck: bool = False) -> AuditResult:
+    """Judge one shuffle by everything that was told of it."""
+    deck_id = told.value_of("deck")
+    wrong = told.contradictions()
+    if told.value_of("seed") is None or told.value_of("slots") is None:
+        verdict = "wrong" if wrong else "dropped" if told.value_of("drop") is not None else "secret"
+        return AuditResult(told.shuffle_id, verdict, wrong, deck_id)
+    wrong += [
+        f"nobody kept the {what} before the reveal"
+        for what in BEFORE
+        if told.value_before_reveal(what) is None
+    ]
+    if serial is None:
+        wrong.append("nobody says which device it was")
+    if told.value_of("drop") is not None:
+        wrong.append(f"it was dropped ({told.value_of('drop')}) and revealed all the same")
+    fed, out = told.value_of("cards fed"), told.value_of("cards that came out")
+    cards = told.value_of("cards")
+    if fed is None and new_deck:
+        fed = tuple(range(cards))
+    shuffle = RevealedShuffle(
+        serial or b"", deck_id, told.shuffle_id, cards, told.value_before_reveal("commitment") or b"",
+        told.value_before_reveal("nonce") or b"", told.value_of("seed"), told.value_of("slots"), fed, out,
+    )  # fmt: skip
+    wrong += audited(shuffle)
+    faces = len(out) if fed is not None and out is not None else 0
+    return AuditResult(told.shuffle_id, "wrong" if wrong else "proved", wrong, deck_id, faces)
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
+@device_options
+@click.option(
+    "--journal",
+    "journals",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="a device's journal; with --device its own is read",
+)
+@click.option("--serial", help="the device's serial number, where no file tells it")
+@click.option("--new-decks", is_flag=True, help="each deck was in its maker's order at its first shuffle")
+@click.pass_obj
+def audit(
+    state: CliContext,
+    /,
+    files: tuple[Path, ...],
+    journals: tuple[Path, ...],
+    serial: str | None,
+    new_decks: bool,
+    **options: Any,
+) -> int:
+    """Prove shuffles after their reveal.
+
+    From lines of 'sabot play --json' (FILES), a journal, or a device.
+
+    Slots are computed from seed and nonce and compared with those the machine measured, card by card; faces
+    too, where it is known in which order the cards were fed. Exit code 5 if anything does not fit.
+    """
+    evidence = ShuffleEvidence()
+    for path in journals:
+        evidence.read_journal(path)
+    for path in files:
+        _read_file(evidence, path)
+    if options["device"] is not None or options["table"] is not None:
+        with open_device(state, DeviceOptions(**options), owner=True) as client:  # an observer is not told
+            _ask_device(state, evidence, client, options["timeout"], bool(journals))
+    elif not files and not journals:
+        raise click.UsageError("give files, --journal or --device")
+    if serial is not None:
+        evidence.serials = {"--serial": from_text(serial), **evidence.serials}
+    return report_audit(state.output, evidence, new_decks)
+
+
+def _read_file(evidence: ShuffleEvidence, path: Path) -> None:
+    if str(path) == "-":
+        evidence.read_lines(sys.stdin, "standard input")
+        return
+    try:
+        with path.open(encoding="utf-8") as lines:
+            evidence.read_lines(lines, path.name)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadEvidence(f"{path}: {error}") from error
+
+
+def _ask_device(
+    state: CliContext, evidence: ShuffleEvidence, client: Client, timeout: float, has_journal: bool
+) -> None:
+    """Have a device reveal what it may reveal, next to what its journal here has of it."""
+    about = client.identity
+    evidence.serials[client.url] = about.serial
+    journal = state.places.journal(about.serial, client.simulator)
+    if not has_journal and journal.exists():
+        evidence.read_journal(journal)
+    for event in client.events(0, timeout=0.5):
+        raw = getattr(event, "raw", None)
+        if raw is not None:
+            evidence.add_event(raw[0], raw[1], client.url)
+    for shuffle_id in sorted(evidence.shuffles):
+        with contextlib.suppress(NotAllowed):  # still secret, or forgotten
+            shown = client.ask(RevealShuffle(shuffle_id), timeout)
+            placed: list[int] = []
+            while len(placed) < shown.cards:
+                more = client.ask(ShuffleSlots(shuffle_id, len(placed)), timeout).slots
+                if not more:
+                    break
+                placed += more
+            evidence.add_reveal(shown, placed, client.url)
+
+
+def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> int:
+    """Judge every shuffle and say it; the exit code."""
+    serials = set(evidence.serials.values())
+    device = next(iter(evidence.serials.values()), None)
+    general = [f"shuffle {number} is missing: a try that nobody tells of" for number in evidence.missing()]
+    if len(serials) > 1:
+        general.append("the files are of different devices: " + ", ".join(sorted(map(repr, serials))))
+    counts = dict.fromkeys(("proved", "wrong", "dropped", "secret"), 0)
+    decks: set[int | None] = set()
+    for shuffle_id, told in sorted(evidence.shuffles.items()):
+        judged = audit_shuffle(told, device, new_decks and told.value_of("deck") not in decks)
+        decks.add(judged.deck_id)
+        counts[judged.verdict] += 1
+        colour = {"proved": "green", "wrong": "red"}.get(judged.verdict, "dim")
+        faces = f", {judged.faces} faces" if judged.faces else ""
+        why = "".join(f"\n  {each}" for each in judged.wrong)
+        output.tell(
+            "shuffle_audited",
+            f"shuffle {shuffle_id}, deck {judged.deck_id}: [{colour}]{judged.verdict}[/{colour}]{faces}{why}",
+            shuffle_id=shuffle_id,
+            deck_id=judged.deck_id,
+            verdict=judged.verdict,
+            faces=judged.faces,
+            wrong=judged.wrong,
+        )
+    for each in general:
+        output.tell("evidence", f"[red]{each}[/red]", wrong=each)
+    ok = not general and not counts["wrong"] and counts["proved"] > 0
+    words = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no shuffles"
+    if not counts["proved"]:
+        words += "; nothing is proved"
+    if evidence.lost_events:
+        words += f"; {evidence.lost_events} events are lost, so shuffles may be missing"
+    output.tell(
+        "audit",
+        f"[{'green' if ok else 'red'}]{words}[/{'green' if ok else 'red'}]",
+        serial=None if device is None else to_text(device),
+        **counts,
+        lost_events=evidence.lost_events,
+        wrong_in_general=general,
+        ok=ok,
+    )
+    return OK if ok else NOT_VERIFIED

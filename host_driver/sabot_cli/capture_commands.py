@@ -1,0 +1,169 @@
+"""Captures of the wire, their replay, and the support archive."""
+
+import io
+import json
+import zipfile
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.progress import Progress
+
+from sabot_cli import doctor as examination
+from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.device_access import DeviceOptions, device_options, open_device
+from sabot_cli.device_commands import event_fields, status_fields, tell_event
+from sabot_cli.output import OK, Output, utc
+from sabot_driver.errors import SabotError
+from sabot_driver.private import open_new
+from sabot_driver.serials import to_text
+from sabot_protocol.host.capture import CaptureDamaged, read_capture
+from sabot_protocol.host.constructs import parse_frame, parse_payload
+from sabot_protocol.host.messages import Counters, Trace
+from sabot_protocol.schema import COUNTERS
+
+LAST_EVENTS = 1000
+QUIET_S = 1.0  # after so long without an event, the device has told all
+HIDDEN = "…"
+KEYS = ("key", "wrapped")  # fields that carry one, in clear or hidden under a pad
+
+
+class BadCapture(SabotError):
+    """A capture that cannot be read."""
+
+    advice = "Give a pcapng file that 'sabot capture' or --capture has written."
+
+
+@click.command()
+@device_options
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="the pcapng file")
+@click.option("--seconds", type=click.FloatRange(0.1), default=10.0, show_default=True)
+@click.pass_obj
+def capture(state: CliContext, /, out: Path, seconds: float, **options: Any) -> int:
+    """Write what a device says to a file for Wireshark."""
+    output = state.output
+    chosen = DeviceOptions(**{**options, "capture": out})
+    ends = datetime.now(UTC).timestamp() + seconds
+    with open_device(state, chosen, owner=False) as client:
+        after = 0
+        with Progress(console=output.console, disable=output.as_json, transient=True) as progress:
+            task = progress.add_task("listening", total=seconds)
+            while (left := ends - datetime.now(UTC).timestamp()) > 0:
+                for event in client.events(after, timeout=min(left, 0.5)):
+                    after = event.id
+                    tell_event(output, event)
+                progress.update(task, completed=seconds - left)
+        tap = client.line.transport
+    frames = tap.frames  # type: ignore[attr-defined]  # the last one closes the session
+    output.tell("captured", f"{frames} frames in {out}", file=str(out), frames=frames)
+    return OK
+
+
+@click.command()
+@json_option
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.pass_obj
+def replay(state: CliContext, file: Path) -> int:
+    """Show a capture, frame by frame; keys are hidden."""
+    output = state.output
+    frames = 0
+    first: int | None = None
+    try:
+        with file.open("rb") as stream:
+            for each in read_capture(stream):
+                frames += 1
+                first = each.at_us if first is None else first
+                _tell_frame(output, each.frame, each.at_us, first, each.to_device)
+    except CaptureDamaged as error:
+        raise BadCapture(f"{file}: {error}") from error
+    output.tell("replayed", f"{frames} frames", file=str(file), frames=frames)
+    return OK
+
+
+def _tell_frame(output: Output, framed: bytes, at_us: int, first: int, to_device: bool | None) -> None:
+    way = {True: "host → device", False: "device → host", None: "?"}[to_device]
+    head = f"{(at_us - first) / 1e6:10.6f}  {way}"
+    fields: dict[str, Any] = {"time_us": at_us, "to_device": to_device}
+    try:
+        parsed = parse_payload(parse_frame(framed))
+    except Exception as error:  # noqa: BLE001 - construct raises many kinds
+        output.tell("frame", f"{head}  [red]bad frame: {error}[/red]", bad=str(error), **fields)
+        return
+    header = {name: _plain(value) for name, value in parsed.header.items()}
+    values = {name: HIDDEN if name in KEYS else _plain(value) for name, value in parsed.fields.items()}
+    words = " ".join(f"{name}={value}" for name, value in values.items())
+    number = f" #{header['request_id']}" if "request_id" in header else ""
+    output.tell(
+        "frame",
+        f"{head}  {parsed.kind}{number} [bold]{parsed.name or ''}[/bold] {words}",
+        kind=parsed.kind,
+        name=parsed.name,
+        header=header,
+        fields=values,
+        **fields,
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, int | float | str | bool) or value is None else str(value)
+
+
+@click.command()
+@device_options
+@click.option("--out", type=click.Path(path_type=Path), default=Path("sabot-support.zip"), show_default=True)
+@click.pass_obj
+def bundle(state: CliContext, /, out: Path, **options: Any) -> int:
+    """Gather what support needs in one archive.
+
+    It has no keys, no host ids, and never the order of cards.
+    """
+    output = state.output
+    silent = CliContext(Output(as_json=False), state.places)
+    silent.output.console = type(output.console)(file=io.StringIO())
+    parts: dict[str, Any] = {"made.json": {"at": utc(datetime.now(UTC))}}
+    parts["doctor.json"] = [redacted(each) for each in examination.examine(silent, []).all]
+    with open_device(state, DeviceOptions(**options), owner=False) as client:
+        timeout = options["timeout"]
+        about = client.identity
+        parts["device.json"] = {
+            "serial": to_text(about.serial),
+            "model": about.model,
+            "version": about.version,
+            "protocol": [about.major, about.minor],
+            "schema": about.schema.hex(),
+            "simulator": client.simulator,
+        }
+        parts["status.json"] = status_fields(client.status(timeout))
+        values = client.ask(Counters(), timeout).values
+        parts["device-counters.json"] = dict(zip(COUNTERS, values, strict=False))
+        own = client.line.look(lambda: client.line.core.record.diagnostics.counters())
+        parts["host-counters.json"] = dict(zip(COUNTERS, own, strict=False))
+        try:
+            parts["device-trace.json"] = client.ask(Trace(0), timeout).headers.hex()
+        except SabotError as error:
+            parts["device-trace.json"] = {"not allowed": str(error)}
+        told = islice(client.events(0, timeout=QUIET_S), LAST_EVENTS)  # all that the device keeps
+        parts["events.json"] = [redacted(event_fields(each)) for each in told]
+    with open_new(out) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, json.dumps(content, indent=1, ensure_ascii=False))
+    output.tell("bundle", f"{out}: {len(parts)} parts", file=str(out), parts=sorted(parts))
+    return OK
+
+
+SECRET = ("host_id", "owner", *KEYS, "proof")
+
+
+def redacted(value: Any) -> Any:
+    """The same, without what tells one host from another or helps to become one."""
+    if isinstance(value, dict):
+        return {name: HIDDEN if name in SECRET else redacted(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted(each) for each in value]
+    return value.replace(str(Path.home()), "~") if isinstance(value, str) else value

@@ -1,0 +1,56 @@
+"""What all commands share. It loads the driver only when a command needs it: ``sabot --help`` does not."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from sabot_cli.output import Output
+    from sabot_driver.places import Places
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class CliContext:
+    """Where a command's words go, and where this computer keeps its files."""
+
+    def __init__(self, output: "Output | None" = None, places: "Places | None" = None) -> None:
+        if output is not None:
+            self.output = output
+        if places is not None:
+            self.places = places
+
+    @cached_property
+    def output(self) -> "Output":
+        """Where words go: the terminal, unless the command was given another."""
+        from sabot_cli.output import Output
+
+        return Output()
+
+    @cached_property
+    def places(self) -> "Places":
+        """Where keys, journals and tables are kept."""
+        from sabot_driver.places import Places
+
+        return Places()
+
+
+def json_option(command: F) -> F:
+    """``--json`` for a command."""
+
+    def chosen(context: click.Context, _: click.Parameter, value: bool) -> bool:
+        state: CliContext = context.obj
+        state.output.as_json = value
+        return value
+
+    option = click.option(
+        "--json",
+        is_flag=True,
+        expose_value=False,
+        callback=chosen,
+        is_eager=True,
+        help="one JSON object a line",
+    )
+    return option(command)

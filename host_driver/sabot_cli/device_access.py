@@ -1,0 +1,176 @@
+"""Which device a command means, and opening it."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import urlencode, urlsplit
+
+import click
+
+from sabot_cli.cli_context import CliContext, F, json_option
+from sabot_driver import Client, connect
+from sabot_driver.clock import Clock
+from sabot_driver.discovery import find_devices, the_one
+from sabot_driver.errors import BadUrl, CaptureIncomplete
+from sabot_driver.keyring import read_key, write_key
+from sabot_driver.places import Places, TableEntry
+from sabot_driver.private import open_new
+from sabot_driver.serials import from_text, to_text
+from sabot_driver.tap import Tap
+from sabot_driver.transports import Transport, is_simulator, transport
+from sabot_protocol.host.messages import Role
+from sabot_protocol.session import KEY_SIZE
+
+SIMULATED_PERSON = 1  # who has the keys of emulated devices
+
+
+@dataclass(frozen=True)
+class DeviceOptions:
+    """The options of one command that say which device, and how it is spoken to."""
+
+    device: str | None
+    table: str | None
+    capture: Path | None
+    timeout: float
+    simulator: bool = False
+
+
+def device_options(command: F) -> F:
+    """``--device``, ``--table``, ``--simulator``, ``--capture``, ``--timeout``, ``--json``."""
+    options = [
+        click.option("--device", "device", metavar="URL", help="port, socket://, usb://SERIAL or sim://"),
+        click.option("--table", metavar="NAME", help="a table of this computer: see 'sabot table list'"),
+        click.option("--simulator", is_flag=True, help="the device is one you emulate; not needed for sim://"),
+        click.option("--capture", type=click.Path(path_type=Path), help="write every frame to a pcapng file"),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(0.1, 600),
+            default=10.0,
+            show_default=True,
+            metavar="S",
+            help="the longest wait for one answer",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return json_option(command)
+
+
+def find_device(state: CliContext, chosen: DeviceOptions) -> TableEntry:
+    """Where the device is: as told, by the table's name, or the only one there is."""
+    if chosen.device is not None and chosen.table is not None:
+        raise click.UsageError("--device and --table exclude each other")
+    if chosen.device is not None:
+        return TableEntry("", chosen.device, simulator=chosen.simulator or is_simulator(chosen.device))
+    if chosen.table is not None:
+        entry = state.places.table(chosen.table)
+        if chosen.simulator and not entry.simulator:
+            raise click.UsageError(f"the table '{entry.name}' has a machine, not a simulator")
+        return entry
+    return TableEntry("", the_one(find_devices()).url, simulator=chosen.simulator)
+
+
+def is_emulator(url: str) -> bool:
+    """Whether a URL makes an emulated device, whose settings are in its query."""
+    parts = urlsplit(url)
+    return parts.scheme == "sim" or (parts.scheme == "usb" and "backend=sim" in parts.query)
+
+
+def with_settings(url: str, settings: list[tuple[str, str]]) -> str:
+    """A URL of an emulated device with more settings."""
+    if not settings:
+        return url
+    if not is_emulator(url):
+        raise click.UsageError("--seed and --fault are for an emulated device (--device sim://)")
+    return url + ("&" if urlsplit(url).query else "?") + urlencode(settings, safe="@:")
+
+
+@contextmanager
+def open_device(
+    state: CliContext,
+    chosen: DeviceOptions,
+    *,
+    owner: bool,
+    settings: list[tuple[str, str]] | None = None,
+    fill: bool = True,
+) -> Iterator[Client]:
+    """The device, for as long as the command needs it; labelled SIMULATOR if it is one.
+
+    A new emulated device is given keys of people too, unless the caller does that (``fill``).
+    """
+    entry = find_device(state, chosen)
+    url = with_settings(entry.url, settings or [])
+    serial = None if entry.serial is None else from_text(entry.serial)
+    with ExitStack() as stack:
+        way: Transport = transport(url)
+        if chosen.capture is not None:
+            try:
+                stream = open_new(chosen.capture)
+            except OSError as error:
+                raise BadUrl(f"{chosen.capture}: {error}", "Name a file that can be written.") from error
+            way = tap = Tap(way, stream, Clock.utc_us)
+            stack.callback(_end_capture, tap, stream, chosen.capture)
+        journal = _journal(state, url, entry.simulator) if owner else None
+        how: dict[str, Any] = {"serial": serial, "keyring": state.places.keyring, "timeout": chosen.timeout}
+        how["simulator"] = entry.simulator
+        client = connect(url, owner=owner, journal=journal, way=way, **how)
+        if client.is_new and client.simulator and fill:
+            if not owner:
+                client.close()
+                client = connect(url, owner=True, way=way, **how)
+            with closing_on_error(client):
+                provision_simulator_keys(state.places, client, chosen.timeout)
+            if not owner:
+                client.close()
+                client = connect(url, owner=False, way=way, **how)
+        stack.enter_context(client)
+        state.output.simulator = client.simulator
+        if not state.output.as_json:
+            label = "[bold yellow]SIMULATOR[/bold yellow]  " if client.simulator else ""
+            about = client.identity
+            serial_text = to_text(about.serial)
+            state.output.console.print(f"{label}{about.model} {about.version}, {serial_text}, at {url}")
+        yield client
+
+
+def _end_capture(tap: Tap, stream: BinaryIO, path: Path) -> None:
+    """Close a capture's file; CaptureIncomplete if not everything is in it."""
+    failure: Exception | None = tap.failure
+    try:
+        stream.close()
+    except OSError as error:
+        failure = failure or error
+    if failure is not None or tap.missed:
+        words = "" if failure is None else f": {failure}"
+        raise CaptureIncomplete(f"{path}: {tap.missed} frames are missing from the capture{words}")
+
+
+@contextmanager
+def closing_on_error(client: Client) -> Iterator[None]:
+    """Close a client if what is done with it fails."""
+    try:
+        yield
+    except BaseException:
+        client.close()
+        raise
+
+
+def provision_simulator_keys(places: Places, client: Client, timeout: float) -> None:
+    """Give a new emulated device the keys of its people: one key of ours, in a slot for each role."""
+    path = places.floor_key(client.identity.serial)
+    if not path.exists():
+        write_key(path, os.urandom(KEY_SIZE))
+    key = read_key(path)
+    if client.key_slots(timeout).open:  # or somebody else has provisioned it at the same moment
+        for role in (Role.FLOOR, Role.SERVICE, Role.LAB):
+            client.set_key(role, key, SIMULATED_PERSON, timeout=timeout)
+
+
+def _journal(state: CliContext, url: str, simulator: bool) -> "Callable[[bytes], Path] | None":
+    """The journal on disk, but for an emulated device that lives only in this process."""
+    if is_emulator(url):
+        return None
+    return lambda serial: state.places.journal(serial, simulator)

@@ -1,0 +1,415 @@
+"""The commands that ask, watch and set up."""
+
+import contextlib
+import dataclasses
+import os
+import time
+from collections.abc import Callable
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table as Shown
+
+from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.device_access import (
+    DeviceOptions,
+    device_options,
+    find_device,
+    open_device,
+    provision_simulator_keys,
+)
+from sabot_cli.output import AMBIGUOUS, IN_PROGRESS, NO_DEVICE, OK, Output, exit_code, utc
+from sabot_driver import Client, Credential, Event, LostEvents, Notice
+from sabot_driver.asking import Asking
+from sabot_driver.clock import Clock
+from sabot_driver.credentials import free_slot
+from sabot_driver.discovery import find_devices
+from sabot_driver.errors import KeyIsSet, KeyMissing, WrongDevice, WrongRole
+from sabot_driver.keyring import read_key, read_person, write_key
+from sabot_driver.places import TableEntry
+from sabot_driver.reasons import wrong_kind
+from sabot_driver.serials import to_text
+from sabot_driver.transports import transport
+from sabot_protocol.host.message_base import astuple
+from sabot_protocol.host.messages import (
+    ClockQuality,
+    DeckCounted,
+    Fault,
+    FaultRaised,
+    IdentityFlag,
+    Role,
+    ShoeState,
+    Shuffle,
+    ShufflerChanged,
+    ShufflerState,
+    StatusFlag,
+    StatusReport,
+)
+from sabot_protocol.session import KEY_SIZE
+
+KEY_FILE = click.Path(dir_okay=False, path_type=Path)
+SECONDS = click.FloatRange(min=0, min_open=True)
+QUIET_S = 0.5  # a device that has told nothing for so long has told everything
+LONGEST_BACKLOG_S = 5.0
+SHUFFLE_S = 180.0
+
+pass_state = click.make_pass_decorator(CliContext)
+
+
+@click.command()
+@json_option
+@click.option("--device", "urls", metavar="URL", multiple=True, help="ask here too (repeatable)")
+@pass_state
+def devices(state: CliContext, urls: tuple[str, ...]) -> int:
+    """Find devices, and ask each who it is."""
+    output = state.output
+    with output.console.status("asking who is there") if not output.as_json else contextlib.nullcontext():
+        found = find_devices() + find_devices(list(urls))
+        for entry in state.places.tables().values():
+            if entry.url not in [each.url for each in found]:
+                found += find_devices([entry.url])
+    for each in found:
+        about = each.identity
+        if about is None:
+            assert each.error is not None
+            output.tell(
+                "device",
+                f"{each.url}  [red]{each.error}[/red]",
+                url=each.url,
+                serial=None,
+                error=type(each.error).__name__,
+                message=str(each.error),
+                advice=each.error.advice,
+            )
+            continue
+        serial = to_text(about.serial)
+        label = "[bold yellow]SIMULATOR[/bold yellow]  " if each.simulator else ""
+        new = "" if about.flags & IdentityFlag.PROVISIONED else ", new: it has no key yet"
+        output.tell(
+            "device",
+            f"{label}{each.url}  {serial}  {about.model} {about.version}{new}",
+            url=each.url,
+            serial=serial,
+            model=about.model,
+            version=about.version,
+            protocol=[about.major, about.minor],
+            provisioned=bool(about.flags & IdentityFlag.PROVISIONED),
+            simulator=each.simulator,
+        )
+    if not found:
+        output.tell("none", "No device was found. Check cable and power; 'sabot doctor' looks further.")
+        return NO_DEVICE
+    return OK
+
+
+def named(kind: type[Enum], number: int) -> str:
+    """An enum's member by its number, or the number."""
+    return {each.value: each.name.lower() for each in kind}.get(number, str(number))
+
+
+def status_fields(status: StatusReport) -> dict[str, Any]:
+    """A status as JSON has it."""
+    return {
+        "shuffler": named(ShufflerState, status.shuffler),
+        "shoe": named(ShoeState, status.shoe),
+        "fault": named(Fault, status.fault) if status.fault else None,
+        "round_id": status.round_id or None,
+        "stack": status.stack if status.round_id else None,
+        "round_open": bool(status.flags & StatusFlag.ROUND_OPEN),
+        "owned": bool(status.flags & StatusFlag.OWNED),
+        "clock": named(ClockQuality, status.clock),
+        "utc_s": status.utc_s or None,
+        "uptime_s": status.uptime_s,
+    }
+
+
+def tell_status(output: Output, client: Client, status: StatusReport) -> None:
+    """A status, for a person or a program."""
+    fields = status_fields(status)
+    shown = None
+    if not output.as_json:
+        shown = Shown(show_header=False, box=None, pad_edge=False)
+        for name, value in fields.items():
+            words = "-" if value is None else str(value).replace("_", " ")
+            shown.add_row(
+                name.replace("_", " "), f"[red]{words}[/red]" if name == "fault" and value else words
+            )
+        output.console.print(shown)
+    serial = to_text(client.identity.serial)
+    output.tell("status", None, serial=serial, **fields)
+
+
+@click.command()
+@device_options
+@pass_state
+def status(state: CliContext, /, **options: Any) -> int:
+    """How a device is at this moment, as an observer."""
+    with open_device(state, DeviceOptions(**options), owner=False) as client:
+        tell_status(state.output, client, client.status(options["timeout"]))
+    return OK
+
+
+def event_fields(event: Event | LostEvents) -> dict[str, Any]:
+    """An event as JSON has it."""
+    if isinstance(event, LostEvents):
+        return {
+            "name": event.name,
+            "reason": _plain(event.reason),
+            "size": event.size,
+            "after": list(event.after),
+            "before": list(event.before),
+        }
+    fields: dict[str, Any] = {}
+    if event.message is not None:
+        names = [each.name for each in dataclasses.fields(event.message)]  # type: ignore[arg-type]
+        fields = dict(zip(names, map(_plain, astuple(event.message)), strict=True))
+    return {
+        "name": event.name,
+        "boot": event.boot_id,
+        "n": event.n,
+        "ticks_ms": event.ticks_ms,
+        "device_utc": None if event.at is None else utc(event.at),
+        "clock": _plain(event.quality),
+        "fields": fields,
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return (value.name or str(value.value)).lower()
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def tell_event(output: Output, event: Event | LostEvents) -> None:
+    """One event, for a person or a program."""
+    fields = event_fields(event)
+    if isinstance(event, LostEvents):
+        size = "an unknown number of" if event.size is None else str(event.size)
+        output.tell("device_event", f"[red]{size} events are lost ({fields['reason']})[/red]", **fields)
+        return
+    moment = (event.at or event.received).astimezone().strftime("%H:%M:%S")
+    words = " ".join(f"{name}={value}" for name, value in fields["fields"].items())
+    style = "red" if isinstance(event.message, FaultRaised) else "bold"
+    output.tell(
+        "device_event",
+        f"{moment}  {event.boot_id}/{event.n:<5} [{style}]{event.name}[/{style}] {words}",
+        **fields,
+    )
+
+
+def _newest(client: Client) -> int:
+    """The last event that the device had already told when we came: those come first, one after the other."""
+    newest, ends = -1, time.monotonic() + LONGEST_BACKLOG_S
+    while client.line.rows != newest and time.monotonic() < ends:
+        newest = client.line.rows
+        time.sleep(QUIET_S)
+    return newest
+
+
+@click.command()
+@device_options
+@click.option("--seconds", type=SECONDS, default=None, help="stop after so long; without it, Ctrl-C does")
+@click.option("--all", "everything", is_flag=True, help="begin with what the device still has")
+@pass_state
+def watch(state: CliContext, /, seconds: float | None, everything: bool, **options: Any) -> int:
+    """Show events as they come, as an observer."""
+    output = state.output
+    began = datetime.now().astimezone()
+    with open_device(state, DeviceOptions(**options), owner=False) as client:
+        client.listen(lambda notice: _tell_notice(output, notice))
+        tell_status(output, client, client.status(options["timeout"]))
+        after = 0 if everything else _newest(client)
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                left = None
+                if seconds is not None:
+                    left = seconds - (datetime.now().astimezone() - began).total_seconds()
+                    if left <= 0:
+                        break
+                for event in client.events(after, timeout=1.0 if left is None else min(left, 1.0)):
+                    after = event.id
+                    tell_event(output, event)
+    return OK
+
+
+def _tell_notice(output: Output, notice: Notice) -> None:
+    output.tell("link", f"[dim]{notice.text}[/dim]", kind=notice.kind, text=notice.text)
+
+
+def simulators_key(state: CliContext, client: Client) -> bytes:
+    """The key that people have on an emulated device, which was given to it when it was provisioned."""
+    path = state.places.floor_key(client.identity.serial)
+    if not path.exists():
+        raise KeyMissing(
+            "this computer has no keys of people for this emulated device",
+            "Give the key files: --floor-key FILE, --lab-key FILE. Or start the emulated device anew.",
+        )
+    return read_key(path)
+
+
+def credentials(state: CliContext, client: Client, floor_key: str | None) -> Callable[[Role], Credential]:
+    """Who may authorise what: the person of a key file, or keys of our own on an emulated device."""
+    if floor_key is None and not client.simulator:
+        raise KeyMissing("registering decks takes the floor", "Give the floor's key file: --floor-key FILE.")
+    ours = None if floor_key is not None else simulators_key(state, client)
+
+    def credential(role: Role) -> Credential:
+        if ours is not None:
+            return Credential(role, ours)
+        return Credential.read(role, Path(str(floor_key)))
+
+    credential(Role.FLOOR).slot_among(client.key_slots())  # better now than in the midst of a round
+    return credential
+
+
+@click.command()
+@device_options
+@click.argument("deck_id", type=click.IntRange(1, 0xFFFFFFFF))
+@pass_state
+def shuffle(state: CliContext, /, deck_id: int, **options: Any) -> int:
+    """Have a registered deck shuffled, and wait for its count."""
+    output = state.output
+    with open_device(state, DeviceOptions(**options), owner=True) as client:
+        now = client.status(options["timeout"])
+        if now.flags & StatusFlag.ROUND_OPEN and now.shuffler != ShufflerState.IDLE:
+            output.tell("busy", "A round is open and the shuffler half is busy.", **status_fields(now))
+            return IN_PROGRESS
+        here = client.line.rows
+        begun = client.ask(Shuffle(deck_id), options["timeout"])
+        output.tell(
+            "shuffle_begun", f"shuffle {begun.shuffle_id} begun", shuffle_id=begun.shuffle_id, deck_id=deck_id
+        )
+        with output.console.status("shuffling") if not output.as_json else contextlib.nullcontext():
+            for event in client.events(here, timeout=SHUFFLE_S):
+                told = event.message if isinstance(event, Event) else None
+                if isinstance(told, DeckCounted) and told.shuffle_id == begun.shuffle_id:
+                    right = told.count == told.expected
+                    colour = "green" if right else "red"
+                    output.tell(
+                        "shuffle",
+                        f"[{colour}]{told.count} of {told.expected} cards[/{colour}]",
+                        shuffle_id=told.shuffle_id,
+                        deck_id=deck_id,
+                        count=told.count,
+                        expected=told.expected,
+                    )
+                    return OK if right else 5
+                if isinstance(told, FaultRaised):
+                    tell_event(output, event)
+                    return 7
+                if isinstance(told, ShufflerChanged) and told.state is ShufflerState.IDLE:
+                    break
+    output.tell("shuffle", "[red]The count was not proved.[/red]", deck_id=deck_id, count=None, expected=52)
+    return 5
+
+
+@click.group()
+def table() -> None:
+    """Names for the tables of this computer."""
+
+
+@table.command("list")
+@json_option
+@pass_state
+def table_list(state: CliContext) -> int:
+    """Every table that is set up."""
+    tables = state.places.tables()
+    if not tables and not state.output.as_json:
+        state.output.console.print("no table has a name yet; 'sabot table set NAME --device URL' gives one")
+    for entry in tables.values():
+        state.output.tell(
+            "table",
+            f"{entry.name}  {entry.url}  {entry.serial or ''}",
+            name=entry.name,
+            url=entry.url,
+            serial=entry.serial,
+        )
+    return OK
+
+
+@table.command("set")
+@device_options
+@click.argument("name")
+@pass_state
+def table_set(state: CliContext, /, name: str, **options: Any) -> int:
+    """Give a device a name; from then on only that device is taken for it."""
+    entry = find_device(state, DeviceOptions(**options))
+    with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
+        about = asking.identify()
+    serial = to_text(about.serial)
+    if entry.simulator != bool(about.flags & IdentityFlag.SIMULATOR):
+        raise wrong_kind(entry.url, about.serial, not entry.simulator)
+    state.places.set_table(TableEntry(name, entry.url, serial, entry.simulator))
+    state.output.tell("table", f"{name} is {serial} at {entry.url}", name=name, url=entry.url, serial=serial)
+    return OK
+
+
+@click.command()
+@device_options
+@click.option("--floor-key", type=KEY_FILE, help="the floor's key too; the file is made if there is none")
+@click.option("--service-key", type=KEY_FILE, help="the same for service")
+@click.option("--lab-key", type=KEY_FILE, help="the same for a laboratory")
+@pass_state
+def provision(
+    state: CliContext,
+    /,
+    floor_key: Path | None,
+    service_key: Path | None,
+    lab_key: Path | None,
+    **options: Any,
+) -> int:
+    """Give a new device its key, and keep it here.
+
+    The key is sent in clear: use a cable you trust. People's keys follow in a session, hidden; whoever has
+    such a file can do what that person may: keep it away from the table's computer. Slots that are not filled
+    now are closed: later it takes service's key ('sabot key give').
+    """
+    entry = find_device(state, DeviceOptions(**options))
+    with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
+        about = asking.identify()
+        simulator = entry.simulator
+        if simulator != bool(about.flags & IdentityFlag.SIMULATOR):
+            raise wrong_kind(entry.url, about.serial, not simulator)
+        if simulator and state.places.keyring.is_machine(about.serial):
+            raise WrongDevice(f"{to_text(about.serial)} is the serial number of a machine that is known here")
+        state.output.simulator = simulator
+        key = state.places.keyring.find(about.serial, simulator) or os.urandom(KEY_SIZE)
+        path = state.places.keyring.keep(about.serial, key, simulator)  # one only the device has is lost
+        asking.provision(about.serial, key)
+    serial = to_text(about.serial)
+    state.output.tell(
+        "provisioned", f"{serial} has its key; it is kept in {path}", serial=serial, key_file=str(path)
+    )
+    people = ((Role.FLOOR, floor_key), (Role.SERVICE, service_key), (Role.LAB, lab_key))
+    with open_device(state, DeviceOptions(**options), owner=True, fill=False) as client:
+        for role, file in people:
+            if file is not None:
+                give_key(state, client, role, file, options["timeout"])
+        if simulator and not any(file for _, file in people):
+            provision_simulator_keys(state.places, client, options["timeout"])
+    return OK
+
+
+def give_key(
+    state: CliContext, client: Client, role: Role, file: Path, timeout: float, by: Credential | None = None
+) -> None:
+    """Give a person's key to the device: the one in a file, or a new one that is written there first."""
+    name, new = role.name.lower(), not file.exists()
+    slot = free_slot(client.key_slots(timeout).slots)
+    if new:
+        write_key(file, os.urandom(KEY_SIZE), person=slot)
+    try:
+        client.set_key(role, read_key(file), read_person(file) or slot, slot, by, timeout)
+    except WrongRole as error:
+        if new:
+            file.unlink()
+        raise KeyIsSet(f"the key slots of this device are closed: no key for {name} was set") from error
+    state.output.tell(
+        "key_given", f"the key of {name} is {file}, in slot {slot}", role=name, slot=slot, key_file=str(file)
+    )
+
+
+__all__ = ["AMBIGUOUS", "devices", "exit_code", "provision", "shuffle", "status", "table", "watch"]

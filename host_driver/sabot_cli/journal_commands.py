@@ -1,0 +1,131 @@
+"""``sabot journal``: what the journals of this computer hold, and letting go of what is old."""
+
+import contextlib
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.output import OK, utc
+from sabot_driver.places import TABLE_RECORD
+from sabot_driver.pruning import Contents, contents, forget_reader, open_journal, prune, size_of
+from sabot_driver.serials import from_text
+
+DAY_US = 86_400_000_000
+
+
+@click.group()
+def journal() -> None:
+    """What devices have told this computer, on disk."""
+
+
+def _which(state: CliContext, serial: str | None, table: str | None, file: Path | None) -> list[Path]:
+    """The journals meant: the one that is named, or every one of this computer."""
+    if sum(each is not None for each in (serial, table, file)) > 1:
+        raise click.UsageError("--serial, --table and --file exclude each other")
+    if file is not None:
+        return [file]
+    if table is not None:
+        entry = state.places.table(table)
+        if entry.serial is None:
+            raise click.UsageError(f"the table '{table}' names no device; use --serial")
+        return [state.places.journal(from_text(entry.serial), entry.simulator)]
+    if serial is not None:
+        machine, emulated = (state.places.journal(from_text(serial), each) for each in (False, True))
+        return [emulated if emulated.exists() and not machine.exists() else machine]
+    there = (state.places.state / "journals").glob("**/*.db")
+    return sorted(path for path in there if not path.name.endswith(TABLE_RECORD))
+
+
+@journal.command("show")
+@json_option
+@click.option("--serial", metavar="SERIAL", help="the journal of this device; without, of every one")
+@click.option("--table", metavar="NAME", help="the journal of this table's device")
+@click.option("--file", type=click.Path(path_type=Path), help="a journal anywhere")
+@click.pass_obj
+def show(state: CliContext, serial: str | None, table: str | None, file: Path | None) -> int:
+    """How much a journal holds, since when, and who has not read it."""
+    for path in _which(state, serial, table, file):
+        with open_journal(path) as opened:
+            there = contents(opened)
+        unread = "".join(f", {count} unread by {name}" for name, count in there.unread.items() if count)
+        state.output.tell(
+            "journal",
+            f"{path.name}: {there.events} events since {_day(there)}, {there.commands} commands"
+            f" ({there.open_commands} open), {there.bytes / 1e6:.1f} MB{unread}",
+            file=str(path),
+            serial=there.serial,
+            events=there.events,
+            oldest=_utc(there.oldest_us),
+            newest=_utc(there.newest_us),
+            commands=there.commands,
+            open_commands=there.open_commands,
+            unread=there.unread,
+            bytes=there.bytes,
+        )
+    return OK
+
+
+@journal.command("prune")
+@json_option
+@click.option(
+    "--keep", type=click.FloatRange(0), metavar="DAYS", required=True, help="what came since then stays"
+)
+@click.option("--serial", metavar="SERIAL", help="the journal of this device; without, of every one")
+@click.option("--table", metavar="NAME", help="the journal of this table's device")
+@click.option("--file", type=click.Path(path_type=Path), help="a journal anywhere")
+@click.option("--forget-reader", "reader", metavar="NAME", help="nobody reads under this name any more")
+@click.option("--dry-run", is_flag=True, help="only say what would go")
+@click.pass_obj
+def prune_command(
+    state: CliContext,
+    keep: float,
+    serial: str | None,
+    table: str | None,
+    file: Path | None,
+    reader: str | None,
+    dry_run: bool,
+) -> int:
+    """Let go of events and commands older than so many days, if nobody needs them any more.
+
+    The newest row, events a named reader has not read and commands without a known end always stay. A
+    journal that a running program has is refused: stop that program first.
+    """
+    output = state.output
+    before_us = time.time_ns() // 1000 - round(keep * DAY_US)
+    for path in _which(state, serial, table, file):
+        size = size_of(path)
+        waiting = output.console.status(f"pruning {path.name}") if not output.as_json else None
+        with open_journal(path) as opened, waiting or contextlib.nullcontext():
+            if reader is not None and not dry_run:
+                forget_reader(opened, reader)
+            gone = prune(opened, before_us, dry_run)
+        now = size_of(path)
+        words = "would go" if dry_run else "are gone"
+        kept = f"; {gone.unread} stay because a reader has not read them" if gone.unread else ""
+        output.tell(
+            "pruned",
+            f"{path.name}: {gone.events} events and {gone.commands} commands {words},"
+            f" {size / 1e6:.1f} MB before, {now / 1e6:.1f} MB now{kept}",
+            file=str(path),
+            before=_utc(before_us),
+            events=gone.events,
+            commands=gone.commands,
+            unread=gone.unread,
+            bytes_before=size,
+            bytes_after=now,
+            dry_run=dry_run,
+        )
+    return OK
+
+
+def _utc(at_us: int | None) -> str | None:
+    return None if at_us is None else utc(datetime.fromtimestamp(at_us / 1e6, UTC))
+
+
+def _day(there: Contents) -> str:
+    if there.oldest_us is None:
+        return "ever"
+    return datetime.fromtimestamp(there.oldest_us / 1e6, UTC).strftime("%Y-%m-%d")

@@ -1,0 +1,104 @@
+"""``sabot rng``: what a laboratory needs to judge the device's randomness by its own means."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.progress import Progress
+
+from sabot_cli.cli_context import CliContext
+from sabot_cli.device_access import DeviceOptions, device_options, open_device
+from sabot_cli.device_commands import simulators_key
+from sabot_cli.output import OK
+from sabot_driver import Client, Credential
+from sabot_driver.errors import KeyMissing, SabotError
+from sabot_driver.serials import to_text
+from sabot_protocol.host.messages import RngSamples, RngSource, Role
+
+AT_ONCE = 128  # bytes of one answer
+ONE_A_BYTE = [bytes(byte >> shift & 1 for shift in range(7, -1, -1)) for byte in range(256)]
+
+
+class CannotWrite(SabotError):
+    """A file that cannot be written."""
+
+    advice = "Name a file that can be written."
+
+
+def laboratory(state: CliContext, client: Client, lab_key: Path | None) -> Credential:
+    """The laboratory: by its key file, or by a key of our own on an emulated device."""
+    if lab_key is not None:
+        return Credential.read(Role.LAB, lab_key)
+    if client.simulator:
+        return Credential(Role.LAB, simulators_key(state, client))
+    raise KeyMissing("only the laboratory is given samples", "Give its key file: --lab-key FILE.")
+
+
+@click.group()
+def rng() -> None:
+    """The device's randomness, for a laboratory."""
+
+
+@rng.command()
+@device_options
+@click.option(
+    "--source",
+    type=click.Choice(["noise", "generator"]),
+    default="noise",
+    show_default=True,
+    help="raw bits of the noise source, or bytes of the generator that is seeded from it",
+)
+@click.option("--bytes", "size", type=click.IntRange(1, 1 << 30), default=125_000, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="the file")
+@click.option("--one-a-byte", is_flag=True, help="each bit as a byte, as NIST's SP 800-90B tool reads them")
+@click.option("--lab-key", type=click.Path(path_type=Path), help="the laboratory's key file")
+@click.pass_obj
+def export(
+    state: CliContext,
+    /,
+    source: str,
+    size: int,
+    out: Path,
+    one_a_byte: bool,
+    lab_key: Path | None,
+    **options: Any,
+) -> int:
+    """Write samples of the device's randomness to a file; none of them is ever used for a shuffle.
+
+    Eight samples are a byte, the first in its highest bit.
+    """
+    output, timeout = state.output, options["timeout"]
+    digest, written = hashlib.sha256(), 0
+    with open_device(state, DeviceOptions(**options), owner=True) as client:
+        lab = laboratory(state, client, lab_key)
+        try:
+            with (
+                out.open("wb") as file,
+                Progress(console=output.errors, disable=output.as_json, transient=True) as progress,
+            ):
+                task = progress.add_task(f"reading {source}", total=size)
+                while written < size:
+                    count = min(AT_ONCE, size - written)
+                    question = RngSamples(RngSource[source.upper()], count)
+                    samples = client.ask(question, timeout, lab).samples
+                    data = b"".join(ONE_A_BYTE[byte] for byte in samples) if one_a_byte else samples
+                    digest.update(data)
+                    file.write(data)
+                    written += len(samples)
+                    progress.update(task, completed=written)
+        except OSError as error:
+            raise CannotWrite(f"{out}: {error.strerror}") from error
+        serial = to_text(client.identity.serial)
+    output.tell(
+        "exported",
+        f"{written} bytes of {source} in {out}",
+        serial=serial,
+        source=source,
+        file=str(out),
+        bytes=written,
+        samples=8 * written,
+        one_a_byte=one_a_byte,
+        sha256=digest.hexdigest(),
+    )
+    return OK

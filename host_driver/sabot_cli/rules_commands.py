@@ -1,0 +1,73 @@
+"""``sabot rules`` and ``sabot odds``: the rule sets, their clauses, and what every wager is worth."""
+
+import json
+from importlib import resources
+from typing import Any
+
+import click
+from rich.table import Table as Shown
+
+from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.output import OK
+from sabot_table import odds as worth
+from sabot_table import ruleset
+from sabot_table.errors import TableError
+
+pass_state = click.make_pass_decorator(CliContext)
+
+
+@click.command()
+@json_option
+@click.option("--clauses", is_flag=True, help="the regulators' clauses and the tests that prove each")
+@pass_state
+def rules(state: CliContext, clauses: bool) -> int:
+    """List the rule sets, or the clauses behind them."""
+    output = state.output
+    if clauses:
+        for each in _clauses():
+            tests = len(each["tests"])
+            text = f"{each['clause']:<18} {each['duty']:<8} {tests:>3} tests  {each['says']}"
+            output.tell("clause", text, **each)
+        return OK
+    for name in ruleset.names():
+        found = ruleset.load(name)
+        output.tell(
+            "ruleset",
+            f"{name:<40} {found.title}",
+            ruleset=name,
+            title=found.title,
+            ruleset_sha256=found.sha256,
+            text=found.text,
+            decks=found.cards.decks,
+            wagers=list(found.offered),
+        )
+    return OK
+
+
+@click.command()
+@json_option
+@click.argument("name", metavar="RULESET")
+@click.option("--decks", type=int, help="decks in the shoe; as the rule set says if not given")
+@click.option("--wager", metavar="NAME", help="this wager only")
+@pass_state
+def odds(state: CliContext, name: str, decks: int | None, wager: str | None) -> int:
+    """Count exactly what every wager of a rule set is worth."""
+    try:
+        counted = worth.odds(ruleset.load(name), decks, wager)
+    except TableError as error:
+        raise click.UsageError(str(error)) from None
+    shown = Shown("wager", "paytable", "house edge", "decks", title=name)
+    for each in counted:
+        said = {key: value for key, value in each.to_json().items() if key not in ("v", "event")}
+        state.output.tell("odds", None, **said)
+        shown.add_row(each.wager, each.paytable or "", f"{float(each.house_edge):.4%}", str(each.decks))
+    if not state.output.as_json:
+        state.output.console.print(shown)
+    return OK
+
+
+def _clauses() -> list[dict[str, Any]]:
+    """Every clause with the tests that prove it, as the suite has them on record."""
+    text = resources.files("sabot_table").joinpath("clauses.json").read_text(encoding="utf-8")
+    listed: list[dict[str, Any]] = json.loads(text)
+    return listed

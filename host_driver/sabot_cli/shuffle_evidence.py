@@ -1,0 +1,204 @@
+"""What was told of shuffles, and by whom: a journal, lines that a command wrote, the device itself.
+
+Each statement keeps its source. Where two witnesses contradict each other, the shuffle is not proved,
+whatever the numbers say.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sabot_driver.errors import SabotError
+from sabot_driver.serials import from_text
+from sabot_protocol.errors import FieldError
+from sabot_protocol.host.messages import (
+    DropReason,
+    ShuffleCommitted,
+    ShuffleDropped,
+    ShuffleRevealable,
+    ShuffleRevealed,
+    ShuffleWith,
+)
+
+REVEAL = " (reveal)"  # marks what was told only once the order was no secret any more
+RANKS, SUITS = "A23456789TJQK", "SHDC"
+DECK = 52
+
+
+class BadEvidence(SabotError):
+    """A file that cannot be read as evidence of shuffles."""
+
+    advice = "Give a device's journal, or the lines of 'sabot play --json' or 'sabot fairness --json'."
+
+
+@dataclass
+class ShuffleStatements:
+    """Everything that was told of one shuffle: for each thing, who said what."""
+
+    shuffle_id: int
+    statements: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def add(self, what: str, value: Any, source: str) -> None:
+        """One statement of one witness; one who says two different things has contradicted himself."""
+        by = self.statements.setdefault(what, {})
+        if source in by and by[source] != value:
+            source += " (again)"
+        by[source] = value
+
+    def value_of(self, what: str) -> Any:
+        """What is said of a thing, by the first who said it; None if nobody did."""
+        by = self.statements.get(what)
+        return next(iter(by.values())) if by else None
+
+    def value_before_reveal(self, what: str) -> Any:
+        """The same, by somebody who had it before the reveal."""
+        by = self.statements.get(what, {})
+        return next((value for source, value in by.items() if not source.endswith(REVEAL)), None)
+
+    def contradictions(self) -> list[str]:
+        """Where the witnesses do not agree, a sentence each."""
+        found = []
+        for what, by in self.statements.items():
+            sources = list(by)
+            for other in sources[1:]:
+                if by[other] != by[sources[0]]:
+                    found.append(f"the {what} is not the same in {sources[0]} and {other}")
+        return found
+
+
+class ShuffleEvidence:
+    """All shuffles of one device that anything was told of."""
+
+    def __init__(self) -> None:
+        self.shuffles: dict[int, ShuffleStatements] = {}
+        self.serials: dict[str, bytes] = {}
+        self.complete: list[str] = []
+        """Those who would know of every shuffle between the first and the last they name."""
+        self.lost_events = 0
+
+    def shuffle(self, shuffle_id: int) -> ShuffleStatements:
+        """What was told of one shuffle."""
+        return self.shuffles.setdefault(shuffle_id, ShuffleStatements(shuffle_id))
+
+    def missing(self) -> list[int]:
+        """Shuffle numbers that no witness knows of, between the first and the last."""
+        if not self.shuffles or not self.complete:
+            return []
+        return [n for n in range(min(self.shuffles), max(self.shuffles)) if n not in self.shuffles]
+
+    # -- a journal ------------------------------------------------------------------------------
+
+    def read_journal(self, path: Path) -> None:
+        """Commitments and drops as the device told them, nonces as they were sent."""
+        source = path.name
+        try:
+            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+                meta = dict(db.execute("SELECT name, value FROM meta"))
+                newest = db.execute("SELECT memory_id FROM events ORDER BY id DESC LIMIT 1").fetchone()
+                memory_id = b"" if newest is None else newest[0]
+                events = db.execute(
+                    "SELECT is_gap, message, body, gap_size FROM events WHERE memory_id = ? ORDER BY id",
+                    (memory_id,),
+                ).fetchall()
+                commands = db.execute(
+                    "SELECT message, body, outcome FROM commands WHERE memory_id = ? ORDER BY number",
+                    (memory_id,),
+                ).fetchall()
+        except sqlite3.Error as error:
+            raise BadEvidence(f"{path}: {error}") from error
+        if "serial" in meta:
+            self.serials[source] = bytes(meta["serial"])
+        try:
+            for is_gap, message, body, gap_size in events:
+                if is_gap:
+                    self.lost_events += gap_size or 1
+                else:
+                    self.add_event(message, body, source)
+            for message, body, outcome in commands:
+                if message == ShuffleWith.ID and outcome == "done":
+                    begun = ShuffleWith.unpack(body)
+                    self.shuffle(begun.shuffle_id).add("nonce", begun.nonce, source)
+        except FieldError as error:
+            raise BadEvidence(f"{path}: {error}") from error
+        if not self.lost_events:
+            self.complete.append(source)
+
+    def add_event(self, message: int, body: bytes, source: str) -> None:
+        """An event of the device, as it came."""
+        if message == ShuffleCommitted.ID:
+            made = ShuffleCommitted.unpack(body)
+            told = self.shuffle(made.shuffle_id)
+            told.add("deck", made.deck_id, source)
+            told.add("commitment", made.commitment, source)
+        elif message == ShuffleDropped.ID:
+            gone = ShuffleDropped.unpack(body)
+            self.shuffle(gone.shuffle_id).add("drop", DropReason(gone.reason).name.lower(), source)
+        elif message == ShuffleRevealable.ID:
+            self.shuffle(ShuffleRevealable.unpack(body).shuffle_id).add("revealable", True, source)
+
+    # -- the device -----------------------------------------------------------------------------
+
+    def add_reveal(self, shown: ShuffleRevealed, placed: Iterable[int], source: str) -> None:
+        """What a device answered when it was asked to reveal a shuffle."""
+        told, source = self.shuffle(shown.shuffle_id), source + REVEAL
+        for what, value in (
+            ("deck", shown.deck_id), ("cards", shown.cards), ("commitment", shown.commitment),
+            ("seed", shown.seed), ("nonce", shown.nonce), ("slots", tuple(placed)),
+        ):  # fmt: skip
+            told.add(what, value, source)
+
+    # -- lines ----------------------------------------------------------------------------------
+
+    def read_lines(self, lines: Iterable[str], source: str) -> None:
+        """Objects of JSON, one a line, as commands write them; what tells of no shuffle is passed over."""
+        hands: dict[int, list[int]] = {}
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                said = json.loads(line)
+                if isinstance(said, dict):
+                    self._line(said, source, hands)
+            except (ValueError, KeyError, TypeError) as error:
+                raise BadEvidence(f"{source}, line {number}: {error!r}") from error
+        for shuffle_id, cards in hands.items():
+            self.shuffle(shuffle_id).add("cards that came out", tuple(cards), source)
+
+    def _line(self, said: Mapping[str, Any], source: str, hands: dict[int, list[int]]) -> None:
+        event = said.get("event")
+        if isinstance(said.get("serial"), str):
+            self.serials.setdefault(source, from_text(said["serial"]))
+        if event == "shuffle_committed":
+            told = self.shuffle(int(said["shuffle_id"]))
+            told.add("deck", int(said["deck_id"]), source)
+            told.add("commitment", bytes.fromhex(said["commitment"]), source)
+            if "nonce" in said:
+                told.add("nonce", bytes.fromhex(said["nonce"]), source)
+        elif event == "shuffle_revealed":
+            told, source = self.shuffle(int(said["shuffle_id"])), source + REVEAL
+            told.add("deck", int(said["deck_id"]), source)
+            told.add("cards", int(said["cards"]), source)
+            for what in ("commitment", "seed", "nonce"):
+                told.add(what, bytes.fromhex(said[what]), source)
+            told.add("slots", tuple(map(int, said["placed"])), source)
+        elif event == "shuffle_dropped":
+            self.shuffle(int(said["shuffle_id"])).add("drop", str(said["reason"]), source)
+        elif event == "deck_fed":
+            self.shuffle(int(said["shuffle_id"])).add("cards fed", cards_of(said["cards"]), source)
+        elif event == "deck_out":
+            self.shuffle(int(said["shuffle_id"])).add("cards that came out", cards_of(said["cards"]), source)
+        elif event == "round" and said.get("shuffle_id") and said.get("hands"):
+            dealt = [card for hand in said["hands"] for card in hand]
+            hands.setdefault(int(said["shuffle_id"]), []).extend(cards_of(dealt))
+
+
+def cards_of(names: Iterable[int | str]) -> tuple[int, ...]:
+    """Cards as numbers, from numbers or names; KeyError for what is no card."""
+    return tuple(each if isinstance(each, int) else _NUMBERS[each] for each in names)
+
+
+_NUMBERS = {RANKS[number % 13] + SUITS[number // 13]: number for number in range(DECK)}

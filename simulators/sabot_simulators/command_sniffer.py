@@ -1,0 +1,103 @@
+"""What passes over a cable, overheard: how people learn of commands where the firmware itself cannot tell.
+
+Packets are sealed, not secret. A command is told once, however often it is sent again and over how many
+cables, and so is what became of it.
+"""
+
+from typing import Any
+
+from sabot_protocol.codec import CODEC
+from sabot_protocol.device_port import RESOLVE
+from sabot_protocol.errors import FieldError
+from sabot_protocol.frame import Decoder
+from sabot_protocol.link import ANSWER, REQUEST
+from sabot_protocol.session import CLEAR_TO_DEVICE, MAC_SIZE, OVERHEAD, SEALED_TO_DEVICE, SEALED_TO_HOST
+from sabot_simulators.emulated_device import EmulatedDevice
+from sabot_simulators.simulated_people import WATCHED_COMMANDS
+
+KIND, MESSAGE, MARK, NUMBER, BODY = 11, 12, 13, 14, 18  # offsets in a sealed packet
+HELLO = bytes((CLEAR_TO_DEVICE, CODEC.named("hello").id))
+HOST = slice(18, 26)  # of a hello: way, message, nonce, host
+IDS = {CODEC.named(name).id: name for name in WATCHED_COMMANDS}
+REMEMBERED = 256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_protocol.codec import Values
+
+
+class CommandSniffer:
+    """Tells a device's people of the commands that concern them."""
+
+    def __init__(self, device: EmulatedDevice) -> None:
+        self._device = device
+        self._open: dict[tuple[bytes, int], tuple[str, Values]] = {}  # by host and number: not answered yet
+        self._answered: dict[tuple[bytes, int], None] = {}
+
+    def request(self, host: bytes, payload: bytes) -> bool:
+        """A request on its way to the device; whether anybody did anything for it."""
+        name = IDS.get(payload[MESSAGE])
+        key = (host, _number(payload))
+        if name is None or key in self._answered or payload[MARK] & RESOLVE:
+            return False
+        try:
+            values = CODEC.named(name).unpack(payload[BODY:-MAC_SIZE])
+        except FieldError:
+            return False
+        _remember(self._open, key, (name, values))
+        return self._device.asked(name, values)
+
+    def answer(self, host: bytes, payload: bytes) -> None:
+        """An answer on its way to the host."""
+        key = (host, _number(payload))
+        asked = self._open.pop(key, None)
+        if asked is None:
+            return
+        _remember(self._answered, key, None)
+        if payload[MARK]:
+            self._device.refused()
+        else:
+            self._device.answered(*asked)
+
+
+class CableTap:
+    """One cable, both ways."""
+
+    def __init__(self, overheard: CommandSniffer) -> None:
+        self._overheard = overheard
+        self._host = b""  # whose numbers these are
+        self._to_device = Decoder()
+        self._to_host = Decoder()
+
+    def host_said(self, data: bytes) -> bool:
+        """Bytes on their way to the device; whether anybody did anything for them."""
+        did = False
+        for payload, _ in self._to_device.feed(data):
+            if payload is None:
+                continue
+            if payload[:2] == HELLO:
+                self._host = payload[HOST]
+            elif _is_sealed(payload, SEALED_TO_DEVICE, REQUEST):
+                did |= self._overheard.request(self._host, payload)
+        return did
+
+    def device_said(self, data: bytes) -> None:
+        """Bytes on their way to the host."""
+        for payload, _ in self._to_host.feed(data):
+            if payload is not None and _is_sealed(payload, SEALED_TO_HOST, ANSWER):
+                self._overheard.answer(self._host, payload)
+
+
+def _is_sealed(payload: bytes, way: int, kind: int) -> bool:
+    return payload[0] == way and len(payload) >= OVERHEAD and payload[KIND] == kind
+
+
+def _remember(kept: "dict[tuple[bytes, int], Any]", key: tuple[bytes, int], value: object) -> None:
+    """Keep it, and not more than a link can ever send again."""
+    kept[key] = value
+    if len(kept) > REMEMBERED:
+        del kept[next(iter(kept))]
+
+
+def _number(payload: bytes) -> int:
+    return int.from_bytes(payload[NUMBER:BODY], "little")

@@ -1,6 +1,0 @@
-"""The commands that the simulators add to ``sabot``, by entry points of the group ``sabot.commands``."""
-
-from sabot_cli.lazy import Lazy
-
-SIMULATE = Lazy("sabot_simulators.ends.simulate", "Serve an emulated device, and print its URL.")
-FAIRNESS = Lazy("sabot_simulators.fairness.command", "Test the order that shuffled cards really have.")

@@ -1,0 +1,209 @@
+"""Shuffles on a device: a deck is shuffled, dealt out to its last card, read at the exit, and fed again.
+
+Every card is dealt in four stacks of thirteen, so the card reader sees all of them; whoever takes the stacks
+lays them into the tray again in the order they came. The host's nonce is in every shuffle, and each one is
+audited, faces included, once it is revealed.
+"""
+
+import secrets
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from sabot_cli.output import Output
+from sabot_driver import Client, Credential
+from sabot_driver.errors import NotAllowed, SabotError
+from sabot_protocol.host.messages import (
+    Back,
+    CloseBets,
+    CommitShuffle,
+    Decks,
+    DispenseStack,
+    EndRound,
+    Faces,
+    Fault,
+    Forbidden,
+    LastRound,
+    Method,
+    OpenRound,
+    PlayOneDeck,
+    RegisterDeck,
+    RevealRound,
+    RevealShuffle,
+    Role,
+    SetGame,
+    ShoeState,
+    ShuffleSlots,
+    ShuffleWith,
+    StatusReport,
+)
+from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit
+from sabot_simulators.fairness.simulated_shuffles import NO_LIMIT, Orders, ShuffleFailed
+
+CARDS, STACKS, STACK_CARDS = 52, 4, 13
+NONCE_SIZE = 32
+PATIENCE_S = 600.0  # people have to take stacks and feed the tray
+LOOK_EVERY_S = 0.01
+NOT_YET = (Forbidden.TRAY_EMPTY, Forbidden.IN_USE)
+
+
+class DeviceUnsuitable(SabotError):
+    """The device cannot be used for evidence as it is."""
+
+
+class DeviceShuffles:
+    """One device with one deck, shuffled again and again."""
+
+    def __init__(
+        self, client: Client, output: Output, credential: Callable[[Role], Credential], timeout: float
+    ) -> None:
+        self._client = client
+        self._output = output
+        self._timeout = timeout
+        known = client.ask(Decks(), timeout)
+        if known.ids:
+            raise DeviceUnsuitable("decks are registered on this device", "Take them off the table first.")
+        self._floor = credential(Role.FLOOR)
+        self._deck_id = known.last_played + 1
+        client.ask(SetGame("fairness", Method.AUTOMATED_SHOE, 1, STACK_CARDS, NO_LIMIT), timeout, self._floor)
+        client.ask(PlayOneDeck(1), timeout, self._floor)
+        self._register()
+        self._round_id = client.ask(LastRound(), timeout).round_id
+        self._last: tuple[RevealedShuffle, tuple[int, ...]] | None = None
+
+    def _register(self) -> None:
+        while True:
+            try:
+                deck = RegisterDeck(self._deck_id, Back.RED, int(time.time()))
+                self._client.ask(deck, self._timeout, self._floor)
+            except NotAllowed as error:
+                if error.reason is not Forbidden.DECK_USED_BEFORE:
+                    raise
+                self._deck_id += 1
+            else:
+                return
+
+    def shuffle(self, shuffles: int, shuffled: Callable[[int], None]) -> tuple[Orders, float]:
+        """So many orders, cards by their place in the tray; one more comes first, to learn how they lie."""
+        began = time.perf_counter()
+        serial = self._client.identity.serial.decode("ascii", "replace")
+        self._output.tell("hello", device=self._client.url, serial=serial, shuffles=shuffles)
+        fed: tuple[int, ...] | None = None
+        rows: list[list[int]] = []
+        while len(rows) < shuffles:
+            pledged = self._begin()
+            came_out = self._deal_out()
+            self._tell(pledged, fed, came_out)
+            if fed is not None:
+                place = {card: at for at, card in enumerate(fed)}
+                rows.append([place[card] for card in came_out])
+                shuffled(1)
+            fed = came_out
+        return np.array(rows, np.int16), time.perf_counter() - began
+
+    def _begin(self) -> tuple[int, bytes, bytes]:
+        """A pledge, our nonce, the shuffle: its number, commitment and nonce."""
+        made = self._client.ask(CommitShuffle(self._deck_id), self._timeout)
+        nonce = secrets.token_bytes(NONCE_SIZE)
+        ends = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self._client.ask(ShuffleWith(made.shuffle_id, nonce), self._timeout)
+                break
+            except NotAllowed as error:
+                if error.reason not in NOT_YET or time.monotonic() > ends:
+                    raise
+                time.sleep(LOOK_EVERY_S)
+        self._output.tell(
+            "shuffle_committed",
+            deck_id=self._deck_id,
+            shuffle_id=made.shuffle_id,
+            commitment=made.commitment.hex(),
+            nonce=nonce.hex(),
+        )
+        self._wait(ShoeState.READY)
+        return made.shuffle_id, made.commitment, nonce
+
+    def _deal_out(self) -> tuple[int, ...]:
+        """Every card, as the reader saw it."""
+        ask, timeout = self._client.ask, self._timeout
+        self._round_id += 1
+        ask(OpenRound(self._round_id, self._deck_id), timeout)
+        ask(CloseBets(self._round_id, STACKS), timeout)
+        for stack in range(1, STACKS + 1):
+            ask(DispenseStack(self._round_id, stack), timeout)
+            self._wait(ShoeState.ROUND_OPEN)
+        ask(EndRound(self._round_id), timeout)
+        self._wait(ShoeState.EMPTY)
+        ask(RevealRound(self._round_id), timeout)
+        stacks = [ask(Faces(self._round_id, stack), timeout).faces for stack in range(1, STACKS + 1)]
+        seen = [card for faces in stacks for card in faces]
+        if sorted(seen) != list(range(CARDS)):
+            raise DeviceUnsuitable(
+                "the reader has not seen the 52 cards of a deck", "Clean the reader, and use one whole deck."
+            )
+        return tuple(seen)
+
+    def _tell(
+        self, pledged: tuple[int, bytes, bytes], fed: tuple[int, ...] | None, came_out: tuple[int, ...]
+    ) -> None:
+        """What 'sabot audit' reads; and the shuffle before, which may be revealed now, is audited."""
+        shuffle_id, commitment, nonce = pledged
+        if fed is not None:
+            self._output.tell("deck_fed", shuffle_id=shuffle_id, cards=list(fed))
+        self._output.tell("deck_out", shuffle_id=shuffle_id, cards=list(came_out))
+        before = self._last
+        serial = self._client.identity.serial
+        pledge = RevealedShuffle(serial, self._deck_id, shuffle_id, CARDS, commitment, nonce, b"", (), fed)
+        self._last = pledge, came_out
+        if before is not None:
+            self._audit(*before)
+
+    def _audit(self, shuffle: RevealedShuffle, came_out: tuple[int, ...]) -> None:
+        shown = self._client.ask(RevealShuffle(shuffle.shuffle_id), self._timeout)
+        placed: list[int] = []
+        while len(placed) < shown.cards:
+            more = self._client.ask(ShuffleSlots(shuffle.shuffle_id, len(placed)), self._timeout).slots
+            if not more:
+                break
+            placed += more
+        wrong = audit(
+            RevealedShuffle(
+                shuffle.device, shuffle.deck_id, shuffle.shuffle_id, shuffle.cards, shuffle.commitment,
+                shuffle.nonce, shown.seed, tuple(placed), shuffle.fed, came_out,
+            )
+        )  # fmt: skip
+        self._output.tell(
+            "shuffle_revealed",
+            deck_id=shown.deck_id,
+            shuffle_id=shown.shuffle_id,
+            cards=shown.cards,
+            commitment=shown.commitment.hex(),
+            seed=shown.seed.hex(),
+            nonce=shown.nonce.hex(),
+            placed=placed,
+            ok=not wrong,
+            wrong=wrong,
+        )
+        if wrong:
+            raise DeviceUnsuitable(
+                f"shuffle {shuffle.shuffle_id}: {'; '.join(wrong)}",
+                "Were the stacks laid into the tray as they came? If so, keep the device and what it told.",
+            )
+
+    def _wait(self, shoe: ShoeState) -> StatusReport:
+        """Wait until the shoe half is so; ShuffleFailed if the machine has stopped."""
+        ends = time.monotonic() + PATIENCE_S
+        while True:
+            status = self._client.status(self._timeout)
+            if status.fault:
+                raise ShuffleFailed(Fault(status.fault).name.lower())
+            if status.shoe == shoe:
+                return status
+            if time.monotonic() > ends:
+                raise DeviceUnsuitable(
+                    f"waited {PATIENCE_S:.0f} s; the shoe is {ShoeState(status.shoe).name.lower()}",
+                    "Take what lies in the exit tray, and feed the tray.",
+                )
+            time.sleep(LOOK_EVERY_S)

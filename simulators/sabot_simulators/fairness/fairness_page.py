@@ -1,0 +1,106 @@
+"""A page of the evidence: the table of tests, a heat-map of card by position, the curve of right guesses."""
+
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sabot_simulators.fairness.order_tests import OrderReport, guesses_in_line, position_counts
+from sabot_simulators.fairness.simulated_shuffles import Orders
+
+CELLS = 52  # of the heat-map, in each direction
+SIZE = 8
+WIDTH, HEIGHT = 640, 320
+DEEP = 4.0  # standard deviations that have the full colour
+
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Fairness: {title}</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+table {{ border-collapse: collapse }}
+td, th {{ padding: .2rem .8rem; text-align: right; border-bottom: 1px solid #ddd }}
+td:first-child, th:first-child, td:last-child, th:last-child {{ text-align: left }}
+.biased {{ color: #b00020 }}
+</style>
+<h1>{title}: <span class="{verdict}">{verdict}</span></h1>
+<p>{shuffles:,} shuffles of {cards} cards through firmware and simulated mechanism; the order is that of the
+cards themselves. A uniform machine is called biased once in {once:,}.</p>
+<table><tr><th>test</th><th>seen</th><th>expected</th><th>p</th><th>p, corrected</th>
+<th>found with 99 %</th><th>in</th></tr>
+{rows}</table>
+<h2>Card by position</h2>
+<p>How often each card (downwards) was at each position (across), against the mean: red oftener, blue rarer;
+full colour is four standard deviations.</p>
+{heat}
+<h2>Guesses</h2>
+<p>How often a player who sees every card after guessing it is right, going on in the direction of the last
+two (line), and what a uniform deck gives (dots): {mean:.2f} cards a deck against {uniform:.2f}.</p>
+{curve}
+</html>
+"""
+
+
+def write_page(folder: Path, title: str, findings: OrderReport, orders: Orders) -> Path:
+    """Write ``index.html`` into a folder, made if need be; where it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = "".join(
+        f"<tr><td>{escape(test.name)}</td><td>{test.statistic:.5g}</td><td>{test.expected:.5g}</td>"
+        f"<td>{test.p:.3g}</td><td>{test.p_corrected:.3g}</td><td>{findings.detectable(test):.3g}</td>"
+        f"<td>{escape(test.unit)}</td></tr>\n"
+        for test in findings.tests
+    )
+    right = guesses_in_line(orders).mean(axis=0)
+    chances = 1 / np.arange(orders.shape[1], 0, -1)
+    page = folder / "index.html"
+    page.write_text(
+        PAGE.format(
+            title=escape(title),
+            verdict=findings.verdict,
+            shuffles=findings.shuffles,
+            cards=findings.cards,
+            once=round(1 / findings.level),
+            rows=rows,
+            heat=heat_map(orders),
+            curve=guess_curve(right, chances),
+            mean=right.sum(),
+            uniform=chances.sum(),
+        ),
+        encoding="utf-8",
+    )
+    return page
+
+
+def heat_map(orders: Orders) -> str:
+    """An SVG of the deviations; decks of more cards in blocks."""
+    shuffles, cards = orders.shape
+    block = max(cards // CELLS, 1)
+    cells = cards // block
+    counts = position_counts(orders)[: cells * block, : cells * block]
+    counts = counts.reshape(cells, block, cells, block).sum(axis=(1, 3))
+    mean = shuffles * block * block / cards
+    deviations = (counts - mean) / np.sqrt(mean)
+    side = cells * SIZE
+    parts = [f'<svg viewBox="0 0 {side} {side}" width="{side}" role="img">']
+    for row in range(cells):
+        for column in range(cells):
+            depth = max(-1.0, min(1.0, float(deviations[row, column]) / DEEP))
+            pale = round(255 * (1 - abs(depth)))
+            colour = f"rgb(255,{pale},{pale})" if depth > 0 else f"rgb({pale},{pale},255)"
+            at = f'x="{column * SIZE}" y="{row * SIZE}"'
+            parts.append(f'<rect {at} width="{SIZE}" height="{SIZE}" fill="{colour}"/>')
+    return "".join([*parts, "</svg>"])
+
+
+def guess_curve(right: NDArray[np.float64], chances: NDArray[np.float64]) -> str:
+    """An SVG of the chance of a right guess at each position."""
+    across = WIDTH / (len(right) - 1)
+    line = " ".join(f"{at * across:.1f},{HEIGHT * (1 - each):.1f}" for at, each in enumerate(right))
+    dots = "".join(
+        f'<circle cx="{at * across:.1f}" cy="{HEIGHT * (1 - each):.1f}" r="2" fill="#888"/>'
+        for at, each in enumerate(chances)
+    )
+    return (
+        f'<svg viewBox="-5 -5 {WIDTH + 10} {HEIGHT + 10}" width="{WIDTH}" role="img">{dots}'
+        f'<polyline points="{line}" fill="none" stroke="#b00020" stroke-width="1.5"/></svg>'
+    )

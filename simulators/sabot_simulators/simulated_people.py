@@ -1,0 +1,169 @@
+"""Those at an emulated table, as far as a machine needs hands: the dealer, and the floor at a jam."""
+
+from sabot_firmware import hardware, shoe, shuffler
+from sabot_simulators.mechanism.physical_cards import PhysicalCard, new_deck
+from sabot_simulators.shoe_loader import ShoeLoader
+
+A_MOMENT_US = 1000
+DECK_CARDS = 52
+FEEDS = ("shuffle", "shuffle_with")  # the deck is laid in before
+WATCHED_COMMANDS = (
+    *FEEDS, "set_game", "register_deck", "load_shoe", "open_round", "simulate_round", "empty_machine",
+)  # fmt: skip
+"""The commands that somebody at the table has to do with."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sabot_protocol.codec import Value, Values
+    from sabot_simulators.emulated_device import EmulatedDevice
+
+
+class SimulatedPeople:
+    """Those at the table, as far as a machine needs hands: the dealer, and the floor at a jam."""
+
+    def __init__(self, device: "EmulatedDevice") -> None:
+        self._device = device
+        self._new: dict[int, list[PhysicalCard]] = {}  # by deck id: decks not yet fed
+        self._backs: dict[int, int] = {}  # by deck id
+        self._loaded: list[PhysicalCard] = []  # just put into the tray
+        self._pledged: dict[int, int] = {}  # by shuffle id: the deck it is pledged for
+        self._laid_in = False
+        self._looked_in = False  # into the shoe's path, since it was last free
+        self._round = 0  # the one cards are dealt for; 0 while a new shoe is burnt
+        self._cards = DECK_CARDS  # what a deck or batch of the game has
+        self.hands: dict[int, list[list[str]]] = {}
+        """What lay in each stack or draw, by round: the dealer sees it when the cards are turned over.
+
+        Burnt cards are those of round 0."""
+        self.shoe = ShoeLoader()
+
+    def before(self, name: str, values: "Values") -> bool:
+        """The host is about to ask for something; whether anybody did anything for it."""
+        machine = self._device.machine
+        if name == "load_shoe":
+            return self._lay_in(values[0])
+        if name not in FEEDS or machine.tray:
+            return False
+        deck_id = values[0] if name == "shuffle" else self._pledged.get(values[0], 0)
+        cards = self._new.pop(deck_id, None) or self._in_hand(deck_id)
+        if not cards:
+            return False
+        for card in cards:
+            card.face_up = False
+        self._loaded = cards
+        machine.load(cards)
+        return True
+
+    def _in_hand(self, deck_id: int) -> list[PhysicalCard]:
+        back = self._backs.get(deck_id)
+        return [card for card in self._device.machine.handed_out if card.back == back]
+
+    def _lay_in(self, deck_id: int) -> bool:
+        machine, batch = self._device.machine, self._in_hand(deck_id)
+        if not batch or machine.shoe:
+            return False
+        self.shoe.open_shoe(machine)
+        self._device.settle()
+        self.shoe.lay_in(batch, machine)
+        self._laid_in = True
+        return True
+
+    def refused(self) -> None:
+        """It was refused: what was prepared is taken back."""
+        if self._laid_in:
+            self._laid_in = False
+            self._device.settle()
+            self.shoe.open_shoe(self._device.machine)
+            self._device.settle()
+            self._empty(hardware.SHOE_DOOR)
+        if self._loaded:
+            self._loaded = []
+            self._device.machine.take_tray()
+
+    def after(self, name: str, values: "Values") -> None:
+        """It was accepted."""
+        self._loaded, self._laid_in = [], False
+        machine = self._device.machine
+        if name == "register_deck":
+            deck_id, back, _ = values
+            gone = [card for card in machine.handed_out if card.back == back]  # of the deck it replaces
+            machine.removed += gone
+            machine.handed_out = [card for card in machine.handed_out if card.back != back]
+            self._backs[deck_id] = back
+            self._new[deck_id] = new_deck(back, machine.random, self._cards)
+        elif name == "set_game":
+            self._cards = values[2] * DECK_CARDS
+        elif name in ("open_round", "simulate_round"):
+            self._round = values[0]
+            self.hands[self._round] = []
+        elif name == "load_shoe":
+            self._round = 0
+            self.hands[0] = []
+        elif name == "empty_machine" and machine.exit_tray:  # left there when the power went
+            self._soon(self._take_left, 0)
+
+    def heard(self, name: str, values: "tuple[Value, ...]") -> None:
+        """The machine reports something; whoever it concerns does it in a moment."""
+        if name == "shoe_changed" and values[0] in (shoe.STACK_WAITING, shoe.STUB_WAITING):
+            self._soon(self._take, int(values[0]))
+        elif name == "shuffle_committed":
+            self._pledged = {int(values[1]): int(values[0])}  # the one before is dropped
+        elif name == "fault_raised":
+            self._soon(self._look, int(values[0]))
+        elif name == "shoe_changed" and values[0] == shoe.BLOCKED:
+            if not self._looked_in:  # once: what was not seen then is not there
+                self._looked_in = True
+                self._soon(self._look_in, 0)
+        elif name == "shoe_changed" and values[0] == shoe.EMPTY:
+            self._looked_in = False
+        elif name == "shoe_changed" and values[0] == shoe.DOOR_OPEN:
+            self._soon(self._device.machine.close_door, hardware.SHOE_DOOR)
+        elif name == "shuffler_changed" and values[0] == shuffler.DOOR_OPEN:
+            self._soon(self._device.machine.close_door, hardware.SHUFFLER_DOOR)
+
+    def _soon(self, action: "Callable[[int], None]", argument: int) -> None:
+        self._device.machine.agenda.after(self._device.settings.dealer_ms * 1000, action, argument)
+
+    def _take(self, waiting: int) -> None:
+        machine = self._device.machine
+        if self._device.view().shoe_state != waiting:
+            return
+        taken = machine.take_exit()
+        if waiting == shoe.STACK_WAITING and taken:
+            seen = [card.name for card in taken if card.number >= 0]
+            self.hands.setdefault(self._round, []).append(seen)
+        if not taken:
+            self._soon(self._take, waiting)
+
+    def _take_left(self, _: int) -> None:
+        self._device.machine.take_exit()
+
+    def _look(self, fault: int) -> None:
+        """Something has stopped: mend it, open the door, take every card out, close it again."""
+        view = self._device.view()
+        agenda, machine = self._device.machine.agenda, self._device.machine
+        for door, found in (
+            (hardware.SHOE_DOOR, view.shoe_fault),
+            (hardware.SHUFFLER_DOOR, view.shuffler_fault),
+        ):
+            if found == fault:
+                machine.repair()
+                machine.open_door(door)
+                agenda.after(A_MOMENT_US, self._empty, door)
+
+    def _look_in(self, _: int) -> None:
+        """The deck came out short: open the shoe's door, take out the card if it is there, close it again."""
+        machine = self._device.machine
+        machine.open_door(hardware.SHOE_DOOR)
+        machine.agenda.after(A_MOMENT_US, self._empty, hardware.SHOE_DOOR)
+
+    def _empty(self, door: int) -> None:
+        machine = self._device.machine
+        if machine.level(door):
+            return  # somebody closed it meanwhile
+        machine.empty_by_hand(door)
+        if door == hardware.SHUFFLER_DOOR:
+            machine.take_tray()
+        machine.agenda.after(A_MOMENT_US, machine.close_door, door)
