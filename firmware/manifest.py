@@ -6,7 +6,6 @@ Names of modules stand here once; ``package.json`` and the file-system image are
 PROTOCOL = (
     "__init__",
     "codec",
-    "command_numbers",
     "device_port",
     "device_protocol",
     "diagnostics",
@@ -27,6 +26,7 @@ PROTOCOL = (
     "schema_hash",
     "session",
     "ticks",
+    "wire_constants",
 )
 FIRMWARE = (
     "__init__",

@@ -22,7 +22,7 @@ from sabot_driver.serials import from_text, to_text
 from sabot_driver.tap import Tap
 from sabot_driver.transports import Transport, is_simulator, transport
 from sabot_protocol.host.messages import Role
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import KEY_SIZE
 
 SIMULATED_PERSON = 1  # who has the keys of emulated devices
 

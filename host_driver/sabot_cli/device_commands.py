@@ -48,7 +48,7 @@ from sabot_protocol.host.messages import (
     StatusFlag,
     StatusReport,
 )
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import KEY_SIZE
 
 KEY_FILE = click.Path(dir_okay=False, path_type=Path)
 SECONDS = click.FloatRange(min=0, min_open=True)

@@ -14,7 +14,7 @@ from sabot_driver import Client, Credential
 from sabot_driver.errors import KeyMissing, OwnerHeld
 from sabot_driver.keyring import write_key
 from sabot_protocol.host.messages import EvictOwner, KeySlot, Role
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import KEY_SIZE
 
 PEOPLE = {"dealer": Role.DEALER, "floor": Role.FLOOR, "service": Role.SERVICE, "lab": Role.LAB}
 NAMES = {role.value: name for name, role in PEOPLE.items()}

@@ -9,7 +9,7 @@ from pathlib import Path
 from sabot_driver.errors import KeyExposed, KeyMissing
 from sabot_driver.private import MODE, OTHERS, make_folder, sync_folder
 from sabot_driver.serials import to_text
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import KEY_SIZE
 
 SIMULATORS = "simulators"
 

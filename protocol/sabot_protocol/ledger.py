@@ -20,8 +20,6 @@ INTERRUPTED = 2  # begun, then the power went: nobody knows how far it got
 FORGOTTEN = 3  # decided once, the answer is no longer kept
 SKIPPED = 4  # a later one was decided and this one never was: it may not be executed any more
 
-LAST_COMMAND = 0x7FFFFFFF  # queries have the numbers above
-MAX_AHEAD = 4096  # a command's number is at most so far above the newest of its host
 
 _BEGUN = 1
 _ENDED = 2

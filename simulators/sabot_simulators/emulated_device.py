@@ -17,14 +17,13 @@ from random import Random, SystemRandom
 from typing import Protocol
 
 from sabot_protocol import ticks
+from sabot_protocol.schema import SIMULATOR_FLAG, TEST_RNG_FLAG
 from sabot_simulators.endpoints.settings import Settings
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.simulated_people import SimulatedPeople
 
 MODEL = "Sabot simulator"
 VERSION = "0.1.0"  # of all it is made of
-SIMULATOR = 0x0002
-TEST_RNG = 0x0004
 IDLE_US = 2_000_000  # longer than anything takes that somebody waits for
 
 MEMORY_FAULTS = ("absent", "damaged", "read_only", "blank", "crashes")
@@ -95,7 +94,7 @@ class EmulatedDevice:
     @property
     def flags(self) -> int:
         """What its identity says of it."""
-        return SIMULATOR if self.settings.seed is None else SIMULATOR | TEST_RNG
+        return SIMULATOR_FLAG if self.settings.seed is None else SIMULATOR_FLAG | TEST_RNG_FLAG
 
     @property
     def now_us(self) -> int:

@@ -12,15 +12,15 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
 from sabot_protocol.errors import Refusal
 from sabot_protocol.host_protocol import HostProtocol
-from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.notifications import EventReceived, Notification, RequestAnswered, RequestFailed
 from sabot_protocol.record_store import RecordStore
+from sabot_protocol.schema import SIMULATOR_FLAG, TEST_RNG_FLAG
 from sabot_protocol.session import slot_key
+from sabot_protocol.wire_constants import DEVICE
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.python_device import CommandValue, PythonDevice
 
-SIMULATOR = 0x0002
-TEST_RNG = 0x0004
 SERIAL = b"VIRTUAL1"
 HOST_ID = b"TABLE-PC"
 FLOOR = enum_number("Role", "floor")
@@ -66,7 +66,7 @@ class HostedDevice(PythonDevice):
             keys.set(DEVICE, self._keys[DEVICE])
             for role in (FLOOR, SERVICE):  # a person's slot has the number of the role
                 keys.set(role, slot_key(self._keys[role], SERIAL, role), role, PERSON)
-        flags = SIMULATOR | (TEST_RNG if self.controller.shuffle_commands.rng.test else 0)
+        flags = SIMULATOR_FLAG | (TEST_RNG_FLAG if self.controller.shuffle_commands.rng.test else 0)
         identity = DeviceIdentity(SERIAL, "Sabot simulator", "0.1.0", flags)
         rng = self.controller.shuffle_commands.rng
         nonces = self._random.randbytes if rng.test else rng.nonce

@@ -28,6 +28,7 @@ from sabot_firmware.event_log import Flash
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_protocol import Caller
 from sabot_protocol.errors import Refusal
+from sabot_protocol.schema import SIMULATOR_FLAG
 from sabot_simulators.chips import SimFram
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.micropython import find_micropython
@@ -36,7 +37,6 @@ from sabot_simulators.python_device import CommandValue, SteppedDevice
 from sabot_simulators.view import DeckView, View
 
 HEAP = "384k"
-SIMULATOR = 0x0002
 FORMATS = {kind: struct.Struct(board.FORMATS.get(kind, "<")) for kind in range(256)}
 CHIPS = (board.READ, board.WRITE, board.READ_FLASH, board.PROGRAM, board.ERASE)
 HEAD = struct.Struct(board.HEAD)
@@ -60,7 +60,7 @@ class WireOptions:
     """What the board's end of the wire is made with."""
 
     serial: bytes = b"JOINED01"
-    flags: int = SIMULATOR
+    flags: int = SIMULATOR_FLAG
     events_kept: int = 64
     random: Callable[[int], bytes] | None = None
     """For nonces and the memory's id; without it, the machine's."""

@@ -187,7 +187,7 @@ def test_garbage_on_the_line() -> None:
 
 
 def test_a_new_device_is_not_given_a_key_unasked(tmp_path: Path, mocker: MockerFixture) -> None:
-    mocker.patch.object(emulated_device, "SIMULATOR", 0)
+    mocker.patch.object(emulated_device, "SIMULATOR_FLAG", 0)
     target = Pty(tmp_path)
     with pytest.raises(NotProvisioned) as error:
         target.connect(simulator=False)

@@ -11,7 +11,8 @@ from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host_protocol import OBSERVER, OWNER, HostProtocol
 from sabot_protocol.mac import digests_equal_portable, hmac_sha256
 from sabot_protocol.notifications import AttachRefused, RequestFailed, SessionDown, SessionUp
-from sabot_protocol.session import OVERHEAD, Session, provision_proof
+from sabot_protocol.session import Session, provision_proof
+from sabot_protocol.wire_constants import OVERHEAD
 
 OTHER_KEY = b"x" * 32
 

@@ -15,9 +15,9 @@ from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.errors import Refusal
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host_protocol import CABLE_LOST, HostProtocol
-from sabot_protocol.key_store import DEVICE
 from sabot_protocol.notifications import EventGap, EventReceived, Notification, RequestAnswered, RequestFailed
 from sabot_protocol.session import provision_proof, slot_key
+from sabot_protocol.wire_constants import DEVICE
 from sabot_simulators.python_device import (
     LONGEST_WAIT_US,
     OPENING_UTC_S,
