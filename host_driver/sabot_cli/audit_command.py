@@ -14,7 +14,7 @@ from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_cli.shuffle_evidence import BadEvidence, ShuffleEvidence, ShuffleStatements
 from sabot_driver import Client
 from sabot_driver.errors import NotAllowed
-from sabot_driver.serials import from_text, to_text
+from sabot_driver.serial_numbers import format_serial, parse_serial
 from sabot_protocol.host.messages import RevealShuffle, ShuffleSlots
 from sabot_protocol.host.shuffle_audit import RevealedShuffle
 from sabot_protocol.host.shuffle_audit import audit as audited
@@ -105,7 +105,7 @@ def audit(
     elif not files and not journals:
         raise click.UsageError("give files, --journal or --device")
     if serial is not None:
-        evidence.serials = {"--serial": from_text(serial), **evidence.serials}
+        evidence.serials = {"--serial": parse_serial(serial), **evidence.serials}
     return report_audit(state.output, evidence, new_decks)
 
 
@@ -126,7 +126,7 @@ def _ask_device(
     """Have a device reveal what it may reveal, next to what its journal here has of it."""
     about = client.identity
     evidence.serials[client.url] = about.serial
-    journal = state.places.journal(about.serial, client.simulator)
+    journal = state.user_files.journal(about.serial, client.simulator)
     if not has_journal and journal.exists():
         evidence.read_journal(journal)
     for event in client.events(0, timeout=0.5):
@@ -181,7 +181,7 @@ def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> 
     output.tell(
         "audit",
         f"[{'green' if ok else 'red'}]{words}[/{'green' if ok else 'red'}]",
-        serial=None if device is None else to_text(device),
+        serial=None if device is None else format_serial(device),
         **counts,
         lost_events=evidence.lost_events,
         wrong_in_general=general,

@@ -17,8 +17,8 @@ from sabot_cli.device_access import DeviceOptions, device_options, open_device
 from sabot_cli.device_commands import event_fields, status_fields, tell_event
 from sabot_cli.output import OK, Output, utc
 from sabot_driver.errors import SabotError
-from sabot_driver.private import open_new
-from sabot_driver.serials import to_text
+from sabot_driver.private_files import open_new
+from sabot_driver.serial_numbers import format_serial
 from sabot_protocol.host.capture import CaptureDamaged, read_capture
 from sabot_protocol.host.constructs import parse_frame, parse_payload
 from sabot_protocol.host.messages import Counters, Trace
@@ -55,7 +55,7 @@ def capture(state: CliContext, /, out: Path, seconds: float, **options: Any) -> 
                     after = event.id
                     tell_event(output, event)
                 progress.update(task, completed=seconds - left)
-        tap = client.line.transport
+        tap = client.io_loop.transport
     frames = tap.frames  # type: ignore[attr-defined]  # the last one closes the session
     output.tell("captured", f"{frames} frames in {out}", file=str(out), frames=frames)
     return OK
@@ -124,7 +124,7 @@ def bundle(state: CliContext, /, out: Path, **options: Any) -> int:
     It has no keys, no host ids, and never the order of cards.
     """
     output = state.output
-    silent = CliContext(Output(as_json=False), state.places)
+    silent = CliContext(Output(as_json=False), state.user_files)
     silent.output.console = type(output.console)(file=io.StringIO())
     parts: dict[str, Any] = {"made.json": {"at": utc(datetime.now(UTC))}}
     parts["doctor.json"] = [redacted(each) for each in examination.examine(silent, []).all]
@@ -132,7 +132,7 @@ def bundle(state: CliContext, /, out: Path, **options: Any) -> int:
         timeout = options["timeout"]
         about = client.identity
         parts["device.json"] = {
-            "serial": to_text(about.serial),
+            "serial": format_serial(about.serial),
             "model": about.model,
             "version": about.version,
             "protocol": [about.major, about.minor],
@@ -142,7 +142,7 @@ def bundle(state: CliContext, /, out: Path, **options: Any) -> int:
         parts["status.json"] = status_fields(client.status(timeout))
         values = client.ask(Counters(), timeout).values
         parts["device-counters.json"] = dict(zip(COUNTERS, values, strict=False))
-        own = client.line.look(lambda: client.line.core.record.diagnostics.counters())
+        own = client.io_loop.look(lambda: client.io_loop.connection.record.diagnostics.counters())
         parts["host-counters.json"] = dict(zip(COUNTERS, own, strict=False))
         try:
             parts["device-trace.json"] = client.ask(Trace(0), timeout).headers.hex()

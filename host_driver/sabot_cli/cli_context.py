@@ -8,7 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from sabot_cli.output import Output
-    from sabot_driver.places import Places
+    from sabot_driver.user_files import UserFiles
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -16,11 +16,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 class CliContext:
     """Where a command's words go, and where this computer keeps its files."""
 
-    def __init__(self, output: "Output | None" = None, places: "Places | None" = None) -> None:
+    def __init__(self, output: "Output | None" = None, user_files: "UserFiles | None" = None) -> None:
         if output is not None:
             self.output = output
-        if places is not None:
-            self.places = places
+        if user_files is not None:
+            self.user_files = user_files
 
     @cached_property
     def output(self) -> "Output":
@@ -30,11 +30,11 @@ class CliContext:
         return Output()
 
     @cached_property
-    def places(self) -> "Places":
+    def user_files(self) -> "UserFiles":
         """Where keys, journals and tables are kept."""
-        from sabot_driver.places import Places
+        from sabot_driver.user_files import UserFiles
 
-        return Places()
+        return UserFiles()
 
 
 def json_option(command: F) -> F:

@@ -12,15 +12,15 @@ import click
 
 from sabot_cli.cli_context import CliContext, F, json_option
 from sabot_driver import Client, connect
+from sabot_driver.capturing_transport import CapturingTransport
 from sabot_driver.clock import Clock
-from sabot_driver.discovery import find_devices, the_one
+from sabot_driver.discovery import find_devices, only_device
 from sabot_driver.errors import BadUrl, CaptureIncomplete
 from sabot_driver.keyring import read_key, write_key
-from sabot_driver.places import Places, TableEntry
-from sabot_driver.private import open_new
-from sabot_driver.serials import from_text, to_text
-from sabot_driver.tap import Tap
-from sabot_driver.transports import Transport, is_simulator, transport
+from sabot_driver.private_files import open_new
+from sabot_driver.serial_numbers import format_serial, parse_serial
+from sabot_driver.transports import Transport, is_simulator, transport_for
+from sabot_driver.user_files import TableEntry, UserFiles
 from sabot_protocol.host.messages import Role
 from sabot_protocol.wire_constants import KEY_SIZE
 
@@ -43,7 +43,9 @@ def device_options(command: F) -> F:
     options = [
         click.option("--device", "device", metavar="URL", help="port, socket://, usb://SERIAL or sim://"),
         click.option("--table", metavar="NAME", help="a table of this computer: see 'sabot table list'"),
-        click.option("--simulator", is_flag=True, help="the device is one you emulate; not needed for sim://"),
+        click.option(
+            "--simulator", is_flag=True, help="the device is one you emulate; not needed for sim://"
+        ),
         click.option("--capture", type=click.Path(path_type=Path), help="write every frame to a pcapng file"),
         click.option(
             "--timeout",
@@ -66,11 +68,11 @@ def find_device(state: CliContext, chosen: DeviceOptions) -> TableEntry:
     if chosen.device is not None:
         return TableEntry("", chosen.device, simulator=chosen.simulator or is_simulator(chosen.device))
     if chosen.table is not None:
-        entry = state.places.table(chosen.table)
+        entry = state.user_files.table(chosen.table)
         if chosen.simulator and not entry.simulator:
             raise click.UsageError(f"the table '{entry.name}' has a machine, not a simulator")
         return entry
-    return TableEntry("", the_one(find_devices()).url, simulator=chosen.simulator)
+    return TableEntry("", only_device(find_devices()).url, simulator=chosen.simulator)
 
 
 def is_emulator(url: str) -> bool:
@@ -103,40 +105,44 @@ def open_device(
     """
     entry = find_device(state, chosen)
     url = with_settings(entry.url, settings or [])
-    serial = None if entry.serial is None else from_text(entry.serial)
+    serial = None if entry.serial is None else parse_serial(entry.serial)
     with ExitStack() as stack:
-        way: Transport = transport(url)
+        way: Transport = transport_for(url)
         if chosen.capture is not None:
             try:
                 stream = open_new(chosen.capture)
             except OSError as error:
                 raise BadUrl(f"{chosen.capture}: {error}", "Name a file that can be written.") from error
-            way = tap = Tap(way, stream, Clock.utc_us)
+            way = tap = CapturingTransport(way, stream, Clock.utc_us)
             stack.callback(_end_capture, tap, stream, chosen.capture)
         journal = _journal(state, url, entry.simulator) if owner else None
-        how: dict[str, Any] = {"serial": serial, "keyring": state.places.keyring, "timeout": chosen.timeout}
+        how: dict[str, Any] = {
+            "serial": serial,
+            "keyring": state.user_files.keyring,
+            "timeout": chosen.timeout,
+        }
         how["simulator"] = entry.simulator
-        client = connect(url, owner=owner, journal=journal, way=way, **how)
+        client = connect(url, owner=owner, journal=journal, transport=way, **how)
         if client.is_new and client.simulator and fill:
             if not owner:
                 client.close()
-                client = connect(url, owner=True, way=way, **how)
+                client = connect(url, owner=True, transport=way, **how)
             with closing_on_error(client):
-                provision_simulator_keys(state.places, client, chosen.timeout)
+                provision_simulator_keys(state.user_files, client, chosen.timeout)
             if not owner:
                 client.close()
-                client = connect(url, owner=False, way=way, **how)
+                client = connect(url, owner=False, transport=way, **how)
         stack.enter_context(client)
         state.output.simulator = client.simulator
         if not state.output.as_json:
             label = "[bold yellow]SIMULATOR[/bold yellow]  " if client.simulator else ""
             about = client.identity
-            serial_text = to_text(about.serial)
+            serial_text = format_serial(about.serial)
             state.output.console.print(f"{label}{about.model} {about.version}, {serial_text}, at {url}")
         yield client
 
 
-def _end_capture(tap: Tap, stream: BinaryIO, path: Path) -> None:
+def _end_capture(tap: CapturingTransport, stream: BinaryIO, path: Path) -> None:
     """Close a capture's file; CaptureIncomplete if not everything is in it."""
     failure: Exception | None = tap.failure
     try:
@@ -158,9 +164,9 @@ def closing_on_error(client: Client) -> Iterator[None]:
         raise
 
 
-def provision_simulator_keys(places: Places, client: Client, timeout: float) -> None:
+def provision_simulator_keys(user_files: UserFiles, client: Client, timeout: float) -> None:
     """Give a new emulated device the keys of its people: one key of ours, in a slot for each role."""
-    path = places.floor_key(client.identity.serial)
+    path = user_files.floor_key(client.identity.serial)
     if not path.exists():
         write_key(path, os.urandom(KEY_SIZE))
     key = read_key(path)
@@ -173,4 +179,4 @@ def _journal(state: CliContext, url: str, simulator: bool) -> "Callable[[bytes],
     """The journal on disk, but for an emulated device that lives only in this process."""
     if is_emulator(url):
         return None
-    return lambda serial: state.places.journal(serial, simulator)
+    return lambda serial: state.user_files.journal(serial, simulator)

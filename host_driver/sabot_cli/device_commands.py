@@ -22,17 +22,17 @@ from sabot_cli.device_access import (
     provision_simulator_keys,
 )
 from sabot_cli.output import AMBIGUOUS, IN_PROGRESS, NO_DEVICE, OK, Output, exit_code, utc
-from sabot_driver import Client, Credential, Event, LostEvents, Notice
-from sabot_driver.asking import Asking
+from sabot_driver import Client, Credential, LostEvents, Notice, ReceivedEvent
 from sabot_driver.clock import Clock
 from sabot_driver.credentials import free_slot
 from sabot_driver.discovery import find_devices
+from sabot_driver.error_mapping import wrong_kind
 from sabot_driver.errors import KeyIsSet, KeyMissing, WrongDevice, WrongRole
 from sabot_driver.keyring import read_key, read_person, write_key
-from sabot_driver.places import TableEntry
-from sabot_driver.reasons import wrong_kind
-from sabot_driver.serials import to_text
-from sabot_driver.transports import transport
+from sabot_driver.serial_numbers import format_serial
+from sabot_driver.transports import transport_for
+from sabot_driver.unsecured_exchange import UnsecuredExchange
+from sabot_driver.user_files import TableEntry
 from sabot_protocol.host.message_base import astuple
 from sabot_protocol.host.messages import (
     ClockQuality,
@@ -68,7 +68,7 @@ def devices(state: CliContext, urls: tuple[str, ...]) -> int:
     output = state.output
     with output.console.status("asking who is there") if not output.as_json else contextlib.nullcontext():
         found = find_devices() + find_devices(list(urls))
-        for entry in state.places.tables().values():
+        for entry in state.user_files.tables().values():
             if entry.url not in [each.url for each in found]:
                 found += find_devices([entry.url])
     for each in found:
@@ -85,7 +85,7 @@ def devices(state: CliContext, urls: tuple[str, ...]) -> int:
                 advice=each.error.advice,
             )
             continue
-        serial = to_text(about.serial)
+        serial = format_serial(about.serial)
         label = "[bold yellow]SIMULATOR[/bold yellow]  " if each.simulator else ""
         new = "" if about.flags & IdentityFlag.PROVISIONED else ", new: it has no key yet"
         output.tell(
@@ -138,7 +138,7 @@ def tell_status(output: Output, client: Client, status: StatusReport) -> None:
                 name.replace("_", " "), f"[red]{words}[/red]" if name == "fault" and value else words
             )
         output.console.print(shown)
-    serial = to_text(client.identity.serial)
+    serial = format_serial(client.identity.serial)
     output.tell("status", None, serial=serial, **fields)
 
 
@@ -152,7 +152,7 @@ def status(state: CliContext, /, **options: Any) -> int:
     return OK
 
 
-def event_fields(event: Event | LostEvents) -> dict[str, Any]:
+def event_fields(event: ReceivedEvent | LostEvents) -> dict[str, Any]:
     """An event as JSON has it."""
     if isinstance(event, LostEvents):
         return {
@@ -183,7 +183,7 @@ def _plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def tell_event(output: Output, event: Event | LostEvents) -> None:
+def tell_event(output: Output, event: ReceivedEvent | LostEvents) -> None:
     """One event, for a person or a program."""
     fields = event_fields(event)
     if isinstance(event, LostEvents):
@@ -203,8 +203,8 @@ def tell_event(output: Output, event: Event | LostEvents) -> None:
 def _newest(client: Client) -> int:
     """The last event that the device had already told when we came: those come first, one after the other."""
     newest, ends = -1, time.monotonic() + LONGEST_BACKLOG_S
-    while client.line.rows != newest and time.monotonic() < ends:
-        newest = client.line.rows
+    while client.io_loop.rows != newest and time.monotonic() < ends:
+        newest = client.io_loop.rows
         time.sleep(QUIET_S)
     return newest
 
@@ -241,7 +241,7 @@ def _tell_notice(output: Output, notice: Notice) -> None:
 
 def simulators_key(state: CliContext, client: Client) -> bytes:
     """The key that people have on an emulated device, which was given to it when it was provisioned."""
-    path = state.places.floor_key(client.identity.serial)
+    path = state.user_files.floor_key(client.identity.serial)
     if not path.exists():
         raise KeyMissing(
             "this computer has no keys of people for this emulated device",
@@ -277,14 +277,14 @@ def shuffle(state: CliContext, /, deck_id: int, **options: Any) -> int:
         if now.flags & StatusFlag.ROUND_OPEN and now.shuffler != ShufflerState.IDLE:
             output.tell("busy", "A round is open and the shuffler half is busy.", **status_fields(now))
             return IN_PROGRESS
-        here = client.line.rows
+        here = client.io_loop.rows
         begun = client.ask(Shuffle(deck_id), options["timeout"])
         output.tell(
             "shuffle_begun", f"shuffle {begun.shuffle_id} begun", shuffle_id=begun.shuffle_id, deck_id=deck_id
         )
         with output.console.status("shuffling") if not output.as_json else contextlib.nullcontext():
             for event in client.events(here, timeout=SHUFFLE_S):
-                told = event.message if isinstance(event, Event) else None
+                told = event.message if isinstance(event, ReceivedEvent) else None
                 if isinstance(told, DeckCounted) and told.shuffle_id == begun.shuffle_id:
                     right = told.count == told.expected
                     colour = "green" if right else "red"
@@ -316,7 +316,7 @@ def table() -> None:
 @pass_state
 def table_list(state: CliContext) -> int:
     """Every table that is set up."""
-    tables = state.places.tables()
+    tables = state.user_files.tables()
     if not tables and not state.output.as_json:
         state.output.console.print("no table has a name yet; 'sabot table set NAME --device URL' gives one")
     for entry in tables.values():
@@ -337,12 +337,12 @@ def table_list(state: CliContext) -> int:
 def table_set(state: CliContext, /, name: str, **options: Any) -> int:
     """Give a device a name; from then on only that device is taken for it."""
     entry = find_device(state, DeviceOptions(**options))
-    with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
+    with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), options["timeout"]) as asking:
         about = asking.identify()
-    serial = to_text(about.serial)
+    serial = format_serial(about.serial)
     if entry.simulator != bool(about.flags & IdentityFlag.SIMULATOR):
         raise wrong_kind(entry.url, about.serial, not entry.simulator)
-    state.places.set_table(TableEntry(name, entry.url, serial, entry.simulator))
+    state.user_files.set_table(TableEntry(name, entry.url, serial, entry.simulator))
     state.output.tell("table", f"{name} is {serial} at {entry.url}", name=name, url=entry.url, serial=serial)
     return OK
 
@@ -368,18 +368,20 @@ def provision(
     now are closed: later it takes service's key ('sabot key give').
     """
     entry = find_device(state, DeviceOptions(**options))
-    with Asking(transport(entry.url), entry.url, Clock(), options["timeout"]) as asking:
+    with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), options["timeout"]) as asking:
         about = asking.identify()
         simulator = entry.simulator
         if simulator != bool(about.flags & IdentityFlag.SIMULATOR):
             raise wrong_kind(entry.url, about.serial, not simulator)
-        if simulator and state.places.keyring.is_machine(about.serial):
-            raise WrongDevice(f"{to_text(about.serial)} is the serial number of a machine that is known here")
+        if simulator and state.user_files.keyring.is_machine(about.serial):
+            raise WrongDevice(
+                f"{format_serial(about.serial)} is the serial number of a machine that is known here"
+            )
         state.output.simulator = simulator
-        key = state.places.keyring.find(about.serial, simulator) or os.urandom(KEY_SIZE)
-        path = state.places.keyring.keep(about.serial, key, simulator)  # one only the device has is lost
+        key = state.user_files.keyring.find(about.serial, simulator) or os.urandom(KEY_SIZE)
+        path = state.user_files.keyring.keep(about.serial, key, simulator)  # one only the device has is lost
         asking.provision(about.serial, key)
-    serial = to_text(about.serial)
+    serial = format_serial(about.serial)
     state.output.tell(
         "provisioned", f"{serial} has its key; it is kept in {path}", serial=serial, key_file=str(path)
     )
@@ -389,7 +391,7 @@ def provision(
             if file is not None:
                 give_key(state, client, role, file, options["timeout"])
         if simulator and not any(file for _, file in people):
-            provision_simulator_keys(state.places, client, options["timeout"])
+            provision_simulator_keys(state.user_files, client, options["timeout"])
     return OK
 
 

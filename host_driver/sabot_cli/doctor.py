@@ -13,8 +13,8 @@ from serial.tools import list_ports
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_driver import usb
-from sabot_driver.discovery import ask, candidates
-from sabot_driver.serials import to_text
+from sabot_driver.discovery import candidates, identify
+from sabot_driver.serial_numbers import format_serial
 from sabot_driver.usb_ids import PRODUCT, VENDOR
 from sabot_protocol.codec import CODEC
 from sabot_protocol.schema_hash import SCHEMA_HASH
@@ -69,7 +69,7 @@ def libusb(findings: DoctorFindings) -> None:
 
 def keys(findings: DoctorFindings, state: CliContext) -> None:
     """Whether others can read a key."""
-    folder = state.places.keyring.folder
+    folder = state.user_files.keyring.folder
     files = sorted(folder.rglob("*.key")) if folder.is_dir() else []
     exposed = [
         path.name
@@ -117,7 +117,7 @@ def ports(findings: DoctorFindings, urls: list[str]) -> None:
                 )
                 continue
             holder = who_has(url)
-        found = ask(url)
+        found = identify(url)
         if found.identity is None:
             assert found.error is not None
             if holder is not None:
@@ -127,7 +127,7 @@ def ports(findings: DoctorFindings, urls: list[str]) -> None:
             continue
         about = found.identity
         label = "SIMULATOR " if found.simulator else ""
-        text = f"{label}{to_text(about.serial)}, {about.model} {about.version}"
+        text = f"{label}{format_serial(about.serial)}, {about.model} {about.version}"
         if (about.major, about.minor) != CODEC.version:
             findings.add(
                 WARN,
@@ -168,7 +168,7 @@ def examine(state: CliContext, urls: list[str]) -> DoctorFindings:
             "Install the udev rule of docs/driver.md.",
         )
     asked = list(
-        dict.fromkeys([*urls, *candidates(), *(each.url for each in state.places.tables().values())])
+        dict.fromkeys([*urls, *candidates(), *(each.url for each in state.user_files.tables().values())])
     )
     if asked:
         ports(findings, asked)

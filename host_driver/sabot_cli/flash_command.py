@@ -11,16 +11,16 @@ from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import DeviceOptions, open_device
 from sabot_cli.output import OK, Output
 from sabot_driver import Client, Credential
-from sabot_driver.discovery import Found, ask
+from sabot_driver.discovery import DiscoveredDevice, identify
 from sabot_driver.errors import NoAnswer
-from sabot_driver.serials import to_text
-from sabot_flash import install, running
+from sabot_driver.serial_numbers import format_serial
+from sabot_flash import install, running_device
 from sabot_flash.application import Application
-from sabot_flash.drive import find_drive
-from sabot_flash.identity import Component
-from sabot_flash.install import Step
-from sabot_flash.prompt import Prompt
-from sabot_flash.uf2 import Image, read_image
+from sabot_flash.bootloader_drive import find_drive
+from sabot_flash.image_components import ImageComponent
+from sabot_flash.install import InstallProgress
+from sabot_flash.raw_repl import RawRepl
+from sabot_flash.uf2_image import Uf2Image, read_image
 from sabot_protocol.host.messages import Role
 
 IMAGE = Path("build/firmware/sabot-rp2040.romfs")
@@ -88,21 +88,21 @@ class Flashing:
         port = self._port
         assert port is not None
         self._stop(port)
-        with Prompt(port, PROMPT_S) as prompt, _bar(self._output, "flashing") as step:
+        with RawRepl(port, PROMPT_S) as prompt, _bar(self._output, "flashing") as step:
             done = install.install(prompt, application, step)
             prompt.restart()
         told = "was there already" if not done.written else "was written and read back"
         self._output.tell(
             "flashed",
-            f"the application ({len(application.data):,} bytes) {told}, in place {done.pointer.place}",
-            place=done.pointer.place,
+            f"the application ({len(application.data):,} bytes) {told}, in place {done.pointer.slot}",
+            place=done.pointer.slot,
             sha256=done.pointer.sha256.hex(),
             before=None if done.before is None else done.before.sha256.hex(),
             written=done.written,
         )
         return self._finish(port, application.components)
 
-    def by_drive(self, image: Image, folder: Path | None) -> int:
+    def by_drive(self, image: Uf2Image, folder: Path | None) -> int:
         """Copy an image to the boot loader's drive."""
         self._output.tell(
             "image",
@@ -120,7 +120,7 @@ class Flashing:
             def more(written: int) -> None:
                 nonlocal done
                 done += written
-                step(Step("copying", done, len(image.data)))
+                step(InstallProgress("copying", done, len(image.data)))
 
             drive.write(image.data, more)
         drive.wait_gone(START_S)
@@ -134,27 +134,27 @@ class Flashing:
 
     def _stop(self, port: str) -> None:
         """If Sabot runs on the board, have it start its loader; if nothing answers, it is at its prompt."""
-        found = ask(port, ASK_S)
+        found = identify(port, ASK_S)
         if found.identity is None:
             if not isinstance(found.error, NoAnswer):
                 assert found.error is not None
                 raise found.error
             return
-        running.check_model(found.identity)
-        running.stop_application(lambda: self._open(port), self._key, self._timeout)
+        running_device.check_model(found.identity)
+        running_device.stop_application(lambda: self._open(port), self._key, self._timeout)
         self._output.tell("stopped", "the application that ran has been stopped")
 
     def _open(self, port: str) -> AbstractContextManager[Client]:
         return open_device(self._state, DeviceOptions(port, None, None, self._timeout), owner=True)
 
-    def _finish(self, port: str | None, wanted: tuple[Component, ...]) -> int:
+    def _finish(self, port: str | None, wanted: tuple[ImageComponent, ...]) -> int:
         """What answers must be what was flashed."""
-        found = running.wait_back(port, START_S)
+        found = running_device.wait_for_device(port, START_S)
         assert found.identity is not None
-        running.check_model(found.identity)
-        running.compare_version(found.identity, wanted)
+        running_device.check_model(found.identity)
+        running_device.compare_version(found.identity, wanted)
         proved = self._compare(found, wanted)
-        about, serial = found.identity, to_text(found.identity.serial)
+        about, serial = found.identity, format_serial(found.identity.serial)
         how = "its components are those flashed" if proved else "components not asked: no key for it here"
         self._output.tell(
             "identity",
@@ -167,22 +167,22 @@ class Flashing:
         )
         return OK
 
-    def _compare(self, found: Found, wanted: tuple[Component, ...]) -> bool:
+    def _compare(self, found: DiscoveredDevice, wanted: tuple[ImageComponent, ...]) -> bool:
         try:
             with self._open(found.url) as client:
-                running.compare_components(client, wanted, self._timeout)
-        except running.NO_KEY:
+                running_device.compare_components(client, wanted, self._timeout)
+        except running_device.NO_KEY:
             return False
         return True
 
 
 @contextmanager
-def _bar(output: Output, what: str) -> Iterator[Callable[[Step], None]]:
+def _bar(output: Output, what: str) -> Iterator[Callable[[InstallProgress], None]]:
     """A bar for a person; for a program one object for each file."""
     if output.as_json:
         last = ""
 
-        def say(step: Step) -> None:
+        def say(step: InstallProgress) -> None:
             nonlocal last
             if step.what != last:
                 last = step.what

@@ -9,9 +9,9 @@ import click
 
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.output import OK, utc
-from sabot_driver.places import TABLE_RECORD
 from sabot_driver.pruning import Contents, contents, forget_reader, open_journal, prune, size_of
-from sabot_driver.serials import from_text
+from sabot_driver.serial_numbers import parse_serial
+from sabot_driver.user_files import TABLE_RECORD
 
 DAY_US = 86_400_000_000
 
@@ -28,14 +28,14 @@ def _which(state: CliContext, serial: str | None, table: str | None, file: Path 
     if file is not None:
         return [file]
     if table is not None:
-        entry = state.places.table(table)
+        entry = state.user_files.table(table)
         if entry.serial is None:
             raise click.UsageError(f"the table '{table}' names no device; use --serial")
-        return [state.places.journal(from_text(entry.serial), entry.simulator)]
+        return [state.user_files.journal(parse_serial(entry.serial), entry.simulator)]
     if serial is not None:
-        machine, emulated = (state.places.journal(from_text(serial), each) for each in (False, True))
+        machine, emulated = (state.user_files.journal(parse_serial(serial), each) for each in (False, True))
         return [emulated if emulated.exists() and not machine.exists() else machine]
-    there = (state.places.state / "journals").glob("**/*.db")
+    there = (state.user_files.state / "journals").glob("**/*.db")
     return sorted(path for path in there if not path.name.endswith(TABLE_RECORD))
 
 

@@ -105,7 +105,7 @@ def key_device(state: CliContext, /, service_key: Path | None, **options: Any) -
     with open_device(state, DeviceOptions(**options), owner=True) as client:
         service = _person(state, client, Role.SERVICE, service_key)
         client.set_device_key(os.urandom(KEY_SIZE), service, options["timeout"])
-        path = state.places.keyring.path(client.identity.serial, client.simulator)
+        path = state.user_files.keyring.path(client.identity.serial, client.simulator)
     state.output.tell("key_given", f"the device's new key is {path}", slot=KeySlot.DEVICE, key_file=str(path))
     return OK
 
@@ -129,4 +129,3 @@ def evict(state: CliContext, /, floor_key: Path | None, **options: Any) -> int:
     words = f"host {holder.hex()} no longer owns the device" if holder else "no other host owned the device"
     state.output.tell("evicted", words, owner=holder.hex())
     return OK
-

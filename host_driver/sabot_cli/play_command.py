@@ -12,7 +12,7 @@ from sabot_cli.playing.irregularity_reports import IRREGULARITIES, BadReport, Ir
 from sabot_cli.playing.recorded_table import GameInPlay
 from sabot_cli.playing.table_run import play_rounds
 from sabot_cli.wager_plan import WagerPlan
-from sabot_driver.serials import to_text
+from sabot_driver.serial_numbers import format_serial
 from sabot_table.errors import TableError
 from sabot_table.procedure import TableRole
 from sabot_table.rule_texts import GameKind
@@ -26,8 +26,11 @@ PLAYERS = 6
 @click.option("--players", type=click.IntRange(1, 16), default=PLAYERS, show_default=True)
 @click.option("--seed", type=int, help="make a run repeatable; emulated devices only")
 @click.option(
-    "--fault", "faults", multiple=True, metavar="NAME[@PLACE][:CARD|+SECONDS|~CHANCE]",
-    help="plan a fault (repeatable)"
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="NAME[@PLACE][:CARD|+SECONDS|~CHANCE]",
+    help="plan a fault (repeatable)",
 )
 @click.option(
     "--report",
@@ -91,7 +94,7 @@ def play(
             "hello",
             None,
             device=client.url,
-            serial=to_text(about.serial),
+            serial=format_serial(about.serial),
             model=about.model,
             version=about.version,
             protocol=[about.major, about.minor],
@@ -111,7 +114,7 @@ def play(
                 rounds=rounds,
                 timeout=options["timeout"],
                 credential=credential,
-                record=None if journal is None else state.places.table_record(journal),
+                record=None if journal is None else state.user_files.table_record(journal),
                 names={TableRole.DEALER: dealer_name, TableRole.FLOOR: floor_name},
                 seed=seed,
                 typed=typed,

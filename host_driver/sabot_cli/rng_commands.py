@@ -13,7 +13,7 @@ from sabot_cli.device_commands import simulators_key
 from sabot_cli.output import OK
 from sabot_driver import Client, Credential
 from sabot_driver.errors import KeyMissing, SabotError
-from sabot_driver.serials import to_text
+from sabot_driver.serial_numbers import format_serial
 from sabot_protocol.host.messages import RngSamples, RngSource, Role
 
 AT_ONCE = 128  # bytes of one answer
@@ -89,7 +89,7 @@ def export(
                     progress.update(task, completed=written)
         except OSError as error:
             raise CannotWrite(f"{out}: {error.strerror}") from error
-        serial = to_text(client.identity.serial)
+        serial = format_serial(client.identity.serial)
     output.tell(
         "exported",
         f"{written} bytes of {source} in {out}",

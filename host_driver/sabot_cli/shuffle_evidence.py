@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sabot_driver.errors import SabotError
-from sabot_driver.serials import from_text
+from sabot_driver.serial_numbers import parse_serial
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host.messages import (
     DropReason,
@@ -171,7 +171,7 @@ class ShuffleEvidence:
     def _line(self, said: Mapping[str, Any], source: str, hands: dict[int, list[int]]) -> None:
         event = said.get("event")
         if isinstance(said.get("serial"), str):
-            self.serials.setdefault(source, from_text(said["serial"]))
+            self.serials.setdefault(source, parse_serial(said["serial"]))
         if event == "shuffle_committed":
             told = self.shuffle(int(said["shuffle_id"]))
             told.add("deck", int(said["deck_id"]), source)

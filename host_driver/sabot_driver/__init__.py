@@ -2,12 +2,20 @@
 
 from sabot_driver.client import Client, Resolved, connect
 from sabot_driver.credentials import Credential
-from sabot_driver.events import Event, LostEvents
 from sabot_driver.journal import Journal
 from sabot_driver.keyring import Keyring
-from sabot_driver.states import Link, Notice
+from sabot_driver.link_state import LinkState, Notice
+from sabot_driver.received_events import LostEvents, ReceivedEvent
 
 __all__ = [
-    "Client", "Credential", "Event", "Journal", "Keyring", "Link", "LostEvents", "Notice", "Resolved",
+    "Client",
+    "Credential",
+    "Journal",
+    "Keyring",
+    "LinkState",
+    "LostEvents",
+    "Notice",
+    "ReceivedEvent",
+    "Resolved",
     "connect",
 ]  # fmt: skip

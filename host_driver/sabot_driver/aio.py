@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 from sabot_driver import client as blocking
 from sabot_driver.client import CONNECT_S, TIMEOUT_S, Client, Resolved
-from sabot_driver.clock import Until, bounded
+from sabot_driver.clock import Deadline, checked_timeout
 from sabot_driver.credentials import Credential
-from sabot_driver.events import Event, LostEvents, read_entry
-from sabot_driver.states import Link, Notice, Peer
+from sabot_driver.link_state import LinkState, Notice, Peer
+from sabot_driver.received_events import LostEvents, ReceivedEvent, parse_entry
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import AnswerT, Request
 from sabot_protocol.host.messages import Identity, KeySlotsAre, Role, StatusReport
@@ -61,7 +61,7 @@ class AsyncClient:
         return self._client.simulator
 
     @property
-    def link(self) -> Link:
+    def link(self) -> LinkState:
         """How things stand now."""
         return self._client.link
 
@@ -81,7 +81,7 @@ class AsyncClient:
         return self._client
 
     async def _do(self, what: Callable[..., T], *values: Any) -> T:
-        self._client.line.check_process()  # a forked child has no such thread
+        self._client.io_loop.check_process()  # a forked child has no such thread
         return await asyncio.get_running_loop().run_in_executor(self._hand, what, *values)
 
     async def ask(
@@ -92,11 +92,11 @@ class AsyncClient:
         A command cancelled while it is under way may be executed; its record in the journal stays open and
         ``resolve`` tells its end.
         """
-        until = Until(timeout)
+        until = Deadline(timeout)
         if by is not None and self._client.known_slot(by) is None:  # others are not kept waiting for that
             slot = by.slot_among(await self.key_slots(until.left()))
             by = replace(by, slot=slot)
-        asking = asyncio.ensure_future(self._do(self._client.begin, message, until.left(), by))
+        asking = asyncio.ensure_future(self._do(self._client.submit, message, until.left(), by))
         try:
             number, future = await asyncio.shield(asking)
         except asyncio.CancelledError:
@@ -106,7 +106,7 @@ class AsyncClient:
         try:
             ended, _ = await asyncio.wait([answer], timeout=until.left())
             if not ended:  # whoever should end it is late
-                await self._do(self._client.line.expire, future)
+                await self._do(self._client.io_loop.expire, future)
             return await answer
         except asyncio.CancelledError:
             answer.cancel()
@@ -152,11 +152,11 @@ class AsyncClient:
 
     async def events(
         self, after: int | None = None, reader: str | None = None, timeout: float | None = None
-    ) -> "AsyncIterator[Event | LostEvents]":
+    ) -> "AsyncIterator[ReceivedEvent | LostEvents]":
         """As ``Client.events``, awaited."""
-        line = self._client.line
+        line = self._client.io_loop
         line.check_process()
-        timeout = None if timeout is None else bounded(timeout)
+        timeout = None if timeout is None else checked_timeout(timeout)
         loop = asyncio.get_running_loop()
         news = asyncio.Event()
 
@@ -167,15 +167,15 @@ class AsyncClient:
         try:
             at = line.rows if after is None else after
             if reader is not None:
-                at = await asyncio.to_thread(line.journal.read_up_to, reader)
+                at = await asyncio.to_thread(line.journal.reader_position, reader)
             while True:
                 news.clear()
                 if line.rows > at:
                     for row in await asyncio.to_thread(line.rows_now, at):
-                        yield read_entry(row)
+                        yield parse_entry(row)
                         at = row.id
                         if reader is not None:
-                            await asyncio.to_thread(line.journal.has_read, reader, at)
+                            await asyncio.to_thread(line.journal.set_reader_position, reader, at)
                     continue
                 if line.closed:
                     return

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from sabot_driver.asking import Asking
-from sabot_driver.clock import Clock, Until, bounded
-from sabot_driver.core import Core
+from sabot_driver.clock import Clock, Deadline, checked_timeout
+from sabot_driver.connection import Connection
 from sabot_driver.credentials import Credential, check_key, free_slot
+from sabot_driver.error_mapping import wrong_kind
 from sabot_driver.errors import (
     Closed,
     DeviceTimeout,
@@ -30,14 +30,14 @@ from sabot_driver.errors import (
     SabotError,
     WrongDevice,
 )
-from sabot_driver.events import Event, LostEvents, read_entry
-from sabot_driver.journal import Entry, Journal
+from sabot_driver.io_loop import RETRY_DISK_S, IoLoop, Listener
+from sabot_driver.journal import Journal, JournalEntry
 from sabot_driver.keyring import Keyring
-from sabot_driver.line import RETRY_DISK_S, Line, Listener
-from sabot_driver.reasons import wrong_kind
-from sabot_driver.serials import to_text
-from sabot_driver.states import Link, Notice, Peer
-from sabot_driver.transports import People, Transport, is_simulator, transport
+from sabot_driver.link_state import LinkState, Notice, Peer
+from sabot_driver.received_events import LostEvents, ReceivedEvent, parse_entry
+from sabot_driver.serial_numbers import format_serial
+from sabot_driver.transports import People, Transport, is_simulator, transport_for
+from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import AnswerT, Request
 from sabot_protocol.host.messages import (
@@ -80,7 +80,7 @@ class Client:
 
     def __init__(
         self,
-        line: Line,
+        line: IoLoop,
         identity: Identity,
         owner: bool,
         keyring: Keyring | None = None,
@@ -118,7 +118,7 @@ class Client:
     @property
     def url(self) -> str:
         """Where the device is."""
-        return self._line.core.url
+        return self._line.connection.url
 
     @property
     def simulator(self) -> bool:
@@ -127,14 +127,14 @@ class Client:
         return bool((self.identity if peer is None else peer).flags & IdentityFlag.SIMULATOR)
 
     @property
-    def link(self) -> Link:
+    def link(self) -> LinkState:
         """How things stand now."""
-        return self._line.look(lambda: self._line.core.link)
+        return self._line.look(lambda: self._line.connection.link)
 
     @property
     def peer(self) -> Peer | None:
         """The device as it proved itself."""
-        return self._line.look(lambda: self._line.core.peer)
+        return self._line.look(lambda: self._line.connection.peer)
 
     @property
     def journal(self) -> Journal:
@@ -147,7 +147,7 @@ class Client:
         return getattr(self._line.transport, "people", None)
 
     @property
-    def line(self) -> Line:
+    def io_loop(self) -> IoLoop:
         """The line below, for other shells and for tests."""
         return self._line
 
@@ -162,9 +162,14 @@ class Client:
     def wait_up(self, timeout: float = CONNECT_S) -> None:
         """Wait until the device takes requests; the reason why not, if it does not in that time."""
         line = self._line
-        timeout = bounded(timeout)
-        if not line.wait_link(lambda core: core.link is Link.UP, timeout) or line.core.link is not Link.UP:
-            raise line.look(lambda: line.core.problem) or LinkLost(f"{self.url}: no session in {timeout} s")
+        timeout = checked_timeout(timeout)
+        if (
+            not line.wait_link(lambda core: core.link is LinkState.UP, timeout)
+            or line.connection.link is not LinkState.UP
+        ):
+            raise line.look(lambda: line.connection.problem) or LinkLost(
+                f"{self.url}: no session in {timeout} s"
+            )
 
     # -- requests -------------------------------------------------------------------------------
 
@@ -181,11 +186,11 @@ class Client:
         who = self._slot_and_key(by, until)
         left = until.left()
         number, future = line.ask(
-            lambda now: line.core.request(message, now, line.clock.to_ms(left), who), will_wait=True
+            lambda now: line.connection.request(message, now, line.clock.to_ms(left), who), will_wait=True
         )
         return self._result(future, until, number)
 
-    def begin(
+    def submit(
         self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Credential | None = None
     ) -> "tuple[int, Future[AnswerT]]":
         """Send a request without waiting: its number, and a future that ends within the time-out."""
@@ -193,9 +198,9 @@ class Client:
         until = _checked(message, timeout)
         who = self._slot_and_key(by, until)
         left = until.left()
-        return line.ask(lambda now: line.core.request(message, now, line.clock.to_ms(left), who))
+        return line.ask(lambda now: line.connection.request(message, now, line.clock.to_ms(left), who))
 
-    def _slot_and_key(self, by: Credential | None, until: Until) -> tuple[int, bytes] | None:
+    def _slot_and_key(self, by: Credential | None, until: Deadline) -> tuple[int, bytes] | None:
         """What the wire needs of a credential; the device is asked for the slot once."""
         if by is None:
             return None
@@ -214,9 +219,9 @@ class Client:
 
     def abandon(self, number: int) -> None:
         """Nobody waits for that answer any more."""
-        self._line.ask(lambda now: self._line.core.abandon(number))
+        self._line.ask(lambda now: self._line.connection.abandon(number))
 
-    def _result(self, future: "Future[T]", until: Until, number: int | None = None) -> T:
+    def _result(self, future: "Future[T]", until: Deadline, number: int | None = None) -> T:
         line = self._line
         try:
             with contextlib.suppress(FutureTimeout):
@@ -262,7 +267,7 @@ class Client:
         device is provisioned its owner may fill empty slots; all else takes service (``by``).
         """
         check_key(key)
-        until = Until(timeout)
+        until = Deadline(timeout)
         if slot is None:
             slot = free_slot(self.key_slots(until.left()).slots)
         derived = slot_key(key, self._proved_serial(), slot) if any(key) else key
@@ -270,9 +275,7 @@ class Client:
         self.ask(SetKey(slot, role, person, derived), until.left(), by)
         return slot
 
-    def set_observers_key(
-        self, key: bytes, by: Credential | None = None, timeout: float = TIMEOUT_S
-    ) -> None:
+    def set_observers_key(self, key: bytes, by: Credential | None = None, timeout: float = TIMEOUT_S) -> None:
         """Give the device the key of those who only look on; their sessions so far end."""
         self.ask(SetKey(KeySlot.OBSERVER, Role.OBSERVER, 0, key), timeout, by)
 
@@ -288,7 +291,7 @@ class Client:
             self.ask(SetKey(KeySlot.DEVICE, Role.TABLE, 0, key), timeout, by)
         except Refused:
             if keyring is not None:
-                keyring.settle(serial, self._line.look(lambda: self._line.core.key), self.simulator)
+                keyring.settle(serial, self._line.look(lambda: self._line.connection.key), self.simulator)
             raise
         if keyring is not None:
             keyring.settle(serial, key, self.simulator)
@@ -306,9 +309,9 @@ class Client:
 
     def resolve(self, number: int, timeout: float = TIMEOUT_S) -> Resolved:
         """What became of a command that was given up, by asking the device's ledger; never a guess."""
-        until = Until(timeout)
+        until = Deadline(timeout)
         line = self._line
-        line.look(lambda: line.core.check_ended(number))
+        line.look(lambda: line.connection.check_ended(number))
         command = self.journal.command(number)
         if command is None:
             raise SabotError(f"this journal knows no command {number}", "Give a number of this device.")
@@ -316,7 +319,7 @@ class Client:
         assert issubclass(kind, Request)
         left_ms = line.clock.to_ms(until.left())
         memory_id = command.memory_id or (self.peer.memory_id if self.peer is not None else b"")
-        future = line.ask(lambda now: line.core.resolve(number, kind, memory_id, now, left_ms))
+        future = line.ask(lambda now: line.connection.resolve(number, kind, memory_id, now, left_ms))
         try:
             self._result(future, until)
         except OutcomeUnknown:
@@ -327,14 +330,14 @@ class Client:
 
     def resolve_open(self, timeout: float = TIMEOUT_S) -> list[Resolved]:
         """What became of every command whose end this journal does not know, oldest first."""
-        until = Until(timeout)
+        until = Deadline(timeout)
         return [self.resolve(each.number, until.left()) for each in self.journal.commands(open_only=True)]
 
     # -- events ---------------------------------------------------------------------------------
 
     def events(
         self, after: int | None = None, reader: str | None = None, timeout: float | None = None
-    ) -> "Iterator[Event | LostEvents]":
+    ) -> "Iterator[ReceivedEvent | LostEvents]":
         """Events in order, from the journal: first those that are there, then as they come.
 
         ``after`` is the id of the last event dealt with (0: from the beginning; None: from now on). A
@@ -342,10 +345,10 @@ class Client:
         for. It ends when nothing has come for ``timeout`` seconds, or when the client is closed.
         """
         line = self._line
-        timeout = None if timeout is None else bounded(timeout)
+        timeout = None if timeout is None else checked_timeout(timeout)
         at = line.rows if after is None else after
         if reader is not None:
-            at = self.journal.read_up_to(reader)
+            at = self.journal.reader_position(reader)
         while True:
             try:
                 rows = line.rows_after(at, timeout)
@@ -354,14 +357,14 @@ class Client:
             if not rows:
                 return
             for row in rows:
-                yield read_entry(row)
+                yield parse_entry(row)
                 at = row.id
                 if reader is not None:
-                    self.journal.has_read(reader, at)
+                    self.journal.set_reader_position(reader, at)
 
     def on_event(
         self,
-        callback: "Callable[[Event | LostEvents], None]",
+        callback: "Callable[[ReceivedEvent | LostEvents], None]",
         after: int | None = None,
         reader: str | None = None,
     ) -> None:
@@ -372,22 +375,22 @@ class Client:
         """
         at = self._line.rows if after is None else after
         if reader is not None:
-            at = self.journal.read_up_to(reader)
+            at = self.journal.reader_position(reader)
         args = (callback, at, reader)
         thread = threading.Thread(target=self._deliver, args=args, name="sabot-events", daemon=True)
         self._subscribers.append(thread)
         thread.start()
 
     def _deliver(
-        self, callback: "Callable[[Event | LostEvents], None]", at: int, reader: str | None
+        self, callback: "Callable[[ReceivedEvent | LostEvents], None]", at: int, reader: str | None
     ) -> None:
         line = self._line
         marked = at
-        rows: list[Entry] = []
+        rows: list[JournalEntry] = []
         while True:
             try:
                 if reader is not None and marked != at:
-                    self.journal.has_read(reader, at)
+                    self.journal.set_reader_position(reader, at)
                     marked = at
                 rows = rows or line.rows_after(at, None)
             except Closed:
@@ -397,7 +400,7 @@ class Client:
                 if line.wait_closed(RETRY_DISK_S):
                     return
                 continue
-            event = read_entry(rows.pop(0))
+            event = parse_entry(rows.pop(0))
             try:
                 callback(event)
             except Exception as error:
@@ -408,11 +411,11 @@ class Client:
             at = event.id
 
 
-def _checked(message: object, timeout: float) -> Until:
+def _checked(message: object, timeout: float) -> Deadline:
     """The time-out of a request; what is no request or no time is refused before it touches the link."""
     if not isinstance(message, Request):
         raise TypeError(f"a request of sabot_protocol.host.messages is asked, not {message!r}")
-    return Until(timeout)
+    return Deadline(timeout)
 
 
 def connect(
@@ -427,7 +430,7 @@ def connect(
     keyring: Keyring | None = None,
     timeout: float = CONNECT_S,
     clock: Clock | None = None,
-    way: Transport | None = None,
+    transport: Transport | None = None,
 ) -> Client:
     """Open a device and prove each other; a client whose link is up.
 
@@ -445,22 +448,22 @@ def connect(
     clock = clock or Clock()
     if simulator is None:
         simulator = is_simulator(url)
-    until = Until(timeout)
-    way = way or transport(url)
+    until = Deadline(timeout)
+    transport = transport or transport_for(url)
     began = clock.now_ms()
-    with Asking(way, url, clock, until.left()) as asking:
-        identity = asking.identify()
+    with UnsecuredExchange(transport, url, clock, until.left()) as exchange:
+        identity = exchange.identify()
         if serial is not None and identity.serial != serial:
-            raise WrongDevice(f"{url}: this is {to_text(identity.serial)}, not {to_text(serial)}")
+            raise WrongDevice(f"{url}: this is {format_serial(identity.serial)}, not {format_serial(serial)}")
         if simulator != bool(identity.flags & IdentityFlag.SIMULATOR):
             raise wrong_kind(url, identity.serial, not simulator)
         found = _Keys(key) if key is not None else None
-        keys = found or _find_key(asking, url, identity, keyring, owner, simulator)
+        keys = found or _find_key(exchange, url, identity, keyring, owner, simulator)
     if not isinstance(journal, Journal):
         journal = Journal(journal(identity.serial) if callable(journal) else journal, identity.serial)
     book = journal
     try:
-        core = Core(
+        core = Connection(
             url,
             keys.key,
             identity.serial,
@@ -476,12 +479,14 @@ def connect(
     except BaseException:
         book.close()
         raise
-    line = Line(core, way, book, clock)
+    line = IoLoop(core, transport, book, clock)
     line.start()
     client = Client(line, identity, owner, keyring, keys.is_new)
     try:
-        done = line.wait_link(lambda core: core.link is Link.UP or core.gave_up(), until.left())
-        if line.look(lambda: core.link) is not Link.UP:
+        done = line.wait_link(
+            lambda core: core.link is LinkState.UP or core.failed_permanently(), until.left()
+        )
+        if line.look(lambda: core.link) is not LinkState.UP:
             raise line.look(lambda: core.problem) or LinkLost(
                 f"{url}: no session in {timeout} s" if not done else f"{url}: no session"
             )
@@ -507,30 +512,35 @@ class _Keys:
 
 
 def _find_key(
-    asking: Asking, url: str, identity: Identity, keyring: Keyring | None, owner: bool, simulator: bool
+    exchange: UnsecuredExchange,
+    url: str,
+    identity: Identity,
+    keyring: Keyring | None,
+    owner: bool,
+    simulator: bool,
 ) -> _Keys:
     found = None if keyring is None else keyring.find(identity.serial, simulator)
     if identity.flags & IdentityFlag.KEYS_DAMAGED:
-        raise KeysLost(f"{url}: the keys of {to_text(identity.serial)} are damaged")
+        raise KeysLost(f"{url}: the keys of {format_serial(identity.serial)} are damaged")
     if not identity.flags & IdentityFlag.PROVISIONED:
         if not simulator:
-            raise NotProvisioned(f"{url}: {to_text(identity.serial)} has no key yet")
+            raise NotProvisioned(f"{url}: {format_serial(identity.serial)} has no key yet")
         if keyring is not None and keyring.is_machine(identity.serial):
             raise WrongDevice(
-                f"{url}: {to_text(identity.serial)} is the serial number of a machine that is known here",
+                f"{url}: {format_serial(identity.serial)} is the serial number of a machine known here",
                 "Give the simulator another serial number.",
             )
         key = found or os.urandom(KEY_SIZE)  # others of its name may be there, and have the same
         if keyring is not None and found is None:
             keyring.keep(identity.serial, key, simulator)
-        asking.provision(identity.serial, key)
+        exchange.provision(identity.serial, key)
         return _Keys(key, is_new=True)
     if keyring is not None and found is None and not owner:
         observers = keyring.find_observers(identity.serial)
         if observers is not None:
             return _Keys(observers, KeySlot.OBSERVER)
     if found is None:
-        raise KeyMissing(f"{url}: no key for {to_text(identity.serial)} here")
+        raise KeyMissing(f"{url}: no key for {format_serial(identity.serial)} here")
     other = None if keyring is None else keyring.find_next(identity.serial, simulator)
     return _Keys(found, other=other)
 

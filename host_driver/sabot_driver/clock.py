@@ -9,7 +9,7 @@ LONGEST_S = 72 * 3600  # ticks wrap after 298 hours, and their difference tells 
 LONGEST_MS = LONGEST_S * 1000
 
 
-def bounded(seconds: float) -> float:
+def checked_timeout(seconds: float) -> float:
     """A time-out that can be waited for; ValueError for what is no number and for more than 72 hours."""
     if math.isnan(seconds):
         raise ValueError("a time-out is a number of seconds, not nan")
@@ -18,11 +18,11 @@ def bounded(seconds: float) -> float:
     return seconds
 
 
-class Until:
+class Deadline:
     """A moment that several waits of one call share, so that together they end within its time-out."""
 
     def __init__(self, seconds: float) -> None:
-        self._ends = time.monotonic() + bounded(seconds)
+        self._ends = time.monotonic() + checked_timeout(seconds)
 
     def left(self) -> float:
         """Seconds until then; 0 when it has been."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from serial.tools import list_ports
 
 from sabot_driver import usb
-from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
 from sabot_driver.errors import AmbiguousDevice, NoDevice, SabotError
-from sabot_driver.transports import transport
+from sabot_driver.transports import transport_for
+from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_driver.usb_ids import PRODUCT, VENDOR
 from sabot_protocol.host.messages import Identity, IdentityFlag
 
@@ -17,7 +17,7 @@ ASK_S = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DiscoveredDevice:
     """A place where a device may be, and what it said of itself."""
 
     url: str
@@ -43,25 +43,25 @@ def candidates() -> list[str]:
     return sorted(device for device, _ in ports) + sorted(buses)
 
 
-def ask(url: str, timeout: float = ASK_S) -> Found:
+def identify(url: str, timeout: float = ASK_S) -> DiscoveredDevice:
     """Ask who is there; nothing of the answer is proved."""
     try:
-        with Asking(transport(url), url, Clock(), timeout) as asking:
-            return Found(url, asking.identify())
+        with UnsecuredExchange(transport_for(url), url, Clock(), timeout) as exchange:
+            return DiscoveredDevice(url, exchange.identify())
     except SabotError as error:
-        return Found(url, None, error)
+        return DiscoveredDevice(url, None, error)
 
 
-def find_devices(urls: list[str] | None = None, timeout: float = ASK_S) -> list[Found]:
+def find_devices(urls: list[str] | None = None, timeout: float = ASK_S) -> list[DiscoveredDevice]:
     """Ask every candidate, or these URLs, at the same time."""
     asked = candidates() if urls is None else urls
     if not asked:
         return []
     with ThreadPoolExecutor(len(asked), "sabot-discovery") as pool:
-        return list(pool.map(lambda url: ask(url, timeout), asked))
+        return list(pool.map(lambda url: identify(url, timeout), asked))
 
 
-def the_one(found: list[Found]) -> Found:
+def only_device(found: list[DiscoveredDevice]) -> DiscoveredDevice:
     """The only device; NoDevice if there is none, AmbiguousDevice with all of them if there are more."""
     if not found:
         raise NoDevice("no device is connected to this computer")

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from sabot_driver.errors import Forked, JournalBusy, JournalDamaged, JournalError, JournalFull, PortBusy
-from sabot_driver.private import make_folder, open_new, prepare_database
+from sabot_driver.private_files import make_folder, open_new, prepare_database
 from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.notifications import EventGap, EventReceived
 
@@ -32,7 +32,7 @@ NUMBERS_AT_ONCE = 1024  # reserved on disk in one go; at most so many are lost b
 PAGE = 256
 BUSY_S = 5.0  # how long a write waits for another program that holds the write lock
 
-Told = tuple[bytes, EventReceived | EventGap]
+UnsavedEvent = tuple[bytes, EventReceived | EventGap]
 """What a device has told: the id of its memory then, and the event or gap."""
 
 _TABLES = """
@@ -72,7 +72,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One row: an event as it came, or a gap where events are lost."""
 
     id: int
@@ -98,7 +98,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandRecord:
     """A command that was given, and what became of it as far as this host knows."""
 
     number: int
@@ -110,12 +110,12 @@ class Command:
 
 
 @dataclass(slots=True)
-class Work:
+class JournalBatch:
     """What is to be put on disk in one go."""
 
-    told: list[Told] = field(default_factory=list)
+    told: list[UnsavedEvent] = field(default_factory=list)
     """Events and gaps."""
-    given: list[Command] = field(default_factory=list)
+    given: list[CommandRecord] = field(default_factory=list)
     """Commands that are about to be sent."""
     reserve: int | None = None
     """Numbers below this one may be given afterwards."""
@@ -232,7 +232,7 @@ class Journal:
 
     # -- writing --------------------------------------------------------------------------------
 
-    def write(self, work: Work, at_us: int) -> int | None:
+    def write(self, work: JournalBatch, at_us: int) -> int | None:
         """Put it on disk together with ``ended``, all or none; the newest row's id, if there is a new one.
 
         JournalBusy if another program holds the write lock for too long, JournalFull and JournalDamaged as
@@ -246,9 +246,7 @@ class Journal:
             try:
                 if work.reserve is not None:
                     db.execute(_PUT, ("next_number", str(work.reserve).encode()))
-                db.executemany(
-                    f"INSERT INTO events ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", rows
-                )
+                db.executemany(f"INSERT INTO events ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
                 db.executemany(
                     "INSERT INTO commands (number, message, body, memory_id, at_us, outcome) "
                     "VALUES (?,?,?,?,?,?)",
@@ -270,14 +268,14 @@ class Journal:
                 del self.ended[number]
         return last
 
-    def append(self, told: Sequence[Told], at_us: int) -> int:
+    def append(self, told: Sequence[UnsavedEvent], at_us: int) -> int:
         """Put events and gaps on disk, all or none; the newest row's id."""
-        last = self.write(Work(list(told)), at_us)
+        last = self.write(JournalBatch(list(told)), at_us)
         return self.last_id() if last is None else last
 
     # -- events ---------------------------------------------------------------------------------
 
-    def after(self, id: int, limit: int = PAGE) -> list[Entry]:
+    def after(self, id: int, limit: int = PAGE) -> list[JournalEntry]:
         """The rows after one, in order."""
         rows = self._all(f"SELECT id, {_COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?", (id, limit))
         return [_entry(*row) for row in rows]
@@ -287,41 +285,41 @@ class Journal:
         row = self._one("SELECT MAX(id) FROM events")
         return 0 if row is None or row[0] is None else int(row[0])
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[JournalEntry]:
         """Everything, from the first row on."""
         at = 0
         while page := self.after(at):
             yield from page
             at = page[-1].id
 
-    def read_up_to(self, reader: str) -> int:
+    def reader_position(self, reader: str) -> int:
         """How far a named reader has come; 0 for a new one."""
         row = self._one("SELECT id FROM readers WHERE name = ?", (reader,))
         return 0 if row is None else int(row[0])
 
-    def has_read(self, reader: str, id: int) -> None:
+    def set_reader_position(self, reader: str, id: int) -> None:
         """A named reader has dealt with everything up to a row."""
         self._do("INSERT OR REPLACE INTO readers (name, id) VALUES (?, ?)", (reader, id))
 
     # -- commands -------------------------------------------------------------------------------
 
-    def commands(self, open_only: bool = False) -> list[Command]:
+    def commands(self, open_only: bool = False) -> list[CommandRecord]:
         """Commands in the order they were given; or those whose end is not known here."""
         return self._commands("WHERE outcome IS NULL" if open_only else "", open_only)
 
-    def command(self, number: int) -> Command | None:
+    def command(self, number: int) -> CommandRecord | None:
         """The command with this number."""
         found = self._commands("WHERE number = ?", False, number)
         return found[0] if found else None
 
-    def _commands(self, where: str, open_only: bool, *values: object) -> list[Command]:
+    def _commands(self, where: str, open_only: bool, *values: object) -> list[CommandRecord]:
         ended = dict(self.ended)  # before the rows: what is written meanwhile is in one of the two
         rows = self._all(
             f"SELECT number, message, body, memory_id, at_us, outcome FROM commands {where} ORDER BY number",
             values,
         )
         found = [
-            Command(number, message, body, memory_id, at_us, outcome or ended.get(number))
+            CommandRecord(number, message, body, memory_id, at_us, outcome or ended.get(number))
             for number, message, body, memory_id, at_us, outcome in rows
         ]
         return [each for each in found if each.outcome is None] if open_only else found
@@ -406,9 +404,9 @@ def _row(memory_id: bytes, each: EventReceived | EventGap, at_us: int) -> tuple[
     )  # fmt: skip
 
 
-def _entry(id: int, *row: Any) -> Entry:
+def _entry(id: int, *row: Any) -> JournalEntry:
     gap_from = None if row[10] is None else (row[10], row[11])
-    return Entry(*(id, *row[:3], bool(row[3]), *row[4:10], gap_from, row[12]))
+    return JournalEntry(*(id, *row[:3], bool(row[3]), *row[4:10], gap_from, row[12]))
 
 
 def _hold(path: Path) -> sqlite3.Connection:

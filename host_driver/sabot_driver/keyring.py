@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from sabot_driver.errors import KeyExposed, KeyMissing
-from sabot_driver.private import MODE, OTHERS, make_folder, sync_folder
-from sabot_driver.serials import to_text
+from sabot_driver.private_files import MODE, OTHERS, make_folder, sync_folder
+from sabot_driver.serial_numbers import format_serial
 from sabot_protocol.wire_constants import KEY_SIZE
 
 SIMULATORS = "simulators"
+
 
 class Keyring:
     """A folder with a file for each device: 64 hexadecimal digits. Simulators' keys have a folder apart."""
@@ -24,11 +25,11 @@ class Keyring:
     def path(self, serial: bytes, simulator: bool = False) -> Path:
         """Where a device's key is kept. A simulator's is never in the place of a real device's."""
         folder = self.folder / SIMULATORS if simulator else self.folder
-        return folder / f"{to_text(serial)}.key"
+        return folder / f"{format_serial(serial)}.key"
 
     def is_machine(self, serial: bytes) -> bool:
         """Whether a machine with this serial number is known here, by a key or by a table's name."""
-        name = to_text(serial)
+        name = format_serial(serial)
         return any(self.folder.glob(f"{name}.*")) or name in self._machines()
 
     def find(self, serial: bytes, simulator: bool = False) -> bytes | None:
@@ -44,7 +45,7 @@ class Keyring:
 
     def observer_path(self, serial: bytes) -> Path:
         """Where the key is kept with which this host looks on at a device that it does not own."""
-        return self.folder / f"{to_text(serial)}.observer.key"
+        return self.folder / f"{format_serial(serial)}.observer.key"
 
     def find_observers(self, serial: bytes) -> bytes | None:
         """The observers' key of a device, None if there is none here."""

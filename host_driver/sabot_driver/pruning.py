@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sabot_driver.errors import JournalMissing
 from sabot_driver.journal import Journal
-from sabot_driver.serials import to_text
+from sabot_driver.serial_numbers import format_serial
 
 _OLD_EVENTS = "FROM events WHERE at_us < ? AND id < (SELECT MAX(id) FROM events)"
 _UNREAD = " AND id > (SELECT MIN(id) FROM readers)"
@@ -68,10 +68,8 @@ def contents(journal: Journal) -> Contents:
             for name, id in db.execute("SELECT name, id FROM readers ORDER BY name").fetchall()
         }
         serial = db.execute("SELECT value FROM meta WHERE name = 'serial'").fetchone()
-    text = None if serial is None else to_text(bytes(serial[0]))
-    return Contents(
-        text, events, oldest, newest, commands, commands - ended, unread, size_of(journal.path)
-    )
+    text = None if serial is None else format_serial(bytes(serial[0]))
+    return Contents(text, events, oldest, newest, commands, commands - ended, unread, size_of(journal.path))
 
 
 def prune(journal: Journal, before_us: int, dry_run: bool = False) -> Pruned:
@@ -106,4 +104,3 @@ def size_of(path: Path | None) -> int:
         return 0
     files = (path, path.with_name(path.name + "-wal"))
     return sum(each.stat().st_size for each in files if each.exists())
-

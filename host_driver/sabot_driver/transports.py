@@ -320,7 +320,7 @@ def is_simulator(url: str) -> bool:
     return urlsplit(url).scheme == "sim"
 
 
-def transport(url: str) -> Transport:
+def transport_for(url: str) -> Transport:
     """The transport for a URL or a port's name; BadUrl if there is none."""
     if not url.strip():
         raise BadUrl("an empty URL")

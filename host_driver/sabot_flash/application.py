@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sabot_flash.errors import BadImage, NoApplication
-from sabot_flash.identity import Component, components_in
+from sabot_flash.image_components import ImageComponent, components_in
 
 HEADER = b"\xd2\xcd\x31"  # of a file system that MicroPython runs in place
 
@@ -15,7 +15,7 @@ class Application:
     """The bytes of an application, and what it says of itself."""
 
     data: bytes
-    components: tuple[Component, ...]
+    components: tuple[ImageComponent, ...]
 
     @classmethod
     def read(cls, path: Path) -> "Application":

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sabot_flash.application import Application
 from sabot_flash.errors import NoRoom, NotWritten, WrongBoard
-from sabot_flash.prompt import About, Prompt
+from sabot_flash.raw_repl import BoardInfo, RawRepl
 
 POINTER = "/main.py"
 NEW_POINTER = "/main.new"
@@ -22,13 +22,13 @@ _TEXT = '''"""Which application this board runs. Written by sabot flash: flash a
 
 import sabot_slots
 
-sabot_slots.start("{place}", {size}, "{digest}")
+sabot_slots.start("{slot}", {size}, "{digest}")
 '''
 _CALL = re.compile(rb'^sabot_slots\.start\("([a-z])", (\d+), "([0-9a-f]{64})"\)$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class BoardType:
     """A kind of board."""
 
     name: str
@@ -41,20 +41,20 @@ class Kind:
     """The version of byte code that its MicroPython runs."""
 
 
-RP2040 = Kind("RP2040", "rp2", "RP2040", (1, 25), 6)
+RP2040 = BoardType("RP2040", "rp2", "RP2040", (1, 25), 6)
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
     """What a board starts: a place, how many bytes of it, and their SHA-256."""
 
-    place: str
+    slot: str
     size: int
     sha256: bytes
 
     def text(self) -> bytes:
         """As a program of the board."""
-        return _TEXT.format(place=self.place, size=self.size, digest=self.sha256.hex()).encode()
+        return _TEXT.format(slot=self.slot, size=self.size, digest=self.sha256.hex()).encode()
 
     @classmethod
     def read(cls, text: bytes | None) -> "Pointer | None":
@@ -67,7 +67,7 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class InstallProgress:
     """How far an installation has come: bytes done and in all, and what is done now."""
 
     what: str
@@ -76,7 +76,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstallResult:
     """What an installation has done."""
 
     pointer: Pointer
@@ -86,56 +86,59 @@ class Installed:
     """Bytes; 0 if the application was there already."""
 
 
-def check_kind(about: About, kind: Kind = RP2040) -> None:
+def check_board(board_info: BoardInfo, kind: BoardType = RP2040) -> None:
     """WrongBoard if the application is not for this board."""
-    if about.platform != kind.platform or kind.machine not in about.machine:
-        raise WrongBoard(f"this is a {about.machine or about.platform}, not an {kind.name}")
-    if about.version[:2] < kind.oldest or about.byte_code != kind.byte_code:
-        told = ".".join(map(str, about.version))
+    if board_info.platform != kind.platform or kind.machine not in board_info.machine:
+        raise WrongBoard(f"this is a {board_info.machine or board_info.platform}, not an {kind.name}")
+    if board_info.version[:2] < kind.oldest or board_info.byte_code != kind.byte_code:
+        told = ".".join(map(str, board_info.version))
         raise WrongBoard(
-            f"the board has MicroPython {told} with byte code {about.byte_code}; "
+            f"the board has MicroPython {told} with byte code {board_info.byte_code}; "
             f"{kind.oldest[0]}.{kind.oldest[1]} or newer with byte code {kind.byte_code} is needed"
         )
 
 
 def install(
-    board: Prompt, application: Application, tell: Callable[[Step], None], kind: Kind = RP2040
-) -> Installed:
+    board: RawRepl,
+    application: Application,
+    tell: Callable[[InstallProgress], None],
+    kind: BoardType = RP2040,
+) -> InstallResult:
     """Write, read back and switch; the board is not restarted. Whatever fails leaves the old pointer."""
-    check_kind(board.about(), kind)
-    places = board.places()
-    if places is None:
+    check_board(board.board_info(), kind)
+    slots = board.slots()
+    if slots is None:
         raise WrongBoard(
             "this MicroPython has no place for an application",
             "Flash the one of 'make firmware' first: micropython-rp2040.uf2, with the BOOTSEL button.",
         )
     size = len(application.data)
-    if size > places.size:
-        raise NoRoom(f"the application has {size} bytes; a place on the board has {places.size}")
+    if size > slots.size:
+        raise NoRoom(f"the application has {size} bytes; a place on the board has {slots.size}")
     before = Pointer.read(board.read(POINTER))
-    tell(Step("looking", 0, size))
+    tell(InstallProgress("looking", 0, size))
     if before is not None and _is_there(board, before, application):
-        tell(Step("it is there already", size, size))
-        return Installed(before, before, 0)
-    free = [name for name in places.names if before is None or name != before.place]
+        tell(InstallProgress("it is there already", size, size))
+        return InstallResult(before, before, 0)
+    free = [name for name in slots.names if before is None or name != before.slot]
     new = Pointer(free[0], size, application.sha256)
-    for at in range(0, size, places.block):
-        data = application.data[at : at + places.block].ljust(places.block, b"\xff")
-        board.write_block(new.place, at // places.block, data)
-        tell(Step("writing", min(at + places.block, size), size))
-    tell(Step("reading back", size, size))
-    if board.digest(new.place, size) != new.sha256:
-        raise NotWritten(f"place {new.place} was read back otherwise than it was written")
+    for at in range(0, size, slots.block):
+        data = application.data[at : at + slots.block].ljust(slots.block, b"\xff")
+        board.write_block(new.slot, at // slots.block, data)
+        tell(InstallProgress("writing", min(at + slots.block, size), size))
+    tell(InstallProgress("reading back", size, size))
+    if board.digest(new.slot, size) != new.sha256:
+        raise NotWritten(f"place {new.slot} was read back otherwise than it was written")
     _switch(board, new)
-    return Installed(new, before, size)
+    return InstallResult(new, before, size)
 
 
-def _is_there(board: Prompt, before: Pointer, application: Application) -> bool:
+def _is_there(board: RawRepl, before: Pointer, application: Application) -> bool:
     size, sha256 = len(application.data), application.sha256
-    return (before.size, before.sha256) == (size, sha256) and board.digest(before.place, size) == sha256
+    return (before.size, before.sha256) == (size, sha256) and board.digest(before.slot, size) == sha256
 
 
-def _switch(board: Prompt, new: Pointer) -> None:
+def _switch(board: RawRepl, new: Pointer) -> None:
     board.write(NEW_POINTER, new.text())
     if board.read(NEW_POINTER) != new.text():
         raise NotWritten("the new pointer was read back otherwise than it was written")

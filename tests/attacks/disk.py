@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sabot_driver import connect
+from sabot_driver.capturing_transport import CapturingTransport
 from sabot_driver.journal import Journal
 from sabot_driver.keyring import Keyring
-from sabot_driver.tap import Tap
-from sabot_driver.transports import transport
+from sabot_driver.transports import transport_for
 from sabot_protocol.frame import Decoder
 from sabot_protocol.host.capture import read_capture
 from sabot_protocol.host.messages import Role, SetKey
@@ -28,8 +28,8 @@ class Disk:
         self.keyring = Keyring(folder / "keys")
         self.journal = folder / "journal.db"
         stream = io.BytesIO()
-        way = Tap(transport(f"sim://keys{os.getpid()}?seed=3"), stream, lambda: 0)
-        with connect(way.url, keyring=self.keyring, way=way, journal=Journal(self.journal)) as client:
+        way = CapturingTransport(transport_for(f"sim://keys{os.getpid()}?seed=3"), stream, lambda: 0)
+        with connect(way.url, keyring=self.keyring, transport=way, journal=Journal(self.journal)) as client:
             client.set_key(Role.FLOOR, ANNAS_KEY, 17, ANNAS_SLOT)
             self.serial = client.identity.serial
             self.given = [each.body for each in client.journal.commands() if each.message == SetKey.ID]

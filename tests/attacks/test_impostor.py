@@ -12,20 +12,20 @@ from tests.driver.command import Sabot
 
 from sabot_driver import Keyring, connect
 from sabot_driver.errors import NotProvisioned, WrongDevice
-from sabot_driver.places import Places, TableEntry
+from sabot_driver.user_files import TableEntry, UserFiles
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.host.messages import IdentityFlag
 
 KEY = bytes(range(32))
 
 
-def set_up(home: Path, url: str, with_key: bool) -> Places:
+def set_up(home: Path, url: str, with_key: bool) -> UserFiles:
     """This computer knows the machine SB000123 as the table BAC-07."""
-    places = Places(home)
-    places.set_table(TableEntry("BAC-07", url, "SB000123"))
+    user_files = UserFiles(home)
+    user_files.set_table(TableEntry("BAC-07", url, "SB000123"))
     if with_key:
-        places.keyring.keep(b"SB000123", KEY)
-    return places
+        user_files.keyring.keep(b"SB000123", KEY)
+    return user_files
 
 
 @pytest.mark.parametrize("with_key", [True, False])
@@ -36,11 +36,11 @@ def test_an_impostor_does_not_pass_for_a_table(
 
     Its events went into the machine's journal.
     """
-    places = set_up(home, impostor.listener.url, with_key)
+    user_files = set_up(home, impostor.listener.url, with_key)
     ran = sabot("play", "--table", "BAC-07", "--rounds", 1, "--json")
     assert (ran.code, ran.lines[-1]["error"]) == (5, "WrongDevice")
     assert "find out what is on the cable" in ran.lines[-1]["advice"]
-    assert not places.journal(b"SB000123").exists()
+    assert not user_files.journal(b"SB000123").exists()
     assert not (home / "keys" / "simulators").exists()
     assert sabot("play", "--table", "BAC-07", "--rounds", 1, "--simulator", "--json").code == 2
 

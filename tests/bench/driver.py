@@ -83,7 +83,7 @@ def many_on_pty(outstanding: int) -> Iterator[Run]:
             for _ in range(count):
                 if len(under_way) >= outstanding:
                     under_way.popleft().result(10)
-                under_way.append(client.begin(Status())[1])
+                under_way.append(client.submit(Status())[1])
             while under_way:
                 under_way.popleft().result(10)
             return time.perf_counter() - began
@@ -125,7 +125,7 @@ def modbus_on_pty() -> Iterator[Timed]:
 def driver_on_usb() -> Iterator[Timed]:
     """``Client.status`` through real pyusb calls on the emulated bus."""
     bus = EmulatedUsbBackend(Settings(seed=1))
-    with connect("usb://", way=UsbTransport("usb://", None, bus), simulator=True) as client:
+    with connect("usb://", transport=UsbTransport("usb://", None, bus), simulator=True) as client:
         yield Timed(client.status)
     bus.close()
 
@@ -228,9 +228,9 @@ def journalling(folder: str) -> Iterator[tuple[Client, Run]]:
         def run(count: int) -> float:
             began = time.perf_counter()
             served.call(lambda: [device.end.emit("located", 1) for _ in range(count)])
-            after = client.line.rows
+            after = client.io_loop.rows
             while after < device.end.events.last:
-                after = client.line.rows_after(after, 10)[-1].id
+                after = client.io_loop.rows_after(after, 10)[-1].id
             return time.perf_counter() - began
 
         yield client, run

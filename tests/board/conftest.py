@@ -17,7 +17,7 @@ from tests.board.table import HANDS, SEED, Table
 
 from sabot_cli import flash_command as command
 from sabot_cli import main
-from sabot_flash import prompt
+from sabot_flash import raw_repl
 from sabot_image_build.build import build_uf2
 from sabot_image_build.programs import ToolMissing
 from sabot_simulators.dealer import Dealer
@@ -94,8 +94,8 @@ def flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     for name in ("PROMPT_S", "START_S"):  # an emulated board on a busy computer takes its time
         monkeypatch.setattr(command, name, 300.0)
     monkeypatch.setattr(command, "ASK_S", 20.0)
-    monkeypatch.setattr(prompt, "READ_S", 60.0)
-    monkeypatch.setattr(prompt, "ENTER_S", 60.0)
+    monkeypatch.setattr(raw_repl, "READ_S", 60.0)
+    monkeypatch.setattr(raw_repl, "ENTER_S", 60.0)
 
     def run(*arguments: object) -> tuple[int, list[dict[str, Any]]]:
         capsys.readouterr()

@@ -11,7 +11,7 @@ from tests.board.served import Flash, PtyCable, serve
 
 from sabot_cli import main
 from sabot_driver.keyring import write_key
-from sabot_flash.drive import ABOUT, TARGET
+from sabot_flash.bootloader_drive import ABOUT, TARGET
 from sabot_image_build.build import build_development, build_file_system, build_mpy
 from sabot_image_build.programs import ToolMissing
 from sabot_simulators.rp2040.pico import Pico, bootrom
@@ -70,8 +70,6 @@ class Bench:
             copied.write_bytes(target.read_bytes())
             self._image = copied
             (self.drive / ABOUT).unlink()
-
-
 
 
 def provision(bench: Bench, folder: Path) -> None:

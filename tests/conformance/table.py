@@ -3,7 +3,7 @@
 import time
 from typing import TypeVar
 
-from sabot_driver import Client, Credential, Event
+from sabot_driver import Client, Credential, ReceivedEvent
 from sabot_protocol.host.message_base import Message
 from sabot_protocol.host.messages import (
     Back,
@@ -48,7 +48,7 @@ class Table:
         """The first event of a kind after a place in the journal, with these values."""
         ends = time.monotonic() + WAIT_S
         for event in self.client.events(after, timeout=WAIT_S):
-            message = event.message if isinstance(event, Event) else None
+            message = event.message if isinstance(event, ReceivedEvent) else None
             if isinstance(message, kind) and all(
                 getattr(message, name) == value for name, value in fields.items()
             ):
@@ -61,7 +61,7 @@ class Table:
     @property
     def now(self) -> int:
         """The newest place in the journal."""
-        return self.client.line.rows
+        return self.client.io_loop.rows
 
     def register(self) -> None:
         """Both decks come to the table."""

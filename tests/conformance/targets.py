@@ -13,9 +13,9 @@ from typing import Any
 from tests.board.crash import APART_US, OFTEN, crash
 
 from sabot_driver import Client, Keyring, connect
-from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
-from sabot_driver.transports import SerialTransport, SocketTransport, Transport, is_simulator, transport
+from sabot_driver.transports import SerialTransport, SocketTransport, Transport, is_simulator, transport_for
+from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_driver.usb import UsbTransport
 from sabot_protocol import ticks
 from sabot_simulators.emulated_device import EmulatedDevice, emulate
@@ -65,9 +65,9 @@ class Target:
 
     def connect(self, **named: Any) -> Client:
         """A client of the device; closed with the target."""
-        way = named.pop("way", None) or self.way()
+        way = named.pop("transport", None) or self.way()
         named.setdefault("simulator", self.simulator)
-        client = connect(way.url, keyring=self.keyring, way=way, **named)
+        client = connect(way.url, keyring=self.keyring, transport=way, **named)
         self._clients.append(client)
         return client
 
@@ -83,9 +83,9 @@ class Target:
         """Cut the power and give it back."""
         raise NotImplementedError
 
-    def asking(self) -> Asking:
+    def exchange(self) -> UnsecuredExchange:
         """Questions outside a session."""
-        return Asking(self.way(), self.name, Clock(), PROVISION_S)
+        return UnsecuredExchange(self.way(), self.name, Clock(), PROVISION_S)
 
     def harm(self, cause: str) -> None:
         """Something happens to critical memory, and the power comes back."""
@@ -267,9 +267,9 @@ class Rp2040(Pty):
         """A real board is new until somebody gives it its key."""
         super().__init__(folder, settings)
         self._clock = BoardsClock(self.device)
-        with Asking(self.way(), str(self.link), self._clock, PROVISION_S) as asking:
-            serial, key = asking.identify().serial, os.urandom(KEY_SIZE)
-            asking.provision(serial, key)
+        with UnsecuredExchange(self.way(), str(self.link), self._clock, PROVISION_S) as exchange:
+            serial, key = exchange.identify().serial, os.urandom(KEY_SIZE)
+            exchange.provision(serial, key)
         self.keyring.keep(serial, key)
 
     def harm(self, cause: str) -> None:
@@ -285,8 +285,8 @@ class Rp2040(Pty):
     def connect(self, **named: Any) -> Client:
         return super().connect(clock=self._clock, **named)
 
-    def asking(self) -> Asking:
-        return Asking(self.way(), self.name, self._clock, PROVISION_S)
+    def exchange(self) -> UnsecuredExchange:
+        return UnsecuredExchange(self.way(), self.name, self._clock, PROVISION_S)
 
 
 class Tcp(OnServed):
@@ -357,7 +357,7 @@ class AtUrl(Target):
         self.simulator = is_simulator(url)
 
     def way(self) -> Transport:
-        return transport(self._url)
+        return transport_for(self._url)
 
 
 EMULATED: dict[str, type[Emulated]] = {

@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.table import Table
 from tests.conformance.targets import Target, eventually
 
-from sabot_driver import Client, Event, LostEvents
+from sabot_driver import Client, LostEvents, ReceivedEvent
 from sabot_protocol.host.messages import (
     Booted,
     ClockQuality,
@@ -19,7 +19,7 @@ from sabot_protocol.host.messages import (
 )
 
 
-def told(client: Client) -> list[Event | LostEvents]:
+def told(client: Client) -> list[ReceivedEvent | LostEvents]:
     """Everything in the journal."""
     return list(client.events(0, timeout=0))
 
@@ -29,14 +29,14 @@ def located(client: Client) -> list[int]:
     return [
         each.message.seconds
         for each in told(client)
-        if isinstance(each, Event) and isinstance(each.message, Located)
+        if isinstance(each, ReceivedEvent) and isinstance(each.message, Located)
     ]
 
 
-def in_step(events: list[Event | LostEvents]) -> bool:
+def in_step(events: list[ReceivedEvent | LostEvents]) -> bool:
     """Whether the numbers of each boot have no hole and nothing twice, gaps apart."""
     for before, after in itertools.pairwise(events):
-        if isinstance(before, Event) and isinstance(after, Event):
+        if isinstance(before, ReceivedEvent) and isinstance(after, ReceivedEvent):
             follows = after.boot_id == before.boot_id and after.n == before.n + 1
             if not follows and not (after.boot_id > before.boot_id and after.n == 1):
                 return False
@@ -46,7 +46,7 @@ def in_step(events: list[Event | LostEvents]) -> bool:
 def test_the_first_event_of_a_boot_is_that_it_booted(client: Client, table: Table) -> None:
     table.wait_for(Booted, 0)
     first = next(iter(client.events(0)))
-    assert isinstance(first, Event)
+    assert isinstance(first, ReceivedEvent)
     assert isinstance(first.message, Booted)
     assert first.n == 1
 
@@ -63,7 +63,7 @@ def test_an_event_carries_ticks_utc_and_quality(client: Client, table: Table) ->
     client.ask(Locate(1))
     table.wait_for(Located, 0)
     event = told(client)[-1]
-    assert isinstance(event, Event)
+    assert isinstance(event, ReceivedEvent)
     assert event.quality is ClockQuality.SET
     assert event.at is not None
     assert abs((event.at - event.received).total_seconds()) < 60
@@ -79,7 +79,7 @@ def test_the_owner_is_told(client: Client, table: Table) -> None:
 
 
 def test_more_events_than_the_window_arrive(client: Client, table: Table) -> None:
-    futures = [client.begin(Locate(each), 30)[1] for each in range(1, 51)]
+    futures = [client.submit(Locate(each), 30)[1] for each in range(1, 51)]
     for future in futures:
         future.result(30)
     table.wait_for(Located, 0, seconds=50)
@@ -146,7 +146,7 @@ def test_what_was_overwritten_is_a_gap_with_its_size(client: Client, target: Tar
     Table(again).wait_for(Located, 0, seconds=3)
     gaps = [each for each in told(again) if isinstance(each, LostEvents)]
     assert [each.reason for each in gaps] == [GapReason.OVERFLOW]
-    events = [each for each in told(again) if isinstance(each, Event)]
+    events = [each for each in told(again) if isinstance(each, ReceivedEvent)]
     missing = events[-1].n - len(events)
     assert gaps[0].size == missing > 0
 
@@ -192,10 +192,10 @@ def test_events_of_two_boots_are_in_step(client: Client, target: Target, table: 
 
 @pytest.mark.needs("hands", "cables")
 def test_an_observer_hears_the_same_events(client: Client, target: Target, table: Table) -> None:
-    observer = target.connect(owner=False, way=target.second_way())
+    observer = target.connect(owner=False, transport=target.second_way())
     client.ask(Locate(5))
     table.wait_for(Located, 0, seconds=5)
     Table(observer).wait_for(Located, 0, seconds=5)
-    mine = [(each.boot_id, each.n) for each in told(client) if isinstance(each, Event)]
-    theirs = [(each.boot_id, each.n) for each in told(observer) if isinstance(each, Event)]
+    mine = [(each.boot_id, each.n) for each in told(client) if isinstance(each, ReceivedEvent)]
+    theirs = [(each.boot_id, each.n) for each in told(observer) if isinstance(each, ReceivedEvent)]
     assert mine == theirs

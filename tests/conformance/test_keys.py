@@ -6,7 +6,7 @@ import time
 import pytest
 from tests.conformance.targets import Target, eventually
 
-from sabot_driver import Client, Event, Keyring
+from sabot_driver import Client, Keyring, ReceivedEvent
 from sabot_driver.errors import KeysLost, SabotError, WrongDevice
 from sabot_protocol.host.messages import Identity, IdentityFlag, KeyState, PresenceShown
 
@@ -14,8 +14,8 @@ LOOK_S = 0.2
 
 
 def identity(target: Target) -> Identity:
-    with target.asking() as asking:
-        return asking.identify()
+    with target.exchange() as exchange:
+        return exchange.identify()
 
 
 def refuses_everything(target: Target, serial: bytes) -> None:
@@ -24,8 +24,8 @@ def refuses_everything(target: Target, serial: bytes) -> None:
     assert found.serial == serial
     assert found.flags & IdentityFlag.KEYS_DAMAGED
     assert not found.flags & IdentityFlag.PROVISIONED
-    with target.asking() as asking, pytest.raises(SabotError, match="keys damaged"):
-        asking.provision(serial, os.urandom(32))
+    with target.exchange() as exchange, pytest.raises(SabotError, match="keys damaged"):
+        exchange.provision(serial, os.urandom(32))
     with pytest.raises(KeysLost):
         target.connect()
     with pytest.raises(KeysLost):
@@ -67,8 +67,8 @@ def hold_until_cleared(target: Target) -> Identity:
 
 def given_a_new_key(target: Target, found: Identity) -> Client:
     key = os.urandom(32)
-    with target.asking() as asking:
-        asking.provision(found.serial, key)
+    with target.exchange() as exchange:
+        exchange.provision(found.serial, key)
     target.keyring = Keyring(target.folder / "new keys")
     target.keyring.keep(found.serial, key, bool(found.flags & IdentityFlag.SIMULATOR))
     return target.connect(journal=target.folder / "new journal.db")
@@ -78,7 +78,7 @@ def shown(client: Client) -> list[tuple[int, int]]:
     return [
         (each.message.was, each.message.now)
         for each in client.events(0, timeout=0)
-        if isinstance(each, Event) and isinstance(each.message, PresenceShown)
+        if isinstance(each, ReceivedEvent) and isinstance(each.message, PresenceShown)
     ]
 
 

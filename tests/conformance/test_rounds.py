@@ -6,9 +6,9 @@ import pytest
 from tests.conformance.table import Table
 from tests.conformance.targets import Target, eventually
 
-from sabot_driver import Client, Event, Journal
+from sabot_driver import Client, Journal, ReceivedEvent
 from sabot_driver.errors import DeviceTimeout, SabotError, Stale
-from sabot_driver.journal import Command, Work
+from sabot_driver.journal import CommandRecord, JournalBatch
 from sabot_protocol.host.messages import DispenseStack, Locate, Located, OpenRound, ShoeState, StackDispensed
 
 
@@ -17,7 +17,7 @@ def stacks(client: Client) -> list[tuple[int, int]]:
     return [
         (each.message.round_id, each.message.stack)
         for each in client.events(0, timeout=0)
-        if isinstance(each, Event) and isinstance(each.message, StackDispensed)
+        if isinstance(each, ReceivedEvent) and isinstance(each.message, StackDispensed)
     ]
 
 
@@ -97,7 +97,7 @@ def test_every_command_is_on_record_with_its_end(table: Table) -> None:
 def test_a_command_can_be_resolved_by_its_number(table: Table) -> None:
     table.open()
     table.open_round()
-    number, future = table.client.begin(DispenseStack(1, 1))
+    number, future = table.client.submit(DispenseStack(1, 1))
     future.result(10)
     assert table.client.resolve(number).outcome == "done"
 
@@ -107,7 +107,7 @@ def test_a_stack_asked_for_over_a_pulled_cable_comes_once(table: Table, target: 
     table.open()
     table.open_round()
     target.pull()
-    _, future = table.client.begin(DispenseStack(1, 1), 30)
+    _, future = table.client.submit(DispenseStack(1, 1), 30)
     target.plug()
     future.result(35)
     table.wait_for(StackDispensed, 0)
@@ -120,7 +120,7 @@ def test_cables_pulled_again_and_again_cost_no_stack(table: Table, target: Targe
     table.open()
     table.open_round(6)
     for stack in range(1, 7):
-        _, future = table.client.begin(DispenseStack(1, stack), 30)
+        _, future = table.client.submit(DispenseStack(1, stack), 30)
         target.pull()
         target.plug()
         future.result(35)
@@ -153,7 +153,7 @@ def test_a_command_given_up_is_resolved_by_asking(table: Table, target: Target) 
 def test_a_command_in_flight_at_a_reboot_is_never_guessed(table: Table, target: Target) -> None:
     table.open()
     table.open_round()
-    _, future = table.client.begin(DispenseStack(1, 1), 30)
+    _, future = table.client.submit(DispenseStack(1, 1), 30)
     target.reboot()
     table.client.status(timeout=30)
     error = future.exception(35)
@@ -190,8 +190,8 @@ def test_a_command_that_never_arrived_is_resolved_as_not_executed(
     client.close()
     with Journal(tmp_path / "journal.db") as journal:  # on disk, but the program died before it was sent
         number = journal.numbers().take()
-        given = Command(number, OpenRound.ID, OpenRound(1, 1).pack(), peer.memory_id, 0, None)
-        journal.write(Work(given=[given], reserve=number + 1), 0)
+        given = CommandRecord(number, OpenRound.ID, OpenRound(1, 1).pack(), peer.memory_id, 0, None)
+        journal.write(JournalBatch(given=[given], reserve=number + 1), 0)
     again = target.connect(journal=tmp_path / "journal.db")
     assert [(each.request, each.outcome) for each in again.resolved] == [("open_round", "not_executed")]
     assert again.status().round_id == 0

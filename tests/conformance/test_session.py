@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.conformance.targets import Target
 
-from sabot_driver import Client, Keyring, Link
-from sabot_driver.asking import Asking
+from sabot_driver import Client, Keyring, LinkState
 from sabot_driver.clock import Clock
 from sabot_driver.errors import Closed, KeyMissing, OwnerHeld, SabotError, WrongDevice
+from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_protocol import frame
 from sabot_protocol.host.messages import Counters, IdentityFlag, Status
 
@@ -27,7 +27,7 @@ def test_the_serial_number_it_says_is_the_one_it_proves(client: Client) -> None:
 
 
 def test_a_session_comes_up_and_this_host_owns_the_device(client: Client) -> None:
-    assert client.link is Link.UP
+    assert client.link is LinkState.UP
     assert client.peer is not None
     assert client.peer.owner
     assert not client.peer.limited
@@ -35,17 +35,17 @@ def test_a_session_comes_up_and_this_host_owns_the_device(client: Client) -> Non
 
 def test_a_device_that_has_a_key_keeps_it(client: Client, target: Target) -> None:
     client.close()
-    with Asking(target.way(), "x", Clock(), 5) as asking:  # noqa: SIM117
+    with UnsecuredExchange(target.way(), "x", Clock(), 5) as exchange:  # noqa: SIM117
         with pytest.raises(SabotError, match="already provisioned"):
-            asking.provision(client.identity.serial, os.urandom(32))
+            exchange.provision(client.identity.serial, os.urandom(32))
 
 
 def test_the_same_key_again_is_no_harm(client: Client, target: Target) -> None:
     client.close()
     key = target.keyring.find(client.identity.serial, client.simulator)
     assert key is not None
-    with Asking(target.way(), "x", Clock(), 5) as asking:
-        asking.provision(client.identity.serial, key)
+    with UnsecuredExchange(target.way(), "x", Clock(), 5) as exchange:
+        exchange.provision(client.identity.serial, key)
 
 
 def test_a_host_with_another_key_is_not_let_in(client: Client, target: Target) -> None:
@@ -70,7 +70,7 @@ def test_another_device_than_expected_is_refused(client: Client, target: Target)
 def test_the_same_host_comes_back(client: Client, target: Target, tmp_path: Path) -> None:
     client.close()
     again = target.connect(journal=tmp_path / "journal.db")
-    assert again.link is Link.UP
+    assert again.link is LinkState.UP
     assert again.status().uptime_s >= 0
 
 
@@ -84,14 +84,14 @@ def test_another_host_may_own_it_when_the_first_has_gone(client: Client, target:
 @pytest.mark.needs("cables")
 def test_a_second_owner_is_refused_with_who_holds_it(client: Client, target: Target) -> None:
     with pytest.raises(OwnerHeld) as refused:
-        target.connect(way=target.second_way())
+        target.connect(transport=target.second_way())
     assert refused.value.holder == client.journal.host_id.hex()
     assert client.status()
 
 
 @pytest.mark.needs("cables")
 def test_an_observer_watches_beside_the_owner(client: Client, target: Target) -> None:
-    observer = target.connect(owner=False, way=target.second_way())
+    observer = target.connect(owner=False, transport=target.second_way())
     assert observer.peer is not None
     assert not observer.peer.owner
     assert observer.status().flags == client.status().flags
@@ -102,37 +102,37 @@ def test_garbage_before_the_session_is_no_harm(target: Target) -> None:
     way.open()
     way.write(bytes(range(1, 256)) + b"\x00\x00" + os.urandom(100) + b"\x00")
     way.close()
-    assert target.connect().link is Link.UP
+    assert target.connect().link is LinkState.UP
 
 
 def test_garbage_in_the_session_is_no_harm(client: Client) -> None:
-    sessions = client.line.core.record.diagnostics.sessions
+    sessions = client.io_loop.connection.record.diagnostics.sessions
     for size in (1, 30, 250, 2000):
-        client.line.transport.write(os.urandom(size).replace(b"\x00", b"\x01") + b"\x00")
+        client.io_loop.transport.write(os.urandom(size).replace(b"\x00", b"\x01") + b"\x00")
         assert client.status().uptime_s >= 0
-    assert client.line.core.record.diagnostics.sessions == sessions
+    assert client.io_loop.connection.record.diagnostics.sessions == sessions
 
 
 def test_a_frame_cut_short_costs_nothing_but_itself(client: Client) -> None:
     whole = bytes(frame.encode(bytes(40)))
-    client.line.transport.write(whole[:20])
-    client.line.transport.write(b"\x00")
+    client.io_loop.transport.write(whole[:20])
+    client.io_loop.transport.write(b"\x00")
     assert client.status()
 
 
 def test_a_frame_without_end_is_given_up(client: Client) -> None:
-    client.line.transport.write(b"\x42" * 5000)
+    client.io_loop.transport.write(b"\x42" * 5000)
     assert client.status(timeout=20)
 
 
 def test_bad_frames_are_counted(client: Client) -> None:
     before = sum(client.ask(Counters()).values[2:7])
-    client.line.transport.write(b"\x05abcd\x00")
+    client.io_loop.transport.write(b"\x05abcd\x00")
     assert sum(client.ask(Counters()).values[2:7]) > before
 
 
 def test_many_requests_at_once_are_all_answered(client: Client) -> None:
-    futures = [client.begin(Status(), 20)[1] for _ in range(100)]
+    futures = [client.submit(Status(), 20)[1] for _ in range(100)]
     assert all(future.result(25).uptime_s >= 0 for future in futures)
 
 
@@ -158,13 +158,13 @@ def test_a_closed_client_says_so(client: Client) -> None:
 
 
 def test_closing_ends_what_was_asked(client: Client) -> None:
-    _, future = client.begin(Status(), 30)
+    _, future = client.submit(Status(), 30)
     client.close()
     assert future.done()
 
 
 def test_an_answer_nobody_waits_for_is_dropped(client: Client) -> None:
-    number, future = client.begin(Status())
+    number, future = client.submit(Status())
     client.abandon(number)
     assert client.status()
     assert not future.done() or future.result().uptime_s >= 0

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import usb.core
 
-from sabot_driver import Client, Credential, Event, LostEvents
+from sabot_driver import Client, Credential, LostEvents, ReceivedEvent
 from sabot_driver.errors import NotAllowed, Refused, SabotError, Stale, WrongState
 from sabot_protocol.host.message_base import AnswerT, Request
 from sabot_protocol.host.messages import (
@@ -71,7 +71,7 @@ class Player:
         """Read what has been told since the last time: which deck is in the shoe."""
         for event in self.client.events(self.read, timeout=0):
             self.read = event.id
-            if isinstance(event, Event) and isinstance(event.message, ShoeChanged):
+            if isinstance(event, ReceivedEvent) and isinstance(event.message, ShoeChanged):
                 self.in_shoe = event.message.deck_id
 
     def ask(self, message: Request[AnswerT]) -> None:
@@ -118,7 +118,7 @@ def check(client: Client, device: ServedPythonDevice, rounds: int) -> None:
         time.sleep(0.01)
         told = list(client.events(0, timeout=0))
     assert [each for each in told if isinstance(each, LostEvents)] == []
-    numbers = [each.n for each in told if isinstance(each, Event)]
+    numbers = [each.n for each in told if isinstance(each, ReceivedEvent)]
     assert numbers == list(range(1, device.end.events.last + 1))
     assert all(after.id > before.id for before, after in itertools.pairwise(told))
 

@@ -47,7 +47,7 @@ def ends() -> Ends:
 @pytest.fixture
 def few_numbers(mocker: MockerFixture) -> None:
     """Command numbers are reserved 16 at a time, and a disk that failed is tried again at once."""
-    mocker.patch("sabot_driver.line.RETRY_DISK_S", 0.02)
+    mocker.patch("sabot_driver.io_loop.RETRY_DISK_S", 0.02)
     mocker.patch("sabot_driver.journal.NUMBERS_AT_ONCE", 16)
 
 

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from sabot_driver import Journal
-from sabot_driver.core import Core
+from sabot_driver.connection import Connection
 from sabot_driver.errors import LinkLost
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import Caller, DeviceIdentity, DeviceProtocol, Executor
@@ -55,7 +55,7 @@ class Ends:
         self.device = DeviceProtocol(identity, self._memory, self._noted, source.randbytes, self.now)
         self.port = DevicePort(self.device)
         self.journal = Journal()
-        self.core = Core(
+        self.core = Connection(
             "test:", KEY, SERIAL, self.journal, self.now, owner=True,
             utc_us=lambda: self.utc_s * 1_000_000, random=source.randbytes,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from random import Random
 from tests.conformance.table import Table
 from tests.conformance.targets import Pty
 
-from sabot_driver import Event
+from sabot_driver import ReceivedEvent
 from sabot_protocol.host.messages import Locate, Located
 
 armed = False
@@ -43,7 +43,7 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 client.ask(Locate(9), timeout=30)
 Table(client).wait_for(Located, 0, seconds=9)
 told = list(client.events(0, timeout=0))
-numbers = [each.n for each in told if isinstance(each, Event)]
-whole = numbers == list(range(1, len(told) + 1)) and not client.line.core.has_open()
+numbers = [each.n for each in told if isinstance(each, ReceivedEvent)]
+whole = numbers == list(range(1, len(told) + 1)) and not client.io_loop.connection.has_open()
 target.close()
 sys.stdout.write(f"{interrupted} {'whole' if whole else 'broken'}\n")

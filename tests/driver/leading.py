@@ -19,7 +19,7 @@ from sabot_cli.playing.table_record import TableRecord
 from sabot_cli.playing.table_run import table_class
 from sabot_cli.wager_plan import WagerPlan
 from sabot_driver import Client, connect
-from sabot_driver.places import Places
+from sabot_driver.user_files import UserFiles
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_table.ruleset import RuleSet, load
 from sabot_table.wager_acceptance import every_wager
@@ -55,13 +55,13 @@ class Led:
     @property
     def machine(self) -> SimulatedMachine:
         """The truth."""
-        port: Any = self.client.line.transport
+        port: Any = self.client.io_loop.transport
         machine: SimulatedMachine = port.port.bench.device.machine
         return machine
 
     def on_device(self, what: Any) -> Any:
         """Do something on the device's own thread."""
-        port: Any = self.client.line.transport
+        port: Any = self.client.io_loop.transport
         return port.port.bench.served.call(what)
 
     def open(self) -> None:
@@ -100,9 +100,9 @@ def led(
     told, played = Told(), list[PlayedRound]()
     mini = "" if rules.cards.decks == 1 else "&capacity=batch"
     with connect(f"sim://?{query}{mini}", timeout=TIMEOUT_S) as client:
-        places = Places(tmp_path)
-        provision_simulator_keys(places, client, TIMEOUT_S)
-        credential = credentials(CliContext(told, places), client, None)
+        user_files = UserFiles(tmp_path)
+        provision_simulator_keys(user_files, client, TIMEOUT_S)
+        credential = credentials(CliContext(told, user_files), client, None)
         kept = record or TableRecord(None)
         table = table_class(rules)(
             client,

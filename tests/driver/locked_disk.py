@@ -10,10 +10,10 @@ from typing import Any
 from pytest_mock import MockerFixture
 from tests.conformance.targets import eventually
 
-from sabot_driver import Event, Journal, Keyring, LostEvents, connect
+from sabot_driver import Journal, Keyring, LostEvents, ReceivedEvent, connect
 from sabot_driver.clock import Clock
-from sabot_driver.journal import Work
-from sabot_driver.states import Notice
+from sabot_driver.journal import JournalBatch
+from sabot_driver.link_state import Notice
 from sabot_protocol.host.messages import FloorCalled, Locate
 from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
 from sabot_simulators.endpoints.served_python import ServedPythonDevice
@@ -59,7 +59,7 @@ class Bench:
     @property
     def sessions(self) -> int:
         """How many sessions there were."""
-        return self.client.line.core.record.diagnostics.sessions
+        return self.client.io_loop.connection.record.diagnostics.sessions
 
     def emit(self, seconds: int) -> None:
         """The device tells something."""
@@ -68,7 +68,7 @@ class Bench:
     def rest(self) -> None:
         """Wait until the device has told all it has to tell, and nothing is left to be written."""
         self.client.ask(Locate(1))  # behind the clock, which is set first
-        core = self.client.line.core
+        core = self.client.io_loop.connection
         assert eventually(lambda: self.unacknowledged() == 0 and not core.has_work())
 
     def newest(self) -> int:
@@ -83,16 +83,16 @@ class Bench:
         """The numbers of the events in the journal, in its order."""
         told = list(self.client.events(0, timeout=0))
         assert [each for each in told if isinstance(each, LostEvents)] == []
-        return [each.n for each in told if isinstance(each, Event)]
+        return [each.n for each in told if isinstance(each, ReceivedEvent)]
 
     def floor_called(self) -> list[int]:
         """What became of ``call_floor``, as the device tells."""
-        told = [each.message for each in self.client.events(0, timeout=0) if isinstance(each, Event)]
+        told = [each.message for each in self.client.events(0, timeout=0) if isinstance(each, ReceivedEvent)]
         return [each.on for each in told if isinstance(each, FloorCalled)]
 
     def lasts(self) -> None:
         """The session goes on for longer than the link's silence: only keep-alives can do that."""
-        record = self.client.line.core.record.diagnostics
+        record = self.client.io_loop.connection.record.diagnostics
         before = record.frames_out
         assert eventually(lambda: record.frames_out >= before + 8)
 
@@ -114,7 +114,7 @@ class Gate:
         self.begun = 0
         mocker.patch.object(journal, "write", self._wait)
 
-    def _wait(self, work: Work, at_us: int) -> int | None:
+    def _wait(self, work: JournalBatch, at_us: int) -> int | None:
         self.begun += 1
         with self._holding:
             assert self._permits.acquire(timeout=WAIT_S)

@@ -12,7 +12,7 @@ import pytest
 from tests.conformance.targets import Pty
 from tests.driver.chaos import nothing_left_behind
 
-from sabot_driver import Credential, Event, Link, aio
+from sabot_driver import Credential, LinkState, ReceivedEvent, aio
 from sabot_driver.errors import Closed, DeviceTimeout, LinkLost, NoDevice, WrongRole
 from sabot_protocol.host.messages import Back, Locate, RegisterDeck, Role, Status
 
@@ -23,9 +23,7 @@ KEY = bytes(range(32))
 async def shoe(folder: Path) -> AsyncIterator[tuple[Pty, aio.AsyncClient]]:
     target = Pty(folder)
     url = str(target.link)
-    client = await aio.connect(
-        url, simulator=True, keyring=target.keyring, journal=folder / "journal.db"
-    )
+    client = await aio.connect(url, simulator=True, keyring=target.keyring, journal=folder / "journal.db")
     try:
         yield target, client
     finally:
@@ -41,7 +39,7 @@ def run(test: Callable[[Path], Coroutine[Any, Any, None]], folder: Path) -> None
 def test_requests_and_typed_errors(tmp_path: Path) -> None:
     async def test(folder: Path) -> None:
         async with shoe(folder) as (_, client):
-            assert client.link is Link.UP
+            assert client.link is LinkState.UP
             assert client.simulator
             assert (await client.status()).uptime_s >= 0
             with pytest.raises(WrongRole):
@@ -125,7 +123,7 @@ def test_events_end_when_nothing_comes_or_it_is_closed(tmp_path: Path) -> None:
             assert [each async for each in client.events(after=early[-1].id, timeout=0.05)] == []
 
             async def read() -> int:
-                return len([each async for each in client.events(after=0) if isinstance(each, Event)])
+                return len([each async for each in client.events(after=0) if isinstance(each, ReceivedEvent)])
 
             reading = asyncio.create_task(read())
             await asyncio.sleep(0.05)
@@ -155,8 +153,8 @@ def test_a_cancelled_question_is_not_asked_again(tmp_path: Path) -> None:
         async with shoe(folder) as (target, client):
             await client.status()
             target.pull()
-            end = client.blocking.line.core.record
-            while client.link is Link.UP:
+            end = client.blocking.io_loop.connection.record
+            while client.link is LinkState.UP:
                 await asyncio.sleep(0.005)
             before = end.waiting()
             asking = asyncio.create_task(client.ask(Status(), 300))

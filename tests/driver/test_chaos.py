@@ -90,7 +90,7 @@ def test_rounds_over_a_bad_usb(tmp_path: Path, amount: Amount) -> None:
             keyring=Keyring(tmp_path),
             journal=tmp_path / "journal.db",
             clock=Clock(RATE),
-            way=way,
+            transport=way,
             simulator=True,
         ) as client:
             play(client, device, mischief, USB, amount(20, full=USB_ROUNDS))

@@ -19,7 +19,7 @@ from tests.sweeps import Amount
 
 from sabot_cli.output import exit_code
 from sabot_driver import errors
-from sabot_driver.discovery import Found
+from sabot_driver.discovery import DiscoveredDevice
 from sabot_protocol.host import messages
 from sabot_protocol.host.capture import read_capture
 
@@ -160,7 +160,7 @@ def test_no_device(sabot: Sabot) -> None:
 
 
 def test_two_devices_are_an_error_that_lists_them(sabot: Sabot, mocker: MockerFixture) -> None:
-    found = [Found("/dev/ttyACM0", None), Found("/dev/ttyACM1", None)]
+    found = [DiscoveredDevice("/dev/ttyACM0", None), DiscoveredDevice("/dev/ttyACM1", None)]
     mocker.patch("sabot_cli.device_access.find_devices", return_value=found)
     ran = sabot("status", "--json")
     assert ran.code == 4
@@ -329,8 +329,21 @@ def test_errors_have_their_exit_codes(error: errors.SabotError, code: int) -> No
 @pytest.mark.parametrize(
     "command",
     [
-        "devices", "status", "watch", "play", "shuffle", "simulate", "doctor", "capture", "replay", "bundle",
-        "table list", "table set", "provision", "journal show", "journal prune",
+        "devices",
+        "status",
+        "watch",
+        "play",
+        "shuffle",
+        "simulate",
+        "doctor",
+        "capture",
+        "replay",
+        "bundle",
+        "table list",
+        "table set",
+        "provision",
+        "journal show",
+        "journal prune",
     ],
 )
 def test_every_command_takes_json_and_explains_itself(sabot: Sabot, command: str) -> None:

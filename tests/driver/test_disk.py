@@ -14,9 +14,9 @@ from pytest_mock import MockerFixture
 from tests.conformance.targets import Tcp, eventually
 from tests.driver.locked_disk import WAIT_S, Bench, Gate, write_lock
 
-from sabot_driver import Client, Event, Link
+from sabot_driver import Client, LinkState, ReceivedEvent
 from sabot_driver.errors import Closed, JournalBusy, JournalFull, LinkLost, PortBusy, Refused
-from sabot_driver.journal import Work
+from sabot_driver.journal import JournalBatch
 from sabot_protocol.host.messages import CallFloor, ClockQuality, Locate, OpenRound
 
 # -- the write lock is held elsewhere -----------------------------------------------------------
@@ -36,7 +36,7 @@ def test_a_locked_journal_holds_up_neither_the_wire_nor_a_call(bench: Bench) -> 
         bench.lasts()
         assert client.status(WAIT_S), "a query is answered meanwhile"
         assert bench.unacknowledged() >= 5, "what is not on disk is not acknowledged"
-        assert client.link is Link.UP
+        assert client.link is LinkState.UP
     assert isinstance(busy.value, TimeoutError)
     assert "again" in busy.value.advice
     assert eventually(lambda: bench.unacknowledged() == 0)
@@ -53,9 +53,9 @@ def test_a_locked_journal_holds_up_neither_the_wire_nor_a_call(bench: Bench) -> 
 def test_commands_wait_for_the_disk_in_order_and_queries_do_not(bench: Bench) -> None:
     client = bench.client
     with write_lock(bench.path):
-        _, first = client.begin(CallFloor(1), WAIT_S)
-        _, second = client.begin(Locate(7), WAIT_S)  # has no record, and a higher number than the first
-        _, third = client.begin(CallFloor(0), WAIT_S)
+        _, first = client.submit(CallFloor(1), WAIT_S)
+        _, second = client.submit(Locate(7), WAIT_S)  # has no record, and a higher number than the first
+        _, third = client.submit(CallFloor(0), WAIT_S)
         assert client.status(WAIT_S)
         bench.lasts()
         assert not [each for each in (first, second, third) if each.done()]
@@ -70,10 +70,10 @@ def test_commands_wait_for_the_disk_in_order_and_queries_do_not(bench: Bench) ->
 def test_a_command_given_up_before_it_was_sent_is_never_sent(bench: Bench, mocker: MockerFixture) -> None:
     client = bench.client
     gate = Gate(client.journal, mocker)
-    number, future = client.begin(CallFloor(1), WAIT_S)
+    number, future = client.submit(CallFloor(1), WAIT_S)
     gate.wait_for(1)  # its record is on its way to the disk
     client.abandon(number)
-    _, behind = client.begin(Locate(3), WAIT_S)
+    _, behind = client.submit(Locate(3), WAIT_S)
     gate.let(100)
     behind.result(WAIT_S)
     assert not future.done()
@@ -86,10 +86,10 @@ def test_a_command_that_is_held_is_not_sent_in_a_new_session_either(
 ) -> None:
     client, sessions = bench.client, bench.sessions
     gate = Gate(client.journal, mocker)
-    number, future = client.begin(CallFloor(1), WAIT_S)
+    number, future = client.submit(CallFloor(1), WAIT_S)
     gate.wait_for(1)
     bench.served.pull_all()
-    assert eventually(lambda: bench.sessions > sessions and client.link is Link.UP)
+    assert eventually(lambda: bench.sessions > sessions and client.link is LinkState.UP)
     assert client.status(WAIT_S)
     assert bench.newest() < number
     gate.let(100)
@@ -100,7 +100,7 @@ def test_a_command_that_is_held_is_not_sent_in_a_new_session_either(
 def test_a_journal_locked_for_long_is_as_a_full_one(tmp_path: Path, mocker: MockerFixture) -> None:
     """The open round goes on without records, no new one begins; all is as before when the lock is gone."""
     mocker.patch("sabot_driver.journal.BUSY_S", 0.1)
-    mocker.patch("sabot_driver.line.RETRY_DISK_S", 0.02)
+    mocker.patch("sabot_driver.io_loop.RETRY_DISK_S", 0.02)
     bench = Bench(tmp_path)
     bench.rest()
     client = bench.client
@@ -123,7 +123,7 @@ def test_a_client_closed_while_its_journal_is_locked(bench: Bench) -> None:
     client = bench.client
     with write_lock(bench.path):
         bench.emit(5)
-        _, future = client.begin(CallFloor(1), WAIT_S)
+        _, future = client.submit(CallFloor(1), WAIT_S)
         assert client.status(WAIT_S)
         closing = threading.Thread(target=client.close)
         closing.start()
@@ -162,7 +162,7 @@ def test_a_journal_that_hangs_holds_up_nothing(bench: Bench, mocker: MockerFixtu
     go_on = threading.Event()
     write = journal.write
 
-    def hang(work: Work, at_us: int) -> int | None:
+    def hang(work: JournalBatch, at_us: int) -> int | None:
         with journal._lock:
             assert go_on.wait(WAIT_S)
             return write(work, at_us)
@@ -188,7 +188,7 @@ def test_a_command_waits_for_its_own_record_not_for_that_of_others(
     gate = Gate(client.journal, mocker)
     bench.emit(1)
     gate.wait_for(1)
-    number, future = client.begin(CallFloor(1), WAIT_S)
+    number, future = client.submit(CallFloor(1), WAIT_S)
     gate.let()
     gate.wait_for(2)
     assert client.status(WAIT_S)
@@ -203,7 +203,7 @@ def test_a_command_without_a_record_waits_for_its_number(bench: Bench, mocker: M
     gate = Gate(client.journal, mocker)
     bench.emit(1)
     gate.wait_for(1)  # with no number in it: enough are left
-    futures = [client.begin(Locate(1), WAIT_S)[1] for _ in range(20)]
+    futures = [client.submit(Locate(1), WAIT_S)[1] for _ in range(20)]
     gate.let()
     gate.wait_for(2)
     assert client.status(WAIT_S)
@@ -217,7 +217,7 @@ def test_a_command_without_a_record_waits_for_its_number(bench: Bench, mocker: M
 
 def test_closing_does_not_wait_for_a_disk_that_hangs(bench: Bench, mocker: MockerFixture) -> None:
     """It waited for ever. The journal is let go of as soon as the disk answers."""
-    mocker.patch("sabot_driver.line.JOIN_S", 0.1)
+    mocker.patch("sabot_driver.io_loop.JOIN_S", 0.1)
     journal = bench.client.journal
     gate = Gate(journal, mocker, holding=journal._lock)
     bench.emit(1)
@@ -246,7 +246,7 @@ from sabot_protocol.host.messages import CallFloor
 client = connect(sys.argv[1], keyring=Keyring(Path(sys.argv[2])), journal=Path(sys.argv[3]), simulator=True)
 print("up", flush=True)
 input()
-client.begin(CallFloor(1), 600)
+client.submit(CallFloor(1), 600)
 assert client.status(60)
 print("asked", flush=True)
 input()
@@ -278,7 +278,7 @@ def test_a_host_killed_while_its_journal_is_locked_loses_nothing(tmp_path: Path)
     client = target.connect(journal=path)
     assert eventually(lambda: events.unacknowledged() == 0)
     told = list(client.events(0, timeout=0))
-    assert [each.n for each in told if isinstance(each, Event)] == list(range(1, events.last + 1))
+    assert [each.n for each in told if isinstance(each, ReceivedEvent)] == list(range(1, events.last + 1))
     assert len(told) == events.last
     assert [each.name for each in told].count("located") == 5
     assert "floor_called" not in [each.name for each in told]
@@ -296,7 +296,7 @@ def full(client: Client, is_full: bool) -> None:
 
 
 def use_up_numbers(client: Client) -> None:
-    for _ in range(client.line.core._numbers.left()):
+    for _ in range(client.io_loop.connection._numbers.left()):
         client.ask(Locate(1), WAIT_S)
     with pytest.raises(JournalFull, match="no command number is left"):
         client.ask(Locate(1), WAIT_S)
@@ -337,7 +337,7 @@ def test_a_full_disk_without_numbers_and_a_blink_of_the_cable(tmp_path: Path, ho
 
 def test_a_journal_that_failed_is_tried_again_without_an_event(bench: Bench, mocker: MockerFixture) -> None:
     """Rounds were refused until the device told something, which it may do only in a round."""
-    mocker.patch("sabot_driver.line.RETRY_DISK_S", 0.02)
+    mocker.patch("sabot_driver.io_loop.RETRY_DISK_S", 0.02)
     client = bench.client
     full(client, True)
     with pytest.raises(JournalFull):
@@ -362,7 +362,7 @@ def test_no_number_is_sent_that_is_not_on_disk(tmp_path: Path) -> None:
         assert ledger.newest(journal.host_id) < journal.reserved()
     full(client, True)
     target.served.call(lambda: target.python.end.emit("located", 5))
-    assert eventually(lambda: client.line.core.journal_error is not None)
+    assert eventually(lambda: client.io_loop.connection.journal_error is not None)
     use_up_numbers(client)
     assert ledger.newest(journal.host_id) == journal.reserved() - 1
     target.close()
@@ -377,18 +377,18 @@ def test_who_listens_for_rows_and_fails_does_not_stop_the_journal(bench: Bench) 
     def fail() -> None:
         raise ZeroDivisionError("a listener's mistake")
 
-    bench.client.line.row_listeners.append(fail)
+    bench.client.io_loop.row_listeners.append(fail)
     for seconds in (1, 2, 3):
         bench.emit(seconds)
         assert eventually(lambda: bench.unacknowledged() == 0)
-    assert bench.client.line.core.journal_error is None
+    assert bench.client.io_loop.connection.journal_error is None
     assert bench.told() == list(range(1, bench.device.end.events.last + 1))
 
 
 def test_a_mistake_after_rows_were_written_does_not_stop_the_journal(
     bench: Bench, mocker: MockerFixture
 ) -> None:
-    core = bench.client.line.core
+    core = bench.client.io_loop.connection
     on_disk = core.on_disk
     failing = [True]
 

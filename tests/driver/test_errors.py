@@ -20,7 +20,7 @@ from sabot_driver.errors import (
     refusal,
 )
 from sabot_driver.keyring import Keyring, read_key, write_key
-from sabot_driver.places import Places, SettingsDamaged, TableEntry, TableUnknown
+from sabot_driver.user_files import SettingsDamaged, TableEntry, TableUnknown, UserFiles
 from sabot_protocol.host import messages
 from sabot_protocol.host.messages import Fault, Forbidden, Half, Place, Role, ShoeState, ShufflerState
 
@@ -120,7 +120,7 @@ def test_a_command_under_way_is_not_resolved_twice(tmp_path: Path) -> None:
     target = Tcp(tmp_path)
     client = target.connect()
     target.pull()
-    number, future = client.begin(messages.Shuffle(1), 30)
+    number, future = client.submit(messages.Shuffle(1), 30)
     with pytest.raises(SabotError, match="under way"):
         client.resolve(number)
     target.plug()
@@ -132,24 +132,24 @@ def test_a_command_under_way_is_not_resolved_twice(tmp_path: Path) -> None:
 
 
 def test_tables_are_written_and_read(tmp_path: Path) -> None:
-    places = Places(tmp_path)
-    assert places.tables() == {}
+    user_files = UserFiles(tmp_path)
+    assert user_files.tables() == {}
     odd = TableEntry('B"A\\C\n7', "socket://h:1", "SB000001")
     plain = TableEntry("BAC-08", "COM3")
-    places.set_table(odd)
-    places.set_table(plain)
-    assert places.tables() == {odd.name: odd, plain.name: plain}
-    places.set_table(TableEntry("BAC-08", "COM4"))
-    assert places.table("BAC-08").url == "COM4"
+    user_files.set_table(odd)
+    user_files.set_table(plain)
+    assert user_files.tables() == {odd.name: odd, plain.name: plain}
+    user_files.set_table(TableEntry("BAC-08", "COM4"))
+    assert user_files.table("BAC-08").url == "COM4"
     with pytest.raises(TableUnknown, match="BAC-09"):
-        places.table("BAC-09")
+        user_files.table("BAC-09")
 
 
 @pytest.mark.parametrize("text", ["[tables", "[tables.A]\nserial = 'x'", "[tables]\nA = 3"])
 def test_a_damaged_file_of_tables_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "tables.toml").write_text(text)
     with pytest.raises(SettingsDamaged, match=r"tables\.toml"):
-        Places(tmp_path).tables()
+        UserFiles(tmp_path).tables()
 
 
 def test_a_serial_number_that_is_no_file_name(tmp_path: Path) -> None:

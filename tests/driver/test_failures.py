@@ -21,7 +21,7 @@ from pytest_mock import MockerFixture
 from tests.conformance.table import Table
 from tests.conformance.targets import Pty, Tcp, Usb, eventually
 
-from sabot_driver import Client, Event, Journal, Keyring, Link, Notice, connect
+from sabot_driver import Client, Journal, Keyring, LinkState, Notice, ReceivedEvent, connect
 from sabot_driver.clock import Clock
 from sabot_driver.errors import (
     BadUrl,
@@ -39,7 +39,7 @@ from sabot_driver.errors import (
     VersionMismatch,
     WrongDevice,
 )
-from sabot_driver.line import Line
+from sabot_driver.io_loop import IoLoop
 from sabot_driver.transports import SerialTransport, SocketTransport
 from sabot_driver.usb import UsbTransport
 from sabot_protocol.host.messages import Locate, Located, OpenRound, Shuffle
@@ -136,7 +136,7 @@ def test_a_usb_device_another_process_has_claimed(tmp_path: Path) -> None:
     target = Usb(tmp_path)
     target.connect()
     with pytest.raises(PortBusy):
-        connect("usb://SIM00001", way=target.way())
+        connect("usb://SIM00001", transport=target.way())
     target.close()
 
 
@@ -152,7 +152,7 @@ def test_a_usb_device_this_user_may_not_open(tmp_path: Path, mocker: MockerFixtu
 def test_a_usb_device_that_is_not_there(tmp_path: Path) -> None:
     target = Usb(tmp_path)
     with pytest.raises(NoDevice, match="no such device"):
-        connect("usb://OTHER", way=UsbTransport("usb://OTHER", "OTHER", target.backend))
+        connect("usb://OTHER", transport=UsbTransport("usb://OTHER", "OTHER", target.backend))
     target.close()
 
 
@@ -253,7 +253,7 @@ def test_a_pulled_cable_is_said_and_found_again(tmp_path: Path) -> None:
     with pytest.raises(LinkLost) as error:
         client.status(timeout=0.3)
     assert error.value.advice
-    assert client.link is not Link.UP
+    assert client.link is not LinkState.UP
     target.plug()
     assert client.status(timeout=30)
     assert notices[0] == "down"
@@ -289,9 +289,9 @@ def test_who_listens_after_connecting_is_not_told_of_that_session_again(
     """``connect`` returned before the keeper had told ``up``; a new listener heard it first of all."""
     make = Client.__init__
 
-    def late(client: Client, line: Line, *rest: Any) -> None:
+    def late(client: Client, line: IoLoop, *rest: Any) -> None:
         make(client, line, *rest)
-        assert eventually(lambda: line.core.link is Link.UP)
+        assert eventually(lambda: line.connection.link is LinkState.UP)
 
     mocker.patch.object(Client, "__init__", late)
     mocker.patch.object(logging.getLogger("sabot"), "log", side_effect=lambda *_: time.sleep(0.2))
@@ -342,7 +342,7 @@ def test_a_half_open_link_is_noticed(tmp_path: Path) -> None:
         assert error.value.advice
         with pytest.raises(LinkLost):
             client.status(timeout=2)
-        assert client.link is not Link.UP
+        assert client.link is not LinkState.UP
         mischief.half_open = False
         assert client.status(timeout=30)
         client.close()
@@ -354,8 +354,8 @@ def test_a_command_never_sent_before_a_reboot_is_not_executed(tmp_path: Path) ->
     client = target.connect()
     client.status()
     target.pull()
-    assert eventually(lambda: client.link is not Link.UP)
-    _, future = client.begin(Locate(5), 30)
+    assert eventually(lambda: client.link is not LinkState.UP)
+    _, future = client.submit(Locate(5), 30)
     target.reboot()
     target.plug()
     assert isinstance(future.exception(35), DeviceRebooted)
@@ -368,13 +368,13 @@ def test_ctrl_c_leaves_the_link_usable(tmp_path: Path, mocker: MockerFixture) ->
     client = target.connect()
     client.status()
     target.pull()
-    assert eventually(lambda: client.link is not Link.UP)
-    before = client.line.core.record.waiting()
+    assert eventually(lambda: client.link is not LinkState.UP)
+    before = client.io_loop.connection.record.waiting()
     future_result = mocker.patch("sabot_driver.client.Future.result", side_effect=KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         client.status(timeout=300)
     mocker.stop(future_result)
-    assert client.line.core.record.waiting() == before, "nobody waits for that answer any more"
+    assert client.io_loop.connection.record.waiting() == before, "nobody waits for that answer any more"
     target.plug()
     assert client.status(timeout=30)
     target.close()
@@ -405,7 +405,7 @@ def test_reading_a_closed_port_is_a_lost_link() -> None:
 
 
 def test_a_full_disk_stops_acknowledging_and_refuses_a_round(tmp_path: Path, mocker: MockerFixture) -> None:
-    mocker.patch("sabot_driver.line.RETRY_DISK_S", 0.05)
+    mocker.patch("sabot_driver.io_loop.RETRY_DISK_S", 0.05)
     target = Tcp(tmp_path)
     path = tmp_path / "journal.db"
     client = target.connect(journal=path)
@@ -434,7 +434,7 @@ def test_a_full_disk_stops_acknowledging_and_refuses_a_round(tmp_path: Path, moc
         journal._db.execute("PRAGMA max_page_count=1000000")
     assert eventually(lambda: target.python.end.events.unacknowledged() == 0)
     assert eventually(lambda: "journal_works" in notices)
-    told = [each.n for each in client.events(0, timeout=0) if isinstance(each, Event)]
+    told = [each.n for each in client.events(0, timeout=0) if isinstance(each, ReceivedEvent)]
     assert told == list(range(1, len(told) + 1))
     client.ask(OpenRound(1, 1))
     target.close()
@@ -458,7 +458,7 @@ def test_a_restored_journal_is_noticed_by_its_numbers(tmp_path: Path) -> None:
     table = Table(again)
     table.open_round(2, 1)
     table.stack(1)
-    told = [(each.boot_id, each.n) for each in again.events(0, timeout=0) if isinstance(each, Event)]
+    told = [(each.boot_id, each.n) for each in again.events(0, timeout=0) if isinstance(each, ReceivedEvent)]
     assert told[: len(backup)] == backup
     assert len(set(told)) == len(told)
     target.close()

@@ -8,7 +8,7 @@ from tests.conformance.table import FLOOR, Table
 from tests.conformance.targets import MicroPython, Pty, eventually
 
 from sabot_cli import main
-from sabot_driver import Event, connect
+from sabot_driver import ReceivedEvent, connect
 from sabot_driver.errors import SabotError, WrongState
 from sabot_firmware import hardware
 from sabot_protocol.host.messages import (
@@ -61,7 +61,7 @@ def test_a_planned_power_cut_ends_the_shuffle_and_is_told(kind: Kind, tmp_path: 
     table.client.ask(Shuffle(1))
     table.wait_for(Booted, here)
     assert target.device.boots == 2
-    told = [each.message for each in table.client.events(here, timeout=0) if isinstance(each, Event)]
+    told = [each.message for each in table.client.events(here, timeout=0) if isinstance(each, ReceivedEvent)]
     assert not any(isinstance(each, DeckCounted) for each in told)
     target.close()
 
@@ -82,8 +82,8 @@ def test_commands_sent_together_find_their_deck(kind: Kind, tmp_path: Path) -> N
     table = Table(target.connect())
     table.floor()
     here = table.now
-    _, registered = table.client.begin(RegisterDeck(1, Back.RED, int(time.time())), 20, FLOOR)
-    _, begun = table.client.begin(Shuffle(1), 20)
+    _, registered = table.client.submit(RegisterDeck(1, Back.RED, int(time.time())), 20, FLOOR)
+    _, begun = table.client.submit(Shuffle(1), 20)
     registered.result(20)
     begun.result(20)
     assert table.wait_for(DeckCounted, here, deck_id=1).count == 52

@@ -13,7 +13,8 @@ from sabot_simulators.cli_commands import FAIRNESS, SIMULATE
 
 POSIX = ("fcntl", "termios", "tty", "pty", "grp", "pwd", "posix_ipc", "resource", "syslog", "readline")
 MODULES = (
-    "sabot_driver", "sabot_driver.aio", "sabot_driver.discovery", "sabot_driver.places", "sabot_driver.tap",
+    "sabot_driver", "sabot_driver.aio", "sabot_driver.discovery", "sabot_driver.user_files",
+    "sabot_driver.capturing_transport",
     "sabot_driver.usb", "sabot_driver.pruning", "sabot_cli.main", "sabot_simulators.endpoints.served_python",
     "sabot_simulators.endpoints.served_micropython",
     "sabot_simulators.endpoints.tcp", "sabot_simulators.endpoints.emulated_usb",

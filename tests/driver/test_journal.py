@@ -12,7 +12,7 @@ from pytest_mock import MockerFixture
 from tests.driver.journal_events import MEMORY, event
 
 from sabot_driver.errors import JournalDamaged, JournalError, JournalFull, PortBusy
-from sabot_driver.journal import NUMBERS_AT_ONCE, Command, Journal, Work
+from sabot_driver.journal import NUMBERS_AT_ONCE, CommandRecord, Journal, JournalBatch
 from sabot_protocol.notifications import EventGap
 
 
@@ -46,7 +46,7 @@ def test_an_end_that_changes_while_it_is_written_is_written_again(
 ) -> None:
     """The scribe writes with no lock held, and an answer may come meanwhile."""
     with Journal(tmp_path / "j.db") as journal:
-        given = Command(1, 2, b"", MEMORY, 0, None)
+        given = CommandRecord(1, 2, b"", MEMORY, 0, None)
         sql = journal.sql
         journal.ended[1] = "unknown"
 
@@ -57,10 +57,10 @@ def test_an_end_that_changes_while_it_is_written_is_written_again(
             journal.ended[1] = "done"
 
         mocker.patch.object(journal, "sql", slow)
-        journal.write(Work(given=[given]), 0)
+        journal.write(JournalBatch(given=[given]), 0)
         mocker.stopall()
         assert journal.ended == {1: "done"}
-        journal.write(Work(), 0)
+        journal.write(JournalBatch(), 0)
         assert [each.outcome for each in journal.commands()] == ["done"]
         assert journal.ended == {}
 
@@ -133,7 +133,7 @@ def test_numbers_that_were_reserved_are_never_given_again(tmp_path: Path) -> Non
             numbers = journal.numbers()
             assert numbers.left() == 0
             assert numbers.are_few()
-            journal.write(Work(reserve=numbers.ahead()), 0)
+            journal.write(JournalBatch(reserve=numbers.ahead()), 0)
             numbers.reserved = numbers.ahead()
             assert numbers.left() == NUMBERS_AT_ONCE
             given += [numbers.take() for _ in range(NUMBERS_AT_ONCE // 2)]
@@ -185,24 +185,24 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 def test_readers_keep_their_place(tmp_path: Path) -> None:
     with Journal(tmp_path / "j.db") as journal:
-        assert journal.read_up_to("till") == 0
-        journal.has_read("till", 5)
-        journal.has_read("till", 6)
-        assert journal.read_up_to("till") == 6
-        assert journal.read_up_to("other") == 0
+        assert journal.reader_position("till") == 0
+        journal.set_reader_position("till", 5)
+        journal.set_reader_position("till", 6)
+        assert journal.reader_position("till") == 6
+        assert journal.reader_position("other") == 0
 
 
 def test_commands_and_their_ends(tmp_path: Path) -> None:
     with Journal(tmp_path / "j.db") as journal:
-        given = [Command(4, 0x55, b"x", MEMORY, 1, None), Command(5, 0x55, b"y", MEMORY, 2, None)]
-        journal.write(Work(given=given), 0)
+        given = [CommandRecord(4, 0x55, b"x", MEMORY, 1, None), CommandRecord(5, 0x55, b"y", MEMORY, 2, None)]
+        journal.write(JournalBatch(given=given), 0)
         journal.ended[4] = "done"
         for _ in range(2):  # before that is on disk, and after
             assert [each.outcome for each in journal.commands()] == ["done", None]
             assert [each.number for each in journal.commands(open_only=True)] == [5]
-            assert journal.command(4) == Command(4, 0x55, b"x", MEMORY, 1, "done")
+            assert journal.command(4) == CommandRecord(4, 0x55, b"x", MEMORY, 1, "done")
             assert journal.command(6) is None
-            journal.write(Work(), 0)
+            journal.write(JournalBatch(), 0)
         assert journal.ended == {}
     with Journal(tmp_path / "j.db") as journal:
         assert [each.outcome for each in journal.commands()] == ["done", None]

@@ -16,10 +16,10 @@ from tests.conformance.targets import InProcess, Pty, Tcp, eventually
 from tests.driver.chaos import nothing_left_behind
 from tests.sweeps import Amount
 
-from sabot_driver import Client, Event, Link
+from sabot_driver import Client, LinkState, ReceivedEvent
 from sabot_driver.errors import LinkLost
-from sabot_driver.line import ASIDE_S
-from sabot_driver.pending import Pending
+from sabot_driver.interrupt_safe_future import InterruptSafeFuture
+from sabot_driver.io_loop import ASIDE_S
 from sabot_driver.transports import Transport
 from sabot_protocol.host.messages import Locate, Located, Status
 from sabot_protocol.notifications import EventReceived
@@ -69,8 +69,8 @@ class Slow:
 
 def lose_the_cable(client: Client) -> None:
     """The core takes its cable for lost while a thread still reads it."""
-    core = client.line.core
-    client.line.ask(lambda now: core.cable_lost(LinkLost("lost by the test"), now))
+    core = client.io_loop.connection
+    client.io_loop.ask(lambda now: core.cable_lost(LinkLost("lost by the test"), now))
 
 
 @pytest.mark.parametrize("asking", [False, True])
@@ -78,7 +78,7 @@ def test_a_cable_is_given_up_only_when_nobody_reads_it_any_more(tmp_path: Path, 
     with nothing_left_behind():
         target = Tcp(tmp_path)
         way = Slow(target.way())
-        client = target.connect(way=way)
+        client = target.connect(transport=way)
         for _ in range(3):
             if asking:  # this thread reads
                 for _ in range(20):
@@ -102,7 +102,7 @@ def test_a_pulled_cable_leaves_no_thread(tmp_path: Path) -> None:
 
     assert eventually(lambda: readers() == 1)
     target.pull()
-    assert eventually(lambda: client.link is not Link.UP)
+    assert eventually(lambda: client.link is not LinkState.UP)
     assert eventually(lambda: readers() == 0)
     target.plug()
     client.status(30)
@@ -116,13 +116,13 @@ def test_events_come_by_themselves_after_a_thread_has_read_for_itself(tmp_path: 
     client = target.connect()
     for _ in range(50):
         client.status()
-    assert client.line._led > 0, "whoever asks again and again reads by himself"
+    assert client.io_loop._led > 0, "whoever asks again and again reads by himself"
     table = Table(client)
     target.served.call(lambda: target.python.end.emit("located", 57))
     table.wait_for(Located, 0, seconds=57)
     for _ in range(50):
         client.status()
-    _, future = client.begin(Status(), 20)  # nobody will wait for this one by reading
+    _, future = client.submit(Status(), 20)  # nobody will wait for this one by reading
     assert future.result(20)
     target.close()
 
@@ -153,7 +153,7 @@ def test_an_interruption_amid_an_event_costs_nothing(tmp_path: Path, mocker: Moc
     table = Table(client)
     client.ask(Locate(1))
     table.wait_for(Located, 0, seconds=1)
-    core = client.line.core
+    core = client.io_loop.connection
     real = core._event
     struck: list[EventReceived] = []
 
@@ -172,7 +172,7 @@ def test_an_interruption_amid_an_event_costs_nothing(tmp_path: Path, mocker: Moc
     assert struck, "this thread has read an event"
     client.ask(Locate(3), timeout=30)
     table.wait_for(Located, 0, seconds=3)
-    told = [each for each in client.events(0, timeout=0) if isinstance(each, Event)]
+    told = [each for each in client.events(0, timeout=0) if isinstance(each, ReceivedEvent)]
     assert len(told) == len(list(client.events(0, timeout=0)))
     assert [each.n for each in told] == list(range(1, len(told) + 1))
     target.close()
@@ -183,7 +183,7 @@ def test_an_interruption_amid_an_answer_leaves_nothing(tmp_path: Path, mocker: M
     client = target.connect()
     for _ in range(10):
         client.status()
-    core = client.line.core
+    core = client.io_loop.connection
     real = core._answered
     struck: list[object] = []
 
@@ -241,8 +241,8 @@ def test_ctrl_c_after_every_single_call_of_a_request(tmp_path: Path, leads: bool
     client.ask(Locate(9), timeout=30)
     Table(client).wait_for(Located, 0, seconds=9)
     told = list(client.events(0, timeout=0))
-    assert [each.n for each in told if isinstance(each, Event)] == list(range(1, len(told) + 1))
-    assert not client.line.core.has_open()
+    assert [each.n for each in told if isinstance(each, ReceivedEvent)] == list(range(1, len(told) + 1))
+    assert not client.io_loop.connection.has_open()
     target.close()
 
 
@@ -250,7 +250,7 @@ def test_who_is_interrupted_while_it_looks_at_an_answer_holds_up_nobody() -> Non
     moment, unharmed = 0, False
     while not unharmed:
         moment += 1
-        pending: Pending[int] = Pending()
+        pending: InterruptSafeFuture[int] = InterruptSafeFuture()
         try:
             sys.setprofile(StrikeAt(moment))
             pending.done()
@@ -283,7 +283,9 @@ def test_an_interruption_while_the_link_goes_down_does_not_keep_it_down(
 ) -> None:
     target = Pty(tmp_path)
     client = target.connect()
-    strike = mocker.patch.object(client.line.core._jitter, "randint", side_effect=[KeyboardInterrupt, 60])
+    strike = mocker.patch.object(
+        client.io_loop.connection._jitter, "randint", side_effect=[KeyboardInterrupt, 60]
+    )
     with pytest.raises(KeyboardInterrupt):
         lose_the_cable(client)
     assert client.status(30)

@@ -13,7 +13,7 @@ from tests.driver.leading import Led, led
 
 from sabot_cli.playing.device_control import TableStopped
 from sabot_cli.playing.round_play import PlayedRound
-from sabot_driver import Event
+from sabot_driver import ReceivedEvent
 from sabot_firmware import hardware
 from sabot_protocol.host.messages import (
     Back,
@@ -230,7 +230,7 @@ def table_after_stop(table: Led) -> PlayedRound:
 
 def wait_for(table: Led, what: Any) -> None:
     for event in table.client.events(0, timeout=20):
-        if isinstance(event, Event) and what(event.message):
+        if isinstance(event, ReceivedEvent) and what(event.message):
             return
     raise AssertionError("it was never told")
 

@@ -12,9 +12,9 @@ from tests.conformance.targets import Tcp
 from tests.driver.journal_events import MEMORY, event
 
 from sabot_cli import main
-from sabot_driver import Event
+from sabot_driver import ReceivedEvent
 from sabot_driver.errors import JournalMissing, PortBusy
-from sabot_driver.journal import Command, Journal, Work
+from sabot_driver.journal import CommandRecord, Journal, JournalBatch
 from sabot_driver.pruning import contents, forget_reader, open_journal, prune
 from sabot_protocol.host.messages import Locate, Located
 from sabot_protocol.notifications import EventGap
@@ -28,8 +28,8 @@ def filled(path: Path, rows: int = 10) -> Journal:
     """A journal with a row and a command a day."""
     journal = Journal(path, b"SERIAL01")
     for n in range(1, rows + 1):
-        given = [Command(n, 0x55, b"", MEMORY, n * DAY_US, "done")]
-        journal.write(Work([event(n, body=bytes(100))], given), n * DAY_US)
+        given = [CommandRecord(n, 0x55, b"", MEMORY, n * DAY_US, "done")]
+        journal.write(JournalBatch([event(n, body=bytes(100))], given), n * DAY_US)
     return journal
 
 
@@ -55,11 +55,11 @@ def test_the_newest_row_is_the_place_and_always_stays(tmp_path: Path) -> None:
 
 def test_what_a_reader_has_not_read_stays(tmp_path: Path) -> None:
     with filled(tmp_path / "j.db") as journal:
-        journal.has_read("till", 3)
-        journal.has_read("display", 7)
+        journal.set_reader_position("till", 3)
+        journal.set_reader_position("display", 7)
         gone = prune(journal, 9 * DAY_US)
         assert (gone.events, gone.unread) == (3, 5)
-        assert [each.n for each in journal.after(journal.read_up_to("till"))] == [4, 5, 6, 7, 8, 9, 10]
+        assert [each.n for each in journal.after(journal.reader_position("till"))] == [4, 5, 6, 7, 8, 9, 10]
         assert contents(journal).unread == {"till": 7, "display": 3}
         assert forget_reader(journal, "till")
         assert not forget_reader(journal, "till")
@@ -68,7 +68,7 @@ def test_what_a_reader_has_not_read_stays(tmp_path: Path) -> None:
 
 def test_a_command_without_an_end_stays(tmp_path: Path) -> None:
     with filled(tmp_path / "j.db") as journal:
-        journal.write(Work(given=[Command(11, 0x55, b"", MEMORY, 0, None)]), 0)
+        journal.write(JournalBatch(given=[CommandRecord(11, 0x55, b"", MEMORY, 0, None)]), 0)
         prune(journal, 1000 * DAY_US)
         assert [each.number for each in journal.commands()] == [11]
         assert contents(journal).open_commands == 1
@@ -125,7 +125,7 @@ def test_events_are_told_once_after_pruning(tmp_path: Path) -> None:
         for seconds in (1, 2, 3):
             client.ask(Locate(seconds))
         Table(client).wait_for(Located, 0, seconds=3)
-        last = client.line.rows
+        last = client.io_loop.rows
         newest = client.journal.position()
     with open_journal(path) as journal:
         numbers = journal.reserved()
@@ -136,7 +136,7 @@ def test_events_are_told_once_after_pruning(tmp_path: Path) -> None:
     with target.connect(journal=path) as client:
         client.ask(Locate(4))
         Table(client).wait_for(Located, last, seconds=4)
-        told = [each for each in client.events(0, timeout=0) if isinstance(each, Event)]
+        told = [each for each in client.events(0, timeout=0) if isinstance(each, ReceivedEvent)]
         assert [each.id for each in told] == list(range(last, last + len(told)))
         assert [each.n for each in told] == list(range(told[0].n, told[0].n + len(told)))
         assert len(told) == len(list(client.events(0, timeout=0))), "and no gap"
@@ -151,7 +151,7 @@ def test_it_can_be_done_while_this_program_uses_it(tmp_path: Path) -> None:
     with target.connect(journal=tmp_path / "journal.db") as client:
         client.ask(Locate(1))
         Table(client).wait_for(Located, 0, seconds=1)
-        here = client.line.rows
+        here = client.io_loop.rows
         assert prune(client.journal, 1 << 62).events > 0
         client.ask(Locate(2))
         assert Table(client).wait_for(Located, here, seconds=2)

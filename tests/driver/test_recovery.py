@@ -18,10 +18,10 @@ from tests.conformance.targets import Pty, eventually
 from tests.driver.command import Sabot
 
 from sabot_cli.device_commands import event_fields
-from sabot_driver import Client, Credential, Event, Journal, Link, LostEvents, Notice, aio
-from sabot_driver.asking import MAX_WAITING, Asking
+from sabot_driver import Client, Credential, Journal, LinkState, LostEvents, Notice, ReceivedEvent, aio
+from sabot_driver.capturing_transport import CapturingTransport
 from sabot_driver.clock import LONGEST_S, Clock
-from sabot_driver.core import MAX_NOTICES
+from sabot_driver.connection import MAX_NOTICES
 from sabot_driver.errors import (
     DeviceTimeout,
     Forked,
@@ -34,11 +34,11 @@ from sabot_driver.errors import (
     VersionMismatch,
     WrongState,
 )
-from sabot_driver.events import read_entry
-from sabot_driver.journal import Work
+from sabot_driver.journal import JournalBatch
 from sabot_driver.keyring import Keyring, write_key
-from sabot_driver.tap import Tap
+from sabot_driver.received_events import parse_entry
 from sabot_driver.transports import CHUNK, Transport
+from sabot_driver.unsecured_exchange import MAX_WAITING, UnsecuredExchange
 from sabot_protocol import ticks
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host import messages
@@ -56,7 +56,7 @@ def test_a_computer_with_a_wrong_clock_has_a_session(
     target = Pty(tmp_path)
     client = target.connect()
     assert client.status()
-    assert client.link is Link.UP
+    assert client.link is LinkState.UP
     target.close()
 
 
@@ -64,7 +64,7 @@ def test_an_event_with_a_value_nobody_knows_is_kept(tmp_path: Path) -> None:
     """The reader died of it, and the client was closed without a word."""
     target = Pty(tmp_path)
     client = target.connect()
-    core = client.line.core
+    core = client.io_loop.connection
     body = bytes([250] * 64)
     with pytest.raises(Exception, match="fault"):
         FaultRaised.unpack(body)
@@ -72,7 +72,7 @@ def test_an_event_with_a_value_nobody_knows_is_kept(tmp_path: Path) -> None:
     def tell() -> None:
         core._event(EventReceived(1, 10_000, 0, 0, 0, 0, FaultRaised.ID, body))
 
-    client.line.look(tell)
+    client.io_loop.look(tell)
     assert client.status()
     target.close()
 
@@ -83,7 +83,7 @@ def test_a_mistake_in_a_thread_is_told_and_the_client_recovers(tmp_path: Path, m
     client = target.connect()
     notices: list[str] = []
     client.listen(lambda notice: notices.append(notice.kind))
-    core = client.line.core
+    core = client.io_loop.connection
     receive = core.receive
     failing = [True]
 
@@ -93,10 +93,10 @@ def test_a_mistake_in_a_thread_is_told_and_the_client_recovers(tmp_path: Path, m
         receive(*values)
 
     mocker.patch.object(core, "receive", fail)
-    client.begin(Status(), 30)
+    client.submit(Status(), 30)
     assert eventually(lambda: "driver_failed" in notices)
     assert client.status(timeout=30)
-    assert not client.line.closed
+    assert not client.io_loop.closed
     target.close()
 
 
@@ -105,9 +105,9 @@ def test_a_long_time_out_is_long(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     client = target.connect(timeout=LONGEST_S)
     assert client.status(LONGEST_S)
-    waits = client.line.core.record.deadline
-    client.begin(Locate(1), LONGEST_S)
-    assert client.line.look(waits) is not None
+    waits = client.io_loop.connection.record.deadline
+    client.submit(Locate(1), LONGEST_S)
+    assert client.io_loop.look(waits) is not None
     assert Clock().to_ms(LONGEST_S) == LONGEST_S * 1000 < ticks.MASK // 2
     target.close()
 
@@ -117,12 +117,12 @@ def test_a_time_out_that_cannot_be_kept_is_refused(tmp_path: Path, timeout: floa
     """``resolve(nan)`` cost everybody the session; a week was 74 hours; ``wait_up(inf)`` overflowed."""
     target = Pty(tmp_path)
     client = target.connect()
-    number, future = client.begin(CallFloor(1))
+    number, future = client.submit(CallFloor(1))
     future.result(30)
-    sessions = client.line.core.record.diagnostics.handshakes
+    sessions = client.io_loop.connection.record.diagnostics.handshakes
     calls: list[Callable[[], object]] = [
         lambda: client.status(timeout),
-        lambda: client.begin(Status(), timeout),
+        lambda: client.submit(Status(), timeout),
         lambda: client.resolve(number, timeout),
         lambda: client.resolve_open(timeout),
         lambda: client.wait_up(timeout),
@@ -135,7 +135,7 @@ def test_a_time_out_that_cannot_be_kept_is_refused(tmp_path: Path, timeout: floa
         with pytest.raises(ValueError, match="72 hours" if timeout > 0 else "not nan"):
             call()
     assert client.status()
-    assert client.line.core.record.diagnostics.handshakes == sessions
+    assert client.io_loop.connection.record.diagnostics.handshakes == sessions
     target.close()
 
 
@@ -145,16 +145,16 @@ def test_a_forked_child_is_refused_at_once(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     client = target.connect(journal=tmp_path / "journal.db")
     client.ask(CallFloor(1))
-    line = client.line
+    line = client.io_loop
     calls: list[Callable[[], object]] = [
         client.status,
         client.wait_up,
         client.resolve_open,
         lambda: client.link,
-        lambda: client.begin(Status()),
+        lambda: client.submit(Status()),
         lambda: list(client.events(0, timeout=0)),
         client.journal.last_id,
-        lambda: client.journal.write(Work(), 0),
+        lambda: client.journal.write(JournalBatch(), 0),
         lambda: asyncio.run(aio.AsyncClient(client).status()),
     ]
     # A thread of the parent may be anywhere at the fork; the child would wait for its locks for ever.
@@ -180,7 +180,7 @@ def test_a_forked_child_is_refused_at_once(tmp_path: Path) -> None:
         waiting.join()
     assert os.waitstatus_to_exitcode(ended[0]) == len(calls)
     assert client.status(), "the parent's session goes on"
-    assert client.link is Link.UP
+    assert client.link is LinkState.UP
     target.close()
 
 
@@ -189,11 +189,11 @@ def test_what_is_no_request_costs_nobody_the_session(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.line.core.record.diagnostics.handshakes
+    sessions = client.io_loop.connection.record.diagnostics.handshakes
     with pytest.raises(TypeError):
         client.ask(None)  # type: ignore[arg-type]
     assert client.status()
-    assert client.line.core.record.diagnostics.handshakes == sessions
+    assert client.io_loop.connection.record.diagnostics.handshakes == sessions
     target.close()
 
 
@@ -210,12 +210,12 @@ def test_what_is_no_credential_costs_nobody_the_session(tmp_path: Path, by: Cred
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.line.core.record.diagnostics.handshakes
+    sessions = client.io_loop.connection.record.diagnostics.handshakes
     with pytest.raises(ValueError, match="32 bytes" if by.slot == 3 else "slot"):
         client.ask(CallFloor(1), timeout=2, by=by)
     assert client.status()
-    assert client.line.core.record.diagnostics.handshakes == sessions
-    assert client.line.failure is None
+    assert client.io_loop.connection.record.diagnostics.handshakes == sessions
+    assert client.io_loop.failure is None
     target.close()
 
 
@@ -271,7 +271,7 @@ def test_the_longest_time_out_fits_the_ticks_of_a_fast_clock() -> None:
 
 def altered(client: Client, mocker: MockerFixture, status: int | None, body: bytes) -> None:
     """The device's next answers have another status and body."""
-    end = client.line.core.record
+    end = client.io_loop.connection.record
     answered = end._answered
 
     def alter(message: int, was: int, number: int, was_body: bytes) -> None:
@@ -286,7 +286,7 @@ def test_an_answer_with_a_value_nobody_knows_is_an_error_of_that_call_alone(
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.line.core.record.diagnostics.sessions
+    sessions = client.io_loop.connection.record.diagnostics.sessions
     body = bytearray(client.ask(Game()).pack())
     body[1 + body[0]] = 250  # the method, behind the name
     altered(client, mocker, None, bytes(body))
@@ -294,8 +294,8 @@ def test_an_answer_with_a_value_nobody_knows_is_an_error_of_that_call_alone(
         client.ask(Game(), timeout=30)
     mocker.stopall()
     assert client.status()
-    assert client.line.failure is None
-    assert client.line.core.record.diagnostics.sessions == sessions
+    assert client.io_loop.failure is None
+    assert client.io_loop.connection.record.diagnostics.sessions == sessions
     target.close()
 
 
@@ -307,7 +307,7 @@ def test_a_refusal_whose_details_nobody_can_read_is_still_that_refusal(
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.line.core.record.diagnostics.sessions
+    sessions = client.io_loop.connection.record.diagnostics.sessions
     altered(client, mocker, messages.WrongStateDetail.CODE, body)
     with pytest.raises(WrongState, match="call_floor") as refused:
         client.ask(CallFloor(1), timeout=30)
@@ -315,8 +315,8 @@ def test_a_refusal_whose_details_nobody_can_read_is_still_that_refusal(
     assert refused.value.advice == messages.WrongStateDetail.REMEDY
     mocker.stopall()
     assert client.status()
-    assert client.line.failure is None
-    assert client.line.core.record.diagnostics.sessions == sessions
+    assert client.io_loop.failure is None
+    assert client.io_loop.connection.record.diagnostics.sessions == sessions
     target.close()
 
 
@@ -325,8 +325,8 @@ def test_a_row_with_a_quality_or_a_reason_nobody_knows_is_read(tmp_path: Path) -
     with Journal(tmp_path / "journal.db") as journal:
         strange = EventReceived(1, 1, 0, 5, 0, 77, Located.ID, Located(3).pack())
         journal.append([(bytes(8), strange), (bytes(8), EventGap(88, 4, (1, 1), (2, 1)))], 0)
-        event, lost = [read_entry(each) for each in journal.entries()]
-    assert isinstance(event, Event)
+        event, lost = [parse_entry(each) for each in journal.entries()]
+    assert isinstance(event, ReceivedEvent)
     assert event.quality == 77
     assert event.message == Located(3)
     assert event_fields(event)["clock"] == 77
@@ -344,7 +344,7 @@ class Flood:
     url = "flood"
 
     def __init__(self) -> None:
-        self.asking: Asking | None = None
+        self.asking: UnsecuredExchange | None = None
         self.most = 0
         self.reads = 0
 
@@ -369,7 +369,7 @@ def test_a_flood_before_the_session_does_not_fill_the_memory(mocker: MockerFixtu
     mocker.patch.object(
         ClearExchange, "receive", side_effect=lambda data: time.sleep(0.05)
     )  # a slow computer
-    with Asking(flood, flood.url, Clock(), 0.5) as asking:
+    with UnsecuredExchange(flood, flood.url, Clock(), 0.5) as asking:
         flood.asking = asking
         with pytest.raises(NotSabot):
             asking.identify()
@@ -387,7 +387,10 @@ class Broken(Flood):
 def test_a_mistake_of_a_port_before_the_session_is_told() -> None:
     """The thread that read ended, and the caller was told that nothing answers."""
     port = Broken()
-    with Asking(port, port.url, Clock(), 30) as asking, pytest.raises(SabotError, match="a port's mistake"):
+    with (
+        UnsecuredExchange(port, port.url, Clock(), 30) as asking,
+        pytest.raises(SabotError, match="a port's mistake"),
+    ):
         asking.identify()
 
 
@@ -441,13 +444,13 @@ def test_a_cable_that_is_long_in_opening_holds_up_no_call(tmp_path: Path) -> Non
     """Whoever opened it also ended calls: futures and the asyncio client's calls were up to 5 s late."""
     target = Pty(tmp_path)
     way = SlowToOpen(target.way())
-    client = target.connect(way=way)
+    client = target.connect(transport=way)
     client.status()
     way.go_on.clear()
     way.opening.clear()
     target.pull()
     assert way.opening.wait(60)
-    _, future = client.begin(Status(), 0.2)
+    _, future = client.submit(Status(), 0.2)
     assert isinstance(future.exception(60), LinkLost)
     assert not way.go_on.is_set()
     target.plug()
@@ -462,7 +465,7 @@ def test_a_credential_whose_slot_is_asked_for_keeps_no_other_task_waiting(tmp_pa
     client = target.connect()
     client.status()
     target.pull()
-    assert eventually(lambda: client.link is not Link.UP)
+    assert eventually(lambda: client.link is not LinkState.UP)
 
     async def both() -> None:
         shoe = aio.AsyncClient(client)
@@ -481,7 +484,7 @@ def test_a_credential_whose_slot_is_asked_for_keeps_no_other_task_waiting(tmp_pa
 
 def test_notices_that_nobody_takes_are_bounded(tmp_path: Path) -> None:
     target = Pty(tmp_path)
-    core = target.connect().line.core
+    core = target.connect().io_loop.connection
     for number in range(3 * MAX_NOTICES):
         core.notify(Notice("driver_failed", str(number)))
     assert len(core._notices) <= MAX_NOTICES
@@ -497,7 +500,7 @@ def test_a_function_for_events_that_fails_is_told_of(tmp_path: Path, reader: str
     client.listen(lambda notice: notices.append(notice.kind))
     seen: list[str] = []
 
-    def fail(event: Event | LostEvents) -> None:
+    def fail(event: ReceivedEvent | LostEvents) -> None:
         seen.append(event.name)
         if event.name == "floor_called":
             raise ZeroDivisionError("the program's mistake")
@@ -523,8 +526,8 @@ def test_a_reader_goes_on_when_its_place_cannot_be_kept_for_a_while(
     seen: list[int] = []
     client.on_event(lambda event: seen.append(event.id), reader="till")
     client.status()
-    assert eventually(lambda: len(seen) > 0 and client.journal.read_up_to("till") == seen[-1])
-    real = client.journal.has_read
+    assert eventually(lambda: len(seen) > 0 and client.journal.reader_position("till") == seen[-1])
+    real = client.journal.set_reader_position
     failing = [True, True, True]
 
     def fail(name: str, id: int) -> None:
@@ -533,10 +536,10 @@ def test_a_reader_goes_on_when_its_place_cannot_be_kept_for_a_while(
             raise JournalBusy("for a while")
         real(name, id)
 
-    mocker.patch.object(client.journal, "has_read", fail)
+    mocker.patch.object(client.journal, "set_reader_position", fail)
     client.ask(CallFloor(1))
     client.ask(CallFloor(0))
-    assert eventually(lambda: client.journal.read_up_to("till") == client.journal.last_id())
+    assert eventually(lambda: client.journal.reader_position("till") == client.journal.last_id())
     assert seen == list(range(1, len(seen) + 1))
     assert failing == []
     target.close()
@@ -563,13 +566,13 @@ class BadFile(io.BytesIO):
 
 def test_a_capture_that_cannot_be_written_holds_up_nothing(tmp_path: Path, mocker: MockerFixture) -> None:
     """Each frame raised OSError in the line: the session was lost again and again."""
-    mocker.patch("sabot_driver.tap.MAX_WAITING", 4)
+    mocker.patch("sabot_driver.capturing_transport.MAX_WAITING", 4)
     target = Pty(tmp_path)
     file = BadFile()
-    tap = Tap(target.way(), file, Clock.utc_us)
-    client = target.connect(way=tap)
+    tap = CapturingTransport(target.way(), file, Clock.utc_us)
+    client = target.connect(transport=tap)
     client.status()
-    sessions = client.line.core.record.diagnostics.sessions
+    sessions = client.io_loop.connection.record.diagnostics.sessions
     file.go_on.clear()
     for _ in range(20):
         assert client.status()
@@ -578,7 +581,7 @@ def test_a_capture_that_cannot_be_written_holds_up_nothing(tmp_path: Path, mocke
     file.go_on.set()
     assert eventually(lambda: tap.failure is not None)
     assert client.status()
-    assert client.line.core.record.diagnostics.sessions == sessions
+    assert client.io_loop.connection.record.diagnostics.sessions == sessions
     target.close()
     captured = list(read_capture(io.BytesIO(file.getvalue())))
     assert len(captured) == tap.frames > 0, "what was written before can be read"

@@ -5,19 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sabot_driver.errors import BadSerial
-from sabot_driver.serials import from_text, to_text
+from sabot_driver.serial_numbers import format_serial, parse_serial
 
 
 @given(st.binary(min_size=8, max_size=8))
 def test_what_is_shown_can_be_typed(serial: bytes) -> None:
-    text = to_text(serial)
+    text = format_serial(serial)
     assert text.isalnum()
-    assert from_text(text) == serial
+    assert parse_serial(text) == serial
 
 
 def test_letters_and_digits_are_shown_as_they_are() -> None:
-    assert to_text(b"SIM00042") == "SIM00042"
-    assert to_text(bytes.fromhex("e661534280000001")) == "E661534280000001"
+    assert format_serial(b"SIM00042") == "SIM00042"
+    assert format_serial(bytes.fromhex("e661534280000001")) == "E661534280000001"
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_letters_and_digits_are_shown_as_they_are() -> None:
 )
 def test_what_is_none_is_refused(text: str) -> None:
     with pytest.raises(BadSerial, match="no serial number"):
-        from_text(text)
+        parse_serial(text)

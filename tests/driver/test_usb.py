@@ -7,7 +7,7 @@ import pytest
 import usb.core
 import usb.util
 
-from sabot_driver import Link, connect
+from sabot_driver import LinkState, connect
 from sabot_driver.errors import AmbiguousDevice, LinkLost
 from sabot_driver.usb import UsbTransport, serials
 from sabot_driver.usb_ids import ENDPOINT_IN, ENDPOINT_OUT, PRODUCT, VENDOR
@@ -129,14 +129,14 @@ def test_an_unplugged_device_is_gone(bus: emulated.EmulatedUsbBackend) -> None:
 
 def test_a_client_finds_it_again_after_it_was_unplugged(bus: emulated.EmulatedUsbBackend) -> None:
     way = UsbTransport("usb://SIM00007", "SIM00007", bus)
-    with connect("usb://SIM00007", way=way, simulator=True) as client:
+    with connect("usb://SIM00007", transport=way, simulator=True) as client:
         assert client.status()
         bus.unplug()
         with pytest.raises(LinkLost):
             client.status(timeout=0.3)
         bus.plug()
         assert client.status(timeout=30)
-        assert client.link is Link.UP
+        assert client.link is LinkState.UP
 
 
 def test_two_shoes_on_the_bus_are_an_error_that_lists_them() -> None:

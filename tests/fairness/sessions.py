@@ -13,7 +13,7 @@ from sabot_cli.device_commands import credentials
 from sabot_cli.output import Output
 from sabot_driver import connect
 from sabot_driver.journal import Journal
-from sabot_driver.places import Places
+from sabot_driver.user_files import UserFiles
 from sabot_simulators.fairness.device_shuffles import DeviceShuffles
 
 Lines = list[dict[str, Any]]
@@ -32,7 +32,7 @@ class Session:
             connect("sim://?seed=5", journal=Journal(self.journal, b"SIM00001")) as client,
         ):
             output = Output(as_json=True)
-            places = Places(folder / "home")
+            places = UserFiles(folder / "home")
             provision_simulator_keys(places, client, 10.0)
             people = credentials(CliContext(output, places), client, None)
             DeviceShuffles(client, output, people, 10.0).shuffle(3, lambda count: None)

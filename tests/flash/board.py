@@ -11,10 +11,10 @@ from types import TracebackType
 
 from littlefs import LittleFS
 
-from sabot_flash.install import Kind
+from sabot_flash.install import BoardType
 from sabot_image_build.build import DEVELOPMENT_MODULES
 
-UNIX = Kind("MicroPython for unix", "linux", "linux", (1, 25), 6)
+UNIX = BoardType("MicroPython for unix", "linux", "linux", (1, 25), 6)
 SCRIPT = Path(__file__).parent / "on_unix.py"
 BLOCK = 4096
 FILES = 640 * 1024
@@ -51,9 +51,9 @@ def file_in(image: bytes, path: str) -> bytes | None:
         return None
 
 
-def place_in(image: bytes, place: str, size: int) -> bytes:
+def place_in(image: bytes, slot: str, size: int) -> bytes:
     """The first bytes of a place of a board's flash."""
-    return image[PLACES[place] : PLACES[place] + size]
+    return image[PLACES[slot] : PLACES[slot] + size]
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from tests.flash.board import UnixBoard
 from tests.flash.command import Sabot
 from tests.flash.images import INFO
 
-from sabot_driver.asking import Asking
 from sabot_driver.clock import Clock
-from sabot_driver.places import Places
-from sabot_flash import running
-from sabot_flash.drive import ABOUT
+from sabot_driver.unsecured_exchange import UnsecuredExchange
+from sabot_driver.user_files import UserFiles
+from sabot_flash import running_device
+from sabot_flash.bootloader_drive import ABOUT
 from sabot_simulators import emulated_device
 
 
@@ -33,12 +33,12 @@ def board(micropython: str, tmp_path: Path) -> Iterator[UnixBoard]:
 @pytest.fixture
 def tcp(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tcp]:
     """An emulated device that passes for the kind of board that is flashed; this computer has its key."""
-    monkeypatch.setattr(running, "MODEL", "Sabot")
+    monkeypatch.setattr(running_device, "MODEL", "Sabot")
     monkeypatch.setattr(emulated_device, "SIMULATOR", 0)
     made = Tcp(tmp_path, "seed=1")
     made.simulator = False
-    made.keyring = Places().keyring
-    with Asking(made.way(), made.listener.url, Clock(), 30) as asking:
+    made.keyring = UserFiles().keyring
+    with UnsecuredExchange(made.way(), made.listener.url, Clock(), 30) as asking:
         serial, key = asking.identify().serial, bytes(range(1, 33))
         asking.provision(serial, key)
     made.keyring.keep(serial, key)

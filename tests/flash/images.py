@@ -2,7 +2,7 @@
 
 import struct
 
-from sabot_flash.uf2 import PAGE
+from sabot_flash.uf2_image import PAGE
 from sabot_image_build import modules
 from sabot_image_build.modules import components_module
 from sabot_image_build.uf2_image import to_uf2

@@ -15,13 +15,13 @@ from tests.flash.command import Sabot
 from tests.flash.images import INFO, MADE, image
 
 from sabot_cli import flash_command as command
-from sabot_driver.discovery import Found
+from sabot_driver.discovery import DiscoveredDevice
 from sabot_driver.keyring import write_key
-from sabot_flash import install, running
-from sabot_flash.drive import ABOUT, TARGET
+from sabot_flash import install, running_device
+from sabot_flash.bootloader_drive import ABOUT, TARGET
 from sabot_flash.errors import BoardBusy, NotWritten
-from sabot_flash.identity import Component
-from sabot_flash.running import check_idle
+from sabot_flash.image_components import ImageComponent
+from sabot_flash.running_device import check_idle
 from sabot_protocol.codec import CODEC
 from sabot_protocol.errors import Refusal
 from sabot_protocol.host.messages import (
@@ -37,13 +37,13 @@ from sabot_protocol.schema_hash import SCHEMA_HASH
 pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
 
 
-def answers(version: str) -> Found:
+def answers(version: str) -> DiscoveredDevice:
     """What a board that was flashed answers."""
     major, minor = CODEC.version
     about = Identity(
         major, minor, SCHEMA_HASH, 0, 1, bytes(4), 16, 249, bytes(8), model="Sabot on RP2040", version=version
     )
-    return Found("port", about)
+    return DiscoveredDevice("port", about)
 
 
 def file_of(tmp_path: Path) -> Path:
@@ -60,7 +60,7 @@ def test_a_board_at_its_prompt_is_flashed_and_shows_its_identity(
     sabot: Sabot, board: UnixBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(install.install, "__defaults__", (UNIX,))
-    monkeypatch.setattr(running, "wait_back", lambda port, seconds: answers("old"))
+    monkeypatch.setattr(running_device, "wait_for_device", lambda port, seconds: answers("old"))
     monkeypatch.setattr(command.Flashing, "_compare", lambda self, found, wanted: False)
     ran = sabot(board.port, "--image", file_of(tmp_path))
     assert boots(board) == b"application old old"
@@ -74,7 +74,7 @@ def test_another_version_that_answers_is_told(
     sabot: Sabot, board: UnixBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(install.install, "__defaults__", (UNIX,))
-    monkeypatch.setattr(running, "wait_back", lambda port, seconds: answers("older"))
+    monkeypatch.setattr(running_device, "wait_for_device", lambda port, seconds: answers("older"))
     ran = sabot(board.port, "--image", file_of(tmp_path))
     assert (ran.code, ran.last["error"]) == (5, "NotWritten")
 
@@ -187,7 +187,7 @@ def boot_loader(folder: Path, whole: int) -> threading.Thread:
 def test_an_image_is_copied_to_the_drive_and_what_answers_is_compared(
     sabot: Sabot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "wait_back", lambda port, seconds: answers(MADE[0].version))
+    monkeypatch.setattr(running_device, "wait_for_device", lambda port, seconds: answers(MADE[0].version))
     monkeypatch.setattr(command.Flashing, "_compare", lambda self, found, wanted: True)
     drive = tmp_path / "drive"
     drive.mkdir()
@@ -214,4 +214,4 @@ def test_components_are_asked_of_the_device(tcp: Tcp) -> None:
     """An emulated device has no image: what it says of its components is not what was flashed."""
     client = tcp.connect()
     with pytest.raises(NotWritten, match=r"controller is 0\.1\.0"):
-        running.compare_components(client, (Component("controller", "1", bytes(32)),), 5)
+        running_device.compare_components(client, (ImageComponent("controller", "1", bytes(32)),), 5)

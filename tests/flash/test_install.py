@@ -16,18 +16,18 @@ from tests.flash.board import PLACE, UNIX, Operation, UnixBoard, file_in, place_
 
 from sabot_driver.errors import NoDevice
 from sabot_flash import install as installing
-from sabot_flash import prompt as prompts
+from sabot_flash import raw_repl as prompts
 from sabot_flash.application import Application
 from sabot_flash.errors import BadImage, NoApplication, NoPrompt, NoRoom, NotWritten, WrongBoard
-from sabot_flash.install import NEW_POINTER, POINTER, RP2040, Installed, Pointer, Step, install
-from sabot_flash.prompt import About, Prompt
+from sabot_flash.install import NEW_POINTER, POINTER, RP2040, InstallProgress, InstallResult, Pointer, install
+from sabot_flash.raw_repl import BoardInfo, RawRepl
 
 pytestmark = pytest.mark.slow
 
 
-def flash(board: UnixBoard, what: Application, steps: list[Step] | None = None) -> Installed:
+def flash(board: UnixBoard, what: Application, steps: list[InstallProgress] | None = None) -> InstallResult:
     """Install and restart."""
-    with Prompt(board.port) as prompt:
+    with RawRepl(board.port) as prompt:
         done = install(prompt, what, (steps if steps is not None else []).append, UNIX)
         prompt.restart()
     return done
@@ -37,10 +37,10 @@ def flash(board: UnixBoard, what: Application, steps: list[Step] | None = None) 
 
 
 def test_an_application_is_written_read_back_switched_to_and_started(board: UnixBoard) -> None:
-    steps: list[Step] = []
+    steps: list[InstallProgress] = []
     done = flash(board, OLD, steps)
     assert boots(board) == b"application old old"
-    assert done == Installed(Pointer("a", len(OLD.data), OLD.sha256), None, len(OLD.data))
+    assert done == InstallResult(Pointer("a", len(OLD.data), OLD.sha256), None, len(OLD.data))
     image = board.image.read_bytes()
     assert file_in(image, POINTER) == done.pointer.text()
     assert file_in(image, NEW_POINTER) is None
@@ -54,8 +54,8 @@ def test_each_goes_into_the_place_that_is_not_in_use(board: UnixBoard) -> None:
         done = flash(board, each)
         name = each.components[0].version.encode()
         assert boots(board) == b"application %s %s" % (name, name)
-        assert done.pointer.place == "aba"[number]
-        assert done.before is None or done.before.place == "xab"[number]
+        assert done.pointer.slot == "aba"[number]
+        assert done.before is None or done.before.slot == "xab"[number]
 
 
 def test_what_is_there_already_is_not_written_again(board: UnixBoard) -> None:
@@ -74,12 +74,12 @@ def test_what_is_there_but_damaged_is_not_started_and_is_replaced(board: UnixBoa
     image[640 * 1024 + 9000] ^= 1
     board.image.write_bytes(image)
     assert b"no application" in board.power_cycle()
-    assert flash(board, OLD).pointer.place == "b"
+    assert flash(board, OLD).pointer.slot == "b"
     assert boots(board) == b"application old old"
 
 
 def test_another_program_of_the_board_gives_way(board: UnixBoard) -> None:
-    with Prompt(board.port) as prompt:
+    with RawRepl(board.port) as prompt:
         prompt.write("/main.py", b"print('something else')\n")
     assert b"something else" in board.power_cycle()
     assert flash(board, OLD).before is None
@@ -90,13 +90,13 @@ def test_another_program_of_the_board_gives_way(board: UnixBoard) -> None:
 
 
 def test_another_kind_of_board_is_refused_before_anything_is_written(board: UnixBoard) -> None:
-    with Prompt(board.port) as prompt, pytest.raises(WrongBoard, match="not an RP2040"):
+    with RawRepl(board.port) as prompt, pytest.raises(WrongBoard, match="not an RP2040"):
         install(prompt, NEW, lambda step: None)
     assert board.operations() == []
 
 
 def test_a_micropython_without_places_is_refused(board: UnixBoard, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Prompt(board.port) as prompt:
+    with RawRepl(board.port) as prompt:
         prompt._way.exec("import sys\ndel sys.modules['sabot_slots']")
         with pytest.raises(WrongBoard, match="no place"):
             install(prompt, NEW, lambda step: None, UNIX)
@@ -106,20 +106,20 @@ def test_a_micropython_without_places_is_refused(board: UnixBoard, monkeypatch: 
 @pytest.mark.parametrize(
     ("about", "why"),
     [
-        (About("rp2", "Raspberry Pi Pico 2 with RP2350", (1, 25, 0), 6), "not an RP2040"),
-        (About("esp32", "Generic with RP2040", (1, 25, 0), 6), "not an RP2040"),
-        (About("rp2", "Raspberry Pi Pico with RP2040", (1, 24, 1), 6), "MicroPython 1.24.1"),
-        (About("rp2", "Raspberry Pi Pico with RP2040", (1, 25, 0), 5), "byte code 5"),
+        (BoardInfo("rp2", "Raspberry Pi Pico 2 with RP2350", (1, 25, 0), 6), "not an RP2040"),
+        (BoardInfo("esp32", "Generic with RP2040", (1, 25, 0), 6), "not an RP2040"),
+        (BoardInfo("rp2", "Raspberry Pi Pico with RP2040", (1, 24, 1), 6), "MicroPython 1.24.1"),
+        (BoardInfo("rp2", "Raspberry Pi Pico with RP2040", (1, 25, 0), 5), "byte code 5"),
     ],
 )
-def test_what_the_application_is_not_for(about: About, why: str) -> None:
+def test_what_the_application_is_not_for(about: BoardInfo, why: str) -> None:
     with pytest.raises(WrongBoard, match=why):
-        installing.check_kind(about, RP2040)
-    installing.check_kind(About("rp2", "Raspberry Pi Pico with RP2040", (1, 26, 0), 6), RP2040)
+        installing.check_board(about, RP2040)
+    installing.check_board(BoardInfo("rp2", "Raspberry Pi Pico with RP2040", (1, 26, 0), 6), RP2040)
 
 
 def test_an_application_that_has_no_room_is_refused_before_it_is_written(board: UnixBoard) -> None:
-    with Prompt(board.port) as prompt, pytest.raises(NoRoom):
+    with RawRepl(board.port) as prompt, pytest.raises(NoRoom):
         install(prompt, application("large", PLACE), lambda step: None, UNIX)
     assert board.operations() == []
 
@@ -129,20 +129,20 @@ def test_what_is_read_back_otherwise_is_not_switched_to(
 ) -> None:
     flash(board, OLD)
     boots(board)
-    write = Prompt.write_block
+    write = RawRepl.write_block
 
-    def spoil(self: Prompt, place: str, block: int, data: bytes) -> None:
-        write(self, place, block, data.replace(b"NAME", b"NONE"))
+    def spoil(self: RawRepl, slot: str, block: int, data: bytes) -> None:
+        write(self, slot, block, data.replace(b"NAME", b"NONE"))
 
-    monkeypatch.setattr(Prompt, "write_block", spoil)
-    with Prompt(board.port) as prompt, pytest.raises(NotWritten, match="place b was read back otherwise"):
+    monkeypatch.setattr(RawRepl, "write_block", spoil)
+    with RawRepl(board.port) as prompt, pytest.raises(NotWritten, match="place b was read back otherwise"):
         install(prompt, NEW, lambda step: None, UNIX)
     assert b"application old old" in board.power_cycle()
 
 
 def test_a_port_with_nobody_on_it(tmp_path: Path) -> None:
     with pytest.raises(NoDevice):
-        Prompt(str(tmp_path / "no-port")).__enter__()
+        RawRepl(str(tmp_path / "no-port")).__enter__()
 
 
 def test_a_port_with_no_prompt_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_a_port_with_no_prompt_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     tty.setraw(theirs)
     try:
         with pytest.raises(NoPrompt):
-            Prompt(os.ttyname(theirs)).__enter__()
+            RawRepl(os.ttyname(theirs)).__enter__()
     finally:
         os.close(ours)
         os.close(theirs)
@@ -183,7 +183,7 @@ def what_boots(image: bytes) -> str:
     pointer = Pointer.read(file_in(image, POINTER))
     if pointer is None:
         return "none" if file_in(image, POINTER) is None else "a pointer that is torn"
-    data = place_in(image, pointer.place, pointer.size)
+    data = place_in(image, pointer.slot, pointer.size)
     if hashlib.sha256(data).digest() != pointer.sha256:
         return "none: another hash"
     return {OLD.data: "old", NEW.data: "new"}.get(data, "something else")

@@ -8,11 +8,11 @@ import pytest
 from tests.flash.images import INFO, image, program
 
 from sabot_driver.errors import AmbiguousDevice
-from sabot_flash import drive as drives
-from sabot_flash.drive import ABOUT, TARGET, Drive, find_drive
+from sabot_flash import bootloader_drive as drives
+from sabot_flash.bootloader_drive import ABOUT, TARGET, BootloaderDrive, find_drive
 from sabot_flash.errors import BadImage, NoApplication, NoDrive, NotWritten, WrongBoard
-from sabot_flash.identity import Component, components_in
-from sabot_flash.uf2 import BLOCK, PAGE, check_image, read_image
+from sabot_flash.image_components import ImageComponent, components_in
+from sabot_flash.uf2_image import BLOCK, PAGE, check_image, read_image
 from sabot_image_build import modules
 from sabot_image_build.uf2_image import to_uf2
 
@@ -22,8 +22,8 @@ def test_an_image_is_what_its_build_put_into_it() -> None:
     assert read.program == program()
     assert read.sha256 == hashlib.sha256(program()).digest()
     assert read.components == (
-        Component("controller", "1.2.3", bytes(range(32))),
-        Component("rng", "1.2.4", bytes(32)),
+        ImageComponent("controller", "1.2.3", bytes(range(32))),
+        ImageComponent("rng", "1.2.4", bytes(32)),
     )
     assert read.version == "1.2.3"
 
@@ -90,9 +90,9 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_drive_is_found_by_its_file(mounted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drives, "places", lambda: [mounted / "none", mounted])
+    monkeypatch.setattr(drives, "mount_points", lambda: [mounted / "none", mounted])
     found = find_drive(None, 0)
-    assert found == Drive(mounted, "Raspberry Pi RP2", "RPI-RP2")
+    assert found == BootloaderDrive(mounted, "Raspberry Pi RP2", "RPI-RP2")
     assert find_drive(mounted, 0) == found
 
 
@@ -108,7 +108,7 @@ def test_no_drive_two_drives_and_another_board(
     (other / ABOUT).write_text(INFO.replace("RPI-RP2", "RP2350").replace("RP2\r", "RP2350\r"))
     with pytest.raises(WrongBoard, match="RP2350"):
         find_drive(other, 0)
-    monkeypatch.setattr(drives, "places", lambda: [mounted, other])
+    monkeypatch.setattr(drives, "mount_points", lambda: [mounted, other])
     with pytest.raises(AmbiguousDevice):
         find_drive(None, 0)
 

@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from sabot_cli.playing.recorded_table import RecordedTable
 from sabot_cli.playing.shuffle_proofs import ShuffleProofs
-from sabot_driver import Client, Credential, Event, LostEvents
+from sabot_driver import Client, Credential, LostEvents, ReceivedEvent
 from sabot_driver.errors import NotAllowed, Refused, SabotError, WrongState
 from sabot_protocol.host.message_base import AnswerT, Request
 from sabot_protocol.host.messages import (
@@ -191,7 +191,7 @@ class DeviceControl:
             self._rebooted = False
             self.sync_round()
 
-    def _take(self, event: Event | LostEvents) -> None:
+    def _take(self, event: ReceivedEvent | LostEvents) -> None:
         self._at = event.id
         if isinstance(event, LostEvents):
             self.lost += event.size or 1

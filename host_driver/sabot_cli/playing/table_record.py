@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sabot_driver.errors import SabotError
-from sabot_driver.private import make_folder, prepare_database
+from sabot_driver.private_files import make_folder, prepare_database
 from sabot_table.procedure import Attribution
 
 VERSION = 1

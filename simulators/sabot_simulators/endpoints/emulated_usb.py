@@ -20,7 +20,7 @@ from typing import Any
 import usb.backend
 import usb.core
 
-from sabot_driver.serials import to_text
+from sabot_driver.serial_numbers import format_serial
 from sabot_driver.usb_ids import (
     ENDPOINT_IN,
     ENDPOINT_OUT,
@@ -101,7 +101,7 @@ class EmulatedUsbDevice:
     """The device on the bus."""
 
     def __init__(self, settings: Settings, clock_rate: float = 1.0) -> None:
-        self.serial = to_text(settings.serial)
+        self.serial = format_serial(settings.serial)
         self.device = emulate(settings, wire_ms(clock_rate))
         self.plugged = True
         self.bus, self.address = 1, 1

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
-from sabot_driver.serials import from_text
+from sabot_driver.serial_numbers import parse_serial
 from sabot_simulators.mechanism.faults import BOARD_KINDS, PlannedFault, UnknownFault
 
 UNLIMITED_SPEED = 0.0
@@ -108,7 +108,7 @@ def _reader(given: Sequence[str]) -> tuple[str, object]:
 
 
 def _serial(given: Sequence[str]) -> tuple[str, object]:
-    return "serial", from_text(given[-1])
+    return "serial", parse_serial(given[-1])
 
 
 def _firmware(given: Sequence[str]) -> tuple[str, object]:

@@ -4,7 +4,7 @@ from pytest_mock import MockerFixture
 from tests.driver.core_ends import Ends
 
 from sabot_driver.errors import JournalBusy, JournalFull
-from sabot_driver.journal import Work
+from sabot_driver.journal import JournalBatch
 from sabot_protocol.host.messages import CallFloor, Locate
 from sabot_protocol.notifications import EventReceived
 
@@ -62,7 +62,7 @@ def test_an_interrupted_end_of_a_held_command_does_not_stop_a_full_disk(ends: En
     assert work is not None
     ends.now += 200
     ends.core.record.poll(ends.now)  # its time is up, and who polled is interrupted here
-    ends.core.mend(ends.now)
+    ends.core.recover(ends.now)
     assert [(end.future, type(end.error)) for end in ends.core.ends] == [(future, JournalBusy)]
     assert ends.journal.ended[number] == "not_executed"
     _, later = ends.ask(CallFloor(0), 5000)
@@ -78,9 +78,9 @@ def test_events_of_a_lost_memory_acknowledge_none_of_the_new_one(ends: Ends, moc
     """The disk was slow, and the device came back without its memory, in boot 1 again, meanwhile."""
     told = mocker.spy(ends.core.record, "acknowledge")
     event = EventReceived(1, 2, 0, 0, 0, 0, 1, b"")
-    ends.core.on_disk(Work([(b"old!", event)]), ends.now)
+    ends.core.on_disk(JournalBatch([(b"old!", event)]), ends.now)
     told.assert_not_called()
-    ends.core.on_disk(Work([(ends.device.memory_id, event)]), ends.now)
+    ends.core.on_disk(JournalBatch([(ends.device.memory_id, event)]), ends.now)
     told.assert_called_once_with(1, 2)
 
 

@@ -31,12 +31,12 @@ MAX_WAITING = 10_000  # frames in memory that are not in the file; more are left
 STOP_S = 5.0
 
 
-class Tap:
+class CapturingTransport:
     """A transport that passes everything on and writes it down. A key on its way is blotted out."""
 
-    def __init__(self, way: Transport, stream: BinaryIO, utc_us: Callable[[], int]) -> None:
-        self._way = way
-        self.url = way.url
+    def __init__(self, transport: Transport, stream: BinaryIO, utc_us: Callable[[], int]) -> None:
+        self._transport = transport
+        self.url = transport.url
         self._writer = CaptureWriter(stream)
         self._stream = stream
         self._utc_us = utc_us
@@ -52,18 +52,18 @@ class Tap:
         """Why the file cannot be written."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._way, name)
+        return getattr(self._transport, name)
 
     def open(self) -> None:
         """Open the line below."""
-        self._way.open()
+        self._transport.open()
         if self._scribe is None:
             self._scribe = threading.Thread(target=self._write_down, name="sabot-capture", daemon=True)
             self._scribe.start()
 
     def read(self, seconds: float | None = None) -> bytes:
         """Read, and note what came."""
-        data = self._way.read(seconds)
+        data = self._transport.read(seconds)
         if data:
             self._note(data, to_device=False)
         return data
@@ -71,15 +71,15 @@ class Tap:
     def write(self, data: bytes) -> None:
         """Note what goes, and write it."""
         self._note(data, to_device=True)
-        self._way.write(data)
+        self._transport.write(data)
 
     def wake(self) -> None:
         """Wake the line below."""
-        self._way.wake()
+        self._transport.wake()
 
     def close(self) -> None:
         """Close the line below; the capture is complete as far as it goes."""
-        self._way.close()
+        self._transport.close()
         scribe, self._scribe = self._scribe, None
         if scribe is not None:
             self._waiting.put(None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sabot_flash.errors import BadImage, NoApplication
-from sabot_flash.identity import Component, components_in
+from sabot_flash.image_components import ImageComponent, components_in
 
 BLOCK = 512
 PAGE = 256
@@ -29,14 +29,14 @@ BOOT_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class Uf2Image:
     """A UF2 that is whole."""
 
     data: bytes
     program: bytes
     """What will be in the flash, from its beginning on."""
     sha256: bytes
-    components: tuple[Component, ...]
+    components: tuple[ImageComponent, ...]
 
     @property
     def version(self) -> str:
@@ -44,7 +44,7 @@ class Image:
         return self.components[0].version
 
 
-def read_image(path: Path) -> Image:
+def read_image(path: Path) -> Uf2Image:
     """An image out of a file; NoApplication if there is none, BadImage says what is wrong with it."""
     try:
         data = path.read_bytes()
@@ -53,7 +53,7 @@ def read_image(path: Path) -> Image:
     return check_image(data)
 
 
-def check_image(data: bytes) -> Image:
+def check_image(data: bytes) -> Uf2Image:
     """Look at every block, then at the whole."""
     if not data or len(data) % BLOCK:
         raise BadImage(f"not a UF2: {len(data)} bytes are not made of blocks of {BLOCK}")
@@ -73,7 +73,7 @@ def check_image(data: bytes) -> Image:
         raise BadImage("it does not carry the hash of its program: it was not built by this project")
     if told != digest:
         raise BadImage("its program is not the one whose hash it carries: it is damaged")
-    return Image(data, program, digest, components_in(program))
+    return Uf2Image(data, program, digest, components_in(program))
 
 
 def _page(block: bytes, number: int, total: int) -> bytes:

@@ -26,7 +26,7 @@ class _Condition(threading.Condition):
         return lock.__exit__
 
 
-class Pending(Future[T]):
+class InterruptSafeFuture(Future[T]):
     """An answer that will come. Who waits for it and is interrupted holds up nobody else."""
 
     def __init__(self) -> None:

@@ -23,6 +23,7 @@ from random import Random
 from typing import Any
 
 from sabot_driver.credentials import without_secret
+from sabot_driver.error_mapping import attach_error, link_error, outcome, request_error, wrong_kind
 from sabot_driver.errors import (
     Closed,
     DeviceFaulted,
@@ -44,12 +45,11 @@ from sabot_driver.errors import (
     WrongDevice,
     refusal,
 )
-from sabot_driver.follower import Follower
-from sabot_driver.journal import Command, Journal, Told, Work
-from sabot_driver.pending import Pending
-from sabot_driver.reasons import attach_error, link_error, outcome, request_error, wrong_kind
-from sabot_driver.serials import to_text
-from sabot_driver.states import End, Link, Notice, Peer
+from sabot_driver.interrupt_safe_future import InterruptSafeFuture
+from sabot_driver.journal import CommandRecord, Journal, JournalBatch, UnsavedEvent
+from sabot_driver.link_state import Completion, LinkState, Notice, Peer
+from sabot_driver.serial_numbers import format_serial
+from sabot_driver.state_tracker import StateTracker
 from sabot_protocol import ticks
 from sabot_protocol.errors import FieldError, RequestNotAllowed
 from sabot_protocol.host import messages
@@ -87,7 +87,7 @@ class _Open:
     resolving: bool = False
 
 
-class Core:
+class Connection:
     """One client's side of one device."""
 
     def __init__(
@@ -106,11 +106,11 @@ class Core:
         random: Callable[[int], bytes],
     ) -> None:
         self.url = url
-        self.link = Link.DOWN
+        self.link = LinkState.DOWN
         self.problem: SabotError | None = None
         """Why the link is down; None before the first attempt and while it is up."""
         self.peer: Peer | None = None
-        self.follower = Follower()
+        self.tracker = StateTracker()
         self.journal_error: JournalError | None = None
         self._simulator = simulator
         self._journal = journal
@@ -125,11 +125,11 @@ class Core:
         self._memory_id = b"" if position is None else position[0]
         self._handed = position  # the last event that was given away to be put on disk
         self._open: dict[int, _Open] = {}
-        self.ends: deque[End] = deque()
+        self.ends: deque[Completion] = deque()
         """Requests that have ended; the shell settles the first and takes it away, until there is none."""
         self._notices: deque[Notice] = deque(maxlen=MAX_NOTICES)
-        self._told: list[Told] = []
-        self._given: list[Command] = []  # commands that wait to be put on disk
+        self._told: list[UnsavedEvent] = []
+        self._given: list[CommandRecord] = []  # commands that wait to be put on disk
         self._held: dict[int, bool] = {}  # commands not sent yet, in order: whether for want of a record
         self._clock_unset = False  # in this session
         self._setting_clock: int | None = None  # the number of the command that does
@@ -149,18 +149,28 @@ class Core:
 
     def want_cable(self, now: int) -> bool:
         """Whether the shell should open the cable now."""
-        return self.link is Link.DOWN and self._retry_at is not None and ticks.diff(now, self._retry_at) >= 0
+        return (
+            self.link is LinkState.DOWN
+            and self._retry_at is not None
+            and ticks.diff(now, self._retry_at) >= 0
+        )
 
     def want_drop(self) -> bool:
         """Whether the shell should close the cable, which is of no use any more; asked once."""
         drop, self._drop_cable = self._drop_cable, False
         return drop
 
-    def gave_up(self) -> bool:
+    def failed_permanently(self) -> bool:
         """Whether the first attempt has failed for a reason that trying again will not cure by itself."""
         lasting = (
-            WrongDevice | NotProvisioned | KeyMissing | KeysLost
-            | OwnerHeld | PortDenied | PortBusy | JournalError
+            WrongDevice
+            | NotProvisioned
+            | KeyMissing
+            | KeysLost
+            | OwnerHeld
+            | PortDenied
+            | PortBusy
+            | JournalError
         )
         return self.peer is None and isinstance(self.problem, lasting)
 
@@ -190,7 +200,7 @@ class Core:
 
     def cable_opened(self, now: int) -> None:
         """The cable is there: prove each other."""
-        self.link = Link.PROVING
+        self.link = LinkState.PROVING
         self._retry_at = None
         self._drop_cable = False
         self._bytes_in = 0
@@ -203,15 +213,15 @@ class Core:
 
     def cable_lost(self, error: SabotError, now: int) -> None:
         """The cable is gone."""
-        if self.link in (Link.PROVING, Link.UP):
+        if self.link in (LinkState.PROVING, LinkState.UP):
             self._end.disconnect()
-            self.link = Link.DOWN
+            self.link = LinkState.DOWN
             self._take(now)
             self._went_down(error, now)
 
     def receive(self, data: bytes, now: int) -> None:
         """Bytes from the cable."""
-        if self.link in (Link.PROVING, Link.UP):
+        if self.link in (LinkState.PROVING, LinkState.UP):
             self._bytes_in += len(data)
             self._end.receive(data, now)
             self._take(now)
@@ -220,14 +230,14 @@ class Core:
         """Bytes for the cable."""
         out = self._end.poll(now)
         self._take(now)
-        return out if self.link in (Link.PROVING, Link.UP) else b""
+        return out if self.link in (LinkState.PROVING, LinkState.UP) else b""
 
     def failed(self, error: BaseException) -> None:
         """A thread of the driver failed by a mistake of its own; ``mend`` follows."""
         why = SabotError(f"the driver failed and begins anew: {error!r}", "Report this with 'sabot bundle'.")
         self._notices.append(Notice("driver_failed", str(why), why))
 
-    def mend(self, now: int) -> None:
+    def recover(self, now: int) -> None:
         """Somebody was interrupted in the midst of a call: go on in a new session, from what is certain.
 
         Requests wait for that session, events are told again from the last one that was kept. A request
@@ -251,8 +261,8 @@ class Core:
                 self._finish(number, error=DeviceTimeout(f"{found.name}: {words}", number, found.name))
             else:
                 self._finish(number, error=SessionEnded(f"{found.name}: {words}"))
-        going_down = self.link is Link.DOWN and self._retry_at is None  # it was interrupted amid that
-        if going_down or self.link in (Link.PROVING, Link.UP):
+        going_down = self.link is LinkState.DOWN and self._retry_at is None  # it was interrupted amid that
+        if going_down or self.link in (LinkState.PROVING, LinkState.UP):
             self._went_down(LinkLost(f"{self.url}: interrupted; beginning anew"), now)
 
     def has_pending_output(self, now: int) -> bool:
@@ -263,7 +273,7 @@ class Core:
     def deadline(self) -> int | None:
         """When ``poll`` or ``want_cable`` is due by itself."""
         due = self._end.deadline()
-        retry = self._retry_at if self.link is Link.DOWN else None
+        retry = self._retry_at if self.link is LinkState.DOWN else None
         if due is None or (retry is not None and ticks.diff(retry, due) < 0):
             return retry
         return due
@@ -276,12 +286,12 @@ class Core:
     def close(self, now: int | None = None) -> bytes:
         """Nobody wants the device any more; what is open ends as closed. The last bytes for the cable."""
         out = b""
-        if now is not None and self.link in (Link.PROVING, Link.UP):
+        if now is not None and self.link in (LinkState.PROVING, LinkState.UP):
             out = self._end.close(now)
         else:
             self._end.disconnect()
         self._end.take_notifications()
-        self.link = Link.CLOSED
+        self.link = LinkState.CLOSED
         self._retry_at = None
         for number in list(self._open):
             self._give_up_held(number)
@@ -313,11 +323,13 @@ class Core:
             if self.peer is not None and self.peer.limited:
                 raise VersionMismatch(str(error)) from error
             raise SabotError(str(error), "Take the answers that wait, then ask again.") from error
-        future: Future[AnswerT] = Pending()
+        future: Future[AnswerT] = InterruptSafeFuture()
         self._open[number] = _Open(future, name, message.ANSWER, is_command, recorded)
         if recorded:
             kept = without_secret(name, body)
-            self._given.append(Command(number, message.ID, kept, self._end.memory_id, self._utc_us(), None))
+            self._given.append(
+                CommandRecord(number, message.ID, kept, self._end.memory_id, self._utc_us(), None)
+            )
         if held:
             self._held[number] = recorded
         return number, future
@@ -346,7 +358,7 @@ class Core:
         """Ask what became of an earlier command; the future ends as the command would have."""
         self._check("resolve", False)
         self.check_ended(number)
-        future: Future[AnswerT] = Pending()
+        future: Future[AnswerT] = InterruptSafeFuture()
         self._open[number] = _Open(future, message.NAME, message.ANSWER, True, True, resolving=True)
         self._end.resolve(number, message.ID, memory_id, now, timeout_ms)
         return future
@@ -363,7 +375,7 @@ class Core:
         self._open.pop(number, None)
 
     def _check(self, name: str, is_command: bool) -> None:
-        if self.link is Link.CLOSED:
+        if self.link is LinkState.CLOSED:
             raise Closed("the client was closed")
         if self.journal_error is not None:
             if name in NEEDS_DISK:
@@ -387,7 +399,7 @@ class Core:
 
     # -- the disk -------------------------------------------------------------------------------
 
-    def take_work(self) -> Work | None:
+    def take_work(self) -> JournalBatch | None:
         """What must go to disk now; None if nothing does. One piece of work at a time."""
         if not self.has_work():
             return None
@@ -397,14 +409,14 @@ class Core:
         given, self._given = [each for each in self._given if each.number in self._held], []
         # while the journal fails, this is also how it is tried
         more = self._numbers.are_few() or self.journal_error is not None
-        return Work(told, given, self._numbers.ahead() if more else None)
+        return JournalBatch(told, given, self._numbers.ahead() if more else None)
 
-    def untake(self, work: Work) -> None:
+    def requeue(self, work: JournalBatch) -> None:
         """It could not be put on disk: it waits, and nothing follows from it."""
         self._told[:0] = work.told
         self._given[:0] = work.given
 
-    def on_disk(self, work: Work, now: int) -> None:
+    def on_disk(self, work: JournalBatch, now: int) -> None:
         """It is on disk: the device may forget these events, and is sent these commands."""
         if self.journal_error is not None:
             self.journal_error = None
@@ -421,12 +433,12 @@ class Core:
         self._release()
         self._set_clock(now)
 
-    def not_on_disk(self, work: Work, error: JournalError) -> None:
+    def not_on_disk(self, work: JournalBatch, error: JournalError) -> None:
         """The journal cannot be written: nothing is acknowledged, and no round is opened.
 
         Other commands go on without a record, as far as numbers are left that are on disk.
         """
-        self.untake(work)
+        self.requeue(work)
         if self.journal_error is None:
             self._notices.append(Notice("journal_failed", str(error), error))
         self.journal_error = error
@@ -455,17 +467,17 @@ class Core:
             elif isinstance(each, EventGap):
                 if each.reason == GapReason.MEMORY_LOST:
                     self._memory_id = self._end.memory_id
-                self.follower.lost_sight()
+                self.tracker.forget_states()
                 self._told.append((self._memory_id, each))
             elif isinstance(each, SessionUp):
                 self._went_up(each, now)
             elif isinstance(each, AttachRefused):
                 self._end.disconnect()
                 self._went_down(attach_error(self.url, each), now)
-            elif isinstance(each, SessionDown) and self.link in (Link.PROVING, Link.UP):
+            elif isinstance(each, SessionDown) and self.link in (LinkState.PROVING, LinkState.UP):
                 garbage = self._bytes_in > 0 and self._end.diagnostics.frames_in == self._good_frames
                 self._went_down(link_error(self.url, each.reason, garbage), now)
-        if len(self._told) > MAX_TOLD and self.link in (Link.PROVING, Link.UP):
+        if len(self._told) > MAX_TOLD and self.link in (LinkState.PROVING, LinkState.UP):
             self._end.disconnect()
             self._end.take_notifications()
             error = self.journal_error or JournalFull("the journal does not keep up with the device's events")
@@ -480,14 +492,14 @@ class Core:
             return
         self.peer = Peer(up.serial, up.boot_id, up.memory_id, up.version, up.limited, up.owner, up.flags)
         self._memory_id = up.memory_id
-        self.link = Link.UP
+        self.link = LinkState.UP
         self.problem = None
         self._pause_ms = FIRST_PAUSE_MS
         if up.rebooted:
-            self.follower.lost_sight()
+            self.tracker.forget_states()
             self._fault = None
             self._notices.append(Notice("rebooted", f"the device has restarted: boot {up.boot_id}"))
-        who = to_text(up.serial)
+        who = format_serial(up.serial)
         self._notices.append(Notice("up", f"{self.url}: session with {who}, boot {up.boot_id}"))
         self._clock_unset = up.owner and not up.limited
         self._setting_clock = None  # one of an earlier session tells an old time
@@ -495,7 +507,7 @@ class Core:
 
     def _set_clock(self, now: int) -> None:
         """Tell the device the time, if it was not told in this session and can be."""
-        if not self._clock_unset or self._setting_clock is not None or self.link is not Link.UP:
+        if not self._clock_unset or self._setting_clock is not None or self.link is not LinkState.UP:
             return
         seconds, us = divmod(self._utc_us(), 1_000_000)
         try:
@@ -511,9 +523,9 @@ class Core:
             self._notices.append(Notice("clock_not_set", str(why), why))
 
     def _went_down(self, error: SabotError, now: int) -> None:
-        if self.link is Link.CLOSED:
+        if self.link is LinkState.CLOSED:
             return
-        self.link = Link.DOWN
+        self.link = LinkState.DOWN
         self.problem = error
         self._drop_cable = True
         pause = self._jitter.randint(self._pause_ms // 2, self._pause_ms)
@@ -529,7 +541,7 @@ class Core:
         if kind is messages.FaultRaised:
             with contextlib.suppress(FieldError):  # a fault this version does not know: the follower says so
                 self._fault = messages.FaultRaised.unpack(event.body)
-        for words in self.follower.saw(kind.NAME, event.body):
+        for words in self.tracker.observe(kind.NAME, event.body):
             self._notices.append(Notice("step_not_allowed", words))
 
     def _answered(self, answered: RequestAnswered) -> None:
@@ -559,7 +571,7 @@ class Core:
             words = "the journal was not written in the time given; the command is not executed"
             self._finish(failed.request_id, error=JournalBusy(f"{found.name}: not sent: {words}"))
             return
-        problem = None if self.link is Link.UP else self.problem
+        problem = None if self.link is LinkState.UP else self.problem
         command = failed.request_id if found.is_command else None
         self._finish(failed.request_id, error=request_error(found.name, failed.reason, command, problem))
 
@@ -575,7 +587,7 @@ class Core:
             self._setting_clock = None
             if error is None or isinstance(error, Refused):
                 self._clock_unset = False
-        self.ends.append(End(found.future, answer, error))
+        self.ends.append(Completion(found.future, answer, error))
 
 
 def _reached(told: EventReceived | EventGap) -> tuple[int, int]:
@@ -585,6 +597,5 @@ def _reached(told: EventReceived | EventGap) -> tuple[int, int]:
     return told.before[0], told.before[1] - 1
 
 
-def _place(told: Told) -> tuple[bytes, int, int]:
+def _place(told: UnsavedEvent) -> tuple[bytes, int, int]:
     return (told[0], *_reached(told[1]))
-

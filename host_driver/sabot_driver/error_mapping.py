@@ -17,7 +17,7 @@ from sabot_driver.errors import (
     WrongDevice,
     refusal,
 )
-from sabot_driver.serials import to_text
+from sabot_driver.serial_numbers import format_serial
 from sabot_protocol.handshake import DEVICE_NOT_PROVED, NO_ANSWER, WRONG_DEVICE
 from sabot_protocol.host import messages
 from sabot_protocol.host_protocol import (
@@ -55,7 +55,7 @@ def link_error(url: str, reason: str, garbage: bool) -> SabotError:
 
 def wrong_kind(url: str, serial: bytes, emulated: bool) -> WrongDevice:
     """A simulator where a machine is expected, or the other way round."""
-    who = to_text(serial)
+    who = format_serial(serial)
     if emulated:
         return WrongDevice(
             f"{url}: {who} is a simulator, not a machine",

@@ -15,7 +15,7 @@ UNKNOWN = "unknown"  # nothing was heard yet, or something was missed
 Steps = tuple[tuple[str, str, str], ...]
 
 
-def machine(steps: Steps) -> Machine:
+def state_machine(steps: Steps) -> Machine:
     """A machine that may take these steps, and any first one while nothing is known."""
     states = list(dict.fromkeys(source for source, _, _ in steps))
     rows = [{"trigger": target, "source": source, "dest": target} for source, target, _ in steps]
@@ -30,9 +30,9 @@ class _Half:
     def __init__(self, name: str, steps: Steps) -> None:
         self.name = name
         self.state = UNKNOWN
-        self._machine = machine(steps)
+        self._machine = state_machine(steps)
 
-    def saw(self, state: str) -> str | None:
+    def observe(self, state: str) -> str | None:
         """The half is in this state now; words if it could not get there from where it was."""
         before, self.state = self.state, state
         if state == before or state in self._machine.get_triggers(before):
@@ -40,7 +40,7 @@ class _Half:
         return f"the {self.name} went from {before} to {state}, which the table of steps does not allow"
 
 
-class Follower:
+class StateTracker:
     """What a device was last heard to be doing."""
 
     def __init__(self) -> None:
@@ -57,20 +57,20 @@ class Follower:
         """The shoe half's state by its name."""
         return self._shoe.state
 
-    def lost_sight(self) -> None:
+    def forget_states(self) -> None:
         """Events are missing, or the device restarted: nothing is known any more."""
         self._shuffler.state = self._shoe.state = UNKNOWN
 
-    def saw(self, name: str, body: bytes) -> list[str]:
+    def observe(self, name: str, body: bytes) -> list[str]:
         """An event has come; what is wrong with it, in words."""
         try:
             if name == "booted":
-                self.lost_sight()
+                self.forget_states()
             elif name == ShufflerChanged.NAME:
-                words = self._shuffler.saw(_name(ShufflerChanged.unpack(body).state))
+                words = self._shuffler.observe(_name(ShufflerChanged.unpack(body).state))
                 return [] if words is None else [words]
             elif name == ShoeChanged.NAME:
-                words = self._shoe.saw(_name(ShoeChanged.unpack(body).state))
+                words = self._shoe.observe(_name(ShoeChanged.unpack(body).state))
                 return [] if words is None else [words]
         except FieldError as error:
             return [f"an event that does not fit the schema: {error}"]

@@ -23,11 +23,11 @@ MAX_WAITING = 65536  # bytes in memory that nobody has looked at; more wait in t
 Values = tuple[Any, ...]
 
 
-class Asking:
+class UnsecuredExchange:
     """A cable held open for questions; all of them together end within the time-out."""
 
-    def __init__(self, way: Transport, url: str, clock: Clock, timeout: float) -> None:
-        self._way = way
+    def __init__(self, transport: Transport, url: str, clock: Clock, timeout: float) -> None:
+        self._transport = transport
         self._url = url
         self._clock = clock
         self._timeout = timeout
@@ -39,8 +39,8 @@ class Asking:
         self._error: SabotError | None = None
         self._thread = threading.Thread(target=self._read, name="sabot-asking", daemon=True)
 
-    def __enter__(self) -> "Asking":
-        self._way.open()
+    def __enter__(self) -> "UnsecuredExchange":
+        self._transport.open()
         self._thread.start()
         return self
 
@@ -50,9 +50,9 @@ class Asking:
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
-        self._way.wake()
+        self._transport.wake()
         self._thread.join(STOP_S)
-        self._way.close()
+        self._transport.close()
 
     def identify(self) -> Identity:
         """Who is on the cable; nothing of it is proved. NoAnswer if nobody says anything in time."""
@@ -76,7 +76,7 @@ class Asking:
         while time.monotonic() < self._ends_at:
             out = question.poll(clock.now_ms())
             if out:
-                self._way.write(out)
+                self._transport.write(out)
             if question.failure is not None:
                 break
             due = question.deadline()
@@ -99,7 +99,7 @@ class Asking:
         """Read in a thread, because a transport's read may wait longer than a question can."""
         while not self._stopped:
             try:
-                data = self._way.read()
+                data = self._transport.read()
             except Exception as error:  # noqa: BLE001 (a transport's own mistake; who asks is told of it)
                 why = SabotError(f"{self._url}: {error!r}", "Report this with 'sabot bundle'.")
                 with self._changed:

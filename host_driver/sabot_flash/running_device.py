@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 from sabot_driver.client import Client
 from sabot_driver.credentials import Credential
-from sabot_driver.discovery import Found, ask, find_devices
+from sabot_driver.discovery import DiscoveredDevice, find_devices, identify
 from sabot_driver.errors import (
     KeyMissing,
     NotProvisioned,
@@ -14,7 +14,7 @@ from sabot_driver.errors import (
     WrongState,
 )
 from sabot_flash.errors import BoardBusy, NoPrompt, NotBack, NotWritten, WrongBoard
-from sabot_flash.identity import Component
+from sabot_flash.image_components import ImageComponent
 from sabot_protocol.host import messages
 from sabot_protocol.host.messages import Identity, ShoeState, ShufflerState, StatusFlag, StatusReport
 
@@ -70,11 +70,11 @@ def stop_application(opens: Opens, key: Credential | None, timeout: float) -> No
             ) from refused
 
 
-def wait_back(port: str | None, seconds: float) -> Found:
+def wait_for_device(port: str | None, seconds: float) -> DiscoveredDevice:
     """What answers after a restart, on a port or as the only device there is; NotBack if nothing does."""
     ends = time.monotonic() + seconds
     while True:
-        found = [ask(port)] if port is not None else find_devices()
+        found = [identify(port)] if port is not None else find_devices()
         answering = [each for each in found if each.identity is not None]
         if len(answering) == 1:
             return answering[0]
@@ -84,13 +84,13 @@ def wait_back(port: str | None, seconds: float) -> Found:
         time.sleep(LOOK_S)
 
 
-def compare_version(identity: Identity, wanted: tuple[Component, ...]) -> None:
+def compare_version(identity: Identity, wanted: tuple[ImageComponent, ...]) -> None:
     """NotWritten if another version answers than was flashed."""
     if identity.version != wanted[0].version:
         raise NotWritten(f"version {identity.version} answers; {wanted[0].version} was flashed")
 
 
-def compare_components(client: Client, wanted: tuple[Component, ...], timeout: float) -> None:
+def compare_components(client: Client, wanted: tuple[ImageComponent, ...], timeout: float) -> None:
     """NotWritten if the device says it is made of other components than were flashed."""
     numbers = {each.name.lower(): each.value for each in messages.Component}
     for each in wanted:

@@ -16,7 +16,7 @@ import serial
 import serial.rfc2217
 from tests.conformance.targets import Pty, Tcp
 
-from sabot_driver import Keyring, Link, connect
+from sabot_driver import Keyring, LinkState, connect
 from sabot_driver.errors import LinkLost
 from sabot_driver.transports import SerialTransport
 from sabot_protocol.host.messages import Locate, Located
@@ -84,10 +84,11 @@ def serial_server(path: str) -> Iterator[str]:
 def test_a_device_server_by_rfc_2217(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     keyring = Keyring(tmp_path / "keys")
-    with serial_server(str(target.link)) as url, connect(
-        url, keyring=keyring, simulator=True, timeout=30
-    ) as client:
-        assert client.link is Link.UP
+    with (
+        serial_server(str(target.link)) as url,
+        connect(url, keyring=keyring, simulator=True, timeout=30) as client,
+    ):
+        assert client.link is LinkState.UP
         assert all(client.status(30).uptime_s >= 0 for _ in range(5))
         client.ask(Locate(5), 30)
         assert any(each.name == Located.NAME for each in client.events(0, timeout=5))

@@ -9,7 +9,7 @@ import platformdirs
 
 from sabot_driver.errors import SabotError
 from sabot_driver.keyring import SIMULATORS, Keyring
-from sabot_driver.serials import to_text
+from sabot_driver.serial_numbers import format_serial
 from sabot_driver.transports import is_simulator
 
 HOME_VARIABLE = "SABOT_HOME"
@@ -43,7 +43,7 @@ class TableEntry:
     """Whether it is an emulated device; a machine is refused there, as is a simulator anywhere else."""
 
 
-class Places:
+class UserFiles:
     """Files of one user of this computer; all of them in one folder if SABOT_HOME names it.
 
     ``tables.toml`` has the names of tables, ``keys/SERIAL.key`` a device's key, which only its owner can
@@ -83,7 +83,7 @@ class Places:
     def journal(self, serial: bytes, simulator: bool = False) -> Path:
         """The journal of a device."""
         folder = self.state / "journals"
-        return (folder / SIMULATORS if simulator else folder) / f"{to_text(serial)}.db"
+        return (folder / SIMULATORS if simulator else folder) / f"{format_serial(serial)}.db"
 
     def tables(self) -> dict[str, TableEntry]:
         """Every table by its name."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sabot_driver.errors import AmbiguousDevice
 from sabot_flash.errors import NoDrive, NotWritten, WrongBoard
-from sabot_flash.prompt import Progress
+from sabot_flash.raw_repl import Progress
 
 ABOUT = "INFO_UF2.TXT"
 LABEL = "RPI-RP2"
@@ -20,7 +20,7 @@ LOOK_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Drive:
+class BootloaderDrive:
     """A drive of the boot loader."""
 
     folder: Path
@@ -28,7 +28,7 @@ class Drive:
     board: str
 
     @classmethod
-    def at(cls, folder: Path) -> "Drive | None":
+    def at(cls, folder: Path) -> "BootloaderDrive | None":
         """The drive at a folder; None if it is none."""
         try:
             text = (folder / ABOUT).read_text(encoding="ascii", errors="replace")
@@ -76,7 +76,7 @@ class Drive:
             time.sleep(LOOK_S)
 
 
-def places() -> list[Path]:
+def mount_points() -> list[Path]:
     """Where such a drive may be mounted on this computer."""
     if os.name == "nt":
         return [Path(f"{letter}:\\") for letter in string.ascii_uppercase]
@@ -92,11 +92,13 @@ def places() -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def find_drive(folder: Path | None, seconds: float) -> Drive:
+def find_drive(folder: Path | None, seconds: float) -> BootloaderDrive:
     """The drive: in a folder that was named, or the only one there is; NoDrive after a while."""
     ends = time.monotonic() + seconds
     while True:
-        found = [drive for each in ([folder] if folder else places()) if (drive := Drive.at(each))]
+        found = [
+            drive for each in ([folder] if folder else mount_points()) if (drive := BootloaderDrive.at(each))
+        ]
         if len(found) > 1:
             raise AmbiguousDevice([str(each.folder) for each in found])
         if found:

@@ -13,7 +13,7 @@ _TEXT = re.compile(rb"sabot-image 1\n((?:[a-z_]{1,24} [!-~]{1,24} [0-9a-f]{64}\n
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class ImageComponent:
     """A named part of the software."""
 
     name: str
@@ -21,7 +21,7 @@ class Component:
     sha256: bytes
 
 
-def components_in(data: bytes) -> tuple[Component, ...]:
+def components_in(data: bytes) -> tuple[ImageComponent, ...]:
     """The components that an image names; BadImage if it names none, or different ones twice."""
     found = {each.group(1) for each in _TEXT.finditer(data)}
     if len(found) != 1:
@@ -33,5 +33,5 @@ def components_in(data: bytes) -> tuple[Component, ...]:
     made = []
     for line in found.pop().decode("ascii").splitlines():
         name, version, digest = line.split(" ")
-        made.append(Component(name, version, bytes.fromhex(digest)))
+        made.append(ImageComponent(name, version, bytes.fromhex(digest)))
     return tuple(made)

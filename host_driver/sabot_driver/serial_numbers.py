@@ -5,14 +5,14 @@ from sabot_driver.errors import BadSerial
 SIZE = 8
 
 
-def to_text(serial: bytes) -> str:
+def format_serial(serial: bytes) -> str:
     """Letters and digits as they are; anything else, as a board's chip has it, in hexadecimal."""
     if serial.isalnum() and serial.isascii():
         return serial.decode("ascii")
     return serial.hex().upper()
 
 
-def from_text(text: str) -> bytes:
+def parse_serial(text: str) -> bytes:
     """The serial number that ``to_text`` shows so; BadSerial if there is none."""
     try:
         serial = bytes.fromhex(text) if len(text) == 2 * SIZE else text.encode("ascii")

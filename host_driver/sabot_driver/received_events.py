@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import TypeVar
 
-from sabot_driver.journal import Entry
+from sabot_driver.journal import JournalEntry
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Message
@@ -16,7 +16,7 @@ MemberT = TypeVar("MemberT", bound=IntEnum)
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ReceivedEvent:
     """Something a device told, exactly once."""
 
     id: int
@@ -61,7 +61,7 @@ class LostEvents:
     name = "lost_events"
 
 
-def read_entry(entry: Entry) -> Event | LostEvents:
+def parse_entry(entry: JournalEntry) -> ReceivedEvent | LostEvents:
     """A row of the journal, with its types."""
     received = _EPOCH + timedelta(microseconds=entry.at_us)
     if entry.is_gap:
@@ -75,7 +75,7 @@ def read_entry(entry: Entry) -> Event | LostEvents:
     except FieldError:
         message = None
     at = None if entry.utc_ms is None else _EPOCH + timedelta(milliseconds=entry.utc_ms)
-    return Event(
+    return ReceivedEvent(
         entry.id, message, entry.boot_id, entry.n, entry.ticks_ms, at, _member(ClockQuality, entry.quality),
         received, (entry.message, entry.body),
     )  # fmt: skip

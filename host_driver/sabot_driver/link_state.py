@@ -8,7 +8,7 @@ from typing import Any
 from sabot_driver.errors import SabotError
 
 
-class Link(enum.Enum):
+class LinkState(enum.Enum):
     """How things stand between this client and its device."""
 
     DOWN = "down"
@@ -46,7 +46,7 @@ class Peer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class End:
+class Completion:
     """How a request ended: settle its future with one of the two, outside of any lock."""
 
     future: "Future[Any]"

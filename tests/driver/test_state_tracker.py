@@ -6,7 +6,7 @@ import pytest
 from tests.conformance.table import Table
 from tests.conformance.targets import Tcp, eventually
 
-from sabot_driver.follower import UNKNOWN, Follower, Steps, machine
+from sabot_driver.state_tracker import UNKNOWN, StateTracker, Steps, state_machine
 from sabot_protocol.host.messages import (
     Booted,
     BootReason,
@@ -26,36 +26,36 @@ def shoe(state: ShoeState) -> tuple[str, bytes]:
 def test_the_machines_know_the_schemas_states(
     steps: Steps, enum: type[ShoeState] | type[ShufflerState]
 ) -> None:
-    states = set(machine(steps).states)
+    states = set(state_machine(steps).states)
     assert states == {state.name.lower() for state in enum} | {UNKNOWN}
 
 
 def test_a_step_that_is_allowed_is_followed() -> None:
-    follower = Follower()
+    follower = StateTracker()
     for state in (ShoeState.EMPTY, ShoeState.LOADING, ShoeState.READY, ShoeState.READY, ShoeState.ROUND_OPEN):
-        assert follower.saw(*shoe(state)) == []
+        assert follower.observe(*shoe(state)) == []
     assert follower.shoe == "round_open"
 
 
 def test_a_step_that_is_not_allowed_is_told_and_followed() -> None:
-    follower = Follower()
-    follower.saw(*shoe(ShoeState.EMPTY))
-    (words,) = follower.saw(*shoe(ShoeState.STACK_WAITING))
+    follower = StateTracker()
+    follower.observe(*shoe(ShoeState.EMPTY))
+    (words,) = follower.observe(*shoe(ShoeState.STACK_WAITING))
     assert "from empty to stack_waiting" in words
     assert follower.shoe == "stack_waiting"
 
 
 def test_after_a_boot_or_a_gap_anything_may_be() -> None:
-    follower = Follower()
-    follower.saw(*shoe(ShoeState.EMPTY))
-    follower.saw(ShufflerChanged.NAME, ShufflerChanged(ShufflerState.FEEDING, 1).pack())
-    follower.saw(Booted.NAME, Booted(BootReason.POWER).pack())
+    follower = StateTracker()
+    follower.observe(*shoe(ShoeState.EMPTY))
+    follower.observe(ShufflerChanged.NAME, ShufflerChanged(ShufflerState.FEEDING, 1).pack())
+    follower.observe(Booted.NAME, Booted(BootReason.POWER).pack())
     assert (follower.shoe, follower.shuffler) == ("unknown", "unknown")
-    assert follower.saw(*shoe(ShoeState.STACK_WAITING)) == []
+    assert follower.observe(*shoe(ShoeState.STACK_WAITING)) == []
 
 
 def test_an_event_that_does_not_fit_is_told() -> None:
-    assert "schema" in Follower().saw(ShoeChanged.NAME, b"")[0]
+    assert "schema" in StateTracker().observe(ShoeChanged.NAME, b"")[0]
 
 
 def test_a_client_follows_its_device_and_tells(tmp_path: Path) -> None:

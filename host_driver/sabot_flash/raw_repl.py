@@ -28,7 +28,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class BoardInfo:
     """What a board says at its prompt."""
 
     platform: str
@@ -38,7 +38,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SlotLayout:
     """Where a board can have an application."""
 
     block: int
@@ -46,7 +46,7 @@ class Places:
     names: tuple[str, ...]
 
 
-class Prompt:
+class RawRepl:
     """A board that waits at its prompt. Nothing is written to its file system but by these calls."""
 
     def __init__(self, port: str, seconds: float = 0.0) -> None:
@@ -62,7 +62,7 @@ class Prompt:
         self._way: Any = None
         self._opens = SerialTransport
 
-    def __enter__(self) -> "Prompt":
+    def __enter__(self) -> "RawRepl":
         ends = time.monotonic() + self._seconds
         while True:
             try:
@@ -134,7 +134,7 @@ class Prompt:
 
     # -- what it is -----------------------------------------------------------------------------
 
-    def about(self) -> About:
+    def board_info(self) -> BoardInfo:
         """What kind of board this is."""
         with self._doing("asking what it is"):
             self._way.exec("import sys")
@@ -142,7 +142,7 @@ class Prompt:
                 "(sys.platform, getattr(sys.implementation, '_machine', ''),"
                 " tuple(sys.implementation.version[:3]), getattr(sys.implementation, '_mpy', 0) & 0xff)"
             )
-        return About(platform, machine, tuple(version), code)
+        return BoardInfo(platform, machine, tuple(version), code)
 
     # -- files ----------------------------------------------------------------------------------
 
@@ -165,29 +165,29 @@ class Prompt:
 
     # -- places for an application --------------------------------------------------------------
 
-    def places(self) -> Places | None:
+    def slots(self) -> SlotLayout | None:
         """The board's places for an application; None if its MicroPython has none."""
         with self._doing("asking for places"):
             self._way.exec("try:\n import sabot_slots\nexcept ImportError:\n sabot_slots = None")
             told = self._way.eval(
                 "sabot_slots and (sabot_slots.BLOCK, sabot_slots.SIZE, sorted(sabot_slots.PLACES))"
             )
-        return None if told is None else Places(told[0], told[1], tuple(told[2]))
+        return None if told is None else SlotLayout(told[0], told[1], tuple(told[2]))
 
-    def write_block(self, place: str, block: int, data: bytes) -> None:
+    def write_block(self, slot: str, block: int, data: bytes) -> None:
         """Erase one block of a place and write it."""
         text = base64.b64encode(data).decode()
-        with self._doing(f"writing block {block} of place {place}"):
+        with self._doing(f"writing block {block} of place {slot}"):
             self._way.exec(
                 "import binascii, sabot_slots\n"
-                f"sabot_slots.write({place!r}, {block}, binascii.a2b_base64({text!r}))"
+                f"sabot_slots.write({slot!r}, {block}, binascii.a2b_base64({text!r}))"
             )
 
-    def digest(self, place: str, size: int) -> bytes:
+    def digest(self, slot: str, size: int) -> bytes:
         """SHA-256 of the first bytes of a place, as the board's processor sees them."""
-        with self._doing(f"reading place {place} back"):
+        with self._doing(f"reading place {slot} back"):
             self._way.exec("import sabot_slots")
-            return bytes(self._way.eval(f"sabot_slots.digest({place!r}, {size})"))
+            return bytes(self._way.eval(f"sabot_slots.digest({slot!r}, {size})"))
 
     # -- the end --------------------------------------------------------------------------------
 

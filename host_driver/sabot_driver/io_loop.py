@@ -24,10 +24,10 @@ from contextlib import suppress
 from typing import TypeVar
 
 from sabot_driver.clock import Clock
-from sabot_driver.core import Core
+from sabot_driver.connection import Connection
 from sabot_driver.errors import Closed, Forked, JournalError, SabotError
-from sabot_driver.journal import Entry, Journal, Work
-from sabot_driver.states import End, Notice
+from sabot_driver.journal import Journal, JournalBatch, JournalEntry
+from sabot_driver.link_state import Completion, Notice
 from sabot_driver.transports import Transport
 from sabot_protocol import ticks
 from sabot_protocol.errors import ProtocolError
@@ -44,11 +44,11 @@ T = TypeVar("T")
 Listener = Callable[[Notice], None]
 
 
-class Line:
+class IoLoop:
     """One device's cable, kept open as long as it is wanted."""
 
-    def __init__(self, core: Core, transport: Transport, journal: Journal, clock: Clock) -> None:
-        self.core = core
+    def __init__(self, core: Connection, transport: Transport, journal: Journal, clock: Clock) -> None:
+        self.connection = core
         self.transport = transport
         self.journal = journal
         self.clock = clock
@@ -114,7 +114,7 @@ class Line:
     def check_process(self) -> None:
         """Forked, in a child of the process that has the line's threads: its calls would wait in vain."""
         if os.getpid() != self._pid:
-            raise Forked(f"{self.core.url}: this client belongs to process {self._pid}")
+            raise Forked(f"{self.connection.url}: this client belongs to process {self._pid}")
 
     def wait(self, future: "Future[T]", timeout_s: float) -> T:
         """What a future ends with; TimeoutError when it has not ended by then.
@@ -146,11 +146,11 @@ class Line:
         It ends even if notices of before have not been told yet.
         """
         self.ask(lambda now: None)
-        for end in self.look(lambda: list(self.core.ends)):
+        for end in self.look(lambda: list(self.connection.ends)):
             if end.future is future:
                 settle(end)
                 with suppress(ValueError):  # another thread has settled it too
-                    self.core.ends.remove(end)
+                    self.connection.ends.remove(end)
 
     def look(self, what: Callable[[], T]) -> T:
         """Read something of the core."""
@@ -158,17 +158,17 @@ class Line:
         with self._lock:
             return what()
 
-    def wait_link(self, done: Callable[[Core], bool], timeout_s: float) -> bool:
+    def wait_link(self, done: Callable[[Connection], bool], timeout_s: float) -> bool:
         """Wait until the link is as wanted and listeners were told so, or time is up; whether it is."""
 
         def reached() -> bool:
-            return self._closing or (done(self.core) and not self._has_untold())
+            return self._closing or (done(self.connection) and not self._has_untold())
 
         self.check_process()
         with self._lock:
             return self._changed.wait_for(reached, timeout_s)
 
-    def rows_after(self, id: int, timeout_s: float | None) -> list[Entry]:
+    def rows_after(self, id: int, timeout_s: float | None) -> list[JournalEntry]:
         """Rows of the journal after one; waits for the first, none when time is up. Closed when it is."""
         self.check_process()
         with self._rows_lock:
@@ -179,7 +179,7 @@ class Line:
                 return []
         return self.rows_now(id)
 
-    def rows_now(self, after: int) -> list[Entry]:
+    def rows_now(self, after: int) -> list[JournalEntry]:
         """Rows after one that are there at this moment, up to the newest that listeners were told of."""
         upto = self.rows
         return [row for row in self.journal.after(after) if row.id <= upto]
@@ -192,7 +192,7 @@ class Line:
     def notify(self, notice: Notice) -> None:
         """Have listeners told something of the driver."""
         with self._lock:
-            self.core.notify(notice)
+            self.connection.notify(notice)
             self._due.notify()
 
     @property
@@ -242,7 +242,7 @@ class Line:
 
     def _say_goodbye(self) -> None:
         """End the session in order, so that the device is free at once. The lock is held."""
-        out = self.core.close(None if self._unfinished else self.clock.now_ms())
+        out = self.connection.close(None if self._unfinished else self.clock.now_ms())
         if out:
             with suppress(SabotError):  # it is over either way; the device then notices the silence
                 self.transport.write(out)
@@ -265,8 +265,8 @@ class Line:
                     if self._closing:
                         return
                     self._telling = False
-                    self.core.failed(error)
-                    self._mend()
+                    self.connection.failed(error)
+                    self._recover()
             time.sleep(RESTART_S)
 
     def _wake_all(self) -> None:
@@ -277,7 +277,7 @@ class Line:
 
     def _hasten(self) -> None:
         """Wake whoever has work now. The lock is held."""
-        core = self.core
+        core = self.connection
         if core.has_work():
             self._work.notify()
         due = core.deadline()
@@ -294,9 +294,9 @@ class Line:
                     return
                 now = self.clock.now_ms()
                 if self._unfinished:
-                    self._mend()
-                drop = self.core.want_drop()
-                wanted = self.core.want_cable(now)
+                    self._recover()
+                drop = self.connection.want_drop()
+                wanted = self.connection.want_cable(now)
             if drop:
                 self._hang_up()
             if wanted:
@@ -304,14 +304,16 @@ class Line:
             with self._lock:
                 self._enter()
                 self._speak()
-                if self.core.has_work():
+                if self.connection.has_work():
                     self._work.notify()
                 self._unfinished = False
             self._settle()
             with self._lock:
-                idle = not self.core.has_notices() and not self.core.wants_attention(self.clock.now_ms())
+                idle = not self.connection.has_notices() and not self.connection.wants_attention(
+                    self.clock.now_ms()
+                )
                 if idle and not self._closing:
-                    self._keeper_until = self.core.deadline()
+                    self._keeper_until = self.connection.deadline()
                     until = self._keeper_until
                     self._due.wait(LONGEST_SLEEP_S if until is None else self.clock.seconds_until(until))
 
@@ -333,7 +335,7 @@ class Line:
         with self._lock:
             if self._closing:
                 return
-            self.core.cable_opening()
+            self.connection.cable_opening()
             cable = self._cable
             opened: list[bool] = []  # once, also if the thread fails and begins again
             reader = self._thread("reader", lambda: self._read(cable, opened))
@@ -353,10 +355,10 @@ class Line:
                 self._enter()
                 now = self.clock.now_ms()
                 if failed is None:
-                    self.core.cable_opened(now)
+                    self.connection.cable_opened(now)
                     self._speak()
                 else:
-                    self.core.cable_failed(failed, now)
+                    self.connection.cable_failed(failed, now)
                 self._hasten()
                 self._unfinished = False
         self._settle()
@@ -367,7 +369,7 @@ class Line:
         if not opened:
             opened.append(self._open(cable))
         while opened[0] and self._take_in(cable, None):
-            if self._followers and not self.core.has_open():
+            if self._followers and not self.connection.has_open():
                 self._step_aside(cable)
 
     def _take_in(self, cable: int, seconds: float | None) -> bool:
@@ -380,7 +382,7 @@ class Line:
             with self._lock:
                 if cable == self._cable and not self._closing:
                     self._enter()
-                    self.core.cable_lost(error, self.clock.now_ms())
+                    self.connection.cable_lost(error, self.clock.now_ms())
                     self._hasten()
                     self._unfinished = False
             self._settle()
@@ -392,8 +394,8 @@ class Line:
                 return False
             self._enter()
             now = self.clock.now_ms()
-            self.core.receive(data, now)
-            if self.core.has_pending_output(now):
+            self.connection.receive(data, now)
+            if self.connection.has_pending_output(now):
                 self._speak()
             self._hasten()
             self._unfinished = False
@@ -409,7 +411,7 @@ class Line:
             led = -1
             while cable == self._cable and not self._closing:
                 if not self._leader:
-                    if led == self._led or self.core.has_open():
+                    if led == self._led or self.connection.has_open():
                         break
                     led = self._led
                 self._aside.wait(ASIDE_S)
@@ -434,7 +436,7 @@ class Line:
                 return
             self._leader = 0
             self._led += 1
-            if self.core.has_open():
+            if self.connection.has_open():
                 self._aside.notify()  # others wait, and nobody reads
             if self._stepped_aside != self._cable or self._closing:
                 self._left.notify_all()
@@ -449,17 +451,17 @@ class Line:
     def _enter(self) -> None:
         """Begin to do something with the core; ``_unfinished`` is cleared after it. The lock is held."""
         if self._unfinished:
-            self._mend()
+            self._recover()
         self._unfinished = True
 
-    def _mend(self) -> None:
-        self.core.mend(self.clock.now_ms())
+    def _recover(self) -> None:
+        self.connection.recover(self.clock.now_ms())
         self._unfinished = False
         self._due.notify()
 
     def _speak(self) -> None:
         """Put on the cable what the core has to say. The lock is held."""
-        core = self.core
+        core = self.connection
         now = self.clock.now_ms()
         out = core.poll(now)
         if not out:
@@ -476,7 +478,7 @@ class Line:
         A notice is told before any answer that came after it ends its call: a program that has the answer
         of a new session has been told of that session. While notices wait, the keeper ends the futures.
         """
-        core = self.core
+        core = self.connection
         keeper = threading.current_thread() is self._keeper
         if keeper and core.has_notices():
             self._tell()
@@ -503,7 +505,7 @@ class Line:
 
     def _has_untold(self) -> bool:
         """Whether notices wait, or are being told, so that answers wait for them; none do at the end."""
-        return (self.core.has_notices() or self._telling) and not self._closing
+        return (self.connection.has_notices() or self._telling) and not self._closing
 
     def _tell(self) -> None:
         """Log notices and tell listeners, with no lock held. Only the keeper does, whom no Ctrl-C strikes.
@@ -512,7 +514,7 @@ class Line:
         """
         self._telling = True
         with self._lock:
-            notices = self.core.take_notices()
+            notices = self.connection.take_notices()
         for notice in notices:
             grave = notice.error is not None or notice.kind == "step_not_allowed"
             log.log(logging.WARNING if grave else logging.INFO, "%s", notice.text)
@@ -541,8 +543,8 @@ class Line:
     def _write_once(self) -> bool:
         """Wait for work and do it; False when the line is closed."""
         with self._lock:
-            self._work.wait_for(lambda: self.core.has_work() or self._closing)
-            work = self.core.take_work()
+            self._work.wait_for(lambda: self.connection.has_work() or self._closing)
+            work = self.connection.take_work()
         if work is None:
             return False
         if self._write_down(work):
@@ -550,7 +552,7 @@ class Line:
         with self._lock:
             return not self._work.wait_for(lambda: self._closing, RETRY_DISK_S)
 
-    def _write_down(self, work: Work) -> bool:
+    def _write_down(self, work: JournalBatch) -> bool:
         """Write with no lock held; False if the journal cannot be written."""
         try:
             newest = self.journal.write(work, self.clock.utc_us())
@@ -558,7 +560,7 @@ class Line:
             failed = error
         except Exception:
             with self._lock:
-                self.core.untake(work)
+                self.connection.requeue(work)
             raise
         else:
             if newest is not None:
@@ -566,9 +568,9 @@ class Line:
                     self._rows = newest
                     self._new_rows.notify_all()
                 self._call_row_listeners()
-            self._follow_up(lambda now: self.core.on_disk(work, now))
+            self._follow_up(lambda now: self.connection.on_disk(work, now))
             return True
-        self._follow_up(lambda now: self.core.not_on_disk(work, failed))
+        self._follow_up(lambda now: self.connection.not_on_disk(work, failed))
         return False
 
     def _follow_up(self, what: Callable[[int], None]) -> None:
@@ -589,7 +591,7 @@ class Line:
                 log.exception("a listener of the journal failed")
 
 
-def settle(end: End) -> None:
+def settle(end: Completion) -> None:
     """Give a future its end; one that was cancelled meanwhile stays so."""
     future: Future[object] = end.future
     try:
