@@ -58,7 +58,6 @@ generate: $(VENV)/.test ## write the files that come out of the schema, the rule
 	$(BIN)/python -m sabot_table.procedure.diagram docs/procedure.md
 	$(BIN)/python -m tests.rules.clauses
 	$(BIN)/python -m sabot_image_build.board_page
-	$(BIN)/python -m sabot_image_build --package-json
 
 bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
 	$(BIN)/python -m tests.bench

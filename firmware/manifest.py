@@ -1,6 +1,6 @@
 """What is frozen into the board's image: MicroPython's build reads this file.
 
-Names of modules stand here once; ``package.json`` and the file-system image are made from them too.
+The names of the modules are listed only here; the build of the file-system image reads them too.
 """
 
 PROTOCOL = (
@@ -30,6 +30,7 @@ PROTOCOL = (
 )
 FIRMWARE = (
     "__init__",
+    "command_table",
     "controller",
     "critical",
     "dealing",
@@ -40,6 +41,7 @@ FIRMWARE = (
     "hardware",
     "jam",
     "persistent_state",
+    "machine_commands",
     "provisioning_marker",
     "motion",
     "panel",
@@ -53,7 +55,6 @@ FIRMWARE = (
     "rng/lag_test",
     "rng/entropy_source",
     "rounds",
-    "serve",
     "service",
     "shoe",
     "shuffler",

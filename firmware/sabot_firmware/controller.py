@@ -6,6 +6,7 @@ A fault of the shuffler half never touches the round in play; a fault of the sho
 """
 
 from sabot_firmware import machine_constants, shoe, shuffler
+from sabot_firmware.command_table import command_table
 from sabot_firmware.dealing import Dealing, forbidden
 from sabot_firmware.deck_commands import DeckCommands
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
@@ -24,10 +25,10 @@ from sabot_firmware.hardware import (
     SHUFFLER_DOOR,
     STORE,
     SUPPLY_LOW,
-    TRAY,
     Hardware,
 )
-from sabot_firmware.jam import SERVICE_FAULTS, Jam, steps_for
+from sabot_firmware.jam import Jam, steps_for
+from sabot_firmware.machine_commands import MachineCommands
 from sabot_firmware.panel import Panel
 from sabot_firmware.persistent_state import CARDS_INSIDE, CARDS_MOVING, NO_CARDS, PersistentState
 from sabot_firmware.service import Service
@@ -46,7 +47,6 @@ from sabot_protocol.schema import FAULT_LATCHED_FLAG, ROUND_OPEN_FLAG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Callable
 
     from sabot_firmware.event_log import EventLog
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from sabot_firmware.rng.device_rng import DeviceRng
     from sabot_protocol.codec import Values
 
-SERVICE_ROLE = enum_number("Role", "service")
 SOON_US = 1000000
 COALESCE_US = 1000000
 LOG_ROWS_AT_ONCE = 16
@@ -80,64 +79,17 @@ class Controller(Executor):
         self.persistent = PersistentState(memory)
         self.wear = WearCounters(memory)
         self.shuffle_commands = ShuffleCommands(self, rng)
-        self.shuffler = Shuffler(hardware, self.shuffle_commands.draw)
+        self.shuffler = Shuffler(hardware)
         self.shoe = Shoe(hardware, self.on_grid)
         self.deck_commands = DeckCommands(self)
         self.dealing = Dealing(self)
         self.service = Service(self)
+        self.machine_commands = MachineCommands(self)
         self.panel = Panel(hardware)
         self._caller: Caller | None = None
         self._coalesce_until_us: int | None = None  # what people repeat until then is one thing
         self._pressed = 0  # the buttons that were reported in this moment
-        self._locating_until_us: int | None = None
-        self._floor_called = False
-        deck_commands, dealing, service = self.deck_commands, self.dealing, self.service
-        self._handlers: dict[str, Callable[..., Values]] = {
-            "register_deck": deck_commands.register_deck,
-            "remove_deck": deck_commands.remove_deck,
-            "play_one_deck": deck_commands.play_one_deck,
-            "set_game": self._set_game,
-            "game": deck_commands.game,
-            "decks": deck_commands.decks,
-            "whereabouts": self._whereabouts,
-            "last_round": self._last_round,
-            "log": self._read_log,
-            "wear": self._read_wear,
-            "locate": self._locate,
-            "call_floor": self._call_floor,
-            "stop": self._stop,
-            "shuffle": self.shuffle_commands.begin,
-            "commit_shuffle": self.shuffle_commands.commit,
-            "shuffle_with": self.shuffle_commands.begin_with,
-            "reveal_shuffle": self.shuffle_commands.reveal,
-            "shuffle_slots": self.shuffle_commands.slots,
-            "rng_samples": self.shuffle_commands.samples,
-            "clear_fault": self._clear_fault,
-            "open_round": dealing.open_round,
-            "simulate_round": dealing.simulate_round,
-            "close_bets": dealing.close_bets,
-            "dispense_stack": dealing.dispense_stack,
-            "draw_cards": dealing.draw_cards,
-            "burn_cards": dealing.burn_cards,
-            "end_round": dealing.end_round,
-            "void_round": dealing.void_round,
-            "purge": dealing.purge,
-            "path_inspected": dealing.path_inspected,
-            "deliver_deck": dealing.deliver_deck,
-            "load_shoe": dealing.load_shoe,
-            "end_shoe": dealing.end_shoe,
-            "reveal_round": dealing.reveal_round,
-            "faces": dealing.faces,
-            "mark_out_of_order": service.mark_out_of_order,
-            "return_to_service": service.return_to_service,
-            "service_mode": service.service_mode,
-            "self_test": service.self_test,
-            "jog": service.jog,
-            "calibrate": service.calibrate,
-            "calibration": service.calibration,
-            "sensors": service.sensors,
-            "empty_machine": service.empty_machine,
-        }
+        self._commands = command_table(self)
         self.configure()
 
     # -- power-up -------------------------------------------------------------------------------
@@ -161,7 +113,7 @@ class Controller(Executor):
         self.shoe.block(persistent.missing, persistent.short_deck)
         self.shoe.inspected, self.shoe.cleared = persistent.inspected, persistent.cleared
         self.start_halves()
-        self._process_changes()
+        self.process_changes()
 
     def start_halves(self) -> None:
         """Both halves test themselves and see what is inside."""
@@ -169,13 +121,7 @@ class Controller(Executor):
             half.latched = self.persistent.out_of_order
             half.start(self.now_us)
         if not self.shuffle_commands.start() and not self.persistent.out_of_order:
-            self.rng_failed()
-
-    def rng_failed(self) -> None:
-        """There is no randomness to be had: nothing more is shuffled; the round in play may be dealt out."""
-        if self.shuffler.state not in (shuffler.JAMMED, shuffler.OUT_OF_ORDER):
-            self.shuffler.stop("controller", "rng_failed", 0)
-        self._process_changes()
+            self.shuffle_commands.fail()
 
     def configure(self) -> None:
         """Fit the shuffler half to the game's capacity and to the calibrations."""
@@ -201,7 +147,7 @@ class Controller(Executor):
             self._handle_input(sensor, level)
         elif not self.shuffler.unreported and not self.shoe.unreported:
             return  # what else may follow does so with the step
-        self._process_changes()
+        self.process_changes()
 
     def _handle_input(self, sensor: int, level: int) -> None:
         """Doors, buttons, supply and heat."""
@@ -252,8 +198,8 @@ class Controller(Executor):
             due = of_shoe
         if self.shuffler.unreported or self.shoe.unreported or self._start_next_step():
             self._report_changes()
-        if self._locating_until_us is not None:
-            due = sooner(due, self._locate_on(self._locating_until_us))
+        if self.machine_commands.locating():
+            due = sooner(due, self.machine_commands.locate_due_us())
         if self._coalesce_until_us is not None:
             due = sooner(due, self._end_coalescing(self._coalesce_until_us))
         if jog_due is not None:
@@ -264,14 +210,6 @@ class Controller(Executor):
         if self.shuffler.unreported or self.shoe.unreported:
             self._report_changes()  # the record could not be written, and the halves have stopped
         return due
-
-    def _locate_on(self, until_us: int) -> int | None:
-        left = self.left_us(until_us)
-        if left > 0:
-            return left
-        self._locating_until_us = None
-        self._update_panel()
-        return None
 
     def after_us(self, us: int) -> int:
         """The time in so many microseconds."""
@@ -311,7 +249,7 @@ class Controller(Executor):
 
     # -- what follows ---------------------------------------------------------------------------
 
-    def _process_changes(self) -> None:
+    def process_changes(self) -> None:
         """Notice what the halves have come to, report it, and do what follows by itself."""
         if self.shuffler.unreported or self.shoe.unreported or self._start_next_step():
             self._report_changes()
@@ -326,7 +264,7 @@ class Controller(Executor):
                     self._report_change(half, state)
             elif not self._start_next_step():
                 break
-        self._update_panel()
+        self.update_panel()
 
     def _report_change(self, half: "MachineHalf", state: int) -> None:
         before, half.reported = half.reported, state
@@ -345,11 +283,12 @@ class Controller(Executor):
                 half.coalesced = state
                 return True
         else:
-            self._report_coalesced(half)
+            self.report_coalesced(half)
         half.coalesced = -1
         return False
 
-    def _report_coalesced(self, half: "MachineHalf") -> None:
+    def report_coalesced(self, half: "MachineHalf") -> None:
+        """Report the state of a half whose report was held back, if there is one."""
         if half.coalesced >= 0 and half.coalesced != half.reported:
             self._report_change(half, half.coalesced)
         half.coalesced = -1
@@ -367,7 +306,7 @@ class Controller(Executor):
         self._pressed = 0
         for half in (self.shuffler, self.shoe):
             half.door_changes = 0
-            self._report_coalesced(half)
+            self.report_coalesced(half)
         return None
 
     def _start_next_step(self) -> bool:
@@ -527,8 +466,11 @@ class Controller(Executor):
         fault, place = enum_number("Fault", jam.cause), enum_number("Place", jam.place)
         self.report("fault_raised", fault, place, jam.cards, steps_for(jam.cause, half))
 
-    def _update_panel(self) -> None:
-        self.panel.update(self.shuffler, self.shoe, self._locating_until_us is not None, self._floor_called)
+    def update_panel(self) -> None:
+        """Show the states of both halves on display and lamp."""
+        self.panel.update(
+            self.shuffler, self.shoe, self.machine_commands.locating(), self.machine_commands.floor_called
+        )
 
     # -- commands -------------------------------------------------------------------------------
 
@@ -557,14 +499,14 @@ class Controller(Executor):
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Carry out a request of the wire."""
-        handler = self._handlers.get(name)
+        handler = self._commands.get(name)
         if handler is None:
             raise Refusal("not_supported")
         check_command(name, self.shuffler.state, self.shoe.state)
         self._caller = caller
         self.deck_commands.grow_older()
         answer = handler(*values)
-        self._process_changes()
+        self.process_changes()
         return answer
 
     def take_entropy(self, entropy: bytes) -> None:
@@ -589,58 +531,6 @@ class Controller(Executor):
         if self.service.emptying:
             raise forbidden("in_use")
 
-    def _clear_fault(self, fault: int) -> "Values":
-        """Believe that a half is empty again only if its door was opened and its sensors say so."""
-        for half in (self.shoe, self.shuffler):
-            if half.jam is None or enum_number("Fault", half.jam.cause) != fault:
-                continue
-            if half.state != half.states.jammed:
-                continue  # in service, or out of order: that is not ended so
-            if half.jam.cause in SERVICE_FAULTS and self.role() != SERVICE_ROLE:
-                raise forbidden("service_only")
-            if not half.door_was_open or half.occupied() is not None:
-                raise forbidden("not_cleared")
-            if half.jam.cause == "over_temperature" and self.hardware.level(HOT):
-                raise forbidden("too_hot")
-            if half.jam.cause == "rng_failed" and not self.shuffle_commands.start():
-                raise forbidden("not_cleared")
-            if half is self.shoe:
-                self.shoe.forget()
-            else:
-                self.shuffler.feeding_deck = 0
-                self.shuffler.forget_shelf()
-            half.clear(self.now_us)
-            self.report("fault_cleared", fault)
-            return ()
-        raise forbidden("no_such_fault")
-
-    def _stop(self) -> "Values":
-        """Both halves halt as if their doors had been opened; what they had is cleared in the same way."""
-        self.report("stopped", *self.who())
-        self.service.stop_jog()
-        self.service.emptying = False
-        self.shoe.halt("shoe", 0)
-        self.shuffler.halt("chamber", self.shuffler.entered)
-        return ()
-
-    def _call_floor(self, on: int) -> "Values":
-        if self._floor_called != bool(on):
-            self._floor_called = bool(on)
-            self.report("floor_called", on, *self.who())
-            self._update_panel()
-        return ()
-
-    def _set_game(self, name: str, method: int, decks: int, stack_cards: int, deck_hours: int) -> "Values":
-        answer = self.deck_commands.set_game(name, method, decks, stack_cards, deck_hours)
-        self.configure()
-        return answer
-
-    def _whereabouts(self, deck_id: int) -> "Values":
-        if self.persistent.decks.find(deck_id) is None:
-            raise forbidden("no_such_deck")
-        proved, cards = self.whereabouts(deck_id)
-        return deck_id, self.persistent.game.cards(), 1 if proved else 0, cards
-
     def whereabouts(self, deck_id: int) -> "tuple[bool, list[int]]":
         """Whether all cards of a deck are proved to be there, and how many are where."""
         claimed = self.persistent.game.method == CARD_BY_CARD and self.shoe.state != shoe.LOADING
@@ -648,58 +538,6 @@ class Controller(Executor):
             deck_id, self.shuffler, self.shoe, claimed or self.shoe.claimed or self.shoe.cleared
         )
 
-    def _last_round(self) -> "Values":
-        persistent = self.persistent
-        return (
-            persistent.round_id,
-            persistent.round_deck,
-            persistent.verdict,
-            persistent.void,
-            persistent.count,
-        )
-
-    def _read_wear(self) -> "Values":
-        return (list(self.wear.values),)
-
-    def _read_log(self, from_n: int) -> "Values":
-        if self.log is None:
-            return 0, 0, b""
-        rows = self.log.rows(from_n, 1)
-        if not rows:
-            return 0, self.log.newest, b""
-        return rows[0][0], self.log.newest, rows[0][1][:150]
-
-    def _locate(self, seconds: int) -> "Values":
-        self._locating_until_us = self.after_us(seconds * 1000000)
-        self.report("located", seconds)
-        self._update_panel()
-        return ()
-
-    def refuse_shuffling(self, deck_id: int) -> None:
-        """Refusal if this deck may not be shuffled now."""
-        why = self.persistent.decks.refuse_using(deck_id, self.utc_s())
-        if why is not None:
-            raise forbidden(why)
-        if deck_id in (self.shoe.deck, self.shuffler.stored_deck):
-            raise forbidden("in_use")
-        if not self.hardware.level(TRAY):
-            raise forbidden("tray_empty")
-        self.refuse_if_unfit()
-
-    def begin_shuffle(self, deck_id: int, placed: "array[int]") -> None:
-        """Feed a deck that may be shuffled; ``placed`` gets where each card went."""
-        half, persistent = self.shuffler, self.persistent
-        deck = persistent.decks.find(deck_id)
-        assert deck is not None
-        before = persistent.pack()
-        persistent.shuffler_inside = CARDS_MOVING
-        if persistent.delivered == deck_id:
-            persistent.delivered = 0
-        persistent.save_or_undo(before)
-        self.wear.add("shuffles")
-        self._report_coalesced(half)  # the half is told to be empty before a card moves, not afterwards
-        half.placed = placed
-        half.shuffle(deck_id, deck.back, persistent.game.cards(), self.now_us)
 
 
 def sooner(first: int | None, second: int | None) -> int | None:

@@ -101,6 +101,7 @@ class DeckCommands:
         game.name, game.method, game.decks, game.stack_cards = name, method, decks, stack_cards
         self._persistent.decks.hours = deck_hours  # MD3 3.C: another method's hours apply at once
         self._persistent.save_or_undo(before)
+        self._controller.configure()
         self._report_game()
         return ()
 

@@ -89,9 +89,11 @@ class MachineHalf:
             if not self._steps[self.state] >> state & 1:
                 raise IllegalTransition("from state %d to %d" % (self.state, state))
             self.state = state
-            if self.unreported < len(self._entered):
-                self._entered[self.unreported] = state
-                self.unreported += 1
+            at = self.unreported
+            if at == len(self._entered):  # a bouncing door: the newest state replaces the one before it
+                at -= 1
+            self._entered[at] = state
+            self.unreported = at + 1
 
     def next_unreported(self) -> int:
         """The first state it entered that the core has not heard of yet."""

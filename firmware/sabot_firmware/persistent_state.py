@@ -23,7 +23,6 @@ _MISSING = "<HI"  # cards not accounted for, and their deck
 ONE_DECK = 0x01
 OUT_OF_ORDER = 0x02
 ROUND_OPEN = 0x04
-NEEDS_SERVICE = 0x08
 INSPECTED = 0x10
 CLEARED = 0x20
 

@@ -28,7 +28,6 @@ from sabot_firmware.hardware import (
 )
 from sabot_firmware.jam import LENGTH_TOLERANCE_UM, SWITCH_MARGIN_US, WRONG_BACKS, roller_window_us
 from sabot_protocol import ticks
-from sabot_protocol.codec import enum_number
 from sabot_protocol.modes import SHOE_STEPS, steps_of
 
 TYPE_CHECKING = False
@@ -37,22 +36,22 @@ if TYPE_CHECKING:
 
     from sabot_firmware.motion import Steps
 
-# What the half is doing, numbered as on the wire
-STARTING = enum_number("ShoeState", "starting")
-EMPTY = enum_number("ShoeState", "empty")
-LOADING = enum_number("ShoeState", "loading")
-READY = enum_number("ShoeState", "ready")
-ROUND_OPEN = enum_number("ShoeState", "round_open")
-DISPENSING = enum_number("ShoeState", "dispensing")
-STACK_WAITING = enum_number("ShoeState", "stack_waiting")
-EJECTING = enum_number("ShoeState", "ejecting")
-STUB_WAITING = enum_number("ShoeState", "stub_waiting")
-UNPROVED = enum_number("ShoeState", "unproved")
-JAMMED = enum_number("ShoeState", "jammed")
-DOOR_OPEN = enum_number("ShoeState", "door_open")
-SERVICE = enum_number("ShoeState", "service")
-OUT_OF_ORDER = enum_number("ShoeState", "out_of_order")
-BLOCKED = enum_number("ShoeState", "blocked")
+# States, numbered as on the wire (tests/machine/test_state_numbers.py compares them with the schema)
+STARTING = 0
+EMPTY = 1
+LOADING = 2
+READY = 3
+ROUND_OPEN = 4
+DISPENSING = 5
+STACK_WAITING = 6
+EJECTING = 7
+STUB_WAITING = 13
+UNPROVED = 8
+JAMMED = 9
+DOOR_OPEN = 10
+SERVICE = 11
+OUT_OF_ORDER = 12
+BLOCKED = 14
 
 PUSHER_WINDOW_US = machine_constants.PUSHER_US + SWITCH_MARGIN_US
 EXIT_WINDOW_US = roller_window_us(machine_constants.EXIT_UM)

@@ -1,16 +1,19 @@
-"""Commit and reveal: the device is bound to a shuffle's seed before the host adds its nonce.
+"""Shuffles: the device commits to a seed, the host adds its nonce, and the seed is revealed later.
 
-A pledge is made for every shuffle. Its seed never leaves the device before the deck has been fed again,
-whole, for its next shuffle: until then its order may still be dealt. A pledge that is not carried out to the
-end is dropped and the drop is reported, so that neither side can try again in silence. Seeds are kept in
-volatile memory only: a power cut forgets them, and every deck inside is fed again after one.
+Every shuffle has a commitment. Its seed leaves the device only after the deck has been fed again, whole, for
+its next shuffle: until then cards of its order may still be dealt. A commitment that does not end in a
+finished shuffle is dropped, and an event reports the drop, so that neither side can draw again unnoticed.
+Seeds are kept in volatile memory only. A power cut loses them, and every deck inside is fed again after one.
 """
 
 import struct
 from array import array
 from hashlib import sha256
 
+from sabot_firmware import shuffler
 from sabot_firmware.dealing import forbidden
+from sabot_firmware.hardware import TRAY
+from sabot_firmware.persistent_state import CARDS_MOVING
 from sabot_firmware.rng import RngFailed, wipe
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 NONCE_SIZE = 32
 NO_NONCE = bytes(NONCE_SIZE)  # of a host that adds nothing
 SLOTS_AT_ONCE = 32
-MOST_REVEALABLE = 4  # of the decks at the table, and of the last that left it
+MOST_REVEALABLE = 4  # of the decks at the table, and of the last decks that left it
 RAW_NOISE = enum_number("RngSource", "noise")
 RNG_FAILED = enum_number("Fault", "rng_failed")
 
@@ -34,12 +37,12 @@ _ABOUT = "<8sIIH"  # device, deck, shuffle, cards
 
 
 def about(device: bytes, deck_id: int, shuffle_id: int, cards: int) -> bytes:
-    """What a shuffle is, in bytes: nothing made for it holds for another device, deck or shuffle."""
+    """A shuffle's identity: commitment and slots hold for no other device, deck or shuffle."""
     return _LABEL + struct.pack(_ABOUT, device, deck_id, shuffle_id, cards)
 
 
 class Commitment:
-    """One shuffle's seed, and what became of it."""
+    """One shuffle: its seed, the digest that commits the device to it, and where the cards went."""
 
     def __init__(self, device: bytes, deck_id: int, shuffle_id: int, cards: int, seed: bytearray) -> None:
         self.deck_id = deck_id
@@ -51,107 +54,77 @@ class Commitment:
         digest = sha256(self.about)
         digest.update(seed)
         self.digest = digest.digest()
-        self.slots: Slots | None = None  # while it is shuffled
-        self.placed = array("H")  # where each card went, as the lower packet's height proved it
+        self.slots: Slots | None = None  # while the deck is shuffled
+        self.placed = array("H")  # the slot of each card, as the lower packet's height proved it
 
     def wipe(self) -> None:
-        """Overwrite everything that tells the order."""
+        """Overwrite everything that reveals the order."""
         self.wipe_slots()
         wipe(self.seed)
         for card in range(len(self.placed)):
             self.placed[card] = 0
 
     def wipe_slots(self) -> None:
-        """The cards are in: what was drawn ahead is not needed any more."""
+        """Overwrite the drawn slots, which are not needed once the cards are in."""
         if self.slots is not None:
             self.slots.wipe()
             self.slots = None
 
 
 class ShuffleCommands:
-    """The pledges of the decks on this table, and the generator behind them."""
+    """Executes the commands about shuffles, and owns the commitments of the decks at this table."""
 
     def __init__(self, controller: "Controller", rng: "DeviceRng") -> None:
         self._controller = controller
         self._persistent = controller.persistent
         self.rng = rng
         self.device = bytes(8)  # the serial number, set by the board
-        self._committed: Commitment | None = None  # committed, not begun
+        self._committed: Commitment | None = None  # committed to, not begun
         self._running: Commitment | None = None
-        self._completed: list[Commitment] = []  # the order a deck has now; one a deck
-        self._revealable: list[Commitment] = []  # the deck has been fed again; one a deck, the newest last
+        self._completed: list[Commitment] = []  # of the order that a deck has now, one a deck
+        self._revealable: list[Commitment] = []  # their decks were fed again; one a deck, the newest last
 
     # -- the generator --------------------------------------------------------------------------
 
     def start(self) -> bool:
-        """The generator's power-up tests; whether it passed."""
+        """Run the generator's power-up tests; whether it passed."""
         try:
             self.rng.start()
         except RngFailed:
             return False
         return True
 
+    def fail(self) -> None:
+        """The generator failed: the shuffler half stops. The round in play may be dealt out."""
+        half = self._controller.shuffler
+        if half.state not in (shuffler.JAMMED, shuffler.OUT_OF_ORDER):
+            half.stop("controller", "rng_failed", 0)
+        self._controller.process_changes()
+
     # -- commands -------------------------------------------------------------------------------
 
     def commit(self, deck_id: int) -> "Values":
-        """Pledge a deck's next shuffle; an earlier pledge that nobody has used is dropped."""
-        why = self._persistent.decks.refuse_using(deck_id, self._controller.utc_s())
-        if why is not None:
-            raise forbidden(why)
+        """Commit to a deck's next shuffle; an earlier commitment that was not used is dropped."""
+        self._refuse_using(deck_id)
         if self._persistent.out_of_order:
             raise forbidden("out_of_order")
         commitment = self._make(deck_id)
         return commitment.shuffle_id, commitment.digest
 
-    def _make(self, deck_id: int) -> Commitment:
-        controller, persistent = self._controller, self._persistent
-        try:
-            seed = self.rng.fresh_seed()
-        except RngFailed:
-            controller.rng_failed()
-            raise Refusal("device_fault", (RNG_FAILED,)) from None
-        before = persistent.pack()
-        persistent.shuffle_id += 1
-        persistent.save_or_undo(before)
-        if self._committed is not None:
-            self._drop(self._committed, "replaced")
-        commitment = Commitment(self.device, deck_id, persistent.shuffle_id, persistent.game.cards(), seed)
-        self._committed = commitment
-        controller.report("shuffle_committed", deck_id, commitment.shuffle_id, commitment.digest)
-        return commitment
-
     def begin(self, deck_id: int) -> "Values":
-        """Shuffle a deck without anything of the host's in it: pledged and begun at once."""
-        self._controller.refuse_shuffling(deck_id)
+        """Shuffle a deck without a nonce of the host: commit and begin at once."""
+        self._refuse_shuffling(deck_id)
         return self._begin(self._make(deck_id), NO_NONCE)
 
     def begin_with(self, shuffle_id: int, nonce: bytes) -> "Values":
-        """Begin the shuffle that is pledged, with the host's nonce."""
+        """Begin the shuffle that the device committed to, with the host's nonce."""
         commitment = self._committed
         if commitment is None or commitment.shuffle_id != shuffle_id:
             raise forbidden("no_such_shuffle")
-        self._controller.refuse_shuffling(commitment.deck_id)
-        if commitment.cards != self._persistent.game.cards():  # another game since
+        self._refuse_shuffling(commitment.deck_id)
+        if commitment.cards != self._persistent.game.cards():  # the game was changed since
             raise forbidden("no_such_shuffle")
         return self._begin(commitment, bytes(nonce))
-
-    def _begin(self, commitment: Commitment, nonce: bytes) -> "Values":
-        room = commitment.cards + 2  # one too many is fed before it is found out
-        try:
-            commitment.slots = self.rng.slots(room, commitment.seed, nonce, commitment.about)
-        except RngFailed:
-            self._controller.rng_failed()
-            raise Refusal("device_fault", (RNG_FAILED,)) from None
-        commitment.nonce = nonce
-        commitment.placed = array("H", bytes(2 * room))
-        self._committed, self._running = None, commitment
-        try:
-            self._controller.begin_shuffle(commitment.deck_id, commitment.placed)
-        except Refusal:
-            commitment.wipe_slots()
-            self._committed, self._running = commitment, None
-            raise
-        return (commitment.shuffle_id,)
 
     def reveal(self, shuffle_id: int) -> "Values":
         """Seed and nonce of a shuffle whose deck has been fed again since."""
@@ -160,22 +133,81 @@ class ShuffleCommands:
         return numbers + (commitment.digest, bytes(commitment.seed), commitment.nonce)
 
     def slots(self, shuffle_id: int, first: int) -> "Values":
-        """Where the cards of such a shuffle went, as measured, from one of them on."""
+        """The measured slots of such a shuffle, from card ``first`` on."""
         commitment = self._find_revealable(shuffle_id)
-        return (
-            shuffle_id,
-            first,
-            list(commitment.placed[first : min(first + SLOTS_AT_ONCE, commitment.cards)]),
-        )
+        last = min(first + SLOTS_AT_ONCE, commitment.cards)
+        return shuffle_id, first, list(commitment.placed[first:last])
 
     def samples(self, source: int, count: int) -> "Values":
-        """Raw noise or bytes of the generator for a laboratory; no seed ever has any of them in it."""
+        """Raw noise or bytes of the generator for a laboratory; no seed contains any of them."""
         if source == RAW_NOISE:
             return source, self._controller.hardware.noise(count)
         try:
             return source, self.rng.random(count)
         except RngFailed:
             raise Refusal("device_fault", (RNG_FAILED,)) from None
+
+    def _refuse_using(self, deck_id: int) -> None:
+        why = self._persistent.decks.refuse_using(deck_id, self._controller.utc_s())
+        if why is not None:
+            raise forbidden(why)
+
+    def _refuse_shuffling(self, deck_id: int) -> None:
+        controller = self._controller
+        self._refuse_using(deck_id)
+        if deck_id in (controller.shoe.deck, controller.shuffler.stored_deck):
+            raise forbidden("in_use")
+        if not controller.hardware.level(TRAY):
+            raise forbidden("tray_empty")
+        controller.refuse_if_unfit()
+
+    def _make(self, deck_id: int) -> Commitment:
+        persistent = self._persistent
+        try:
+            seed = self.rng.fresh_seed()
+        except RngFailed:
+            self.fail()
+            raise Refusal("device_fault", (RNG_FAILED,)) from None
+        before = persistent.pack()
+        persistent.shuffle_id += 1
+        persistent.save_or_undo(before)
+        if self._committed is not None:
+            self._drop(self._committed, "replaced")
+        commitment = Commitment(self.device, deck_id, persistent.shuffle_id, persistent.game.cards(), seed)
+        self._committed = commitment
+        self._controller.report("shuffle_committed", deck_id, commitment.shuffle_id, commitment.digest)
+        return commitment
+
+    def _begin(self, commitment: Commitment, nonce: bytes) -> "Values":
+        """Draw the slots, save that cards move, and start the shuffler half."""
+        controller, persistent = self._controller, self._persistent
+        room = commitment.cards + 2  # one card too many is fed before the count shows it
+        try:
+            slots = self.rng.slots(room, commitment.seed, nonce, commitment.about)
+        except RngFailed:
+            self.fail()
+            raise Refusal("device_fault", (RNG_FAILED,)) from None
+        before = persistent.pack()
+        persistent.shuffler_inside = CARDS_MOVING
+        if persistent.delivered == commitment.deck_id:
+            persistent.delivered = 0
+        try:
+            persistent.save_or_undo(before)
+        except Refusal:
+            slots.wipe()
+            raise
+        commitment.slots, commitment.nonce = slots, nonce
+        commitment.placed = array("H", bytes(2 * room))
+        self._committed, self._running = None, commitment
+        controller.wear.add("shuffles")
+        half = controller.shuffler
+        controller.report_coalesced(half)  # the half is reported as empty before a card moves, not afterwards
+        deck = persistent.decks.find(commitment.deck_id)
+        assert deck is not None
+        half.shuffle(
+            deck.deck_id, deck.back, commitment.cards, slots, controller.now_us, placed=commitment.placed
+        )
+        return (commitment.shuffle_id,)
 
     def _find_revealable(self, shuffle_id: int) -> Commitment:
         for commitment in self._revealable:
@@ -188,24 +220,17 @@ class ShuffleCommands:
 
     # -- what becomes of a shuffle --------------------------------------------------------------
 
-    def draw(self, bound: int) -> int:
-        """The slot of the next card; the same however often it is tried."""
-        commitment = self._running
-        assert commitment is not None
-        assert commitment.slots is not None
-        return commitment.slots.draw(bound)
-
     def shuffle_id(self) -> int:
-        """The shuffle that is being carried out, or was last."""
+        """The shuffle that runs, or the one committed to last."""
         return self._running.shuffle_id if self._running is not None else self._persistent.shuffle_id
 
     def finished(self) -> None:
-        """Every card of the deck is in its new order: the order before it may be told."""
+        """All cards of the deck are in their new order: the order before may be revealed from now on."""
         commitment, self._running = self._running, None
         if commitment is None:
             return
         commitment.wipe_slots()
-        if self._persistent.decks.find(commitment.deck_id) is None:  # it was taken off the table meanwhile
+        if self._persistent.decks.find(commitment.deck_id) is None:  # the deck was removed meanwhile
             self._drop(commitment, "deck_removed")
             return
         for older in self._of(self._completed, commitment.deck_id):
@@ -220,13 +245,13 @@ class ShuffleCommands:
         self._completed.append(commitment)
 
     def failed(self) -> None:
-        """The shuffle was stopped: it must begin anew, with another pledge."""
+        """The shuffle was stopped: the next one needs a new commitment."""
         commitment, self._running = self._running, None
         if commitment is not None:
             self._drop(commitment, "stopped")
 
     def deck_removed(self, deck_id: int) -> None:
-        """A deck leaves the table; nobody knows what is done with it, so its order is never told."""
+        """A deck leaves the table. Its order is never revealed, since its cards may be used elsewhere."""
         for commitment in self._of(self._completed, deck_id):
             self._completed.remove(commitment)
             self._drop(commitment, "deck_removed")

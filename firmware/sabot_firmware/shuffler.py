@@ -43,28 +43,28 @@ from sabot_firmware.jam import (
 )
 from sabot_firmware.motion import Wait
 from sabot_protocol import ticks
-from sabot_protocol.codec import enum_number
 from sabot_protocol.modes import SHUFFLER_STEPS, steps_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Callable
+    from collections.abc import Generator
 
     from sabot_firmware.motion import Steps
+    from sabot_firmware.rng.draws import Slots
 
-# What the half is doing, numbered as on the wire
-STARTING = enum_number("ShufflerState", "starting")
-IDLE = enum_number("ShufflerState", "idle")
-FEEDING = enum_number("ShufflerState", "feeding")
-HOLDING = enum_number("ShufflerState", "holding")
-STORING = enum_number("ShufflerState", "storing")
-STORED = enum_number("ShufflerState", "stored")
-JAMMED = enum_number("ShufflerState", "jammed")
-DOOR_OPEN = enum_number("ShufflerState", "door_open")
-SERVICE = enum_number("ShufflerState", "service")
-OUT_OF_ORDER = enum_number("ShufflerState", "out_of_order")
-UNPROVED = enum_number("ShufflerState", "unproved")
+# States, numbered as on the wire (tests/machine/test_state_numbers.py compares them with the schema)
+STARTING = 0
+IDLE = 1
+FEEDING = 2
+HOLDING = 9
+STORING = 3
+STORED = 4
+JAMMED = 5
+DOOR_OPEN = 6
+SERVICE = 7
+OUT_OF_ORDER = 8
+UNPROVED = 10
 
 MAX_RETRIES = 3
 BACK_UP_US = 20000
@@ -114,7 +114,7 @@ def padded_time_us(cards: int) -> int:
 class Shuffler(MachineHalf):
     """Shuffles what lies in the tray and stores it."""
 
-    def __init__(self, hardware: Hardware, draw: "Callable[[int], int]") -> None:
+    def __init__(self, hardware: Hardware) -> None:
         super().__init__(
             hardware,
             (FEED, INSERT),
@@ -124,7 +124,7 @@ class Shuffler(MachineHalf):
             HalfStates(STARTING, IDLE, JAMMED, DOOR_OPEN, SERVICE, OUT_OF_ORDER, UNPROVED),
             steps_of("ShufflerState", SHUFFLER_STEPS),
         )
-        self._draw = draw
+        self._slots: Slots | None = None
         self._feed_wait = Wait()
         self.blade_um = machine_constants.BLADE_UM
         self.card_um = machine_constants.CARD_THICKNESS_UM
@@ -167,9 +167,21 @@ class Shuffler(MachineHalf):
         self.card_um = card_um
         self._travel_window_us = machine_constants.travel_us(travel_um) + SWITCH_MARGIN_US
 
-    def shuffle(self, deck_id: int, back: int, expected: int, now_us: int) -> None:
-        """Begin with what lies in the tray, every card of which must show this back."""
+    def shuffle(
+        self,
+        deck_id: int,
+        back: int,
+        expected: int,
+        slots: "Slots",
+        now_us: int,
+        placed: "array[int] | None" = None,
+    ) -> None:
+        """Shuffle the deck in the tray: ``expected`` cards, each of which must show this back.
+
+        ``slots`` gives the slot of each card. ``placed`` receives the slots as the heights prove them.
+        """
         self._reset()
+        self._slots, self.placed = slots, placed
         self.retries = 0
         self.feeding_deck = deck_id
         self._back = back
@@ -278,14 +290,8 @@ class Shuffler(MachineHalf):
                     return self.stop("tray", "sensor_disagrees", 1)  # it was not empty
             elif not hardware.level(ENTRY):
                 late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
-                for _ in range(MAX_RETRIES):
-                    if not late:
-                        break
-                    self._count_retry("feed")  # which card comes next does not change
-                    self.run(FEED, BACK)
-                    yield wait.time(BACK_UP_US)
-                    self.run(FEED, FORWARD)
-                    late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
+                if late:  # a retry does not change which card comes next
+                    late = yield from self._retry("feed", FEED, BACK_UP_US, ENTRY, 1, NEXT_WINDOW_US)
                 if late:
                     return self.stop("feed", "misfeed", 1)
             began_us = wait.at_us
@@ -305,14 +311,8 @@ class Shuffler(MachineHalf):
                         return self.stop("insertion", "card_stuck", 1)
                     self.run(FEED, FORWARD)
             late = yield wait.edge(INSERTION, 1, STAGE_WINDOW_US)
-            for _ in range(MAX_RETRIES):
-                if not late:
-                    break
-                self._count_retry("entry")
-                self.run(FEED, BACK)
-                yield wait.time(NUDGE_US)
-                self.run(FEED, FORWARD)
-                late = yield wait.edge(INSERTION, 1, STAGE_WINDOW_US)
+            if late:
+                late = yield from self._retry("entry", FEED, NUDGE_US, INSERTION, 1, STAGE_WINDOW_US)
             if late:
                 return self.stop("entry", "card_stuck", 1)
             self.run(FEED, STOP)
@@ -335,7 +335,8 @@ class Shuffler(MachineHalf):
 
     def _insert_cards(self) -> "Steps":
         """Open the stack at the drawn slot, let the card in, close it, and see that it grew by one."""
-        hardware, wait, stack = self._hardware, self._wait, self._stack
+        hardware, wait, stack, slots = self._hardware, self._wait, self._stack, self._slots
+        assert slots is not None
         hardware.request_pause()
         while hardware.pause_requested():
             yield wait.pause()
@@ -351,7 +352,7 @@ class Shuffler(MachineHalf):
                 hardware.request_pause()
             while hardware.pause_requested():  # the next card waits at the insertion roller, nothing moves
                 yield wait.pause()
-            below = self.inserted - self._draw(self.inserted + 1)
+            below = self.inserted - slots.draw(self.inserted + 1)
             below_um = stack.gap_um(below)
             seat_um = self.blade_um - below_um
             hardware.elevate(seat_um)
@@ -390,18 +391,9 @@ class Shuffler(MachineHalf):
                         return self.stop("insertion", "double_feed", 2)
                 else:
                     self.time_card(INSERT, ticks.diff(wait.at_us, began_us))
-            for _ in range(MAX_RETRIES):
-                if not late:
-                    break
+            if late:  # the stack stays open at the same slot
                 helped = True
-                self._count_retry("insertion")  # the stack stays open at the same slot
-                self._backing = True
-                self.run(INSERT, BACK)
-                yield wait.time(NUDGE_US)
-                self.run(INSERT, FORWARD)
-                self._backing = False
-                if hardware.level(INSERTION):
-                    late = yield wait.edge(INSERTION, 0, LENGTH_WINDOW_US)
+                late = yield from self._retry("insertion", INSERT, NUDGE_US, INSERTION, 0, LENGTH_WINDOW_US)
             if late:
                 return self.stop("insertion", "card_stuck", 1)
             length_um = hardware.travelled_um(INSERT) - start_um
@@ -479,11 +471,29 @@ class Shuffler(MachineHalf):
         self.feeding_deck = 0
         self.enter(after)
 
-    # -- small things ---------------------------------------------------------------------------
+    def _retry(
+        self, place: str, roller: int, back_us: int, sensor: int, level: int, window_us: int
+    ) -> "Generator[Wait, bool, bool]":
+        """Back a card up and let it go on, at most MAX_RETRIES times; whether the edge still did not come."""
+        inserting = roller == INSERT
+        wait = self._wait if inserting else self._feed_wait
+        for _ in range(MAX_RETRIES):
+            self.retries += 1
+            self.retried.append(place)
+            self._backing = self._backing or inserting
+            self.run(roller, BACK)
+            yield wait.time(back_us)
+            self.run(roller, FORWARD)
+            if inserting:
+                self._backing = False
+                if self._hardware.level(sensor) == level:
+                    continue
+            late = yield wait.edge(sensor, level, window_us)
+            if not late:
+                return False
+        return True
 
-    def _count_retry(self, place: str) -> None:
-        self.retries += 1
-        self.retried.append(place)
+    # -- small things ---------------------------------------------------------------------------
 
     def _note_drift(self, took_us: int) -> None:
         """A slow average: a roller that wears turns slower or slips more."""

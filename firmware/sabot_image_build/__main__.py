@@ -2,36 +2,20 @@
 
 import argparse
 import hashlib
-import json
 import sys
 
 from rich.console import Console
 from rich.table import Table
 
-from sabot_image_build import build, modules
+from sabot_image_build import build
 from sabot_image_build.programs import BuildFailed
-
-
-def package_json() -> str:
-    """What ``mip`` installs, by the place of each module; main.py stays with whoever installs it."""
-    urls = [[each.name, _relative(each)] for each in modules.board_modules() if "/" in each.name]
-    return json.dumps({"version": build.VERSION, "urls": urls, "deps": []}, indent=2) + "\n"
-
-
-def _relative(module: modules.Module) -> str:
-    path = module.path.relative_to(modules.ROOT)
-    return str(path.relative_to("firmware")) if path.parts[0] == "firmware" else f"../{path}"
 
 
 def main() -> int:
     """Build; 1 if something failed."""
     parser = argparse.ArgumentParser(prog="python -m sabot_image_build", description=__doc__)
     parser.add_argument("--no-uf2", action="store_true", help="only byte code and its file system")
-    parser.add_argument("--package-json", action="store_true", help="only write firmware/package.json")
     options = parser.parse_args()
-    (modules.ROOT / "firmware" / "package.json").write_text(package_json())
-    if options.package_json:
-        return 0
     console = Console()
     table = Table(title="Sabot firmware for the Raspberry Pi Pico")
     for name in ("image", "bytes", "sha256"):

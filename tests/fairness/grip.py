@@ -5,7 +5,6 @@ from random import Random
 from tests.machine.shuffler_half import Half, intended
 
 from sabot_firmware import hardware, shuffler
-from sabot_protocol import ticks
 from sabot_simulators.mechanism.physical_cards import new_deck, swell
 
 RIGHT, WRONG = "right", "wrong"
@@ -21,7 +20,7 @@ def outcome(seed: int, share: float = 0, warped: int = 0, by_um: int = 0, lost_s
         card.warp(by_um)
     half.draws = [random.randrange(bound) for bound in range(1, 53)]
     half.machine.load(list(deck))
-    half.half.shuffle(1, hardware.RED, 52, half.machine.agenda.now_us & ticks.MASK)
+    half.begin(52)
     half.run(lambda: half.half.state in (shuffler.STORED, shuffler.JAMMED))
     if half.half.jam is not None:
         return half.half.jam.cause

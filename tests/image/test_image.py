@@ -9,7 +9,6 @@ import pytest
 from sabot_firmware import hardware
 from sabot_firmware.boards.rp2040 import pins
 from sabot_image_build import board_page, build, modules
-from sabot_image_build.__main__ import package_json
 from sabot_image_build.programs import BuildFailed, ToolMissing, need, run
 from sabot_image_build.uf2_image import from_uf2, to_uf2
 
@@ -40,10 +39,6 @@ def test_nothing_of_the_host_is_frozen() -> None:
     names = [each.name for each in modules.board_modules()]
     assert not [name for name in names if "host" in name or "generate" in name or "piped" in name]
     assert not [name for name, times in Counter(names).items() if times > 1]
-
-
-def test_the_package_for_mip_is_up_to_date() -> None:
-    assert (modules.ROOT / "firmware" / "package.json").read_text() == package_json()
 
 
 def test_components_have_a_hash_that_tells_every_change(

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from random import Random
+from typing import cast
 
 from sabot_firmware import hardware, shuffler
+from sabot_firmware.rng.draws import Slots
 from sabot_firmware.shuffler import Shuffler
 from sabot_protocol import ticks
 from sabot_simulators.mechanism.faults import PlannedFault
@@ -18,13 +20,14 @@ class Half:
         self.machine = SimulatedMachine(Random(1), tuple(PlannedFault.parse(each) for each in faults))
         self.machine.on_edge = lambda sensor, level, at_us: self.edges.append((sensor, level, at_us))
         self.edges: list[tuple[int, int, int]] = []
-        self.half = Shuffler(self.machine, self._draw)
+        self.half = Shuffler(self.machine)
         self.half.start(0)
         self.draws: list[int] = []
         self.asked: list[int] = []
         self.run(lambda: self.half.state == shuffler.IDLE)
 
-    def _draw(self, bound: int) -> int:
+    def draw(self, bound: int) -> int:
+        """The slot of the next card, as ``Slots`` gives it."""
         self.asked.append(bound)
         return self.draws[bound - 1]
 
@@ -41,11 +44,16 @@ class Half:
                 return
             assert agenda.run(None if due is None else agenda.now_us + due)
 
+    def begin(self, cards: int) -> None:
+        """Begin to shuffle what lies in the tray."""
+        now_us = self.machine.agenda.now_us & ticks.MASK
+        self.half.shuffle(1, hardware.RED, cards, cast(Slots, self), now_us)
+
     def shuffle(self, deck: list[PhysicalCard], draws: list[int]) -> list[PhysicalCard]:
         """The order that comes of these draws; the deck is out of the machine again then."""
         self.draws, self.asked = draws, []
         self.machine.load(list(deck))
-        self.half.shuffle(1, hardware.RED, len(deck), self.machine.agenda.now_us & ticks.MASK)
+        self.begin(len(deck))
         ended = (shuffler.STORED, shuffler.JAMMED)
         self.run(lambda: self.half.state in ended)
         assert self.half.jam is None

@@ -72,9 +72,9 @@ def test_a_stack_that_is_taken_while_the_board_talks_has_its_cards() -> None:
     table = Dealt(14)
     table.open_round()
     controller = table.device.controller
-    process_changes = controller._process_changes
+    process_changes = controller.process_changes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(controller, "_process_changes", lambda: None)
+        patch.setattr(controller, "process_changes", lambda: None)
         controller.execute("dispense_stack", (1, 1), Caller(b"TABLE-PC", enum_number("Role", "table"), True))
         table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
         assert len(table.machine.take_exit()) == 3

@@ -14,7 +14,6 @@ import pytest
 from tests.machine.shuffler_half import Half, intended
 
 from sabot_firmware import hardware, shuffler
-from sabot_protocol import ticks
 from sabot_simulators.mechanism.physical_cards import new_deck
 
 
@@ -67,7 +66,7 @@ def test_a_shuffle_that_is_stopped_leaves_no_order_behind() -> None:
     deck = new_deck(hardware.RED, Random(1), 5)
     half.draws = [0, 1, 0, 2, 3]
     half.machine.load(list(deck))
-    half.half.shuffle(1, hardware.RED, 5, half.machine.agenda.now_us & ticks.MASK)
+    half.begin(5)
     half.run(lambda: half.half.state == shuffler.JAMMED)
     assert half.half.stored_deck == 0
     assert half.machine.store == []

@@ -9,7 +9,7 @@ from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.executor import Caller
 from sabot_protocol.record_store import RecordStore
-from sabot_simulators.micropython_side.scripted_rng import ScriptedRng
+from sabot_simulators.micropython_side.scripted_rng import ScriptedRng, ScriptedSlots
 
 try:
     from micropython import heap_lock, heap_unlock
@@ -132,9 +132,9 @@ class Bench(hw.Hardware):
 
 def test_from_edge_to_order_nothing_is_allocated():
     bench = Bench()
-    half = Shuffler(bench, lambda bound: 0)
+    half = Shuffler(bench)
     half.state = shuffler.IDLE
-    half.shuffle(1, hw.RED, 52, 1000)
+    half.shuffle(1, hw.RED, 52, ScriptedSlots(lambda bound: 0), 1000)
     assert bench.directions[hw.FEED] == 1
     script = (
         (hw.ENTRY, 1, 32000),

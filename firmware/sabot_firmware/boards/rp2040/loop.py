@@ -104,18 +104,20 @@ class LiveController(Controller):
     between: "Callable[[], None]" = staticmethod(nothing)
     """Called between two steps of what takes long: cards that are fed do not wait for its end."""
 
-    def _process_changes(self) -> None:
+    def process_changes(self) -> None:
+        """Process changes of state, unless the loop talks: the next step does it then."""
         if not self.orders_only:
             self.between()
-            super()._process_changes()
+            super().process_changes()
 
     def _save_contents(self) -> None:
         self.between()
         super()._save_contents()
 
-    def _update_panel(self) -> None:
+    def update_panel(self) -> None:
+        """Show the states of both halves, and serve fed cards before and after."""
         self.between()
-        super()._update_panel()
+        super().update_panel()
         self.between()
 
     def move_on(self, at_us: int) -> "int | None":
