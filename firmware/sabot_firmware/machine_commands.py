@@ -1,8 +1,8 @@
 """Commands about the whole machine: stop, clear a fault, find it, call the floor, read records."""
 
-from sabot_firmware.dealing import forbidden
 from sabot_firmware.hardware import HOT
 from sabot_firmware.jam import SERVICE_FAULTS
+from sabot_firmware.refusals import forbidden
 from sabot_protocol.codec import enum_number
 
 TYPE_CHECKING = False

@@ -23,11 +23,12 @@ from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
 from sabot_simulators.board_faults import BoardFaults
 from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.emulated_device import LONGEST_WAIT_US, WaitTimeout
 from sabot_simulators.lossy_host import LossyHostDevice
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault
 from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine, power_fails
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.python_device import LONGEST_WAIT_US, PythonDevice, WaitTimeout
+from sabot_simulators.python_device import PythonDevice
 
 ROUNDS_A_TABLE = 4
 MAX_FAULTS = 3

@@ -19,12 +19,13 @@ from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
 from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.emulated_device import CommandValue, WaitTimeout
 from sabot_simulators.mechanism.fault_effects import CARD_KINDS
 from sabot_simulators.mechanism.faults import COUNTED_AT, EDGE_SENSORS, PlannedFault
 from sabot_simulators.mechanism.physical_cards import PhysicalCard
 from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.python_device import CommandValue, PythonDevice, WaitTimeout
+from sabot_simulators.python_device import PythonDevice
 
 HANDS = 7
 STACK_CARDS = 3

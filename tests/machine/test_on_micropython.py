@@ -10,12 +10,13 @@ from sabot_firmware import shoe
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips, soak
 from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.emulated_device import SteppedDevice, WaitTimeout
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault
 from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
 from sabot_simulators.micropython_device import HEAP, FirmwareCrashed, MicroPythonDevice
 from sabot_simulators.micropython_side import piped_board as board
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.python_device import PythonDevice, SteppedDevice, WaitTimeout
+from sabot_simulators.python_device import PythonDevice
 
 pytestmark = [pytest.mark.usefixtures("micropython"), pytest.mark.slow]
 
@@ -93,9 +94,9 @@ def cut_short(device: SteppedDevice, chip: chips.SimFram, cut_after: int | None)
     """The chip's power will be cut after so many bytes, and come back with the next boot."""
     restore = device.reboot
 
-    def reboot() -> None:
+    def reboot(now_ms: int | None = None) -> None:
         chip.power.restore()
-        restore()
+        restore(now_ms)
 
     device.reboot = reboot  # type: ignore[method-assign]
     chip.power.cut_after(cut_after)

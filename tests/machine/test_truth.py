@@ -38,12 +38,13 @@ from sabot_protocol.modes import SHOE_STEPS, SHUFFLER_STEPS, steps_of
 from sabot_protocol.record_store import RECORDS
 from sabot_simulators import chips
 from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.emulated_device import OPENING_UTC_S, WaitTimeout
 from sabot_simulators.mechanism import simulated_machine as mechanism
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, cover_card, new_deck, one_card
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.python_device import OPENING_UTC_S, PythonDevice, WaitTimeout
+from sabot_simulators.python_device import PythonDevice
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ class BadSetting(ValueError):
 
 
 @dataclass(frozen=True)
-class Settings:
+class DeviceSettings:
     """What an emulated device is made with."""
 
     seed: int | None = None
@@ -46,14 +46,14 @@ class Settings:
     """Share of the pieces on the cable in which a bit is turned."""
 
     @classmethod
-    def from_url(cls, url: str) -> "tuple[str, Settings]":
+    def from_url(cls, url: str) -> "tuple[str, DeviceSettings]":
         """The name and the settings in ``sim://NAME?seed=1&speed=max&fault=stuck@exit:30``."""
         parts = urlsplit(url)
         query = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
         return parts.netloc, cls.from_query(query)
 
     @classmethod
-    def from_query(cls, query: Mapping[str, Sequence[str]]) -> "Settings":
+    def from_query(cls, query: Mapping[str, Sequence[str]]) -> "DeviceSettings":
         """Settings by name; BadSetting for what there is not."""
         values: dict[str, object] = {}
         for name, given in query.items():
