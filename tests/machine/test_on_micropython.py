@@ -9,10 +9,11 @@ from tests.machine.both_kinds import HEAP_BYTES, on_both, run_of
 from sabot_firmware import shoe
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips, soak
+from sabot_simulators.chips import PowerCut
 from sabot_simulators.dealer import Dealer, RecoveryFailed
 from sabot_simulators.emulated_device import SteppedDevice, WaitTimeout
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault
-from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.micropython_device import HEAP, FirmwareCrashed, MicroPythonDevice
 from sabot_simulators.micropython_side import piped_board as board
 from sabot_simulators.oracle import Oracle
@@ -54,7 +55,7 @@ def play(device: SteppedDevice) -> None:
                 break
             else:
                 going_on = False
-        except (PowerCut, chips.PowerCut):
+        except PowerCut:
             device.reboot()
             going_on = False
         except Refusal:
