@@ -5,10 +5,11 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import click
+from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
 
 from sabot_cli.cli_context import CliContext, json_option
-from sabot_cli.device_access import DeviceOptions, open_device
+from sabot_cli.device_access import DeviceOptions, open_device, timeout_option
 from sabot_cli.output import OK, Output
 from sabot_driver import Client, Credential
 from sabot_driver.discovery import DiscoveredDevice, identify
@@ -36,14 +37,7 @@ ASK_S = 2.0
 @click.option("--image", type=click.Path(path_type=Path), help=f"the application, for a PORT ({IMAGE})")
 @click.option("--drive", type=click.Path(path_type=Path), help="where the boot loader's drive is mounted")
 @click.option("--service-key", type=click.Path(path_type=Path), help="service's key, if Sabot runs there")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0.1, 600),
-    default=10.0,
-    show_default=True,
-    metavar="S",
-    help="the longest wait for one answer",
-)
+@timeout_option
 @click.pass_obj
 def flash(
     state: CliContext,
@@ -158,7 +152,7 @@ class Flashing:
         how = "its components are those flashed" if proved else "components not asked: no key for it here"
         self._output.tell(
             "identity",
-            f"[green]{about.model} {about.version}[/green], {serial}, at {found.url}; {how}",
+            f"[green]{escape(f'{about.model} {about.version}')}[/green], {serial}, at {found.url}; {how}",
             url=found.url,
             model=about.model,
             version=about.version,
