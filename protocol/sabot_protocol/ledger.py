@@ -20,6 +20,10 @@ INTERRUPTED = 2  # begun, then the power went: nobody knows how far it got
 FORGOTTEN = 3  # decided once, the answer is no longer kept
 SKIPPED = 4  # a later one was decided and this one never was: it may not be executed any more
 
+# Numbers that all hosts together may pass over in one boot, and how many more each second of it. A host that
+# crashes passes over 1,024; a host that outlived the device's memory passes over all it ever used.
+MAX_SKIPPED = 1 << 24
+SKIPPED_EACH_S = 100
 
 _BEGUN = 1
 _ENDED = 2
