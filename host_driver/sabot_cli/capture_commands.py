@@ -55,7 +55,7 @@ def capture(state: CliContext, /, out: Path, seconds: float, **options: Any) -> 
                     after = event.id
                     tell_event(output, event)
                 progress.update(task, completed=seconds - left)
-        tap = client.io_loop.transport
+        tap = client.loop.transport
     frames = tap.frames  # type: ignore[attr-defined]  # the last one closes the session
     output.tell("captured", f"{frames} frames in {out}", file=str(out), frames=frames)
     return OK
@@ -142,7 +142,7 @@ def bundle(state: CliContext, /, out: Path, **options: Any) -> int:
         parts["status.json"] = status_fields(client.status(timeout))
         values = client.ask(Counters(), timeout).values
         parts["device-counters.json"] = dict(zip(COUNTERS, values, strict=False))
-        own = client.io_loop.look(lambda: client.io_loop.connection.record.diagnostics.counters())
+        own = client.loop.connection.protocol.diagnostics.counters()
         parts["host-counters.json"] = dict(zip(COUNTERS, own, strict=False))
         try:
             parts["device-trace.json"] = client.ask(Trace(0), timeout).headers.hex()

@@ -203,8 +203,8 @@ def tell_event(output: Output, event: ReceivedEvent | LostEvents) -> None:
 def _newest(client: Client) -> int:
     """The last event that the device had already told when we came: those come first, one after the other."""
     newest, ends = -1, time.monotonic() + LONGEST_BACKLOG_S
-    while client.io_loop.rows != newest and time.monotonic() < ends:
-        newest = client.io_loop.rows
+    while client.loop.rows != newest and time.monotonic() < ends:
+        newest = client.loop.rows
         time.sleep(QUIET_S)
     return newest
 
@@ -277,7 +277,7 @@ def shuffle(state: CliContext, /, deck_id: int, **options: Any) -> int:
         if now.flags & StatusFlag.ROUND_OPEN and now.shuffler != ShufflerState.IDLE:
             output.tell("busy", "A round is open and the shuffler half is busy.", **status_fields(now))
             return IN_PROGRESS
-        here = client.io_loop.rows
+        here = client.loop.rows
         begun = client.ask(Shuffle(deck_id), options["timeout"])
         output.tell(
             "shuffle_begun", f"shuffle {begun.shuffle_id} begun", shuffle_id=begun.shuffle_id, deck_id=deck_id

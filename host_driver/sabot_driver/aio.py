@@ -1,11 +1,11 @@
-"""The asyncio client: the same core and line, awaited. Nothing here blocks the loop.
+"""The asyncio client: the same connection and threads as the blocking client, awaited.
 
     async with await aio.connect("/dev/ttyACM0") as shoe:
         print(await shoe.status())
         async for event in shoe.events(after=0): ...
 
-Serial ports cannot be awaited on every system, so the line's own threads do the reading, as they do for the
-blocking client; this shell only turns their futures into awaitables.
+Nothing here blocks the event loop. Serial ports cannot be awaited on every system, so the threads of
+``threaded_loop`` read the port, as they do for the blocking client; this shell awaits their futures.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class AsyncClient:
-    """One device, from a program with an event loop. Made by ``connect``."""
+    """One device, for programs with an event loop. Made by ``connect``."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -46,42 +46,42 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the device."""
+        """End the session and the threads."""
         await asyncio.to_thread(self._client.close)
         self._hand.shutdown()
 
     @property
     def identity(self) -> Identity:
-        """What the device said of itself."""
+        """How the device identified itself."""
         return self._client.identity
 
     @property
     def simulator(self) -> bool:
-        """Whether the device says that it is emulated."""
+        """As ``Client.simulator``."""
         return self._client.simulator
 
     @property
     def link(self) -> LinkState:
-        """How things stand now."""
+        """The state of the link now."""
         return self._client.link
 
     @property
     def peer(self) -> Peer | None:
-        """The device as it proved itself."""
+        """The device as its last session proved it."""
         return self._client.peer
 
     @property
     def resolved(self) -> list[Resolved]:
-        """Commands that an earlier run left open, as the device's ledger has them."""
+        """Outcomes of the commands that an earlier run left open."""
         return self._client.resolved
 
     @property
     def blocking(self) -> Client:
-        """The blocking client of the same line, for other threads."""
+        """The blocking client of the same device, for other threads."""
         return self._client
 
     async def _do(self, what: Callable[..., T], *values: Any) -> T:
-        self._client.io_loop.check_process()  # a forked child has no such thread
+        self._client.loop.check_process()  # a forked child has no such thread
         return await asyncio.get_running_loop().run_in_executor(self._hand, what, *values)
 
     async def ask(
@@ -89,36 +89,36 @@ class AsyncClient:
     ) -> AnswerT:
         """As ``Client.ask``. A task that is cancelled stops waiting; the link goes on.
 
-        A command cancelled while it is under way may be executed; its record in the journal stays open and
-        ``resolve`` tells its end.
+        A command that is cancelled while it is under way may be executed. Its record in the journal stays
+        open, and ``resolve`` tells its outcome.
         """
-        until = Deadline(timeout)
-        if by is not None and self._client.known_slot(by) is None:  # others are not kept waiting for that
-            slot = by.slot_among(await self.key_slots(until.left()))
+        deadline = Deadline(timeout)
+        if by is not None and self._client.known_slot(by) is None:  # others need not wait
+            slot = by.slot_among(await self.key_slots(deadline.left()))
             by = replace(by, slot=slot)
-        asking = asyncio.ensure_future(self._do(self._client.submit, message, until.left(), by))
+        sending = asyncio.ensure_future(self._do(self._client.submit, message, deadline.left(), by))
         try:
-            number, future = await asyncio.shield(asking)
+            number, future = await asyncio.shield(sending)
         except asyncio.CancelledError:
-            asking.add_done_callback(self._drop)
+            sending.add_done_callback(self._drop)
             raise
         answer: asyncio.Future[AnswerT] = asyncio.wrap_future(future)
         try:
-            ended, _ = await asyncio.wait([answer], timeout=until.left())
-            if not ended:  # whoever should end it is late
-                await self._do(self._client.io_loop.expire, future)
+            ended, _ = await asyncio.wait([answer], timeout=deadline.left())
+            if not ended:  # the driver's threads are late
+                await self._do(self._client.loop.expire, future)
             return await answer
         except asyncio.CancelledError:
             answer.cancel()
             self._hand.submit(self._client.abandon, number)
             raise
 
-    def _drop(self, asking: "asyncio.Future[Any]") -> None:
-        if not asking.cancelled() and asking.exception() is None:
-            self._hand.submit(self._client.abandon, asking.result()[0])
+    def _drop(self, sending: "asyncio.Future[Any]") -> None:
+        if not sending.cancelled() and sending.exception() is None:
+            self._hand.submit(self._client.abandon, sending.result()[0])
 
     async def status(self, timeout: float = TIMEOUT_S) -> StatusReport:
-        """How the device is."""
+        """As ``Client.status``."""
         return await self.ask(messages.Status(), timeout)
 
     async def key_slots(self, timeout: float = TIMEOUT_S) -> KeySlotsAre:
@@ -146,7 +146,7 @@ class AsyncClient:
         await asyncio.to_thread(self._client.wait_up, timeout)
 
     def listen(self, listener: Callable[[Notice], None]) -> Callable[[], None]:
-        """Have a function called in the loop with every ``Notice``; the function returned ends that."""
+        """As ``Client.listen``; the function is called in the event loop."""
         loop = asyncio.get_running_loop()
         return self._client.listen(lambda notice: _in_loop(loop, listener, notice))
 
@@ -154,8 +154,8 @@ class AsyncClient:
         self, after: int | None = None, reader: str | None = None, timeout: float | None = None
     ) -> "AsyncIterator[ReceivedEvent | LostEvents]":
         """As ``Client.events``, awaited."""
-        line = self._client.io_loop
-        line.check_process()
+        threads = self._client.loop
+        threads.check_process()
         timeout = None if timeout is None else checked_timeout(timeout)
         loop = asyncio.get_running_loop()
         news = asyncio.Event()
@@ -163,28 +163,28 @@ class AsyncClient:
         def tell() -> None:
             _in_loop(loop, news.set)
 
-        line.row_listeners.append(tell)
+        threads.row_listeners.append(tell)
         try:
-            at = line.rows if after is None else after
+            at = threads.rows if after is None else after
             if reader is not None:
-                at = await asyncio.to_thread(line.journal.reader_position, reader)
+                at = await asyncio.to_thread(threads.journal.reader_position, reader)
             while True:
                 news.clear()
-                if line.rows > at:
-                    for row in await asyncio.to_thread(line.rows_now, at):
+                if threads.rows > at:
+                    for row in await asyncio.to_thread(threads.rows_now, at):
                         yield parse_entry(row)
                         at = row.id
                         if reader is not None:
-                            await asyncio.to_thread(line.journal.set_reader_position, reader, at)
+                            await asyncio.to_thread(threads.journal.set_reader_position, reader, at)
                     continue
-                if line.closed:
+                if threads.closed:
                     return
                 try:
                     await asyncio.wait_for(news.wait(), timeout)
                 except TimeoutError:
                     return
         finally:
-            line.row_listeners.remove(tell)
+            threads.row_listeners.remove(tell)
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, what: Callable[..., object], *values: object) -> None:

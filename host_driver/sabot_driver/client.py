@@ -30,12 +30,12 @@ from sabot_driver.errors import (
     SabotError,
     WrongDevice,
 )
-from sabot_driver.io_loop import RETRY_DISK_S, IoLoop, Listener
 from sabot_driver.journal import Journal, JournalEntry
 from sabot_driver.keyring import Keyring
 from sabot_driver.link_state import LinkState, Notice, Peer
 from sabot_driver.received_events import LostEvents, ReceivedEvent, parse_entry
 from sabot_driver.serial_numbers import format_serial
+from sabot_driver.threaded_loop import Listener, ThreadedLoop
 from sabot_driver.transports import People, Transport, is_simulator, transport_for
 from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_protocol.host import messages
@@ -56,13 +56,14 @@ log = logging.getLogger("sabot")
 
 TIMEOUT_S = 5.0
 CONNECT_S = 10.0
-GRACE_S = 5.0  # the longest the keeper may be late
+GRACE_S = 5.0  # how late the driver's own threads may be
+RETRY_DISK_S = 1.0
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What became of a command of an earlier run of this program."""
+    """The outcome of a command that this program, or an earlier run of it, gave up."""
 
     number: int
     request: str
@@ -71,30 +72,31 @@ class Resolved:
 
 
 class Client:
-    """One device, from a program that may use threads.
+    """One device, for programs that may use threads. Made by ``connect``.
 
-    Made by ``connect``. It keeps the link by itself, with pauses that grow, and says so to listeners. Every
-    call ends within its time-out. Ctrl-C in a call leaves the link usable.
+    The client reconnects by itself, with pauses that grow, and tells listeners. Every call ends within its
+    time-out. Ctrl-C in a call leaves the link usable.
     """
 
     def __init__(
         self,
-        line: IoLoop,
+        loop: ThreadedLoop,
         identity: Identity,
         owner: bool,
         keyring: Keyring | None = None,
         is_new: bool = False,
     ) -> None:
-        self._line = line
+        self.loop = loop
+        """The threads below and their connection, for other shells and for tests."""
         self._keyring = keyring
-        self._held: KeySlotsAre | None = None  # whose keys the device has, as it said last
+        self._held: KeySlotsAre | None = None  # the device's last answer
         self.is_new = is_new
-        """Whether this client gave the device its key, so that it may fill the key slots now."""
+        """Whether this client provisioned the device, so that it may fill the key slots now."""
         self.identity = identity
-        """What the device said of itself before the session; its serial number has been proved since."""
+        """How the device identified itself before the session; the session has proved its serial number."""
         self.owner = owner
         self.resolved: list[Resolved] = []
-        """Commands that an earlier run left open, as the device's ledger has them."""
+        """Outcomes, from the device's ledger, of the commands that an earlier run left open."""
         self._subscribers: list[threading.Thread] = []
 
     def __enter__(self) -> "Client":
@@ -106,8 +108,8 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Let go of the device. What was told and is not on disk stays with the device."""
-        self._line.close()
+        """End the session and the threads. Events that are not on disk stay on the device."""
+        self.loop.close()
         for thread in self._subscribers:
             if thread is not threading.current_thread():
                 thread.join(GRACE_S)
@@ -117,58 +119,49 @@ class Client:
     @property
     def url(self) -> str:
         """Where the device is."""
-        return self._line.connection.url
+        return self.loop.connection.url
 
     @property
     def simulator(self) -> bool:
-        """Whether the device is emulated, as it proved in its session."""
+        """Whether the device is emulated, as its session proved."""
         peer = self.peer
         return bool((self.identity if peer is None else peer).flags & IdentityFlag.SIMULATOR)
 
     @property
     def link(self) -> LinkState:
-        """How things stand now."""
-        return self._line.look(lambda: self._line.connection.link)
+        """The state of the link now."""
+        self.loop.check_process()
+        return self.loop.connection.link
 
     @property
     def peer(self) -> Peer | None:
-        """The device as it proved itself."""
-        return self._line.look(lambda: self._line.connection.peer)
+        """The device as its last session proved it; None before the first one."""
+        self.loop.check_process()
+        return self.loop.connection.peer
 
     @property
     def journal(self) -> Journal:
-        """What the device has told."""
-        return self._line.journal
+        """The events and commands on disk."""
+        return self.loop.journal
 
     @property
     def people(self) -> People | None:
         """Those at an emulated table who see cards that no wire tells; None at a real one."""
-        return getattr(self._line.transport, "people", None)
-
-    @property
-    def io_loop(self) -> IoLoop:
-        """The line below, for other shells and for tests."""
-        return self._line
+        return getattr(self.loop.transport, "people", None)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Have a function called with every ``Notice``; the function returned ends that.
+        """Call a function with every ``Notice``; the returned function ends that.
 
-        It is called from the driver's threads and must not wait for the device.
+        It is called in a thread of the driver and must not wait for the device.
         """
-        self._line.listeners.append(listener)
-        return lambda: self._line.listeners.remove(listener)
+        self.loop.listeners.append(listener)
+        return lambda: self.loop.listeners.remove(listener)
 
     def wait_up(self, timeout: float = CONNECT_S) -> None:
-        """Wait until the device takes requests; the reason why not, if it does not in that time."""
-        line = self._line
+        """Wait until the device takes requests; raises the reason if it does not in that time."""
         timeout = checked_timeout(timeout)
-        if (
-            not line.wait_link(lambda core: core.link is LinkState.UP, timeout)
-            or line.connection.link is not LinkState.UP
-        ):
-            raise line.look(lambda: line.connection.problem) or LinkLost(
-                f"{self.url}: no session in {timeout} s"
-            )
+        if not self.loop.wait_up(timeout):
+            raise self.loop.connection.problem or LinkLost(f"{self.url}: no session in {timeout} s")
 
     # -- requests -------------------------------------------------------------------------------
 
@@ -180,54 +173,52 @@ class Client:
         Refused (with its kinds) if the device refuses; DeviceTimeout, LinkLost, DeviceRebooted and others as
         they are named. A command that ends in DeviceTimeout may be executed all the same: ``resolve`` tells.
         """
-        line = self._line
-        until = _checked(message, timeout)
-        who = self._slot_and_key(by, until)
-        left = until.left()
-        number, future = line.ask(
-            lambda now: line.connection.request(message, now, line.clock.to_ms(left), who), will_wait=True
-        )
-        return self._result(future, until, number)
+        deadline = Deadline(timeout)
+        number, future = self.submit(message, timeout, by)
+        return self._result(future, deadline, number)
 
     def submit(
         self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Credential | None = None
     ) -> "tuple[int, Future[AnswerT]]":
-        """Send a request without waiting: its number, and a future that ends within the time-out."""
-        line = self._line
-        until = _checked(message, timeout)
-        who = self._slot_and_key(by, until)
-        left = until.left()
-        return line.ask(lambda now: line.connection.request(message, now, line.clock.to_ms(left), who))
+        """Send a request without waiting: its number, and a future that ends within the time-out.
 
-    def _slot_and_key(self, by: Credential | None, until: Deadline) -> tuple[int, bytes] | None:
-        """What the wire needs of a credential; the device is asked for the slot once."""
+        TypeError for what is no request, ValueError for a time-out or a credential that cannot be one.
+        """
+        if not isinstance(message, Request):
+            raise TypeError(f"a request of sabot_protocol.host.messages is needed, not {message!r}")
+        deadline = Deadline(timeout)
+        who = self._slot_and_key(by, deadline)
+        timeout_ms = self.loop.clock.to_ms(deadline.left())
+        return self.loop.call(self.loop.connection.request, message, timeout_ms, who)
+
+    def _slot_and_key(self, by: Credential | None, deadline: Deadline) -> tuple[int, bytes] | None:
+        """A credential as the wire needs it; the device is asked for the slot once."""
         if by is None:
             return None
         by.check()
         slot = self.known_slot(by)
         if slot is None:
-            slot = by.slot_among(self.key_slots(until.left()))
+            slot = by.slot_among(self.key_slots(deadline.left()))
         return slot, by.key
 
     def known_slot(self, by: Credential) -> int | None:
-        """The slot of a credential, if the device need not be asked for it."""
+        """The slot of a credential; None if the device must be asked for it."""
         if by.slot is None and self._held is not None:
             with contextlib.suppress(KeyMissing):
                 return by.slot_among(self._held)
         return by.slot
 
     def abandon(self, number: int) -> None:
-        """Nobody waits for that answer any more."""
-        self._line.ask(lambda now: self._line.connection.abandon(number))
+        """Stop waiting for an answer."""
+        self.loop.call(self.loop.connection.abandon, number)
 
-    def _result(self, future: "Future[T]", until: Deadline, number: int | None = None) -> T:
-        line = self._line
+    def _result(self, future: "Future[T]", deadline: Deadline, number: int | None = None) -> T:
         try:
             with contextlib.suppress(FutureTimeout):
-                return line.wait(future, until.left())
+                return future.result(deadline.left())
             if not future.done():
-                line.expire(future)
-            return line.wait(future, GRACE_S)
+                self.loop.expire(future)
+            return future.result(GRACE_S)
         except FutureTimeout as error:
             if isinstance(error, SabotError):
                 raise
@@ -235,7 +226,7 @@ class Client:
         except CancelledError as error:
             raise Closed("the request was cancelled") from error
         except BaseException as error:
-            if number is not None and not future.done():  # Ctrl-C: the link goes on without this question
+            if number is not None and not future.done():  # Ctrl-C: the link goes on without this request
                 future.cancel()
                 self.abandon(number)
             if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
@@ -243,11 +234,11 @@ class Client:
             raise
 
     def status(self, timeout: float = TIMEOUT_S) -> StatusReport:
-        """How the device is."""
+        """The device's state, round and clock."""
         return self.ask(messages.Status(), timeout)
 
     def key_slots(self, timeout: float = TIMEOUT_S) -> KeySlotsAre:
-        """Whose keys the device has."""
+        """The roles and people whose keys the device has."""
         self._held = self.ask(messages.KeySlots(), timeout)
         return self._held
 
@@ -260,28 +251,28 @@ class Client:
         by: Credential | None = None,
         timeout: float = TIMEOUT_S,
     ) -> int:
-        """Give a person a key slot, and return it; without ``slot`` the first free one.
+        """Give a person's key to the device and return its slot; without ``slot`` the first free one.
 
-        The device is given a key derived from the person's, good for this device and slot only. While a new
-        device is provisioned its owner may fill empty slots; all else takes service (``by``).
+        The device gets a key derived from the person's, which works for this device and slot only. While a
+        new device is provisioned its owner may fill empty slots; everything else needs service (``by``).
         """
         check_key(key)
-        until = Deadline(timeout)
+        deadline = Deadline(timeout)
         if slot is None:
-            slot = free_slot(self.key_slots(until.left()).slots)
+            slot = free_slot(self.key_slots(deadline.left()).slots)
         derived = slot_key(key, self._proved_serial(), slot) if any(key) else key
         self._held = None
-        self.ask(SetKey(slot, role, person, derived), until.left(), by)
+        self.ask(SetKey(slot, role, person, derived), deadline.left(), by)
         return slot
 
     def set_observers_key(self, key: bytes, by: Credential | None = None, timeout: float = TIMEOUT_S) -> None:
-        """Give the device the key of those who only look on; their sessions so far end."""
+        """Set the key of observers; their present sessions end."""
         self.ask(SetKey(KeySlot.OBSERVER, Role.OBSERVER, 0, key), timeout, by)
 
     def set_device_key(self, key: bytes, by: Credential, timeout: float = TIMEOUT_S) -> None:
-        """Give the device another key of its own. This client goes on with it, all others' sessions end.
+        """Change the device's own key. This client goes on with it; all other sessions end.
 
-        The keyring, if there is one, has both keys until the device has confirmed the new one.
+        The keyring, if there is one, keeps both keys until the device has confirmed the new one.
         """
         serial, keyring = self._proved_serial(), self._keyring
         if keyring is not None:
@@ -290,13 +281,13 @@ class Client:
             self.ask(SetKey(KeySlot.DEVICE, Role.TABLE, 0, key), timeout, by)
         except Refused:
             if keyring is not None:
-                keyring.settle(serial, self._line.look(lambda: self._line.connection.key), self.simulator)
+                keyring.settle(serial, self.loop.connection.key, self.simulator)
             raise
         if keyring is not None:
             keyring.settle(serial, key, self.simulator)
 
     def remove_key(self, slot: int, by: Credential, timeout: float = TIMEOUT_S) -> None:
-        """Empty a slot; what was proved with its key ends."""
+        """Empty a slot; elevations proved with its key end."""
         self._held = None
         self.ask(RemoveKey(slot), timeout, by)
 
@@ -307,20 +298,23 @@ class Client:
         return peer.serial
 
     def resolve(self, number: int, timeout: float = TIMEOUT_S) -> Resolved:
-        """What became of a command that was given up, by asking the device's ledger; never a guess."""
-        until = Deadline(timeout)
-        line = self._line
-        line.look(lambda: line.connection.check_ended(number))
+        """The outcome of a command that was given up, from the device's ledger; never a guess."""
+        deadline = Deadline(timeout)
+        connection = self.loop.connection
+        self.loop.check_process()
+        connection.check_ended(number)
         command = self.journal.command(number)
         if command is None:
-            raise SabotError(f"this journal knows no command {number}", "Give a number of this device.")
+            raise SabotError(
+                f"this journal has no command {number}", "Use the number of a command of this device."
+            )
         kind = messages.BY_ID[command.message]
         assert issubclass(kind, Request)
-        left_ms = line.clock.to_ms(until.left())
         memory_id = command.memory_id or (self.peer.memory_id if self.peer is not None else b"")
-        future = line.ask(lambda now: line.connection.resolve(number, kind, memory_id, now, left_ms))
+        timeout_ms = self.loop.clock.to_ms(deadline.left())
+        future = self.loop.call(connection.resolve, number, kind, memory_id, timeout_ms)
         try:
-            self._result(future, until)
+            self._result(future, deadline)
         except OutcomeUnknown:
             return Resolved(number, kind.NAME, "unknown")
         except Refused:
@@ -328,9 +322,9 @@ class Client:
         return Resolved(number, kind.NAME, "done")
 
     def resolve_open(self, timeout: float = TIMEOUT_S) -> list[Resolved]:
-        """What became of every command whose end this journal does not know, oldest first."""
-        until = Deadline(timeout)
-        return [self.resolve(each.number, until.left()) for each in self.journal.commands(open_only=True)]
+        """The outcome of every command that this journal has open, oldest first."""
+        deadline = Deadline(timeout)
+        return [self.resolve(each.number, deadline.left()) for each in self.journal.commands(open_only=True)]
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -339,18 +333,17 @@ class Client:
     ) -> "Iterator[ReceivedEvent | LostEvents]":
         """Events in order, from the journal: first those that are there, then as they come.
 
-        ``after`` is the id of the last event dealt with (0: from the beginning; None: from now on). A
-        ``reader`` has its place kept in the journal: an event counts as dealt with when the next is asked
-        for. It ends when nothing has come for ``timeout`` seconds, or when the client is closed.
+        ``after`` is the id of the last event that was processed (0: from the beginning; None: from now on).
+        The journal keeps the position of a named ``reader``: an event counts as processed when the next one
+        is asked for. The iterator ends after ``timeout`` seconds without an event, or when the client is
+        closed.
         """
-        line = self._line
+        loop = self.loop
         timeout = None if timeout is None else checked_timeout(timeout)
-        at = line.rows if after is None else after
-        if reader is not None:
-            at = self.journal.reader_position(reader)
+        at = self._start(after, reader)
         while True:
             try:
-                rows = line.rows_after(at, timeout)
+                rows = loop.rows_after(at, timeout)
             except Closed:
                 return
             if not rows:
@@ -361,20 +354,24 @@ class Client:
                 if reader is not None:
                     self.journal.set_reader_position(reader, at)
 
+    def _start(self, after: int | None, reader: str | None) -> int:
+        """The row after which events are read."""
+        if reader is not None:
+            return self.journal.reader_position(reader)
+        return self.loop.rows if after is None else after
+
     def on_event(
         self,
         callback: "Callable[[ReceivedEvent | LostEvents], None]",
         after: int | None = None,
         reader: str | None = None,
     ) -> None:
-        """Have a function called with every event, in order, in a thread of its own, until closed.
+        """Call a function with every event, in order, in a thread of its own, until the client is closed.
 
-        If the function fails, it is called no more, and listeners hear ``subscriber_failed``; a ``reader``
-        gets that event again when it subscribes anew. While the journal fails it waits and goes on after.
+        A function that raises is not called again, and listeners are told ``subscriber_failed``; a
+        ``reader`` gets that event again when it subscribes again. While the journal fails, events wait.
         """
-        at = self._line.rows if after is None else after
-        if reader is not None:
-            at = self.journal.reader_position(reader)
+        at = self._start(after, reader)
         args = (callback, at, reader)
         thread = threading.Thread(target=self._deliver, args=args, name="sabot-events", daemon=True)
         self._subscribers.append(thread)
@@ -383,7 +380,7 @@ class Client:
     def _deliver(
         self, callback: "Callable[[ReceivedEvent | LostEvents], None]", at: int, reader: str | None
     ) -> None:
-        line = self._line
+        loop = self.loop
         marked = at
         rows: list[JournalEntry] = []
         while True:
@@ -391,12 +388,12 @@ class Client:
                 if reader is not None and marked != at:
                     self.journal.set_reader_position(reader, at)
                     marked = at
-                rows = rows or line.rows_after(at, None)
+                rows = rows or loop.rows_after(at, None)
             except Closed:
                 return
             except JournalError as error:
                 log.warning("events wait for the journal: %s", error)
-                if line.wait_closed(RETRY_DISK_S):
+                if loop.wait_closed(RETRY_DISK_S):
                     return
                 continue
             event = parse_entry(rows.pop(0))
@@ -404,17 +401,10 @@ class Client:
                 callback(event)
             except Exception as error:
                 log.exception("the function called with events failed at event %d", event.id)
-                words = f"the function called with events failed and is called no more: {error!r}"
-                line.notify(Notice("subscriber_failed", words, SabotError(words, "Correct the program.")))
+                words = f"the function called with events failed and is not called again: {error!r}"
+                loop.notify(Notice("subscriber_failed", words, SabotError(words, "Correct the program.")))
                 return
             at = event.id
-
-
-def _checked(message: object, timeout: float) -> Deadline:
-    """The time-out of a request; what is no request or no time is refused before it touches the link."""
-    if not isinstance(message, Request):
-        raise TypeError(f"a request of sabot_protocol.host.messages is asked, not {message!r}")
-    return Deadline(timeout)
 
 
 def connect(
@@ -431,26 +421,26 @@ def connect(
     clock: Clock | None = None,
     transport: Transport | None = None,
 ) -> Client:
-    """Open a device and prove each other; a client whose link is up.
+    """Open a device, authenticate both sides, and return a client whose link is up.
 
-    ``key`` is the device's key; without it the keyring has it by serial number, or the observers' key for
-    who does not want to own the device. ``slot`` says which of the two a ``key`` is, if it is the observers'.
-    ``journal`` is where events go: a file, what gives one by serial number, or None for one in memory, which
-    forgets with the program. Whatever is wrong is raised within ``timeout`` by its name. Here and in every
-    call a time-out is at most 72 hours; ValueError for more.
+    ``key`` is the device's key. Without it the keyring finds it by serial number, or finds the observers' key
+    if ``owner`` is false. ``slot`` says that a ``key`` is the observers'. ``journal`` is where events go: a
+    file, a function that gives one by serial number, or None for a journal in memory, which ends with the
+    program. What is wrong is raised within ``timeout``. Here and in every call a time-out is at most 72
+    hours; ValueError for more.
 
     ``simulator`` says whether an emulated device is expected; None takes it from the URL: ``sim://`` is one,
-    everything else is a machine. What the device says of itself decides nothing, because an impostor says
-    what helps it; a device of the other kind is WrongDevice. A new simulator is given a key, unless a machine
-    with its serial number is known here; a new machine is NotProvisioned.
+    everything else is a machine. A device of the other kind is WrongDevice. What the device says of itself
+    does not decide this, because an impostor can say anything. A new simulator is given a key, unless a
+    machine with its serial number is known here; a new machine is NotProvisioned.
     """
     clock = clock or Clock()
     if simulator is None:
         simulator = is_simulator(url)
-    until = Deadline(timeout)
+    deadline = Deadline(timeout)
     transport = transport or transport_for(url)
     began = clock.now_ms()
-    with UnsecuredExchange(transport, url, clock, until.left()) as exchange:
+    with UnsecuredExchange(transport, url, clock, deadline.left()) as exchange:
         identity = exchange.identify()
         if serial is not None and identity.serial != serial:
             raise WrongDevice(f"{url}: this is {format_serial(identity.serial)}, not {format_serial(serial)}")
@@ -462,7 +452,7 @@ def connect(
         journal = Journal(journal(identity.serial) if callable(journal) else journal, identity.serial)
     book = journal
     try:
-        core = Connection(
+        connection = Connection(
             url,
             keys.key,
             identity.serial,
@@ -478,21 +468,16 @@ def connect(
     except BaseException:
         book.close()
         raise
-    line = IoLoop(core, transport, book, clock)
-    line.start()
-    client = Client(line, identity, owner, keyring, keys.is_new)
+    loop = ThreadedLoop(connection, transport, book, clock)
+    loop.start()
+    client = Client(loop, identity, owner, keyring, keys.is_new)
     try:
-        done = line.wait_link(
-            lambda core: core.link is LinkState.UP or core.failed_permanently(), until.left()
-        )
-        if line.look(lambda: core.link) is not LinkState.UP:
-            raise line.look(lambda: core.problem) or LinkLost(
-                f"{url}: no session in {timeout} s" if not done else f"{url}: no session"
-            )
+        if not loop.wait_up(deadline.left(), unless_failed=True):
+            raise connection.problem or LinkLost(f"{url}: no session in {timeout} s")
         if keyring is not None and keys.other is not None:
-            keyring.settle(identity.serial, line.look(lambda: core.key), client.simulator)
+            keyring.settle(identity.serial, connection.key, client.simulator)
         if owner:
-            client.resolved = client.resolve_open(until.left())
+            client.resolved = client.resolve_open(deadline.left())
     except BaseException:
         client.close()
         raise
@@ -501,12 +486,12 @@ def connect(
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """What a session is proved with."""
+    """The key of a session."""
 
     key: bytes = field(repr=False)
     slot: int = KeySlot.DEVICE
     other: bytes | None = field(default=None, repr=False)
-    """Another one that the device may have instead, because it was being changed."""
+    """The key that the device may have instead, because a change of keys was not confirmed."""
     is_new: bool = False
 
 
@@ -529,7 +514,7 @@ def _find_key(
                 f"{url}: {format_serial(identity.serial)} is the serial number of a machine known here",
                 "Give the simulator another serial number.",
             )
-        key = found or os.urandom(KEY_SIZE)  # others of its name may be there, and have the same
+        key = found or os.urandom(KEY_SIZE)  # simulators with the same serial number share a key
         if keyring is not None and found is None:
             keyring.keep(identity.serial, key, simulator)
         exchange.provision(identity.serial, key)

@@ -1,17 +1,18 @@
-"""The client without its cable: requests, answers, events, reconnects. Bytes and ticks in and out.
+"""The client's side of one device as a sans-IO state machine: requests, answers, events, reconnects.
 
-It never sleeps, reads a clock, starts a thread or touches a port; the blocking and the asyncio client are two
-thin shells over it. It decides when a cable should be opened again and what every failure is called.
+``Connection`` never sleeps, reads a clock, starts a thread or touches a port. It decides when the port must
+be opened again, and which error each failure is. ``io_loop.IoLoop`` runs it:
 
-It reads the journal when it is made, and never waits for the disk afterwards. What must be on disk before
-something follows from it is handed to the shell as ``Work``: events before they are acknowledged, a command
-and its number before it is sent. Meanwhile the command is *held*, and all commands behind it, because the
-device takes them in the order of their numbers; queries are not. Its time-out goes on.
+    port:     wants_port → port_opening, then port_opened or port_lost; take_port_drop → close the port
+    bytes:    receive takes them, poll returns them; deadline is when to poll again
+    requests: request, resolve, abandon; completions are the requests that have ended
+    journal:  take_batch → write it, then batch_written or batch_failed
+    recover:  after a call that was interrupted or failed half-way
 
-    shell: want_cable → cable_opening, open → cable_opened / cable_failed
-    shell: bytes → receive;  poll → bytes;  deadline → when to poll again;  cable_lost when reading fails
-    shell: ends → settle the futures;  take_work → put on disk, then on_disk or not_on_disk
-    shell: mend, when somebody was interrupted in the midst of one of these
+The connection reads the journal when it is made, and never waits for the disk afterwards. A ``JournalBatch``
+holds what must be on disk first: events before they are acknowledged, a command and its number before it is
+sent. Until then the command is *held*, and so are all commands behind it, because the device takes them in
+the order of their numbers. Queries are not held. The time-out of a held command runs on.
 """
 
 import contextlib
@@ -68,10 +69,10 @@ from sabot_protocol.notifications import (
 
 FIRST_PAUSE_MS = 100
 LONGEST_PAUSE_MS = 5000
-MAX_TOLD = 4096  # events in memory that are not on disk; then the cable is let go of
+MAX_UNSAVED = 4096  # events in memory that are not on disk; with more, the session ends
 MAX_NOTICES = 1000  # while a listener does not return; then the oldest are dropped
 CLOCK_TIMEOUT_MS = 10_000
-UNRECORDED = frozenset({"set_clock", "locate"})  # commands whose repetition harms nobody
+UNRECORDED = frozenset({"set_clock", "locate"})  # commands that do no harm when they are repeated
 NEEDS_DISK = frozenset({"open_round"})
 
 
@@ -88,7 +89,7 @@ class _Open:
 
 
 class Connection:
-    """One client's side of one device."""
+    """The client's side of one device: session, open requests, events on their way to the journal."""
 
     def __init__(
         self,
@@ -125,43 +126,43 @@ class Connection:
         self._memory_id = b"" if position is None else position[0]
         self._handed = position  # the last event that was given away to be put on disk
         self._open: dict[int, _Open] = {}
-        self.ends: deque[Completion] = deque()
-        """Requests that have ended; the shell settles the first and takes it away, until there is none."""
+        self.completions: deque[Completion] = deque()
+        """Requests that have ended. The shell completes the first one's future, then removes it."""
         self._notices: deque[Notice] = deque(maxlen=MAX_NOTICES)
-        self._told: list[UnsavedEvent] = []
-        self._given: list[CommandRecord] = []  # commands that wait to be put on disk
-        self._held: dict[int, bool] = {}  # commands not sent yet, in order: whether for want of a record
+        self._unsaved: list[UnsavedEvent] = []
+        self._unrecorded: list[CommandRecord] = []  # commands whose record waits to be written
+        self._held: dict[int, bool] = {}  # commands not sent, in order: whether for want of a record
         self._clock_unset = False  # in this session
         self._setting_clock: int | None = None  # the number of the command that does
         self._pause_ms = FIRST_PAUSE_MS
         self._retry_at: int | None = now
-        self._drop_cable = False
-        self._good_frames = 0  # of this cable, to tell a silent device from another kind of one
+        self._drop_port = False
+        self._good_frames = 0  # of this opening, to tell a silent device from another kind of device
         self._bytes_in = 0
         self._fault: messages.FaultRaised | None = None
 
     @property
-    def record(self) -> "HostProtocol":
-        """The end of the wire, for its counters."""
+    def protocol(self) -> "HostProtocol":
+        """The host's end of the wire protocol, for its counters."""
         return self._end
 
-    # -- the cable ------------------------------------------------------------------------------
+    # -- the port -------------------------------------------------------------------------------
 
-    def want_cable(self, now: int) -> bool:
-        """Whether the shell should open the cable now."""
+    def wants_port(self, now: int) -> bool:
+        """Whether the port should be opened now."""
         return (
             self.link is LinkState.DOWN
             and self._retry_at is not None
             and ticks.diff(now, self._retry_at) >= 0
         )
 
-    def want_drop(self) -> bool:
-        """Whether the shell should close the cable, which is of no use any more; asked once."""
-        drop, self._drop_cable = self._drop_cable, False
+    def take_port_drop(self) -> bool:
+        """Whether the port should be closed; True once for each session that ended."""
+        drop, self._drop_port = self._drop_port, False
         return drop
 
     def failed_permanently(self) -> bool:
-        """Whether the first attempt has failed for a reason that trying again will not cure by itself."""
+        """Whether the first attempt has failed for a reason that trying again does not cure."""
         lasting = (
             WrongDevice
             | NotProvisioned
@@ -174,84 +175,71 @@ class Connection:
         )
         return self.peer is None and isinstance(self.problem, lasting)
 
-    def wants_attention(self, now: int) -> bool:
-        """Whether a cable is to be opened or closed at this moment."""
-        return self._drop_cable or self.want_cable(now)
-
-    def has_dropped(self) -> bool:
-        """Whether the cable is of no use any more and not yet closed."""
-        return self._drop_cable
-
-    def has_open(self) -> bool:
-        """Whether any request has not ended."""
-        return bool(self._open)
-
-    def has_work(self) -> bool:
-        """Whether something waits to be put on disk, or a journal that failed is to be tried again."""
+    def has_batch(self) -> bool:
+        """Whether something waits to be written, or a journal that failed is to be tried again."""
         return (
-            bool(self._told or self._given or self._journal.ended)
+            bool(self._unsaved or self._unrecorded or self._journal.ended)
             or self.journal_error is not None
             or (self._numbers.are_few() and (self._mode == OWNER or bool(self._held)))
         )
 
-    def cable_opening(self) -> None:
-        """The cable is being opened; it is not wanted again until that has failed."""
+    def port_opening(self) -> None:
+        """The port is being opened; it is not wanted again until that has failed."""
         self._retry_at = None
 
-    def cable_opened(self, now: int) -> None:
-        """The cable is there: prove each other."""
+    def port_opened(self, now: int) -> None:
+        """The port is open: begin the handshake."""
         self.link = LinkState.PROVING
         self._retry_at = None
-        self._drop_cable = False
+        self._drop_port = False
         self._bytes_in = 0
         self._good_frames = self._end.diagnostics.frames_in
         self._end.connect(now, self._mode)
 
-    def cable_failed(self, error: SabotError, now: int) -> None:
-        """The cable could not be opened."""
-        self._went_down(error, now)
-
-    def cable_lost(self, error: SabotError, now: int) -> None:
-        """The cable is gone."""
+    def port_lost(self, now: int, error: SabotError) -> None:
+        """The port could not be opened, or is gone."""
         if self.link in (LinkState.PROVING, LinkState.UP):
             self._end.disconnect()
             self.link = LinkState.DOWN
+            self._retry_at = None
             self._take(now)
+        if self.link is LinkState.DOWN and self._retry_at is None:
             self._went_down(error, now)
 
     def receive(self, data: bytes, now: int) -> None:
-        """Bytes from the cable."""
+        """Take bytes from the port."""
         if self.link in (LinkState.PROVING, LinkState.UP):
             self._bytes_in += len(data)
             self._end.receive(data, now)
             self._take(now)
 
     def poll(self, now: int) -> bytes:
-        """Bytes for the cable."""
+        """Bytes for the port."""
         out = self._end.poll(now)
         self._take(now)
         return out if self.link in (LinkState.PROVING, LinkState.UP) else b""
 
     def failed(self, error: BaseException) -> None:
-        """A thread of the driver failed by a mistake of its own; ``mend`` follows."""
-        why = SabotError(f"the driver failed and begins anew: {error!r}", "Report this with 'sabot bundle'.")
+        """Report a bug in the driver; ``recover`` must follow."""
+        words = f"the driver failed and opens a new session: {error!r}"
+        why = SabotError(words, "Report this with 'sabot bundle'.")
         self._notices.append(Notice("driver_failed", str(why), why))
 
     def recover(self, now: int) -> None:
-        """Somebody was interrupted in the midst of a call: go on in a new session, from what is certain.
+        """Continue in a new session after a call that was interrupted, or failed, half-way.
 
-        Requests wait for that session, events are told again from the last one that was kept. A request
-        whose end was being dealt with has an end nobody knows.
+        Open requests wait for that session. The device repeats events after the last one that this side
+        kept. A request that was just being completed ends with an unknown outcome.
         """
         self._end.disconnect()
         self._end.take_notifications()
-        kept = _place(self._told[-1]) if self._told else self._handed
+        kept = _position(self._unsaved[-1]) if self._unsaved else self._handed
         if kept is None:
             self._end.position = (0, 0)
         else:
             self._memory_id = kept[0]
             self._end.resume_from(*kept)
-        words = "somebody was interrupted while it was being answered"
+        words = "the call was interrupted while its answer was processed"
         for number, found in list(self._open.items()):
             if self._end.is_pending(number):
                 continue
@@ -261,17 +249,20 @@ class Connection:
                 self._finish(number, error=DeviceTimeout(f"{found.name}: {words}", number, found.name))
             else:
                 self._finish(number, error=SessionEnded(f"{found.name}: {words}"))
-        going_down = self.link is LinkState.DOWN and self._retry_at is None  # it was interrupted amid that
+        # interrupted while the port was being opened or lost
+        going_down = self.link is LinkState.DOWN and self._retry_at is None
         if going_down or self.link in (LinkState.PROVING, LinkState.UP):
-            self._went_down(LinkLost(f"{self.url}: interrupted; beginning anew"), now)
+            self._went_down(LinkLost(f"{self.url}: interrupted; opening a new session"), now)
 
-    def has_pending_output(self, now: int) -> bool:
-        """Whether ``poll`` is due: something waits to be said, or its time has come."""
+    def needs_poll(self, now: int) -> bool:
+        """Whether ``poll`` is due: something waits to be sent, or a deadline has passed."""
         due = self._end.deadline()
         return self._end.has_pending_output() or due is None or ticks.diff(now, due) >= 0
 
-    def deadline(self) -> int | None:
-        """When ``poll`` or ``want_cable`` is due by itself."""
+    def deadline(self, now: int) -> int | None:
+        """The tick at which the port must be opened or closed, or ``poll`` is due, without other input."""
+        if self._drop_port:
+            return now
         due = self._end.deadline()
         retry = self._retry_at if self.link is LinkState.DOWN else None
         if due is None or (retry is not None and ticks.diff(retry, due) < 0):
@@ -280,11 +271,14 @@ class Connection:
 
     @property
     def key(self) -> bytes:
-        """The key that the device has, as far as this end knows."""
+        """The key that the device has, as far as this side knows."""
         return self._end.key
 
     def close(self, now: int | None = None) -> bytes:
-        """Nobody wants the device any more; what is open ends as closed. The last bytes for the cable."""
+        """End the session; open requests end as Closed. Returns the last bytes for the port.
+
+        Without ``now`` nothing is sent: the connection may be in the middle of an interrupted call.
+        """
         out = b""
         if now is not None and self.link in (LinkState.PROVING, LinkState.UP):
             out = self._end.close(now)
@@ -301,13 +295,9 @@ class Connection:
     # -- requests -------------------------------------------------------------------------------
 
     def request(
-        self,
-        message: Request[AnswerT],
-        now: int,
-        timeout_ms: int,
-        by: tuple[int, bytes] | None = None,
+        self, now: int, message: Request[AnswerT], timeout_ms: int, by: tuple[int, bytes] | None = None
     ) -> "tuple[int, Future[AnswerT]]":
-        """Ask; the future ends with the answer or one of our errors, at the latest when the time is up.
+        """Send a request: its number, and a future of the answer that ends within the time-out.
 
         ``by`` is the slot and the key of the person who authorises it.
         """
@@ -327,7 +317,7 @@ class Connection:
         self._open[number] = _Open(future, name, message.ANSWER, is_command, recorded)
         if recorded:
             kept = without_secret(name, body)
-            self._given.append(
+            self._unrecorded.append(
                 CommandRecord(number, message.ID, kept, self._end.memory_id, self._utc_us(), None)
             )
         if held:
@@ -335,7 +325,7 @@ class Connection:
         return number, future
 
     def _release(self) -> None:
-        """Let go of the commands that were held and need not be any more, in order."""
+        """Send the held commands that need not wait any more, in order."""
         for number, for_record in list(self._held.items()):
             if for_record or number >= self._numbers.reserved:
                 break
@@ -343,7 +333,7 @@ class Connection:
             self._end.release(number)
 
     def _give_up_held(self, number: int) -> bool:
-        """A command is given up; whether it was held, so that it was never sent and never will be."""
+        """Give up a command; True if it was held, so that it was never sent and never will be."""
         if self._held.pop(number, None) is None:
             return False
         found = self._open.get(number)
@@ -353,9 +343,9 @@ class Connection:
         return True
 
     def resolve(
-        self, number: int, message: type[Request[AnswerT]], memory_id: bytes, now: int, timeout_ms: int
+        self, now: int, number: int, message: type[Request[AnswerT]], memory_id: bytes, timeout_ms: int
     ) -> "Future[AnswerT]":
-        """Ask what became of an earlier command; the future ends as the command would have."""
+        """Ask the device for the outcome of an earlier command; the future ends as the command would have."""
         self._check("resolve", False)
         self.check_ended(number)
         future: Future[AnswerT] = InterruptSafeFuture()
@@ -364,12 +354,12 @@ class Connection:
         return future
 
     def check_ended(self, number: int) -> None:
-        """SabotError for a request whose end somebody still waits for."""
+        """SabotError if the request is still open."""
         if number in self._open:
             raise SabotError(f"command {number} is still under way", "Wait for its own end.")
 
-    def abandon(self, number: int) -> None:
-        """Nobody waits for this answer any more. A command sent may still be executed."""
+    def abandon(self, now: int, number: int) -> None:
+        """Stop waiting for an answer. A command that was sent may still be executed."""
         self._end.abandon(number)
         self._give_up_held(number)
         self._open.pop(number, None)
@@ -384,65 +374,65 @@ class Connection:
                 raise JournalFull(f"{name}: not sent: no command number is left: {self.journal_error}")
 
     def notify(self, notice: Notice) -> None:
-        """Something else that listeners are to be told."""
+        """Queue a notice for listeners."""
         self._notices.append(notice)
 
     def has_notices(self) -> bool:
-        """Whether the driver has something to say of itself."""
+        """Whether notices wait for listeners."""
         return bool(self._notices)
 
     def take_notices(self) -> list[Notice]:
-        """What the driver has to say of itself since the last call."""
+        """The notices since the last call."""
         notices = list(self._notices)
         self._notices.clear()
         return notices
 
-    # -- the disk -------------------------------------------------------------------------------
+    # -- the journal ----------------------------------------------------------------------------
 
-    def take_work(self) -> JournalBatch | None:
-        """What must go to disk now; None if nothing does. One piece of work at a time."""
-        if not self.has_work():
+    def take_batch(self) -> JournalBatch | None:
+        """What must be written now; None if nothing. The next batch comes after this one's result."""
+        if not self.has_batch():
             return None
-        told, self._told = self._told, []
-        if told:
-            self._handed = _place(told[-1])
-        given, self._given = [each for each in self._given if each.number in self._held], []
+        events, self._unsaved = self._unsaved, []
+        if events:
+            self._handed = _position(events[-1])
+        commands, self._unrecorded = [each for each in self._unrecorded if each.number in self._held], []
         # while the journal fails, this is also how it is tried
         more = self._numbers.are_few() or self.journal_error is not None
-        return JournalBatch(told, given, self._numbers.ahead() if more else None)
+        return JournalBatch(events, commands, self._numbers.ahead() if more else None)
 
-    def requeue(self, work: JournalBatch) -> None:
-        """It could not be put on disk: it waits, and nothing follows from it."""
-        self._told[:0] = work.told
-        self._given[:0] = work.given
+    def requeue(self, batch: JournalBatch) -> None:
+        """Take back a batch that could not be written; nothing follows from it."""
+        self._unsaved[:0] = batch.events
+        self._unrecorded[:0] = batch.commands
 
-    def on_disk(self, work: JournalBatch, now: int) -> None:
-        """It is on disk: the device may forget these events, and is sent these commands."""
+    def batch_written(self, batch: JournalBatch, now: int) -> None:
+        """The batch is on disk: acknowledge its events and send its commands."""
         if self.journal_error is not None:
             self.journal_error = None
             self._notices.append(Notice("journal_works", "the journal can be written again"))
-        if work.told and self._mode == OWNER:
-            memory_id, boot_id, n = _place(work.told[-1])
+        if batch.events and self._mode == OWNER:
+            memory_id, boot_id, n = _position(batch.events[-1])
             if n and memory_id == self._end.memory_id:  # another memory has events of the same numbers
                 self._end.acknowledge(boot_id, n)
-        if work.reserve is not None:
-            self._numbers.reserved = work.reserve
-        for each in work.given:
+        if batch.reserve is not None:
+            self._numbers.reserved = batch.reserve
+        for each in batch.commands:
             if each.number in self._held:
                 self._held[each.number] = False
         self._release()
         self._set_clock(now)
 
-    def not_on_disk(self, work: JournalBatch, error: JournalError) -> None:
+    def batch_failed(self, batch: JournalBatch, error: JournalError) -> None:
         """The journal cannot be written: nothing is acknowledged, and no round is opened.
 
-        Other commands go on without a record, as far as numbers are left that are on disk.
+        Other commands are sent without a record, as long as numbers are left that are on disk.
         """
-        self.requeue(work)
+        self.requeue(batch)
         if self.journal_error is None:
             self._notices.append(Notice("journal_failed", str(error), error))
         self.journal_error = error
-        self._given = []
+        self._unrecorded = []
         for number in list(self._held):
             found = self._open[number]
             found.recorded = False
@@ -454,7 +444,7 @@ class Connection:
                 self._held[number] = False
         self._release()
 
-    # -- what comes of it -----------------------------------------------------------------------
+    # -- what the device sends ------------------------------------------------------------------
 
     def _take(self, now: int) -> None:
         for each in self._end.take_notifications():
@@ -468,7 +458,7 @@ class Connection:
                 if each.reason == GapReason.MEMORY_LOST:
                     self._memory_id = self._end.memory_id
                 self.tracker.forget_states()
-                self._told.append((self._memory_id, each))
+                self._unsaved.append((self._memory_id, each))
             elif isinstance(each, SessionUp):
                 self._went_up(each, now)
             elif isinstance(each, AttachRefused):
@@ -477,7 +467,7 @@ class Connection:
             elif isinstance(each, SessionDown) and self.link in (LinkState.PROVING, LinkState.UP):
                 garbage = self._bytes_in > 0 and self._end.diagnostics.frames_in == self._good_frames
                 self._went_down(link_error(self.url, each.reason, garbage), now)
-        if len(self._told) > MAX_TOLD and self.link in (LinkState.PROVING, LinkState.UP):
+        if len(self._unsaved) > MAX_UNSAVED and self.link in (LinkState.PROVING, LinkState.UP):
             self._end.disconnect()
             self._end.take_notifications()
             error = self.journal_error or JournalFull("the journal does not keep up with the device's events")
@@ -506,12 +496,12 @@ class Connection:
         self._set_clock(now)
 
     def _set_clock(self, now: int) -> None:
-        """Tell the device the time, if it was not told in this session and can be."""
+        """Set the device's clock, if it was not set in this session and can be."""
         if not self._clock_unset or self._setting_clock is not None or self.link is not LinkState.UP:
             return
         seconds, us = divmod(self._utc_us(), 1_000_000)
         try:
-            self._setting_clock, _ = self.request(SetClock(seconds, us // 1000), now, CLOCK_TIMEOUT_MS)
+            self._setting_clock, _ = self.request(now, SetClock(seconds, us // 1000), CLOCK_TIMEOUT_MS)
         except SabotError as error:  # it is tried again when the journal works
             self._notices.append(Notice("clock_not_set", str(error), error))
         except FieldError as error:
@@ -527,19 +517,19 @@ class Connection:
             return
         self.link = LinkState.DOWN
         self.problem = error
-        self._drop_cable = True
+        self._drop_port = True
         pause = self._jitter.randint(self._pause_ms // 2, self._pause_ms)
-        self._retry_at = ticks.add(now, pause)  # from here on it is down, and ``mend`` has nothing to do
+        self._retry_at = ticks.add(now, pause)  # from here on ``recover`` has nothing to do
         self._pause_ms = min(self._pause_ms * 2, LONGEST_PAUSE_MS)
         self._notices.append(Notice("down", f"{error}; trying again in {pause / 1000:.1f} s", error))
 
     def _event(self, event: EventReceived) -> None:
-        self._told.append((self._memory_id, event))
+        self._unsaved.append((self._memory_id, event))
         kind = messages.BY_ID.get(event.message)
         if kind is None:
             return
         if kind is messages.FaultRaised:
-            with contextlib.suppress(FieldError):  # a fault this version does not know: the follower says so
+            with contextlib.suppress(FieldError):  # an unknown fault: the tracker says so
                 self._fault = messages.FaultRaised.unpack(event.body)
         for words in self.tracker.observe(kind.NAME, event.body):
             self._notices.append(Notice("step_not_allowed", words))
@@ -587,15 +577,15 @@ class Connection:
             self._setting_clock = None
             if error is None or isinstance(error, Refused):
                 self._clock_unset = False
-        self.ends.append(Completion(found.future, answer, error))
+        self.completions.append(Completion(found.future, answer, error))
 
 
-def _reached(told: EventReceived | EventGap) -> tuple[int, int]:
-    """The last event that is known of, or known to be lost, once this is: boot id and number."""
-    if isinstance(told, EventReceived):
-        return told.boot_id, told.n
-    return told.before[0], told.before[1] - 1
+def _reached(event: EventReceived | EventGap) -> tuple[int, int]:
+    """The last event up to which nothing is missing but what is known to be lost: boot id and number."""
+    if isinstance(event, EventReceived):
+        return event.boot_id, event.n
+    return event.before[0], event.before[1] - 1
 
 
-def _place(told: UnsavedEvent) -> tuple[bytes, int, int]:
-    return (told[0], *_reached(told[1]))
+def _position(event: UnsavedEvent) -> tuple[bytes, int, int]:
+    return (event[0], *_reached(event[1]))

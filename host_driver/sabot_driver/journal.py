@@ -16,7 +16,7 @@ import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -113,9 +113,9 @@ class CommandRecord:
 class JournalBatch:
     """What is to be put on disk in one go."""
 
-    told: list[UnsavedEvent] = field(default_factory=list)
+    events: list[UnsavedEvent] = field(default_factory=list)
     """Events and gaps."""
-    given: list[CommandRecord] = field(default_factory=list)
+    commands: list[CommandRecord] = field(default_factory=list)
     """Commands that are about to be sent."""
     reserve: int | None = None
     """Numbers below this one may be given afterwards."""
@@ -124,8 +124,13 @@ class JournalBatch:
 class Journal:
     """One device's journal, safe to use from several threads; one program at a time writes it."""
 
-    def __init__(self, path: Path | None = None, serial: bytes | None = None) -> None:
-        """Open or begin a journal; None keeps it in memory, for those who only watch.
+    def __init__(
+        self,
+        path: Path | None = None,
+        serial: bytes | None = None,
+        random: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        """Open or begin a journal; without a path it is kept in memory. ``random`` makes a new host's id.
 
         PortBusy if another program has it, JournalDamaged if it is of another device or cannot be read.
         """
@@ -149,7 +154,7 @@ class Journal:
             self._prepare()
             if path is not None:
                 self._reading = self._connect(path)
-            self._bind(serial)
+            self._bind(serial, random)
         except sqlite3.Error as error:
             self._let_go()
             raise _named(error, path) from error
@@ -186,14 +191,14 @@ class Journal:
                 "Update the driver, or begin a new journal.",
             )
 
-    def _bind(self, serial: bytes | None) -> None:
+    def _bind(self, serial: bytes | None, random: Callable[[int], bytes]) -> None:
         bound = self._get("serial")
         if serial is not None and bound is not None and bound != serial:
             raise JournalDamaged(f"{self.path}: this is the journal of {bound!r}, not of {serial!r}")
         if serial is not None and bound is None:
             self._put("serial", serial)
         if self._get("host_id") is None:
-            self._put("host_id", os.urandom(8))
+            self._put("host_id", random(8))
 
     def close(self) -> None:
         """Let go of the files."""
@@ -232,25 +237,25 @@ class Journal:
 
     # -- writing --------------------------------------------------------------------------------
 
-    def write(self, work: JournalBatch, at_us: int) -> int | None:
+    def write(self, batch: JournalBatch, at_us: int) -> int | None:
         """Put it on disk together with ``ended``, all or none; the newest row's id, if there is a new one.
 
         JournalBusy if another program holds the write lock for too long, JournalFull and JournalDamaged as
         they are named.
         """
-        rows = [_row(memory_id, each, at_us) for memory_id, each in work.told]
+        rows = [_row(memory_id, each, at_us) for memory_id, each in batch.events]
         ended = dict(self.ended)
         last: int | None = None
         with self.sql() as db:
             db.execute("BEGIN IMMEDIATE")
             try:
-                if work.reserve is not None:
-                    db.execute(_PUT, ("next_number", str(work.reserve).encode()))
+                if batch.reserve is not None:
+                    db.execute(_PUT, ("next_number", str(batch.reserve).encode()))
                 db.executemany(f"INSERT INTO events ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
                 db.executemany(
                     "INSERT INTO commands (number, message, body, memory_id, at_us, outcome) "
                     "VALUES (?,?,?,?,?,?)",
-                    [(c.number, c.message, c.body, c.memory_id, c.at_us, c.outcome) for c in work.given],
+                    [(c.number, c.message, c.body, c.memory_id, c.at_us, c.outcome) for c in batch.commands],
                 )
                 db.executemany(
                     "UPDATE commands SET outcome = ? WHERE number = ?",

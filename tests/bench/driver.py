@@ -228,9 +228,9 @@ def journalling(folder: str) -> Iterator[tuple[Client, Run]]:
         def run(count: int) -> float:
             began = time.perf_counter()
             served.call(lambda: [device.end.emit("located", 1) for _ in range(count)])
-            after = client.io_loop.rows
+            after = client.loop.rows
             while after < device.end.events.last:
-                after = client.io_loop.rows_after(after, 10)[-1].id
+                after = client.loop.rows_after(after, 10)[-1].id
             return time.perf_counter() - began
 
         yield client, run

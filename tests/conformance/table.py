@@ -61,7 +61,7 @@ class Table:
     @property
     def now(self) -> int:
         """The newest place in the journal."""
-        return self.client.io_loop.rows
+        return self.client.loop.rows
 
     def register(self) -> None:
         """Both decks come to the table."""

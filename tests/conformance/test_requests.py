@@ -77,10 +77,10 @@ def test_a_step_of_the_clock_is_told(client: Client, table: Table) -> None:
 
 
 def test_a_value_out_of_range_is_refused_before_it_is_sent(client: Client) -> None:
-    next_number = client.io_loop.connection.record.next_number
+    next_number = client.loop.connection.protocol.next_number
     with pytest.raises(FieldError, match="stack"):
         client.ask(DispenseStack(1, 200))
-    assert client.io_loop.connection.record.next_number == next_number, "no request was made of it"
+    assert client.loop.connection.protocol.next_number == next_number, "no request was made of it"
     assert client.status()
 
 

@@ -191,7 +191,7 @@ def test_a_command_that_never_arrived_is_resolved_as_not_executed(
     with Journal(tmp_path / "journal.db") as journal:  # on disk, but the program died before it was sent
         number = journal.numbers().take()
         given = CommandRecord(number, OpenRound.ID, OpenRound(1, 1).pack(), peer.memory_id, 0, None)
-        journal.write(JournalBatch(given=[given], reserve=number + 1), 0)
+        journal.write(JournalBatch(commands=[given], reserve=number + 1), 0)
     again = target.connect(journal=tmp_path / "journal.db")
     assert [(each.request, each.outcome) for each in again.resolved] == [("open_round", "not_executed")]
     assert again.status().round_id == 0

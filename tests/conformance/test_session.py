@@ -106,28 +106,28 @@ def test_garbage_before_the_session_is_no_harm(target: Target) -> None:
 
 
 def test_garbage_in_the_session_is_no_harm(client: Client) -> None:
-    sessions = client.io_loop.connection.record.diagnostics.sessions
+    sessions = client.loop.connection.protocol.diagnostics.sessions
     for size in (1, 30, 250, 2000):
-        client.io_loop.transport.write(os.urandom(size).replace(b"\x00", b"\x01") + b"\x00")
+        client.loop.transport.write(os.urandom(size).replace(b"\x00", b"\x01") + b"\x00")
         assert client.status().uptime_s >= 0
-    assert client.io_loop.connection.record.diagnostics.sessions == sessions
+    assert client.loop.connection.protocol.diagnostics.sessions == sessions
 
 
 def test_a_frame_cut_short_costs_nothing_but_itself(client: Client) -> None:
     whole = bytes(frame.encode(bytes(40)))
-    client.io_loop.transport.write(whole[:20])
-    client.io_loop.transport.write(b"\x00")
+    client.loop.transport.write(whole[:20])
+    client.loop.transport.write(b"\x00")
     assert client.status()
 
 
 def test_a_frame_without_end_is_given_up(client: Client) -> None:
-    client.io_loop.transport.write(b"\x42" * 5000)
+    client.loop.transport.write(b"\x42" * 5000)
     assert client.status(timeout=20)
 
 
 def test_bad_frames_are_counted(client: Client) -> None:
     before = sum(client.ask(Counters()).values[2:7])
-    client.io_loop.transport.write(b"\x05abcd\x00")
+    client.loop.transport.write(b"\x05abcd\x00")
     assert sum(client.ask(Counters()).values[2:7]) > before
 
 

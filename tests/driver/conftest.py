@@ -8,7 +8,7 @@ from pytest_mock import MockerFixture
 from tests.conformance.targets import MicroPython, Pty
 from tests.driver.chaos import nothing_left_behind
 from tests.driver.command import Sabot
-from tests.driver.core_ends import Ends
+from tests.driver.connection_ends import Ends
 from tests.driver.locked_disk import WAIT_S, Bench
 
 from sabot_simulators.endpoints import emulated_usb as emulated
@@ -34,20 +34,20 @@ def bench(tmp_path: Path, mocker: MockerFixture) -> Iterator[Bench]:
 
 @pytest.fixture
 def ends() -> Ends:
-    """The driver's core with a session, its clock told, and numbers reserved on disk."""
+    """A connection with a session, the device clock set, and numbers reserved on disk."""
     made = Ends()
     made.connect()
     made.write()
     made.write()
     assert made.device.utc()[2]
-    made.core.ends.clear()
+    made.connection.completions.clear()
     return made
 
 
 @pytest.fixture
 def few_numbers(mocker: MockerFixture) -> None:
     """Command numbers are reserved 16 at a time, and a disk that failed is tried again at once."""
-    mocker.patch("sabot_driver.io_loop.RETRY_DISK_S", 0.02)
+    mocker.patch("sabot_driver.io_loop.RETRY_DISK_MS", 20)
     mocker.patch("sabot_driver.journal.NUMBERS_AT_ONCE", 16)
 
 

@@ -44,6 +44,6 @@ client.ask(Locate(9), timeout=30)
 Table(client).wait_for(Located, 0, seconds=9)
 told = list(client.events(0, timeout=0))
 numbers = [each.n for each in told if isinstance(each, ReceivedEvent)]
-whole = numbers == list(range(1, len(told) + 1)) and not client.io_loop.connection.has_open()
+whole = numbers == list(range(1, len(told) + 1)) and not client.loop.connection._open
 target.close()
 sys.stdout.write(f"{interrupted} {'whole' if whole else 'broken'}\n")

@@ -1,10 +1,12 @@
 """A table led in a test: an emulated device in this process, and everything that was told, as values."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
+
+from tests.table.croupier import named
 
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import provision_simulator_keys
@@ -21,6 +23,7 @@ from sabot_cli.wager_plan import WagerPlan
 from sabot_driver import Client, connect
 from sabot_driver.user_files import UserFiles
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
+from sabot_table.procedure import TableRole
 from sabot_table.ruleset import RuleSet, load
 from sabot_table.wager_acceptance import every_wager
 
@@ -55,13 +58,13 @@ class Led:
     @property
     def machine(self) -> SimulatedMachine:
         """The truth."""
-        port: Any = self.client.io_loop.transport
+        port: Any = self.client.loop.transport
         machine: SimulatedMachine = port.port.bench.device.machine
         return machine
 
     def on_device(self, what: Any) -> Any:
         """Do something on the device's own thread."""
-        port: Any = self.client.io_loop.transport
+        port: Any = self.client.loop.transport
         return port.port.bench.served.call(what)
 
     def open(self) -> None:
@@ -117,3 +120,12 @@ def led(
             patience_s=15.0,
         )
         yield Led(client, table, told, played)
+
+
+def by_name(desk: RecordedTable) -> Callable[..., Any]:
+    """People's actions by name, whichever part of the procedure has them."""
+
+    def do(action: str, role: TableRole, *args: Any, **details: Any) -> Any:
+        return desk.do(named(desk.procedure, action), role, *args, **details)
+
+    return do

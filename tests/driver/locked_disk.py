@@ -59,7 +59,7 @@ class Bench:
     @property
     def sessions(self) -> int:
         """How many sessions there were."""
-        return self.client.io_loop.connection.record.diagnostics.sessions
+        return self.client.loop.connection.protocol.diagnostics.sessions
 
     def emit(self, seconds: int) -> None:
         """The device tells something."""
@@ -68,8 +68,8 @@ class Bench:
     def rest(self) -> None:
         """Wait until the device has told all it has to tell, and nothing is left to be written."""
         self.client.ask(Locate(1))  # behind the clock, which is set first
-        core = self.client.io_loop.connection
-        assert eventually(lambda: self.unacknowledged() == 0 and not core.has_work())
+        core = self.client.loop.connection
+        assert eventually(lambda: self.unacknowledged() == 0 and not core.has_batch())
 
     def newest(self) -> int:
         """The newest command that the device knows."""
@@ -92,7 +92,7 @@ class Bench:
 
     def lasts(self) -> None:
         """The session goes on for longer than the link's silence: only keep-alives can do that."""
-        record = self.client.io_loop.connection.record.diagnostics
+        record = self.client.loop.connection.protocol.diagnostics
         before = record.frames_out
         assert eventually(lambda: record.frames_out >= before + 8)
 

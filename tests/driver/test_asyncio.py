@@ -153,7 +153,7 @@ def test_a_cancelled_question_is_not_asked_again(tmp_path: Path) -> None:
         async with shoe(folder) as (target, client):
             await client.status()
             target.pull()
-            end = client.blocking.io_loop.connection.record
+            end = client.blocking.loop.connection.protocol
             while client.link is LinkState.UP:
                 await asyncio.sleep(0.005)
             before = end.waiting()

@@ -1,7 +1,7 @@
-"""The driver's core without its cable, threads and disk: each of them is the test."""
+"""The driver's connection without port, threads and disk: each of them is the test."""
 
 from pytest_mock import MockerFixture
-from tests.driver.core_ends import Ends
+from tests.driver.connection_ends import Ends
 
 from sabot_driver.errors import JournalBusy, JournalFull
 from sabot_driver.journal import JournalBatch
@@ -13,10 +13,10 @@ def test_a_clock_that_was_on_its_way_when_the_session_ended_is_told_anew() -> No
     """The device would go on with the time of the session before."""
     ends = Ends()
     ends.connect()
-    work = ends.core.take_work()
-    assert work is not None
-    ends.core.on_disk(work, ends.now)
-    assert ends.core.poll(ends.now)  # it is sent, and lost
+    batch = ends.connection.take_batch()
+    assert batch is not None
+    ends.connection.batch_written(batch, ends.now)
+    assert ends.connection.poll(ends.now)  # it is sent, and lost
     ends.lose_cable()
     ends.utc_s += 3600
     ends.connect()
@@ -31,23 +31,24 @@ def test_a_clock_that_the_device_refuses_is_not_told_again_and_again() -> None:
     ends.connect()
     ends.write()
     assert not ends.device.utc()[2]
-    given = ends.core.record.next_number
+    given = ends.connection.protocol.next_number
     for _ in range(3):
         ends.device.emit("located", 1)
         ends.settle()
         ends.write()
-    assert ends.core.record.next_number == given
+    assert ends.connection.protocol.next_number == given
 
 
 def test_a_command_that_is_given_up_keeps_none_behind_it(ends: Ends) -> None:
     """The second has no record to wait for, and was held only because of the first."""
     first, _ = ends.ask(CallFloor(1), 100)
     _, second = ends.ask(Locate(1), 5000)
-    ends.core.take_work()  # which the disk does not end
+    ends.connection.take_batch()  # which the disk does not end
     ends.wait(50)
     assert ends.done == []
     ends.wait(100)
-    assert [end.error.__class__ for end in ends.core.ends if end.future is not second] == [JournalBusy]
+    ended = [end.error.__class__ for end in ends.connection.completions if end.future is not second]
+    assert ended == [JournalBusy]
     assert ends.done == [("locate", (1,))]
     assert first not in ends.journal.ended or ends.journal.ended[first] == "not_executed"
 
@@ -55,48 +56,48 @@ def test_a_command_that_is_given_up_keeps_none_behind_it(ends: Ends) -> None:
 def test_an_interrupted_end_of_a_held_command_does_not_stop_a_full_disk(ends: Ends) -> None:
     """Ctrl-C came when the time of a held command was up. The next failure of the disk was a KeyError.
 
-    The scribe began again and failed again, and commands that waited behind it were never sent.
+    The journal writer began again and failed again, and commands that waited behind it were never sent.
     """
     number, future = ends.ask(CallFloor(1), 100)
-    work = ends.core.take_work()
-    assert work is not None
+    batch = ends.connection.take_batch()
+    assert batch is not None
     ends.now += 200
-    ends.core.record.poll(ends.now)  # its time is up, and who polled is interrupted here
-    ends.core.recover(ends.now)
-    assert [(end.future, type(end.error)) for end in ends.core.ends] == [(future, JournalBusy)]
+    ends.connection.protocol.poll(ends.now)  # its time is up, and who polled is interrupted here
+    ends.connection.recover(ends.now)
+    assert [(end.future, type(end.error)) for end in ends.connection.completions] == [(future, JournalBusy)]
     assert ends.journal.ended[number] == "not_executed"
     _, later = ends.ask(CallFloor(0), 5000)
-    ends.core.not_on_disk(work, JournalFull("full"))
+    ends.connection.batch_failed(batch, JournalFull("full"))
     ends.now += 1000
     ends.connect()
     ends.settle()
     assert ends.done == [("call_floor", (0,))]
-    assert {future, later} <= {end.future for end in ends.core.ends}
+    assert {future, later} <= {end.future for end in ends.connection.completions}
 
 
 def test_events_of_a_lost_memory_acknowledge_none_of_the_new_one(ends: Ends, mocker: MockerFixture) -> None:
     """The disk was slow, and the device came back without its memory, in boot 1 again, meanwhile."""
-    told = mocker.spy(ends.core.record, "acknowledge")
+    told = mocker.spy(ends.connection.protocol, "acknowledge")
     event = EventReceived(1, 2, 0, 0, 0, 0, 1, b"")
-    ends.core.on_disk(JournalBatch([(b"old!", event)]), ends.now)
+    ends.connection.batch_written(JournalBatch([(b"old!", event)]), ends.now)
     told.assert_not_called()
-    ends.core.on_disk(JournalBatch([(ends.device.memory_id, event)]), ends.now)
+    ends.connection.batch_written(JournalBatch([(ends.device.memory_id, event)]), ends.now)
     told.assert_called_once_with(1, 2)
 
 
 def test_a_command_that_is_held_when_the_client_closes_was_not_executed(ends: Ends) -> None:
     """Its record may be on its way to the disk, and must not ask the next run what became of it."""
     number, _ = ends.ask(CallFloor(1), 5000)
-    ends.core.close(ends.now)
+    ends.connection.close(ends.now)
     assert ends.journal.ended == {number: "not_executed"}
 
 
-def test_a_command_without_a_number_on_disk_fails_at_once_when_the_disk_does() -> None:
+def test_a_command_without_a_number_batch_written_fails_at_once_when_the_disk_does() -> None:
     """Its number cannot be sent, and waiting for it would take the whole time-out."""
     ends = Ends()
     ends.connect()
     _, future = ends.ask(CallFloor(1), 60_000)
-    work = ends.core.take_work()
-    assert work is not None
-    ends.core.not_on_disk(work, JournalFull("full"))
-    assert JournalFull in [type(end.error) for end in ends.core.ends if end.future is future]
+    batch = ends.connection.take_batch()
+    assert batch is not None
+    ends.connection.batch_failed(batch, JournalFull("full"))
+    assert JournalFull in [type(end.error) for end in ends.connection.completions if end.future is future]

@@ -100,7 +100,7 @@ def test_a_command_that_is_held_is_not_sent_in_a_new_session_either(
 def test_a_journal_locked_for_long_is_as_a_full_one(tmp_path: Path, mocker: MockerFixture) -> None:
     """The open round goes on without records, no new one begins; all is as before when the lock is gone."""
     mocker.patch("sabot_driver.journal.BUSY_S", 0.1)
-    mocker.patch("sabot_driver.io_loop.RETRY_DISK_S", 0.02)
+    mocker.patch("sabot_driver.io_loop.RETRY_DISK_MS", 20)
     bench = Bench(tmp_path)
     bench.rest()
     client = bench.client
@@ -217,7 +217,7 @@ def test_a_command_without_a_record_waits_for_its_number(bench: Bench, mocker: M
 
 def test_closing_does_not_wait_for_a_disk_that_hangs(bench: Bench, mocker: MockerFixture) -> None:
     """It waited for ever. The journal is let go of as soon as the disk answers."""
-    mocker.patch("sabot_driver.io_loop.JOIN_S", 0.1)
+    mocker.patch("sabot_driver.threaded_loop.JOIN_S", 0.1)
     journal = bench.client.journal
     gate = Gate(journal, mocker, holding=journal._lock)
     bench.emit(1)
@@ -296,7 +296,7 @@ def full(client: Client, is_full: bool) -> None:
 
 
 def use_up_numbers(client: Client) -> None:
-    for _ in range(client.io_loop.connection._numbers.left()):
+    for _ in range(client.loop.connection._numbers.left()):
         client.ask(Locate(1), WAIT_S)
     with pytest.raises(JournalFull, match="no command number is left"):
         client.ask(Locate(1), WAIT_S)
@@ -337,7 +337,7 @@ def test_a_full_disk_without_numbers_and_a_blink_of_the_cable(tmp_path: Path, ho
 
 def test_a_journal_that_failed_is_tried_again_without_an_event(bench: Bench, mocker: MockerFixture) -> None:
     """Rounds were refused until the device told something, which it may do only in a round."""
-    mocker.patch("sabot_driver.io_loop.RETRY_DISK_S", 0.02)
+    mocker.patch("sabot_driver.io_loop.RETRY_DISK_MS", 20)
     client = bench.client
     full(client, True)
     with pytest.raises(JournalFull):
@@ -362,7 +362,7 @@ def test_no_number_is_sent_that_is_not_on_disk(tmp_path: Path) -> None:
         assert ledger.newest(journal.host_id) < journal.reserved()
     full(client, True)
     target.served.call(lambda: target.python.end.emit("located", 5))
-    assert eventually(lambda: client.io_loop.connection.journal_error is not None)
+    assert eventually(lambda: client.loop.connection.journal_error is not None)
     use_up_numbers(client)
     assert ledger.newest(journal.host_id) == journal.reserved() - 1
     target.close()
@@ -377,19 +377,19 @@ def test_who_listens_for_rows_and_fails_does_not_stop_the_journal(bench: Bench) 
     def fail() -> None:
         raise ZeroDivisionError("a listener's mistake")
 
-    bench.client.io_loop.row_listeners.append(fail)
+    bench.client.loop.row_listeners.append(fail)
     for seconds in (1, 2, 3):
         bench.emit(seconds)
         assert eventually(lambda: bench.unacknowledged() == 0)
-    assert bench.client.io_loop.connection.journal_error is None
+    assert bench.client.loop.connection.journal_error is None
     assert bench.told() == list(range(1, bench.device.end.events.last + 1))
 
 
 def test_a_mistake_after_rows_were_written_does_not_stop_the_journal(
     bench: Bench, mocker: MockerFixture
 ) -> None:
-    core = bench.client.io_loop.connection
-    on_disk = core.on_disk
+    core = bench.client.loop.connection
+    on_disk = core.batch_written
     failing = [True]
 
     def fail(*values: Any) -> None:
@@ -397,7 +397,7 @@ def test_a_mistake_after_rows_were_written_does_not_stop_the_journal(
             raise ZeroDivisionError("a mistake")
         on_disk(*values)
 
-    mocker.patch.object(core, "on_disk", fail)
+    mocker.patch.object(core, "batch_written", fail)
     for seconds in (1, 2, 3):
         bench.emit(seconds)
     assert eventually(lambda: "driver_failed" in [each.kind for each in bench.notices])

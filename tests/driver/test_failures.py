@@ -39,7 +39,7 @@ from sabot_driver.errors import (
     VersionMismatch,
     WrongDevice,
 )
-from sabot_driver.io_loop import IoLoop
+from sabot_driver.threaded_loop import ThreadedLoop
 from sabot_driver.transports import SerialTransport, SocketTransport
 from sabot_driver.usb import UsbTransport
 from sabot_protocol.host.messages import Locate, Located, OpenRound, Shuffle
@@ -289,9 +289,9 @@ def test_who_listens_after_connecting_is_not_told_of_that_session_again(
     """``connect`` returned before the keeper had told ``up``; a new listener heard it first of all."""
     make = Client.__init__
 
-    def late(client: Client, line: IoLoop, *rest: Any) -> None:
-        make(client, line, *rest)
-        assert eventually(lambda: line.connection.link is LinkState.UP)
+    def late(client: Client, loop: ThreadedLoop, *rest: Any) -> None:
+        make(client, loop, *rest)
+        assert eventually(lambda: loop.connection.link is LinkState.UP)
 
     mocker.patch.object(Client, "__init__", late)
     mocker.patch.object(logging.getLogger("sabot"), "log", side_effect=lambda *_: time.sleep(0.2))
@@ -369,12 +369,12 @@ def test_ctrl_c_leaves_the_link_usable(tmp_path: Path, mocker: MockerFixture) ->
     client.status()
     target.pull()
     assert eventually(lambda: client.link is not LinkState.UP)
-    before = client.io_loop.connection.record.waiting()
+    before = client.loop.connection.protocol.waiting()
     future_result = mocker.patch("sabot_driver.client.Future.result", side_effect=KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         client.status(timeout=300)
     mocker.stop(future_result)
-    assert client.io_loop.connection.record.waiting() == before, "nobody waits for that answer any more"
+    assert client.loop.connection.protocol.waiting() == before, "nobody waits for that answer any more"
     target.plug()
     assert client.status(timeout=30)
     target.close()
@@ -405,7 +405,7 @@ def test_reading_a_closed_port_is_a_lost_link() -> None:
 
 
 def test_a_full_disk_stops_acknowledging_and_refuses_a_round(tmp_path: Path, mocker: MockerFixture) -> None:
-    mocker.patch("sabot_driver.io_loop.RETRY_DISK_S", 0.05)
+    mocker.patch("sabot_driver.io_loop.RETRY_DISK_MS", 50)
     target = Tcp(tmp_path)
     path = tmp_path / "journal.db"
     client = target.connect(journal=path)

@@ -57,7 +57,7 @@ def test_an_end_that_changes_while_it_is_written_is_written_again(
             journal.ended[1] = "done"
 
         mocker.patch.object(journal, "sql", slow)
-        journal.write(JournalBatch(given=[given]), 0)
+        journal.write(JournalBatch(commands=[given]), 0)
         mocker.stopall()
         assert journal.ended == {1: "done"}
         journal.write(JournalBatch(), 0)
@@ -195,7 +195,7 @@ def test_readers_keep_their_place(tmp_path: Path) -> None:
 def test_commands_and_their_ends(tmp_path: Path) -> None:
     with Journal(tmp_path / "j.db") as journal:
         given = [CommandRecord(4, 0x55, b"x", MEMORY, 1, None), CommandRecord(5, 0x55, b"y", MEMORY, 2, None)]
-        journal.write(JournalBatch(given=given), 0)
+        journal.write(JournalBatch(commands=given), 0)
         journal.ended[4] = "done"
         for _ in range(2):  # before that is on disk, and after
             assert [each.outcome for each in journal.commands()] == ["done", None]

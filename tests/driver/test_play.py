@@ -186,11 +186,10 @@ def test_a_deck_warns_before_its_hours_end_and_is_changed_then(tmp_path: Path) -
         played = table.play()
         assert played.deck_id > 2, "neither deck may be used any more"
         assert [each["reason"] for each in table.told.of("deck_removed")] == ["hours", "hours"]
-        procedure = table.table.desk.table
+        desk = table.table.desk
+        by = Attribution("Ben", TableRole.DEALER, utc_s() + 9 * 3600)
         with pytest.raises(RuleViolation) as refused:
-            procedure.check_hours(
-                procedure.packs()[0], Attribution("Ben", TableRole.DEALER, utc_s() + 9 * 3600)
-            )
+            desk.procedure.packs.check_hours(desk.table.packs()[0], by)
         assert refused.value.clause == "MD3 3.C"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.driver.leading import Led, led
+from tests.driver.leading import Led, by_name, led
 
 from sabot_cli.playing.device_control import TableStopped
 from sabot_cli.playing.round_play import PlayedRound
@@ -32,7 +32,7 @@ from sabot_table.cards import card
 from sabot_table.coup import Coup
 from sabot_table.errors import RuleViolation
 from sabot_table.procedure import TableRole
-from sabot_table.procedure.vocabulary import DeviceUnit
+from sabot_table.procedure.vocabulary import DeviceUnit, RemovalReason
 from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import load, parse
 from sabot_table.settlement import CardSource
@@ -141,7 +141,7 @@ def test_a_card_drawn_in_error_from_a_manual_shoe_is_the_next_card(tmp_path: Pat
         wait_for(table, lambda each: isinstance(each, DeckDelivered))
         wait_until(lambda: len(table.machine.handed_out) == 52)
         deck = [each.name for each in table.machine.handed_out]
-        do = desk.do
+        do = by_name(desk)
         do("open_table", TableRole.FLOOR)
         do("receive_pack", TableRole.FLOOR, 1, "red")
         for action, who in (
@@ -151,7 +151,7 @@ def test_a_card_drawn_in_error_from_a_manual_shoe_is_the_next_card(tmp_path: Pat
         do("play_one_pack", TableRole.FLOOR)
         do("change_method", TableRole.FLOOR, DealingMethod.MANUAL_SHOE)
         do("start_shuffle", TableRole.DEALER, 1, machine=True)
-        desk.table.finish_shuffle(desk.by(TableRole.DEVICE), 1, 52)
+        do("finish_shuffle", TableRole.DEVICE, 1, 52)
         do("load", TableRole.DEALER, 1)
         do("sit", TableRole.PLAYER, 1)
         do("open_bets", TableRole.DEALER)
@@ -162,7 +162,7 @@ def test_a_card_drawn_in_error_from_a_manual_shoe_is_the_next_card(tmp_path: Pat
             if at == 2:
                 do("drawn_in_error", TableRole.DEALER)  # it lies there, unseen: the next hand gets it
                 assert desk.table.round.reserved == 1
-            to = desk.table.next_to()
+            to = desk.procedure.three_card.next_to()
             hands[to].append(deck[at])
             do("deal_card_to", TableRole.DEALER, to)
             assert desk.table.round.reserved == 0
@@ -186,7 +186,7 @@ def test_a_device_out_of_order_is_marked_and_the_fall_back_is_a_manual_shoe(tmp_
         assert procedure.memory.units == {DeviceUnit.SHOE: "sign", DeviceUnit.SHUFFLER: "sign"}
         with pytest.raises(TableStopped, match=r"MD3 13\.E"):
             table.table.prepare()
-        do = table.table.desk.do
+        do = by_name(table.table.desk)
         with pytest.raises(RuleViolation) as refused:
             do("open_bets", TableRole.DEALER)
         assert refused.value.clause in ("MD3 13.E", "MD3 5.C")
@@ -197,7 +197,7 @@ def test_a_device_out_of_order_is_marked_and_the_fall_back_is_a_manual_shoe(tmp_
         with pytest.raises(RuleViolation) as refused:
             do("start_shuffle", TableRole.DEALER, 1, machine=True)
         assert refused.value.clause == "MD3 13.E"
-        do("remove_pack", TableRole.FLOOR, 2, "one pack without a shuffler")
+        do("remove_pack", TableRole.FLOOR, 2, RemovalReason.FLOOR_ORDER, "one pack without a shuffler")
         do("play_one_pack", TableRole.FLOOR)
         do("start_shuffle", TableRole.DEALER, 1, machine=False)
         do("finish_shuffle", TableRole.DEALER, 1)
@@ -223,8 +223,9 @@ def table_after_stop(table: Led) -> PlayedRound:
     rounds.clear = mark  # type: ignore[method-assign]
     with pytest.raises(TableStopped):
         rounds.play_round()
-    rounds.desk.do("empty_device", TableRole.DEALER)
-    rounds.desk.do("collect", TableRole.DEALER)
+    do = by_name(rounds.desk)
+    do("empty_device", TableRole.DEALER)
+    do("collect", TableRole.DEALER)
     return table.played[-1]
 
 
@@ -346,7 +347,7 @@ def test_any_other_card_that_was_seen_opens_a_simulated_round(tmp_path: Path, wh
         assert sorted(used) == sorted(all_dealt(table)), "each card was used once"
         coup(before), coup(simulated), coup(after)
         with pytest.raises(RuleViolation) as refused:
-            table.table.desk.do("begin_simulated", TableRole.DEALER)
+            by_name(table.table.desk)("begin_simulated", TableRole.DEALER)
         assert refused.value.clause == "MDM 13.D"
 
 

@@ -68,7 +68,7 @@ def test_what_a_reader_has_not_read_stays(tmp_path: Path) -> None:
 
 def test_a_command_without_an_end_stays(tmp_path: Path) -> None:
     with filled(tmp_path / "j.db") as journal:
-        journal.write(JournalBatch(given=[CommandRecord(11, 0x55, b"", MEMORY, 0, None)]), 0)
+        journal.write(JournalBatch(commands=[CommandRecord(11, 0x55, b"", MEMORY, 0, None)]), 0)
         prune(journal, 1000 * DAY_US)
         assert [each.number for each in journal.commands()] == [11]
         assert contents(journal).open_commands == 1
@@ -125,7 +125,7 @@ def test_events_are_told_once_after_pruning(tmp_path: Path) -> None:
         for seconds in (1, 2, 3):
             client.ask(Locate(seconds))
         Table(client).wait_for(Located, 0, seconds=3)
-        last = client.io_loop.rows
+        last = client.loop.rows
         newest = client.journal.position()
     with open_journal(path) as journal:
         numbers = journal.reserved()
@@ -151,7 +151,7 @@ def test_it_can_be_done_while_this_program_uses_it(tmp_path: Path) -> None:
     with target.connect(journal=tmp_path / "journal.db") as client:
         client.ask(Locate(1))
         Table(client).wait_for(Located, 0, seconds=1)
-        here = client.io_loop.rows
+        here = client.loop.rows
         assert prune(client.journal, 1 << 62).events > 0
         client.ask(Locate(2))
         assert Table(client).wait_for(Located, here, seconds=2)

@@ -64,7 +64,7 @@ def test_an_event_with_a_value_nobody_knows_is_kept(tmp_path: Path) -> None:
     """The reader died of it, and the client was closed without a word."""
     target = Pty(tmp_path)
     client = target.connect()
-    core = client.io_loop.connection
+    core = client.loop.connection
     body = bytes([250] * 64)
     with pytest.raises(Exception, match="fault"):
         FaultRaised.unpack(body)
@@ -72,7 +72,7 @@ def test_an_event_with_a_value_nobody_knows_is_kept(tmp_path: Path) -> None:
     def tell() -> None:
         core._event(EventReceived(1, 10_000, 0, 0, 0, 0, FaultRaised.ID, body))
 
-    client.io_loop.look(tell)
+    tell()
     assert client.status()
     target.close()
 
@@ -83,7 +83,7 @@ def test_a_mistake_in_a_thread_is_told_and_the_client_recovers(tmp_path: Path, m
     client = target.connect()
     notices: list[str] = []
     client.listen(lambda notice: notices.append(notice.kind))
-    core = client.io_loop.connection
+    core = client.loop.connection
     receive = core.receive
     failing = [True]
 
@@ -96,7 +96,7 @@ def test_a_mistake_in_a_thread_is_told_and_the_client_recovers(tmp_path: Path, m
     client.submit(Status(), 30)
     assert eventually(lambda: "driver_failed" in notices)
     assert client.status(timeout=30)
-    assert not client.io_loop.closed
+    assert not client.loop.closed
     target.close()
 
 
@@ -105,9 +105,9 @@ def test_a_long_time_out_is_long(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     client = target.connect(timeout=LONGEST_S)
     assert client.status(LONGEST_S)
-    waits = client.io_loop.connection.record.deadline
+    waits = client.loop.connection.protocol.deadline
     client.submit(Locate(1), LONGEST_S)
-    assert client.io_loop.look(waits) is not None
+    assert waits() is not None
     assert Clock().to_ms(LONGEST_S) == LONGEST_S * 1000 < ticks.MASK // 2
     target.close()
 
@@ -119,7 +119,7 @@ def test_a_time_out_that_cannot_be_kept_is_refused(tmp_path: Path, timeout: floa
     client = target.connect()
     number, future = client.submit(CallFloor(1))
     future.result(30)
-    sessions = client.io_loop.connection.record.diagnostics.handshakes
+    sessions = client.loop.connection.protocol.diagnostics.handshakes
     calls: list[Callable[[], object]] = [
         lambda: client.status(timeout),
         lambda: client.submit(Status(), timeout),
@@ -135,7 +135,7 @@ def test_a_time_out_that_cannot_be_kept_is_refused(tmp_path: Path, timeout: floa
         with pytest.raises(ValueError, match="72 hours" if timeout > 0 else "not nan"):
             call()
     assert client.status()
-    assert client.io_loop.connection.record.diagnostics.handshakes == sessions
+    assert client.loop.connection.protocol.diagnostics.handshakes == sessions
     target.close()
 
 
@@ -145,7 +145,7 @@ def test_a_forked_child_is_refused_at_once(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     client = target.connect(journal=tmp_path / "journal.db")
     client.ask(CallFloor(1))
-    line = client.io_loop
+    line = client.loop
     calls: list[Callable[[], object]] = [
         client.status,
         client.wait_up,
@@ -158,7 +158,7 @@ def test_a_forked_child_is_refused_at_once(tmp_path: Path) -> None:
         lambda: asyncio.run(aio.AsyncClient(client).status()),
     ]
     # A thread of the parent may be anywhere at the fork; the child would wait for its locks for ever.
-    with line._lock, client.journal._lock, client.journal._read_lock, line._rows_lock:
+    with line._lock, client.journal._lock, client.journal._read_lock:
         child = os.fork()
     if child == 0:  # nothing of pytest may go on here
         refused = 0
@@ -189,11 +189,11 @@ def test_what_is_no_request_costs_nobody_the_session(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.io_loop.connection.record.diagnostics.handshakes
+    sessions = client.loop.connection.protocol.diagnostics.handshakes
     with pytest.raises(TypeError):
         client.ask(None)  # type: ignore[arg-type]
     assert client.status()
-    assert client.io_loop.connection.record.diagnostics.handshakes == sessions
+    assert client.loop.connection.protocol.diagnostics.handshakes == sessions
     target.close()
 
 
@@ -210,12 +210,12 @@ def test_what_is_no_credential_costs_nobody_the_session(tmp_path: Path, by: Cred
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.io_loop.connection.record.diagnostics.handshakes
+    sessions = client.loop.connection.protocol.diagnostics.handshakes
     with pytest.raises(ValueError, match="32 bytes" if by.slot == 3 else "slot"):
         client.ask(CallFloor(1), timeout=2, by=by)
     assert client.status()
-    assert client.io_loop.connection.record.diagnostics.handshakes == sessions
-    assert client.io_loop.failure is None
+    assert client.loop.connection.protocol.diagnostics.handshakes == sessions
+    assert client.loop.failure is None
     target.close()
 
 
@@ -271,7 +271,7 @@ def test_the_longest_time_out_fits_the_ticks_of_a_fast_clock() -> None:
 
 def altered(client: Client, mocker: MockerFixture, status: int | None, body: bytes) -> None:
     """The device's next answers have another status and body."""
-    end = client.io_loop.connection.record
+    end = client.loop.connection.protocol
     answered = end._answered
 
     def alter(message: int, was: int, number: int, was_body: bytes) -> None:
@@ -286,7 +286,7 @@ def test_an_answer_with_a_value_nobody_knows_is_an_error_of_that_call_alone(
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.io_loop.connection.record.diagnostics.sessions
+    sessions = client.loop.connection.protocol.diagnostics.sessions
     body = bytearray(client.ask(Game()).pack())
     body[1 + body[0]] = 250  # the method, behind the name
     altered(client, mocker, None, bytes(body))
@@ -294,8 +294,8 @@ def test_an_answer_with_a_value_nobody_knows_is_an_error_of_that_call_alone(
         client.ask(Game(), timeout=30)
     mocker.stopall()
     assert client.status()
-    assert client.io_loop.failure is None
-    assert client.io_loop.connection.record.diagnostics.sessions == sessions
+    assert client.loop.failure is None
+    assert client.loop.connection.protocol.diagnostics.sessions == sessions
     target.close()
 
 
@@ -307,7 +307,7 @@ def test_a_refusal_whose_details_nobody_can_read_is_still_that_refusal(
     target = Pty(tmp_path)
     client = target.connect()
     client.status()
-    sessions = client.io_loop.connection.record.diagnostics.sessions
+    sessions = client.loop.connection.protocol.diagnostics.sessions
     altered(client, mocker, messages.WrongStateDetail.CODE, body)
     with pytest.raises(WrongState, match="call_floor") as refused:
         client.ask(CallFloor(1), timeout=30)
@@ -315,8 +315,8 @@ def test_a_refusal_whose_details_nobody_can_read_is_still_that_refusal(
     assert refused.value.advice == messages.WrongStateDetail.REMEDY
     mocker.stopall()
     assert client.status()
-    assert client.io_loop.failure is None
-    assert client.io_loop.connection.record.diagnostics.sessions == sessions
+    assert client.loop.failure is None
+    assert client.loop.connection.protocol.diagnostics.sessions == sessions
     target.close()
 
 
@@ -484,7 +484,7 @@ def test_a_credential_whose_slot_is_asked_for_keeps_no_other_task_waiting(tmp_pa
 
 def test_notices_that_nobody_takes_are_bounded(tmp_path: Path) -> None:
     target = Pty(tmp_path)
-    core = target.connect().io_loop.connection
+    core = target.connect().loop.connection
     for number in range(3 * MAX_NOTICES):
         core.notify(Notice("driver_failed", str(number)))
     assert len(core._notices) <= MAX_NOTICES
@@ -572,7 +572,7 @@ def test_a_capture_that_cannot_be_written_holds_up_nothing(tmp_path: Path, mocke
     tap = CapturingTransport(target.way(), file, Clock.utc_us)
     client = target.connect(transport=tap)
     client.status()
-    sessions = client.io_loop.connection.record.diagnostics.sessions
+    sessions = client.loop.connection.protocol.diagnostics.sessions
     file.go_on.clear()
     for _ in range(20):
         assert client.status()
@@ -581,7 +581,7 @@ def test_a_capture_that_cannot_be_written_holds_up_nothing(tmp_path: Path, mocke
     file.go_on.set()
     assert eventually(lambda: tap.failure is not None)
     assert client.status()
-    assert client.io_loop.connection.record.diagnostics.sessions == sessions
+    assert client.loop.connection.protocol.diagnostics.sessions == sessions
     target.close()
     captured = list(read_capture(io.BytesIO(file.getvalue())))
     assert len(captured) == tap.frames > 0, "what was written before can be read"

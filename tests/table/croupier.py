@@ -9,7 +9,8 @@ import pytest
 from sabot_table.cards import cards
 from sabot_table.errors import RuleViolation
 from sabot_table.procedure import Attribution, Order, TableProcedure, TableRole
-from sabot_table.procedure.vocabulary import DeviceEvent, PackCounted, RoundEnded, StackDispensed, Verdict
+from sabot_table.procedure.context import TableContext
+from sabot_table.procedure.vocabulary import Verdict
 from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import RuleSet, load
 from sabot_table.settlement import CardSource, Settlement
@@ -19,31 +20,41 @@ HOUR = 3_600
 DEALER, FLOOR, PLAYER = TableRole.DEALER, TableRole.FLOOR, TableRole.PLAYER
 
 
+def named(procedure: TableProcedure, action: str) -> Callable[..., Any]:
+    """An action by its name, of the part of the procedure that has it."""
+    parts = (procedure, *vars(procedure).values())
+    found: Callable[..., Any] = next(getattr(part, action) for part in parts if hasattr(part, action))
+    return found
+
+
 class Croupier:
     """Drives a table. With ``restarts`` the table is saved and restored after everything that happens."""
 
     def __init__(self, rules: RuleSet | str, restarts: bool = False) -> None:
         self.rules = load(rules) if isinstance(rules, str) else rules
-        self.table = TableProcedure(self.rules)
+        self.procedure = TableProcedure(self.rules)
         self.restarts = restarts
         self.now_s = NOON
         self.orders: list[Order] = []
 
     def do(self, action: str, role: TableRole, *args: Any, **details: Any) -> Any:
         """One action of a person."""
-        method: Callable[..., Any] = getattr(self.table, action)
-        return self._after(method(Attribution(f"the {role}", role, self.now_s), *args, **details))
+        by = Attribution(f"the {role}", role, self.now_s)
+        return self._after(named(self.procedure, action)(by, *args, **details))
 
-    def hear(self, event: DeviceEvent) -> None:
-        """One event of the device."""
-        self.table.hear(event, self.now_s)
-        self._after(None)
+    def device(self, action: str, *args: Any, **details: Any) -> Any:
+        """One thing that the device reports."""
+        return self.do(action, TableRole.DEVICE, *args, **details)
+
+    @property
+    def table(self) -> TableContext:
+        """The table's state."""
+        return self.procedure.table
 
     def _after(self, result: Any) -> Any:
         self.orders += self.table.take_orders()
         if self.restarts:
-            self.table = TableProcedure.restore(self.rules, self.table.save())
-            self.table.take_orders()
+            self.procedure = TableProcedure.restore(self.rules, self.table.save())
         return result
 
     def ordered(self, do: str) -> list[dict[str, object]]:
@@ -83,7 +94,7 @@ class Croupier:
     def machine_shuffle(self, pack: int, count: int | None = None) -> None:
         """The device shuffles and counts."""
         self.do("start_shuffle", DEALER, pack, machine=True)
-        self.hear(PackCounted(pack, self.table.pack_cards if count is None else count))
+        self.device("finish_shuffle", pack, self.table.pack_cards if count is None else count)
 
     def hand_shuffle(self, pack: int) -> None:
         """The dealer shuffles."""
@@ -131,16 +142,16 @@ class Croupier:
         """The device dispenses so many more stacks."""
         for _ in range(number):
             playing = self.table.round
-            self.hear(StackDispensed(playing.round_id, len(playing.stacks) + 1, cards_in))
+            self.device("deal_stack", playing.round_id, len(playing.stacks) + 1, cards_in)
 
     def counted(self, verdict: Verdict = Verdict.CORRECT) -> None:
         """The device counted the stub."""
-        self.hear(RoundEnded(self.table.round.round_id, verdict))
+        self.device("end_round", self.table.round.round_id, verdict)
 
     def deal_cards(self, number: int | None = None) -> None:
         """The dealer deals card by card, by default to the end."""
         for _ in range(number or 3 * len(self.table.turns()) - self.table.round.dealt):
-            self.do("deal_card_to", DEALER, self.table.next_to())
+            self.do("deal_card_to", DEALER, self.procedure.three_card.next_to())
 
     def show(self, dealer: str = "7H KS QC", one: str = "9H JH QD", three: str = "2D 3D 10C") -> None:
         """The dealer types in the hands of seats 1 and 3."""
@@ -172,7 +183,7 @@ class Croupier:
 
     def load_shoe(self, pack: int) -> None:
         """Cut, covered, loaded, burned."""
-        first = self.table.cutters(self.table.pack(pack))
+        first = self.procedure.packs.cutters(self.table.pack(pack))
         self.do("cut", PLAYER if first else DEALER, pack, 100, seat=first[0] if first else None)
         self.do("place_cover", DEALER, pack, 14)
         self.do("load", DEALER, pack)

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.table.croupier import Croupier
+from tests.table.croupier import Croupier, named
 
 from sabot_table.cards import cards, full_deck
 from sabot_table.errors import TableError
 from sabot_table.procedure import Attribution, TableProcedure, TableRole
-from sabot_table.procedure import vocabulary as told
+from sabot_table.procedure.vocabulary import DeviceUnit, RemovalReason, Verdict
 from sabot_table.rule_texts import DealingMethod
 from sabot_table.settlement import CardSource
 
@@ -31,6 +31,7 @@ class Anybody:
     def __init__(self, table: Croupier, seed: int) -> None:
         self.dice = random.Random(seed)
         self.rules = table.rules
+        self.procedure = table.procedure
         self.table = table.table
         self.refusals = self.happened = self.rounds = self.voids = 0
         self.at_s = table.now_s
@@ -50,10 +51,7 @@ class Anybody:
             TableRole.CONTROLLER,
         ):
             try:
-                if name == "hear":
-                    self.table.hear(args[0], self.at_s)
-                else:
-                    getattr(self.table, name)(Attribution("somebody", role, self.at_s), *args)
+                named(self.procedure, name)(Attribution("somebody", role, self.at_s), *args)
             except TableError:
                 self.refusals += 1
             else:
@@ -77,12 +75,16 @@ class Anybody:
             assert playing is not None
             if not table.three_card:
                 return "deal_card", ()
-            stack = told.StackDispensed(playing.round_id, len(playing.stacks) + 1, 3)
-            return ("hear", (stack,)) if automated else ("deal_card_to", (table.next_to(),))
+            stack = (playing.round_id, len(playing.stacks) + 1, 3)
+            return (
+                ("deal_stack", stack)
+                if automated
+                else ("deal_card_to", (self.procedure.three_card.next_to(),))
+            )
         if table.state == "counting":
             assert playing is not None
-            ended = told.RoundEnded(playing.round_id, told.Verdict.CORRECT)
-            return ("hear", (ended,)) if automated else ("count_stub", (52 - 3 * len(table.turns()),))
+            ended = (playing.round_id, Verdict.CORRECT)
+            return ("end_round", ended) if automated else ("count_stub", (52 - 3 * len(table.turns()),))
         if table.state in ("revealing", "drawing"):
             return self._cards()
         return {
@@ -105,9 +107,9 @@ class Anybody:
         if not table.packs() or self.dice.random() < 0.2:
             return "open_bets", ()
         pack = self.dice.choice(table.packs())
-        cutter = next(iter(table.cutters(pack)), None)
+        cutter = next(iter(self.procedure.packs.cutters(pack)), None)
         ready: Try = ("load", (pack.pack_id,))
-        if table.needs_cut(pack):
+        if self.procedure.packs.needs_cut(pack):
             ready = ("cut", (pack.pack_id, 20, cutter))
         steps: dict[str, Try] = {
             "received": ("inspect", (pack.pack_id,)),
@@ -117,7 +119,7 @@ class Anybody:
             "washed": ("stack", (pack.pack_id,)),
             "stacked": ("start_shuffle", (pack.pack_id, True)),
             "discards": ("start_shuffle", (pack.pack_id, True)),
-            "shuffling": ("hear", (told.PackCounted(pack.pack_id, table.pack_cards),)),
+            "shuffling": ("finish_shuffle", (pack.pack_id, table.pack_cards)),
             "shuffled": ready,
             "cut": ("place_cover", (pack.pack_id, 20)) if table.burns else ("load", (pack.pack_id,)),
             "covered": ("load", (pack.pack_id,)),
@@ -141,7 +143,7 @@ class Anybody:
             self.rounds = max(self.rounds, memory.round.round_id)
             self.voids += bool(memory.round.void_clause)
         if self.happened % 20 == 0:
-            assert TableProcedure.restore(self.rules, self.table.save()).save() == self.table.save()
+            assert TableProcedure.restore(self.rules, self.table.save()).table.save() == self.table.save()
 
     # -- what may be tried --------------------------------------------------------------------------
 
@@ -150,10 +152,12 @@ class Anybody:
         seat = self.dice.choice([None, *self.table.memory.seated])
         tries: list[Try] = [
             ("receive_pack", (self.table.memory.highest_pack + 1, self.dice.choice(("red", "blue")))),
-            ("remove_pack", (pack, "damaged")) if self.dice.random() < 0.02 else ("inspect", (pack,)),
+            ("remove_pack", (pack, RemovalReason.DAMAGED))
+            if self.dice.random() < 0.02
+            else ("inspect", (pack,)),
             ("start_shuffle", (pack, self.dice.random() < 0.8)),
             ("finish_shuffle", (pack,)),
-            ("hear", (told.PackCounted(pack, self.table.pack_cards - (self.dice.random() < 0.02)),)),
+            ("finish_shuffle", (pack, self.table.pack_cards - (self.dice.random() < 0.02))),
             ("cut", (pack, self.dice.choice((5, 20)), seat)),
             ("place_cover", (pack, self.dice.choice((5, 20)))),
             ("burn", (pack, cards("3C")[0], 3)),
@@ -199,15 +203,15 @@ class Anybody:
     def _device(self) -> Try:
         playing = self.table.memory.round
         number, stack = (playing.round_id, len(playing.stacks) + 1) if playing else (1, 1)
-        unit = self.dice.choice(list(told.DeviceUnit))
+        unit = self.dice.choice(list(DeviceUnit))
         rare = self.dice.random() < 0.05
-        events: list[told.DeviceEvent] = [
-            told.StackDispensed(number, stack, 2 if rare else 3),
-            told.StackDispensed(number, stack, 3),
-            told.RoundEnded(number, self.dice.choice(list(told.Verdict)) if rare else told.Verdict.CORRECT),
-            told.RoundVoided(number, "shoe_failed") if rare else told.StackDispensed(number + 1, 1, 3),
-            told.CardDispensed(number, (playing.dealt if playing else 0) + 1),
-            told.UnitFailed(unit) if rare else told.CoverCardSeen(),
+        events: list[Try] = [
+            ("deal_stack", (number, stack, 2 if rare else 3)),
+            ("deal_stack", (number, stack, 3)),
+            ("end_round", (number, self.dice.choice(list(Verdict)) if rare else Verdict.CORRECT)),
+            ("voided_by_device", (number, "shoe_failed")) if rare else ("deal_stack", (number + 1, 1, 3)),
+            ("card_dispensed", (number, (playing.dealt if playing else 0) + 1)),
+            ("unit_failed", (unit,)) if rare else ("cover_card", ()),
         ]
         event = self.dice.choice(events)
         people: list[Try] = [
@@ -215,8 +219,8 @@ class Anybody:
             ("mark_out_of_order", (unit, "sign")),
             ("repaired", (unit,)),
         ]  # fmt: skip
-        heard: list[Try] = [("hear", (event,))] * 6
-        return self.dice.choice(heard + people)
+        events_again: list[Try] = [event] * 6
+        return self.dice.choice(events_again + people)
 
 
 TABLES: dict[str, Callable[[], Croupier]] = {

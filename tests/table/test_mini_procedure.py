@@ -7,20 +7,9 @@ from tests.table.outcomes import coup
 
 from sabot_table.cards import card, cards
 from sabot_table.errors import ImpossibleCards
-from sabot_table.procedure import TableProcedure, TableRole
+from sabot_table.procedure import TableRole
 from sabot_table.procedure.mini_procedure import result
-from sabot_table.procedure.vocabulary import (
-    CardAside,
-    CardDispensed,
-    CardsRead,
-    CoverCardSeen,
-    DeviceUnit,
-    PackCounted,
-    PackDelivered,
-    RoundVoided,
-    ThirdCardRead,
-    UnitFailed,
-)
+from sabot_table.procedure.vocabulary import DeviceUnit
 from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import load
 from sabot_table.settlement import CardSource, WagerOutcome
@@ -56,7 +45,7 @@ def test_batches_for_a_shuffler_are_spread_and_stacked_without_a_wash_others_are
         by_hand.do("stack", DEALER, 1)
     broken = Croupier(MINI)
     broken.do("open_table", FLOOR)
-    broken.hear(UnitFailed(DeviceUnit.SHUFFLER))
+    broken.device("unit_failed", DeviceUnit.SHUFFLER)
     broken.do("receive_pack", FLOOR, 1, "red")
     for action, role in (("inspect", DEALER), ("verify", FLOOR), ("spread", DEALER)):
         broken.do(action, role, 1)
@@ -83,7 +72,7 @@ def test_prepared_cards_skip_the_opening_but_not_the_cut() -> None:
 def test_the_cut_is_offered_from_the_highest_seat_clockwise_then_made_by_the_dealer() -> None:
     table = Croupier(MINI).open(2, seats=(2, 9, 5))
     table.machine_shuffle(1)  # machine-shuffled or not: every shoe is cut
-    assert table.table.cutters(table.table.pack(1)) == [9, 5, 2]
+    assert table.procedure.packs.cutters(table.table.pack(1)) == [9, 5, 2]
     with table.refused("MDM 5.B", "offered to seat 9"):
         table.do("cut", PLAYER, 1, 100, seat=2)
     with table.refused("MDM 5.B", "offered to seat 9"):
@@ -96,7 +85,11 @@ def test_the_cut_is_offered_from_the_highest_seat_clockwise_then_made_by_the_dea
     table.do("cut", DEALER, 1, 100)
     other_side = Croupier(changed(MINI, seats={"seat_one": "dealer-left"})).open(2, seats=(2, 9, 5))
     other_side.machine_shuffle(1)
-    assert other_side.table.cutters(other_side.table.pack(1)) == [9, 2, 5]  # clockwise, around the table
+    assert other_side.procedure.packs.cutters(other_side.table.pack(1)) == [
+        9,
+        2,
+        5,
+    ]  # clockwise, around the table
 
 
 @pytest.mark.rule("MDM 5.B")
@@ -209,7 +202,9 @@ def test_batches_alternate_shoe_by_shoe_and_are_whole() -> None:
         table.do("load", DEALER, 2)
     table.do("end_shoe", DEALER)
     table.machine_shuffle(1, 415)
-    assert table.ordered("remove-pack") == [{"pack": 1, "why": "415 cards instead of 416"}]
+    assert table.ordered("remove-pack") == [
+        {"pack": 1, "why": "415 cards instead of 416", "reason": "wrong_count"}
+    ]
 
 
 @pytest.mark.rule("MDM 3.C")
@@ -260,13 +255,13 @@ def test_four_cards_then_the_third_cards_that_the_rules_want() -> None:
     with table.refused("MDM 8.C", "two cards each"):
         table.do("announce", DEALER, cards("2H 3D 4D"), cards("3H 4S"), CardSource.DEALER)
     table.do("announce", DEALER, cards("2H 2D"), cards("KH 4S"), CardSource.DEALER)
-    assert table.ordered("draw") == [{"to": "player"}]
+    assert table.procedure.mini.third_due() == "player"
     with table.refused("MDM 8.C", "second announcement"):
         table.do("announce", DEALER, cards("2H 2D"), cards("KH 4S"), CardSource.DEALER)
     with table.refused("MDM 10.B", "the player draws"):
         table.third("banker", "5C")
     table.third("player", "3C")
-    assert table.ordered("draw") == [{"to": "banker"}]
+    assert table.procedure.mini.third_due() == "banker"
     with table.refused("MDM 10.B", "the banker draws"):
         table.third("player", "5C")
     table.third("banker", "4C")
@@ -314,20 +309,17 @@ def test_a_machines_shoe_is_asked_card_by_card_and_its_reader_is_believed() -> N
     table = Croupier(MINI, restarts=True).shoe()
     table.do("change_method", FLOOR, DealingMethod.AUTOMATED_SHOE)
     table.bet((2, "player", 1_000))
-    assert table.ordered("open-round") == [{"round": 1, "pack": 1, "hands": 2}]
-    for number, to in ((1, "player"), (2, "banker"), (3, "player"), (4, "banker")):
-        assert table.ordered("dispense-card") == [{"round": 1, "card": number, "to": to}]
+    for number in (1, 2, 3, 4):
         with table.refused("MDM 8.C", f"card {number} of round 1 is next"):
-            table.hear(CardDispensed(1, number + 1))
-        table.hear(CardDispensed(1, number))
-    table.hear(CoverCardSeen())
-    table.hear(CardsRead(1, (cards("2H KD"), cards("KS KC"))))
-    assert table.ordered("dispense-card") == [{"round": 1, "card": 5, "to": "player"}]
-    table.hear(CardDispensed(1, 5))
+            table.device("card_dispensed", 1, number + 1)
+        table.device("card_dispensed", 1, number)
+    table.device("cover_card")
+    table.device("first_four_read", 1, cards("2H KD"), cards("KS KC"))
+    table.device("card_dispensed", 1, 5)
     with table.refused("MDM 11.A", "round 1 is played"):
-        table.hear(ThirdCardRead(2, "player", card("5C")))
-    table.hear(ThirdCardRead(1, "player", card("5C")))
-    table.hear(ThirdCardRead(1, "banker", card("5D")))
+        table.device("third_card_read", 2, "player", card("5C"))
+    table.device("third_card_read", 1, "player", card("5C"))
+    table.device("third_card_read", 1, "banker", card("5D"))
     assert table.finish().source is CardSource.READER
     assert table.table.memory.cover == "announce"
 
@@ -337,8 +329,8 @@ def test_a_machines_shoe_that_stops_voids_the_round_and_ends_the_shoe() -> None:
     table = Croupier(MINI).shoe()
     table.do("change_method", FLOOR, DealingMethod.AUTOMATED_SHOE)
     table.bet((2, "player", 1_000))
-    table.hear(CardDispensed(1, 1))
-    table.hear(RoundVoided(1, "shoe_failed"))
+    table.device("card_dispensed", 1, 1)
+    table.device("voided_by_device", 1, "shoe_failed")
     assert table.ordered("return-wager") == [{"seat": 2, "wager": "player", "cents": 1_000}]
     table.do("empty_device", DEALER)
     table.do("collect", DEALER)
@@ -354,9 +346,9 @@ def test_a_machines_shoe_that_fails_while_a_third_card_is_due_voids_the_round() 
     table.do("change_method", FLOOR, DealingMethod.AUTOMATED_SHOE)
     table.bet((2, "player", 1_000))
     for number in range(1, 5):
-        table.hear(CardDispensed(1, number))
-    table.hear(CardsRead(1, (cards("2H KD"), cards("KS KC"))))
-    table.hear(UnitFailed(DeviceUnit.SHOE))
+        table.device("card_dispensed", 1, number)
+    table.device("first_four_read", 1, cards("2H KD"), cards("KS KC"))
+    table.device("unit_failed", DeviceUnit.SHOE)
     assert (table.table.state, table.table.round.void_clause) == ("voided", "MDM 13.E")
 
 
@@ -377,8 +369,8 @@ def test_one_card_typed_in_makes_the_round_typed_in() -> None:
     table.do("change_method", FLOOR, DealingMethod.AUTOMATED_SHOE)
     table.bet((2, "player", 1_000))
     for number in range(1, 5):
-        table.hear(CardDispensed(1, number))
-    table.hear(CardsRead(1, (cards("6H KD"), cards("KS KC"))))
+        table.device("card_dispensed", 1, number)
+    table.device("first_four_read", 1, cards("6H KD"), cards("KS KC"))
     table.third("banker", "5D")
     assert table.finish().source is CardSource.DEALER
 
@@ -563,7 +555,7 @@ def test_a_seen_unauthorised_third_card_is_the_bankers_if_he_draws() -> None:
     table.bet((2, "banker", 1_000))
     table.four("6H KD", "2S KC")
     table.do("unauthorised_third", DEALER, card("7C"))
-    assert table.table.coup() == coup("6H KD", "2S KC 7C")
+    assert table.procedure.mini.coup() == coup("6H KD", "2S KC 7C")
     assert table.table.state == "settling"
 
 
@@ -679,7 +671,7 @@ def test_six_decks_are_shuffled_every_round_and_neither_cut_nor_burned() -> None
     table = Croupier(SIX).open(1, seats=(2,))
     for _ in range(3):
         table.do("start_shuffle", DEALER, 1, machine=True)
-        table.hear(PackCounted(1, 312))
+        table.device("finish_shuffle", 1, 312)
         with table.refused("BAC shoe", "needs no cut"):
             table.do("cut", DEALER, 1, 100)
         table.do("load", DEALER, 1)
@@ -708,14 +700,6 @@ def test_a_restart_after_everything_that_happens_changes_nothing() -> None:
     assert ends[0] == ends[1]
 
 
-def test_a_draw_that_is_due_is_ordered_again_after_a_restart() -> None:
-    table = Croupier(MINI).shoe()
-    table.bet((2, "player", 1_000))
-    table.four("2H KD", "KS KC")
-    orders = TableProcedure.restore(table.rules, table.table.save()).take_orders()
-    assert [(each.do, each.details["to"]) for each in orders] == [("draw", "player")]
-
-
 # -- what a device tells of batches and draws ----------------------------------------------------------
 
 
@@ -724,12 +708,12 @@ def test_a_batch_that_was_delivered_has_used_its_turn() -> None:
     table = Croupier(MINI, restarts=True).open(2, (2, 5))
     table.machine_shuffle(1)
     table.machine_shuffle(2)
-    table.hear(PackDelivered(1))
+    table.device("deliver", 1)
     table.do("start_shuffle", FLOOR, 1, machine=True)  # it never came into the shoe
-    table.hear(PackCounted(1, 416))
+    table.device("finish_shuffle", 1, 416)
     with table.refused("MDM 3.B"):
-        table.hear(PackDelivered(1))
-    table.hear(PackDelivered(2))
+        table.device("deliver", 1)
+    table.device("deliver", 2)
     table.load_shoe(2)
     assert table.table.pack(2).state == "playing"
 
@@ -739,23 +723,23 @@ def test_draws_are_counted_whatever_becomes_of_the_cards() -> None:
     table = Croupier(changed(MINI, dealing={"methods": ["automated-shoe"]}), restarts=True).shoe()
     table.bet((2, "player", 1_000))
     round_id = table.table.round.round_id
-    table.hear(CardDispensed(round_id, 1, 1))
-    table.hear(CardAside(round_id, 2))
+    table.device("card_dispensed", round_id, 1, 1)
+    table.device("card_set_aside", round_id, 2)
     with table.refused("MDM 8.C"):
-        table.hear(CardDispensed(round_id, 2, 2))
+        table.device("card_dispensed", round_id, 2, 2)
     for number, draw in ((2, 3), (3, 4), (4, 5)):
-        table.hear(CardDispensed(round_id, number, draw))
+        table.device("card_dispensed", round_id, number, draw)
     playing = table.table.round
     assert (table.table.state, playing.drawn, playing.draws) == ("drawing", [1, 3, 4, 5], 5)
     with table.refused("MDM 11.A"):
-        table.hear(CardAside(round_id + 1, 6))
+        table.device("card_set_aside", round_id + 1, 6)
 
 
 @pytest.mark.rule("MDM 13.E")
 def test_a_device_that_runs_out_of_cards_voids_the_round_and_ends_the_shoe() -> None:
     table = Croupier(changed(MINI, dealing={"methods": ["automated-shoe"]}), restarts=True).shoe()
     table.bet((2, "player", 1_000))
-    table.hear(RoundVoided(table.table.round.round_id, "too_few_cards"))
+    table.device("voided_by_device", table.table.round.round_id, "too_few_cards")
     assert (table.table.round.void_clause, table.table.memory.cover) == ("MDM 13.E", "over")
     table.do("collect", DEALER)
     with table.refused("MDM 9.D"):

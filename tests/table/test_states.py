@@ -18,6 +18,7 @@ from sabot_table.procedure.action_table import (
 )
 from sabot_table.procedure.diagram import page
 from sabot_table.rule_texts import RULE_TEXTS
+from sabot_table.ruleset import load
 
 ROOT = Path(__file__).parent.parent.parent
 LIST = tomllib.loads((ROOT / "docs" / "clauses.toml").read_text(encoding="utf-8"))
@@ -55,10 +56,12 @@ def test_every_state_is_reached_and_every_name_known(
 
 
 def test_every_row_is_a_method_of_the_table_or_taken_by_one() -> None:
+    procedure = TableProcedure(load("md-mini-baccarat"))
+    parts = (procedure, *vars(procedure).values())
     for row in TABLE_ACTIONS:
-        assert callable(getattr(TableProcedure, row.action, None)) or row.action in INNER, row.action
+        assert row.action in INNER or any(hasattr(part, row.action) for part in parts), row.action
     for row in PACK_ACTIONS:
-        assert callable(getattr(TableProcedure, row.action, None)) or row.action in PACK_INNER, row.action
+        assert row.action in PACK_INNER or any(hasattr(part, row.action) for part in parts), row.action
     calls = "".join(each.read_text(encoding="utf-8") for each in Path(*sabot_table.__path__).rglob("*.py"))
     for action in INNER | PACK_INNER:
         assert calls.count(f'"{action}"') >= 2, f"nothing takes {action}"

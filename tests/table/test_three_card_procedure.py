@@ -8,20 +8,7 @@ from tests.table.croupier import DEALER, FLOOR, HOUR, PLAYER, Croupier
 from sabot_table.cards import card, cards
 from sabot_table.errors import BadSave, WagerRefused
 from sabot_table.procedure import Attribution, TableProcedure, TableRole
-from sabot_table.procedure.vocabulary import (
-    CardsRead,
-    DeviceUnit,
-    Identified,
-    PackCounted,
-    PackLoaded,
-    RoundEnded,
-    RoundVoided,
-    ShuffleFinished,
-    ShuffleStarted,
-    StackDispensed,
-    UnitFailed,
-    Verdict,
-)
+from sabot_table.procedure.vocabulary import DeviceUnit, RemovalReason, Verdict
 from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import load
 from sabot_table.settlement import CardSource, WagerOutcome
@@ -88,7 +75,7 @@ def test_packs_have_different_backs_and_new_numbers_and_there_are_two_at_most() 
     table.do("receive_pack", FLOOR, 2, "blue")
     with table.refused("MD3 3.B", "third pack"):
         table.do("receive_pack", FLOOR, 3, "green")
-    table.do("remove_pack", FLOOR, 1, "damaged")
+    table.do("remove_pack", FLOOR, 1, RemovalReason.DAMAGED)
     with table.refused("MD3 3.A", "no pack 1"):
         table.do("inspect", DEALER, 1)
     with table.refused("MD3 3.C", "was here before"):
@@ -109,7 +96,7 @@ def test_cards_are_shuffled_before_play_after_each_round_and_when_the_floor_orde
     with table.refused("MD3 5.A", "only the floor"):
         table.do("start_shuffle", DEALER, 1, machine=True)
     table.do("start_shuffle", FLOOR, 1, machine=True)
-    table.hear(PackCounted(1, 52))
+    table.device("finish_shuffle", 1, 52)
     table.do("load", DEALER, 1)
     table.play_automated()
     with table.refused("MD3 5.C"):
@@ -122,7 +109,9 @@ def test_cards_are_shuffled_before_play_after_each_round_and_when_the_floor_orde
 def test_a_pack_with_a_wrong_count_leaves(count: int) -> None:
     table = Croupier(MD3).open(2)
     table.machine_shuffle(1, count)
-    assert table.ordered("remove-pack") == [{"pack": 1, "why": f"{count} cards instead of 52"}]
+    assert table.ordered("remove-pack") == [
+        {"pack": 1, "why": f"{count} cards instead of 52", "reason": "wrong_count"}
+    ]
     assert [each.pack_id for each in table.table.packs()] == [2]
 
 
@@ -130,12 +119,10 @@ def test_a_pack_with_a_wrong_count_leaves(count: int) -> None:
 def test_a_machines_shuffle_ends_when_the_machine_says_so() -> None:
     table = Croupier(MD3).open(2)
     table.do("start_shuffle", DEALER, 1, machine=True)
-    assert table.ordered("shuffle") == [{"pack": 1}]
     with table.refused("MD3 5.B", "ended by hand"):
         table.do("finish_shuffle", DEALER, 1)
-    table.hear(ShuffleStarted(1))  # it says what was ordered: nothing new
-    table.hear(PackCounted(1, 52))
-    table.hear(ShuffleStarted(2))  # begun at the device itself
+    table.device("finish_shuffle", 1, 52)
+    table.device("start_shuffle", 2, machine=True)  # begun at the device itself
     assert table.table.pack(2).state == "shuffling"
 
 
@@ -146,7 +133,7 @@ def test_what_a_machine_shuffled_is_dealt_without_a_cut() -> None:
     table.machine_shuffle(1)
     with table.refused("MD3 5.C", "needs no cut"):
         table.do("cut", DEALER, 1, 26)
-    table.hear(PackLoaded(1))
+    table.device("load", 1)
     with table.refused("MD3 5.C", "was not cut"):
         table.do("order_recut", FLOOR, 1)
     assert table.table.pack(1).state == "loaded"
@@ -186,7 +173,7 @@ def test_the_floor_may_order_another_cut_until_the_first_card() -> None:
     table.do("open_bets", DEALER)
     table.do("place_wager", PLAYER, 1, "ante", 2_000)
     with table.refused("MD3 3.C", "removed in a round"):
-        table.do("remove_pack", FLOOR, 1, "damaged")
+        table.do("remove_pack", FLOOR, 1, RemovalReason.DAMAGED)
     table.do("order_recut", FLOOR, 1)
     with table.refused("MD3 5.C", "no longer in the shoe"):
         table.do("no_more_bets", DEALER)
@@ -289,7 +276,7 @@ def test_a_bonus_is_made_after_the_ante_and_holds_it() -> None:
 @pytest.mark.rule("WA3 wagers")
 def test_a_fifth_kind_of_wager_is_refused_in_washington() -> None:
     table = Croupier(WA3)
-    table.hear(Identified("i-Deal", VERSIONS))
+    table.device("identify", "i-Deal", VERSIONS)
     table.automated()
     table.do("open_bets", DEALER)
     for wager in ("ante", "three-kings", "tie", "dragon-bonus"):
@@ -319,19 +306,17 @@ def test_bets_may_be_given_back_before_any_card() -> None:
 @pytest.mark.parametrize("name", [MD3, WA3])
 def test_stacks_of_three_clockwise_and_to_the_dealer_after_bets_are_closed(name: str) -> None:
     table = Croupier(name)
-    table.hear(Identified("i-Deal", VERSIONS))
+    table.device("identify", "i-Deal", VERSIONS)
     table.automated(seats=(5, 2, 4))
     with pytest.raises(Exception, match="deal stack while between rounds"):
-        table.hear(StackDispensed(1, 1, 3))
+        table.device("deal_stack", 1, 1, 3)
     table.bet((5, "ante", 500), (2, "ante", 500))
-    assert table.ordered("open-round") == [{"round": 1, "pack": 1, "hands": 3}]
-    for stack, to in ((1, 2), (2, 5), (3, 0)):
-        assert table.ordered("dispense-stack") == [{"round": 1, "stack": stack, "to": to}]
-        for wrong in (StackDispensed(1, stack + 1, 3), StackDispensed(2, stack, 3)):
+    assert table.table.turns() == [2, 5, 0]
+    for stack in (1, 2, 3):
+        for wrong in ((1, stack + 1, 3), (2, stack, 3)):
             with pytest.raises(Exception, match=f"stack {stack} of round 1 is next"):
-                table.hear(wrong)
-        table.hear(StackDispensed(1, stack, 3))
-    assert table.ordered("end-round") == [{"round": 1}]
+                table.device("deal_stack", *wrong)
+        table.device("deal_stack", 1, stack, 3)
     assert table.table.state == "counting"
 
 
@@ -372,7 +357,7 @@ def test_with_one_pack_left_the_floor_decides() -> None:
     table.play_automated()
     with table.refused("MD3 3.B", "two packs there"):
         table.do("play_one_pack", FLOOR)
-    table.do("remove_pack", FLOOR, 2, "damaged")
+    table.do("remove_pack", FLOOR, 2, RemovalReason.DAMAGED)
     table.machine_shuffle(1)
     with table.refused("MD3 3.B", "bring another, or choose one-pack play"):
         table.do("load", DEALER, 1)
@@ -404,7 +389,7 @@ def test_a_pack_past_its_hours_is_not_played_and_hand_dealing_halves_them_at_onc
     with table.refused("MD3 3.C"):
         table.do("open_bets", DEALER)
     for pack in (1, 2):
-        table.do("remove_pack", FLOOR, pack, "hours")
+        table.do("remove_pack", FLOOR, pack, RemovalReason.HOURS)
     table.prepare(3, "red")
     table.machine_shuffle(3)
     table.do("load", DEALER, 3)
@@ -443,7 +428,7 @@ def test_the_stub_is_counted_every_five_rounds_unless_the_shuffler_counts(method
             table.machine_shuffle(1)
         elif hand:
             table.do("start_shuffle", DEALER, 1, machine=True)
-            table.hear(ShuffleFinished(1))
+            table.device("finish_shuffle", 1)
         else:
             table.hand_shuffle(1)
             table.do("cut", DEALER, 1, 20)
@@ -496,14 +481,14 @@ def test_hand_dealing_needs_a_shuffler() -> None:
     with table.refused("MD3 9.A", "no machine shuffled"):
         table.do("open_bets", DEALER)
     table.do("start_shuffle", FLOOR, 1, machine=True)
-    table.hear(PackCounted(1, 52))
+    table.device("finish_shuffle", 1, 52)
     table.do("load", DEALER, 1)
     table.antes()
     table.deal_cards()
     table.do("pass_stub", DEALER)
     table.show()
     table.finish()
-    table.hear(UnitFailed(DeviceUnit.SHUFFLER))
+    table.device("unit_failed", DeviceUnit.SHUFFLER)
     table.do("mark_out_of_order", FLOOR, DeviceUnit.SHUFFLER, "sign")
     with table.refused("MD3 9.A", "without a shuffler"):
         table.do("change_method", FLOOR, DealingMethod.HAND)
@@ -519,7 +504,7 @@ def test_the_automated_shoe_counts_every_round() -> None:
     with table.refused("MD3 10.C", "wait for its count"):
         table.do("pass_stub", DEALER)
     with pytest.raises(Exception, match="round 1 is played"):
-        table.hear(RoundEnded(7, Verdict.CORRECT))
+        table.device("end_round", 7, Verdict.CORRECT)
     table.counted(Verdict.MISDEALT)
     assert (table.table.state, table.table.round.void_clause) == ("voided", "MD3 10.C")
     table.do("collect", DEALER)
@@ -530,7 +515,9 @@ def test_the_automated_shoe_counts_every_round() -> None:
     table.machine_shuffle(1)
     table.counted(Verdict.CARD_MISSING)
     table.do("collect", DEALER)
-    assert table.ordered("remove-pack") == [{"pack": 2, "why": "card_missing in round 2"}]
+    assert table.ordered("remove-pack") == [
+        {"pack": 2, "why": "card_missing in round 2", "reason": "wrong_count"}
+    ]
 
 
 # -- the end of a round ----------------------------------------------------------------------------
@@ -546,10 +533,10 @@ def test_hands_are_read_at_the_exit_or_typed_in_and_the_two_are_told_apart() -> 
         table.counted()
         if source is CardSource.READER:
             with table.refused("MD3 11.B", "there are 3"):
-                table.hear(CardsRead(1, (cards("9H JH QD"),)))
+                table.device("hands_read", 1, (cards("9H JH QD"),))
             with table.refused("MD3 11.B", "round 1 is played"):
-                table.hear(CardsRead(2, (cards("9H JH QD"), cards("2D 3D 10C"), cards("7H KS QC"))))
-            table.hear(CardsRead(1, (cards("9H JH QD"), cards("2D 3D 10C"), cards("7H KS QC"))))
+                table.device("hands_read", 2, (cards("9H JH QD"), cards("2D 3D 10C"), cards("7H KS QC")))
+            table.device("hands_read", 1, (cards("9H JH QD"), cards("2D 3D 10C"), cards("7H KS QC")))
         else:
             with table.refused("MD3 11.B", "say who saw them"):
                 table.do("reveal", DEALER, cards("7H KS QC"), {}, CardSource.READER)
@@ -596,7 +583,7 @@ def test_impossible_hands_are_not_taken() -> None:
 @pytest.mark.rule("MD3 11.A")
 def test_forfeits_are_marylands() -> None:
     table = Croupier(WA3)
-    table.hear(Identified("i-Deal", VERSIONS))
+    table.device("identify", "i-Deal", VERSIONS)
     table.automated()
     table.antes()
     with table.refused("WA3 sets", "settled like all others"):
@@ -696,7 +683,7 @@ def test_an_unseen_card_drawn_in_error_is_the_next_card() -> None:
     table.deal_cards(4)
     table.do("drawn_in_error", DEALER)
     assert table.table.round.reserved == 1
-    assert table.table.next_to() == 3
+    assert table.procedure.three_card.next_to() == 3
     table.deal_cards(1)
     assert table.table.round.reserved == 0
     table.deal_cards()
@@ -736,8 +723,8 @@ def test_a_shoe_that_stops_voids_the_round_and_is_emptied(reason: str) -> None:
     table = Croupier(MD3).automated()
     table.antes()
     table.stacks(2)
-    table.hear(RoundVoided(1, reason))
-    table.hear(RoundVoided(1, reason))  # said twice
+    table.device("voided_by_device", 1, reason)
+    table.device("voided_by_device", 1, reason)  # said twice
     assert table.ordered("void-round") == []  # the device knows
     all_back(table, "MD3 13.D")
     plays_on(table)
@@ -748,9 +735,9 @@ def test_the_dealer_may_see_first_that_the_shoe_stopped() -> None:
     table = Croupier(MD3).automated()
     table.antes()
     with pytest.raises(Exception, match="round 1 is played"):
-        table.hear(RoundVoided(9, "shoe_failed"))
+        table.device("voided_by_device", 9, "shoe_failed")
     table.do("shoe_failed", DEALER, "nothing comes out")
-    table.hear(RoundVoided(1, "shoe_failed"))
+    table.device("voided_by_device", 1, "shoe_failed")
     all_back(table, "MD3 13.D")
     table.counted(Verdict.CARD_EXTRA)  # and its count still says that the pack is wrong
     table.do("empty_device", DEALER)
@@ -767,9 +754,9 @@ def test_a_failed_device_is_marked_before_another_method_is_used() -> None:
     table = Croupier(MD3).automated()
     table.antes()
     table.stacks(1)
-    table.hear(UnitFailed(DeviceUnit.SHUFFLER))  # the shuffler half never touches the round
+    table.device("unit_failed", DeviceUnit.SHUFFLER)  # the shuffler half never touches the round
     assert table.table.state == "dealing"
-    table.hear(UnitFailed(DeviceUnit.SHOE))
+    table.device("unit_failed", DeviceUnit.SHOE)
     all_back(table, "MD3 13.D")
     table.do("empty_device", DEALER)
     table.do("collect", DEALER)
@@ -786,7 +773,7 @@ def test_a_failed_device_is_marked_before_another_method_is_used() -> None:
     table.do("change_method", FLOOR, DealingMethod.MANUAL_SHOE)
     with table.refused("MD3 3.B", "two packs without a shuffler"):
         table.do("start_shuffle", DEALER, 1, machine=False)
-    table.do("remove_pack", FLOOR, 2, "no shuffler")
+    table.do("remove_pack", FLOOR, 2, RemovalReason.FLOOR_ORDER, "no shuffler")
     table.ready_by_hand(1)
     table.antes()
     table.deal_cards()
@@ -805,7 +792,7 @@ def test_a_failed_device_is_marked_before_another_method_is_used() -> None:
 @pytest.mark.rule("MD3 13.E")
 def test_no_round_begins_on_a_failed_device() -> None:
     table = Croupier(MD3).automated()
-    table.hear(UnitFailed(DeviceUnit.SHOE))
+    table.device("unit_failed", DeviceUnit.SHOE)
     with table.refused("MD3 13.E", "mark it and change the method"):
         table.do("open_bets", DEALER)
 
@@ -814,7 +801,7 @@ def test_no_round_begins_on_a_failed_device() -> None:
 def test_a_device_that_is_not_allowed_does_not_play() -> None:
     table = Croupier(WA3)
     with table.refused("WA3 versions", "'Sabot' is not listed"):
-        table.hear(Identified("Sabot", VERSIONS))
+        table.device("identify", "Sabot", VERSIONS)
     table.open(1)
     table.do("play_one_pack", FLOOR)
     with table.refused("WA3 versions", "is not listed"):
@@ -822,7 +809,7 @@ def test_a_device_that_is_not_allowed_does_not_play() -> None:
     table.ready_by_hand(1)
     with table.refused("WA3 versions", "is not listed"):
         table.do("open_bets", DEALER)
-    table.hear(Identified("i-Deal", VERSIONS))
+    table.device("identify", "i-Deal", VERSIONS)
     table.antes()
 
 
@@ -838,7 +825,7 @@ def test_a_restart_after_everything_that_happens_changes_nothing() -> None:
         table.do("load", DEALER, 2)
         table.antes()
         table.stacks(2)
-        table.hear(RoundVoided(2, "shoe_failed"))
+        table.device("voided_by_device", 2, "shoe_failed")
         table.do("empty_device", DEALER)
         table.machine_shuffle(1)
         table.do("collect", DEALER)
@@ -847,26 +834,6 @@ def test_a_restart_after_everything_that_happens_changes_nothing() -> None:
         settled = table.play_automated()
         ends.append((table.table.save(), settled.to_json()))
     assert ends[0] == ends[1]
-
-
-def test_orders_under_way_are_given_again_after_a_restart() -> None:
-    table = Croupier(MD3).automated()
-
-    def again() -> list[str]:
-        return [each.do for each in TableProcedure.restore(table.rules, table.table.save()).take_orders()]
-
-    table.antes()
-    assert again() == ["open-round", "dispense-stack"]
-    table.stacks(1)
-    assert again() == ["dispense-stack"]
-    table.stacks(2)
-    assert again() == ["end-round"]
-    table.counted()
-    assert again() == []
-    table.show()
-    table.finish()
-    table.do("start_shuffle", DEALER, 1, machine=True)
-    assert again() == ["shuffle"]
 
 
 @pytest.mark.parametrize(
@@ -894,9 +861,9 @@ def test_everything_is_logged_with_who_and_when() -> None:
     table = TableProcedure(load(MD3))
     anna = Attribution("Anna", TableRole.FLOOR, 1_800_000_000)
     table.open_table(anna)
-    table.receive_pack(anna, 1, "red")
-    assert table.take_log() == ((anna, "open_table"), (anna, "receive 1"))
-    assert table.take_log() == ()
+    table.packs.receive_pack(anna, 1, "red")
+    assert table.table.take_log() == ((anna, "open_table"), (anna, "receive 1"))
+    assert table.table.take_log() == ()
 
 
 def test_a_table_says_what_may_happen_now() -> None:

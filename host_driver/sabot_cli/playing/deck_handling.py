@@ -19,7 +19,7 @@ from sabot_protocol.host.messages import (
     StatusFlag,
 )
 from sabot_table.procedure import TableRole
-from sabot_table.procedure import vocabulary as heard
+from sabot_table.procedure.vocabulary import RemovalReason
 from sabot_table.rule_texts import DealingMethod, GameKind
 
 TRIES = 20  # of things that are worth trying again
@@ -48,11 +48,11 @@ class DeckHandling(DeviceControl):
         self._identify()
         self.read_past()
         if table.state == "closed":
-            desk.do("open_table", TableRole.FLOOR)
+            desk.do(desk.procedure.open_table, TableRole.FLOOR)
         if table.state == "idle":
-            desk.do("player_arrives", TableRole.DEALER)
+            desk.do(desk.procedure.player_arrives, TableRole.DEALER)
         if table.method is not DealingMethod.AUTOMATED_SHOE and table.state == "between":
-            desk.do("change_method", TableRole.FLOOR, DealingMethod.AUTOMATED_SHOE)
+            desk.do(desk.procedure.equipment.change_method, TableRole.FLOOR, DealingMethod.AUTOMATED_SHOE)
         self._know_packs()
         self._set_game()
         desk.keep()
@@ -65,14 +65,22 @@ class DeckHandling(DeviceControl):
                 versions[each.name.lower()] = self.client.ask(ComponentQuery(each), self.timeout).version
             except NotSupported:
                 continue  # a device that does not say is judged by what it says
-        self.desk.do("identify", TableRole.FLOOR, self.client.identity.model, versions)
+        self.desk.do(
+            self.desk.procedure.equipment.identify, TableRole.FLOOR, self.client.identity.model, versions
+        )
 
     def _know_packs(self) -> None:
         """Cards that the procedure or the device does not know leave; nobody vouches for them."""
         desk = self.desk
         for pack in desk.table.packs():
             if pack.pack_id not in self.decks and pack.pack_id != desk.playing:
-                desk.do("remove_pack", TableRole.FLOOR, pack.pack_id, "the device does not know it")
+                desk.do(
+                    desk.procedure.packs.remove_pack,
+                    TableRole.FLOOR,
+                    pack.pack_id,
+                    RemovalReason.FLOOR_ORDER,
+                    "the device does not know it",
+                )
         desk.open_orders = [each for each in desk.open_orders if each.do != "remove-pack"]
         strange = [deck_id for deck_id in self.decks if not desk.has(deck_id)]
         if strange:
@@ -139,10 +147,11 @@ class DeckHandling(DeviceControl):
                     raise
         self.decks[deck_id] = DeckStatus(deck_id, back)
         desk = self.desk
-        desk.do("receive_pack", TableRole.FLOOR, deck_id, NAMES[back].lower())
+        desk.do(desk.procedure.packs.receive_pack, TableRole.FLOOR, deck_id, NAMES[back].lower())
+        packs = desk.procedure.packs
         for action, who in (
-            ("inspect", TableRole.DEALER), ("verify", TableRole.FLOOR), ("spread", TableRole.DEALER),
-            ("wash", TableRole.DEALER), ("stack", TableRole.DEALER),
+            (packs.inspect, TableRole.DEALER), (packs.verify, TableRole.FLOOR),
+            (packs.spread, TableRole.DEALER), (packs.wash, TableRole.DEALER), (packs.stack, TableRole.DEALER),
         ):  # fmt: skip
             desk.do(action, who, deck_id)
         words = f"{NAMES[back]} is registered as deck {deck_id}"
@@ -152,7 +161,9 @@ class DeckHandling(DeviceControl):
         """A pack leaves the table for good, in the procedure and on the device."""
         desk = self.desk
         if desk.has(deck_id):
-            desk.do("remove_pack", TableRole.FLOOR, deck_id, reason.name.lower().replace("_", " "))
+            desk.do(
+                desk.procedure.packs.remove_pack, TableRole.FLOOR, deck_id, RemovalReason(reason.name.lower())
+            )
         if deck_id in self.decks:
             self.ask_floor(RemoveDeck(deck_id, reason))
             self.wait(lambda: deck_id not in self.decks, "the deck to be removed")
@@ -162,8 +173,7 @@ class DeckHandling(DeviceControl):
         while (order := self.desk.take_order("remove-pack")) is not None:
             deck_id = int(str(order.details["pack"]))
             if deck_id in self.decks:
-                counted = "card_" in str(order.details["why"]) or "instead" in str(order.details["why"])
-                reason = RemoveReason.WRONG_COUNT if counted else RemoveReason.DAMAGED
+                reason = RemoveReason[str(order.details["reason"]).upper()]
                 self.ask_floor(RemoveDeck(deck_id, reason))
                 self.wait(lambda gone=deck_id: gone not in self.decks, "the deck to be removed")  # type: ignore[misc]
 
@@ -173,7 +183,7 @@ class DeckHandling(DeviceControl):
         """Warn before a pack's hours end; one past them leaves (MD3 3.C, MDM 3.C)."""
         table, now_s = self.desk.table, self.desk.now_s()
         for pack in table.packs():
-            left_s = table.hours_left_s(pack, now_s)
+            left_s = self.desk.procedure.packs.hours_left_s(pack, now_s)
             if left_s is None or pack.pack_id == self.desk.playing:
                 continue
             due = [each for each in WARN_BEFORE_S if left_s <= each]
@@ -233,11 +243,11 @@ class DeckHandling(DeviceControl):
         desk = self.desk
         before = desk.pack(deck.deck_id).state
         if before in ON_THE_TABLE:
-            desk.do("start_shuffle", TableRole.DEALER, deck.deck_id, machine=True)
+            desk.do(desk.procedure.packs.start_shuffle, TableRole.DEALER, deck.deck_id, machine=True)
         desk.keep()
         self.proofs.begin(deck.deck_id)
         if before not in (*ON_THE_TABLE, "shuffling"):  # it came out unplayed; a stopped one is begun again
-            desk.do("start_shuffle", TableRole.FLOOR, deck.deck_id, machine=True)
+            desk.do(desk.procedure.packs.start_shuffle, TableRole.FLOOR, deck.deck_id, machine=True)
 
     # -- rest -----------------------------------------------------------------------------------
 
@@ -259,5 +269,4 @@ class DeckHandling(DeviceControl):
     def loaded(self, deck_id: int) -> None:
         """The device has this pack in its shoe, proved."""
         if self.desk.pack(deck_id).state == "shuffled":
-            self.desk.hear(heard.PackLoaded(deck_id))
-
+            self.desk.device(self.desk.procedure.packs.load, deck_id)

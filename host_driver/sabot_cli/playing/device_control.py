@@ -53,9 +53,8 @@ from sabot_protocol.host.messages import (
     VoidReason,
     VoidRound,
 )
-from sabot_table.procedure import TableRole
-from sabot_table.procedure import vocabulary as heard
-from sabot_table.procedure.vocabulary import DeviceUnit
+from sabot_table.procedure import TableRole, vocabulary
+from sabot_table.procedure.vocabulary import DeviceUnit, RemovalReason
 
 WAIT_S = 180.0  # the longest any motion of the machine may take before something is said
 CLEAR_S = 60.0  # how long people have to empty a half
@@ -295,11 +294,11 @@ class DeviceControl:
         round_id = 0 if playing is None else playing.round_id
         if isinstance(told, DeckCounted):
             if desk.has(told.deck_id) and desk.pack(told.deck_id).state == "shuffling":
-                desk.hear(heard.PackCounted(told.deck_id, told.count))
+                desk.device(desk.procedure.packs.finish_shuffle, told.deck_id, told.count)
         elif isinstance(told, DeckRemoved):
             if desk.has(told.deck_id) and desk.playing != told.deck_id:
-                why = told.reason.name.lower().replace("_", " ")
-                desk.do("remove_pack", TableRole.DEVICE, told.deck_id, why)
+                reason = RemovalReason(told.reason.name.lower())
+                desk.do(desk.procedure.packs.remove_pack, TableRole.DEVICE, told.deck_id, reason)
         elif isinstance(told, DeckHours) and desk.has(told.deck_id):
             self.tell_hours(told.deck_id, told.left_s)
         elif isinstance(told, OutOfOrderChanged):
@@ -307,7 +306,7 @@ class DeviceControl:
         elif getattr(told, "round_id", 0) != round_id or not round_id:
             return
         elif isinstance(told, StackDispensed) and table.state == "dealing":
-            desk.hear(heard.StackDispensed(round_id, told.stack, told.cards))
+            desk.device(desk.procedure.three_card.deal_stack, round_id, told.stack, told.cards)
         elif isinstance(told, RoundEnded):
             self._round_ended(told)
         elif isinstance(told, RoundVoided):
@@ -319,22 +318,22 @@ class DeviceControl:
         state = self.desk.table.state
         if state == "counting" or (state == "voided" and not unproved):
             # Unproved: all cards came, and for the shoe's path there is the floor's word.
-            verdict = heard.Verdict.CORRECT if unproved else heard.Verdict[told.verdict.name]
-            self.desk.hear(heard.RoundEnded(told.round_id, verdict))
+            verdict = vocabulary.Verdict.CORRECT if unproved else vocabulary.Verdict[told.verdict.name]
+            self.desk.device(self.desk.procedure.three_card.end_round, told.round_id, verdict)
 
     def _round_voided(self, round_id: int, reason: VoidReason) -> None:
         self.void_reason = reason.name.lower()
-        self.desk.hear(heard.RoundVoided(round_id, self.void_reason))
+        self.desk.device(self.desk.procedure.voiding.voided_by_device, round_id, self.void_reason)
 
     def _out_of_order(self, on: bool) -> None:
         """MD3 13.E: nothing else is used before the device is covered or marked."""
         units = self.desk.table.memory.units
         for unit in DeviceUnit:
             if on and unit not in units:
-                self.desk.hear(heard.UnitFailed(unit))
-                self.desk.do("mark_out_of_order", TableRole.DEALER, unit, "sign")
+                self.desk.device(self.desk.procedure.equipment.unit_failed, unit)
+                self.desk.do(self.desk.procedure.equipment.mark_out_of_order, TableRole.DEALER, unit, "sign")
             elif not on and unit in units and self.desk.table.state in ("closed", "between", "idle"):
-                self.desk.do("repaired", TableRole.FLOOR, unit)
+                self.desk.do(self.desk.procedure.equipment.repaired, TableRole.FLOOR, unit)
 
     def tell_hours(self, deck_id: int, left_s: int) -> None:
         """A deck or batch comes to the end of its hours."""

@@ -18,10 +18,9 @@ from sabot_protocol.host.messages import (
     SimulateRound,
     StatusFlag,
 )
-from sabot_table.cards import Card, card
+from sabot_table.cards import card
 from sabot_table.errors import ImpossibleCards
 from sabot_table.procedure import TableRole
-from sabot_table.procedure import vocabulary as heard
 from sabot_table.settlement import CardSource
 
 FIRST_CARDS = 4
@@ -42,7 +41,7 @@ class MiniTable(ShoeHandling):
         playing = table.memory.round
         if isinstance(told, CoverCardSeen):
             if table.burns and not table.memory.cover and table.state != "collecting":
-                self.desk.hear(heard.CoverCardSeen())
+                self.desk.device(self.desk.procedure.mini.cover_card)
         elif isinstance(told, CardExposed):
             self._exposed = told.round_id != 0
         elif isinstance(told, CardsTaken) and playing is not None and playing.round_id == told.round_id:
@@ -53,11 +52,11 @@ class MiniTable(ShoeHandling):
         if draw != playing.draws + 1:
             return
         if self._exposed or self._in_error:
-            self.desk.hear(heard.CardAside(playing.round_id, draw))
+            self.desk.device(self.desk.procedure.mini.card_set_aside, playing.round_id, draw)
             return
         third = len(playing.player) + len(playing.banker) + 1
         number = playing.dealt + 1 if self.table_state == "dealing" else third
-        self.desk.hear(heard.CardDispensed(playing.round_id, number, draw))
+        self.desk.device(self.desk.procedure.mini.card_dispensed, playing.round_id, number, draw)
 
     # -- the round ------------------------------------------------------------------------------
 
@@ -74,7 +73,7 @@ class MiniTable(ShoeHandling):
         """A card that was seen opens a round without wagers (MDM 13.D)."""
         self.ended = self.void_reason = None
         self._exposed = self._in_error = False
-        self.desk.do("begin_simulated", TableRole.DEALER)
+        self.desk.do(self.desk.procedure.mini.begin_simulated, TableRole.DEALER)
         playing = self.desk.table.round
         self.ask_floor(SimulateRound(playing.round_id, playing.pack_id))
         self._aside = list(playing.opened_by)
@@ -92,9 +91,7 @@ class MiniTable(ShoeHandling):
         draw = playing.draws + 1
         if self.table_state != state or not self.give(DrawCards(playing.round_id, draw, 1)):
             return None
-        self.wait(
-            lambda: self.table_state not in (state, "drawing") or playing.draws >= draw, f"card {draw}"
-        )
+        self.wait(lambda: self.table_state not in (state, "drawing") or playing.draws >= draw, f"card {draw}")
         if playing.draws < draw:
             return None
         if self._exposed:
@@ -107,7 +104,7 @@ class MiniTable(ShoeHandling):
         """A card came face up: the dealer says which, and the following one takes its place (MDM 13.D)."""
         (named,) = self.card_entry.cards("the card that came face up", 1, self.seen(round_id, draw))
         self.output.tell("exposed", f"[yellow]{named} came face up[/yellow]", card=str(named))
-        self.desk.do("card_exposed", TableRole.DEALER, named)
+        self.desk.do(self.desk.procedure.mini.card_exposed, TableRole.DEALER, named)
 
     def draw(self) -> None:
         """The first four cards lie open; then the third cards that the rules give."""
@@ -115,7 +112,7 @@ class MiniTable(ShoeHandling):
         if not playing.player:
             self._announce()
             return
-        due = self.desk.table.third_due()
+        due = self.desk.procedure.mini.third_due()
         if due is None:
             raise TableStopped("the round cannot go on", "Have the floor decide.")
         known = len(playing.player) + len(playing.banker)
@@ -131,7 +128,7 @@ class MiniTable(ShoeHandling):
         playing = self.desk.table.round
         read = self.read(playing.round_id, draw)
         if read is not None:
-            self.desk.hear(heard.ThirdCardRead(playing.round_id, due, card(read[0])))
+            self.desk.device(self.desk.procedure.mini.third_card_read, playing.round_id, due, card(read[0]))
             return
         if self.table_state != "drawing":
             return
@@ -139,7 +136,7 @@ class MiniTable(ShoeHandling):
         def ask() -> None:
             seen = self.seen(playing.round_id, draw)
             (named,) = self.card_entry.cards(f"the {due}'s third card", 1, seen)
-            self.desk.do("third_card", TableRole.DEALER, due, named)
+            self.desk.do(self.desk.procedure.mini.third_card, TableRole.DEALER, due, named)
 
         self.ask_again(ask, "the third card")
 
@@ -149,8 +146,11 @@ class MiniTable(ShoeHandling):
         read = [self.read(playing.round_id, draw) if draw else None for draw in drawn]
         if all(each is not None for each in read):
             four = [card(each[0]) for each in read if each is not None]
+            mini = self.desk.procedure.mini
             try:
-                self.desk.hear(heard.CardsRead(playing.round_id, self._by_hand(four)))
+                self.desk.device(
+                    mini.first_four_read, playing.round_id, (four[0], four[2]), (four[1], four[3])
+                )
             except ImpossibleCards as error:
                 self.void_impossible(str(error))
             return
@@ -168,13 +168,11 @@ class MiniTable(ShoeHandling):
             text = [None if names is None else [names[at], names[at + 2]] for at in (0, 1)]
             player = self.card_entry.cards("the Player's first two cards", 2, text[0])
             banker = self.card_entry.cards("the Banker's first two cards", 2, text[1])
-            self.desk.do("announce", TableRole.DEALER, player, banker, CardSource.DEALER)
+            self.desk.do(
+                self.desk.procedure.mini.announce, TableRole.DEALER, player, banker, CardSource.DEALER
+            )
 
         self.ask_again(ask, "the first four cards")
-
-    @staticmethod
-    def _by_hand(four: list[Card]) -> tuple[tuple[Card, ...], tuple[Card, ...]]:
-        return (four[0], four[2]), (four[1], four[3])
 
     # -- what people report ---------------------------------------------------------------------
 
@@ -183,7 +181,7 @@ class MiniTable(ShoeHandling):
         if report.what != "unauthorised_third":
             return super().may_report(report)
         playing = self.desk.table.round
-        stands = len(playing.player) == 2 and self.desk.table.third_due() != "player"
+        stands = len(playing.player) == 2 and self.desk.procedure.mini.third_due() != "player"
         return stands and super().may_report(report)
 
     def carry_out(self, report: IrregularityReport) -> None:
@@ -206,7 +204,7 @@ class MiniTable(ShoeHandling):
             self._aside += names
         report = IrregularityReport(report.round, report.what, seen)
         self.output.tell("report", f"[yellow]the dealer reports: {report}[/yellow]", **report.to_json())
-        self.desk.do(report.what, TableRole.DEALER, seen)
+        self.desk.do(self.action_of(report), TableRole.DEALER, seen)
         order = self.desk.take_order("discard")
         for _ in range(int(str(order.details["unseen"])) if order is not None else 0):
             self._in_error = True
@@ -251,4 +249,3 @@ class MiniTable(ShoeHandling):
             hands = (playing.player, playing.banker)
             told.hands = [[name.replace("10", "T") for name in hand] for hand in hands]
         return told
-

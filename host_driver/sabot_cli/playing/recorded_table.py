@@ -1,21 +1,23 @@
-"""The desk: the procedure of the table, who acts in it, and its record. It knows no device."""
+"""The procedure of one table with its people and its record. It knows no device."""
 
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sabot_cli.output import Output
 from sabot_cli.playing.table_record import SavedTable, TableRecord
 from sabot_driver.errors import SabotError
 from sabot_table.errors import BadSave, RuleViolation
 from sabot_table.procedure import Attribution, Order, TableProcedure, TableRole
+from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.memory import PackState
-from sabot_table.procedure.vocabulary import DeviceEvent
 from sabot_table.ruleset import RuleSet
 
-# What the device is asked for is asked by whoever leads the round, from the table's state.
-FOR_THE_DEVICE = ("shuffle", "open-round", "dispense-stack", "dispense-card", "end-round", "draw")
+P = ParamSpec("P")
+T = TypeVar("T")
+# Orders that are carried out on the device; all others are for people and are only printed.
+ON_THE_DEVICE = ("void-round", "remove-pack", "discard")
 
 
 class GameInPlay(SabotError):
@@ -50,21 +52,20 @@ class RecordedTable:
         self.open_orders: list[Order] = []
         """Orders that whoever leads the table has to carry out on the device."""
         self.resumed = False
-        self.table = TableProcedure(rules)
+        self.procedure = TableProcedure(rules)
         saved = record.load()
         if saved is not None:
             self._restore(saved)
 
     def _restore(self, saved: SavedTable) -> None:
         try:
-            self.table = TableProcedure.restore(self.rules, saved.state)
+            self.procedure = TableProcedure.restore(self.rules, saved.state)
         except BadSave as error:
             if _in_play(saved.state):
                 raise GameInPlay(f"a round is in play at this table: {error}") from error
             self.output.tell("new_table", f"[yellow]{error}: the table begins anew[/yellow]", why=str(error))
             return
         self.at, self.resumed = saved.at, True
-        self.table.take_orders()  # the table's state says what is under way
 
     # -- what happens ---------------------------------------------------------------------------
 
@@ -72,22 +73,31 @@ class RecordedTable:
         """Somebody in a role, now."""
         return Attribution(self._names.get(role, str(role)), role, self.now_s())
 
-    def do(self, action: str, role: TableRole, *args: Any, **details: Any) -> Any:
-        """One action of a person; `Refused` with the clause if the rules forbid it."""
-        method: Callable[..., Any] = getattr(self.table, action)
-        result = method(self.by(role), *args, **details)
+    @property
+    def table(self) -> TableContext:
+        """The table's state."""
+        return self.procedure.table
+
+    def do(
+        self,
+        action: Callable[Concatenate[Attribution, P], T],
+        role: TableRole,
+        *args: P.args,
+        **details: P.kwargs,
+    ) -> T:
+        """One action of a person; `RuleViolation` with the clause if the rules forbid it."""
+        result = action(self.by(role), *args, **details)
         self._pass_orders()
         return result
 
-    def hear(self, event: DeviceEvent) -> bool:
-        """One event of the device; whether the procedure could take it."""
+    def device(
+        self, action: Callable[Concatenate[Attribution, P], object], *args: P.args, **details: P.kwargs
+    ) -> None:
+        """Something that the device reports. A rule that forbids it is printed: the device did it already."""
         try:
-            self.table.hear(event, self.now_s())
+            self.do(action, TableRole.DEVICE, *args, **details)
         except RuleViolation as refused:
             self.tell_refused(refused)
-            return False
-        self._pass_orders()
-        return True
 
     def tell_refused(self, refused: RuleViolation) -> None:
         """The rules forbid something: it is said with its clause, and nothing has changed."""
@@ -101,11 +111,9 @@ class RecordedTable:
 
     def _pass_orders(self) -> None:
         for order in self.table.take_orders():
-            if order.do in ("void-round", "remove-pack", "discard"):
+            if order.do in ON_THE_DEVICE:
                 self.open_orders.append(order)
-            if order.do not in FOR_THE_DEVICE:
-                details = dict(order.details)
-                self.output.tell("order", _words(order), do=order.do, details=details)
+            self.output.tell("order", _words(order), do=order.do, details=dict(order.details))
 
     def take_order(self, do: str) -> Order | None:
         """An order of this kind that is still to be carried out."""

@@ -31,6 +31,7 @@ from sabot_protocol.host.messages import (
 )
 from sabot_table import errors
 from sabot_table.procedure import TableRole
+from sabot_table.procedure.vocabulary import RemovalReason
 
 DECK = 52
 WRONG = (Verdict.MISDEALT, Verdict.CARD_MISSING, Verdict.CARD_EXTRA)
@@ -93,7 +94,7 @@ class RoundPlay(DeckHandling):
         """Players take their seats."""
         for seat in self.book.seats:
             if seat not in self.desk.table.memory.seated:
-                self.desk.do("sit", TableRole.PLAYER, seat)
+                self.desk.do(self.desk.procedure.betting.sit, TableRole.PLAYER, seat)
 
     def play_round(self) -> None:
         """One round to its end, void or not; one that was in play when the program ended goes on."""
@@ -123,7 +124,7 @@ class RoundPlay(DeckHandling):
         """Bets are opened."""
         self.number += 1
         self.ended = self.void_reason = None
-        self.desk.do("open_bets", TableRole.DEALER)
+        self.desk.do(self.desk.procedure.betting.open_bets, TableRole.DEALER)
 
     def _bet(self) -> None:
         """Wagers are made, the device opens its round, bets are closed."""
@@ -133,19 +134,19 @@ class RoundPlay(DeckHandling):
             there = table.round.wagers.get(seat, {})
             for wager in sorted(made, key=lambda each: each not in main):
                 if wager not in there:
-                    desk.do("place_wager", TableRole.PLAYER, seat, wager, made[wager])
+                    desk.do(desk.procedure.betting.place_wager, TableRole.PLAYER, seat, wager, made[wager])
         playing = table.round
         try:
             if self.client.status(self.timeout).round_id != playing.round_id:
                 self.ask(OpenRound(playing.round_id, playing.pack_id))
         except (NotAllowed, WrongState):
-            desk.do("return_bets", TableRole.DEALER)
+            desk.do(desk.procedure.betting.return_bets, TableRole.DEALER)
             raise
         try:
-            desk.do("no_more_bets", TableRole.DEALER)
+            desk.do(desk.procedure.betting.no_more_bets, TableRole.DEALER)
         except errors.RuleViolation:
             self.void_on_device("bets cannot be closed")
-            desk.do("return_bets", TableRole.DEALER)
+            desk.do(desk.procedure.betting.return_bets, TableRole.DEALER)
             raise
         self.give(CloseBets(playing.round_id, self.hands()))
 
@@ -191,11 +192,24 @@ class RoundPlay(DeckHandling):
         """Whether this is the moment for it."""
         return report.may_be(self.table_state, [row.action for row in self.desk.table.expects()])
 
+    def action_of(self, report: IrregularityReport) -> Callable[..., None]:
+        """The action of the procedure that a report stands for."""
+        procedure = self.desk.procedure
+        actions: dict[str, Callable[..., None]] = {
+            "face_up_card": procedure.irregularities.face_up_card,
+            "drawn_in_error": procedure.irregularities.drawn_in_error,
+            "wrong_number": procedure.voiding.wrong_number,
+            "shoe_failed": procedure.voiding.shoe_failed,
+            "unauthorised_third": procedure.mini.unauthorised_third,
+            "card_exposed": procedure.mini.card_exposed,
+        }
+        return actions[report.what]
+
     def carry_out(self, report: IrregularityReport) -> None:
         """Something that the device cannot see has happened."""
         self.output.tell("report", f"[yellow]the dealer reports: {report}[/yellow]", **report.to_json())
         self.void_reason = self.void_reason or report.what
-        self.desk.do(report.what, TableRole.DEALER, *report.arguments())
+        self.desk.do(self.action_of(report), TableRole.DEALER, *report.arguments())
 
     # -- cards ----------------------------------------------------------------------------------
 
@@ -233,7 +247,7 @@ class RoundPlay(DeckHandling):
                     return
             except VoidRequested as voids:
                 self.void_reason = "floor_order"
-                self.desk.do("wrong_number", TableRole.FLOOR, str(voids))
+                self.desk.do(self.desk.procedure.voiding.wrong_number, TableRole.FLOOR, str(voids))
                 return
         raise TableStopped(f"{what} cannot be told", "Have the floor decide.")
 
@@ -241,8 +255,9 @@ class RoundPlay(DeckHandling):
         """Cards that no such pack can have: the round is void, and the pack leaves."""
         table = self.desk.table
         self.void_reason = "impossible_cards"
-        self.desk.do("wrong_number", TableRole.FLOOR, why)
-        table.pack(table.round.pack_id).must_leave = "a card is there twice"
+        self.desk.do(self.desk.procedure.voiding.wrong_number, TableRole.FLOOR, why)
+        pack, why = table.pack(table.round.pack_id), "a card is there twice"
+        self.desk.procedure.packs.mark_for_removal(pack, RemovalReason.DAMAGED, why)
 
     # -- the end --------------------------------------------------------------------------------
 
@@ -250,7 +265,7 @@ class RoundPlay(DeckHandling):
         """The device's round is over; if it is not void, every wager is settled."""
         self.end_on_device()
         if self.table_state == "settling":
-            self.desk.do("settle", TableRole.DEALER)
+            self.desk.do(self.desk.procedure.round_end.settle, TableRole.DEALER)
 
     @abstractmethod
     def played(self) -> PlayedRound:
@@ -281,7 +296,7 @@ class RoundPlay(DeckHandling):
         """Told, and the cards go to the discards."""
         self.end_on_device()
         self.tell(self.played())
-        self.desk.do("collect", TableRole.DEALER)
+        self.desk.do(self.desk.procedure.round_end.collect, TableRole.DEALER)
         self.take_away()
 
     def end_on_device(self) -> None:
@@ -299,8 +314,8 @@ class RoundPlay(DeckHandling):
         pack_id = table.round.pack_id
         if table.round.cards_in_device:
             self.come_out(pack_id)
-            self.desk.do("empty_device", TableRole.DEALER)
-        self.desk.do("collect", TableRole.DEALER)
+            self.desk.do(self.desk.procedure.voiding.empty_device, TableRole.DEALER)
+        self.desk.do(self.desk.procedure.round_end.collect, TableRole.DEALER)
         self.take_away()
 
     def _may_void(self) -> bool:
@@ -330,7 +345,7 @@ class RoundPlay(DeckHandling):
     def close_table(self) -> None:
         """Marked vigorish is collected; the table stays open for the next rounds."""
         for seat in list(self.desk.table.memory.marked):
-            cents = self.desk.do("collect_vigorish", TableRole.DEALER, seat)
+            cents = self.desk.do(self.desk.procedure.betting.collect_vigorish, TableRole.DEALER, seat)
             words = f"vigorish of seat {seat}: {cents} cents"
             self.output.tell("vigorish", words, seat=seat, cents=cents)
         self.desk.keep()

@@ -25,7 +25,6 @@ from sabot_protocol.host.messages import (
     ShufflerState,
 )
 from sabot_table.procedure import TableRole
-from sabot_table.procedure import vocabulary as heard
 from sabot_table.procedure.packs import COVER_FROM, CUT_FROM
 from sabot_table.rule_texts import CutRule
 
@@ -70,7 +69,7 @@ class ShoeHandling(RoundPlay):
             self.watch_hours()
             self.bring_missing()
             if table.memory.cover == "announce":
-                self.desk.do("announce_last_hand", TableRole.DEALER)
+                self.desk.do(self.desk.procedure.mini.announce_last_hand, TableRole.DEALER)
             if table.memory.cover == "over":
                 self._end_shoe()
             self._out_of_a_lost_shoe()
@@ -105,9 +104,9 @@ class ShoeHandling(RoundPlay):
         pack_id = self._in_the_shoe()
         if pack_id and (self.in_shoe != pack_id or self.shoe is ShoeState.UNPROVED):
             if self.desk.pack(pack_id).state == "playing" and self.desk.table.burns:
-                self.desk.do("end_shoe", TableRole.DEALER)
+                self.desk.do(self.desk.procedure.packs.end_shoe, TableRole.DEALER)
             else:
-                self.desk.do("start_shuffle", TableRole.FLOOR, pack_id, machine=True)
+                self.desk.do(self.desk.procedure.packs.start_shuffle, TableRole.FLOOR, pack_id, machine=True)
         if self.shoe is ShoeState.UNPROVED or self._wrong_on_shelf():
             self.empty()
 
@@ -168,7 +167,7 @@ class ShoeHandling(RoundPlay):
             return False
         self._came_out = None
         self.ask(DeliverDeck(pack_id))
-        self.desk.hear(heard.PackDelivered(pack_id))
+        self.desk.device(self.desk.procedure.packs.deliver, pack_id)
         self.wait(lambda: bool(self.faults) or self._came_out is not None, "the batch to come out")
         self.wait(self._out_or_stopped, "the batch to be taken")
         out: DeckDelivered | None = self._came_out
@@ -183,25 +182,29 @@ class ShoeHandling(RoundPlay):
     def _cut(self, pack_id: int) -> None:
         """By the player whose turn it is, and the dealer's cover card (MDM 5.B-C)."""
         desk, table = self.desk, self.desk.table
-        pack, size = desk.pack(pack_id), table.pack_cards
+        pack, size, packs = desk.pack(pack_id), table.pack_cards, desk.procedure.packs
         people: Any = self.client.people
         shoe = getattr(people, "shoe", None)
         from_top = above = None
-        if table.needs_cut(pack) and pack.state == "shuffled":
-            seat = next(iter(table.cutters(pack)), None)
+        if packs.needs_cut(pack) and pack.state == "shuffled":
+            seat = next(iter(packs.cutters(pack)), None)
             who = "the dealer" if seat is None else f"seat {seat}"
             what = f"{who} cuts: cards from the top"
             from_top = self.card_entry.number(what, CUT_FROM, size - CUT_FROM, size // 2)
             desk.do(
-                "cut", TableRole.DEALER if seat is None else TableRole.PLAYER, pack_id, from_top, seat=seat
+                desk.procedure.packs.cut,
+                TableRole.DEALER if seat is None else TableRole.PLAYER,
+                pack_id,
+                from_top,
+                seat=seat,
             )
-        if table.needs_cut(pack) and self.desk.rules.fixed.cut is CutRule.ALWAYS:
+        if packs.needs_cut(pack) and self.desk.rules.fixed.cut is CutRule.ALWAYS:
             what = "the cover card: cards above the bottom"
             above = self.card_entry.number(what, COVER_FROM, size - 1, self.cover_above)
             if pack.state == "cut":
-                desk.do("place_cover", TableRole.DEALER, pack_id, above)
+                desk.do(desk.procedure.packs.place_cover, TableRole.DEALER, pack_id, above)
         if shoe is not None:
-            shoe.cut_from_top = 0 if not table.needs_cut(pack) else from_top
+            shoe.cut_from_top = 0 if not packs.needs_cut(pack) else from_top
             shoe.cover_above = above
         self.output.tell("cut", deck_id=pack_id, from_top=from_top, cover_above_bottom=above)
 
@@ -217,7 +220,9 @@ class ShoeHandling(RoundPlay):
                 reason = error.reason if isinstance(error, NotAllowed) else None
                 if reason is Forbidden.NOT_DELIVERED:  # nobody vouches for it any more
                     self._delivered = 0
-                    self.desk.do("start_shuffle", TableRole.FLOOR, pack_id, machine=True)
+                    self.desk.do(
+                        self.desk.procedure.packs.start_shuffle, TableRole.FLOOR, pack_id, machine=True
+                    )
                     return False
                 if time.monotonic() > ends or reason not in (None, Forbidden.NOT_CLEARED):
                     raise
@@ -229,7 +234,7 @@ class ShoeHandling(RoundPlay):
         self._burnt = 0
         self._aside = []
         self.wait(lambda: bool(self.faults) or self.in_shoe == pack_id, "the shoe")
-        self.desk.do("load", TableRole.DEALER, pack_id)
+        self.desk.do(self.desk.procedure.packs.load, TableRole.DEALER, pack_id)
         return not self.faults
 
     def _burn(self, pack_id: int) -> None:
@@ -242,7 +247,7 @@ class ShoeHandling(RoundPlay):
         (first,) = self.card_entry.cards("the first card, which is burnt", 1, self.seen(0, 1))
         if not self._burn_cards(first.burns):
             return
-        self.desk.do("burn", TableRole.DEALER, pack_id, first, first.burns)
+        self.desk.do(self.desk.procedure.packs.burn, TableRole.DEALER, pack_id, first, first.burns)
         words = f"a new shoe: {first} is burnt, and {first.burns} with it"
         self.output.tell("shoe", words, deck_id=pack_id, burn_card=str(first), burned=first.burns)
 
@@ -260,7 +265,7 @@ class ShoeHandling(RoundPlay):
             return
         if self.in_shoe == pack_id and self.shoe is ShoeState.READY:
             self._eject(pack_id)
-        self.desk.do("end_shoe", TableRole.DEALER)
+        self.desk.do(self.desk.procedure.packs.end_shoe, TableRole.DEALER)
         self._judge_shoe(pack_id)
 
     def _eject(self, pack_id: int) -> None:

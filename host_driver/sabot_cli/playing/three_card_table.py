@@ -7,7 +7,6 @@ from sabot_protocol.host.messages import DispenseStack, EndRound, ShoeState, Shu
 from sabot_table.cards import Card, card
 from sabot_table.errors import ImpossibleCards
 from sabot_table.procedure import TableRole
-from sabot_table.procedure import vocabulary as heard
 from sabot_table.settlement import CardSource
 
 CARDS_A_STACK = 3
@@ -66,9 +65,7 @@ class ThreeCardTable(RoundPlay):
         self.wait(lambda: self._over("dealing") or self.shoe is ShoeState.ROUND_OPEN, "the shoe to rest")
         if self._over("dealing") or not self.give(DispenseStack(playing.round_id, stack)):
             return
-        self.wait(
-            lambda: self._over("dealing") or len(playing.stacks) >= stack, f"stack {stack}"
-        )
+        self.wait(lambda: self._over("dealing") or len(playing.stacks) >= stack, f"stack {stack}")
 
     def count(self) -> None:
         """The stub comes out, and everything is counted."""
@@ -94,7 +91,7 @@ class ThreeCardTable(RoundPlay):
         if all(each is not None for each in stacks):
             read = tuple(tuple(card(name) for name in each or ()) for each in stacks)
             try:
-                self.desk.hear(heard.CardsRead(playing.round_id, read))
+                self.desk.device(self.desk.procedure.three_card.hands_read, playing.round_id, read)
             except ImpossibleCards as error:
                 self.output.tell("impossible", f"[red]{error}[/red]", what="the hands", message=str(error))
                 self.void_impossible(str(error))
@@ -109,7 +106,9 @@ class ThreeCardTable(RoundPlay):
             what = f"the cards of {whose}"
             typed[seat] = self.card_entry.cards(what, CARDS_A_STACK, self.seen(playing.round_id, stack))
         dealer = typed.pop(0)
-        self.desk.do("reveal", TableRole.DEALER, dealer, typed, CardSource.DEALER)
+        self.desk.do(
+            self.desk.procedure.three_card.reveal, TableRole.DEALER, dealer, typed, CardSource.DEALER
+        )
 
     def played(self) -> PlayedRound:
         """The round as it stands."""

@@ -1,10 +1,13 @@
-"""What every part of the procedure stands on: memory, the two machines, refusals and orders."""
+"""What all parts of the procedure share: rules, memory, the two state machines, refusals, orders, the log."""
 
+import json
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import Any
 
 from transitions import Machine
 
+from sabot_table.cards import DECK_CARDS
 from sabot_table.errors import RuleViolation
 from sabot_table.procedure.action_table import (
     PACK_ACTIONS,
@@ -14,9 +17,11 @@ from sabot_table.procedure.action_table import (
     ActionRule,
 )
 from sabot_table.procedure.memory import PackState, RoundState, TableMemory
-from sabot_table.procedure.vocabulary import Attribution, Order
+from sabot_table.procedure.vocabulary import Attribution, DeviceUnit, Order, TableRole
+from sabot_table.progressive import Meters
 from sabot_table.rule_texts import DealingMethod, GameKind
 from sabot_table.ruleset import RuleSet
+from sabot_table.settlement import CardSource
 
 TABLE_ROWS = {row.action: row for row in TABLE_ACTIONS}
 PACK_ROWS = {row.action: row for row in PACK_ACTIONS}
@@ -58,7 +63,10 @@ class StateMachine:
 
 
 class TableContext:
-    """Memory, and who may do what when. Every action checks all it needs before it changes anything."""
+    """One table: its rules and memory, who may do what when, and what it asks for.
+
+    The parts of the procedure work on it. An action checks everything before it changes anything.
+    """
 
     def __init__(self, rules: RuleSet, memory: TableMemory) -> None:
         self.rules = rules
@@ -184,7 +192,69 @@ class TableContext:
     @property
     def pack_cards(self) -> int:
         """Cards in a pack."""
-        return 52 * self.rules.cards.decks
+        return DECK_CARDS * self.rules.cards.decks
+
+    @property
+    def burns(self) -> bool:
+        """Whether a shoe serves many rounds. Such a shoe burns cards before its first round."""
+        return not self.rules.fixed.every_round
+
+    def turns(self) -> list[int]:
+        """Who gets cards: the betting seats clockwise from the dealer's left, then the dealer (0)."""
+        return [seat for seat in self.rules.clockwise() if seat in self.round.wagers] + [0]
+
+    def uses_shuffler(self) -> bool:
+        """Whether a shuffler is in use at this table: two packs need one."""
+        return self.rules.cards.alternating and DeviceUnit.SHUFFLER not in self.memory.units
+
+    def meters(self) -> Meters | None:
+        """The progressive meters as they stand; None where Royal 9 is not offered."""
+        if self.rules.royal_9 is None:
+            return None
+        if self.memory.meters is None:
+            return Meters.initial(self.rules.royal_9)
+        return Meters.restore(self.rules.royal_9, self.memory.meters)
+
+    def number_after(self, round_id: int) -> None:
+        """Number the next rounds from here on, because a device takes no number twice. Ignored in a round."""
+        if self.memory.round is None:
+            self.memory.rounds = max(self.memory.rounds, round_id)
+
+    def save(self) -> str:
+        """The table's memory as JSON, for `TableProcedure.restore`."""
+        return json.dumps(asdict(self.memory), sort_keys=True)
+
+    # -- checks that several parts share --------------------------------------------------------
+
+    def check_marked(self) -> None:
+        """Refuse another method before a failed unit is covered or marked (MD3 13.E)."""
+        for unit, how in self.memory.units.items():
+            if how == "failed":
+                what = f"the {unit} failed and is not marked"
+                raise self.refuse(what, "13.E", "5.A", "cover it or put the out-of-order sign on it first")
+
+    def check_round(self, round_id: int, what: str, md3: str = "11.B", mdm: str = "11.A") -> None:
+        """Refuse what the device reports of another round than the one in play."""
+        if round_id != self.round.round_id:
+            do = f"round {self.round.round_id} is played"
+            raise self.refuse(f"{what} of round {round_id}", md3, mdm, do)
+
+    def check_source(self, source: CardSource, by: Attribution) -> None:
+        """Refuse cards of the exit reader from a person, and typed cards from the device."""
+        if (source is CardSource.READER) != (by.role is TableRole.DEVICE):
+            what = f"cards from the {source} told by {by.role}"
+            raise self.refuse(what, "11.B", "11.A", "say who saw them")
+
+    def check_typed(self) -> None:
+        """Refuse to change what the exit reader saw."""
+        if self.round.source != CardSource.DEALER:
+            do = "void the round if it is wrong"
+            raise self.refuse("other cards than the reader saw", "11.B", "11.A", do)
+
+    def only_mini(self, what: str, section: str) -> None:
+        """Refuse at a three-card table what only mini baccarat has."""
+        if self.three_card:
+            raise self.refuse(what, "13.C", section, "this game has none; void the round if it is wrong")
 
 
 def words(action: str) -> str:

@@ -16,6 +16,7 @@ class PackState:
     cut_by: int | None = None  # a seat; None: the dealer or nobody
     declined: list[int] = field(default_factory=list)  # seats that did not want to cut
     must_leave: str = ""  # why, once it must
+    removal_reason: str = ""  # a `RemovalReason`, once it must
     uncounted_rounds: int = 0  # since its stub was last counted
 
 

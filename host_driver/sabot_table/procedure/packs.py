@@ -3,7 +3,7 @@
 from sabot_table.cards import Card
 from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.memory import PackState
-from sabot_table.procedure.vocabulary import Attribution, DeviceUnit, TableRole
+from sabot_table.procedure.vocabulary import Attribution, DeviceUnit, RemovalReason, TableRole
 from sabot_table.rule_texts import CutRule
 from sabot_table.versions import check_components
 
@@ -13,56 +13,72 @@ HOUR_S = 3600
 IN_SHOE = ("loaded", "playing")
 
 
-class PackProcedure(TableContext):
-    """All that is done with packs."""
+class PackProcedure:
+    """Receives, opens, shuffles, cuts, loads, burns and removes packs."""
+
+    def __init__(self, table: TableContext) -> None:
+        self.table = table
 
     # -- coming and going -----------------------------------------------------------------------
 
     def receive_pack(self, by: Attribution, pack_id: int, back: str) -> None:
         """A pack comes to the table; its hours run from now."""
-        if self.state == "closed":
-            raise self.refuse("a pack at a closed table", "4.A", "4.A", "open the table first")
+        if self.table.state == "closed":
+            raise self.table.refuse("a pack at a closed table", "4.A", "4.A", "open the table first")
         if by.role not in (TableRole.DEALER, TableRole.FLOOR):
-            raise self.refuse(f"a pack received by {by.who}", "4.A", "4.A", "this is for dealer or floor")
-        if pack_id <= self.memory.highest_pack:
-            raise self.refuse(
+            raise self.table.refuse(
+                f"a pack received by {by.who}", "4.A", "4.A", "this is for dealer or floor"
+            )
+        if pack_id <= self.table.memory.highest_pack:
+            raise self.table.refuse(
                 f"pack {pack_id} was here before", "3.C", "3.C", "give every new pack a higher number"
             )
-        there = self.packs()
-        if len(there) >= (2 if self.rules.cards.alternating else 1):
-            what = "a third pack" if self.rules.cards.alternating else "a second pack"
-            raise self.refuse(what, "3.B", "3.B", "remove one first")
+        there = self.table.packs()
+        if len(there) >= (2 if self.table.rules.cards.alternating else 1):
+            what = "a third pack" if self.table.rules.cards.alternating else "a second pack"
+            raise self.table.refuse(what, "3.B", "3.B", "remove one first")
         if any(each.back == back for each in there):
-            raise self.refuse(f"two packs with {back} backs", "3.B", "3.B", "use backs of another colour")
-        self.memory.packs.append(PackState(pack_id, back, by.at_s))
-        self.memory.highest_pack = pack_id
-        self.memory.one_pack = False
-        self.note(f"receive {pack_id}", by)
+            raise self.table.refuse(
+                f"two packs with {back} backs", "3.B", "3.B", "use backs of another colour"
+            )
+        self.table.memory.packs.append(PackState(pack_id, back, by.at_s))
+        self.table.memory.highest_pack = pack_id
+        self.table.memory.one_pack = False
+        self.table.note(f"receive {pack_id}", by)
 
-    def remove_pack(self, by: Attribution, pack_id: int, why: str) -> None:
-        """A pack leaves the table for good."""
-        pack = self.pack(pack_id)
-        self.check_pack("remove", pack, by)
+    def remove_pack(self, by: Attribution, pack_id: int, reason: RemovalReason, why: str = "") -> None:
+        """A pack leaves the table for good; ``why`` is for people."""
+        pack = self.table.pack(pack_id)
+        self.table.check_pack("remove", pack, by)
         if self._in_play(pack):
-            raise self.refuse(
+            raise self.table.refuse(
                 f"pack {pack_id} removed in a round", "3.C", "3.C", "finish or void the round first"
             )
-        pack.must_leave = pack.must_leave or why
-        self._leave(pack, by)
+        self.mark_for_removal(pack, reason, why or reason.replace("_", " "))
+        self.remove_marked(pack, by)
 
     def play_one_pack(self, by: Attribution) -> None:
         """The floor chooses to go on with one pack (MD3 3.A)."""
-        self.check("play_one_pack", by)
-        if len(self.packs()) != 1:
-            raise self.refuse("one-pack play with two packs there", "3.B", "3.B", "remove the other first")
-        self.memory.one_pack = True
-        self.move("play_one_pack", by)
+        self.table.check("play_one_pack", by)
+        if len(self.table.packs()) != 1:
+            raise self.table.refuse(
+                "one-pack play with two packs there", "3.B", "3.B", "remove the other first"
+            )
+        self.table.memory.one_pack = True
+        self.table.move("play_one_pack", by)
 
-    def _leave(self, pack: PackState, by: Attribution) -> None:
+    def mark_for_removal(self, pack: PackState, reason: RemovalReason, why: str) -> None:
+        """The pack must leave; the first reason counts."""
+        if not pack.must_leave:
+            pack.removal_reason, pack.must_leave = reason, why
+
+    def remove_marked(self, pack: PackState, by: Attribution) -> None:
+        """Remove a pack that was marked for removal, and ask for it to be taken off the device too."""
         if pack.state in IN_SHOE:
             self.forget_shoe()
-        self.move_pack("remove", pack, by)
-        self.order("remove-pack", pack=pack.pack_id, why=pack.must_leave)
+        self.table.move_pack("remove", pack, by)
+        reason = RemovalReason(pack.removal_reason or RemovalReason.DAMAGED)
+        self.table.order("remove-pack", pack=pack.pack_id, why=pack.must_leave, reason=reason)
 
     # -- opening --------------------------------------------------------------------------------
 
@@ -84,64 +100,67 @@ class PackProcedure(TableContext):
 
     def stack(self, by: Attribution, pack_id: int) -> None:
         """One stack. Batches for a shuffler need no wash (MDM 4.D, 5.H); all other cards do."""
-        pack = self.pack(pack_id)
-        unwashed = pack.state == "spread" and self.rules.text == "MDM" and self.uses_shuffler()
+        pack = self.table.pack(pack_id)
+        unwashed = pack.state == "spread" and self.table.rules.text == "MDM" and self.table.uses_shuffler()
         self._open(by, pack_id, "stack_unwashed" if unwashed else "stack")
 
     def accept_prepared(self, by: Attribution, pack_id: int) -> None:
         """Pre-inspected and pre-shuffled cards skip the opening; they are cut like cards shuffled by hand."""
-        pack = self.pack(pack_id)
+        pack = self.table.pack(pack_id)
         self._open(by, pack_id, "accept_prepared")
         pack.shuffled_by = "prepared"
 
     def _open(self, by: Attribution, pack_id: int, action: str) -> None:
-        pack = self.pack(pack_id)
-        self.check_pack(action, pack, by)
-        self.move_pack(action, pack, by)
+        pack = self.table.pack(pack_id)
+        self.table.check_pack(action, pack, by)
+        self.table.move_pack(action, pack, by)
 
     # -- shuffling ------------------------------------------------------------------------------
 
     def start_shuffle(self, by: Attribution, pack_id: int, machine: bool) -> None:
         """A shuffle begins, by the device or by hand."""
-        pack = self.pack(pack_id)
-        self.check_pack("start_shuffle", pack, by)
+        pack = self.table.pack(pack_id)
+        self.table.check_pack("start_shuffle", pack, by)
         self.check_hours(pack, by)
         if self._in_play(pack):
-            raise self.refuse(f"pack {pack_id} shuffled in a round", "5.A", "5.A", "finish the round first")
+            raise self.table.refuse(
+                f"pack {pack_id} shuffled in a round", "5.A", "5.A", "finish the round first"
+            )
         if pack.state in ("shuffled", "cut", "covered", "loaded") and by.role is not TableRole.FLOOR:
-            raise self.refuse(
+            raise self.table.refuse(
                 f"pack {pack_id} is shuffled already", "5.A", "5.A", "only the floor orders it again"
             )
-        if machine and DeviceUnit.SHUFFLER in self.memory.units:
-            raise self.refuse("the shuffler is out of order", "13.E", "5.A", "shuffle by hand, or repair it")
+        if machine and DeviceUnit.SHUFFLER in self.table.memory.units:
+            raise self.table.refuse(
+                "the shuffler is out of order", "13.E", "5.A", "shuffle by hand, or repair it"
+            )
         if machine:
-            check_components(self.rules, self.memory.model, self.memory.versions)
+            check_components(self.table.rules, self.table.memory.model, self.table.memory.versions)
         else:
-            self.check_marked()
-            if len(self.packs()) > 1:
-                raise self.refuse(
+            self.table.check_marked()
+            if len(self.table.packs()) > 1:
+                raise self.table.refuse(
                     "two packs without a shuffler", "3.B", "3.B", "remove one and play with the other"
                 )
         if pack.state in IN_SHOE:
             self.forget_shoe()
-        self.move_pack("start_shuffle", pack, by)
-        if self.memory.delivered == pack_id:
-            self.memory.delivered = 0
+        self.table.move_pack("start_shuffle", pack, by)
+        if self.table.memory.delivered == pack_id:
+            self.table.memory.delivered = 0
         pack.shuffled_by = "machine" if machine else "hand"
         pack.counted, pack.cut_by, pack.declined = False, None, []
-        if machine:
-            self.order("shuffle", pack=pack_id)
 
     def finish_shuffle(self, by: Attribution, pack_id: int, count: int | None = None) -> None:
         """A shuffle is done; a device tells its count, and a pack with a wrong one leaves (MD3 5.B)."""
-        pack = self.pack(pack_id)
-        self.check_pack("finish_shuffle", pack, by)
+        pack = self.table.pack(pack_id)
+        self.table.check_pack("finish_shuffle", pack, by)
         if pack.shuffled_by == "machine" and count is None and by.role is not TableRole.DEVICE:
-            raise self.refuse("a machine's shuffle ended by hand", "5.B", "5.A", "wait for the device")
-        self.move_pack("finish_shuffle", pack, by)
-        if count is not None and count != self.pack_cards:
-            pack.must_leave = f"{count} cards instead of {self.pack_cards}"
-            self._leave(pack, by)
+            raise self.table.refuse("a machine's shuffle ended by hand", "5.B", "5.A", "wait for the device")
+        self.table.move_pack("finish_shuffle", pack, by)
+        if count is not None and count != self.table.pack_cards:
+            why = f"{count} cards instead of {self.table.pack_cards}"
+            self.mark_for_removal(pack, RemovalReason.WRONG_COUNT, why)
+            self.remove_marked(pack, by)
             return
         pack.counted = count is not None
         if pack.counted:
@@ -151,43 +170,45 @@ class PackProcedure(TableContext):
 
     def needs_cut(self, pack: PackState) -> bool:
         """Whether this pack is cut: every shoe of mini baccarat; by MD3 what no machine shuffled."""
-        rule = self.rules.fixed.cut
+        rule = self.table.rules.fixed.cut
         return rule is CutRule.ALWAYS or (rule is CutRule.UNLESS_MACHINE and pack.shuffled_by != "machine")
 
     def cutters(self, pack: PackState) -> list[int]:
         """The seats still to be offered the cut: from the highest clockwise, without those that declined."""
-        clockwise = list(self.rules.clockwise())
+        clockwise = list(self.table.rules.clockwise())
         start = clockwise.index(max(clockwise))
         around = clockwise[start:] + clockwise[:start]
-        return [seat for seat in around if seat in self.memory.seated and seat not in pack.declined]
+        return [seat for seat in around if seat in self.table.memory.seated and seat not in pack.declined]
 
     def decline_cut(self, by: Attribution, pack_id: int, seat: int) -> None:
         """A player does not want to cut."""
-        pack = self.pack(pack_id)
-        self.check_pack("decline_cut", pack, by)
+        pack = self.table.pack(pack_id)
+        self.table.check_pack("decline_cut", pack, by)
         self._check_cutter(pack, seat)
         pack.declined.append(seat)
-        self.move_pack("decline_cut", pack, by)
+        self.table.move_pack("decline_cut", pack, by)
 
     def cut(self, by: Attribution, pack_id: int, from_top: int, seat: int | None = None) -> None:
         """The cover card goes in so many cards from the top; a seat cuts, or the dealer (None)."""
-        pack = self.pack(pack_id)
-        self.check_pack("cut", pack, by)
+        pack = self.table.pack(pack_id)
+        self.table.check_pack("cut", pack, by)
         if not self.needs_cut(pack):
-            raise self.refuse(f"pack {pack_id} needs no cut", "5.C", "5.B", "deal it as the machine left it")
-        size = self.pack_cards
-        both_ends = self.rules.fixed.cut is CutRule.ALWAYS
+            raise self.table.refuse(
+                f"pack {pack_id} needs no cut", "5.C", "5.B", "deal it as the machine left it"
+            )
+        size = self.table.pack_cards
+        both_ends = self.table.rules.fixed.cut is CutRule.ALWAYS
         most = size - CUT_FROM if both_ends else size - 1
         if not CUT_FROM <= from_top <= most:
             ends = "the top or the bottom" if both_ends else "the top"
-            raise self.refuse(
+            raise self.table.refuse(
                 f"a cut {from_top} from the top", "5.D", "5.B", f"cut at least {CUT_FROM} from {ends}"
             )
         if both_ends:
             self._check_cutter(pack, seat)
         elif seat is not None:
-            raise self.refuse(f"a cut by seat {seat}", "5.D", "5.B", "the dealer cuts")
-        self.move_pack("cut", pack, by)
+            raise self.table.refuse(f"a cut by seat {seat}", "5.D", "5.B", "the dealer cuts")
+        self.table.move_pack("cut", pack, by)
         pack.cut_by = seat
 
     def _check_cutter(self, pack: PackState, seat: int | None) -> None:
@@ -195,86 +216,90 @@ class PackProcedure(TableContext):
         if seat != waiting[0]:
             first = "the dealer" if waiting[0] is None else f"seat {waiting[0]}"
             who = "the dealer" if seat is None else f"seat {seat}"
-            raise self.refuse(f"the cut by {who}", "5.D", "5.B", f"it is offered to {first} now")
+            raise self.table.refuse(f"the cut by {who}", "5.D", "5.B", f"it is offered to {first} now")
 
     def order_recut(self, by: Attribution, pack_id: int) -> None:
         """The floor wants another cut: before the first card (MD3 5.E), before loading (MDM 5.D)."""
-        pack = self.pack(pack_id)
-        self.check_pack("order_recut", pack, by)
-        if pack.state == "loaded" and self.rules.fixed.cut is CutRule.ALWAYS:
-            raise self.refuse(
+        pack = self.table.pack(pack_id)
+        self.table.check_pack("order_recut", pack, by)
+        if pack.state == "loaded" and self.table.rules.fixed.cut is CutRule.ALWAYS:
+            raise self.table.refuse(
                 "a recut of a loaded shoe", "5.E", "5.D", "it must come before the shoe is loaded"
             )
         if not self.needs_cut(pack):
-            raise self.refuse(f"pack {pack_id} was not cut", "5.C", "5.B", "order a shuffle instead")
-        self.move_pack("order_recut", pack, by)
+            raise self.table.refuse(f"pack {pack_id} was not cut", "5.C", "5.B", "order a shuffle instead")
+        self.table.move_pack("order_recut", pack, by)
         if pack.cut_by is not None:
             pack.declined.append(pack.cut_by)  # the next person entitled cuts (MDM 5.E)
         pack.cut_by = None
 
     def place_cover(self, by: Attribution, pack_id: int, above_bottom: int) -> None:
         """The second cover card of a shoe (MDM 5.C)."""
-        pack = self.pack(pack_id)
-        self.check_pack("place_cover", pack, by)
-        if self.rules.fixed.cut is not CutRule.ALWAYS:
-            raise self.refuse("a second cover card", "5.D", "5.C", "this game has one")
-        if not COVER_FROM <= above_bottom < self.pack_cards:
+        pack = self.table.pack(pack_id)
+        self.table.check_pack("place_cover", pack, by)
+        if self.table.rules.fixed.cut is not CutRule.ALWAYS:
+            raise self.table.refuse("a second cover card", "5.D", "5.C", "this game has one")
+        if not COVER_FROM <= above_bottom < self.table.pack_cards:
             what = f"a cover card {above_bottom} above the bottom"
-            raise self.refuse(what, "5.D", "5.C", f"put it at least {COVER_FROM} above")
-        self.move_pack("place_cover", pack, by)
+            raise self.table.refuse(what, "5.D", "5.C", f"put it at least {COVER_FROM} above")
+        self.table.move_pack("place_cover", pack, by)
 
     # -- loading and burning --------------------------------------------------------------------
 
     def deliver(self, by: Attribution, pack_id: int) -> None:
         """The device brought a shuffled pack out for its turn, which is used from now on."""
-        pack = self.pack(pack_id)
-        self.check_pack("deliver", pack, by)
+        pack = self.table.pack(pack_id)
+        self.table.check_pack("deliver", pack, by)
         self.check_turn(pack)
-        self.move_pack("deliver", pack, by)
-        self.memory.last_pack = self.memory.delivered = pack_id
+        self.table.move_pack("deliver", pack, by)
+        self.table.memory.last_pack = self.table.memory.delivered = pack_id
 
     def load(self, by: Attribution, pack_id: int) -> None:
         """Into the shoe, or into the dealer's hand."""
-        pack = self.pack(pack_id)
-        self.check_pack("load", pack, by)
+        pack = self.table.pack(pack_id)
+        self.table.check_pack("load", pack, by)
         if self.needs_cut(pack):
             if pack.state == "shuffled":
-                raise self.refuse(f"pack {pack_id} is not cut", "5.C", "5.B", "have it cut first")
-            if self.rules.fixed.cut is CutRule.ALWAYS and pack.state != "covered":
-                raise self.refuse("a shoe without its second cover card", "5.D", "5.C", "put it in first")
-        other = next((each for each in self.packs() if each.state in IN_SHOE), None)
+                raise self.table.refuse(f"pack {pack_id} is not cut", "5.C", "5.B", "have it cut first")
+            if self.table.rules.fixed.cut is CutRule.ALWAYS and pack.state != "covered":
+                raise self.table.refuse(
+                    "a shoe without its second cover card", "5.D", "5.C", "put it in first"
+                )
+        other = next((each for each in self.table.packs() if each.state in IN_SHOE), None)
         if other is not None:
-            raise self.refuse(
+            raise self.table.refuse(
                 f"pack {other.pack_id} is in the shoe", "3.B", "3.B", "one pack is dealt at a time"
             )
         self.check_turn(pack)
-        self.move_pack("load", pack, by)
-        self.memory.delivered = 0
+        self.table.move_pack("load", pack, by)
+        self.table.memory.delivered = 0
 
     def burn(self, by: Attribution, pack_id: int, first: Card, burned: int) -> None:
         """A new shoe's first card is shown and so many go with it, face down (MDM 5.F-G)."""
-        pack = self.pack(pack_id)
-        self.check_pack("burn", pack, by)
-        if self.rules.fixed.cut is not CutRule.ALWAYS:
-            raise self.refuse("burning cards", "5.D", "5.F", "this game burns none")
+        pack = self.table.pack(pack_id)
+        self.table.check_pack("burn", pack, by)
+        if self.table.rules.fixed.cut is not CutRule.ALWAYS:
+            raise self.table.refuse("burning cards", "5.D", "5.F", "this game burns none")
         if burned != first.burns:
-            raise self.refuse(f"{burned} cards burned by {first}", "5.D", "5.F", f"it burns {first.burns}")
-        if self.memory.marked:
-            seats = ", ".join(map(str, sorted(self.memory.marked)))
+            raise self.table.refuse(
+                f"{burned} cards burned by {first}", "5.D", "5.F", f"it burns {first.burns}"
+            )
+        if self.table.memory.marked:
+            seats = ", ".join(map(str, sorted(self.table.memory.marked)))
             what = f"a new shoe while seats {seats} owe vigorish"
-            raise self.refuse(what, "12.A", "12.D", "collect it first")
-        self.move_pack("burn", pack, by)
+            raise self.table.refuse(what, "12.A", "12.D", "collect it first")
+        self.table.move_pack("burn", pack, by)
         self.forget_shoe()
 
     def forget_shoe(self) -> None:
         """What was drawn or seen too early, and the cover card, end with the shoe they came from."""
-        self.memory.cover, self.memory.carried, self.memory.exposed = "", 0, []
+        self.table.memory.cover, self.table.memory.carried, self.table.memory.exposed = "", 0, []
 
     def check_shoe(self, what: str) -> None:
         """Refuse a card that can have come out of no shoe."""
-        if not any(each.state in IN_SHOE for each in self.packs()):
+        if not any(each.state in IN_SHOE for each in self.table.packs()):
             what = f"{what} while no pack is in the shoe"
-            raise self.refuse(what, "13.B", "13.A", "look at the cards again")
+            raise self.table.refuse(what, "13.B", "13.A", "look at the cards again")
 
     # -- what other parts ask -------------------------------------------------------------------
 
@@ -282,37 +307,62 @@ class PackProcedure(TableContext):
         """Refuse a pack past its hours by the method in use now; time that anyone told does not go back."""
         left_s = self.hours_left_s(pack, by.at_s)
         if left_s is not None and left_s <= 0:
-            hours = self.rules.hours(self.method)
-            used_s = max(by.at_s, self.memory.newest_s) - pack.opened_s
+            hours = self.table.rules.hours(self.table.method)
+            used_s = max(by.at_s, self.table.memory.newest_s) - pack.opened_s
             what = f"pack {pack.pack_id} was opened {used_s // HOUR_S} hours ago"
-            raise self.refuse(what, "3.C", "3.C", f"change it: {hours} hours is the most")
+            raise self.table.refuse(what, "3.C", "3.C", f"change it: {hours} hours is the most")
 
     def hours_left_s(self, pack: PackState, at_s: int) -> int | None:
         """How long a pack may still be used by the method in use now; None where the text sets no limit."""
-        hours = self.rules.hours(self.method)
+        hours = self.table.rules.hours(self.table.method)
         if hours is None:
             return None
-        return hours * HOUR_S - (max(at_s, self.memory.newest_s) - pack.opened_s)
+        return hours * HOUR_S - (max(at_s, self.table.memory.newest_s) - pack.opened_s)
 
     def check_turn(self, pack: PackState) -> None:
         """Refuse the pack that was played last while two alternate (MD3 3.B(4), MDM 3.B(4))."""
-        if not self.rules.cards.alternating or self.memory.one_pack or not self.uses_shuffler():
+        if (
+            not self.table.rules.cards.alternating
+            or self.table.memory.one_pack
+            or not self.table.uses_shuffler()
+        ):
             return
-        if pack.pack_id == self.memory.last_pack != self.memory.delivered:
-            other = next((each for each in self.packs() if each is not pack), None)
+        if pack.pack_id == self.table.memory.last_pack != self.table.memory.delivered:
+            other = next((each for each in self.table.packs() if each is not pack), None)
             do = f"it is pack {other.pack_id}'s turn" if other else "bring another, or choose one-pack play"
-            raise self.refuse(f"pack {pack.pack_id} out of turn", "3.B", "3.B", do)
-
-    def check_marked(self) -> None:
-        """Refuse another method before a failed unit is covered or marked (MD3 13.E)."""
-        for unit, how in self.memory.units.items():
-            if how == "failed":
-                what = f"the {unit} failed and is not marked"
-                raise self.refuse(what, "13.E", "5.A", "cover it or put the out-of-order sign on it first")
-
-    def uses_shuffler(self) -> bool:
-        """Whether a shuffler is in use at this table: two packs need one."""
-        return self.rules.cards.alternating and DeviceUnit.SHUFFLER not in self.memory.units
+            raise self.table.refuse(f"pack {pack.pack_id} out of turn", "3.B", "3.B", do)
 
     def _in_play(self, pack: PackState) -> bool:
-        return self.memory.round is not None and self.memory.round.pack_id == pack.pack_id
+        return self.table.memory.round is not None and self.table.memory.round.pack_id == pack.pack_id
+
+    def next_pack(self) -> PackState:
+        """The pack that the next round is dealt from."""
+        ready = "playing" if self.table.burns else "loaded"
+        for pack in self.table.packs():
+            if pack.state == ready:
+                if not self.table.burns:
+                    self.check_turn(pack)
+                return pack
+        waiting = next((each for each in self.table.packs() if each.state == "loaded"), None)
+        if waiting is not None:
+            what = f"pack {waiting.pack_id} has not burned"
+            raise self.table.refuse(what, "5.D", "5.F", "burn its first cards")
+        raise self.table.refuse("no pack is in the shoe", "5.C", "5.C", "shuffle and load the next one")
+
+    def check_discards(self, pack: PackState) -> None:
+        """Refuse cards of a second pack in the discard rack (MD3 3.B(5), MDM 3.B(5))."""
+        others = (each for each in self.table.packs() if each is not pack and each.state == "discards")
+        other = next(others, None)
+        if other is not None:
+            what = f"pack {pack.pack_id} into the rack that holds pack {other.pack_id}"
+            raise self.table.refuse(what, "3.B", "3.B", f"take pack {other.pack_id} to the shuffler first")
+
+    def end_shoe(self, by: Attribution) -> None:
+        """The cards of a finished shoe go to the discards."""
+        pack = self.next_pack()
+        self.table.check_pack("discard", pack, by)
+        if self.table.state not in ("between", "idle"):
+            raise self.table.refuse("the end of a shoe in a round", "11.C", "9.D", "finish the round first")
+        self.check_discards(pack)
+        self.table.move_pack("discard", pack, by)
+        self.forget_shoe()

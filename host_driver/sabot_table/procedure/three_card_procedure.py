@@ -1,11 +1,13 @@
 """Dealing Three Card Baccarat: in stacks, or card by card; the stub; the reveal (MD3 8-11)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sabot_table.cards import Card
 from sabot_table.hand_ranking import HAND_CARDS
-from sabot_table.procedure.betting import BettingProcedure
-from sabot_table.procedure.vocabulary import Attribution, TableRole, Verdict
+from sabot_table.procedure.context import TableContext
+from sabot_table.procedure.packs import PackProcedure
+from sabot_table.procedure.vocabulary import Attribution, RemovalReason, Verdict
+from sabot_table.procedure.voiding import VoidProcedure
 from sabot_table.rule_texts import DealingMethod
 from sabot_table.settlement import FORFEIT_TEXT, CardSource, DealtHands, check_play
 
@@ -13,84 +15,90 @@ DEALER = 0  # among those whom cards go to
 COUNT_EVERY = 5  # rounds, without a counting shuffler (MD3 8.E, 9.C)
 
 
-class ThreeCardProcedure(BettingProcedure):
-    """From "no more bets" to known hands."""
+class ThreeCardProcedure:
+    """Deals a round of Three Card Baccarat, from "no more bets" to known hands."""
+
+    def __init__(self, table: TableContext, packs: PackProcedure, voiding: VoidProcedure) -> None:
+        self.table = table
+        self._packs = packs
+        self._voiding = voiding
 
     # -- the automated shoe ---------------------------------------------------------------------
 
     def deal_stack(self, by: Attribution, round_id: int, stack: int, cards: int) -> None:
         """A stack came out; another number of cards than three voids the round (MD3 13.C)."""
-        self.check("deal_stack", by)
-        playing, turns = self.round, self.turns()
+        self.table.check("deal_stack", by)
+        playing, turns = self.table.round, self.table.turns()
         if playing.method != DealingMethod.AUTOMATED_SHOE:
-            raise self.refuse("a stack", "10.B", "8", f"this round is dealt by {playing.method}")
+            raise self.table.refuse("a stack", "10.B", "8", f"this round is dealt by {playing.method}")
         if (round_id, stack) != (playing.round_id, len(playing.stacks) + 1):
             what = f"stack {stack} of round {round_id}"
             do = f"stack {len(playing.stacks) + 1} of round {playing.round_id} is next"
-            raise self.refuse(what, "10.B", "8", do)
+            raise self.table.refuse(what, "10.B", "8", do)
         playing.stacks.append(cards)
-        self.move("deal_stack", by)
+        self.table.move("deal_stack", by)
         if cards != HAND_CARDS:
-            self.void_round(by, "13.C", "13.E", f"stack {stack} has {cards} cards", cards_in_device=True)
+            self._voiding.void_round(
+                by, "13.C", "13.E", f"stack {stack} has {cards} cards", cards_in_device=True
+            )
         elif len(playing.stacks) == len(turns):
-            self.move("hands_dealt", by)
-            self.order("end-round", round=playing.round_id)
-        else:
-            self.order_cards()
+            self.table.move("hands_dealt", by)
 
     # -- card by card ---------------------------------------------------------------------------
 
     def next_to(self) -> int:
         """Whom the next card goes to: a seat, or the dealer (0)."""
-        turns = self.turns()
-        return turns[self.round.dealt % len(turns)]
+        turns = self.table.turns()
+        return turns[self.table.round.dealt % len(turns)]
 
     def deal_card_to(self, by: Attribution, to: int) -> None:
         """One card of a three-card round, from the manual shoe or the hand."""
-        self.check("deal_card", by)
-        playing = self.round
-        if not self.three_card or playing.method == DealingMethod.AUTOMATED_SHOE:
-            raise self.refuse(
+        self.table.check("deal_card", by)
+        playing = self.table.round
+        if not self.table.three_card or playing.method == DealingMethod.AUTOMATED_SHOE:
+            raise self.table.refuse(
                 "a single card to a seat", "10.B", "8.C", f"this round is dealt by {playing.method}"
             )
         if to != self.next_to():
-            raise self.refuse(
+            raise self.table.refuse(
                 f"a card to {name(to)}", "8.D", "8.C", f"the next goes to {name(self.next_to())}"
             )
         playing.dealt += 1
         playing.reserved = max(0, playing.reserved - 1)
-        self.move("deal_card", by)
-        if playing.dealt == HAND_CARDS * len(self.turns()):
-            self.move("hands_dealt", by)
+        self.table.move("deal_card", by)
+        if playing.dealt == HAND_CARDS * len(self.table.turns()):
+            self.table.move("hands_dealt", by)
 
     # -- the stub -------------------------------------------------------------------------------
 
     def end_round(self, by: Attribution, round_id: int, verdict: Verdict) -> None:
         """The device counted stacks and stub (MD3 10.C); of a void round it may still tell a wrong deck."""
-        self.check("recount" if self.state == "voided" else "count_stub", by)
-        if round_id != self.round.round_id:
+        self.table.check("recount" if self.table.state == "voided" else "count_stub", by)
+        if round_id != self.table.round.round_id:
             what = f"the count of round {round_id}"
-            raise self.refuse(what, "10.C", "8", f"round {self.round.round_id} is played")
+            raise self.table.refuse(what, "10.C", "8", f"round {self.table.round.round_id} is played")
         self._judge(by, verdict, "10.C")
 
     def count_stub(self, by: Attribution, stub: int, hands: Mapping[int, int] | None = None) -> Verdict:
         """The dealer counted the stub; where it does not fit, the cards of every hand too (MD3 8.F)."""
-        self.check("count_stub", by)
-        turns = self.turns()
+        self.table.check("count_stub", by)
+        turns = self.table.turns()
         if hands is None:
-            if stub + HAND_CARDS * len(turns) != self.pack_cards:
+            if stub + HAND_CARDS * len(turns) != self.table.pack_cards:
                 what = f"a stub of {stub} with {len(turns)} hands"
-                raise self.refuse(what, "8.F", "8", "count the cards of every hand too: was it misdealt?")
+                raise self.table.refuse(
+                    what, "8.F", "8", "count the cards of every hand too: was it misdealt?"
+                )
             counts = [HAND_CARDS] * len(turns)
         elif set(hands) != set(turns):
-            raise self.refuse(
+            raise self.table.refuse(
                 "a count of other hands", "8.F", "8", f"count those of {', '.join(map(name, turns))}"
             )
         else:
             counts = list(hands.values())
         total = stub + sum(counts)
-        if total != self.pack_cards:
-            verdict = Verdict.CARD_MISSING if total < self.pack_cards else Verdict.CARD_EXTRA
+        if total != self.table.pack_cards:
+            verdict = Verdict.CARD_MISSING if total < self.table.pack_cards else Verdict.CARD_EXTRA
         else:
             misdealt = any(each != HAND_CARDS for each in counts)
             verdict = Verdict.MISDEALT if misdealt else Verdict.CORRECT
@@ -99,28 +107,31 @@ class ThreeCardProcedure(BettingProcedure):
 
     def pass_stub(self, by: Attribution) -> None:
         """The stub goes to the discards uncounted: four rounds in a row at most, unless a shuffler counts."""
-        self.check("pass_stub", by)
-        pack = self.pack(self.round.pack_id)
-        if self.round.method == DealingMethod.AUTOMATED_SHOE:
-            raise self.refuse("an uncounted stub of the automated shoe", "10.C", "8", "wait for its count")
-        clause = "9.C" if self.round.method == DealingMethod.HAND else "8.E"
+        self.table.check("pass_stub", by)
+        pack = self.table.pack(self.table.round.pack_id)
+        if self.table.round.method == DealingMethod.AUTOMATED_SHOE:
+            raise self.table.refuse(
+                "an uncounted stub of the automated shoe", "10.C", "8", "wait for its count"
+            )
+        clause = "9.C" if self.table.round.method == DealingMethod.HAND else "8.E"
         if not pack.counted and pack.uncounted_rounds + 1 >= COUNT_EVERY:
             what = f"the stub uncounted for {COUNT_EVERY} rounds"
-            raise self.refuse(what, clause, "8", "count it now")
+            raise self.table.refuse(what, clause, "8", "count it now")
         pack.uncounted_rounds += 1
-        self.move("pass_stub", by)
+        self.table.move("pass_stub", by)
 
     def _judge(self, by: Attribution, verdict: Verdict, section: str) -> None:
-        pack = self.pack(self.round.pack_id)
+        pack = self.table.pack(self.table.round.pack_id)
         pack.uncounted_rounds = 0
         if verdict in (Verdict.CARD_MISSING, Verdict.CARD_EXTRA):
-            pack.must_leave = f"{verdict} in round {self.round.round_id}"
-        if self.state == "voided":
-            self.move("recount", by)
+            why = f"{verdict} in round {self.table.round.round_id}"
+            self._packs.mark_for_removal(pack, RemovalReason.WRONG_COUNT, why)
+        if self.table.state == "voided":
+            self.table.move("recount", by)
         elif verdict is Verdict.CORRECT:
-            self.move("count_stub", by)
+            self.table.move("count_stub", by)
         else:
-            self.void_round(by, section, "13.E", str(verdict))
+            self._voiding.void_round(by, section, "13.E", str(verdict))
 
     # -- the reveal -----------------------------------------------------------------------------
 
@@ -132,65 +143,65 @@ class ThreeCardProcedure(BettingProcedure):
         source: CardSource,
     ) -> None:
         """The hands are shown: read at the exit, or typed in by the dealer."""
-        self.check("reveal", by)
-        if (source is CardSource.READER) != (by.role is TableRole.DEVICE):
-            raise self.refuse(
-                f"cards from the {source} told by {by.role}", "11.B", "11.A", "say who saw them"
-            )
+        self.table.check("reveal", by)
+        self.table.check_source(source, by)
         self._keep_hands(dealer, hands, source)
-        self.move("reveal", by)
+        self.table.move("reveal", by)
+
+    def hands_read(self, by: Attribution, round_id: int, stacks: Sequence[tuple[Card, ...]]) -> None:
+        """The exit reader saw the stacks, in the order in which they were dealt."""
+        self.table.check_round(round_id, "cards")
+        turns = self.table.turns()
+        if len(stacks) != len(turns):
+            raise self.table.refuse(f"{len(stacks)} stacks", "11.B", "11.A", f"there are {len(turns)}")
+        hands = dict(zip(turns, stacks, strict=True))
+        self.reveal(by, hands.pop(DEALER), hands, CardSource.READER)
 
     def _keep_hands(
         self, dealer: tuple[Card, ...], hands: Mapping[int, tuple[Card, ...]], source: CardSource
     ) -> None:
-        check_play(self.rules, self.round.wagers, DealtHands(dealer, hands))
+        check_play(self.table.rules, self.table.round.wagers, DealtHands(dealer, hands))
         for hand in (dealer, *hands.values()):
             if len(hand) != HAND_CARDS:
-                raise self.refuse(f"a hand of {len(hand)} cards", "13.C", "11.A", "void the round")
-        self.round.dealer = [str(each) for each in dealer]
-        self.round.hands = {seat: [str(each) for each in hand] for seat, hand in hands.items()}
-        self.round.source = str(source)
+                raise self.table.refuse(f"a hand of {len(hand)} cards", "13.C", "11.A", "void the round")
+        self.table.round.dealer = [str(each) for each in dealer]
+        self.table.round.hands = {seat: [str(each) for each in hand] for seat, hand in hands.items()}
+        self.table.round.source = str(source)
 
     def retype_hands(
         self, by: Attribution, dealer: tuple[Card, ...], hands: Mapping[int, tuple[Card, ...]]
     ) -> None:
         """The floor corrects cards that the dealer typed wrong, before anything is settled."""
-        self.check("retype", by)
-        self.check_typed()
-        if not self.three_card:
-            raise self.refuse("hands of seats", "11.B", "11.A", "retype the coup")
+        self.table.check("retype", by)
+        self.table.check_typed()
+        if not self.table.three_card:
+            raise self.table.refuse("hands of seats", "11.B", "11.A", "retype the coup")
         self._keep_hands(dealer, hands, CardSource.DEALER)
-        self.move("retype", by)
-
-    def check_typed(self) -> None:
-        """Refuse to change what the exit reader saw."""
-        if self.round.source != CardSource.DEALER:
-            do = "void the round if it is wrong"
-            raise self.refuse("other cards than the reader saw", "11.B", "11.A", do)
+        self.table.move("retype", by)
 
     def forfeit(self, by: Attribution, seat: int) -> None:
         """A player broke the rules of the hand and loses the round's wagers (MD3 11.A(5))."""
-        self.check("forfeit", by)
+        self.table.check("forfeit", by)
         self._must_bet(seat, "11.A")
-        self.round.forfeits.append(seat)
-        self.move("forfeit", by)
+        self.table.round.forfeits.append(seat)
+        self.table.move("forfeit", by)
 
     def abandon(self, by: Attribution, seat: int) -> None:
         """The floor treats the wagers of a player who left as lost (MD3 7.B(3))."""
-        self.check("abandon", by)
+        self.table.check("abandon", by)
         self._must_bet(seat, "7.B")
-        if seat in self.memory.seated:
-            raise self.refuse(f"seat {seat} has not left", "7.B", "7.D", "only who left abandons")
-        self.round.abandoned.append(seat)
-        self.move("abandon", by)
+        if seat in self.table.memory.seated:
+            raise self.table.refuse(f"seat {seat} has not left", "7.B", "7.D", "only who left abandons")
+        self.table.round.abandoned.append(seat)
+        self.table.move("abandon", by)
 
     def _must_bet(self, seat: int, section: str) -> None:
-        if self.rules.text != FORFEIT_TEXT:
-            raise self.refuse(
+        if self.table.rules.text != FORFEIT_TEXT:
+            raise self.table.refuse(
                 "taking wagers from a player", section, "7.D", "they are settled like all others"
             )
-        if seat not in self.round.wagers:
-            raise self.refuse(f"seat {seat} has no wagers", section, "7.D", "look at the layout again")
+        if seat not in self.table.round.wagers:
+            raise self.table.refuse(f"seat {seat} has no wagers", section, "7.D", "look at the layout again")
 
 
 def name(to: int) -> str:

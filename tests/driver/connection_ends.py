@@ -1,4 +1,4 @@
-"""The driver's core and a device, joined by a perfect cable; a test is the clock and the disk."""
+"""The driver's connection and a device, joined by a perfect cable; a test is the clock and the disk."""
 
 from concurrent.futures import Future
 from random import Random
@@ -53,8 +53,8 @@ class Ends:
         identity = DeviceIdentity(SERIAL, "Sabot test", "0.0")
         self.device = DeviceProtocol(identity, self._memory, self._noted, source.randbytes, self.now)
         self.port = DevicePort(self.device)
-        self.journal = Journal()
-        self.core = Connection(
+        self.journal = Journal(random=source.randbytes)
+        self.connection = Connection(
             "test:", KEY, SERIAL, self.journal, self.now, owner=True,
             utc_us=lambda: self.utc_s * 1_000_000, random=source.randbytes,
         )  # fmt: skip
@@ -70,24 +70,24 @@ class Ends:
 
     def connect(self) -> None:
         """Plug the cable in, and let both ends prove themselves."""
-        self.core.cable_opening()
-        self.core.cable_opened(self.now)
+        self.connection.port_opening()
+        self.connection.port_opened(self.now)
         self.settle()
 
     def lose_cable(self) -> None:
         """Pull it."""
-        self.core.cable_lost(LinkLost("pulled"), self.now)
+        self.connection.port_lost(self.now, LinkLost("pulled"))
         self.port.close()
 
     def settle(self) -> None:
         """Carry bytes both ways until neither end has more to say."""
         for _ in range(100):
-            out = self.core.poll(self.now)
+            out = self.connection.poll(self.now)
             if out:
                 self.port.receive(out, self.now)
             back = self.port.poll(self.now)
             if back:
-                self.core.receive(back, self.now)
+                self.connection.receive(back, self.now)
             if not out and not back:
                 return
 
@@ -99,14 +99,14 @@ class Ends:
 
     def write(self) -> None:
         """Put on disk what waits for it, and let both ends go on."""
-        work = self.core.take_work()
-        if work is not None:
-            self.journal.write(work, 0)
-            self.core.on_disk(work, self.now)
+        batch = self.connection.take_batch()
+        if batch is not None:
+            self.journal.write(batch, 0)
+            self.connection.batch_written(batch, self.now)
         self.settle()
 
     def ask(self, request: Request[Any], timeout_ms: int) -> "tuple[int, Future[Any]]":
         """Ask, and send what may be sent: the number and what will come of it."""
-        number, future = self.core.request(request, self.now, timeout_ms)
+        number, future = self.connection.request(self.now, request, timeout_ms)
         self.settle()
         return number, future

@@ -1,6 +1,5 @@
-"""The line below the clients: who reads, what Ctrl-C may break, and that no thread is left behind."""
+"""The threads below the clients: who reads, what Ctrl-C may break, and that no thread is left behind."""
 
-import contextlib
 import signal
 import subprocess
 import sys
@@ -8,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 from pytest_mock import MockerFixture
@@ -19,10 +19,8 @@ from tests.sweeps import Amount
 from sabot_driver import Client, LinkState, ReceivedEvent
 from sabot_driver.errors import LinkLost
 from sabot_driver.interrupt_safe_future import InterruptSafeFuture
-from sabot_driver.io_loop import ASIDE_S
 from sabot_driver.transports import Transport
-from sabot_protocol.host.messages import Locate, Located, Status
-from sabot_protocol.notifications import EventReceived
+from sabot_protocol.host.messages import Locate, Located
 
 pytestmark = pytest.mark.slow
 
@@ -68,21 +66,16 @@ class Slow:
 
 
 def lose_the_cable(client: Client) -> None:
-    """The core takes its cable for lost while a thread still reads it."""
-    core = client.io_loop.connection
-    client.io_loop.ask(lambda now: core.cable_lost(LinkLost("lost by the test"), now))
+    """The connection takes its port for lost while a thread still reads it."""
+    client.loop.call(client.loop.connection.port_lost, LinkLost("lost by the test"))
 
 
-@pytest.mark.parametrize("asking", [False, True])
-def test_a_cable_is_given_up_only_when_nobody_reads_it_any_more(tmp_path: Path, asking: bool) -> None:
+def test_a_cable_is_given_up_only_when_nobody_reads_it_any_more(tmp_path: Path) -> None:
     with nothing_left_behind():
         target = Tcp(tmp_path)
         way = Slow(target.way())
         client = target.connect(transport=way)
         for _ in range(3):
-            if asking:  # this thread reads
-                for _ in range(20):
-                    client.status()
             lose_the_cable(client)
             client.status(30)
         assert way.opened == 5  # once to ask who is there
@@ -111,22 +104,6 @@ def test_a_pulled_cable_leaves_no_thread(tmp_path: Path) -> None:
     assert readers() == 0
 
 
-def test_events_come_by_themselves_after_a_thread_has_read_for_itself(tmp_path: Path) -> None:
-    target = Pty(tmp_path)
-    client = target.connect()
-    for _ in range(50):
-        client.status()
-    assert client.io_loop._led > 0, "whoever asks again and again reads by himself"
-    table = Table(client)
-    target.served.call(lambda: target.python.end.emit("located", 57))
-    table.wait_for(Located, 0, seconds=57)
-    for _ in range(50):
-        client.status()
-    _, future = client.submit(Status(), 20)  # nobody will wait for this one by reading
-    assert future.result(20)
-    target.close()
-
-
 def test_a_leader_and_those_who_wait_beside_it_are_all_answered(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     client = target.connect()
@@ -147,59 +124,25 @@ def test_a_leader_and_those_who_wait_beside_it_are_all_answered(tmp_path: Path) 
     target.close()
 
 
-def test_an_interruption_amid_an_event_costs_nothing(tmp_path: Path, mocker: MockerFixture) -> None:
+def test_only_the_drivers_threads_process_answers_and_events(tmp_path: Path, mocker: MockerFixture) -> None:
+    """Ctrl-C ends a call of the main thread anywhere: it must not strike amid an answer or an event."""
     target = Pty(tmp_path)
     client = target.connect(journal=tmp_path / "journal.db")
     table = Table(client)
-    client.ask(Locate(1))
-    table.wait_for(Located, 0, seconds=1)
-    core = client.io_loop.connection
-    real = core._event
-    struck: list[EventReceived] = []
+    by: set[str] = set()
+    connection = client.loop.connection
+    for name in ("_answered", "_event", "batch_written"):
+        real = getattr(connection, name)
 
-    def strike(event: EventReceived) -> None:
-        if not struck and threading.current_thread() is threading.main_thread():
-            struck.append(event)
-            raise KeyboardInterrupt
-        real(event)
+        def note(*values: Any, real: Any = real) -> None:
+            by.add(threading.current_thread().name)
+            real(*values)
 
-    mocker.patch.object(core, "_event", side_effect=strike)
-    for _ in range(400):
-        try:
-            client.ask(Locate(2))
-        except KeyboardInterrupt:
-            break
-    assert struck, "this thread has read an event"
-    client.ask(Locate(3), timeout=30)
-    table.wait_for(Located, 0, seconds=3)
-    told = [each for each in client.events(0, timeout=0) if isinstance(each, ReceivedEvent)]
-    assert len(told) == len(list(client.events(0, timeout=0)))
-    assert [each.n for each in told] == list(range(1, len(told) + 1))
-    target.close()
-
-
-def test_an_interruption_amid_an_answer_leaves_nothing(tmp_path: Path, mocker: MockerFixture) -> None:
-    target = Pty(tmp_path)
-    client = target.connect()
-    for _ in range(10):
-        client.status()
-    core = client.io_loop.connection
-    real = core._answered
-    struck: list[object] = []
-
-    def strike(answered: object) -> None:
-        if not struck and threading.current_thread() is threading.main_thread():
-            struck.append(answered)
-            raise KeyboardInterrupt
-        real(answered)  # type: ignore[arg-type]
-
-    mocker.patch.object(core, "_answered", side_effect=strike)
-    for _ in range(200):
-        with contextlib.suppress(KeyboardInterrupt):
-            client.status()
-    assert struck, "this thread has read an answer"
-    assert client.status(30)
-    assert not core.has_open()
+        mocker.patch.object(connection, name, note)
+    for _ in range(50):
+        client.ask(Locate(2))
+    table.wait_for(Located, 0, seconds=2)
+    assert by <= {"sabot-reader", "sabot-timer", "sabot-journal"}
     target.close()
 
 
@@ -217,18 +160,12 @@ class StrikeAt:
                 raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("leads", [True, False])
-def test_ctrl_c_after_every_single_call_of_a_request(tmp_path: Path, leads: bool, amount: Amount) -> None:
+def test_ctrl_c_after_every_single_call_of_a_request(tmp_path: Path, amount: Amount) -> None:
     target = Pty(tmp_path)
     client = target.connect(journal=tmp_path / "journal.db")
     moment, unharmed = 0, 0
     while unharmed < 5:  # what a request does is not always as much
         moment += amount(9, full=1)
-        if leads:
-            for _ in range(5):
-                client.status(30)
-        else:
-            time.sleep(3 * ASIDE_S)  # until the reader has come back
         try:
             sys.setprofile(StrikeAt(moment))
             client.ask(Locate(1), timeout=30)
@@ -242,7 +179,7 @@ def test_ctrl_c_after_every_single_call_of_a_request(tmp_path: Path, leads: bool
     Table(client).wait_for(Located, 0, seconds=9)
     told = list(client.events(0, timeout=0))
     assert [each.n for each in told if isinstance(each, ReceivedEvent)] == list(range(1, len(told) + 1))
-    assert not client.io_loop.connection.has_open()
+    assert not client.loop.connection._open
     target.close()
 
 
@@ -265,7 +202,7 @@ def test_who_is_interrupted_while_it_looks_at_an_answer_holds_up_nobody() -> Non
     assert moment > 2
 
 
-def test_only_the_keeper_logs_and_tells_so_that_an_interruption_cannot_hold_the_log(tmp_path: Path) -> None:
+def test_only_the_timer_logs_and_tells_so_that_an_interruption_cannot_hold_the_log(tmp_path: Path) -> None:
     target = Pty(tmp_path)
     client = target.connect()
     told_by: list[str] = []
@@ -274,7 +211,7 @@ def test_only_the_keeper_logs_and_tells_so_that_an_interruption_cannot_hold_the_
         lose_the_cable(client)
         client.status(30)
     assert eventually(lambda: len(told_by) >= 6)
-    assert set(told_by) == {"sabot-keeper"}
+    assert set(told_by) == {"sabot-timer"}
     target.close()
 
 
@@ -284,7 +221,7 @@ def test_an_interruption_while_the_link_goes_down_does_not_keep_it_down(
     target = Pty(tmp_path)
     client = target.connect()
     strike = mocker.patch.object(
-        client.io_loop.connection._jitter, "randint", side_effect=[KeyboardInterrupt, 60]
+        client.loop.connection._jitter, "randint", side_effect=[KeyboardInterrupt, 60]
     )
     with pytest.raises(KeyboardInterrupt):
         lose_the_cable(client)
