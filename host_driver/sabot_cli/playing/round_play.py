@@ -14,6 +14,7 @@ from sabot_cli.playing.device_control import WAIT_S, TableStopped
 from sabot_cli.playing.irregularity_reports import IrregularityReport
 from sabot_cli.playing.recorded_table import RecordedTable
 from sabot_cli.playing.shuffle_proofs import ShuffleProofs
+from sabot_cli.playing.table_people import people_at
 from sabot_cli.wager_plan import WagerPlan
 from sabot_driver import Client, Credential
 from sabot_driver.errors import DeviceRebooted, NotAllowed, Refused, WrongState
@@ -78,6 +79,7 @@ class RoundPlay(DeckHandling):
         super().__init__(client, desk, proofs, timeout, credential, patience_s)
         self.book = book
         self.card_entry = card_entry
+        self.people = people_at(client)
         self.tell = tell
         self.reports = reports or []
         self.number = 0
@@ -227,8 +229,7 @@ class RoundPlay(DeckHandling):
 
     def seen(self, round_id: int, draw: int) -> list[str] | None:
         """What people at an emulated table see of a stack that lies open."""
-        people = self.client.people
-        stacks = [] if people is None else people.hands.get(round_id, [])
+        stacks = [] if self.people is None else self.people.hands.get(round_id, [])
         return stacks[draw - 1] if 0 < draw <= len(stacks) else None
 
     def ask_again(self, ask: Callable[[], None], what: str) -> None:

@@ -26,6 +26,7 @@ from sabot_cli.playing.recorded_table import RecordedTable
 from sabot_cli.playing.round_play import RoundPlay
 from sabot_cli.playing.round_printer import DECK_CARDS, RoundPrinter
 from sabot_cli.playing.shuffle_proofs import ShuffleNotProved, ShuffleProofs
+from sabot_cli.playing.table_people import people_at
 from sabot_cli.playing.table_record import TableRecord
 from sabot_cli.playing.three_card_table import ThreeCardTable
 from sabot_cli.wager_plan import WagerPlan
@@ -48,7 +49,7 @@ def choose_card_entry(client: Client, typed: str | None, stack: ExitStack) -> Ca
         return FileEntry.of(sys.stdin)
     if typed is not None:
         return FileEntry.of(stack.enter_context(Path(typed).open(encoding="utf-8")))
-    if client.people is not None:
+    if people_at(client) is not None:
         return SimulatedEntry()
     return PromptEntry() if sys.stdin.isatty() else NoEntry()
 
