@@ -1,4 +1,4 @@
-"""``sabot audit``: every shuffle that was revealed is computed again and compared with what was told."""
+"""``sabot audit``: recomputes each revealed shuffle and compares it with the evidence."""
 
 import contextlib
 import sys
@@ -43,12 +43,12 @@ def audit_shuffle(told: ShuffleStatements, serial: bytes | None, new_deck: bool 
         verdict = "wrong" if wrong else "dropped" if told.value_of("drop") is not None else "secret"
         return AuditResult(told.shuffle_id, verdict, wrong, deck_id)
     wrong += [
-        f"nobody kept the {what} before the reveal"
+        f"no source has the {what} from before the reveal"
         for what in BEFORE
         if told.value_before_reveal(what) is None
     ]
     if serial is None:
-        wrong.append("nobody says which device it was")
+        wrong.append("no source names the device: give --serial")
     if told.value_of("drop") is not None:
         wrong.append(f"it was dropped ({told.value_of('drop')}) and revealed all the same")
     fed, out = told.value_of("cards fed"), told.value_of("cards that came out")
@@ -142,7 +142,7 @@ def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> 
     """Judge every shuffle and say it; the exit code."""
     serials = set(evidence.serials.values())
     device = next(iter(evidence.serials.values()), None)
-    general = [f"shuffle {number} is missing: a try that nobody tells of" for number in evidence.missing()]
+    general = [f"shuffle {number} is missing: no source has it" for number in evidence.missing()]
     if len(serials) > 1:
         general.append("the files are of different devices: " + ", ".join(sorted(map(repr, serials))))
     counts = dict.fromkeys(("proved", "wrong", "dropped", "secret"), 0)

@@ -13,8 +13,10 @@ from sabot_cli.playing.recorded_table import GameInPlay
 from sabot_cli.playing.table_run import play_rounds
 from sabot_cli.wager_plan import WagerPlan
 from sabot_driver.serial_numbers import format_serial
+from sabot_table.cards import DECK_CARDS
 from sabot_table.errors import TableError
 from sabot_table.procedure import TableRole
+from sabot_table.procedure.packs import COVER_FROM, CUT_FROM
 from sabot_table.rule_texts import GameKind
 
 PLAYERS = 6
@@ -148,6 +150,6 @@ def _read_reports(reports: tuple[str, ...]) -> list[IrregularityReport]:
 def _check_cover(book: WagerPlan, cover: int, emulated: bool) -> None:
     if book.rules.game is not GameKind.MINI or not emulated:
         raise click.UsageError("--cover is for mini baccarat on an emulated device; elsewhere one is asked")
-    most = 52 * book.rules.cards.decks - 24
-    if not 14 <= cover <= most:
-        raise click.UsageError(f"the cover card lies 14 to {most} cards above the bottom (MDM 5.C)")
+    most = DECK_CARDS * book.rules.cards.decks - COVER_FROM - CUT_FROM
+    if not COVER_FROM <= cover <= most:
+        raise click.UsageError(f"the cover card lies {COVER_FROM} to {most} cards above the bottom (MDM 5.C)")

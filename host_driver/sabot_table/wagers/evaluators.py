@@ -1,6 +1,6 @@
-"""Which judge a wager has, and what it looks at.
+"""The evaluator of each wager, by what it depends on: showdown, totals, or the first four cards.
 
-The public functions of a wager module are its wagers: ``mini.lucky_6`` judges the wager ``lucky-6``.
+The public functions of a wager module are its evaluators: ``mini.lucky_6`` evaluates the wager ``lucky-6``.
 """
 
 from collections.abc import Callable
