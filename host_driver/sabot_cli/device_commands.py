@@ -375,7 +375,7 @@ def provision(
             raise wrong_kind(entry.url, about.serial, not simulator)
         if simulator and state.user_files.keyring.is_machine(about.serial):
             raise WrongDevice(
-                f"{format_serial(about.serial)} is the serial number of a machine that is known here"
+                f"{format_serial(about.serial)} is the serial number of a machine known here"
             )
         state.output.simulator = simulator
         key = state.user_files.keyring.find(about.serial, simulator) or os.urandom(KEY_SIZE)
