@@ -1,6 +1,6 @@
-"""The board's program begins here. Whatever fails, the motors stop and the link comes back.
+"""The board's program starts here. Whatever fails, the motors stop and the link comes back.
 
-It ends only when service has the loader started, and then not here.
+It ends only when service starts the boot loader.
 """
 
 import micropython

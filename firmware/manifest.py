@@ -1,6 +1,6 @@
-"""What is frozen into the board's image: MicroPython's build reads this file.
+"""The modules frozen into the board's image; MicroPython's build reads this file.
 
-The names of the modules are listed only here; the build of the file-system image reads them too.
+The list of modules exists only here; the build of the file-system image reads it too.
 """
 
 PROTOCOL = (
@@ -34,31 +34,32 @@ FIRMWARE = (
     "controller",
     "critical",
     "dealing",
+    "deck_commands",
     "decks",
     "event_log",
-    "machine_constants",
     "half",
     "hardware",
+    "height_model",
     "jam",
-    "persistent_state",
     "machine_commands",
-    "provisioning_marker",
+    "machine_constants",
     "motion",
     "panel",
-    "shuffle_commands",
-    "deck_commands",
+    "persistent_state",
+    "provisioning_mark",
+    "refusals",
     "rng/__init__",
-    "rng/persistent_seed",
     "rng/device_rng",
     "rng/draws",
     "rng/drbg",
-    "rng/lag_test",
     "rng/entropy_source",
+    "rng/lag_test",
+    "rng/persistent_seed",
     "rounds",
     "service",
     "shoe",
+    "shuffle_commands",
     "shuffler",
-    "height_model",
     "wear",
     "whereabouts",
     "boards/__init__",
@@ -89,7 +90,7 @@ FIRMWARE = (
 
 
 def files(package: str, modules: "tuple[str, ...]") -> "tuple[str, ...]":
-    """The files of a package's modules, as they lie below the folder that holds the package."""
+    """The files of a package's modules, below the folder that holds the package."""
     return tuple("%s/%s.py" % (package, module) for module in modules)
 
 

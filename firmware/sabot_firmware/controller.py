@@ -1,13 +1,14 @@
-"""The device's core: decks, rounds and the two halves of the machine, behind the commands of the wire.
+"""The controller of one machine: time and sensor edges in, motor orders and events out.
 
-It is stepped with time and edges and returns how long it can be left alone. A command is refused by an
-error of the schema and then nothing has happened; accepted, it begins, and events tell what comes of it.
-A fault of the shuffler half never touches the round in play; a fault of the shoe half voids it.
+The caller steps it with time and edges; each step returns how long nothing is due. ``execute`` runs the
+command that ``command_table`` names. A refused command has changed nothing. An accepted command has begun,
+and events report its result. A fault of the shuffler half never touches the round in play; a fault of the
+shoe half voids it.
 """
 
 from sabot_firmware import machine_constants, shoe, shuffler
 from sabot_firmware.command_table import command_table
-from sabot_firmware.dealing import Dealing, forbidden
+from sabot_firmware.dealing import Dealing
 from sabot_firmware.deck_commands import DeckCommands
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.hardware import (
@@ -31,6 +32,7 @@ from sabot_firmware.jam import Jam, steps_for
 from sabot_firmware.machine_commands import MachineCommands
 from sabot_firmware.panel import Panel
 from sabot_firmware.persistent_state import CARDS_INSIDE, CARDS_MOVING, NO_CARDS, PersistentState
+from sabot_firmware.refusals import forbidden
 from sabot_firmware.service import Service
 from sabot_firmware.shoe import ANY_BACK, Shoe
 from sabot_firmware.shuffle_commands import ShuffleCommands
@@ -61,7 +63,11 @@ LOG_ROWS_AT_ONCE = 16
 
 
 class Controller(Executor):
-    """One machine's mind."""
+    """Handles edges and time, reports changes of both halves, and starts automatic steps.
+
+    ``report`` takes an event's name and its values, as ``DeviceProtocol.emit`` does. ``utc_s`` returns the
+    time of day in seconds, None while it is unknown.
+    """
 
     def __init__(
         self,
@@ -73,8 +79,8 @@ class Controller(Executor):
         log: "EventLog | None" = None,
     ) -> None:
         self.hardware = hardware
-        self.report = report  # a message's name and its values, as DeviceProtocol.emit takes them
-        self.utc_s = utc_s  # None while nobody knows the time
+        self.report = report
+        self.utc_s = utc_s
         self.log = log
         self.now_us = 0
         self.persistent = PersistentState(memory)
@@ -88,19 +94,19 @@ class Controller(Executor):
         self.machine_commands = MachineCommands(self)
         self.panel = Panel(hardware)
         self._caller: Caller | None = None
-        self._coalesce_until_us: int | None = None  # what people repeat until then is one thing
-        self._pressed = 0  # the buttons that were reported in this moment
+        self._coalesce_until_us: int | None = None  # repeated acts of people are reported once until then
+        self._pressed = 0  # the buttons reported since then
         self._commands = command_table(self)
         self.configure()
 
     # -- power-up -------------------------------------------------------------------------------
 
     def start(self, now_us: int) -> None:
-        """The power has come: void what it interrupted, and let both halves find out how things are."""
+        """Handle power-up: void an interrupted round and start the self-test of both halves."""
         self.now_us = now_us
         self.deck_commands.start()
         persistent = self.persistent
-        if persistent.damaged:  # what was known is lost: nothing is claimed before service has looked
+        if persistent.damaged:  # nothing is claimed before service has inspected the machine
             persistent.out_of_order = True
             persistent.shuffler_inside = persistent.shoe_inside = CARDS_MOVING
             self._report_jam(Jam("controller", "memory_damaged", 0), "shoe")
@@ -117,7 +123,7 @@ class Controller(Executor):
         self.process_changes()
 
     def start_halves(self) -> None:
-        """Both halves test themselves and see what is inside."""
+        """Start the self-test of both halves and of the generator."""
         for half in (self.shuffler, self.shoe):
             half.latched = self.persistent.out_of_order
             half.start(self.now_us)
@@ -125,7 +131,7 @@ class Controller(Executor):
             self.shuffle_commands.fail()
 
     def configure(self) -> None:
-        """Fit the shuffler half to the game's capacity and to the calibrations."""
+        """Set the shuffler half up for the game's capacity and the calibrations."""
         batch = self.hardware.capacity > machine_constants.DECK_CAPACITY
         blade_um = machine_constants.BLADE_BATCH_UM if batch else machine_constants.BLADE_UM
         travel_um = (
@@ -137,7 +143,7 @@ class Controller(Executor):
     # -- time and edges -------------------------------------------------------------------------
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
-        """A sensor has changed. After the edges of a moment, ``step`` is called."""
+        """Handle a change of a sensor's level. After the edges of one moment the caller calls ``step``."""
         self.now_us = now_us
         whose = SENSOR_HALVES[sensor]
         if whose & 1:
@@ -147,11 +153,11 @@ class Controller(Executor):
         if not whose:
             self._handle_input(sensor, level)
         elif not self.shuffler.unreported and not self.shoe.unreported:
-            return  # what else may follow does so with the step
+            return  # automatic steps follow with ``step``
         self.process_changes()
 
     def _handle_input(self, sensor: int, level: int) -> None:
-        """Doors, buttons, supply and heat."""
+        """Handle an edge of a door, a button, the supply or the temperature switch."""
         if sensor == SHUFFLER_DOOR:
             self._door(self.shuffler, level, "chamber", self.shuffler.entered)
         elif sensor == SHOE_DOOR:
@@ -170,7 +176,7 @@ class Controller(Executor):
                 self.report("buttons", button)
 
     def _door(self, half: "MachineHalf", level: int, place: str, cards: int) -> None:
-        self.service.stop_jog()  # the interlock cut the motor: closing the door must not start it again
+        self.service.stop_jog()  # the interlock cut the motor, and closing the door must not restart it
         if level:
             half.door_closed()
         else:
@@ -188,11 +194,11 @@ class Controller(Executor):
                 half.stop("controller", cause, 0)
 
     def step(self, now_us: int) -> int | None:
-        """Let time pass; how long until something is due, in microseconds, or None."""
+        """Do what is due now; return the microseconds until something is due, or None."""
         self.now_us = now_us
         jog_due = None
         if self.service.jogged >= 0:
-            jog_due = self.service.jog_due_us()  # first of all: nothing delays the end of a jog
+            jog_due = self.service.jog_due_us()  # first, so that nothing delays the end of a jog
         due = self.shuffler.step(now_us)
         of_shoe = self.shoe.step(now_us)
         if due is None or (of_shoe is not None and of_shoe < due):
@@ -213,15 +219,15 @@ class Controller(Executor):
         return due
 
     def after_us(self, us: int) -> int:
-        """The time in so many microseconds."""
+        """The time so many microseconds from now, in ticks."""
         return ticks.add(self.now_us, us)
 
     def left_us(self, until_us: int) -> int:
-        """How long until a time."""
+        """Microseconds from now until a time in ticks; negative if it is past."""
         return ticks.diff(until_us, self.now_us)
 
     def idle_and_empty(self) -> bool:
-        """Whether nothing moves and no card is inside: by the halves, by the record and by every sensor."""
+        """Whether nothing moves and no card is inside, by states, record and every sensor."""
         if not self.idle() or self.persistent.damaged:
             return False
         if self.persistent.shuffler_inside != NO_CARDS or self.persistent.shoe_inside != NO_CARDS:
@@ -232,30 +238,31 @@ class Controller(Executor):
         return True
 
     def idle(self) -> bool:
-        """Whether nothing moves or is about to: only then may flash be written."""
+        """Whether no motion runs and no jog is on; flash may be written only then."""
         return self.shuffler.idle() and self.shoe.idle() and not self.service.jogging()
 
     def paused(self) -> bool:
-        """Whether no card moves at this moment, if only between two: a board that wants it may rest.
+        """Whether no card moves now, possibly only between two cards: the board may collect garbage.
 
-        A jog of service does not keep it from that: it waits for no edge.
+        A jog does not count, since it waits for no edge.
         """
         return self.shuffler.paused() and self.shoe.paused()
 
     def end_pause(self, now_us: int) -> None:
-        """The board has had its rest."""
+        """Resume the motions that paused for the board."""
         self.now_us = now_us
         self.shuffler.end_pause(now_us)
         self.shoe.end_pause(now_us)
 
-    # -- what follows ---------------------------------------------------------------------------
+    # -- changes of state and automatic steps ---------------------------------------------------
 
     def process_changes(self) -> None:
-        """Notice what the halves have come to, report it, and do what follows by itself."""
+        """Report changes of state and start automatic steps, if there are any."""
         if self.shuffler.unreported or self.shoe.unreported or self._start_next_step():
             self._report_changes()
 
     def _report_changes(self) -> None:
+        """Report every change of state, and start automatic steps until none is left."""
         while True:
             half = self.shuffler if self.shuffler.unreported else self.shoe
             if half.unreported:
@@ -275,7 +282,7 @@ class Controller(Executor):
             self._shoe_changed(before, state)
 
     def _coalesces(self, half: "MachineHalf", state: int) -> bool:
-        """Whether a door that is opened and closed again and again need not be reported every time."""
+        """Whether the report of this change is held back, because a door opens and closes repeatedly."""
         quiet = (half.states.idle, half.states.unproved, half.states.door_open)
         if half.reported in quiet and state in quiet:
             self._begin_coalescing()
@@ -299,7 +306,7 @@ class Controller(Executor):
             self._coalesce_until_us = self.after_us(COALESCE_US)
 
     def _end_coalescing(self, until_us: int) -> int | None:
-        """The moment is over: report what the doors have come to; how long until then otherwise."""
+        """Report held-back states when the time is over; else microseconds until then."""
         left = self.left_us(until_us)
         if left > 0:
             return left
@@ -311,7 +318,7 @@ class Controller(Executor):
         return None
 
     def _start_next_step(self) -> bool:
-        """Whatever can be begun now without anybody asking; whether anything was."""
+        """Start one automatic step, such as loading a proved deck; whether one was started."""
         state = self.shoe.state
         if state == shoe.STUB_WAITING and not self.hardware.level(EXIT_TRAY):
             self.shoe.taken_out()
@@ -326,7 +333,10 @@ class Controller(Executor):
         return False
 
     def may_push(self) -> bool:
-        """The pusher works only between rounds, only into an empty shoe, only with a deck proved whole."""
+        """Whether the pusher may load the shoe.
+
+        It may only between rounds, only into an empty shoe, and only with a deck that was counted as whole.
+        """
         half = self.shuffler
         return (
             half.stored_deck != 0
@@ -338,7 +348,7 @@ class Controller(Executor):
         )
 
     def push_stored(self) -> None:
-        """The proved deck goes from the shelf into the shoe."""
+        """Push the proved deck from the shelf into the shoe."""
         deck = self.persistent.decks.find(self.shuffler.stored_deck)
         assert deck is not None
         cards = self.shuffler.stored
@@ -348,19 +358,19 @@ class Controller(Executor):
             self.shoe.load(deck.deck_id, deck.back, cards, self.now_us)
 
     def push_unproved(self) -> None:
-        """Cards on their way out go from the shelf into the shoe."""
+        """Push cards of unknown count from the shelf into the shoe, on their way out."""
         self.persistent.shoe_inside = CARDS_MOVING
         if self.save_state():
             self.shoe.load(0, ANY_BACK, 0, self.now_us, shoe.UNPROVED)
 
     def shoe_loaded_by_hand(self) -> bool:
-        """Whether sensors agree that cards lie in the shoe and nowhere else."""
+        """Whether the sensors see cards in the shoe and nowhere else in its half."""
         level = self.hardware.level
         inside = level(SHOE) and level(SHOE_DOOR) and level(PUSHER_HOME)
         return bool(inside and not level(EXIT) and not level(EXIT_TRAY))
 
     def save_state(self) -> bool:
-        """Write down what must outlive the power; if that cannot be, both halves stop: False."""
+        """Save the persistent state; if that fails, stop both halves and return False."""
         try:
             self.persistent.save()
         except MemoryFailed:
@@ -388,7 +398,7 @@ class Controller(Executor):
     def _shuffler_changed(self, before: int, state: int) -> None:
         half = self.shuffler
         deck_id = half.feeding_deck or half.stored_deck
-        if half.retried:  # only now: when it was would tell how far the shuffle had come
+        if half.retried:  # only now: the time of a retry would reveal the shuffle's progress
             self._report_retries(half.retried)
         self.report("shuffler_changed", state, deck_id)
         expected = self.persistent.game.cards()
@@ -400,7 +410,7 @@ class Controller(Executor):
         elif state == shuffler.JAMMED and half.jam is not None:
             if half.jam.cause == "count_wrong":  # MD3 5.B: that deck leaves the table
                 count = half.counted()
-                if count is not None:  # what the counts do not agree on is no number
+                if count is not None:  # None: the three counts disagree
                     self._counted(half.feeding_deck, count, expected)
                 self.deck_commands.wrong_count(half.feeding_deck)
             self.shuffle_commands.failed()
@@ -422,7 +432,7 @@ class Controller(Executor):
         self._save_wear()
 
     def _report_roller_times(self) -> None:
-        """How long cards took at each roller since the shuffle before; the deal roller's are the shoe's."""
+        """Report how long cards took at each roller since the last shuffle."""
         timed, sums, squares = [0, 0, 0], [0, 0, 0], [0, 0, 0]
         for half in (self.shuffler, self.shoe):
             for roller in range(3):
@@ -459,7 +469,7 @@ class Controller(Executor):
         try:
             self.wear.save()
         except MemoryFailed:
-            self.save_state()  # statistics may be lost; what must be kept is tried on its own
+            self.save_state()  # statistics may be lost; the persistent state is tried apart
 
     def _report_jam(self, jam: Jam, half: str) -> None:
         self.wear.add("faults")
@@ -494,12 +504,15 @@ class Controller(Executor):
         )
 
     def on_grid(self) -> bool:
-        """Whether cards go into secret places: bytes pass the cables only at the grid's ticks."""
+        """Whether bytes may pass the cables only at the ticks of the grid.
+
+        That is so while cards go into secret slots. Allocates nothing.
+        """
         state = self.shuffler.state
         return state == shuffler.FEEDING or state == shuffler.STORING
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
-        """Carry out a request of the wire."""
+        """Execute a command of the wire; Refusal if it may not be executed now."""
         handler = self._commands.get(name)
         if handler is None:
             raise Refusal("not_supported")
@@ -511,16 +524,16 @@ class Controller(Executor):
         return answer
 
     def take_entropy(self, entropy: bytes) -> None:
-        """Mix the host's bytes into the generator."""
+        """Mix the host's bytes into the generator; MemoryFailed if they cannot be saved."""
         self.shuffle_commands.rng.take(entropy)
 
     def who(self) -> "tuple[bytes, int]":
-        """The host and the person behind the command that is carried out."""
+        """Host id and person of the command that is being executed."""
         caller = self._caller
         return (bytes(8), 0) if caller is None else (caller.host_id, caller.person)
 
     def role(self) -> int:
-        """The role of who gave the command that is carried out."""
+        """The role of the caller whose command is being executed."""
         return 0 if self._caller is None else self._caller.role
 
     def refuse_if_unfit(self) -> None:
@@ -533,7 +546,7 @@ class Controller(Executor):
             raise forbidden("in_use")
 
     def whereabouts(self, deck_id: int) -> "tuple[bool, list[int]]":
-        """Whether all cards of a deck are proved to be there, and how many are where."""
+        """Whether all cards of a deck are proved, and how many of them are at each place."""
         claimed = self.persistent.game.method == CARD_BY_CARD and self.shoe.state != shoe.LOADING
         return whereabouts(
             deck_id, self.shuffler, self.shoe, claimed or self.shoe.claimed or self.shoe.cleared
@@ -542,7 +555,7 @@ class Controller(Executor):
 
 
 def sooner(first: int | None, second: int | None) -> int | None:
-    """The shorter of two waits; None is one without an end."""
+    """The shorter of two waits; None means no deadline."""
     if first is None or (second is not None and second < first):
         return second
     return first

@@ -44,13 +44,13 @@ _DAMAGED = -2
 
 
 class LayoutRefused(Exception):
-    """The records do not fit the chip, or a record is not one; says which and by how much."""
+    """The records do not fit the chip, or one is invalid; the text says which and by how much."""
 
 
 class Fram:
-    """A byte-addressed memory that is written without erasing. A board's driver fills this in.
+    """A byte-addressed memory that needs no erasing, implemented by a board's driver.
 
-    Bytes of one write arrive in rising order, each of them whole. A call that fails raises OSError.
+    The bytes of one write arrive in rising order, each complete. A failed call raises OSError.
     """
 
     size = FRAM_SIZE
@@ -60,12 +60,12 @@ class Fram:
         raise NotImplementedError
 
     def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
-        """Write bytes from an address on; they are kept once this returns."""
+        """Write bytes from an address on; they are persistent once this returns."""
         raise NotImplementedError
 
 
 class _Record:
-    """Where a record is, and what is known of its slots."""
+    """The address of a record, and what is known of its slots."""
 
     def __init__(self, name: str, most: int, address: int) -> None:
         self.most = most
@@ -105,11 +105,10 @@ class CriticalMemory(RecordStore):
             raise LayoutRefused("the records need %d bytes; the chip has %d" % (self.used, chip.size))
 
     def load(self, name: str) -> bytes | None:
-        """The record saved last, or the one being saved when the power went; None if none was ever saved.
+        """The record saved last, or the one being saved when the power was lost; None if none was ever saved.
 
-        MemoryDamaged if there was one and it no longer holds: then nothing is known of it, and a save
-        makes it good again. MemoryFailed if the chip does not answer, or does not take a byte: then
-        nothing is known at all.
+        MemoryDamaged if a record existed and is no longer valid: nothing is known of it, and the next save
+        repairs it. MemoryFailed if the chip does not answer or does not take a byte: nothing is known at all.
         """
         record = self._layout[name]
         try:
@@ -124,7 +123,7 @@ class CriticalMemory(RecordStore):
         raise MemoryDamaged(name)
 
     def save(self, name: str, data: bytes) -> None:
-        """Keep ``data`` under ``name``, read back before this returns.
+        """Save ``data`` under ``name`` and read it back.
 
         After MemoryFailed the record is the old or the new one; ``load`` says which.
         """
@@ -149,7 +148,7 @@ class CriticalMemory(RecordStore):
     # -- reading --------------------------------------------------------------------------------
 
     def _find(self, record: _Record) -> int:
-        """The slot that holds a record, _NEVER or _DAMAGED; ends a save that lacked its last byte."""
+        """The slot of a record, _NEVER or _DAMAGED; completes a save that lacked its last byte."""
         first, sequence = self._look(record, 0)
         second, other_sequence = self._look(record, 1)
         record.current = _NEVER
@@ -170,7 +169,7 @@ class CriticalMemory(RecordStore):
         return slot
 
     def _look(self, record: _Record, slot: int) -> tuple[int, int]:
-        """What is in a slot (a state, _BLANK or _BAD) and its sequence; bad only if it is bad twice."""
+        """A slot's state (or _BLANK or _BAD) and sequence; bad only if two readings are bad."""
         at = record.at(slot)
         for _ in range(2):
             head = self._chip.read(at, HEAD_SIZE)
@@ -185,7 +184,7 @@ class CriticalMemory(RecordStore):
         return _BAD, 0
 
     def _read(self, record: _Record, slot: int) -> bytes | None:
-        """The data of a slot that is known to be current; None if it no longer holds."""
+        """The data of a slot known as current; None if it is no longer valid."""
         at = record.at(slot)
         head = self._chip.read(at, HEAD_SIZE)
         state, _, length, crc = struct.unpack(_HEAD, head)
@@ -195,7 +194,7 @@ class CriticalMemory(RecordStore):
         return data if crc32(data, crc32(head[1:5], record.seed)) == crc else None
 
     def _crc_there(self, at: int, length: int, crc: int) -> int:
-        """A CRC-32 carried on over bytes that are in the chip."""
+        """A CRC-32, continued over bytes in the chip."""
         while length > 0:
             crc = crc32(self._chip.read(at, min(length, _CHUNK)), crc)
             at += _CHUNK
@@ -205,7 +204,7 @@ class CriticalMemory(RecordStore):
     # -- writing --------------------------------------------------------------------------------
 
     def _fill(self, at: int, seed: int, sequence: int, data: bytes) -> None:
-        """Open a slot and write it; it is there, but does not count yet. MemoryFailed if it is not there."""
+        """Open a slot and write it, without making it current; MemoryFailed if it cannot be read back."""
         head = self._head
         struct.pack_into("<BHH", head, 0, OPEN, sequence, len(data))
         seed = crc32(self._checked, seed)
@@ -219,7 +218,7 @@ class CriticalMemory(RecordStore):
             raise MemoryFailed("what was written at %d is not there" % at)
 
     def _mark(self, at: int, mark: bytes) -> None:
-        """Give a slot another state; MemoryFailed if it does not take it."""
+        """Change a slot's state; MemoryFailed if it cannot be read back."""
         self._chip.write(at, mark)
         if self._chip.read(at, 1) != mark:
             raise MemoryFailed("the mark written at %d is not there" % at)

@@ -1,12 +1,14 @@
-"""Rounds on the machine: commands from the table become stacks, draws and ejections of the shoe half.
+"""Rounds: commands of the table become stacks, draws and ejections of the shoe half.
 
-What the shoe half comes to is told to this object (``entered``), which reports it in terms of rounds. A round
-is on record in critical memory before its first card moves, and closed there before its end is reported.
+The controller passes every change of the shoe half to ``shoe_changed``, which reports it in terms of rounds.
+A round is saved in critical memory before its first card moves, and saved as closed before its end is
+reported.
 """
 
 from sabot_firmware import shoe
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.persistent_state import CARDS_MOVING
+from sabot_firmware.refusals import forbidden, refuse
 from sabot_firmware.rounds import CARD_EXTRA, CORRECT, UNPROVED, Round
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 STUB = 1
 DELIVERY = 2
 SHOE_END = 3
-OUT = 4  # cards that nobody vouches for
+OUT = 4  # cards that nothing proves
 PURGE = 5  # a card that lies where no sensor sees it
 
 VOID_REASONS = {
@@ -31,13 +33,8 @@ VOID_REASONS = {
 }
 
 
-def forbidden(reason: str) -> Refusal:
-    """A refusal by rule."""
-    return Refusal("not_allowed", (enum_number("Forbidden", reason),))
-
-
 class Dealing:
-    """The round in play, and what comes out of the shoe besides rounds."""
+    """The round in play, and what else leaves the shoe."""
 
     def __init__(self, controller: "Controller") -> None:
         self._controller = controller
@@ -47,7 +44,7 @@ class Dealing:
         self._faces = b""  # of its cards
         self._ejecting = 0  # what comes out
         self._delivering = 0  # the deck that is to be ejected as soon as it is in the shoe
-        self._purger = (b"", 0)  # who asked for it
+        self._purger = (b"", 0)  # who asked for the purge
         self._burning = False
         self._burnt = 0
         self._rounds_of_shoe = 0
@@ -58,7 +55,7 @@ class Dealing:
     # -- commands -------------------------------------------------------------------------------
 
     def open_round(self, round_id: int, deck_id: int) -> "Values":
-        """Open a round on the deck in the shoe; from now on its turn is used."""
+        """Open a round on the deck in the shoe, which uses the deck's turn."""
         controller, persistent = self._controller, self._persistent
         self._may_open(round_id, deck_id)
         if persistent.game.method == CARD_BY_CARD and controller.shoe.cover_seen and self._last_announced:
@@ -70,9 +67,8 @@ class Dealing:
         return ()
 
     def simulate_round(self, round_id: int, deck_id: int) -> "Values":
-        """Open a round without wagers (MDM 13): there are no bets to close."""
-        if self._persistent.game.method != CARD_BY_CARD:
-            raise forbidden("other_method")
+        """Open a round without wagers (MDM 13), which has no bets to close."""
+        self._need_method(CARD_BY_CARD)
         self._may_open(round_id, deck_id)
         opened = Round(round_id, deck_id, 2)
         opened.simulated = opened.bets_closed = True
@@ -87,11 +83,9 @@ class Dealing:
             raise forbidden("other_method")
         decks, now_s = persistent.decks, controller.utc_s()
         if persistent.game.method == CARD_BY_CARD:  # the turn was used when the shoe was loaded
-            why = decks.refuse_using(deck_id, now_s)
+            refuse(decks.refuse_using(deck_id, now_s))
         else:
-            why = decks.refuse_turn(deck_id, now_s)
-        if why is not None:
-            raise forbidden(why)
+            refuse(decks.refuse_turn(deck_id, now_s))
         if deck_id != controller.shoe.deck:
             raise forbidden("another_deck")
         controller.refuse_if_unfit()
@@ -111,9 +105,9 @@ class Dealing:
         self._controller.shoe.enter(shoe.ROUND_OPEN)
 
     def close_bets(self, round_id: int, hands: int) -> "Values":
-        """No more bets, and so many hands: only now may anything be dealt (MD3 10.A).
+        """Close the bets and set the number of hands; cards may be dealt only from now on (MD3 10.A).
 
-        Given again, it corrects a miscounted number, until the dealer's stack, the last one, is dispensed.
+        A second call corrects the number until the dealer's stack, the last one, is dispensed.
         """
         controller, current = self._controller, self._current(round_id, 0)
         if current.bets_closed and hands == current.hands:
@@ -137,8 +131,7 @@ class Dealing:
     def dispense_stack(self, round_id: int, stack: int) -> "Values":
         """Deal the next stack."""
         current = self._current(round_id, stack)
-        if self._persistent.game.method != AUTOMATED_SHOE:
-            raise forbidden("other_method")
+        self._need_method(AUTOMATED_SHOE)
         if not current.bets_closed:
             raise forbidden("bets_open")
         if current.next_stack() != stack:
@@ -149,8 +142,7 @@ class Dealing:
     def draw_cards(self, round_id: int, draw: int, cards: int) -> "Values":
         """Deal the next cards of a round that is dealt card by card."""
         current = self._current(round_id, draw)
-        if self._persistent.game.method != CARD_BY_CARD:
-            raise forbidden("other_method")
+        self._need_method(CARD_BY_CARD)
         if draw != len(current.stacks) + 1:
             raise Refusal("stale", (round_id, len(current.stacks)))
         if not current.bets_closed:
@@ -159,9 +151,8 @@ class Dealing:
         return ()
 
     def burn_cards(self, cards: int) -> "Values":
-        """Deal cards to be burnt: the first one, then as many as it says (MDM 5)."""
-        if self._persistent.game.method != CARD_BY_CARD:
-            raise forbidden("other_method")
+        """Deal cards to burn: first one card, then as many as its value says (MDM 5)."""
+        self._need_method(CARD_BY_CARD)
         if self._rounds_of_shoe or self._burnt >= 2:
             raise forbidden("already_burnt")
         self._burnt += 1
@@ -170,7 +161,7 @@ class Dealing:
         return ()
 
     def end_round(self, round_id: int) -> "Values":
-        """The hands have their cards: the stub comes out and everything is counted (MD3 10.B, 10.C)."""
+        """All hands have their cards: eject the stub and count everything (MD3 10.B, 10.C)."""
         current = self._current(round_id, 0)
         if self._persistent.game.method == CARD_BY_CARD:
             self._close(current, UNPROVED, 0)
@@ -183,7 +174,7 @@ class Dealing:
         return ()
 
     def void_round(self, round_id: int, reason: int) -> "Values":
-        """The round is declared void."""
+        """Declare the round void."""
         self._current(round_id, 0)
         half = self._controller.shoe
         by_card = self._persistent.game.method == CARD_BY_CARD
@@ -199,13 +190,11 @@ class Dealing:
         return ()
 
     def deliver_deck(self, deck_id: int) -> "Values":
-        """Bring a whole shuffled deck out, for a manual shoe, the hand, or a cut (MD3 8, 9; MDM 5)."""
+        """Eject a whole shuffled deck, for a manual shoe, the hand, or a cut (MD3 8, 9; MDM 5)."""
         controller, persistent = self._controller, self._persistent
         if persistent.game.method == AUTOMATED_SHOE:
             raise forbidden("other_method")
-        why = persistent.decks.refuse_turn(deck_id, controller.utc_s())
-        if why is not None:
-            raise forbidden(why)
+        refuse(persistent.decks.refuse_turn(deck_id, controller.utc_s()))
         if controller.shuffler.stored_deck != deck_id or not controller.may_push():
             raise forbidden("another_deck")
         controller.refuse_if_unfit()
@@ -219,15 +208,12 @@ class Dealing:
         return ()
 
     def load_shoe(self, deck_id: int) -> "Values":
-        """A batch was cut and laid in by hand; its count is a claim until it has been dealt out."""
+        """People cut a batch and laid it in; its count is a claim until it has been dealt out."""
         controller, persistent = self._controller, self._persistent
-        if persistent.game.method != CARD_BY_CARD:
-            raise forbidden("other_method")
+        self._need_method(CARD_BY_CARD)
         if deck_id != persistent.delivered:
             raise forbidden("not_delivered")
-        why = persistent.decks.refuse_using(deck_id, controller.utc_s())
-        if why is not None:
-            raise forbidden(why)
+        refuse(persistent.decks.refuse_using(deck_id, controller.utc_s()))
         deck = persistent.decks.find(deck_id)
         assert deck is not None
         if not controller.shoe.door_was_open or not controller.shoe_loaded_by_hand():
@@ -242,16 +228,15 @@ class Dealing:
         return ()
 
     def end_shoe(self, deck_id: int) -> "Values":
-        """What is left of a batch comes out, and all of it is counted."""
-        if self._persistent.game.method != CARD_BY_CARD:
-            raise forbidden("other_method")
+        """Eject the rest of a batch and count all of it."""
+        self._need_method(CARD_BY_CARD)
         if deck_id != self._controller.shoe.deck:
             raise forbidden("another_deck")
         self._eject(SHOE_END)
         return ()
 
     def purge(self) -> "Values":
-        """The roller turns by one pitch and 40 mm; the door was opened before, so nothing holds the card."""
+        """Turn the deal roller by one pitch and 40 mm. The door was opened before, so the card is free."""
         half = self._controller.shoe
         if not half.door_was_open or half.occupied() is not None:
             raise forbidden("not_cleared")
@@ -261,7 +246,7 @@ class Dealing:
         return ()
 
     def path_inspected(self) -> "Values":
-        """A person has looked and saw no card: that is a claim, and so is the next deck's count."""
+        """A person inspected the path and saw no card. The next deck's count is a claim then."""
         controller, half = self._controller, self._controller.shoe
         if half.occupied() is not None:
             raise forbidden("not_cleared")
@@ -271,15 +256,15 @@ class Dealing:
         return ()
 
     def deck_counted(self, deck_id: int) -> None:
-        """A deck was fed and is whole: no card of it can lie in the shoe's path."""
+        """A deck was fed and is complete: none of its cards can lie in the shoe's path."""
         half = self._controller.shoe
         if half.missing and half.short_deck == deck_id:
             half.block(0, 0)
 
     def reveal_round(self, round_id: int) -> "Values":
-        """The hands lie open: from now on the faces may be asked for.
+        """The hands lie open: the host may ask for the faces from now on.
 
-        Dealt card by card, that is so while the round is played: third cards follow from the first four.
+        In a round dealt card by card this comes during play, because third cards depend on the first four.
         """
         current = self.round
         if (
@@ -312,6 +297,10 @@ class Dealing:
         start += sum(shown.stacks[: stack - 1])
         return round_id, stack, list(seen[start : start + shown.stacks[stack - 1]])
 
+    def _need_method(self, method: int) -> None:
+        if self._persistent.game.method != method:
+            raise forbidden("other_method")
+
     def _current(self, round_id: int, stack: int) -> Round:
         if self.round is None or self.round.round_id != round_id:
             raise Refusal("stale", (self.round.round_id if self.round is not None else 0, stack))
@@ -320,7 +309,7 @@ class Dealing:
     # -- what becomes of the shoe half ----------------------------------------------------------
 
     def shoe_changed(self, state: int, before: int) -> None:
-        """The shoe half is in another state: report what that means for the round."""
+        """The shoe half changed its state: report what that means for the round."""
         controller = self._controller
         half = controller.shoe
         if state == shoe.STACK_WAITING:
@@ -343,7 +332,7 @@ class Dealing:
         self._controller.shoe.eject(self._controller.now_us)
 
     def eject_unproved(self) -> None:
-        """Cards that nobody vouches for come out."""
+        """Eject cards whose count and order nothing proves."""
         self._eject(OUT)
 
     def _dealt(self, cards: int) -> None:
@@ -384,7 +373,7 @@ class Dealing:
         elif what == DELIVERY:
             self._delivering = 0
             persistent.delivered = half.deck if half.dealt == half.cards else 0
-            self._keep()
+            self._controller.save_state()
             controller.report("deck_delivered", half.deck, half.dealt, half.cards)
         elif what == SHOE_END:
             controller.report("shoe_ended", half.deck, half.dealt, half.cards)
@@ -405,7 +394,7 @@ class Dealing:
             controller.report("card_exposed", round_id)
 
     def _close(self, ended: Round, verdict: int, stub: int) -> None:
-        """On record first, then reported."""
+        """Save the end of a round, then report it."""
         controller, persistent = self._controller, self._persistent
         count = sum(ended.stacks) + stub
         wrong = verdict not in (CORRECT, UNPROVED)
@@ -428,13 +417,10 @@ class Dealing:
             controller.report("round_voided", ended.round_id, persistent.void)
 
     def void(self, reason: int) -> None:
-        """The round, if one is open, is void."""
+        """Void the open round, if there is one."""
         if self.round is not None:
             ended, self.round = self.round, None
             self._persistent.round_open = False
             self._persistent.void = reason
-            self._keep()
+            self._controller.save_state()
             self._controller.report("round_voided", ended.round_id, reason)
-
-    def _keep(self) -> None:
-        self._controller.save_state()

@@ -1,7 +1,7 @@
-"""The rack: decks as they come, go and age, and the game they are for. Commands, and what is reported."""
+"""Commands about decks and the game: register, remove, set the game; and the decks' hours."""
 
-from sabot_firmware.dealing import forbidden
 from sabot_firmware.decks import AUTOMATED_SHOE, HAND, WARN_BEFORE_S
+from sabot_firmware.refusals import forbidden, refuse
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
@@ -17,7 +17,7 @@ CLOCKS_DIFFER_S = 900  # how far in the future a deck may be said to be opened
 
 
 class DeckCommands:
-    """Who may come to the table, who must leave it, and when."""
+    """Executes the commands about decks, and reports decks that near the end of their hours."""
 
     def __init__(self, controller: "Controller") -> None:
         self._controller = controller
@@ -29,11 +29,9 @@ class DeckCommands:
     # -- decks ----------------------------------------------------------------------------------
 
     def register_deck(self, deck_id: int, back: int, opened_s: int) -> "Values":
-        """A new deck comes to the table."""
+        """Register a new deck."""
         decks, now_s = self._persistent.decks, self._controller.utc_s()
-        why = decks.refuse_registering(deck_id, back)
-        if why is not None:
-            raise forbidden(why)
+        refuse(decks.refuse_registering(deck_id, back))
         if now_s is None:
             raise forbidden("time_unknown")
         if opened_s > now_s + CLOCKS_DIFFER_S:
@@ -45,7 +43,7 @@ class DeckCommands:
         return ()
 
     def remove_deck(self, deck_id: int, reason: int) -> "Values":
-        """A deck leaves the table for good."""
+        """Remove a deck for good."""
         current = self._controller.dealing.round
         if self._persistent.decks.find(deck_id) is None:
             raise forbidden("no_such_deck")
@@ -59,7 +57,7 @@ class DeckCommands:
         return ()
 
     def wrong_count(self, deck_id: int) -> None:
-        """MD3 5.B: a deck whose count is wrong leaves by itself."""
+        """Remove a deck whose count was wrong (MD3 5.B)."""
         if self._persistent.decks.find(deck_id) is not None:
             self._persistent.decks.remove(deck_id)
             self._controller.save_state()
@@ -85,7 +83,7 @@ class DeckCommands:
     # -- the game -------------------------------------------------------------------------------
 
     def set_game(self, name: str, method: int, decks: int, stack_cards: int, deck_hours: int) -> "Values":
-        """The game the machine serves from now on."""
+        """Set the game that the machine serves from now on."""
         game, controller = self._persistent.game, self._controller
         if controller.shuffler.occupied() is not None or controller.shoe.occupied() is not None:
             raise forbidden("in_use")  # cards of the other game are inside
@@ -109,7 +107,7 @@ class DeckCommands:
         self._controller.report("game_changed", *self.game(), *self._controller.who())
 
     def game(self) -> "Values":
-        """The game the machine serves."""
+        """The game that the machine serves."""
         game = self._persistent.game
         decks = self._persistent.decks
         return game.name, game.method, game.decks, game.stack_cards, decks.hours, 1 if decks.one_deck else 0
@@ -117,11 +115,11 @@ class DeckCommands:
     # -- hours ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """The power has come: uptime counts from now."""
+        """Power-up: count uptime from now."""
         self._aged_at_us = self._controller.now_us
 
     def grow_older(self) -> None:
-        """Let the decks age by the uptime since this was last called."""
+        """Age the decks by the uptime since the last call."""
         passed_us = self._controller.left_us(self._aged_at_us)
         seconds = -passed_us // 1000000
         if seconds > 0:
@@ -131,7 +129,7 @@ class DeckCommands:
             self._aged_at_us = self._controller.now_us
 
     def hours_due_us(self) -> int | None:
-        """Report decks that come to the end of their hours; how long until it is to be looked at again."""
+        """Report decks near the end of their hours; microseconds until the next check, or None."""
         controller, decks = self._controller, self._persistent.decks
         if not decks.in_use:
             return None

@@ -1,7 +1,8 @@
-"""The decks at the table: which there are, whose turn it is, and how long they may still be used.
+"""The decks at the table: which are registered, whose turn it is, how long each may still be used.
 
-Pure decisions: each ``refuse_…`` says by name (of ``Forbidden``) why something must not be, or gives None.
-Times are UTC seconds. A deck here is what alternates: 52 cards, or a batch of several times 52.
+Pure decisions. Each ``refuse_…`` returns the reason as a name of ``Forbidden``, or None if nothing speaks
+against it. Times are UTC seconds. A deck here is the unit that alternates: 52 cards, or a batch of several
+52.
 """
 
 from sabot_firmware.hardware import BLUE, RED
@@ -40,13 +41,13 @@ class Deck:
         self.aged_s = aged_s  # the oldest it was ever seen, and the uptime since: no clock makes it younger
 
     def age_s(self, now_s: int) -> int:
-        """How long it has been open: by wall time or by uptime, whichever says more."""
+        """Seconds since its opening, by wall time or uptime, whichever is more."""
         self.aged_s = max(self.aged_s, now_s - self.opened_s)
         return self.aged_s
 
 
 class DeckRegistry:
-    """The one or two decks in use."""
+    """The one or two registered decks."""
 
     def __init__(self, hours: int = DEFAULT_HOURS) -> None:
         self.hours = hours  # how long each may be used
@@ -56,14 +57,14 @@ class DeckRegistry:
         self.last_played = 0  # the deck of the round started last, void or not
 
     def find(self, deck_id: int) -> Deck | None:
-        """The deck with this id, if it is in use."""
+        """The registered deck with this id, or None."""
         for deck in self.in_use:
             if deck.deck_id == deck_id:
                 return deck
         return None
 
     def of_back(self, back: int) -> Deck | None:
-        """The deck with this back, if there is one."""
+        """The registered deck with this back, or None."""
         for deck in self.in_use:
             if deck.back == back:
                 return deck
@@ -72,7 +73,7 @@ class DeckRegistry:
     # -- coming and going -----------------------------------------------------------------------
 
     def refuse_registering(self, deck_id: int, back: int) -> str | None:
-        """Why a new deck must not come to the table."""
+        """Why a new deck must not be registered."""
         if back not in (RED, BLUE):
             return UNKNOWN_BACK
         if deck_id <= self.highest_id:
@@ -84,25 +85,25 @@ class DeckRegistry:
         return None
 
     def register(self, deck_id: int, back: int, opened_s: int) -> None:
-        """A new deck comes to the table."""
+        """Register a new deck."""
         self.in_use.append(Deck(deck_id, back, opened_s))
         self.highest_id = deck_id
         if len(self.in_use) == 2:
             self.one_deck = False
 
     def grow_older(self, seconds: int) -> None:
-        """So much uptime has passed, whatever the clock says."""
+        """Add uptime to the age of every deck, whatever the clock says."""
         for deck in self.in_use:
             deck.aged_s += seconds
 
     def remove(self, deck_id: int) -> None:
-        """A deck leaves the table for good."""
+        """Remove a deck for good."""
         self.in_use = [deck for deck in self.in_use if deck.deck_id != deck_id]
 
     # -- playing --------------------------------------------------------------------------------
 
     def refuse_using(self, deck_id: int, now_s: int | None) -> str | None:
-        """Why this deck must not be used now; the time is None while nobody knows it."""
+        """Why this deck must not be used now; ``now_s`` is None while the time is unknown."""
         if self.find(deck_id) is None:
             return NO_SUCH_DECK
         if now_s is None:
@@ -117,17 +118,17 @@ class DeckRegistry:
         return NOT_ITS_TURN if len(self.in_use) == 2 else OTHER_MISSING
 
     def started(self, deck_id: int) -> None:
-        """This deck has used its turn, void or not."""
+        """This deck has used its turn, even if the round becomes void."""
         self.last_played = deck_id
 
     def left_s(self, deck_id: int, now_s: int) -> int:
-        """How long a deck may still be used in this game; negative when it is past that."""
+        """Seconds that a deck may still be used in this game; negative when its hours are over."""
         deck = self.find(deck_id)
         assert deck is not None
         age_s = deck.age_s(now_s)
         return FOR_EVER_S if self.hours == NO_LIMIT else self.hours * 3600 - age_s
 
     def warning(self, left_before_s: int, left_s: int) -> int | None:
-        """The warning that fell due as a deck's time went from one to the other; None if none did."""
+        """The warning that fell due between two remaining times, or None."""
         due = [each for each in WARN_BEFORE_S if left_s <= each < left_before_s]
         return min(due) if due else None

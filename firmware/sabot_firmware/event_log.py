@@ -1,28 +1,24 @@
 """The event log: at least the last 1,000 rows, in flash, across power cuts.
 
-A row is any 1 to 200 bytes. ``add`` only puts it into memory. ``flush`` writes it and gives it its number, 1,
-2, … without holes; the caller calls it only while nothing moves, since a program of flash stops the processor
-and an erase stops it for 45 ms and more. What was flushed is there after a power cut, what was not is lost.
-Numbers are of 32 bits and do not wrap: the flash would wear out long before.
+A row is 1 to 200 bytes. ``add`` queues it in memory. ``flush`` writes it and numbers it 1, 2, … without gaps.
+The caller flushes only while nothing moves, because programming flash stops the processor, and an erase stops
+it for 45 ms and more. Flushed rows survive a power cut, queued rows do not. Numbers have 32 bits and do not
+wrap: the flash would wear out long before.
 
-The log is a ring of sectors. A sector begins with its sequence number and the number of its first row; rows
-follow at multiples of eight, each with length, number and a CRC-32 that holds only in this sector. A row that
-is not whole is passed over, wherever it is: torn by a cut, or bad since. After a torn row writing goes on
-behind anything it may have touched, so that a cut costs 216 bytes of room at most. A full sector is followed
-by the next in the ring, erased for it: also if it looks erased, since an erase may have been cut.
+The log is a ring of sectors. A sector begins with its sequence number and the number of its first row. Rows
+follow at multiples of eight, each with length, number and a CRC-32 that is valid only in this sector. An
+invalid row is skipped, whether a power cut tore it or it decayed. After a torn row writing continues behind
+any byte that it may have touched, so a cut costs at most 216 bytes. When a sector is full, the next one is
+erased and used, even if it looks erased, because an erase may have been cut.
 
-Rows of up to 64 bytes go 51 to a sector, so 1,000 of them need 20 sectors and one more that is being erased:
-21. ``SECTORS`` are 24, which leaves room for 57 rows torn by cuts among the last 1,000.
+A sector holds 51 rows of up to 64 bytes, so 1,000 of them need 20 sectors and one more that is being erased:
+21. ``SECTORS`` is 24, which leaves room for 57 torn rows among the last 1,000.
 """
 
 import struct
 from binascii import crc32
 
 from sabot_protocol.executor import EventSink
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 KEPT_ROWS = 1000
 KEPT_ROW = 64  # rows up to this size are kept KEPT_ROWS times
@@ -42,13 +38,13 @@ _GAP = b"\xffgap"
 
 
 class LogRefused(Exception):
-    """A row or a flash that the log cannot work with; says why."""
+    """A row or a flash that the log cannot use; the text says why."""
 
 
 class Flash:
-    """A stretch of NOR flash that belongs to the log alone. A board's driver fills this in.
+    """A range of NOR flash that the log alone uses, implemented by a board's driver.
 
-    Addresses count from the stretch's beginning. A call that fails raises OSError.
+    Addresses start at the beginning of the range. A failed call raises OSError.
     """
 
     sector_size = 4096
@@ -60,7 +56,7 @@ class Flash:
         raise NotImplementedError
 
     def program(self, address: int, data: bytes) -> None:
-        """Write bytes that are erased, all in one page; the rest of the page stays as it is."""
+        """Write erased bytes within one page; the rest of the page does not change."""
         raise NotImplementedError
 
     def erase(self, sector: int) -> None:
@@ -69,36 +65,28 @@ class Flash:
 
 
 def gap_row(dropped: int) -> bytes:
-    """The row that says how many rows were dropped here, where the caller has no form of its own for it."""
+    """The row that reports so many dropped rows."""
     return _GAP + struct.pack("<I", dropped)
 
 
 def sectors_for(rows: int, sector_size: int = Flash.sector_size) -> int:
-    """How many sectors always hold so many rows of up to KEPT_ROW bytes, one of the sectors being erased."""
+    """The sectors that always hold so many rows of up to KEPT_ROW bytes, one of them being erased."""
     each = (sector_size - _SECTOR_HEAD_SIZE) // _grains(_ROW_HEAD_SIZE + KEPT_ROW)
     return (rows + each - 1) // each + 1
 
 
 class EventLog(EventSink):
-    """The rows in one flash, and those that wait in memory to be written."""
+    """The rows in one flash, and those queued in memory."""
 
-    def __init__(
-        self,
-        flash: Flash,
-        least: int = KEPT_ROWS,
-        queue_bytes: int = 4096,
-        gap: "Callable[[int], bytes]" = gap_row,
-    ) -> None:
-        """Find what is there; ``least`` rows must fit. ``gap`` makes the row for so many dropped ones."""
+    def __init__(self, flash: Flash, least: int = KEPT_ROWS, queue_bytes: int = 4096) -> None:
+        """Mount the log, in which at least ``least`` rows must fit."""
         needed = sectors_for(least, flash.sector_size)
         if flash.sectors < needed:
             raise LogRefused("%d rows need %d sectors; there are %d" % (least, needed, flash.sectors))
         if queue_bytes < MAX_ROW + _ROW_COST:
             raise LogRefused("the queue must hold the longest row: %d bytes" % (MAX_ROW + _ROW_COST))
         self._flash = flash
-        self._gap = gap
         self._queue: list[bytes] = []
-        self._queue_bytes = queue_bytes
         self._room = queue_bytes
         self._pending = 0  # dropped, and no row says so yet
         self.dropped = 0  # rows dropped since this boot
@@ -114,13 +102,13 @@ class EventLog(EventSink):
 
     @property
     def oldest(self) -> int:
-        """The number of the oldest row that is still here; ``newest + 1`` if there is none."""
+        """The number of the oldest row; ``newest + 1`` if there is none."""
         return self._firsts[self._sector(0)] if self._held else self.newest + 1
 
     # -- putting in -----------------------------------------------------------------------------
 
     def add(self, row: bytes) -> None:
-        """Queue a row; nothing is written yet. The oldest ones in the queue make room for it, counted."""
+        """Queue a row. If the queue is full, its oldest rows are dropped and counted."""
         if not 1 <= len(row) <= MAX_ROW:
             raise LogRefused("a row has 1 to %d bytes; this one has %d" % (MAX_ROW, len(row)))
         self._room -= len(row) + _ROW_COST
@@ -131,20 +119,20 @@ class EventLog(EventSink):
         self._queue.append(bytes(row))
 
     def due(self) -> bool:
-        """Whether something waits to be written."""
+        """Whether rows wait to be written."""
         return bool(self._queue) or self._pending > 0
 
     def flush(self, limit: int) -> int:
-        """Write up to ``limit`` rows and erase up to one sector; return how many rows were written.
+        """Write up to ``limit`` rows and erase at most one sector; return the number of rows written.
 
-        To be called only while nothing moves. Rows that could not be written stay in the queue.
+        The caller calls it only while nothing moves. Rows that could not be written stay in the queue.
         """
         written = 0
         may_erase = True
         try:
             while written < limit and self.due():
                 pending = self._pending
-                row = self._gap(pending) if pending else self._queue[0]
+                row = gap_row(pending) if pending else self._queue[0]
                 if self._at + _ROW_HEAD_SIZE + len(row) > self._flash.sector_size:
                     if not may_erase:
                         break
@@ -163,10 +151,10 @@ class EventLog(EventSink):
     # -- reading back ---------------------------------------------------------------------------
 
     def rows(self, from_number: int, most: int) -> list[tuple[int, bytes]]:
-        """Up to ``most`` rows from a number on, as (number, row) in order. What is queued is not among them.
+        """Up to ``most`` rows from a number on, as (number, row) in order, without queued rows.
 
-        A hole in the numbers is a row that went bad in the flash. Reading on where the last call ended
-        costs nothing for the rows before.
+        A gap in the numbers is a row that became invalid in the flash. Continuing where the last call ended
+        is cheap.
         """
         found: list[tuple[int, bytes]] = []
         for place in range(self._held):
@@ -196,7 +184,7 @@ class EventLog(EventSink):
     # -- the ring -------------------------------------------------------------------------------
 
     def _sector(self, place: int) -> int:
-        """Which sector of the flash is the log's first (0), second (1) and so on."""
+        """The flash sector of the log's first (0), second (1) and further sectors."""
         return (self._current - self._held + 1 + place) % self._flash.sectors
 
     def _mount(self) -> None:
@@ -220,7 +208,7 @@ class EventLog(EventSink):
                 self._held -= 1
 
     def _mount_current(self) -> None:
-        """Find the newest row, and where writing goes on."""
+        """Find the newest row, and where writing continues."""
         end = self._end_of(self._current)
         _, number, at = self._survey(self._held - 1, end, 0xFFFFFFFF)
         self.newest = number - 1
@@ -229,7 +217,7 @@ class EventLog(EventSink):
         self._at = at
 
     def _survey(self, place: int, end: int, after: int) -> tuple[int, int, int]:
-        """How many whole rows a sector has, the number that follows, and where the last of them ends."""
+        """The valid rows of a sector: their count, the next number, and where the last one ends."""
         rows = 0
         number = self._firsts[self._sector(place)]
         at = _SECTOR_HEAD_SIZE
@@ -243,7 +231,7 @@ class EventLog(EventSink):
         return rows, number, at
 
     def _read_head(self, sector: int) -> int:
-        """A sector's sequence number, 0 if it is none of the log; its first row's number is noted."""
+        """A sector's sequence number, 0 if it is not part of the log; notes its first row's number."""
         head = self._flash.read(sector * self._flash.sector_size, _SECTOR_HEAD_SIZE)
         magic, sequence, first, crc = struct.unpack(_SECTOR_HEAD, head)
         if magic != _MAGIC or crc32(head[:12]) != crc:
@@ -254,10 +242,9 @@ class EventLog(EventSink):
     def _find_row(
         self, place: int, at: int, end: int, least: int, after: int
     ) -> "tuple[int, int, bytes] | None":
-        """The first whole row at or behind a place in a sector: (place, number, row).
+        """The first valid row at or behind a place in a sector: (place, number, row).
 
-        Its number is not below ``least``, which passes over a row that was written again, and is below
-        ``after``.
+        Its number is at least ``least``, which skips a row that was written again, and below ``after``.
         """
         read = self._flash.read
         base = self._sector(place) * self._flash.sector_size
@@ -274,7 +261,7 @@ class EventLog(EventSink):
         return None
 
     def _end_of(self, sector: int) -> int:
-        """Behind the last byte of a sector that is not blank."""
+        """The place behind the last byte of a sector that is not blank."""
         base = sector * self._flash.sector_size
         end = self._flash.sector_size
         while end > 0:
@@ -287,7 +274,7 @@ class EventLog(EventSink):
     # -- writing --------------------------------------------------------------------------------
 
     def _open_next(self) -> None:
-        """Erase the next sector of the ring and begin it; the rows that were in it are gone."""
+        """Erase and begin the next sector of the ring; the rows in it are lost."""
         sector = (self._current + 1) % self._flash.sectors
         if self._held == self._flash.sectors:
             self._held -= 1
@@ -301,7 +288,7 @@ class EventLog(EventSink):
         self._at = _SECTOR_HEAD_SIZE
 
     def _write(self, row: bytes) -> None:
-        """Write a row where it fits; OSError if it does not hold, and then the next try is elsewhere."""
+        """Write a row; OSError if it cannot be read back, and then the next try uses another place."""
         at = self._at
         self._at += _grains(_ROW_HEAD_SIZE + MAX_ROW)
         head = struct.pack("<BI", len(row), self.newest + 1)
@@ -311,7 +298,7 @@ class EventLog(EventSink):
         self.newest += 1
 
     def _program(self, address: int, data: bytes) -> None:
-        """Write bytes page by page, and read them back."""
+        """Write bytes page by page and read them back."""
         at = 0
         while at < len(data):
             size = self._flash.page_size - (address + at) % self._flash.page_size
@@ -322,5 +309,5 @@ class EventLog(EventSink):
 
 
 def _grains(size: int) -> int:
-    """A size rounded up to where a row may begin."""
+    """A size rounded up to the next place where a row may begin."""
     return (size + _GRAIN - 1) // _GRAIN * _GRAIN

@@ -1,4 +1,4 @@
-"""What the two halves of the machine have in common: a state, motions, a jam, and how one is cleared."""
+"""What both halves of the machine share: states, motions, jams and how a jam is cleared."""
 
 from sabot_firmware.hardware import STOP, Hardware
 from sabot_firmware.jam import Jam
@@ -16,11 +16,11 @@ MOST_TENTHS = 1500
 
 
 class IllegalTransition(Exception):
-    """The firmware took a step that its own table does not have."""
+    """The firmware tried a change of state that the table of its half does not contain."""
 
 
 class HalfStates:
-    """The numbers of the states that every half has."""
+    """The numbers of the states that both halves have."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class HalfStates:
 
 
 class MachineHalf:
-    """One half: it rests, works, or has stopped for a jam and stands until that is cleared."""
+    """One half of the machine. A jam stops it until the jam is cleared."""
 
     def __init__(
         self,
@@ -58,33 +58,36 @@ class MachineHalf:
         self._rollers = rollers
         self._stalls = stalls  # (sensor of a motor's driver, the place of its roller)
         self._door = door
-        self._clear_levels = clear_levels  # what the sensors must say before it is believed to be empty
+        self._clear_levels = clear_levels  # the sensor levels of an empty half
         self.states = states
         self._steps = steps
         self._scheduler = Scheduler()
-        self.step = self._scheduler.step  # let time pass; how long until something is due
+        self.step = self._scheduler.step  # see Scheduler.step
         self._wait = Wait()
         self.state = states.starting
-        self._entered = bytearray(8)  # the states entered since the core last looked; more than one look has
+        self._entered = bytearray(8)  # the states entered and not yet reported, oldest first
         self._entered[0] = states.starting
-        self.unreported = 1  # how many there are
-        self.reported = -1  # the state that was reported last
-        self.coalesced = -1  # the one after it that was folded, for a moment
-        self.door_changes = 0  # how often it came and went by its door in this moment
+        self.unreported = 1  # how many these are
+        self.reported = -1  # the state reported last
+        self.coalesced = -1  # the newest state whose report is held back, or -1
+        self.door_changes = 0  # changes by its door while reports are coalesced
         self.jam: Jam | None = None
-        self.latched = False  # out of order: it rests there
-        self.was_working = False  # the power went while cards were moving
+        self.latched = False  # out of order: it stays in that state
+        self.was_working = False  # the power was lost while cards moved
         self.door_was_open = False  # since the half last was known to be empty
         self._turning_since = [-1, -1, -1]
         self.turned_ms = [0, 0, 0]  # how long each roller has turned, for the wear counters
-        self.timed = [0, 0, 0]  # cards timed at each roller since the core last looked
+        self.timed = [0, 0, 0]  # cards timed at each roller since the last report
         self.sums = [0, 0, 0]  # of their times, in tenths of a millisecond
         self.squares = [0, 0, 0]
 
     # -- states ---------------------------------------------------------------------------------
 
     def enter(self, state: int) -> None:
-        """Take a step of the table."""
+        """Change the state, and queue the change for the controller's report.
+
+        IllegalTransition if the half's table does not contain the change.
+        """
         if state != self.state:
             if not self._steps[self.state] >> state & 1:
                 raise IllegalTransition("from state %d to %d" % (self.state, state))
@@ -96,7 +99,7 @@ class MachineHalf:
             self.unreported = at + 1
 
     def next_unreported(self) -> int:
-        """The first state it entered that the core has not heard of yet."""
+        """Take the oldest state that the controller has not reported yet."""
         first = self._entered[0]
         self.unreported -= 1
         for at in range(self.unreported):
@@ -104,19 +107,19 @@ class MachineHalf:
         return first
 
     def idle(self) -> bool:
-        """Whether nothing of this half moves or is about to."""
+        """Whether no motion of this half runs."""
         return not self._scheduler.busy()
 
     def paused(self) -> bool:
-        """Whether nothing of this half moves at this moment, if only between two cards."""
+        """Whether nothing of this half moves now: it is idle, or pauses between two cards."""
         return self._wait.paused or self.idle()
 
     def end_pause(self, now_us: int) -> None:
-        """The board has had its rest."""
+        """Resume the motion that paused for the board."""
         self._scheduler.wake(now_us)
 
     def start(self, now_us: int) -> None:
-        """Find out how things are: at power-up, after service, on demand."""
+        """Start the self-test: at power-up, after service, or on command."""
         self.jam = None
         self.enter(self.states.starting)
         self._scheduler.start(self._self_test(), self._wait, now_us)
@@ -125,7 +128,7 @@ class MachineHalf:
         raise NotImplementedError
 
     def _by_sensors(self) -> None:
-        """The state that door and sensors leave, when nothing else is known."""
+        """Enter the state that follows from the door and the sensors alone."""
         states = self.states
         if self.latched:
             self.enter(states.out_of_order)
@@ -138,7 +141,7 @@ class MachineHalf:
             self.enter(states.unproved)
 
     def occupied(self) -> str | None:
-        """Which sensor does not agree that this half is empty and closed; None if all do."""
+        """The name of the first sensor that contradicts an empty, closed half; None if none does."""
         for sensor, level, name in self._clear_levels:
             if self._hardware.level(sensor) != level:
                 return name
@@ -147,7 +150,7 @@ class MachineHalf:
     # -- people ---------------------------------------------------------------------------------
 
     def door_opened(self, place: str, cards: int) -> None:
-        """Hands may be inside: what was being done is over, and nothing of it is proved any more."""
+        """Stop the work of this half: hands may be inside, so nothing inside is proved any more."""
         self.door_was_open = True
         states = self.states
         if self.state in (states.idle, states.unproved):
@@ -156,26 +159,26 @@ class MachineHalf:
             self.stop(place, "door_opened", cards)
 
     def halt(self, place: str, cards: int) -> None:
-        """A host stops the half: what was being done is over, as if the door had been opened."""
+        """Stop the work of this half on a host's command, with the effect of an opened door."""
         states = self.states
         idle = (states.idle, states.unproved, states.jammed, states.door_open)
         if self.state not in idle + (states.service, states.out_of_order):
             self.stop(place, "stopped", cards)
 
     def door_closed(self) -> None:
-        """The door is shut: what the sensors say decides."""
+        """Let the sensors decide the state after the door was closed."""
         if self.state == self.states.door_open:
             self._by_sensors()
 
     def clear(self, now_us: int) -> None:
-        """The half is empty again: its axes go home, and it may work."""
+        """The half was emptied: home its axes, after which it may work again."""
         self.door_was_open = self.was_working = False
         self.start(now_us)
 
     # -- stopping -------------------------------------------------------------------------------
 
     def stop(self, place: str, cause: str, cards: int) -> None:
-        """Stop everything of this half where it is."""
+        """Stop every motion of this half at once and enter the jammed state."""
         for roller in self._rollers:
             self.run(roller, STOP)
         self._scheduler.stop_all()
@@ -184,7 +187,7 @@ class MachineHalf:
         self.enter(self.states.jammed)
 
     def stalled(self, sensor: int) -> bool:
-        """Whether a motor's driver of this half reports a stall; the half has stopped then."""
+        """Whether this sensor reports a stalled motor of this half; if so, the half has stopped."""
         for stall, place in self._stalls:
             if stall == sensor and self.state != self.states.jammed:
                 self.stop(place, "motor_stall", 1)
@@ -192,7 +195,7 @@ class MachineHalf:
         return False
 
     def time_card(self, roller: int, took_us: int) -> None:
-        """A card took so long at a roller; allocates nothing."""
+        """Add the time that a card took at a roller to the statistics. Allocates nothing."""
         tenths = took_us // 100
         if tenths < MOST_TENTHS:  # squares of a whole batch stay small integers on a board
             self.timed[roller] += 1
@@ -200,7 +203,7 @@ class MachineHalf:
             self.squares[roller] += tenths * tenths
 
     def run(self, roller: int, direction: int) -> None:
-        """Turn a roller or stop it, and count how long it turns."""
+        """Turn or stop a roller, and count for how long it turns."""
         self._hardware.run(roller, direction)
         since = self._turning_since[roller]
         now = self._scheduler.now_us

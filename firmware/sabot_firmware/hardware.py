@@ -1,7 +1,7 @@
-"""What the core asks of a board: movers to order, sensors that report edges, a few values to read.
+"""What the controller needs of a board: actuators, sensors that report edges, and a few readings.
 
-A board fills in ``Hardware``. Everything that happens reaches the core as an edge: a sensor or switch, its
-new level, and the time it was stamped. Orders return at once; that they are done is an edge again.
+A board implements ``Hardware``. It reports everything that happens as an edge: a sensor or switch, its new
+level, and the time stamp. Orders return at once, and their completion is an edge again.
 """
 
 from sabot_firmware.machine_constants import DECK_CAPACITY
@@ -21,7 +21,7 @@ CHAMBER = 4
 STORE = 5
 SHOE = 6
 EXIT_TRAY = 7
-ELEVATOR = 8  # 1: it stands where it was sent
+ELEVATOR = 8  # 1: the platform has arrived
 ELEVATOR_HOME = 9
 GRIPPER = 10  # 1: closed, 0: open
 SHELF = 11  # 1: down at the store, 0: back up
@@ -32,26 +32,26 @@ SHUFFLER_DOOR = 15  # 1: closed
 SHOE_DOOR = 16
 LEFT_BUTTON = 17
 RIGHT_BUTTON = 18
-FEED_STALL = 19  # 1: the motor's driver reports that the roller stands although it is driven
+FEED_STALL = 19  # 1: the motor driver reports a driven roller that does not turn
 INSERT_STALL = 20
 DEAL_STALL = 21
 HOT = 22  # 1: a motor or the board is too warm
-SUPPLY_LOW = 23  # 1: the supply is failing; what is to be kept must be written now
+SUPPLY_LOW = 23  # 1: the supply is failing; state must be saved now
 SENSORS = len(_TABLE)
 
 SHUFFLER_HALF = 1
 SHOE_HALF = 2
 
-# Which half a sensor's edges go to, a byte each: 1 the shuffler, 2 the shoe, 3 both, 0 the controller
+# Which half handles a sensor's edges, a byte each: 1 shuffler, 2 shoe, 3 both, 0 the controller itself
 SENSOR_HALVES = bytes([
     (SHUFFLER_HALF if "shuffler" in row[1] else 0) | (SHOE_HALF if "shoe" in row[1] else 0) for row in _TABLE
 ])  # fmt: skip
-# Bit n: sensor n would tell the slots of a shuffle at work
+# Bit n: sensor n would reveal the slots of a running shuffle
 SECRET_SENSORS = sum([1 << sensor for sensor in range(SENSORS) if _TABLE[sensor][4]])
 
 
 def clear_levels(half: str) -> "tuple[tuple[int, int, str], ...]":
-    """What the sensors must say before a half is believed to be empty: sensor, level, name."""
+    """The levels that sensors must have before a half counts as empty: (sensor, level, name)."""
     return tuple([
         (sensor, _TABLE[sensor][3], _TABLE[sensor][0])
         for sensor in range(SENSORS)
@@ -71,7 +71,7 @@ BLUE = 2
 FACE = 3
 COVER = 4
 
-NO_FACE = 255  # what the card reader says where there is none, or nothing to read
+NO_FACE = 255  # no card reader, or no face to read
 
 # What the lamp shows
 DARK = 0
@@ -80,7 +80,7 @@ AMBER = 2
 RED_LIGHT = 3
 
 class Hardware:
-    """The movers and readers of one machine."""
+    """The actuators and readers of one machine."""
 
     capacity = DECK_CAPACITY  # cards a zone can hold
 
@@ -89,39 +89,39 @@ class Hardware:
         raise NotImplementedError
 
     def travelled_um(self, roller: int) -> int:
-        """How far a roller's encoder has gone since power-up, forward less back."""
+        """Distance of a roller's encoder since power-up, forward less back."""
         raise NotImplementedError
 
     def elevate(self, position_um: int) -> None:
-        """Send the platform to a height above its lowest place; ELEVATOR 1 when it is there."""
+        """Move the platform to a height above its lowest position; ELEVATOR 1 reports arrival."""
         raise NotImplementedError
 
     def home(self) -> None:
-        """Drive the platform down to its switch; ELEVATOR_HOME 1 when it is there, and that is zero."""
+        """Move the platform down to its switch, which is zero; ELEVATOR_HOME 1 reports arrival."""
         raise NotImplementedError
 
     def grip(self, closed: bool) -> None:
-        """Close or open the gripper; GRIPPER tells when."""
+        """Close or open the gripper; GRIPPER reports it."""
         raise NotImplementedError
 
     def shelve(self, down: bool) -> None:
-        """Carry the finished stack down to the store shelf, or come back up; SHELF tells when."""
+        """Lower the finished stack onto the store shelf, or raise the carriage; SHELF reports it."""
         raise NotImplementedError
 
     def push(self, forward: bool) -> None:
-        """Push the store's stack into the shoe, or draw the pusher back; its switches tell when."""
+        """Push the store's stack into the shoe, or retract the pusher; its switches report it."""
         raise NotImplementedError
 
     def measure(self) -> None:
-        """Read the height of what lies on the platform; HEIGHT 1 when ``height_um`` holds it."""
+        """Measure the height of the stack on the platform; HEIGHT 1 says that ``height_um`` has it."""
         raise NotImplementedError
 
     def height_um(self) -> int:
-        """The height read last, in steps of the sensor."""
+        """The last measured height, in steps of the sensor."""
         raise NotImplementedError
 
     def colour(self, sensor: int) -> int:
-        """What the colour reader at ENTRY or EXIT sees at this moment."""
+        """What the colour reader at ENTRY or EXIT sees now."""
         raise NotImplementedError
 
     def face(self) -> int:
@@ -129,26 +129,22 @@ class Hardware:
         return NO_FACE
 
     def level(self, sensor: int) -> int:
-        """A sensor's level at this moment."""
+        """A sensor's level now."""
         raise NotImplementedError
 
-    def contact(self) -> bool:
-        """Whether the contact in the locked logic compartment is closed."""
-        return False
-
     def request_pause(self) -> None:
-        """The shuffler half stands between two cards: a board that ever needs a rest wants it now."""
+        """The shuffler half pauses between two cards: a board that collects garbage does so now."""
 
     def pause_requested(self) -> bool:
-        """Whether the board wants a moment in which nothing moves: a half then stands between two cards."""
+        """Whether the board needs a pause; a half then stops between two cards."""
         return False
 
     def noise(self, count: int) -> bytes:
-        """So many bytes of the board's raw noise, one sample a bit, with nothing done to them."""
+        """So many bytes of the board's raw noise, one sample a bit, unconditioned."""
         raise NotImplementedError
 
     def show(self, first: str, second: str) -> None:
-        """Put two lines of at most 20 characters on the display."""
+        """Show two lines of at most 20 characters on the display."""
 
     def light(self, colour: int) -> None:
-        """Light the lamp, or darken it."""
+        """Set the lamp's colour, DARK included."""

@@ -1,7 +1,8 @@
-"""Jams: what a half of the machine stops for, the windows they are told by, and what is done about them.
+"""Jams: why a half stops, the time windows that detect it, and the steps that clear it.
 
-A jam is found from physics: an edge that did not come in its window, a shadow longer than a card, a switch
-that was not reached, a height that grew by none or by two. Clearing takes at most three steps.
+A jam is detected from physics: an edge that did not come in its window, a sensor covered for longer than a
+card is long, a switch that was not reached, a height that grew by no card or by two. Clearing takes at most
+three steps.
 """
 
 from sabot_firmware import machine_constants
@@ -17,7 +18,7 @@ WRONG_BACKS = ("sensor_disagrees", "wrong_deck", "wrong_deck", "face_up_card", "
 SERVICE_FAULTS = ("axis_lost", "switch_missed", "motor_stall", "memory_damaged", "rng_failed")
 
 _BY_HAND = "1 open the %s door 2 take out every card 3 close it"
-_BY_SERVICE = "1 take out every card 2 mark out of order 3 call service"
+BY_SERVICE = "1 take out every card 2 mark out of order 3 call service"
 _STEPS = {
     "count_wrong": "1 open the %s door 2 take out that deck: it leaves the table 3 close it",
     "wrong_deck": "1 open the %s door 2 take out every card, sort the decks by their backs 3 close it",
@@ -30,20 +31,20 @@ _STEPS = {
 
 
 def steps_for(cause: str, half: str) -> str:
-    """What to do about a fault of a half: at most three steps, as the display shows them."""
+    """The steps that clear a fault of a half, at most three, as the display shows them."""
     if cause in SERVICE_FAULTS:
-        return _BY_SERVICE
+        return BY_SERVICE
     text = _STEPS.get(cause, _BY_HAND)
     return text % half
 
 
 def roller_window_us(distance_um: int) -> int:
-    """The longest a card may take for a distance at the slowest allowed speed."""
+    """The longest time a card may take for a distance, at the slowest allowed speed."""
     return distance_um * 100 // (100 - machine_constants.ROLLER_TOLERANCE_PERCENT) + MARGIN_US
 
 
 class Jam:
-    """Why a half stopped: where, what the sensors said, and how many cards are concerned."""
+    """Why a half stopped: place, cause, and how many cards are concerned."""
 
     def __init__(self, place: str, cause: str, cards: int) -> None:
         self.place = place

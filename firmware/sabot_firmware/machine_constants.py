@@ -1,6 +1,6 @@
-"""The reference machine in numbers: micrometres, microseconds, and what they may stray by.
+"""Constants of the reference machine: micrometres, microseconds and their tolerances.
 
-These are the figures the firmware reckons with; the real ones of a machine differ within the tolerances.
+The firmware calculates with these numbers. A real machine differs from them within the tolerances.
 """
 
 # Cards
@@ -48,7 +48,7 @@ BATCH_CAPACITY = 418
 
 
 def travel_us(distance_um: int) -> int:
-    """How long the elevator takes for a distance: it speeds up, perhaps cruises, and slows down."""
+    """The time that the elevator takes for a distance: it accelerates, may cruise, and brakes."""
     distance_um = abs(distance_um)
     ramp_um = ELEVATOR_SPEED_UM_S * ELEVATOR_SPEED_UM_S // ELEVATOR_ACCELERATION_UM_S2
     if distance_um >= ramp_um:

@@ -1,8 +1,8 @@
-"""Motions: generators that say what they wait for, and a scheduler that wakes them.
+"""Motions: generators that yield what they wait for, and a scheduler that resumes them.
 
-A motion reads top to bottom like the machine's description. Where it must wait it yields its ``Wait``, set
-to an edge in a window, a time, or a signal of another motion. It is resumed when that has come, and told
-whether it came too late: ``late = yield wait.edge(...)``. Nothing allocates memory once a motion runs.
+A motion reads top to bottom like the machine's description. To wait, it yields its ``Wait``, set to an edge
+in a window, a time, or a signal of another motion. The scheduler resumes it with True if the window closed
+before the edge came: ``late = yield wait.edge(...)``. A running motion allocates no memory.
 """
 
 from sabot_protocol.ticks import HALF, MASK
@@ -17,7 +17,7 @@ ANY = -1
 
 
 class Wait:
-    """What one motion waits for, and what came of it."""
+    """What one motion waits for, and when that came."""
 
     def __init__(self) -> None:
         self.now_us = 0
@@ -25,12 +25,12 @@ class Wait:
         self.level = 0
         self.until_us = 0  # the end of its window
         self.timed = False  # whether it has one
-        self.signalled = False  # whether it waits for another motion
-        self.paused = False  # whether nothing of its half moves meanwhile
-        self.at_us = 0  # when it came
+        self.signalled = False  # whether it waits for a signal of another motion
+        self.paused = False  # whether nothing of its half moves meanwhile: a pause
+        self.at_us = 0  # when the edge came
 
     def edge(self, sensor: int, level: int, within_us: int) -> "Wait":
-        """Until a sensor has this level, at most this long."""
+        """Until a sensor has this level, at most ``within_us``."""
         self.sensor = sensor
         self.level = level
         self.until_us = (self.now_us + within_us) & MASK
@@ -39,11 +39,11 @@ class Wait:
         return self
 
     def time(self, us: int) -> "Wait":
-        """For a time."""
+        """For so many microseconds."""
         return self.edge(ANY, 0, us)
 
     def signal(self) -> "Wait":
-        """Until another motion signals; as long as it takes."""
+        """Until another motion signals, without a limit."""
         self.sensor = ANY
         self.timed = False
         self.signalled = True
@@ -51,20 +51,20 @@ class Wait:
         return self
 
     def pause(self) -> "Wait":
-        """Until the board has had its rest, or another motion signals: nothing of the half moves."""
+        """Until the board ends the pause or another motion signals. Nothing of the half moves meanwhile."""
         self.signal()
         self.paused = True
         return self
 
     def pause_for(self, us: int) -> "Wait":
-        """For a time in which nothing of the half moves."""
+        """For so many microseconds in which nothing of the half moves."""
         self.time(us)
         self.paused = True
         return self
 
 
 class Motion:
-    """A running generator with its wait."""
+    """A generator that runs, with its wait."""
 
     def __init__(self, steps: "Steps", wait: Wait) -> None:
         self._steps = steps
@@ -80,7 +80,7 @@ class Motion:
             self.done = True
 
     def resume(self, now_us: int, at_us: int, late: bool) -> None:
-        """Go on to the next wait, or to the end."""
+        """Run on to the next wait or the end; ``late`` says that the window closed first."""
         wait = self.wait
         wait.now_us = now_us
         wait.at_us = at_us
@@ -91,7 +91,7 @@ class Motion:
 
 
 class Scheduler:
-    """The motions of one half of the machine."""
+    """Runs the motions of one half of the machine."""
 
     def __init__(self) -> None:
         self._motions: list[Motion] = []
@@ -103,7 +103,7 @@ class Scheduler:
         return bool(self._motions)
 
     def start(self, steps: "Steps", wait: Wait, now_us: int) -> Motion:
-        """Begin a motion; it runs up to its first wait at once."""
+        """Start a motion, which runs up to its first wait at once."""
         self.now_us = now_us
         motion = Motion(steps, wait)
         self._motions.append(motion)
@@ -112,21 +112,21 @@ class Scheduler:
         return motion
 
     def stop_all(self) -> None:
-        """Forget every motion; what they had ordered is the caller's to stop."""
+        """Drop every motion. The caller stops the motors that they started."""
         self._motions = []
 
     def signal(self) -> None:
-        """Wake the motions that wait for another one, as soon as this one waits again."""
+        """Resume the motions that wait for a signal, as soon as the calling motion waits again."""
         self._signalled = True
 
     def wake(self, now_us: int) -> None:
-        """Wake them now, from outside."""
+        """Resume the motions that wait for a signal, called from outside a motion."""
         self.now_us = now_us
         self._signalled = True
         self._after(now_us)
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> bool:
-        """Give an edge to the motions that wait for it; whether any did."""
+        """Resume the motions that wait for this edge; whether there was one."""
         taken = ended = False
         self.now_us = now_us
         for motion in self._motions:
@@ -140,7 +140,7 @@ class Scheduler:
         return taken
 
     def step(self, now_us: int) -> int | None:
-        """Wake what is overdue; return how long until the next window is over, or None."""
+        """Resume motions whose window is over; microseconds until the next window ends, or None."""
         self.now_us = now_us
         while self._motions:
             soonest: int | None = None
@@ -161,7 +161,7 @@ class Scheduler:
         return None
 
     def _after(self, now_us: int) -> None:
-        """What follows when motions have run: those they signalled run too, those that ended go."""
+        """Resume motions that were signalled, and remove those that ended."""
         while self._signalled:
             self._signalled = False
             for motion in self._motions:

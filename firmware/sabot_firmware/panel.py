@@ -1,4 +1,4 @@
-"""Display and lamp: one owner, the device. The shoe half's message wins over the shuffler half's."""
+"""Display and lamp, which only the device controls. The shoe half's message has priority."""
 
 from sabot_firmware import shoe, shuffler
 from sabot_firmware.hardware import AMBER, GREEN, RED_LIGHT, Hardware
@@ -36,7 +36,7 @@ _CALLING = (shoe.STACK_WAITING, shoe.STUB_WAITING, shoe.UNPROVED, shoe.DOOR_OPEN
 
 
 class Panel:
-    """Two lines and a lamp, changed only when there is something else to say."""
+    """Two lines and a lamp, written only when they change."""
 
     def __init__(self, hardware: Hardware) -> None:
         self._hardware = hardware
@@ -45,13 +45,13 @@ class Panel:
         self._counted = ""
 
     def counted(self, count: int, expected: int) -> None:
-        """What the last shuffle's count was (MD3 5.B): shown until the next."""
+        """The count of the last shuffle (MD3 5.B), shown until the next."""
         self._counted = "%d OF %d" % (count, expected)
 
     def update(
         self, shuffler_half: "shuffler.Shuffler", shoe_half: "shoe.Shoe", locating: bool, called: bool
     ) -> None:
-        """Say how things are."""
+        """Show the states of both halves, jams first."""
         first = _SHOE.get(shoe_half.state, "")
         second = _SHUFFLER.get(shuffler_half.state, "")
         if shuffler_half.state in (shuffler.HOLDING, shuffler.STORED, shuffler.STORING):

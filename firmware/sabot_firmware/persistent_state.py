@@ -1,7 +1,7 @@
-"""What the core must still know after a power cut, and its record in critical memory.
+"""The controller's state that survives a power cut, and its record in critical memory.
 
-The record is written before what depends on it happens: a round is on record before its first card moves, a
-half that holds cards is on record before the first of them enters. It is safe to be one step old.
+The record is saved before the action that depends on it: a round before its first card moves, a half that
+holds cards before the first card enters. A record that is one step old is safe.
 """
 
 import struct
@@ -16,24 +16,24 @@ RECORDS = (("core", 192), ("wear", 128), persistent_seed.RECORD)
 _VERSION = 2
 _HEAD = "<BBBBBIIH"  # version, flags, method, decks, stack cards, highest deck, last played, hours of a deck
 _DECK = "<IBII"  # id, back, opened, aged
-_ROUND = "<IIBBHIIBB"  # last round, its deck, verdict, void, count, shuffle, delivered deck, both halves
+_ROUND = "<IIBBHIIBB"
+_ROUND_FIELDS: "tuple[str, ...]" = ("round_id", "round_deck", "verdict", "void", "count", "shuffle_id")
+_ROUND_FIELDS += ("delivered", "shuffler_inside", "shoe_inside")
 _CALIBRATION = "<iI"
 _MISSING = "<HI"  # cards not accounted for, and their deck
 
+# Flags of the record; 0x08 is not used
 ONE_DECK = 0x01
-OUT_OF_ORDER = 0x02
-ROUND_OPEN = 0x04
-INSPECTED = 0x10
-CLEARED = 0x20
+_FLAGS = (("out_of_order", 0x02), ("round_open", 0x04), ("inspected", 0x10), ("cleared", 0x20))
 
 # What a half held
 NO_CARDS = 0
-CARDS_INSIDE = 1  # cards lie still in it
+CARDS_INSIDE = 1  # cards lie in it and do not move
 CARDS_MOVING = 2  # cards were being moved
 
 
 class GameSettings:
-    """The game the machine serves, as the host sets it."""
+    """The game that the machine serves, as the host sets it."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -47,13 +47,13 @@ class GameSettings:
 
 
 class PersistentState:
-    """Everything that outlives the power."""
+    """Everything that survives a power cut."""
 
     def __init__(self, memory: RecordStore) -> None:
         self._memory = memory
         self._written = b""
-        self._sure = True  # that what was written last is there
-        self._unread = False  # the memory did not answer: what is in it must not be written over
+        self._sure = True  # whether the last write is known to have succeeded
+        self._unread = False  # the memory did not answer: its record must not be overwritten
         self.decks = DeckRegistry()
         self.game = GameSettings()
         self.out_of_order = False
@@ -93,7 +93,7 @@ class PersistentState:
         self._written = bytes(record)
 
     def record_lost(self) -> bool:
-        """Whether the numbers of rounds and decks begin anew: the record was there and no longer holds."""
+        """Whether a record existed and is unreadable, so that round and deck numbers start anew."""
         return self.damaged and not self._unread
 
     def _unpack(self, record: bytes) -> None:
@@ -103,10 +103,8 @@ class PersistentState:
         game.method, game.decks, game.stack_cards = head[2], head[3], head[4]
         decks.highest_id, decks.last_played, decks.hours = head[5], head[6], head[7]
         decks.one_deck = bool(flags & ONE_DECK)
-        self.out_of_order = bool(flags & OUT_OF_ORDER)
-        self.round_open = bool(flags & ROUND_OPEN)
-        self.inspected = bool(flags & INSPECTED)
-        self.cleared = bool(flags & CLEARED)
+        for name, flag in _FLAGS:
+            setattr(self, name, bool(flags & flag))
         at = struct.calcsize(_HEAD)
         decks.in_use = []
         for _ in range(2):
@@ -114,17 +112,9 @@ class PersistentState:
             if deck_id:
                 decks.in_use.append(Deck(deck_id, back, opened_s, aged_s))
             at += struct.calcsize(_DECK)
-        (
-            self.round_id,
-            self.round_deck,
-            self.verdict,
-            self.void,
-            self.count,
-            self.shuffle_id,
-            self.delivered,
-            self.shuffler_inside,
-            self.shoe_inside,
-        ) = struct.unpack_from(_ROUND, record, at)
+        values = struct.unpack_from(_ROUND, record, at)
+        for index in range(len(values)):
+            setattr(self, _ROUND_FIELDS[index], values[index])
         at += struct.calcsize(_ROUND)
         for each in self.calibration:
             each[0], each[1] = struct.unpack_from(_CALIBRATION, record, at)
@@ -134,7 +124,7 @@ class PersistentState:
         game.name = str(record[at + 1 : at + 1 + record[at]], "utf-8")
 
     def save(self) -> None:
-        """Write the record if anything in it has changed; MemoryFailed if it cannot be."""
+        """Write the record if it changed; MemoryFailed if that fails."""
         if self._unread:
             raise MemoryFailed("the record could not be read at power-up")
         record = self.pack()
@@ -145,7 +135,7 @@ class PersistentState:
             self._written = record
 
     def save_or_undo(self, before: bytes) -> None:
-        """Write what a command has changed; if that cannot be, it is all as it was before, and Refusal."""
+        """Save what a command changed; if that fails, restore ``before`` and raise Refusal."""
         try:
             self.save()
         except MemoryFailed:
@@ -153,15 +143,12 @@ class PersistentState:
             raise Refusal("memory_failed") from None
 
     def pack(self) -> bytes:
-        """Everything as it is now, as a record."""
+        """The state as a record."""
         game, decks = self.game, self.decks
-        flags = (
-            (ONE_DECK if decks.one_deck else 0)
-            | (OUT_OF_ORDER if self.out_of_order else 0)
-            | (ROUND_OPEN if self.round_open else 0)
-            | (INSPECTED if self.inspected else 0)
-            | (CLEARED if self.cleared else 0)
-        )
+        flags = ONE_DECK if decks.one_deck else 0
+        for field, flag in _FLAGS:
+            if getattr(self, field):
+                flags |= flag
         numbers = (game.method, game.decks, game.stack_cards, decks.highest_id, decks.last_played)
         record = struct.pack(_HEAD, _VERSION, flags, *numbers + (decks.hours,))
         for index in range(2):
@@ -170,18 +157,7 @@ class PersistentState:
                 record += struct.pack(_DECK, deck.deck_id, deck.back, deck.opened_s, deck.aged_s)
             else:
                 record += bytes(struct.calcsize(_DECK))
-        record += struct.pack(
-            _ROUND,
-            self.round_id,
-            self.round_deck,
-            self.verdict,
-            self.void,
-            self.count,
-            self.shuffle_id,
-            self.delivered,
-            self.shuffler_inside,
-            self.shoe_inside,
-        )
+        record += struct.pack(_ROUND, *[getattr(self, name) for name in _ROUND_FIELDS])
         for value, set_s in self.calibration:
             record += struct.pack(_CALIBRATION, value, set_s)
         record += struct.pack(_MISSING, self.missing, self.short_deck)

@@ -1,7 +1,7 @@
-"""Rounds: which one is open, how far it is, and what its count says in the end. Pure decisions.
+"""One round: its stacks, and the verdict of its count. Pure decisions.
 
-A round is dealt in stacks, one to each betting hand and one to the dealer; then the stub comes out and all
-cards must be there again (`MD3 10.B`, `10.C`). Dealt card by card, its parts are draws.
+A round is dealt in stacks, one for each betting hand and one for the dealer. Then the stub is ejected, and
+all cards of the deck must be there again (`MD3 10.B`, `10.C`). A round dealt card by card consists of draws.
 """
 
 # What a round's count says
@@ -31,7 +31,7 @@ class Round:
         return len(self.stacks) + 1 if len(self.stacks) < self.hands else None
 
     def verdict(self, stub: int, expected: int) -> int:
-        """What stacks and stub together say."""
+        """The verdict that stacks and stub give together."""
         count = sum(self.stacks) + stub
         if count < expected:
             return CARD_MISSING

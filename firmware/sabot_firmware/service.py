@@ -1,7 +1,6 @@
 """Service: self-test, jogging, calibration, emptying the machine, and the out-of-order latch (`MD3 13.E`)."""
 
 from sabot_firmware import machine_constants, shoe, shuffler
-from sabot_firmware.dealing import forbidden
 from sabot_firmware.hardware import (
     BACK,
     CHAMBER,
@@ -15,6 +14,7 @@ from sabot_firmware.hardware import (
     STOP,
     STORE,
 )
+from sabot_firmware.refusals import forbidden
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 
@@ -23,19 +23,16 @@ if TYPE_CHECKING:
     from sabot_firmware.controller import Controller
     from sabot_protocol.codec import Values
 
-_ROLLERS = {
-    enum_number("Part", "feed"): FEED,
-    enum_number("Part", "insert"): INSERT,
-    enum_number("Part", "deal"): DEAL,
-}
-_ELEVATOR = enum_number("Part", "elevator")
-_GRIPPER = enum_number("Part", "gripper")
-_SHELF = enum_number("Part", "shelf")
+# Parts and roles, numbered as on the wire (tests/machine/test_wire_numbers.py compares them with the schema)
+_ROLLERS = {1: FEED, 2: INSERT, 3: DEAL}
+_ELEVATOR = 4
+_GRIPPER = 5
+_SHELF = 6
+SERVICE_ROLE = 4
 SECRET_STATES = (shuffler.FEEDING, shuffler.HOLDING, shuffler.STORING)
-_AXIS = 3  # in the place of a roller: a jog moves an axis, which stops by itself
-_AXIS_US = 1000000  # longer than any of them takes
-_LEASE_US = 250000  # so long a roller turns without a renewal
-_SERVICE_ROLE = enum_number("Role", "service")
+_AXIS = 3  # instead of a roller: the jog moves an axis, which stops by itself
+_AXIS_US = 1000000  # longer than any axis takes
+_LEASE_US = 250000  # how long a roller turns without a renewal
 _LIMITS = ((-500, 500), (270, 330))  # of blade_um and card_um
 # Where service may begin; again, if a jog has jammed one half
 SHUFFLER_SERVICEABLE = (
@@ -58,7 +55,7 @@ SHOE_SERVICEABLE = (
 
 
 class Service:
-    """What a technician does, and what a floor supervisor does before calling one."""
+    """Commands of technicians, and those of a floor supervisor before service comes."""
 
     def __init__(self, controller: "Controller") -> None:
         self._controller = controller
@@ -72,7 +69,7 @@ class Service:
     # -- out of order ---------------------------------------------------------------------------
 
     def mark_out_of_order(self) -> "Values":
-        """The machine is out of use until service has acted."""
+        """Take the machine out of use until service returns it."""
         self._latch(True)
         self._forget()
         self._controller.shuffler.enter(shuffler.OUT_OF_ORDER)
@@ -80,7 +77,7 @@ class Service:
         return ()
 
     def return_to_service(self) -> "Values":
-        """Service has acted: the machine tests itself."""
+        """Service returns the machine to use: it tests itself."""
         self._latch(False)
         self._controller.shuffler.door_was_open = self._controller.shoe.door_was_open = False
         self._controller.start_halves()
@@ -99,46 +96,40 @@ class Service:
     def service_mode(self, on: int) -> "Values":
         """Begin or end service; never during a round, never while cards move."""
         controller = self._controller
+        half_states = (
+            (controller.shuffler, SHUFFLER_SERVICEABLE if on else (shuffler.SERVICE,), "shuffler"),
+            (controller.shoe, SHOE_SERVICEABLE if on else (shoe.SERVICE,), "shoe"),
+        )
+        for half, allowed, name in half_states:
+            if half.state not in allowed:
+                mask = sum([1 << state for state in allowed])
+                raise Refusal("wrong_state", (half.state, mask, enum_number("Half", name)))
         if on:
-            if controller.shuffler.state not in SHUFFLER_SERVICEABLE:
-                raise self._wrong(controller.shuffler.state, SHUFFLER_SERVICEABLE, "shuffler")
-            if controller.shoe.state not in SHOE_SERVICEABLE:
-                raise self._wrong(controller.shoe.state, SHOE_SERVICEABLE, "shoe")
             self._forget()
             controller.shuffler.enter(shuffler.SERVICE)
             controller.shoe.enter(shoe.SERVICE)
-            return ()
-        if controller.shuffler.state != shuffler.SERVICE:
-            raise self._wrong(controller.shuffler.state, (shuffler.SERVICE,), "shuffler")
-        if controller.shoe.state != shoe.SERVICE:
-            raise self._wrong(controller.shoe.state, (shoe.SERVICE,), "shoe")
-        self.stop_jog()
-        controller.start_halves()
+        else:
+            self.stop_jog()
+            controller.start_halves()
         return ()
 
     def _forget(self) -> None:
-        """Hands and jogs may do anything from now on: nothing inside is proved any more."""
+        """Hands and jogs may change anything from now on: nothing inside is proved any more."""
         self.emptying = False
         self._controller.shuffler.feeding_deck = 0
         self._controller.shuffler.forget_shelf()
         self._controller.shoe.forget()
 
-    def _wrong(self, state: int, allowed: "tuple[int, ...]", half: str) -> Refusal:
-        mask = 0
-        for each in allowed:
-            mask |= 1 << each
-        return Refusal("wrong_state", (state, mask, enum_number("Half", half)))
-
     def self_test(self) -> "Values":
-        """Both halves test themselves."""
+        """Start the self-test of both halves."""
         self._controller.start_halves()
         return ()
 
     def jog(self, part: int, amount: int) -> "Values":
-        """Move one part; what was inside is proved by nothing afterwards, and it was not before.
+        """Move one part. Nothing inside is proved in service, so a jog cannot make a claim wrong.
 
-        A roller's jog is a lease: it ends unless the host renews it. Who may begin is a technician; the owner
-        renews and ends it without another proof.
+        A roller's jog is a lease: it ends unless the host renews it. Only a technician may begin it; the
+        owner of the session may renew and end it without another proof.
         """
         controller = self._controller
         if part in _ROLLERS:
@@ -150,7 +141,7 @@ class Service:
             if self.jogged == _ROLLERS[part] and amount == self._jog_amount:
                 self._jog_until_us = controller.after_us(_LEASE_US)
                 return ()
-        if controller.role() != _SERVICE_ROLE:
+        if controller.role() != SERVICE_ROLE:
             raise Refusal("wrong_role", (controller.role(),))
         hardware = controller.hardware
         batch = hardware.capacity > machine_constants.DECK_CAPACITY
@@ -176,11 +167,11 @@ class Service:
         return ()
 
     def jogging(self) -> bool:
-        """Whether a jog moves something, or may still do."""
+        """Whether a jog may still move something."""
         return self.jogged >= 0
 
     def jog_due_us(self) -> int | None:
-        """Stop a part that is jogged when its lease is over; how long until then, or None."""
+        """Stop a jogged part when its lease is over; microseconds until then, or None."""
         if self.jogged < 0:
             return None
         left = self._controller.left_us(self._jog_until_us)
@@ -190,13 +181,13 @@ class Service:
         return left
 
     def stop_jog(self) -> None:
-        """No part is jogged any more."""
+        """End the jog, if there is one."""
         if self.jogged >= 0 and self.jogged != _AXIS:
             self._controller.hardware.run(self.jogged, STOP)
         self.jogged = -1
 
     def calibrate(self, what: int, value: int) -> "Values":
-        """Set one calibration, with its date."""
+        """Set one calibration value, with its date."""
         lowest, highest = _LIMITS[what - 1]
         if not lowest <= value <= highest:
             raise Refusal("bad_field", (1,))
@@ -212,24 +203,24 @@ class Service:
         return ()
 
     def calibration(self, what: int) -> "Values":
-        """One calibration and when it was set."""
+        """One calibration value and when it was set."""
         value, set_s = self._persistent.calibration[what - 1]
         return what, value, set_s
 
     def sensors(self) -> "Values":
-        """What the sensors say at this moment; nothing of the shuffler's at its work."""
+        """All sensor levels now, without those that would reveal the slots of a running shuffle."""
         hardware = self._controller.hardware
         levels = 0
         for sensor in range(SENSORS):
             levels |= hardware.level(sensor) << sensor
-        if self._controller.shuffler.state in SECRET_STATES:  # platform, gripper and height tell the slots
+        if self._controller.shuffler.state in SECRET_STATES:  # platform, gripper, height reveal slots
             return levels & ~SECRET_SENSORS, 0, [0, 0, hardware.travelled_um(DEAL)]
         return levels, hardware.height_um(), [hardware.travelled_um(each) for each in (FEED, INSERT, DEAL)]
 
     # -- emptying -------------------------------------------------------------------------------
 
     def empty_machine(self) -> "Values":
-        """Bring every card inside out through the exit; nobody vouches for them any more."""
+        """Eject every card inside through the exit, as cards that nothing proves."""
         controller = self._controller
         self.emptying = True
         self._came_out = 0
@@ -239,11 +230,11 @@ class Service:
         return ()
 
     def count_ejected(self, cards: int) -> None:
-        """Cards were ejected."""
+        """Count cards that were ejected."""
         self._came_out += cards
 
     def continue_emptying(self) -> bool:
-        """The next step of emptying, if one is possible now; whether anything was begun."""
+        """Start the next step of emptying, if one is possible now; whether one was started."""
         controller = self._controller
         if not self.emptying:
             return False

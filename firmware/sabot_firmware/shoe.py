@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from sabot_firmware.motion import Steps
 
-# States, numbered as on the wire (tests/machine/test_state_numbers.py compares them with the schema)
+# States, numbered as on the wire (tests/machine/test_wire_numbers.py compares them with the schema)
 STARTING = 0
 EMPTY = 1
 LOADING = 2
@@ -62,28 +62,25 @@ LENGTH_WINDOW_US = roller_window_us(machine_constants.CARD_LENGTH_UM + LENGTH_TO
 LANDING_US = roller_window_us(
     machine_constants.DEALT_UM - machine_constants.EXIT_UM - machine_constants.CARD_LENGTH_UM
 )
-LOOK_AGAIN_US = 800000  # how often the exit tray is looked at while a stack waits
+LOOK_AGAIN_US = 800000  # how often the exit tray is checked while a stack waits
 PAUSE_EVERY = 3  # cards ejected while the other deck is shuffled
-PAUSE_US = 35000  # a collection of garbage and what may be in its way
+PAUSE_US = 35000  # a garbage collection and what may delay it
 
-# Tuples made once: the way from an edge to an order allocates nothing
+# Tuples are made once, because the path from an edge to an order allocates nothing
 TRAY_EMPTY = (READY, ROUND_OPEN)  # where nothing may lie in the exit tray
 EXIT_CLEAR = (READY, ROUND_OPEN, STACK_WAITING, STUB_WAITING)  # where no card may pass the exit
 CARDS_VISIBLE = (READY, ROUND_OPEN, STACK_WAITING)  # where the shoe must see the cards it has left
 ANY_BACK = -1  # cards on their way out may be of any deck
 
 
-def _never() -> bool:
-    return False
-
-
 class Shoe(MachineHalf):
-    """Deals what the pusher brought, or what was laid in by hand."""
+    """Deals the deck that the pusher brought or that people laid in."""
 
-    def __init__(self, hardware: Hardware, paced: "Callable[[], bool]" = _never) -> None:
-        """While ``paced`` says so, this half never waits for the board, whose rests tell of the shuffle.
+    def __init__(self, hardware: Hardware, paced: "Callable[[], bool]") -> None:
+        """``paced`` says that a deck is being shuffled, and pauses must not depend on the board's garbage.
 
-        It pauses after fixed cards instead: the board may rest then, or when no stack is on its way.
+        A pause that depended on it would reveal something of the shuffle. This half then pauses after fixed
+        cards, and the board may collect garbage in such a pause or when no stack is being dealt.
         """
         super().__init__(
             hardware,
@@ -95,25 +92,25 @@ class Shoe(MachineHalf):
             steps_of("ShoeState", SHOE_STEPS),
         )
         self._paced = paced
-        self._by_hand = False  # people took the cards out; of what was inside at power-up, the record tells
+        self._by_hand = False  # people may have taken cards out; at power-up the record says what was inside
         self.missing = 0  # cards of a deck that came out short: one may lie between shoe and exit
         self.short_deck = 0  # that deck; 0 if it is not known which
         self.inspected = False  # a person said that none does: the next deck's count is a claim
         self.cleared = False  # people cleared the path: one may still stick there until a card has passed
-        self.deal_permille = 1000  # how long cards lately took past the exit
-        self.faces = bytearray(machine_constants.BATCH_CAPACITY)  # what the reader saw, until the next deck
+        self.deal_permille = 1000  # average time of a card past the exit, against the nominal one
+        self.faces = bytearray(machine_constants.BATCH_CAPACITY)  # as read at the exit, until the next deck
         self._reset(0, NOTHING, 0)
 
     def _reset(self, deck_id: int, back: int, cards: int) -> None:
         self.deck = deck_id  # the deck in this half
         self.back = back  # the colour it must show
         self.cards = cards  # how many it has, as proved by the shuffler or claimed by who laid it in
-        self.claimed = False  # a person's word is behind that number
+        self.claimed = False  # a person vouches for that number
         self._purging = False
         self._drawn = False  # the last card has left the shoe and has not come to the exit
         self.dealt = 0  # cards counted at the exit since it was loaded
         self.in_tray = 0  # how many of them lie in the exit tray
-        self.stack = 0  # how many were in the stack that was dealt last, also when it has been taken
+        self.stack = 0  # cards of the stack dealt last, also after it was taken
         self.cover_seen = False
         self.exposed = 0  # cards that came face up where that is no fault
         self.ran_out = False  # dealing stopped because the shoe is empty
@@ -122,10 +119,10 @@ class Shoe(MachineHalf):
         for at in range(len(self.faces)):
             self.faces[at] = 255
 
-    # -- what the core calls --------------------------------------------------------------------
+    # -- called by the controller ---------------------------------------------------------------
 
     def load(self, deck_id: int, back: int, cards: int, now_us: int, after: int = READY) -> None:
-        """Push what is on the shelf into the empty shoe."""
+        """Push the stack on the shelf into the empty shoe."""
         self._reset(deck_id, back, cards)
         if after == READY:
             self.claimed, self.inspected = self.inspected, False
@@ -134,21 +131,21 @@ class Shoe(MachineHalf):
         self._scheduler.start(self._push_deck(after), self._wait, now_us)
 
     def loaded_by_hand(self, deck_id: int, back: int, cards: int) -> None:
-        """A batch was cut and laid in: its count is a claim until it has been dealt out."""
+        """People cut a batch and laid it in: its count is a claim until it has been dealt out."""
         self._reset(deck_id, back, cards)
         self._open_faces = True
         self.door_was_open = False
         self.enter(READY)
 
     def deal(self, cards: int, after: int, now_us: int) -> None:
-        """Deal so many cards as one stack into the empty exit tray; it then waits to be taken."""
+        """Deal so many cards as one stack into the empty exit tray, where it waits to be taken."""
         self._after = after
         self.ran_out = False
         self.enter(DISPENSING)
         self._scheduler.start(self._deal_stack(cards), self._wait, now_us)
 
     def eject(self, now_us: int) -> None:
-        """Eject and count everything that is left."""
+        """Eject and count all cards that are left."""
         if self.state == UNPROVED:
             deck_id, left = self.deck, self._cards_left()
             self._reset(deck_id, ANY_BACK, left)
@@ -156,20 +153,20 @@ class Shoe(MachineHalf):
         self._scheduler.start(self._eject_rest(), self._wait, now_us)
 
     def purge(self, now_us: int) -> None:
-        """Turn the roller until a card anywhere between shoe and exit must have come out."""
+        """Turn the roller far enough that a card anywhere between shoe and exit comes out."""
         self._reset(0, ANY_BACK, 0)
         self._purging = True
         self.enter(EJECTING)
         self._scheduler.start(self._eject_rest(), self._wait, now_us)
 
     def taken_out(self) -> None:
-        """What was ejected has been taken: the shoe is empty, unless a card is not accounted for."""
+        """The ejected cards were taken: the shoe is empty, unless a card is unaccounted for."""
         self.forget()
         self.door_was_open = False
         self.enter(self.states.idle)
 
     def block(self, missing: int, deck_id: int) -> None:
-        """So many cards of a deck are not accounted for; until they are, nothing is pushed onto them."""
+        """Note how many cards of a deck are unaccounted for. No deck is loaded until this is 0 again."""
         self.missing, self.short_deck = missing, deck_id if missing else 0
         self.states.idle = BLOCKED if missing else EMPTY
         if not missing and self.state == BLOCKED:
@@ -180,16 +177,16 @@ class Shoe(MachineHalf):
         self._reset(0, NOTHING, 0)
 
     def void(self) -> None:
-        """The round is over before its end: what is inside belongs to no round any more."""
+        """The round ended early: the cards inside belong to no round any more."""
         self._scheduler.stop_all()
         self.enter(UNPROVED)
 
     def idle(self) -> bool:
-        """Whether nothing of this half moves or is about to."""
+        """Whether no motion of this half runs; a dealt stack that waits to be taken counts as idle."""
         return self.state == STACK_WAITING or not self._scheduler.busy()
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
-        """A sensor of this half has changed."""
+        """Handle an edge of a sensor of this half."""
         state = self.state
         if sensor == EXIT_TRAY:
             if level == 0 and (state == DISPENSING or (state == EJECTING and self.back != ANY_BACK)):
@@ -197,7 +194,7 @@ class Shoe(MachineHalf):
             if level == 1 and state in TRAY_EMPTY:
                 return self.stop("exit_tray", "stack_disturbed", 0)  # a hand is back in the exit
         elif sensor == EXIT and level and state in EXIT_CLEAR:
-            return self.stop("exit", "stack_disturbed", 1)  # nobody asked for a card
+            return self.stop("exit", "stack_disturbed", 1)  # no command asked for a card
         elif sensor == SHOE and not level:
             self._drawn = True
             if self._cards_left() and state in CARDS_VISIBLE:
@@ -211,7 +208,7 @@ class Shoe(MachineHalf):
     # -- motions --------------------------------------------------------------------------------
 
     def _self_test(self) -> "Steps":
-        """The pusher goes home; the roller turns once: an overlooked card comes to the exit's sensor."""
+        """Home the pusher and turn the roller once: an overlooked card reaches the exit sensor."""
         hardware, wait = self._hardware, self._wait
         by_hand, self._by_hand = self._by_hand, True
         if hardware.level(SHOE_DOOR) and not hardware.level(PUSHER_HOME):
@@ -230,7 +227,7 @@ class Shoe(MachineHalf):
         self._by_sensors()
 
     def _push_deck(self, after: int) -> "Steps":
-        """The pusher moves the stack from the store into the shoe, and goes back."""
+        """Push the stack from the store into the shoe and retract the pusher."""
         hardware, wait = self._hardware, self._wait
         if hardware.level(SHOE) or not hardware.level(STORE):
             return self.stop("pusher", "sensor_disagrees", 0)
@@ -253,7 +250,7 @@ class Shoe(MachineHalf):
         self.enter(after)
 
     def _deal_stack(self, cards: int) -> "Steps":
-        """So many cards, and the roller stops before the next one reaches the exit."""
+        """Deal so many cards and stop the roller before the next card reaches the exit."""
         hardware, wait = self._hardware, self._wait
         yield from self._deal_cards(cards)
         if self.state == JAMMED:
@@ -274,7 +271,7 @@ class Shoe(MachineHalf):
         self.enter(self._after)
 
     def _eject_rest(self) -> "Steps":
-        """Everything that is left, until no more comes; never more than the exit tray holds."""
+        """Eject cards until none comes, at most as many as the exit tray holds."""
         hardware, wait = self._hardware, self._wait
         yield from self._deal_cards(hardware.capacity)
         if self.state == JAMMED:
@@ -291,14 +288,14 @@ class Shoe(MachineHalf):
         self.enter(STUB_WAITING)
 
     def _account(self) -> None:
-        """The shoe is out of cards: those of its deck that did not come may lie between shoe and exit."""
+        """The shoe is out of cards: cards of its deck that are missing may lie between shoe and exit."""
         if self._purging:
             self.block(max(self.missing - self.in_tray, 0), self.short_deck)
         elif self.dealt < self.cards or self._drawn:
             self.block(max(self.cards - self.dealt, 1), self.deck)
 
     def _deal_cards(self, most: int) -> "Steps":
-        """Cards past the exit into the empty exit tray, each counted; ejecting ends when no more comes."""
+        """Move and count cards past the exit into the empty tray; ejecting ends when no card comes."""
         hardware, wait = self._hardware, self._wait
         if hardware.level(EXIT_TRAY) or hardware.level(EXIT):
             return self.stop("exit_tray", "sensor_disagrees", 0)
@@ -350,7 +347,7 @@ class Shoe(MachineHalf):
         self.run(DEAL, STOP)
 
     def _may_pass(self, seen: int) -> bool:
-        """Whether a card that does not show the deck's back is no fault here."""
+        """Whether a card that does not show the deck's back is allowed here."""
         if self.back == ANY_BACK:
             return seen != NOTHING
         if not self._open_faces:

@@ -11,9 +11,9 @@ from array import array
 from hashlib import sha256
 
 from sabot_firmware import shuffler
-from sabot_firmware.dealing import forbidden
 from sabot_firmware.hardware import TRAY
 from sabot_firmware.persistent_state import CARDS_MOVING
+from sabot_firmware.refusals import forbidden, refuse
 from sabot_firmware.rng import RngFailed, wipe
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
@@ -29,8 +29,8 @@ NONCE_SIZE = 32
 NO_NONCE = bytes(NONCE_SIZE)  # of a host that adds nothing
 SLOTS_AT_ONCE = 32
 MOST_REVEALABLE = 4  # of the decks at the table, and of the last decks that left it
-RAW_NOISE = enum_number("RngSource", "noise")
-RNG_FAILED = enum_number("Fault", "rng_failed")
+RAW_NOISE = 1  # of RngSource
+RNG_FAILED = 20  # of Fault
 
 _LABEL = b"sabot shuffle 1"
 _ABOUT = "<8sIIH"  # device, deck, shuffle, cards
@@ -105,7 +105,7 @@ class ShuffleCommands:
 
     def commit(self, deck_id: int) -> "Values":
         """Commit to a deck's next shuffle; an earlier commitment that was not used is dropped."""
-        self._refuse_using(deck_id)
+        refuse(self._persistent.decks.refuse_using(deck_id, self._controller.utc_s()))
         if self._persistent.out_of_order:
             raise forbidden("out_of_order")
         commitment = self._make(deck_id)
@@ -147,14 +147,9 @@ class ShuffleCommands:
         except RngFailed:
             raise Refusal("device_fault", (RNG_FAILED,)) from None
 
-    def _refuse_using(self, deck_id: int) -> None:
-        why = self._persistent.decks.refuse_using(deck_id, self._controller.utc_s())
-        if why is not None:
-            raise forbidden(why)
-
     def _refuse_shuffling(self, deck_id: int) -> None:
         controller = self._controller
-        self._refuse_using(deck_id)
+        refuse(self._persistent.decks.refuse_using(deck_id, self._controller.utc_s()))
         if deck_id in (controller.shoe.deck, controller.shuffler.stored_deck):
             raise forbidden("in_use")
         if not controller.hardware.level(TRAY):

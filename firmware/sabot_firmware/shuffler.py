@@ -1,10 +1,10 @@
 """The shuffler half: tray to chamber to store shelf.
 
 Card k goes under r cards, r drawn uniformly from 0 to k-1, so every order is equally likely. Two motions run
-at once: one brings cards to the insertion roller, the other opens the stack and lets them in. A card is
-counted where it enters, where it is inserted, and by the height it adds; the three must agree. A card that
-hesitates is backed up and tried again, into the same slot; what cannot be repeated stops the half, and all
-cards of the deck are fed again.
+at the same time: one brings cards to the insertion roller, the other opens the stack and inserts them. Every
+card is counted where it enters, where it is inserted, and by the height that it adds; the three counts must
+agree. A card that does not arrive in its window is backed up and tried again, into the same slot. What cannot
+be repeated stops the half, and all cards of the deck are fed again.
 """
 
 from sabot_firmware import machine_constants
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from sabot_firmware.motion import Steps
     from sabot_firmware.rng.draws import Slots
 
-# States, numbered as on the wire (tests/machine/test_state_numbers.py compares them with the schema)
+# States, numbered as on the wire (tests/machine/test_wire_numbers.py compares them with the schema)
 STARTING = 0
 IDLE = 1
 FEEDING = 2
@@ -87,15 +87,15 @@ HELP_WINDOW_US = (MAX_RETRIES + 2) * (LENGTH_WINDOW_US + NUDGE_US)
 SEATED_US = roller_window_us(machine_constants.INSERT_TRAVEL_UM - machine_constants.CARD_LENGTH_UM)
 STAGE_US = machine_constants.INSERTION_UM - machine_constants.ENTRY_UM  # one micrometre a microsecond
 
-# How long a shuffle takes is told only in these terms: the mean of the slowest machine and six times what the
-# slots make it stray by, and then, if it had to help itself for longer, in steps.
-# Rests for the board come after fixed cards, needed or not, and are part of that time.
+# A shuffle is reported as finished after a fixed time: the mean of the slowest machine plus six standard
+# deviations of what its slots change. If retries took longer, the time is extended in steps of STEP_US.
+# Pauses for the board come after fixed cards, needed or not, and are part of that time.
 SPARE_PERCENT = 107
 PAUSE_EVERY = 3  # cards
-PAUSE_US = 22000  # what one takes on a Pico
-PAUSE_WITHIN_US = 400000  # while the half waits for its time
+PAUSE_US = 22000  # the length of one on a Pico
+PAUSE_WITHIN_US = 400000  # the longest wait between two pauses, after the last card
 STEP_US = 2000000
-CARD_US = (  # the way to the slot apart
+CARD_US = (  # without the move to the slot
     2 * machine_constants.GRIP_US
     + machine_constants.INSERT_TRAVEL_UM * 100 // (100 - machine_constants.ROLLER_TOLERANCE_PERCENT)
     + machine_constants.travel_us(machine_constants.OPENING_UM)
@@ -104,15 +104,18 @@ CARD_US = (  # the way to the slot apart
 
 
 def padded_time_us(cards: int) -> int:
-    """How long a shuffle of so many cards takes to the eyes of others, whatever its slots are."""
+    """The time after which a shuffle of so many cards is reported as finished, whatever its slots are.
+
+    The duration of a shuffle depends on its slots, so the device reports every shuffle after the same time.
+    """
     mean_us = 0
-    for card in range(cards):  # a slot is a third of the stack away from the one before, in the mean
+    for card in range(cards):  # the mean distance of two slots is a third of the stack
         mean_us += CARD_US + machine_constants.travel_us(card * machine_constants.CARD_THICKNESS_UM // 3)
     return mean_us * SPARE_PERCENT // 100 + (cards - 1) // PAUSE_EVERY * PAUSE_US
 
 
 class Shuffler(MachineHalf):
-    """Shuffles what lies in the tray and stores it."""
+    """Shuffles the deck in the tray and stores it on the shelf."""
 
     def __init__(self, hardware: Hardware) -> None:
         super().__init__(
@@ -137,13 +140,13 @@ class Shuffler(MachineHalf):
         self.feeding_deck = 0  # the deck on its way from tray to shelf
         self.stored_deck = 0  # the deck on the shelf
         self.stored = 0  # its cards, as proved when it was shuffled
-        self.retried: list[str] = []  # where the half helped itself, for the core to report afterwards
-        self.feed_permille = 1000  # how long cards lately took from entry to insertion
-        self.retries = 0  # times the half helped itself in this shuffle
-        self._padded_for = 0  # how many cards these are for
+        self.retried: list[str] = []  # places of retries, which the controller reports afterwards
+        self.feed_permille = 1000  # average time from entry to insertion, against the nominal one
+        self.retries = 0  # retries in this shuffle
+        self._padded_for = 0  # the number of cards that _padded_us is for
         self._padded_us = 0
         self._stack = HeightModel()
-        self.placed: array[int] | None = None  # gets how many cards lie on each, as the heights prove it
+        self.placed: array[int] | None = None  # receives the slot of each card, as the heights prove it
         self._reset()
 
     def _reset(self) -> None:
@@ -154,15 +157,15 @@ class Shuffler(MachineHalf):
         self._began_us = 0
         self._stack.reset(self.card_um)
         self._back = NOTHING
-        self._may_feed = False  # until then nothing has moved
+        self._may_feed = False  # until then nothing moves
         self._staged = False  # a card waits at the insertion roller
-        self._backing = False  # the card that goes in is backed up
+        self._backing = False  # the card at the insertion roller is being backed up
         self._tray_done = False
 
-    # -- what the core calls --------------------------------------------------------------------
+    # -- called by the controller ---------------------------------------------------------------
 
     def configure(self, blade_um: int, card_um: int, travel_um: int) -> None:
-        """Where the blades stand, how thick a card is, how far the platform can go."""
+        """Set the blades' height, the thickness of a card and the travel of the platform."""
         self.blade_um = blade_um
         self.card_um = card_um
         self._travel_window_us = machine_constants.travel_us(travel_um) + SWITCH_MARGIN_US
@@ -187,7 +190,7 @@ class Shuffler(MachineHalf):
         self._back = back
         self._expected = expected
         self._began_us = now_us
-        if expected != self._padded_for:  # once a game: it allocates
+        if expected != self._padded_for:  # once a game, since it allocates
             self._padded_for = expected
             self._padded_us = padded_time_us(expected)
         self.jam = None
@@ -199,16 +202,16 @@ class Shuffler(MachineHalf):
         self._scheduler.start(self._feed_cards(), self._feed_wait, now_us)
 
     def unload(self, now_us: int) -> None:
-        """Bring what lies in the chamber onto the shelf, whatever it is: it is on its way out."""
+        """Bring whatever lies in the chamber onto the shelf, on its way out of the machine."""
         self.enter(STORING)
         self._scheduler.start(self._store_stack(UNPROVED), self._wait, now_us)
 
     def idle(self) -> bool:
-        """Whether nothing of this half moves or is about to."""
+        """Whether no motion of this half runs; a stack that waits for the shelf counts as idle."""
         return self.state == HOLDING or not self._scheduler.busy()
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
-        """A sensor of this half has changed."""
+        """Handle an edge of a sensor of this half."""
         if self.state == HOLDING:  # the shelf may be free now
             self._scheduler.signal()
         if self._scheduler.edge(sensor, level, at_us, now_us):
@@ -216,29 +219,29 @@ class Shuffler(MachineHalf):
         if level and self.stalled(sensor):
             return
         if sensor == STORE and not level and self.stored_deck:
-            self.stop("store", "sensor_disagrees", self.stored)  # nobody has pushed it
+            self.stop("store", "sensor_disagrees", self.stored)  # no pusher moved it
             self.forget_shelf()
         elif sensor == PUSHER_HOME and level and self.state == IDLE and self._hardware.level(STORE):
-            self.enter(UNPROVED)  # it came back without them: nobody vouches for what lies on the shelf
+            self.enter(UNPROVED)  # the pusher came back without the cards: nothing proves those on the shelf
 
     def counted(self) -> int | None:
-        """How many cards the chamber's stack has, if every way of counting says so; None if not proved."""
+        """The cards in the chamber if all three counts agree; None if they do not."""
         return self.inserted if self.entered == self.inserted == self.raised else None
 
     def take_from_shelf(self) -> None:
-        """The pusher takes the deck."""
+        """The pusher takes the stored deck."""
         self.forget_shelf()
         if self.state == STORED:
             self.enter(IDLE)
 
     def forget_shelf(self) -> None:
-        """What is on the shelf is no longer proved."""
+        """The deck on the shelf is no longer proved."""
         self.stored_deck = self.stored = 0
 
     # -- motions --------------------------------------------------------------------------------
 
     def _self_test(self) -> "Steps":
-        """Open the gripper, bring carriage and platform home; then the sensors say what is inside."""
+        """Open the gripper, home carriage and platform, then derive the state from the sensors."""
         hardware, wait = self._hardware, self._wait
         if not hardware.level(SHUFFLER_DOOR):
             if not self._was_cut():
@@ -263,7 +266,7 @@ class Shuffler(MachineHalf):
             self._by_sensors()
 
     def _was_cut(self) -> bool:
-        """Whether the power went while cards moved: one may lie where no sensor sees it; the half stops."""
+        """Whether the power was lost while cards moved. If so the half stops: a card may lie unseen."""
         if not self.was_working or self.latched:
             return False
         self.was_working = False
@@ -272,22 +275,22 @@ class Shuffler(MachineHalf):
         return True
 
     def _feed_cards(self) -> "Steps":
-        """Bring cards from the tray to the insertion roller, one ahead of the inserter."""
+        """Bring cards from the tray to the insertion roller, one ahead of the other motion."""
         hardware, wait = self._hardware, self._feed_wait
         while not self._may_feed:
             yield wait.signal()
         while True:
             self.run(FEED, FORWARD)
             if not hardware.level(TRAY) and not hardware.level(ENTRY):
-                # The last card may just have been drawn: its edge must come, if there is one.
+                # The last card may just have left the tray: then its edge must still come.
                 began_us = self._scheduler.now_us
                 late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
-                while self._backing and not late:  # the card that is helped along, no other one
+                while self._backing and not late:  # it is the edge of the card that is backed up
                     late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
                 if late:
                     break
                 if ticks.diff(wait.at_us, began_us) > ENTRY_WINDOW_US:
-                    return self.stop("tray", "sensor_disagrees", 1)  # it was not empty
+                    return self.stop("tray", "sensor_disagrees", 1)  # the tray was not empty
             elif not hardware.level(ENTRY):
                 late = yield wait.edge(ENTRY, 1, NEXT_WINDOW_US)
                 if late:  # a retry does not change which card comes next
@@ -304,7 +307,7 @@ class Shuffler(MachineHalf):
                 return self.stop("entry", WRONG_BACKS[seen], 1)
             if hardware.level(INSERTION):  # the card before is still going in
                 late = yield wait.edge(INSERTION, 0, BEHIND_WINDOW_US)
-                if late:  # the inserter helps it; this one must not run into it
+                if late:  # the other motion retries it; this card must not run into it
                     self.run(FEED, STOP)
                     late = yield wait.edge(INSERTION, 0, HELP_WINDOW_US)
                     if late:
@@ -323,7 +326,7 @@ class Shuffler(MachineHalf):
             self._scheduler.signal()
             while self._staged:
                 yield wait.signal()
-            # It is being drawn in; the feed roller helps it along and brings the next one behind it.
+            # The card is being inserted. The feed roller supports it and brings the next card behind it.
             self.run(FEED, FORWARD)
             if hardware.level(ENTRY):
                 late = yield wait.edge(ENTRY, 0, HELP_WINDOW_US)
@@ -334,7 +337,7 @@ class Shuffler(MachineHalf):
         self._scheduler.signal()
 
     def _insert_cards(self) -> "Steps":
-        """Open the stack at the drawn slot, let the card in, close it, and see that it grew by one."""
+        """For each card: open the stack at its slot, insert it, close the stack, check the height."""
         hardware, wait, stack, slots = self._hardware, self._wait, self._stack, self._slots
         assert slots is not None
         hardware.request_pause()
@@ -416,18 +419,18 @@ class Shuffler(MachineHalf):
                 return self.stop("chamber", "height_mismatch", self.inserted)
             stack.grown(below, hardware.height_um())
             self.raised += 1
-        stack.reset(self.card_um)  # where its gaps were measured tells of slots
+        stack.reset(self.card_um)  # its measured gaps would reveal slots
         if self.counted() is None or not hardware.level(CHAMBER):
             return self.stop("chamber", "sensor_disagrees", self.inserted)
         if self.counted() != self._expected:
             return self.stop("chamber", "count_wrong", self.inserted)  # MD3 5.B: that deck leaves
-        # How long it took depends on the slots; nobody is to see that.
+        # The duration depends on the slots and must not show: wait until the padded time.
         padded_us = self._padded_us
         while padded_us < ticks.diff(self._scheduler.now_us, self._began_us):
             padded_us += STEP_US
         left_us = padded_us - ticks.diff(self._scheduler.now_us, self._began_us)
         while left_us > 0:
-            if left_us > 4 * PAUSE_US:  # it must not end later for it
+            if left_us > 4 * PAUSE_US:  # a pause must not delay the end
                 hardware.request_pause()
                 while hardware.pause_requested():
                     yield wait.pause()
@@ -443,7 +446,7 @@ class Shuffler(MachineHalf):
         yield from self._store_stack(STORED)
 
     def _store_stack(self, after: int) -> "Steps":
-        """Lower the finished stack onto the store shelf, and bring the platform home meanwhile."""
+        """Lower the finished stack onto the store shelf and home the platform meanwhile."""
         hardware, wait = self._hardware, self._wait
         hardware.shelve(True)
         late = yield wait.edge(SHELF, 1, SHELF_WINDOW_US)
@@ -493,8 +496,6 @@ class Shuffler(MachineHalf):
                 return False
         return True
 
-    # -- small things ---------------------------------------------------------------------------
-
     def _note_drift(self, took_us: int) -> None:
-        """A slow average: a roller that wears turns slower or slips more."""
+        """Update the slow average of feed times, which grows when a roller wears or slips."""
         self.feed_permille += (took_us * 1000 // STAGE_US - self.feed_permille) // 16

@@ -1,4 +1,4 @@
-"""What the machine counts of its own wear, kept in critical memory between shuffles and rounds."""
+"""Wear counters, saved in critical memory between shuffles and rounds."""
 
 import struct
 
@@ -23,14 +23,14 @@ class WearCounters:
             self.values = list(struct.unpack(_FORMAT, record))
 
     def add(self, name: str, more: int = 1) -> None:
-        """Count."""
+        """Increase a counter."""
         at = WEAR.index(name)
         self.values[at] = (self.values[at] + more) & 0xFFFFFFFF
 
     def put(self, name: str, value: int) -> None:
-        """Note a value that is not counted up."""
+        """Set a value that is not a counter."""
         self.values[WEAR.index(name)] = value & 0xFFFFFFFF
 
     def save(self) -> None:
-        """Keep them; MemoryFailed if that cannot be."""
+        """Save the counters; MemoryFailed if that fails."""
         self._memory.save("wear", struct.pack(_FORMAT, *self.values))

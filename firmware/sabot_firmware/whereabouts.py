@@ -1,9 +1,9 @@
 """Where the cards of a deck are, as far as it is proved: the device's side of the ledger.
 
-Every card of a deck is in exactly one place: tray, path, chamber, store, shoe, exit tray or hands. What lies
-in the tray is unknown until the tray has been seen empty; while a deck is shuffled it is not told how far
-that has come; after a jam nothing is known. The numbers are read
-off the counters of the two halves, which is why they cannot contradict them.
+Every card of a deck is in exactly one place: tray, path, chamber, store, shoe, exit tray or hands. The number
+in the tray is unknown until the tray has been seen empty. While a deck is shuffled, progress is not reported.
+After a jam nothing is known. All numbers come from the counters of the two halves, so they cannot contradict
+them.
 """
 
 from sabot_firmware import shoe, shuffler
@@ -26,10 +26,10 @@ VOUCHED = (
 
 
 def whereabouts(deck_id: int, feeding: Shuffler, dealing: Shoe, claimed: bool) -> "tuple[bool, list[int]]":
-    """Whether all cards of a deck are proved to be there, and how many are where.
+    """Whether all cards of a deck are proved to be there, and how many are at each place.
 
-    ``claimed`` says that a person's word is behind what is in the shoe: it was laid in by hand, or people
-    cleared the shoe and no card has passed its exit since.
+    ``claimed`` says that a person vouches for the cards in the shoe: people laid them in, or people cleared
+    the shoe and no card has passed its exit since.
     """
     if feeding.feeding_deck == deck_id:
         if feeding.state == shuffler.FEEDING:  # when a card goes in tells how far its slot was

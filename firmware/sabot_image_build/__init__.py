@@ -1,1 +1,1 @@
-"""What is flashed onto a board: built on a computer, the same bytes every time."""
+"""Builds the images that are flashed onto a board; every build gives the same bytes."""

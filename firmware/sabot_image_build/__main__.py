@@ -1,4 +1,4 @@
-"""``make firmware``: build every image and say how large it is."""
+"""``make firmware``: build every image and print its size."""
 
 import argparse
 import hashlib
@@ -12,7 +12,7 @@ from sabot_image_build.programs import BuildFailed
 
 
 def main() -> int:
-    """Build; 1 if something failed."""
+    """Build the images; 1 if a step failed."""
     parser = argparse.ArgumentParser(prog="python -m sabot_image_build", description=__doc__)
     parser.add_argument("--no-uf2", action="store_true", help="only byte code and its file system")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""The page docs/board.md: what is connected where, out of the firmware's own table."""
+"""Generates docs/board.md from the firmware's table of pins."""
 
 from pathlib import Path
 
@@ -87,7 +87,7 @@ def page() -> str:
         log_kb=pins.LOG_FLASH_BYTES // 1024,
         period=grid.PERIOD_MS,
         every=shuffler.PAUSE_EVERY,
-        mark_kb=pins.MARKER_FLASH_BYTES // 1024,
+        mark_kb=pins.MARK_FLASH_BYTES // 1024,
         collect=heap.COLLECT_BYTES,
         pause=heap.PAUSE_BYTES,
         hold=heap.HOLD_BYTES,

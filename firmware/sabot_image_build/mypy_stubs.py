@@ -1,7 +1,7 @@
-"""MicroPython's own modules for mypy: the stubs of the package micropython-rp2-stubs, and only those.
+"""Stubs of MicroPython's own modules for mypy, from the package micropython-rp2-stubs.
 
-That package puts them beside everything else that is installed, where mypy does not look and where some of
-them would hide Python's own. The few that the board's modules import are put into a folder of their own.
+That package installs them beside everything else, where mypy does not look, and where some would hide
+Python's own modules. The few that the board's modules import are copied into a folder of their own.
 """
 
 import shutil
@@ -15,7 +15,7 @@ FOLDER = ROOT / "build" / "stubs"
 
 
 def main() -> None:
-    """Fill the folder."""
+    """Copy the stubs."""
     installed = Path(sysconfig.get_paths()["purelib"])
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in NEEDED:

@@ -1,4 +1,4 @@
-"""Other programs, and what is said when one fails or is not there."""
+"""Runs external programs, with clear errors if one fails or is missing."""
 
 import os
 import shutil
@@ -7,15 +7,15 @@ from pathlib import Path
 
 
 class BuildFailed(Exception):
-    """A step of the build did not work; says which, and what its program printed last."""
+    """A step of the build failed; the text names it and ends with the program's last output."""
 
 
 class ToolMissing(BuildFailed):
-    """A program that the build needs is not on this computer; says how to get it."""
+    """A program that the build needs is missing; the text says how to install it."""
 
 
 def need(program: str, package: str) -> str:
-    """A program's path; ToolMissing if there is none."""
+    """A program's path; ToolMissing if it is not installed."""
     found = shutil.which(program)
     if found is None:
         raise ToolMissing(f"{program} is missing: install it (Debian: apt-get install {package})")
@@ -25,7 +25,7 @@ def need(program: str, package: str) -> str:
 def run(
     command: list[str | Path], log: Path, within: Path | None = None, more: dict[str, str] | None = None
 ) -> None:
-    """Run a program, all it prints going to a file; BuildFailed with the end of that if it fails."""
+    """Run a program with its output in a file; BuildFailed with the end of that file if it fails."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as out:
         done = subprocess.run(

@@ -1,8 +1,8 @@
-"""MicroPython's sources for the RP2040, out of Debian's signed packages.
+"""MicroPython's sources for the RP2040, from Debian's signed packages.
 
-Debian 13 (trixie) has MicroPython 1.25, the Pico SDK and TinyUSB that belong to it. They are fetched from the
-mirror this computer's apt already uses, into a folder of our own: apt's own state is left alone. Put together
-once, they stay in the cache.
+Debian 13 (trixie) has MicroPython 1.25 with the matching Pico SDK and TinyUSB. They are fetched from the
+mirror that apt on this computer uses, into a folder of our own; apt's own state does not change. The prepared
+tree is cached.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ SOURCES = ("micropython", "mbedtls")
 LIBRARIES = ("pico-sdk", "tinyusb", "mbedtls")  # empty folders in Debian's MicroPython, filled from packages
 READY = "ready"
 
-# What is changed in the sources: file, what stands there, what stands there afterwards, and why.
+# Changes to the sources: file, old text, new text, reason.
 CHANGES = (
     (
         "ports/rp2/mphalport.h",
@@ -94,7 +94,7 @@ CHANGES = (
 
 
 def micropython_tree(cache: Path) -> Path:
-    """MicroPython's source tree with the libraries it needs and its compiler for byte code built."""
+    """MicroPython's source tree with its libraries and with mpy-cross built."""
     folder = cache / "micropython"
     ready = folder / READY
     if not ready.exists() or ready.read_text() != recipe():
@@ -106,7 +106,7 @@ def micropython_tree(cache: Path) -> Path:
 
 
 def recipe() -> str:
-    """A hash of how the sources are put together: another one, and they are put together again."""
+    """A hash of how the tree is prepared; another hash means that it is prepared again."""
     return hashlib.sha256(repr((SUITE, BINARIES, SOURCES, CHANGES)).encode()).hexdigest()
 
 
@@ -148,7 +148,7 @@ def _put_together(folder: Path) -> None:
     for name, before, after, why in CHANGES:
         text = (tree / name).read_text()
         if text.count(before) != 1:
-            raise BuildFailed(f"{name} is not the file that was to be changed: {why}")
+            raise BuildFailed(f"{name} is not the expected version; needed there: {why}")
         (tree / name).write_text(text.replace(before, after))
     (tree / "lib" / "micropython-lib" / "README.md").touch()  # only its presence is asked for
     run(["make", "-C", tree / "mpy-cross", "-j2"], folder / "mpy-cross.log")

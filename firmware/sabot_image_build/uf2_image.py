@@ -1,6 +1,6 @@
-"""UF2: the form of an image that a Pico's boot loader takes, 256 bytes of flash to a block of 512.
+"""UF2: the image format of the Pico's boot loader, 256 bytes of flash in each block of 512.
 
-The first block carries the SHA-256 of all pages as a note (an extension tag), which ``sabot flash`` looks at.
+The first block carries the SHA-256 of all pages in an extension tag, which ``sabot flash`` checks.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _SHA_TAG = 0xB46DB0
 
 
 def to_uf2(parts: list[tuple[int, bytes]]) -> bytes:
-    """Stretches of flash, each with its offset, as one file."""
+    """Parts of the flash, each with its offset, as one UF2 file."""
     pages = []
     for offset, data in sorted(parts):
         if offset % PAYLOAD:
@@ -38,7 +38,7 @@ def to_uf2(parts: list[tuple[int, bytes]]) -> bytes:
 
 
 def from_uf2(image: bytes) -> dict[int, bytes]:
-    """Pages of flash by their offset; BuildFailed if it is not an image for this chip."""
+    """Pages of flash by offset; BuildFailed if the file is not an image for this chip."""
     pages = {}
     if not image or len(image) % BLOCK:
         raise BuildFailed("not a UF2: it is not made of blocks")

@@ -36,7 +36,7 @@ from sabot_driver.link_state import LinkState, Notice, Peer
 from sabot_driver.received_events import LostEvents, ReceivedEvent, parse_entry
 from sabot_driver.serial_numbers import format_serial
 from sabot_driver.threaded_loop import Listener, ThreadedLoop
-from sabot_driver.transports import People, Transport, is_simulator, transport_for
+from sabot_driver.transports import Transport, is_simulator, transport_for
 from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import AnswerT, Request
@@ -143,11 +143,6 @@ class Client:
     def journal(self) -> Journal:
         """The events and commands on disk."""
         return self.loop.journal
-
-    @property
-    def people(self) -> People | None:
-        """Those at an emulated table who see cards that no wire tells; None at a real one."""
-        return getattr(self.loop.transport, "people", None)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call a function with every ``Notice``; the returned function ends that.

@@ -57,12 +57,6 @@ class Transport(Protocol):
         """Let go; a second time does nothing."""
 
 
-class People(Protocol):
-    """Those at an emulated table, where the port has any: they see cards that no wire tells."""
-
-    hands: dict[int, list[list[str]]]
-
-
 class SerialTransport:
     """A serial port, or any URL that pyserial knows."""
 
@@ -78,11 +72,6 @@ class SerialTransport:
             raise BadUrl(f"{url}: {error}") from error
         self._waits: _Waits | None = None
         self._open = False
-
-    @property
-    def people(self) -> People | None:
-        """Those at the table, if the port is an emulated one and has any."""
-        return getattr(self._port, "people", None)
 
     @property
     def port(self) -> Any:

@@ -49,11 +49,6 @@ class UsbTransport:
             raise BadUrl(f"{url}: settings are for a backend; name it with ?backend=")
         return cls(url, parts.netloc or None, backend(name, query) if name else None)
 
-    @property
-    def people(self) -> Any:
-        """Those at the table, where the backend has any."""
-        return getattr(self._backend, "people", None)
-
     def open(self) -> None:
         """Find the device and claim its interface."""
         try:

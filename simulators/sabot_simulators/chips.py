@@ -6,7 +6,7 @@ MicroPython too.
 
 from sabot_firmware.critical import FRAM_SIZE, Fram
 from sabot_firmware.event_log import SECTORS, Flash
-from sabot_firmware.provisioning_marker import SECTORS as MARK_SECTORS
+from sabot_firmware.provisioning_mark import SECTORS as MARK_SECTORS
 
 LOG_AND_MARK_SECTORS = SECTORS + MARK_SECTORS  # a flash with the event log, and the mark behind it
 

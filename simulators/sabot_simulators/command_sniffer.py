@@ -45,7 +45,7 @@ class CommandSniffer:
         except FieldError:
             return False
         _remember(self._open, key, (name, values))
-        return self._device.asked(name, values)
+        return self._device.before_command(name, values)
 
     def answer(self, host: bytes, payload: bytes) -> None:
         """An answer on its way to the host."""
@@ -55,9 +55,9 @@ class CommandSniffer:
             return
         _remember(self._answered, key, None)
         if payload[MARK]:
-            self._device.refused()
+            self._device.command_refused()
         else:
-            self._device.answered(*asked)
+            self._device.command_accepted(*asked)
 
 
 class CableTap:

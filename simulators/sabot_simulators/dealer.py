@@ -9,8 +9,8 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.jam import SERVICE_FAULTS
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
+from sabot_simulators.emulated_device import OPENING_UTC_S, SteppedDevice, WaitTimeout
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, new_deck
-from sabot_simulators.python_device import OPENING_UTC_S, SteppedDevice, WaitTimeout
 
 BACKS = (hardware.RED, hardware.BLUE)
 SHUFFLED = (shuffler.IDLE, shuffler.STORED, shuffler.HOLDING, shuffler.JAMMED, shuffler.DOOR_OPEN)

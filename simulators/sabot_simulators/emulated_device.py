@@ -1,47 +1,51 @@
-"""An emulated device: firmware somewhere, the simulated mechanism, and the people at its table.
+"""The emulated device: firmware, the simulated machine it drives, and the simulated people at the table.
 
-The rest of this folder sees an object with cables: bytes in, bytes out, when it is due, and virtual time that
-somebody lets pass. What runs the machine is a subclass, a kind of firmware; ``emulate`` makes the one that
-the settings name:
+Everything that needs a device uses this interface: tests, soak, oracle, power cuts and fairness in virtual
+time, and the endpoints (``endpoints/``) for hosts outside. Three kinds of firmware are behind it:
 
-    python       ``served_python.ServedPythonDevice``: the shipped firmware in this process
-    micropython  ``served_micropython.ServedMicroPythonDevice``: the same on MicroPython, over two pipes
-    rp2040       ``rp2040.pico_device.PicoDevice``: the board's image on an emulated Raspberry Pi Pico
+    python       ``python_device``: the shipped controller in this process
+    micropython  ``micropython_device``: the same on a real MicroPython, over two pipes
+    rp2040       ``rp2040.pico_device``: the board's image on an emulated Raspberry Pi Pico
 
-Two clocks: the mechanism lives in virtual microseconds, which may run at any speed; the wire lives in the
-milliseconds of whoever serves it, because the host at its other end has timers too.
+An emulated device never waits and reads no clock. Its machine lives in virtual microseconds, which may run at
+any speed. Its wire lives in the milliseconds of whoever serves it, because the host has timers too.
 """
 
+from collections.abc import Callable
 from importlib import import_module
 from random import Random, SystemRandom
-from typing import Protocol
+from typing import Any, Protocol
 
 from sabot_protocol import ticks
-from sabot_simulators.endpoints.settings import Settings
+from sabot_protocol.codec import enum_number
+from sabot_protocol.device_protocol import Caller
+from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.simulated_people import SimulatedPeople
+from sabot_simulators.view import View
 
 MODEL = "Sabot simulator"
-VERSION = "0.1.0"  # of all it is made of
+VERSION = "0.1.0"  # of every component
 SIMULATOR = 0x0002
 TEST_RNG = 0x0004
-IDLE_US = 2_000_000  # longer than anything takes that somebody waits for
+IDLE_US = 2_000_000  # longer than any motion takes
+OPENING_UTC_S = 1_800_000_000  # the time of day when the machine is switched on
+LONGEST_WAIT_US = 600_000_000  # of machine time, before a wait is given up
+UNATTENDED = DeviceSettings(dealer=False)
 
 MEMORY_FAULTS = ("absent", "damaged", "read_only", "blank", "crashes")
 """What can become of critical memory: its chip does not answer, the record of the keys is damaged, the chip
 takes no writes, is blank, or is out of use because the program failed again and again."""
 
 KINDS = {
-    "python": "sabot_simulators.endpoints.served_python:ServedPythonDevice",
-    "micropython": "sabot_simulators.endpoints.served_micropython:ServedMicroPythonDevice",
+    "python": "sabot_simulators.python_device:WiredPythonDevice",
+    "micropython": "sabot_simulators.micropython_device:MicroPythonDevice",
     "rp2040": "sabot_simulators.rp2040.pico_device:PicoDevice",
 }
-"""By the setting ``firmware``: where each kind is. Only the one that is asked for is loaded."""
+"""The class of each kind of firmware, by the setting ``firmware``. Only the one asked for is loaded."""
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sabot_protocol.codec import Value, Values
-    from sabot_simulators.view import View
+Report = tuple[str, tuple[int | str, ...]]
+CommandValue = int | str | bytes
 
 
 class FirmwareMissing(Exception):
@@ -52,76 +56,77 @@ class PlugInUse(Exception):
     """Every plug of the device has a cable in it already."""
 
 
+class WaitTimeout(Exception):
+    """A wait in virtual time did not end: nothing is due any more, or ten minutes have passed."""
+
+
 class Port(Protocol):
     """One cable's place at the device; ``DevicePort`` is one."""
 
     def receive(self, data: bytes, now: int) -> None:
-        """Bytes from the host."""
+        """Take bytes from the host."""
 
     def poll(self, now: int, room: bool = True) -> bytes:
         """Bytes for the host; none while there is no room for them."""
 
     def deadline(self) -> int | None:
-        """The tick of the wire at which ``poll`` is due by itself, or None."""
+        """The millisecond of the wire at which ``poll`` is due by itself, or None."""
 
 
 class EmulatedDevice:
-    """A machine, the people at it, and what a kind of firmware fills in. It never waits and reads no clock.
+    """The interface of all kinds. A kind implements the first part and joins machine and firmware.
 
-    A kind fills in the methods of the first part. It calls ``asked`` before a command reaches the firmware,
-    ``answered`` or ``refused`` when that has decided, and ``heard`` for everything it reports; it counts
-    ``boots``, since the ports of an earlier boot are dead; and it joins ``machine`` and firmware.
+    A kind calls ``before_command`` before a command reaches the firmware, ``command_accepted`` or
+    ``command_refused`` with its result, and ``_report`` for each event. It counts ``boots``: the ports of an
+    earlier boot are dead.
     """
 
-    def __init__(self, settings: Settings, now_ms: int = 0) -> None:
+    def __init__(
+        self, machine: SimulatedMachine, settings: DeviceSettings = UNATTENDED, now_ms: int = 0
+    ) -> None:
+        self.machine = machine
         self.settings = settings
         self.now_ms = now_ms
+        """The time of the wire."""
+        self.reports: list[Report] = []
+        """Every event, in order, unless ``keeps_reports`` is off: a device that is served has no end."""
+        self.keeps_reports = True
         self.stacks_dispensed: list[tuple[int, int]] = []
         """The truth about stacks: (round, stack) for each that was really dealt, over all boots."""
         self.boots = 0
-        """How often it was switched on; ports of an earlier boot are dead."""
+        """How often the power came on; ports of an earlier boot are dead."""
         self.crashed = False
-        """Set before ``reboot``: the program has failed again and again, and uses critical memory no more."""
-        # one each, so that a frame sent again or a height read once more does not change the next shuffle
-        mechanism = settings.seed if settings.seed is not None else SystemRandom().getrandbits(128)
-        self.wire = _random(settings.seed, "wire")
-        self.machine = self._new_machine(Random(f"{mechanism} mechanism"))
+        """Set before ``reboot``: the program has failed repeatedly and no longer uses critical memory."""
+        self.on_report: Callable[[str, tuple[int | str, ...]], None] = lambda name, values: None
+        """Called for every event."""
         self.people = SimulatedPeople(self) if settings.dealer else None
+        self._power_lost = False
 
-    def _new_machine(self, random: Random) -> SimulatedMachine:
-        settings = self.settings
-        return SimulatedMachine(random, settings.faults, settings.capacity, settings.reader)
+    @classmethod
+    def from_settings(cls, random: Random, settings: DeviceSettings, now_ms: int) -> "EmulatedDevice":
+        """A device with a new machine that gets its randomness from ``random``."""
+        raise NotImplementedError
 
-    @property
-    def flags(self) -> int:
-        """What its identity says of it."""
-        return SIMULATOR if self.settings.seed is None else SIMULATOR | TEST_RNG
-
-    @property
-    def now_us(self) -> int:
-        """Virtual time since the machine was made."""
-        return self.machine.agenda.now_us
-
-    # -- what a kind of firmware fills in -------------------------------------------------------
+    # -- what a kind of firmware implements -----------------------------------------------------
 
     def plug(self) -> Port:
-        """Another cable."""
+        """Plug in one more cable; PlugInUse if there is no place for it."""
         raise NotImplementedError
 
     def unplug(self, port: Port) -> None:
-        """A cable is pulled."""
+        """Pull a cable."""
         raise NotImplementedError
 
     def tick(self, now_ms: int) -> None:
-        """The wire's time."""
+        """Set the wire's time."""
         raise NotImplementedError
 
-    def reboot(self, now_ms: int) -> None:
-        """The power fails and comes back; cables stay where they are, ports must be plugged anew."""
+    def reboot(self, now_ms: int | None = None) -> None:
+        """Cut the power and give it back. Cables stay where they are; ports must be plugged again."""
         raise NotImplementedError
 
-    def view(self) -> "View":
-        """What the firmware believes; also in the midst of ``heard``."""
+    def view(self) -> View:
+        """The firmware's state; also inside ``on_report``."""
         raise NotImplementedError
 
     def next_us(self) -> int | None:
@@ -137,127 +142,182 @@ class EmulatedDevice:
         raise NotImplementedError
 
     def run(self, steps: int) -> bool:
-        """Let as much virtual time pass as there is work for; whether there is more.
+        """Let virtual time pass while the machine works, in at most so many steps; whether work is left.
 
-        For a machine at rest there is none: what it waits for then is people, the hours of its decks, a motor
-        that cools, or a fault that is planned for a time.
+        An idle machine has none. It waits for people, for the end of its decks' hours, for a motor that
+        cools, or for a fault that is planned for a time.
         """
         raise NotImplementedError
 
     def close(self) -> None:
-        """Let go of what it took of this computer; it cannot be used any more."""
+        """Free what the device uses of this computer; it cannot be used any more."""
 
-    # -- what can happen to its controller ------------------------------------------------------
-
-    def harm(self, cause: str) -> None:
-        """Something of HARMS happens to critical memory; it shows at the next power-up."""
+    def damage_memory(self, cause: str) -> None:
+        """Let one of MEMORY_FAULTS happen to critical memory; it shows at the next power-up."""
         if cause == "crashes":
             self.crashed = True
-            return
-        self._harm(cause)
+        else:
+            self._damage_memory(cause)
 
-    def _harm(self, cause: str) -> None:
+    def _damage_memory(self, cause: str) -> None:
         raise NotImplementedError
 
-    # -- what it tells --------------------------------------------------------------------------
+    # -- what all kinds share -------------------------------------------------------------------
 
-    def asked(self, name: str, values: "Values") -> bool:
-        """A command is about to reach the firmware; whether anybody at the table did anything for it."""
-        return self.people is not None and self.people.before(name, values)
+    @property
+    def flags(self) -> int:
+        """The flags of its identity."""
+        return SIMULATOR if self.settings.seed is None else SIMULATOR | TEST_RNG
 
-    def answered(self, name: str, values: "Values") -> None:
+    @property
+    def now_us(self) -> int:
+        """Virtual time since the machine was made."""
+        return self.machine.agenda.now_us
+
+    def restart_after_power_cuts(self) -> None:
+        """From now on a planned power cut restarts the device; without this, it raises PowerCut."""
+
+        def power_lost() -> None:
+            self._power_lost = True
+
+        self.machine.on_power_cut = power_lost
+
+    def before_command(self, name: str, values: "tuple[Any, ...]") -> bool:
+        """A command is about to reach the firmware; whether the people did anything for it."""
+        return self.people is not None and self.people.before_command(name, values)
+
+    def command_accepted(self, name: str, values: "tuple[Any, ...]") -> None:
         """The firmware has accepted that command."""
         if self.people is not None:
-            self.people.after(name, values)
+            self.people.command_accepted(name, values)
 
-    def refused(self) -> None:
+    def command_refused(self) -> None:
         """The firmware has refused the last command."""
         if self.people is not None:
-            self.people.refused()
+            self.people.command_refused()
 
-    def heard(self, name: str, values: "tuple[Value, ...]") -> None:
-        """The firmware reports something."""
+    def _report(self, name: str, *values: Any) -> None:
+        """The firmware reports an event."""
+        if self.keeps_reports:
+            self.reports.append((name, values))
         if name == "stack_dispensed":
             self.stacks_dispensed.append((values[0], values[1]))
+        self.on_report(name, values)
         if self.people is not None:
-            self.people.heard(name, values)
+            self.people.event_reported(name, values)
 
 
-class ServedSteppedDevice(EmulatedDevice):
-    """Firmware that is told of edges and time and says when it is due again, wherever it runs."""
+class SteppedDevice(EmulatedDevice):
+    """Firmware that takes edges and times and says when it is due again, wherever it runs.
 
-    def __init__(self, settings: Settings, now_ms: int = 0) -> None:
-        super().__init__(settings, now_ms)
+    Besides ``advance`` and ``run``, for servers, it has waits in virtual time, for tests: ``run_until``,
+    ``run_for``, ``run_until_idle``. ``command`` gives the controller a command without the wire.
+    """
+
+    def __init__(
+        self,
+        machine: SimulatedMachine,
+        draw: Callable[[int], int] | None,
+        settings: DeviceSettings = UNATTENDED,
+        now_ms: int = 0,
+    ) -> None:
+        """``draw`` replaces the device's generator: it returns a number below its argument."""
+        super().__init__(machine, settings, now_ms)
+        self.clock_known = True
+        self.clock_wrong_by_s = 0
+        self.on_step: Callable[[], None] | None = None
+        """Called after every step of time, to compare the firmware's state with the truth."""
+        self.on_command: Callable[[str, tuple[CommandValue, ...]], None] = lambda name, values: None
+        """Called for every command that was accepted."""
+        self._draw = draw
         self._edges: list[tuple[int, int, int]] = []
-        self._power_lost = False
-        self._opened = False  # somebody was at the contact, and the firmware begins anew for it
-        self._listen()
-        self._boot()
+        self._edge: Callable[[int, int, int, int], None]
+        """Gives the firmware an edge: sensor, level, time of the edge, time now."""
+        machine.on_edge = self._note_edge
 
-    def _listen(self) -> None:
-        """Hear what the machine does."""
-        self.machine.on_edge = self._note
-        self.machine.on_power_cut = self._power_cut
+    # -- what these kinds implement -------------------------------------------------------------
 
-    # -- what these fill in ---------------------------------------------------------------------
-
-    def _start(self) -> None:
-        """The power has come."""
+    @property
+    def shuffler_state(self) -> int:
+        """The state of the shuffler half."""
         raise NotImplementedError
 
-    def _edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
-        """An edge of a sensor, and when it was."""
+    @property
+    def shoe_state(self) -> int:
+        """The state of the shoe half."""
         raise NotImplementedError
 
-    def _step(self, now_us: int) -> int | None:
+    def _boot(self) -> None:
+        """Start the firmware: the power has come on."""
+        raise NotImplementedError
+
+    def _step(self) -> int | None:
         """Let the firmware do what is due; microseconds until it is due again, or None."""
         raise NotImplementedError
 
     def _idle(self) -> bool:
-        """Whether nothing moves or is about to."""
+        """Whether no motion runs or is about to begin."""
         raise NotImplementedError
 
-    # -- power ----------------------------------------------------------------------------------
+    def _execute(self, name: str, values: tuple[CommandValue, ...], caller: Caller) -> tuple[Any, ...]:
+        """Give the controller a command directly; Refusal if it refuses."""
+        raise NotImplementedError
 
-    def _begin_anew(self) -> None:
-        """The keys were cleared while critical memory was out of use: the firmware begins with it again."""
-        self.crashed, self._opened = False, True
-        self._boot()
-        self._opened = False
+    # -- power and clocks -----------------------------------------------------------------------
 
-    def _boot(self) -> None:
-        self._edges = []
-        self.boots += 1
-        self._start()
-
-    def reboot(self, now_ms: int) -> None:
-        """The power fails and comes back; cables stay where they are, ports must be plugged anew."""
-        self.now_ms = now_ms
+    def reboot(self, now_ms: int | None = None) -> None:
+        """Cut the power and give it back: everything but critical memory and the mechanism is new."""
+        if now_ms is not None:
+            self.now_ms = now_ms
+        self._power_lost = False
         self.machine.power_off()
         self.machine.power_on()
+        self._restart()
+
+    def _restart(self) -> None:
+        self._edges.clear()
+        self.boots += 1
         self._boot()
 
-    def _power_cut(self) -> None:
-        """A planned cut: the machine is off already; it is switched on again at the next step."""
-        self._power_lost = True
+    def true_utc_s(self) -> int:
+        """The true time of day, whatever the device's clock says."""
+        return OPENING_UTC_S + self.machine.agenda.now_us // 1_000_000
+
+    def _utc_s(self) -> int | None:
+        return self.true_utc_s() + self.clock_wrong_by_s if self.clock_known else None
+
+    def _ticks_us(self) -> int:
+        """Virtual time as the firmware counts it."""
+        return self.machine.agenda.now_us & ticks.MASK
+
+    def _now_ms(self) -> int:
+        """Virtual time in the wire's unit."""
+        return self.machine.agenda.now_us // 1000 & ticks.MASK
 
     # -- virtual time ---------------------------------------------------------------------------
 
-    def _note(self, sensor: int, level: int, at_us: int) -> None:
+    def _note_edge(self, sensor: int, level: int, at_us: int) -> None:
         self._edges.append((sensor, level, at_us & ticks.MASK))
+
+    def _give_edges(self) -> None:
+        now = self.machine.agenda.now_us & ticks.MASK
+        for sensor, level, at_us in self._edges:
+            self._edge(sensor, level, at_us, now)
+        self._edges.clear()
+
+    def edges_pending(self) -> bool:
+        """Whether there is an edge that the firmware has not been given yet."""
+        return bool(self._edges)
 
     def settle(self) -> int | None:
         """Do everything that is due now; when the firmware is due next (virtual us), or None."""
         if self._power_lost:
             self._power_lost = False
             self.machine.power_on()
-            self._boot()
+            self._restart()
         while True:
-            edges, self._edges = self._edges, []
-            now_us = self.now_us & ticks.MASK
-            for sensor, level, at_us in edges:
-                self._edge(sensor, level, at_us, now_us)
-            due = self._step(now_us)
+            self._give_edges()
+            due = self._step()
             if not self._edges:
                 return None if due is None else self.now_us + due
 
@@ -280,7 +340,7 @@ class ServedSteppedDevice(EmulatedDevice):
         return False
 
     def run(self, steps: int) -> bool:
-        """Let as much virtual time pass as there is work for; whether there is more."""
+        """Let virtual time pass while the machine works, in at most so many steps; whether work is left."""
         agenda = self.machine.agenda
         for _ in range(steps):
             due, next_us = self.settle(), agenda.next_us()
@@ -290,14 +350,61 @@ class ServedSteppedDevice(EmulatedDevice):
         self.settle()  # a command that comes now must find the firmware's clock where the machine's is
         return True
 
+    def run_until(self, done: Callable[[], bool]) -> int:
+        """Let time pass until a condition holds; how many microseconds that took. Else WaitTimeout."""
+        agenda = self.machine.agenda
+        edges = self._edges
+        began = agenda.now_us
+        latest = began + LONGEST_WAIT_US
+        while True:
+            now_us = agenda.now_us
+            if edges:
+                self._give_edges()
+            due = self._step()
+            if self.on_step is not None:
+                self.on_step()
+            if done():
+                return agenda.now_us - began
+            if edges:
+                continue  # ``done`` or ``on_step`` acted on the machine
+            if not agenda.run(None if due is None else now_us + due):
+                raise WaitTimeout(f"nothing is due at {agenda.now_us} us")
+            if agenda.now_us > latest:
+                raise WaitTimeout(f"ten minutes have passed at {agenda.now_us} us")
 
-def emulate(settings: Settings, now_ms: int = 0) -> EmulatedDevice:
-    """A device with the kind of firmware that the settings name; FirmwareMissing if that cannot be had."""
-    module, _, kind = KINDS[settings.firmware].partition(":")
-    made: EmulatedDevice = getattr(import_module(module), kind)(settings, now_ms)
-    return made
+    def run_for(self, us: int) -> None:
+        """Let so much time pass."""
+        agenda = self.machine.agenda
+        end = agenda.now_us + us
+
+        def over(_: int) -> None:
+            agenda.noticed = True
+
+        agenda.at(end, over, 0)
+        self.run_until(lambda: agenda.now_us >= end)
+
+    def run_until_idle(self) -> None:
+        """Let time pass until neither half moves."""
+        self.run_until(lambda: self._idle() and not self._edges)
+
+    def command(self, name: str, *values: CommandValue, role: str = "table") -> tuple[Any, ...]:
+        """Give the controller a command as if it came over the wire; Refusal if it refuses."""
+        caller = Caller(b"TABLE-PC", enum_number("Role", role), True)
+        answer = self._execute(name, values, caller)
+        self.on_command(name, values)
+        return answer
 
 
-def _random(seed: int | None, purpose: str) -> Random:
-    """A stream of its own for each purpose; the system's, where nothing has to be repeatable."""
-    return SystemRandom() if seed is None else Random(f"{seed} {purpose}")
+def emulate(settings: DeviceSettings, now_ms: int = 0) -> EmulatedDevice:
+    """A device with the kind of firmware that the settings name, for serving to hosts.
+
+    FirmwareMissing if this computer lacks what that kind runs on.
+    """
+    module, _, name = KINDS[settings.firmware].partition(":")
+    kind: type[EmulatedDevice] = getattr(import_module(module), name)
+    # a generator of its own: a retransmitted frame must not change the next shuffle
+    seed = settings.seed if settings.seed is not None else SystemRandom().getrandbits(128)
+    device = kind.from_settings(Random(f"{seed} mechanism"), settings, now_ms)
+    device.keeps_reports = False
+    device.restart_after_power_cuts()
+    return device

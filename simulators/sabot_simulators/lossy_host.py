@@ -8,14 +8,13 @@ named in a gap, and a gap ends a boot or a memory.
 from collections.abc import Callable
 from typing import Any
 
-from sabot_firmware.controller import Controller
-from sabot_firmware.critical import CriticalMemory, Fram
-from sabot_firmware.persistent_state import RECORDS
+from sabot_firmware.critical import Fram
 from sabot_protocol.codec import CODEC
 from sabot_protocol.notifications import EventGap, EventReceived, Notification, SessionDown
+from sabot_simulators.emulated_device import CommandValue, SteppedDevice
 from sabot_simulators.hosted_device import HostedDevice
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
-from sabot_simulators.python_device import CommandValue, PythonDevice, SteppedDevice
+from sabot_simulators.python_device import PythonDevice
 
 LOST, DAMAGED, REPEATED = 0.05, 0.03, 0.03  # of what goes over the wire, in each direction
 ASKED = ("last_round", "whereabouts")  # over the wire; commands go to the core
@@ -35,19 +34,14 @@ class LossyHostDevice(HostedDevice):
         """By memory id, boot id and n: the message and its values, as packed."""
         self._made: dict[tuple[bytes, int], int] = {}  # events of the boots that are over
         self._heard = (0, 0)  # boot id and n
-        self._fram = chip
-        super().__init__(machine, draw)
+        super().__init__(machine, draw, chip=chip)
 
     # -- the device -----------------------------------------------------------------------------
 
-    def _new_controller(self) -> Controller:
-        self.memory = CriticalMemory(self._fram, RECORDS)
-        return super()._new_controller()
-
-    def reboot(self) -> None:
-        """Power off and on; the host connects again."""
+    def reboot(self, now_ms: int | None = None) -> None:
+        """Cut the power and give it back; the host connects again."""
         self._made[self.end.memory_id, self.end.boot_id] = self.end.events.last
-        super().reboot()
+        super().reboot(now_ms)
 
     def _connect(self) -> None:
         """Nobody waits for the host: it is there as soon as the wire lets it."""
@@ -75,12 +69,12 @@ class LossyHostDevice(HostedDevice):
 
     def _carry(self, data: bytes) -> bytes:
         """What arrives of what was sent."""
-        chance = self._random.random()
+        chance = self.machine.random.random()
         if chance < LOST:
             return b""
         if chance < LOST + DAMAGED:
-            at = self._random.randrange(len(data))
-            return data[:at] + bytes((data[at] ^ 1 << self._random.randrange(8),)) + data[at + 1 :]
+            at = self.machine.random.randrange(len(data))
+            return data[:at] + bytes((data[at] ^ 1 << self.machine.random.randrange(8),)) + data[at + 1 :]
         return data + data if chance < LOST + DAMAGED + REPEATED else data
 
     def _step(self) -> int | None:

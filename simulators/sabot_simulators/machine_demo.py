@@ -14,11 +14,12 @@ from rich.console import Console
 from sabot_firmware import hardware
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import enum_name
+from sabot_simulators.chips import PowerCut
 from sabot_simulators.dealer import BACKS, Dealer, RecoveryFailed
+from sabot_simulators.emulated_device import WaitTimeout
 from sabot_simulators.hosted_device import HostedDevice
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault, UnknownFault
-from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
-from sabot_simulators.python_device import WaitTimeout
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 
 ROUNDS = 6
 FORM = "NAME[@PLACE][:CARD | ~PROBABILITY | +SECONDS]"

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random, SystemRandom
 from types import TracebackType
 from typing import Any
 
@@ -25,25 +26,39 @@ import sabot_protocol
 import sabot_simulators
 from sabot_firmware.critical import Fram
 from sabot_firmware.event_log import Flash
+from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_protocol import Caller
 from sabot_protocol.errors import Refusal
-from sabot_simulators.chips import SimFram
+from sabot_protocol.frame import DELIMITER
+from sabot_simulators.board_faults import damage_memory
+from sabot_simulators.chips import LOG_AND_MARK_SECTORS, SimFlash, SimFram
+from sabot_simulators.command_sniffer import CableTap, CommandSniffer
+from sabot_simulators.device_settings import DeviceSettings
+from sabot_simulators.emulated_device import (
+    SIMULATOR,
+    TEST_RNG,
+    UNATTENDED,
+    CommandValue,
+    FirmwareMissing,
+    Port,
+    SteppedDevice,
+)
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.micropython import find_micropython
 from sabot_simulators.micropython_side import piped_board as board
-from sabot_simulators.python_device import CommandValue, SteppedDevice
 from sabot_simulators.view import DeckView, View
 
 HEAP = "384k"
-SIMULATOR = 0x0002
+WIRED_HEAP = "768k"  # the firmware is compiled into it from its source, with the wire's end
+MOST_OUTPUT = 768  # bytes; answers to the frames of one read must arrive before the next frame is carried
 FORMATS = {kind: struct.Struct(board.FORMATS.get(kind, "<")) for kind in range(256)}
 CHIPS = (board.READ, board.WRITE, board.READ_FLASH, board.PROGRAM, board.ERASE)
 HEAD = struct.Struct(board.HEAD)
 DECK = struct.Struct(board.DECK)
 
 
-class NoMicroPython(Exception):
+class NoMicroPython(FirmwareMissing):
     """There is no MicroPython on this computer; says how to get it."""
 
 
@@ -66,8 +81,8 @@ class WireOptions:
     """For nonces and the memory's id; without it, the machine's."""
     flash: Flash | None = None
     """For the event log, if there is to be one; the mark's two sectors are behind it."""
-    now_ms: int | None = None
-    """The wire's clock as it is now; without it, the machine's time is the wire's."""
+    own_clock: bool = False
+    """Whether ``tick`` sets the wire's time and a host the time of day; else both are the machine's."""
 
 
 class FirmwareCrashed(Exception):
@@ -131,8 +146,52 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
             stream.close()
 
 
+class MicroPythonPort:
+    """A cable at the MicroPython process; its frames are sniffed, so that the people learn of commands."""
+
+    def __init__(self, device: "MicroPythonDevice", number: int) -> None:
+        self.number = number
+        self.boot = device.boots
+        self._device = device
+        self._tap = CableTap(device.sniffer)
+        self._output = b""  # not taken by the host yet: beyond MOST_OUTPUT the firmware is asked for no more
+        self._due: int | None = None
+
+    def receive(self, data: bytes, now: int) -> None:
+        """Bytes from the host, frame by frame: the people prepare what each command needs."""
+        while data:
+            end = data.find(DELIMITER) + 1 or len(data)
+            if self._tap.host_said(data[:end]):
+                self._device.settle()
+            self._exchange(data[:end], now)
+            data = data[end:]
+
+    def poll(self, now: int, room: bool = True) -> bytes:
+        """Bytes for the host."""
+        if not room:
+            self._exchange(b"", now, False)
+            return b""
+        before, self._output = self._output, b""
+        self._exchange(b"", now)
+        output, self._output = before + self._output, b""
+        return output
+
+    def deadline(self) -> int | None:
+        """When the firmware has more to send."""
+        return self._due
+
+    def _exchange(self, data: bytes, now: int, room: bool = True) -> None:
+        if self.boot != self._device.boots:
+            return
+        output, due = self._device.carry(data, self.number, now, room and len(self._output) < MOST_OUTPUT)
+        self._due = None if due is None else ticks.add(now, due)
+        if output:
+            self._output += output
+            self._tap.device_said(output)
+
+
 class MicroPythonDevice(SteppedDevice):
-    """A machine, and the firmware on MicroPython that runs it; reports are kept."""
+    """A machine, and the firmware on MicroPython that runs it."""
 
     def __init__(
         self,
@@ -142,30 +201,35 @@ class MicroPythonDevice(SteppedDevice):
         heap: str = HEAP,
         python: list[str] | None = None,
         wire: WireOptions | None = None,
-        heard: Callable[[str, tuple[Any, ...]], None] | None = None,
+        settings: DeviceSettings = UNATTENDED,
+        now_ms: int = 0,
     ) -> None:
-        """``python`` is the command for another Python; with a ``wire`` its end is on the board too.
-
-        ``heard`` is told of every report, from the first on.
-        """
-        super().__init__(machine, draw)
-        if heard is not None:
-            self.on_report = heard
+        """``python`` is the command for another Python; with a ``wire`` its end is in the process too."""
+        super().__init__(machine, draw, settings, now_ms)
         self.chip = chip if chip is not None else SimFram()
-        self.crashed = False
-        """Set before ``restart``: the program has failed again and again, and uses its chip no more."""
+        self.sniffer = CommandSniffer(self)
+        self._ports: dict[int, MicroPythonPort] = {}
         self._python = python if python is not None else micropython(heap)
         self._wire = wire
-        if wire is not None and wire.now_ms is not None:
-            self.clock_known = False  # a host will say what time it is
-        self._state = (0, 0, False)  # shuffler, shoe, whether all is still: as of the last message
+        self.clock_known = wire is None or not wire.own_clock
+        self._state = (0, 0, False)  # shuffler, shoe, whether all is idle: as of the last message
         self._due_us: int | None = None
         self._at_work = False
         self._orders = self._make_orders()
         self._readings = self._make_readings()
-        self._edge = self.edge
+        self._edge = self._send_edge
         self.board: MicroPythonProcess | None = None
-        self._boot()
+        self._restart()
+
+    @classmethod
+    def from_settings(cls, random: Random, settings: DeviceSettings, now_ms: int) -> "MicroPythonDevice":
+        """A device with a new machine and new memory chips; FirmwareMissing if there is no MicroPython."""
+        machine = SimulatedMachine(random, settings.faults, settings.capacity, settings.reader)
+        flags = SIMULATOR if settings.seed is None else SIMULATOR | TEST_RNG
+        nonces = SystemRandom() if settings.seed is None else Random(f"{settings.seed} wire")
+        flash = SimFlash(LOG_AND_MARK_SECTORS)
+        wire = WireOptions(settings.serial, flags, settings.events_kept, nonces.randbytes, flash, True)
+        return cls(machine, None, None, WIRED_HEAP, wire=wire, settings=settings, now_ms=now_ms)
 
     def __enter__(self) -> "MicroPythonDevice":
         return self
@@ -181,20 +245,14 @@ class MicroPythonDevice(SteppedDevice):
             self.board.kill()
             self.board = None
 
-    def reboot(self) -> None:
-        """Power off and on: the process is another one, chip and mechanism are the same."""
+    def reboot(self, now_ms: int | None = None) -> None:
+        """Cut the power and give it back: the process is another one, chip and mechanism are the same."""
         self.close()
-        self.machine.power_off()
-        self.machine.power_on()
-        self._boot()
+        super().reboot(now_ms)
 
-    def restart(self, now_ms: int) -> None:
-        """The power has come back to a machine that has it already: another process."""
+    def _boot(self) -> None:
         self.close()
-        self._boot(now_ms)
-
-    def _boot(self, now_ms: int | None = None) -> None:
-        self._edges.clear()
+        self._ports.clear()
         self.board = MicroPythonProcess(self._python)
         wire = self._wire
         options = board.OWN_RNG if self._draw is None else 0
@@ -203,14 +261,33 @@ class MicroPythonDevice(SteppedDevice):
             options |= board.CABLE | (board.LOG if wire.flash is not None else 0)
             options |= board.CRASHED_OFTEN if self.crashed else 0
             serial, flags, kept = wire.serial, wire.flags, wire.events_kept
-            if now_ms is None:
-                now_ms = wire.now_ms
-        start_ms = self._now_ms() if now_ms is None else now_ms
+        start_ms = self.now_ms if wire is not None and wire.own_clock else self._now_ms()
         capacity = self.machine.capacity
-        self._do(board.START, self.now_us, start_ms, capacity, options, serial, flags, kept)
+        self._do(board.START, self._ticks_us(), start_ms, capacity, options, serial, flags, kept)
 
-    def _now_ms(self) -> int:
-        return self.machine.agenda.now_us // 1000 & 0x3FFFFFFF
+    def _damage_memory(self, cause: str) -> None:
+        assert isinstance(self.chip, SimFram)
+        damage_memory(self.chip, cause)
+
+    # -- cables ---------------------------------------------------------------------------------
+
+    def plug(self) -> MicroPythonPort:
+        """Plug in one more cable."""
+        number = next(each for each in range(256) if each not in self._ports)
+        self._ports[number] = port = MicroPythonPort(self, number)
+        return port
+
+    def unplug(self, port: Port) -> None:
+        """Pull a cable."""
+        if isinstance(port, MicroPythonPort) and port.boot == self.boots:
+            del self._ports[port.number]
+            self._do(board.UNPLUG, port.number)
+
+    def tick(self, now_ms: int) -> None:
+        """Set the wire's time."""
+        if now_ms != self.now_ms:
+            self.now_ms = now_ms
+            self._do(board.TICK, now_ms, int(self.machine.contact()), self._ticks_us())
 
     # -- what a device of this kind offers ------------------------------------------------------
 
@@ -268,14 +345,6 @@ class MicroPythonDevice(SteppedDevice):
         (due,) = FORMATS[board.SAID].unpack_from(body)
         return body[FORMATS[board.SAID].size :], due if due >= 0 else None
 
-    def unplug(self, cable: int) -> None:
-        """A cable is pulled."""
-        self._do(board.UNPLUG, cable)
-
-    def tick(self, now_ms: int) -> None:
-        """The wire's time."""
-        self._do(board.TICK, now_ms, int(self.machine.contact()), self.now_us)
-
     def due_us(self) -> int | None:
         """How long nothing happens by itself, in the machine or the firmware; None if never."""
         agenda = self.machine.agenda
@@ -290,24 +359,15 @@ class MicroPythonDevice(SteppedDevice):
         live, most, size = FORMATS[board.USED].unpack(self._do(board.HEAP)[1])
         return live, most, size
 
-    def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
-        """Tell the firmware of an edge."""
+    def _send_edge(self, sensor: int, level: int, at_us: int, now_us: int) -> None:
         self._do(board.EDGE, sensor, level, at_us, now_us)
 
-    def step(self) -> int | None:
-        """Let the firmware do what is due; microseconds until it is due again, or None."""
-        self._do(board.STEP, self.now_us)
+    def _step(self) -> int | None:
+        self._do(board.STEP, self._ticks_us())
         return self._due_us
 
-    def idle(self) -> bool:
-        """Whether nothing moves or is about to."""
-        return self._state[2]
-
-    def _step(self) -> int | None:
-        return self.step()
-
     def _idle(self) -> bool:
-        return self.idle()
+        return self._state[2]
 
     def _execute(self, name: str, values: tuple[CommandValue, ...], caller: Caller) -> tuple[Any, ...]:
         request = board.pack_said(name, values)

@@ -17,11 +17,12 @@ from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.persistent_state import RECORDS, PersistentState
 from sabot_simulators.chips import SimFram
 from sabot_simulators.dealer import SHUFFLED, Dealer
+from sabot_simulators.emulated_device import Report
 from sabot_simulators.mechanism.fault_effects import FaultEffects
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, new_deck
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.python_device import PythonDevice, Report
+from sabot_simulators.python_device import PythonDevice
 
 CHIP_SIZE = 8192  # enough for every record, and quick to copy
 PAUSE_US = 200_000  # people are not as quick as machines

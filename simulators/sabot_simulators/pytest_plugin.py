@@ -96,15 +96,15 @@ def emulated_devices(folder: Path) -> "Iterator[Callable[..., DeviceUnderTest]]"
     made: list[DeviceServer] = []
 
     def make(faults: "tuple[str, ...] | list[str]" = (), **settings: object) -> DeviceUnderTest:
+        from sabot_simulators.device_settings import DeviceSettings
         from sabot_simulators.emulated_device import emulate
         from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
-        from sabot_simulators.endpoints.settings import Settings
         from sabot_simulators.endpoints.tcp import TcpListener
 
         query = {name: [str(value)] for name, value in {"seed": 1, **settings}.items()}
         if faults:
             query["fault"] = list(faults)
-        served = DeviceServer(emulate(Settings.from_query(query), wire_ms()))
+        served = DeviceServer(emulate(DeviceSettings.from_query(query), wire_ms()))
         made.append(served)
         listener = TcpListener()
         served.listen(listener)

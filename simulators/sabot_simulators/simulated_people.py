@@ -39,7 +39,14 @@ class SimulatedPeople:
         Burnt cards are those of round 0."""
         self.shoe = ShoeLoader()
 
-    def before(self, name: str, values: "Values") -> bool:
+    def cut_shoe(self, from_top: int | None, cover_above: int | None) -> None:
+        """Cut the next batch after so many cards from the top (None: in the middle).
+
+        The cover card goes in above so many cards from the bottom (None: there is no cover card).
+        """
+        self.shoe.cut_from_top, self.shoe.cover_above = from_top, cover_above
+
+    def before_command(self, name: str, values: "Values") -> bool:
         """The host is about to ask for something; whether anybody did anything for it."""
         machine = self._device.machine
         if name == "load_shoe":
@@ -70,7 +77,7 @@ class SimulatedPeople:
         self._laid_in = True
         return True
 
-    def refused(self) -> None:
+    def command_refused(self) -> None:
         """It was refused: what was prepared is taken back."""
         if self._laid_in:
             self._laid_in = False
@@ -82,7 +89,7 @@ class SimulatedPeople:
             self._loaded = []
             self._device.machine.take_tray()
 
-    def after(self, name: str, values: "Values") -> None:
+    def command_accepted(self, name: str, values: "Values") -> None:
         """It was accepted."""
         self._loaded, self._laid_in = [], False
         machine = self._device.machine
@@ -104,7 +111,7 @@ class SimulatedPeople:
         elif name == "empty_machine" and machine.exit_tray:  # left there when the power went
             self._soon(self._take_left, 0)
 
-    def heard(self, name: str, values: "tuple[Value, ...]") -> None:
+    def event_reported(self, name: str, values: "tuple[Value, ...]") -> None:
         """The machine reports something; whoever it concerns does it in a moment."""
         if name == "shoe_changed" and values[0] in (shoe.STACK_WAITING, shoe.STUB_WAITING):
             self._soon(self._take, int(values[0]))

@@ -22,12 +22,14 @@ from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
 from sabot_simulators.board_faults import BoardFaults
+from sabot_simulators.chips import PowerCut
 from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.emulated_device import LONGEST_WAIT_US, WaitTimeout
 from sabot_simulators.lossy_host import LossyHostDevice
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault
-from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine, power_fails
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine, power_fails
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.python_device import LONGEST_WAIT_US, PythonDevice, WaitTimeout
+from sabot_simulators.python_device import PythonDevice
 
 ROUNDS_A_TABLE = 4
 MAX_FAULTS = 3
@@ -236,7 +238,7 @@ class SoakTable:
                     going_on = self.dealer.play_round()
                     if self.random.random() < SWITCHED_OFF:
                         raise PowerCut
-            except (PowerCut, chips.PowerCut):
+            except PowerCut:
                 self._switch_on()
                 going_on = False
             except Refusal:
@@ -246,7 +248,7 @@ class SoakTable:
                 break
             try:
                 self._look()
-            except (PowerCut, chips.PowerCut):  # while a host was answered
+            except PowerCut:  # while a host was answered
                 self._switch_on()
                 going_on = False
         self._account()
@@ -278,7 +280,7 @@ class SoakTable:
     def _hear_the_rest(self) -> None:
         """The host that listens has heard everything, in the end, as it was reported."""
         if self.told is not None:
-            with suppress(PowerCut, chips.PowerCut):
+            with suppress(PowerCut):
                 self.told.catch_up()
             for different in self.told.different:
                 self.findings.wrong[f"the host was told otherwise: {different}"] += 1

@@ -16,12 +16,13 @@ from rich.progress import Progress
 
 from sabot_firmware import shoe, shuffler
 from sabot_protocol.errors import Refusal
+from sabot_simulators.chips import PowerCut
 from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.emulated_device import WaitTimeout
 from sabot_simulators.mechanism.faults import BOARD_KINDS, COUNTED_AT, KINDS, PlannedFault
-from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.micropython_device import HEAP, MicroPythonDevice, NoMicroPython
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.python_device import WaitTimeout
 from sabot_simulators.soak import SoakReport
 
 ROUNDS = 1000

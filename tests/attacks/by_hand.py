@@ -18,10 +18,10 @@ from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host_protocol import HostProtocol
 from sabot_protocol.notifications import RequestAnswered
 from sabot_protocol.session import CLEAR_TO_DEVICE
+from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import EmulatedDevice, emulate
 from sabot_simulators.endpoints.device_server import DeviceServer, HostCable, InProcessCable
 from sabot_simulators.endpoints.pseudo_terminal import PseudoTerminal
-from sabot_simulators.endpoints.settings import Settings
 from sabot_simulators.endpoints.tcp import SocketCable
 
 TICK_MS = 5
@@ -135,7 +135,7 @@ class Table:
     """A device of one kind with its owner connected."""
 
     def __init__(self, firmware: str) -> None:
-        self.device = emulate(Settings.from_query({"firmware": [firmware], "seed": ["1"]}), 1000)
+        self.device = emulate(DeviceSettings.from_query({"firmware": [firmware], "seed": ["1"]}), 1000)
         self.served = ByHand(self.device)
         self.cable = InProcessCable(self.served)
         self.served.plug(self.cable)

@@ -17,11 +17,11 @@ from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Execu
 from sabot_protocol.frame import Decoder
 from sabot_protocol.record_store import RecordStore
 from sabot_protocol.session import CLEAR_TO_DEVICE
+from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.endpoints.device_server import HELD_BYTES, MOST_CABLES, TAKE_BYTES
 from sabot_simulators.endpoints.emulated_usb import EmulatedUsbBackend
-from sabot_simulators.endpoints.served_micropython import MicroPythonPort, ServedMicroPythonDevice
-from sabot_simulators.endpoints.settings import Settings
 from sabot_simulators.endpoints.tcp import TcpListener
+from sabot_simulators.micropython_device import MicroPythonDevice, MicroPythonPort
 
 IDENTIFY = bytes(frame.encode(bytes((CLEAR_TO_DEVICE, CODEC.named("identify").id))))
 PIECE = IDENTIFY * 512
@@ -105,7 +105,7 @@ def test_a_flood_takes_nothing_from_the_owner_on_another_cable(
         assert sum(flooder.taken) > WARM_UP * TAKE_BYTES
         assert table.host.diagnostics.sessions == 1
         port = table.served._cables[flooder.cable].port
-        assert not isinstance(port, MicroPythonPort) or len(port._said) < TAKE_BYTES
+        assert not isinstance(port, MicroPythonPort) or len(port._output) < TAKE_BYTES
         table.each_turn = lambda: flooder.flood(b"", READS["reading"])
         for _ in range(WARM_UP):
             table.turn()
@@ -116,8 +116,8 @@ def test_a_flood_takes_nothing_from_the_owner_on_another_cable(
 
 def held(table: Table) -> int:
     """Bytes that the firmware holds; on MicroPython its heap, else what this process has allocated."""
-    if isinstance(table.device, ServedMicroPythonDevice):
-        return table.device.joined.heap()[0]
+    if isinstance(table.device, MicroPythonDevice):
+        return table.device.heap()[0]
     if not tracemalloc.is_tracing():
         tracemalloc.start()
         return 0
@@ -142,7 +142,7 @@ def test_a_host_that_never_reads_keeps_its_bytes_on_its_own_cable() -> None:
 
 def test_a_usb_host_that_never_reads_is_bounded() -> None:
     """On the old code each bulk transfer of an unread flood stayed in the emulated bus."""
-    backend = EmulatedUsbBackend(Settings.from_query({"seed": ["1"]}))
+    backend = EmulatedUsbBackend(DeviceSettings.from_query({"seed": ["1"]}))
     handle = backend.open_device(backend.enumerate_devices()[0])
     backend.claim_interface(handle, 0)
     try:

@@ -30,7 +30,7 @@ def test_a_device_that_lost_its_keys_takes_no_new_ones(table: Table, cause: str)
     The device called itself unprovisioned, took a key, let its new owner fill the service slot and started
     the boot loader.
     """
-    table.device.harm(cause)
+    table.device.damage_memory(cause)
     table.served._reboot()
     flags = table.clear("identify")[3]
     assert flags & (KEYS_DAMAGED_FLAG | PROVISIONED_FLAG) == KEYS_DAMAGED_FLAG

@@ -25,11 +25,12 @@ from sabot_driver.usb import UsbTransport
 from sabot_driver.usb_ids import ENDPOINT_IN, ENDPOINT_OUT, PRODUCT, VENDOR
 from sabot_protocol import frame
 from sabot_protocol.host.messages import Status, StatusReport
+from sabot_simulators.device_settings import DeviceSettings
+from sabot_simulators.emulated_device import emulate
 from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
 from sabot_simulators.endpoints.emulated_usb import EmulatedUsbBackend, UsbHandle
-from sabot_simulators.endpoints.served_python import ServedPythonDevice
-from sabot_simulators.endpoints.settings import Settings
 from sabot_simulators.endpoints.tcp import TcpListener
+from sabot_simulators.python_device import WiredPythonDevice
 
 PTY = "the driver over a pty"
 USB = "the driver over emulated USB"
@@ -124,7 +125,7 @@ def modbus_on_pty() -> Iterator[Timed]:
 @contextmanager
 def driver_on_usb() -> Iterator[Timed]:
     """``Client.status`` through real pyusb calls on the emulated bus."""
-    bus = EmulatedUsbBackend(Settings(seed=1))
+    bus = EmulatedUsbBackend(DeviceSettings(seed=1))
     with connect("usb://", transport=UsbTransport("usb://", None, bus), simulator=True) as client:
         yield Timed(client.status)
     bus.close()
@@ -152,7 +153,7 @@ class Echo(EmulatedUsbBackend):
 @contextmanager
 def echo_on_usb() -> Iterator[Timed]:
     """The same bytes through bare pyusb to a device that echoes them without a thread."""
-    bus = Echo(Settings(seed=1))
+    bus = Echo(DeviceSettings(seed=1))
     device: Any = usb.core.find(idVendor=VENDOR, idProduct=PRODUCT, backend=bus)
     usb.util.claim_interface(device, 0)
 
@@ -168,7 +169,7 @@ def echo_on_usb() -> Iterator[Timed]:
 @contextmanager
 def threaded_echo_on_usb() -> Iterator[Timed]:
     """The same to a device that lives in a thread of its own, as the emulated shoe does."""
-    bus = EmulatedUsbBackend(Settings(seed=1))
+    bus = EmulatedUsbBackend(DeviceSettings(seed=1))
     bus.shoe.device.plug = lambda: EchoPort()  # type: ignore[method-assign]
     device: Any = usb.core.find(idVendor=VENDOR, idProduct=PRODUCT, backend=bus)
     usb.util.claim_interface(device, 0)
@@ -219,7 +220,8 @@ def _figure(rates: Rates, run: Run, section: str, name: str, other: str, goal: f
 @contextmanager
 def journalling(folder: str) -> Iterator[tuple[Client, Run]]:
     """Events that a device in this process makes at once, until the last one is on disk."""
-    device = ServedPythonDevice(Settings(seed=1, events_kept=100_000), wire_ms())
+    device = emulate(DeviceSettings(seed=1, events_kept=100_000), wire_ms())
+    assert isinstance(device, WiredPythonDevice)
     served = DeviceServer(device)
     listener = TcpListener()
     served.listen(listener)

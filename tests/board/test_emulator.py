@@ -21,7 +21,7 @@ from sabot_simulators.rp2040.wiring import PinDrivenMachine, board_wiring
 STEP_US = 6_173
 CUT_US = 300_000
 SHUFFLE_US = 2_500_000
-COMPARE = Path(__file__).with_name("compare_core.mjs")
+RANDOM_PROGRAMS = HERE / "thumb_to_wasm" / "tests" / "random_programs.mjs"
 PROGRAMS = 2_000
 FEWEST = 5
 """How often each instruction must have been among them."""
@@ -66,7 +66,7 @@ def test_instructions_do_what_the_interpreter_does_and_take_as_long(image: Path,
 
 
 def test_random_programs_end_as_the_interpreter_ends_them() -> None:
-    command = [node(), str(COMPARE), str(HERE), str(PROGRAMS), str(SEED)]
+    command = [node(), str(RANDOM_PROGRAMS), str(PROGRAMS), str(SEED)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     said = json.loads(ended.stdout)

@@ -17,8 +17,8 @@ from sabot_protocol.link import ANSWER, EVENT, REQUEST
 from sabot_protocol.notifications import EventReceived, RequestAnswered, RequestFailed
 from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST, MAC_SIZE, slot_key
 from sabot_simulators.command_sniffer import BODY, KIND, MARK, MESSAGE, NUMBER
+from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import EmulatedDevice, emulate
-from sabot_simulators.endpoints.settings import Settings
 
 SEED = 11
 HOST = b"TABLE-PC"
@@ -193,7 +193,7 @@ def evening(talk: Talk) -> None:
     talk.ask("last_round")
 
 
-def heard(settings: Settings) -> tuple[bytes, dict[str, list[Said]]]:
+def heard(settings: DeviceSettings) -> tuple[bytes, dict[str, list[Said]]]:
     """The device's serial number, and what was said in an evening, by kind."""
     device = emulate(settings, 0)
     try:
@@ -213,8 +213,8 @@ def test_the_same_seed_gives_the_same_talk_in_process_and_on_the_pico(
     image: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(EmulatedDevice, "flags", 0)  # they are proved, and the image shows none
-    serial, on_pico = heard(Settings(SEED, firmware="rp2040"))
-    _, in_process = heard(Settings(SEED, serial=serial))
+    serial, on_pico = heard(DeviceSettings(SEED, firmware="rp2040"))
+    _, in_process = heard(DeviceSettings(SEED, serial=serial))
     for kind, said in in_process.items():
         assert on_pico[kind] == said, kind
     assert on_pico.keys() == in_process.keys() >= {"clear", "request", "answer", "event", "refused"}
@@ -223,6 +223,6 @@ def test_the_same_seed_gives_the_same_talk_in_process_and_on_the_pico(
 
 def test_another_seed_gives_another_talk() -> None:
     """Else the test above would show nothing."""
-    (_, one), (_, other) = heard(Settings(SEED)), heard(Settings(SEED + 1))
+    (_, one), (_, other) = heard(DeviceSettings(SEED)), heard(DeviceSettings(SEED + 1))
     assert one["clear"] != other["clear"]
     assert one["answer"] != other["answer"]

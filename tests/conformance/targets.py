@@ -18,14 +18,14 @@ from sabot_driver.transports import SerialTransport, SocketTransport, Transport,
 from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_driver.usb import UsbTransport
 from sabot_protocol import ticks
+from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import EmulatedDevice, emulate
 from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
 from sabot_simulators.endpoints.emulated_usb import EmulatedUsbBackend
 from sabot_simulators.endpoints.pseudo_terminal import PseudoTerminal
-from sabot_simulators.endpoints.served_python import ServedPythonDevice
-from sabot_simulators.endpoints.settings import Settings
 from sabot_simulators.endpoints.tcp import TcpListener
 from sabot_simulators.endpoints.urls import protocol_sim
+from sabot_simulators.python_device import WiredPythonDevice
 from sabot_simulators.rp2040.pico_device import PicoDevice
 
 ROOT = Path(__file__).parent.parent.parent
@@ -87,7 +87,7 @@ class Target:
         """Questions outside a session."""
         return UnsecuredExchange(self.way(), self.name, Clock(), PROVISION_S)
 
-    def harm(self, cause: str) -> None:
+    def damage_memory(self, cause: str) -> None:
         """Something happens to critical memory, and the power comes back."""
         raise NotImplementedError
 
@@ -124,8 +124,8 @@ class Emulated(Target):
         else:
             served.call(what)
 
-    def harm(self, cause: str) -> None:
-        self._there(lambda: self.device.harm(cause))
+    def damage_memory(self, cause: str) -> None:
+        self._there(lambda: self.device.damage_memory(cause))
         served = self._server()
         if served is None:
             self.device.reboot(wire_ms())
@@ -143,9 +143,9 @@ class Emulated(Target):
         return self.device.stacks_dispensed
 
     @property
-    def python(self) -> ServedPythonDevice:
+    def python(self) -> WiredPythonDevice:
         """The device, where its firmware is in this process and can be looked into."""
-        assert isinstance(self.device, ServedPythonDevice)
+        assert isinstance(self.device, WiredPythonDevice)
         return self.device
 
 
@@ -157,7 +157,7 @@ class InProcess(Emulated):
     def __init__(self, folder: Path, settings: str = "seed=1") -> None:
         super().__init__(folder)
         self._url = f"sim://test{os.getpid()}x{next(_names)}?{settings}"
-        self._bench = protocol_sim.bench(*Settings.from_url(self._url))
+        self._bench = protocol_sim.bench(*DeviceSettings.from_url(self._url))
         self.device = self._bench.device
 
     def _server(self) -> DeviceServer | None:
@@ -189,7 +189,7 @@ class OnServed(Emulated):
 
     def __init__(self, folder: Path, settings: str = "seed=1") -> None:
         super().__init__(folder)
-        _, parsed = Settings.from_url(f"sim://?firmware={self.firmware}&{settings}")
+        _, parsed = DeviceSettings.from_url(f"sim://?firmware={self.firmware}&{settings}")
         self.device = emulate(parsed, wire_ms())
         self.served = DeviceServer(self.device)
 
@@ -272,9 +272,9 @@ class Rp2040(Pty):
             exchange.provision(serial, key)
         self.keyring.keep(serial, key)
 
-    def harm(self, cause: str) -> None:
+    def damage_memory(self, cause: str) -> None:
         if cause != "crashes":
-            return super().harm(cause)
+            return super().damage_memory(cause)
         device = self.device
         assert isinstance(device, PicoDevice)
         for _ in range(OFTEN):
@@ -318,7 +318,7 @@ class Usb(Emulated):
 
     def __init__(self, folder: Path, settings: str = "seed=1") -> None:
         super().__init__(folder)
-        self.backend = EmulatedUsbBackend(Settings.from_url("sim://?" + settings)[1])
+        self.backend = EmulatedUsbBackend(DeviceSettings.from_url("sim://?" + settings)[1])
         self.device = self.backend.shoe.device
 
     def _server(self) -> DeviceServer | None:

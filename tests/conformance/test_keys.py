@@ -37,7 +37,7 @@ def refuses_everything(target: Target, serial: bytes) -> None:
 def test_without_its_keys_it_refuses_everything(client: Client, target: Target, cause: str) -> None:
     serial = client.identity.serial
     client.close()
-    target.harm(cause)
+    target.damage_memory(cause)
     refuses_everything(target, serial)
 
 
@@ -45,7 +45,7 @@ def test_without_its_keys_it_refuses_everything(client: Client, target: Target, 
 def test_after_repeated_crashes_it_refuses_everything(client: Client, target: Target) -> None:
     serial = client.identity.serial
     client.close()
-    target.harm("crashes")
+    target.damage_memory("crashes")
     refuses_everything(target, serial)
 
 
@@ -100,7 +100,7 @@ def test_presence_clears_the_keys_and_lets_a_new_owner_in(client: Client, target
 def test_presence_mends_a_device_whose_memory_was_erased(client: Client, target: Target) -> None:
     serial = client.identity.serial
     client.close()
-    target.harm("blank")
+    target.damage_memory("blank")
     refuses_everything(target, serial)
     after = given_a_new_key(target, hold_until_cleared(target))
     assert eventually(lambda: shown(after) == [(KeyState.KEYS_DAMAGED, KeyState.UNPROVISIONED)])
@@ -109,6 +109,6 @@ def test_presence_mends_a_device_whose_memory_was_erased(client: Client, target:
 @pytest.mark.needs("chips", "hands", "crashes")
 def test_the_contact_is_read_after_repeated_crashes(client: Client, target: Target) -> None:
     client.close()
-    target.harm("crashes")
+    target.damage_memory("crashes")
     after = given_a_new_key(target, hold_until_cleared(target))
     assert eventually(lambda: shown(after) == [(KeyState.KEYS_DAMAGED, KeyState.UNPROVISIONED)])

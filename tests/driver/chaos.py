@@ -28,10 +28,10 @@ from sabot_protocol.host.messages import (
     Shuffle,
     ShufflerState,
 )
+from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.endpoints.emulated_usb import EmulatedUsbBackend, EmulatedUsbDevice, UsbHandle
 from sabot_simulators.endpoints.impairment import Impairment
-from sabot_simulators.endpoints.served_python import ServedPythonDevice
-from sabot_simulators.endpoints.settings import Settings
+from sabot_simulators.python_device import WiredPythonDevice
 
 FLOOR_KEY = bytes(range(1, 33))
 FLOOR_SLOT = 3
@@ -105,7 +105,7 @@ class Player:
         return False
 
 
-def check(client: Client, device: ServedPythonDevice, rounds: int) -> None:
+def check(client: Client, device: WiredPythonDevice, rounds: int) -> None:
     """Every stack was dispensed once, and every event is in the journal once and in order."""
     expected = [(each, stack) for each in range(1, rounds + 1) for stack in range(1, HANDS + 1)]
     assert device.stacks_dispensed == expected
@@ -128,7 +128,7 @@ class BadBus(EmulatedUsbBackend):
 
     AWAY_S = 0.02
 
-    def __init__(self, settings: Settings, mischief: Impairment, clock_rate: float) -> None:
+    def __init__(self, settings: DeviceSettings, mischief: Impairment, clock_rate: float) -> None:
         super().__init__(settings, clock_rate)
         self._mischief = mischief
         self._back_at = 0.0

@@ -15,10 +15,11 @@ from sabot_driver.clock import Clock
 from sabot_driver.journal import JournalBatch
 from sabot_driver.link_state import Notice
 from sabot_protocol.host.messages import FloorCalled, Locate
+from sabot_simulators.device_settings import DeviceSettings
+from sabot_simulators.emulated_device import emulate
 from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
-from sabot_simulators.endpoints.served_python import ServedPythonDevice
-from sabot_simulators.endpoints.settings import Settings
 from sabot_simulators.endpoints.tcp import TcpListener
+from sabot_simulators.python_device import WiredPythonDevice
 
 RATE = 4.0  # both ends' timers run so much faster: a session without a keep-alive ends after 1.25 s
 WAIT_S = 60.0  # a limit for what fails, not a measure
@@ -41,7 +42,9 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "journal.db"
-        self.device = ServedPythonDevice(Settings(seed=1), wire_ms(RATE))
+        device = emulate(DeviceSettings(seed=1), wire_ms(RATE))
+        assert isinstance(device, WiredPythonDevice)
+        self.device = device
         self.served = DeviceServer(self.device, RATE)
         self._listener = TcpListener()
         self.served.listen(self._listener)

@@ -3,7 +3,7 @@
 import pytest
 from tests.driver.command import Sabot
 
-from sabot_simulators.endpoints.settings import BadSetting, Settings
+from sabot_simulators.device_settings import BadSetting, DeviceSettings
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -36,4 +36,4 @@ def test_a_clock_that_is_not_right_is_set_again(sabot: Sabot, fault: str) -> Non
 
 def test_what_is_out_of_reach_is_refused() -> None:
     with pytest.raises(BadSetting, match="firmware=python only"):
-        Settings.from_url("sim://?firmware=micropython&fault=torn_record%2B3")
+        DeviceSettings.from_url("sim://?firmware=micropython&fault=torn_record%2B3")

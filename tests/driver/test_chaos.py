@@ -16,6 +16,8 @@ from sabot_driver import Client, Keyring, connect
 from sabot_driver.clock import Clock
 from sabot_driver.errors import Stale
 from sabot_driver.usb import UsbTransport
+from sabot_simulators.device_settings import DeviceSettings
+from sabot_simulators.emulated_device import emulate
 from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
 from sabot_simulators.endpoints.fault_proxy import (
     FaultProxy,
@@ -26,9 +28,8 @@ from sabot_simulators.endpoints.fault_proxy import (
 )
 from sabot_simulators.endpoints.impairment import Impairment
 from sabot_simulators.endpoints.pseudo_terminal import PseudoTerminal
-from sabot_simulators.endpoints.served_python import ServedPythonDevice
-from sabot_simulators.endpoints.settings import Settings
 from sabot_simulators.endpoints.tcp import TcpListener
+from sabot_simulators.python_device import WiredPythonDevice
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +52,8 @@ USB = {"drop": 0.01, "corrupt": 0.01, "delay": 0.05, "delay_s": 0.004, "cut": 0.
 def test_rounds_over_a_bad_cable(kind: str, tmp_path: Path, amount: Amount) -> None:
     with nothing_left_behind():
         # every reconnect makes events of its own, and a starved computer may lose many links in a row
-        device = ServedPythonDevice(Settings(seed=3, events_kept=512), wire_ms(RATE))
+        device = emulate(DeviceSettings(seed=3, events_kept=512), wire_ms(RATE))
+        assert isinstance(device, WiredPythonDevice)
         served = DeviceServer(device, RATE)
         mischief = Impairment(Random(kind))
         if kind == "noisy":
@@ -81,9 +83,9 @@ def test_rounds_over_a_bad_usb(tmp_path: Path, amount: Amount) -> None:
     """Pieces lost and damaged, stalls, and the plug pulled: ENODEV, and another address when it is back."""
     with nothing_left_behind():
         mischief = Impairment(Random("usb"))
-        bus = BadBus(Settings(seed=5, events_kept=512), mischief, RATE)
+        bus = BadBus(DeviceSettings(seed=5, events_kept=512), mischief, RATE)
         device = bus.shoe.device
-        assert isinstance(device, ServedPythonDevice)
+        assert isinstance(device, WiredPythonDevice)
         way = UsbTransport("usb://", None, bus)
         with connect(
             "usb://",
@@ -100,7 +102,7 @@ def test_rounds_over_a_bad_usb(tmp_path: Path, amount: Amount) -> None:
 
 
 def play(
-    client: Client, device: ServedPythonDevice, mischief: Impairment, how_bad: dict[str, float], rounds: int
+    client: Client, device: WiredPythonDevice, mischief: Impairment, how_bad: dict[str, float], rounds: int
 ) -> None:
     """Play so many rounds while the cable is as bad as told; what must be true then is."""
     for name, share in how_bad.items():
@@ -120,7 +122,8 @@ def play(
 def test_a_host_that_is_killed_again_and_again(tmp_path: Path, amount: Amount) -> None:
     """The journal is complete and has nothing twice, and no stack came twice."""
     random = Random(7)
-    device = ServedPythonDevice(Settings(seed=4), wire_ms())
+    device = emulate(DeviceSettings(seed=4), wire_ms())
+    assert isinstance(device, WiredPythonDevice)
     served = DeviceServer(device)
     listener = TcpListener()
     served.listen(listener)

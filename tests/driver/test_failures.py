@@ -44,12 +44,12 @@ from sabot_driver.transports import SerialTransport, SocketTransport
 from sabot_driver.usb import UsbTransport
 from sabot_protocol.host.messages import Locate, Located, OpenRound, Shuffle
 from sabot_simulators import emulated_device
+from sabot_simulators.device_settings import DeviceSettings
+from sabot_simulators.emulated_device import emulate
 from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
 from sabot_simulators.endpoints.fault_proxy import FaultProxy, TcpFrontend, TcpUpstream
 from sabot_simulators.endpoints.impairment import Impairment
 from sabot_simulators.endpoints.pseudo_terminal import PseudoTerminal
-from sabot_simulators.endpoints.served_python import ServedPythonDevice
-from sabot_simulators.endpoints.settings import Settings
 from sabot_simulators.endpoints.tcp import TcpListener
 
 
@@ -329,7 +329,7 @@ def test_a_listener_that_fails_does_not_end_the_client(tmp_path: Path) -> None:
 def test_a_half_open_link_is_noticed(tmp_path: Path) -> None:
     """The other end is gone, and TCP does not know: no answer in time, then the silence ends the session."""
     rate = 20.0
-    served = DeviceServer(ServedPythonDevice(Settings(seed=1), wire_ms(rate)), rate)
+    served = DeviceServer(emulate(DeviceSettings(seed=1), wire_ms(rate)), rate)
     listener = TcpListener()
     served.listen(listener)
     mischief = Impairment(Random(1))

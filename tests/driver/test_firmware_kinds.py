@@ -24,9 +24,9 @@ from sabot_protocol.host.messages import (
     ShuffleWith,
 )
 from sabot_simulators import micropython_device
+from sabot_simulators.device_settings import FIRMWARE, BadSetting, DeviceSettings
 from sabot_simulators.emulated_device import KINDS
-from sabot_simulators.endpoints.served_micropython import ServedMicroPythonDevice
-from sabot_simulators.endpoints.settings import FIRMWARE, BadSetting, Settings
+from sabot_simulators.micropython_device import MicroPythonDevice
 
 pytestmark = pytest.mark.slow
 
@@ -117,9 +117,9 @@ def test_the_log_of_events_outlives_a_power_cut(kind: Kind, tmp_path: Path) -> N
 
 def test_what_it_runs_on_is_a_setting() -> None:
     assert tuple(KINDS) == FIRMWARE
-    assert Settings.from_url("sim://?firmware=micropython")[1].firmware == "micropython"
+    assert DeviceSettings.from_url("sim://?firmware=micropython")[1].firmware == "micropython"
     with pytest.raises(BadSetting, match="firmware"):
-        Settings.from_url("sim://?firmware=cobol")
+        DeviceSettings.from_url("sim://?firmware=cobol")
 
 
 def test_without_micropython_it_is_said_how_to_get_it(
@@ -136,12 +136,12 @@ def test_without_micropython_it_is_said_how_to_get_it(
 def test_no_process_is_left_behind(tmp_path: Path) -> None:
     target = MicroPython(tmp_path)
     device = target.device
-    assert isinstance(device, ServedMicroPythonDevice)
-    assert device.joined.board is not None
-    first = device.joined.board.process
+    assert isinstance(device, MicroPythonDevice)
+    assert device.board is not None
+    first = device.board.process
     target.connect()
     target.reboot()
-    second = device.joined.board.process
+    second = device.board.process
     assert first.poll() is not None
     assert second.poll() is None
     target.close()

@@ -15,8 +15,8 @@ POSIX = ("fcntl", "termios", "tty", "pty", "grp", "pwd", "posix_ipc", "resource"
 MODULES = (
     "sabot_driver", "sabot_driver.aio", "sabot_driver.discovery", "sabot_driver.user_files",
     "sabot_driver.capturing_transport",
-    "sabot_driver.usb", "sabot_driver.pruning", "sabot_cli.main", "sabot_simulators.endpoints.served_python",
-    "sabot_simulators.endpoints.served_micropython",
+    "sabot_driver.usb", "sabot_driver.pruning", "sabot_cli.main", "sabot_simulators.python_device",
+    "sabot_simulators.micropython_device",
     "sabot_simulators.endpoints.tcp", "sabot_simulators.endpoints.emulated_usb",
     "sabot_simulators.endpoints.urls.protocol_sim", "sabot_simulators.endpoints.simulate",
 )  # fmt: skip

@@ -256,7 +256,8 @@ def coup(played: PlayedRound) -> Coup:
 
 def all_dealt(table: Led) -> list[str]:
     """Every card that came out of the shoe after the burn, in order, as people saw them."""
-    people: Any = table.client.people
+    people = table.table.people
+    assert people is not None
     return [name for key in sorted(people.hands) if key for draw in people.hands[key] for name in draw]
 
 

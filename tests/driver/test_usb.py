@@ -14,8 +14,8 @@ from sabot_driver.usb_ids import ENDPOINT_IN, ENDPOINT_OUT, PRODUCT, VENDOR
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
 from sabot_protocol.handshake import read_clear
+from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.endpoints import emulated_usb as emulated
-from sabot_simulators.endpoints.settings import Settings
 
 
 def found(bus: emulated.EmulatedUsbBackend) -> "usb.core.Device":
@@ -144,7 +144,7 @@ def test_two_shoes_on_the_bus_are_an_error_that_lists_them() -> None:
         def enumerate_devices(self) -> list[tuple[emulated.EmulatedUsbDevice, int]]:
             return super().enumerate_devices() + [(self.shoe, 9)]
 
-    bus = Two(Settings(seed=1))
+    bus = Two(DeviceSettings(seed=1))
     with pytest.raises(AmbiguousDevice) as error:
         UsbTransport("usb://", None, bus).open()
     assert len(error.value.matches) == 2

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from sabot_simulators import chips
+from sabot_simulators.emulated_device import SteppedDevice
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.micropython_device import HEAP, MicroPythonDevice
-from sabot_simulators.python_device import PythonDevice, SteppedDevice
+from sabot_simulators.python_device import PythonDevice
 
 HEAP_BYTES = 384 * 1024
 WITH_GENERATOR = "576k"  # the generator is compiled from its source too

@@ -18,13 +18,15 @@ from sabot_firmware.rounds import CORRECT, UNPROVED
 from sabot_protocol.codec import enum_name, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips
+from sabot_simulators.chips import PowerCut
 from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.emulated_device import CommandValue, WaitTimeout
 from sabot_simulators.mechanism.fault_effects import CARD_KINDS
 from sabot_simulators.mechanism.faults import COUNTED_AT, EDGE_SENSORS, PlannedFault
 from sabot_simulators.mechanism.physical_cards import PhysicalCard
-from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.python_device import CommandValue, PythonDevice, WaitTimeout
+from sabot_simulators.python_device import PythonDevice
 
 HANDS = 7
 STACK_CARDS = 3
@@ -364,7 +366,7 @@ class Scene(Dealer):
             self._enter("end")
         except NoMore:
             pass
-        except (PowerCut, chips.PowerCut):
+        except PowerCut:
             self._power_fails()
         self.device.run_until_idle()
 
@@ -587,7 +589,7 @@ class Scene(Dealer):
             except (RecoveryFailed, WaitTimeout):
                 if not self.row.then:
                     return False
-            except (PowerCut, chips.PowerCut):
+            except PowerCut:
                 self._power_fails()
             if self.row.then:
                 self._help()

@@ -9,7 +9,7 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_protocol import schema
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import FieldError
-from sabot_simulators.python_device import OPENING_UTC_S
+from sabot_simulators.emulated_device import OPENING_UTC_S
 
 TABLE_PC: Any = b"TABLE-PC"
 NOBODY = 0

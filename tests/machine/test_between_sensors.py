@@ -13,11 +13,12 @@ import pytest
 from sabot_firmware import hardware, machine_constants, shoe
 from sabot_protocol.errors import Refusal
 from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.emulated_device import WaitTimeout
 from sabot_simulators.mechanism.faults import STUCK_AT_UM
 from sabot_simulators.mechanism.physical_cards import PhysicalCard
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.python_device import PythonDevice, WaitTimeout
+from sabot_simulators.python_device import PythonDevice
 
 EVERY_UM = 10_000
 # Each way: its faults' place, its end, and the cards that stop: of the second deck fed, of the first dealt

@@ -16,10 +16,11 @@ from sabot_firmware.rng import entropy_source as health
 from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol.codec import CODEC
 from sabot_simulators.dealer import Dealer
+from sabot_simulators.emulated_device import SteppedDevice
 from sabot_simulators.hosted_device import HostedDevice
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.micropython_device import MicroPythonDevice
-from sabot_simulators.python_device import PythonDevice, SteppedDevice
+from sabot_simulators.python_device import PythonDevice
 
 
 def test_the_cutoffs_follow_from_the_entropy_stated_and_one_false_alarm_in_a_million() -> None:

@@ -7,19 +7,19 @@ from sabot_firmware.critical import HEAD_SIZE, CriticalMemory
 from sabot_firmware.persistent_state import RECORDS, PersistentState
 from sabot_protocol.record_store import RECORDS as OTHERS
 from sabot_simulators.chips import SimFram
-from sabot_simulators.endpoints.served_micropython import ServedMicroPythonDevice
-from sabot_simulators.endpoints.served_python import ServedPythonDevice
+from sabot_simulators.micropython_device import MicroPythonDevice
+from sabot_simulators.python_device import WiredPythonDevice
 
 MEMORY_ID = 5  # its place in an identity
 
 
 def chip_of(table: Table) -> SimFram:
     device = table.device
-    if isinstance(device, ServedMicroPythonDevice):
-        assert isinstance(device.joined.chip, SimFram)
-        return device.joined.chip
-    assert isinstance(device, ServedPythonDevice)
-    return device._fram
+    if isinstance(device, MicroPythonDevice):
+        assert isinstance(device.chip, SimFram)
+        return device.chip
+    assert isinstance(device, WiredPythonDevice)
+    return device.chip
 
 
 def core_record() -> int:

@@ -9,13 +9,15 @@ from tests.machine.both_kinds import HEAP_BYTES, on_both, run_of
 from sabot_firmware import shoe
 from sabot_protocol.errors import Refusal
 from sabot_simulators import chips, soak
+from sabot_simulators.chips import PowerCut
 from sabot_simulators.dealer import Dealer, RecoveryFailed
+from sabot_simulators.emulated_device import SteppedDevice, WaitTimeout
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault
-from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.micropython_device import HEAP, FirmwareCrashed, MicroPythonDevice
 from sabot_simulators.micropython_side import piped_board as board
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.python_device import PythonDevice, SteppedDevice, WaitTimeout
+from sabot_simulators.python_device import PythonDevice
 
 pytestmark = [pytest.mark.usefixtures("micropython"), pytest.mark.slow]
 
@@ -53,7 +55,7 @@ def play(device: SteppedDevice) -> None:
                 break
             else:
                 going_on = False
-        except (PowerCut, chips.PowerCut):
+        except PowerCut:
             device.reboot()
             going_on = False
         except Refusal:
@@ -93,9 +95,9 @@ def cut_short(device: SteppedDevice, chip: chips.SimFram, cut_after: int | None)
     """The chip's power will be cut after so many bytes, and come back with the next boot."""
     restore = device.reboot
 
-    def reboot() -> None:
+    def reboot(now_ms: int | None = None) -> None:
         chip.power.restore()
-        restore()
+        restore(now_ms)
 
     device.reboot = reboot  # type: ignore[method-assign]
     chip.power.cut_after(cut_after)

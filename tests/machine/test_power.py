@@ -24,10 +24,10 @@ from sabot_protocol.errors import Refusal
 from sabot_protocol.record_store import RECORDS, RecordStore
 from sabot_simulators.chips import Power, PowerCut, SimFlash, SimFram
 from sabot_simulators.dealer import Dealer
+from sabot_simulators.emulated_device import OPENING_UTC_S
 from sabot_simulators.hosted_device import HostedDevice
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.power_cuts import BLADE, BLADE_UM, GAME, CutPoint, Cycle, Restart, unaged
-from sabot_simulators.python_device import OPENING_UTC_S
 
 pytestmark = pytest.mark.slow
 
@@ -649,12 +649,12 @@ class Logged(HostedDevice):
         self.flash.controller = controller
         return controller
 
-    def reboot(self) -> None:
+    def reboot(self, now_ms: int | None = None) -> None:
         """Everything but chips and mechanism is new."""
         self.power.restore()
         self.memory = CriticalMemory(self.fram, others=persistent_state.RECORDS)
         self._log = EventLog(self.flash)
-        super().reboot()
+        super().reboot(now_ms)
 
     def rows(self) -> list[tuple[int, str]]:
         """Number and name of every row of the log."""

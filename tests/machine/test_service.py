@@ -8,8 +8,8 @@ from sabot_firmware.event_log import EventLog
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.schema import WEAR
 from sabot_simulators.chips import SimFlash
+from sabot_simulators.emulated_device import OPENING_UTC_S
 from sabot_simulators.hosted_device import HostedDevice
-from sabot_simulators.python_device import OPENING_UTC_S
 
 pytestmark = pytest.mark.both_kinds
 

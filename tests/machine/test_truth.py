@@ -37,13 +37,14 @@ from sabot_protocol.errors import Refusal
 from sabot_protocol.modes import SHOE_STEPS, SHUFFLER_STEPS, steps_of
 from sabot_protocol.record_store import RECORDS
 from sabot_simulators import chips
+from sabot_simulators.chips import PowerCut
 from sabot_simulators.dealer import Dealer, RecoveryFailed
-from sabot_simulators.mechanism import simulated_machine as mechanism
+from sabot_simulators.emulated_device import OPENING_UTC_S, WaitTimeout
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, cover_card, new_deck, one_card
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.oracle import Oracle
-from sabot_simulators.python_device import OPENING_UTC_S, PythonDevice, WaitTimeout
+from sabot_simulators.python_device import PythonDevice
 
 pytestmark = pytest.mark.slow
 
@@ -227,7 +228,7 @@ class Truth(RuleBasedStateMachine):
         except Refusal:
             assert self.observed() == before, f"{name} was refused, and yet something changed"
             return False
-        except chips.PowerCut:
+        except PowerCut:
             self.cut()
             return False
         self.settle()
@@ -240,7 +241,7 @@ class Truth(RuleBasedStateMachine):
                 self.device.run_for(us)
             else:
                 self.device.run_until(lambda: True)
-        except (chips.PowerCut, mechanism.PowerCut):
+        except PowerCut:
             self.cut()
 
     def cut(self) -> None:
@@ -328,7 +329,7 @@ class Truth(RuleBasedStateMachine):
         note(fault)
         try:
             self.machine.strike(fault)
-        except mechanism.PowerCut:
+        except PowerCut:
             self.cut()
         self.settle()
         self.hold()
@@ -397,7 +398,7 @@ class Truth(RuleBasedStateMachine):
             with contextlib.suppress(Refusal):
                 self.device.command("set_game", "Three Card Poker", AUTOMATED_SHOE, 1, 3, 8, role="floor")
             self.dealer.recover()
-        except (chips.PowerCut, mechanism.PowerCut):
+        except PowerCut:
             self.cut()
         except (RecoveryFailed, WaitTimeout, Refusal):
             self.gave_up += 1

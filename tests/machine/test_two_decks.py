@@ -7,7 +7,7 @@ from tests.machine.tables import BLUE, RED, Table
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.rounds import CARD_EXTRA, CARD_MISSING, CORRECT, MISDEALT, Round
-from sabot_simulators.python_device import OPENING_UTC_S
+from sabot_simulators.emulated_device import OPENING_UTC_S
 
 pytestmark = pytest.mark.both_kinds
 

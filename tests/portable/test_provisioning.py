@@ -5,7 +5,7 @@ from world import SERIAL, Rng
 
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.persistent_state import RECORDS
-from sabot_firmware.provisioning_marker import CELL, SECTORS, ProvisioningMarker
+from sabot_firmware.provisioning_mark import CELL, SECTORS, FlashProvisioningMark
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
@@ -56,7 +56,7 @@ class Board:
         memory = UnusableStore() if crashed else self.memory()
         self.end = DeviceProtocol(
             DeviceIdentity(SERIAL, "Sabot test", "0.0"), memory, Shoe(), self.rng.bytes, self.now,
-            mark=ProvisioningMarker(self.flash), reopen=self.memory if crashed else None, opened=opened,
+            mark=FlashProvisioningMark(self.flash), reopen=self.memory if crashed else None, opened=opened,
         )
         self.port = DevicePort(self.end)
         return self
@@ -160,11 +160,11 @@ def test_a_new_device_needs_no_contact_and_keeps_its_key():
     board = Board()
     assert board.state() == UNPROVISIONED
     assert board.flags() & (KEYS_DAMAGED_FLAG | PROVISIONED_FLAG) == 0
-    assert ProvisioningMarker(board.flash).read() == NEVER
+    assert FlashProvisioningMark(board.flash).read() == NEVER
     board.hold(3 * OPEN_S * 1000, False, 1000)
     board.boot()
     assert board.provision()[0] is not None
-    assert ProvisioningMarker(board.flash).read() == GIVEN
+    assert FlashProvisioningMark(board.flash).read() == GIVEN
     assert board.boot().state() == PROVISIONED
 
 
@@ -172,7 +172,7 @@ def test_a_key_whose_mark_was_cut_off_is_marked_at_the_next_boot():
     board = Board()
     KeyStore(board.memory()).set(DEVICE, KEY)
     assert board.boot().state() == PROVISIONED
-    assert ProvisioningMarker(board.flash).read() == GIVEN
+    assert FlashProvisioningMark(board.flash).read() == GIVEN
 
 
 def test_presence_clears_the_keys_and_opens_provisioning():
@@ -188,7 +188,7 @@ def test_presence_clears_the_keys_and_opens_provisioning():
         assert ("presence_shown", (was, UNPROVISIONED)) in board.events(), how
         assert board.state() == UNPROVISIONED
         assert board.end.memory_id != before
-        assert ProvisioningMarker(board.flash).read() == CLEARED
+        assert FlashProvisioningMark(board.flash).read() == CLEARED
         assert KeyStore(board.memory()).get(DEVICE) is None
         assert board.provision(OTHER)[0] is not None, how
         board.boot()
@@ -335,7 +335,7 @@ def test_a_power_cut_anywhere_in_provisioning_leaves_a_new_device_or_one_with_it
 def test_the_mark_goes_round_its_two_sectors_and_is_never_lost():
     flash = new_flash()
     for number in range(3 * flash.sector_size // CELL):
-        mark = ProvisioningMarker(flash)
+        mark = FlashProvisioningMark(flash)
         assert mark.read() == (NEVER if not number else GIVEN if number % 2 else CLEARED)
         mark.write(CLEARED if number % 2 else GIVEN)
     assert sum(flash.erases) >= 2
@@ -347,8 +347,8 @@ def test_a_cut_while_the_mark_is_written_leaves_the_old_or_the_new_one():
         while True:
             flash = new_flash()
             for _ in range(full):
-                ProvisioningMarker(flash).write(GIVEN)
-            mark = ProvisioningMarker(flash)
+                FlashProvisioningMark(flash).write(GIVEN)
+            mark = FlashProvisioningMark(flash)
             flash.power.cut_after(steps)
             cut = False
             try:
@@ -356,10 +356,10 @@ def test_a_cut_while_the_mark_is_written_leaves_the_old_or_the_new_one():
             except PowerCut:
                 cut = True
             flash.power.restore()
-            found = ProvisioningMarker(flash).read()
+            found = FlashProvisioningMark(flash).read()
             assert found == GIVEN or (not full and found == NEVER and steps == 0), (full, steps, found)
-            ProvisioningMarker(flash).write(CLEARED)
-            assert ProvisioningMarker(flash).read() == CLEARED
+            FlashProvisioningMark(flash).write(CLEARED)
+            assert FlashProvisioningMark(flash).read() == CLEARED
             steps += 1
             if not cut:
                 break
@@ -368,7 +368,7 @@ def test_a_cut_while_the_mark_is_written_leaves_the_old_or_the_new_one():
 def test_an_erase_that_failed_does_not_cost_the_mark_at_the_next_try():
     """The second try erased the full sector, the only one that held the mark."""
     flash = new_flash()
-    mark = ProvisioningMarker(flash)
+    mark = FlashProvisioningMark(flash)
     for _ in range(SECTOR // CELL):
         mark.write(GIVEN)
     for _ in range(3):
@@ -379,10 +379,10 @@ def test_an_erase_that_failed_does_not_cost_the_mark_at_the_next_try():
         except OSError:
             pass
         assert flash.erases == [0, 0]
-        assert ProvisioningMarker(flash).read() == GIVEN
+        assert FlashProvisioningMark(flash).read() == GIVEN
     mark.write(CLEARED)
     assert flash.erases == [0, 1]
-    assert ProvisioningMarker(flash).read() == CLEARED
+    assert FlashProvisioningMark(flash).read() == CLEARED
 
 
 class Misread(SimFlash):
@@ -401,7 +401,7 @@ class Misread(SimFlash):
 def test_a_mark_that_was_misread_once_does_not_outlive_the_next_one():
     """Both cells had the same sequence number, and the first one counted."""
     flash = Misread(SECTORS, sector_size=SECTOR)
-    mark = ProvisioningMarker(flash)
+    mark = FlashProvisioningMark(flash)
     mark.write(GIVEN)
     flash.misread = True
     try:
@@ -410,17 +410,17 @@ def test_a_mark_that_was_misread_once_does_not_outlive_the_next_one():
     except OSError:
         pass
     mark.write(GIVEN)
-    assert ProvisioningMarker(flash).read() == GIVEN
+    assert FlashProvisioningMark(flash).read() == GIVEN
 
 
 def test_a_mark_that_cannot_be_read_is_no_new_device():
     flash = new_flash()
     flash.failing = 1 << 30
-    assert ProvisioningMarker(flash).read() == GIVEN
+    assert FlashProvisioningMark(flash).read() == GIVEN
     flash = new_flash()
-    ProvisioningMarker(flash).write(GIVEN)
+    FlashProvisioningMark(flash).write(GIVEN)
     flash.flip(4, 0)
-    assert ProvisioningMarker(flash).read() == GIVEN
+    assert FlashProvisioningMark(flash).read() == GIVEN
 
 
 def test_a_damaged_record_of_the_core_draws_a_new_memory_id():

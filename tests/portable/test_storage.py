@@ -513,11 +513,6 @@ def test_what_the_queue_drops_is_counted_where_it_was():
     assert not log.due()
     rows = [row for _, row in log.rows(0, 100)]
     assert rows == [gap_row(9), row_of(10), row_of(11), gap_row(6), row_of(18, 200)]
-    mine = EventLog(flash, 1, queue_bytes=216, gap=lambda dropped: b"lost %d" % dropped)
-    for number in range(12):
-        mine.add(row_of(number))
-    mine.flush(1)
-    assert mine.rows(6, 1) == [(6, b"lost 6")]
 
 
 def test_a_flush_erases_one_sector_at_most():

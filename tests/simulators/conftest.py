@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import EmulatedDevice, emulate
 from sabot_simulators.endpoints.control_socket import ControlSocket
 from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
-from sabot_simulators.endpoints.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 @pytest.fixture
 def device() -> Iterator[EmulatedDevice]:
     """An emulated device without people."""
-    made = emulate(Settings(seed=1, dealer=False), wire_ms())
+    made = emulate(DeviceSettings(seed=1, dealer=False), wire_ms())
     yield made
     made.close()
 

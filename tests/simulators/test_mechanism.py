@@ -38,9 +38,10 @@ from sabot_firmware.hardware import (
     STORE,
     TRAY,
 )
+from sabot_simulators.chips import PowerCut
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault, UnknownFault
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, cover_card, new_deck
-from sabot_simulators.mechanism.simulated_machine import PowerCut, SimulatedMachine
+from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 
 MS = 1_000
 SECOND = 1_000_000

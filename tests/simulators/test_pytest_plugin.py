@@ -11,9 +11,9 @@ import pytest
 
 from sabot_driver.errors import SabotError
 from sabot_protocol.host.messages import DeckCounted, Shuffle
-from sabot_simulators.endpoints.served_python import ServedPythonDevice
-from sabot_simulators.endpoints.settings import BadSetting
+from sabot_simulators.device_settings import BadSetting
 from sabot_simulators.pytest_plugin import DeviceUnderTest, emulated_devices
+from sabot_simulators.python_device import WiredPythonDevice
 
 Devices = Callable[..., DeviceUnderTest]
 
@@ -69,12 +69,12 @@ def test_a_host_without_the_key_is_not_let_in(sabot_device: Devices) -> None:
 
 
 def test_an_emulation_that_fails_is_not_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(device: ServedPythonDevice, now_ms: int) -> None:
+    def fail(device: WiredPythonDevice, now_ms: int) -> None:
         raise ZeroDivisionError
 
     devices = emulated_devices(tmp_path)
     served = devices.__enter__()()._served
-    monkeypatch.setattr(ServedPythonDevice, "tick", fail)
+    monkeypatch.setattr(WiredPythonDevice, "tick", fail)
     served.wake()
     served._thread.join(60)
     with pytest.raises(ZeroDivisionError):

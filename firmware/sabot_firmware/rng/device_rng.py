@@ -1,4 +1,4 @@
-"""Where chance comes from: a seed for every shuffle, the slots that follow from it, the wire's nonces."""
+"""The device's random number generator: seeds and slots for shuffles, nonces for the wire."""
 
 from hashlib import sha256
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 SEED_SIZE = 32
 _LABEL = b"sabot generator 1"
-MAKESHIFT_NOISE = 256  # bytes of raw noise that go into one nonce while the generator cannot be trusted
+MAKESHIFT_NOISE = 256  # bytes of raw noise for one nonce after the generator failed
 
 
 def _nothing_besides() -> bytes:
-    """What a board adds that has nothing to add."""
+    """No additional input, for a board that has none."""
     return b""
 
 
 class DeviceRng:
-    """The generator of the device: seeded from raw noise, reseeded before every shuffle.
+    """Seeded from raw noise, and reseeded before every shuffle.
 
-    The noise is the only source that entropy is credited for. Serial number, boot record, the seed carried
-    forward in critical memory and what the board adds (``besides``) are mixed in, so that noise which fails
-    unseen does not make two boots or two devices alike.
+    Entropy is credited for the noise only. Serial number, boot record, persistent seed and the board's
+    additional input (``besides``) are mixed in, so that undetected failed noise does not make two boots or
+    devices alike.
 
-    What others get to see (nonces, a laboratory's samples) comes from a second generator that the first one
-    seeded: nothing of it tells anything of seeds, and asking for it changes no shuffle. Methods raise
-    RngFailed when a test fails, and from then on until ``start`` has found all in order. Generators for tests
-    are subclasses that say so in ``test``; none is part of the firmware.
+    Public bytes (nonces, samples for a laboratory) come from a second generator that the first one seeded.
+    They reveal nothing about seeds, and asking for them changes no shuffle. After a failed test every method
+    raises RngFailed until ``start`` has passed all tests. Generators for tests are subclasses that set
+    ``test``; the firmware contains none.
     """
 
-    test = False  # whether its shuffles can be foretold
+    test = False  # whether its shuffles are predictable
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class DeviceRng:
         besides: "Callable[[], bytes]" = _nothing_besides,
         count: "Callable[[bytearray, int, int], int]" = lag_test.count,
     ) -> None:
-        """``memory``: critical memory, where a seed is carried forward; ``count``: as ``Noise`` takes it."""
+        """``memory`` holds the persistent seed; ``count`` is as for ``EntropySource``."""
         self._read = noise
         self._noise = EntropySource(noise, count)
         self._carried = PersistentSeed(RecordStore() if memory is None else memory)
@@ -60,7 +60,7 @@ class DeviceRng:
         self._makeshifts = 0
 
     def start(self) -> None:
-        """The power-up tests, and the first seed."""
+        """Run the power-up tests and take the first seed; RngFailed if a test fails."""
         self._started = True
         self._ready = False
         self._drbg.wipe()
@@ -84,14 +84,14 @@ class DeviceRng:
         self._ready = True
 
     def _personal(self) -> bytes:
-        """What makes this start another one than any before, here and elsewhere; credited with no entropy."""
+        """The personalization string, different at every start of every device; no entropy credited."""
         personal = _LABEL
         for part in (self._serial, self._carried.boot(), self._carried.load(), self._besides()):
             personal += bytes((len(part),)) + part
         return personal
 
     def take(self, entropy: bytes) -> None:
-        """Mix in bytes of the host, now and for every later start; MemoryFailed if they cannot be kept."""
+        """Mix in bytes of the host, now and at every later start; MemoryFailed if they cannot be saved."""
         self._carried.mix(entropy)
         if self._ready:
             for drbg in (self._drbg, self._public):
@@ -99,14 +99,14 @@ class DeviceRng:
                     drbg.generate(0, entropy)  # as additional input
 
     def fresh_seed(self) -> bytearray:
-        """A new seed: the generator is reseeded with 256 bits of noise before, whatever its state was."""
+        """A new seed, after a reseed with 256 bits of noise."""
         self._reseed(self._drbg)
         return self._drbg.generate(SEED_SIZE)
 
     def _reseed(self, drbg: HmacDrbg) -> None:
         if not self._ready:
             raise RngFailed("the generator has not passed its power-up tests")
-        self._ready = False  # should the noise fail
+        self._ready = False  # in case the noise fails
         entropy = self._noise.entropy(STRENGTH_BITS)
         drbg.reseed(entropy, self._besides())
         wipe(entropy)
@@ -123,16 +123,17 @@ class DeviceRng:
         return slots
 
     def random(self, count: int) -> bytes:
-        """Bytes for whoever tests the generator."""
+        """Public bytes, for tests of the generator."""
         if not self._ready or self._public.is_due():
             self._reseed(self._public)
         return bytes(self._public.generate(count))
 
     def nonce(self, count: int) -> bytes:
-        """Bytes for the wire, which must work even when the generator does not, to tell of it.
+        """Public bytes for the wire, which must work even when the generator failed, to report that.
 
-        Then they are a hash of whatever noise there is. They differ from each other, and a handshake is bound
-        to its number and the boot's besides; that nobody could foresee them is not promised.
+        After a failure they are a hash of the available noise, counter, serial number and boot record. They
+        differ from each other, and a handshake is also bound to its number and the boot's; they are not
+        promised to be unpredictable.
         """
         try:
             if not self._started:

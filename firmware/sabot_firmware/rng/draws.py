@@ -1,7 +1,7 @@
-"""Slots out of a seed: the same seed, host's nonce and shuffle give the same slots, here and at an auditor's.
+"""Slots from a seed: the same seed, nonce and shuffle give the same slots on the device and for an auditor.
 
-A slot below ``bound`` is two bytes of the generator, the high one first, taken modulo ``bound``; values from
-the greatest multiple of ``bound`` on are thrown away, so no slot is likelier than another.
+A slot below ``bound`` is two bytes of the generator, high byte first, modulo ``bound``. Values from the
+greatest multiple of ``bound`` on are rejected, so that all slots are equally likely.
 """
 
 from array import array
@@ -14,7 +14,7 @@ MAX_THROWN_AWAY = 64  # in a row; a sound generator does that once in 2^64
 
 
 class UniformStream:
-    """Numbers below a bound from a generator's bytes."""
+    """Uniform numbers below a bound, from a generator's bytes."""
 
     def __init__(self, drbg: HmacDrbg) -> None:
         self._drbg = drbg
@@ -22,7 +22,7 @@ class UniformStream:
         self._at = 0
 
     def below(self, bound: int) -> int:
-        """The next number from 0 to bound - 1, each as likely as any other."""
+        """The next number from 0 to bound - 1, all equally likely."""
         limit = 65536 - 65536 % bound
         for _ in range(MAX_THROWN_AWAY):
             if self._at >= len(self._bytes):
@@ -36,20 +36,20 @@ class UniformStream:
         raise RngFailed("the generator's numbers are all thrown away")
 
     def wipe(self) -> None:
-        """Overwrite what is left."""
+        """Overwrite the unused bytes and the generator."""
         wipe(self._bytes)
         self._drbg.wipe()
 
 
 class Slots:
-    """The slots of one shuffle, one for each card, drawn before the first card moves."""
+    """The slots of one shuffle, one a card, all drawn before the first card moves."""
 
     def __init__(self, cards: int) -> None:
         self._slots = array("H", bytes(2 * cards))
         self.cards = cards
 
     def fill(self, seed: bytes | bytearray, nonce: bytes, about: bytes) -> None:
-        """Draw them all."""
+        """Draw all slots."""
         drbg = HmacDrbg()
         drbg.instantiate(seed, nonce, about)
         stream = UniformStream(drbg)
@@ -60,10 +60,10 @@ class Slots:
             stream.wipe()
 
     def draw(self, bound: int) -> int:
-        """The slot of the card that makes the stack so high; the same however often it is asked for."""
+        """The slot of card number ``bound``; repeated calls return the same slot."""
         return self._slots[bound - 1]
 
     def wipe(self) -> None:
-        """Overwrite them."""
+        """Overwrite the slots."""
         for card in range(self.cards):
             self._slots[card] = 0

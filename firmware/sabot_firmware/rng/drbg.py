@@ -1,8 +1,8 @@
-"""HMAC-DRBG with SHA-256, as SP 800-90A (rev. 1, 10.1.2) has it: instantiate, reseed, generate.
+"""HMAC-DRBG with SHA-256 as in SP 800-90A (rev. 1, 10.1.2): instantiate, reseed, generate.
 
-Its strength is that of the seed it is given, up to 256 bits. What it has put out cannot be computed from its
-state afterwards. Key and value are overwritten in place by ``wipe``; copies of them that a hash made on its
-way are garbage until the collector reuses their memory.
+Its strength is that of its seed, up to 256 bits. Earlier output cannot be computed from a later state.
+``wipe`` overwrites key and value in place; copies that a hash made on its way are garbage until their memory
+is reused.
 """
 
 from binascii import unhexlify
@@ -21,7 +21,7 @@ _ONE = b"\x01"
 
 
 class HmacDrbg:
-    """One generator. It is of no use before ``instantiate`` and after ``wipe``."""
+    """One generator, unusable before ``instantiate`` and after ``wipe``."""
 
     def __init__(self) -> None:
         self._key = bytearray(_SIZE)
@@ -33,7 +33,7 @@ class HmacDrbg:
     def instantiate(
         self, entropy: bytes | bytearray, nonce: bytes | bytearray, personal: bytes = b""
     ) -> None:
-        """Begin anew from entropy input, nonce and personalization string."""
+        """Start anew from entropy input, nonce and personalization string."""
         for index in range(_SIZE):
             self._key[index] = 0
             self._value[index] = 1
@@ -41,14 +41,14 @@ class HmacDrbg:
         self._requests = 1
 
     def reseed(self, entropy: bytes | bytearray, additional: bytes = b"") -> None:
-        """Mix in new entropy; what comes now cannot be foretold from what the state was."""
+        """Mix in new entropy; later output cannot be predicted from the state before."""
         if not self._requests:
             raise RngFailed("the generator was never seeded")
         self._update((entropy, additional))
         self._requests = 1
 
     def generate(self, count: int, additional: bytes = b"") -> bytearray:
-        """So many bytes; RngFailed if there is no seed, or it has served too long."""
+        """So many bytes; RngFailed without a seed, or if a reseed is due."""
         if not self._requests:
             raise RngFailed("the generator was never seeded")
         if self.is_due() or not 0 <= count <= MAX_REQUEST:
@@ -68,17 +68,17 @@ class HmacDrbg:
         return out
 
     def is_due(self) -> bool:
-        """Whether it must be reseeded before it gives more."""
+        """Whether a reseed is due before more output."""
         return self._requests > RESEED_INTERVAL
 
     def wipe(self) -> None:
-        """Overwrite everything that could tell what was put out."""
+        """Overwrite everything from which output could be computed."""
         for each in (self._key, self._value, self._inner_pad, self._outer_pad):
             wipe(each)
         self._requests = 0
 
     def _update(self, parts: "tuple[bytes | bytearray, ...]") -> None:
-        """HMAC_DRBG_Update with the concatenation of these as provided data."""
+        """HMAC_DRBG_Update with the concatenation of ``parts`` as provided data."""
         provided = False
         for part in parts:
             if part:
@@ -98,7 +98,7 @@ class HmacDrbg:
                 return
 
     def _pads(self) -> None:
-        """HMAC's pads for the key as it is now."""
+        """Set HMAC's pads for the present key."""
         key, inner, outer = self._key, self._inner_pad, self._outer_pad
         for index in range(_SIZE):
             inner[index] = key[index] ^ 0x36
@@ -135,7 +135,7 @@ _RESEED = (
 
 
 def check_known_answers(make: "type[HmacDrbg]" = HmacDrbg) -> None:
-    """The power-up test of the generator: RngFailed if a known answer does not come out."""
+    """The generator's power-up test: RngFailed if it does not give the known answers."""
     for entropy, nonce, again, answer in (_NO_RESEED, _RESEED):
         drbg = make()
         drbg.instantiate(unhexlify(entropy), unhexlify(nonce))

@@ -1,9 +1,9 @@
 """The board's raw noise under the health tests of SP 800-90B (4.4).
 
-They are the start-up, the repetition count and the adaptive proportion test; ``lags`` adds one for patterns.
-A sample is one raw bit, as it leaves the ring oscillator: nothing has whitened it, so a source that dies or
-leans shows. The entropy stated for a sample is a quarter of what an ideal bit would have; the tests' cutoffs
-come from it and from a false alarm in 2^20 (``tests/fairness/test_generator.py`` computes them again).
+These are the start-up, repetition count and adaptive proportion tests; ``lag_test`` adds a test for patterns.
+A sample is one raw bit of the ring oscillator. Conditioning would hide a failed or biased source, so the
+tests see the raw bits. The stated entropy of a sample is a quarter of an ideal bit. The cutoffs follow from
+it and from a false-alarm rate of 2^-20 (``tests/fairness/test_generator.py`` computes them again).
 """
 
 from sabot_firmware.rng import RngFailed, lag_test
@@ -20,14 +20,14 @@ START_UP = 2048  # samples looked at, and thrown away, before the first is used
 
 
 class EntropySource:
-    """The raw source, looked at sample by sample. Once a test has failed it gives nothing until restarted."""
+    """The raw source, tested sample by sample. After a failed test it gives nothing until ``start``."""
 
     def __init__(
         self,
         read: "Callable[[int], bytes]",
         count: "Callable[[bytearray, int, int], int]" = lag_test.count,
     ) -> None:
-        """``count`` is the board's way to do what ``lags.count`` does."""
+        """``count`` is the board's implementation of ``lag_test.count``."""
         self._read = read  # so many bytes of raw samples, eight to a byte, the first in the highest bit
         self._lags = lag_test.LagTest(count)
         self._works = False
@@ -38,14 +38,14 @@ class EntropySource:
         self._same = 0  # of them, how many are like the first
 
     def start(self) -> None:
-        """The start-up test: RngFailed if the source is not as stated."""
+        """Run the start-up test; RngFailed if the source is not as stated."""
         self._works = True
         self._last, self._run, self._seen = -1, 0, 0
         self._lags.start()
         self._sample(START_UP // 8)
 
     def entropy(self, bits: int) -> bytearray:
-        """Raw samples that hold at least so many bits of entropy, by what is stated for each."""
+        """Raw samples with at least so many bits of entropy, by the stated entropy of each."""
         samples = -(-bits * 1000 // ENTROPY_MILLIBITS)
         return self._sample(-(-samples // 8))
 

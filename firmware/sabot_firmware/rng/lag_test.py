@@ -1,10 +1,10 @@
-"""The lag test: how often a sample of the noise equals the one 1, 2, ... 64 samples before it.
+"""The lag test: how often a noise sample equals the sample 1, 2, ... 64 samples before it.
 
-The tests of SP 800-90B see a source that stands still or leans. One that repeats itself (0101...) passes
+The tests of SP 800-90B detect a source that is stuck or biased. A source with a pattern (0101...) passes
 them. If each sample has H bits of min-entropy, whatever came before it, no guess of a sample is right with a
-probability above 2^-H: neither "as the one ``lag`` samples before" nor its contrary. The cutoff is therefore
-a quantile of B(1024, 2^-H), here for a false alarm in 2^27: one in 2^20 windows for 64 lags and two signs
-together (``tests/fairness/test_generator.py`` computes it again).
+probability above 2^-H: neither "as the sample ``lag`` samples before" nor the opposite. The cutoff is
+therefore a quantile of B(1024, 2^-H), for a false alarm in 2^27: one in 2^20 windows for 64 lags and two
+signs together (``tests/fairness/test_generator.py`` computes it again).
 """
 
 from array import array
@@ -31,7 +31,7 @@ ONES = bytes([_ones_of(byte) for byte in range(256)])
 
 
 def count_differing(samples: bytearray, end: int, lag: int) -> int:
-    """How many samples from byte ``BEFORE`` to byte ``end`` differ from the one ``lag`` samples earlier."""
+    """How many samples from byte ``BEFORE`` to byte ``end`` differ from the one ``lag`` samples before."""
     ones = ONES
     bytes_back, shift = lag >> 3, lag & 7
     differing = 0
@@ -42,7 +42,7 @@ def count_differing(samples: bytearray, end: int, lag: int) -> int:
 
 
 def count_in_one_number(samples: bytearray, end: int, lag: int) -> int:
-    """The same where an integer counts its bits, which CPython does hundreds of times faster."""
+    """The same with ``int.bit_count``, which is hundreds of times faster on CPython."""
     number = int.from_bytes(samples[:end], "big")
     return ((number ^ number >> lag) & (1 << 8 * (end - BEFORE)) - 1).bit_count()
 
@@ -51,10 +51,10 @@ count = count_in_one_number if hasattr(0, "bit_count") else count_differing
 
 
 class LagTest:
-    """Counts over windows of the noise. Only its last 72 samples are kept; they are wiped by ``start``."""
+    """Counts over windows of samples. It keeps only the last 72 samples, which ``start`` wipes."""
 
     def __init__(self, count: "Callable[[bytearray, int, int], int]" = count) -> None:
-        """``count``: a board may have a faster one."""
+        """``count`` may be a faster implementation of a board."""
         self._count = count
         self._samples = bytearray(BEFORE + _ROOM)
         self._differing = array("H", bytes(2 * LAGS))
@@ -62,7 +62,7 @@ class LagTest:
         self._seen = 0  # samples of this window
 
     def start(self) -> None:
-        """Begin anew: nothing came before."""
+        """Start anew, without earlier samples."""
         wipe(self._samples)
         self._before = 0
         self._begin_window()
@@ -73,7 +73,7 @@ class LagTest:
             self._differing[lag] = 0
 
     def look(self, data: "bytes | bytearray") -> int:
-        """Take bytes of eight samples each; the lag whose window shows a pattern, 0 if none does."""
+        """Test bytes of eight samples each; return the lag with a pattern, or 0."""
         samples = self._samples
         at = 0
         while at < len(data):
@@ -99,7 +99,7 @@ class LagTest:
         return 0
 
     def _keep(self, end: int) -> None:
-        """Keep the last samples, and nothing of the others."""
+        """Keep the last samples and overwrite the others."""
         samples = self._samples
         for index in range(BEFORE):
             samples[index] = samples[end - BEFORE + index]

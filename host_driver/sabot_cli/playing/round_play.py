@@ -14,6 +14,7 @@ from sabot_cli.playing.device_control import WAIT_S, TableStopped
 from sabot_cli.playing.irregularity_reports import IrregularityReport
 from sabot_cli.playing.recorded_table import RecordedTable
 from sabot_cli.playing.shuffle_proofs import ShuffleProofs
+from sabot_cli.playing.table_people import people_at
 from sabot_cli.wager_plan import WagerPlan
 from sabot_driver import Client, Credential
 from sabot_driver.errors import DeviceRebooted, NotAllowed, Refused, WrongState
@@ -30,10 +31,10 @@ from sabot_protocol.host.messages import (
     Verdict,
 )
 from sabot_table import errors
+from sabot_table.cards import DECK_CARDS
 from sabot_table.procedure import TableRole
 from sabot_table.procedure.vocabulary import RemovalReason
 
-DECK = 52
 WRONG = (Verdict.MISDEALT, Verdict.CARD_MISSING, Verdict.CARD_EXTRA)
 RANKS, SUITS = "A23456789TJQK", "SHDC"  # of a face's number, 0 to 51
 
@@ -78,6 +79,7 @@ class RoundPlay(DeckHandling):
         super().__init__(client, desk, proofs, timeout, credential, patience_s)
         self.book = book
         self.card_entry = card_entry
+        self.people = people_at(client)
         self.tell = tell
         self.reports = reports or []
         self.number = 0
@@ -221,14 +223,13 @@ class RoundPlay(DeckHandling):
         except (Refused, DeviceRebooted):
             self.catch_up()  # the power has taken it, or the round is void
             return None
-        if not faces or any(face >= DECK for face in faces):
+        if not faces or any(face >= DECK_CARDS for face in faces):
             return None
         return [RANKS[face % 13] + SUITS[face // 13] for face in faces]
 
     def seen(self, round_id: int, draw: int) -> list[str] | None:
         """What people at an emulated table see of a stack that lies open."""
-        people = self.client.people
-        stacks = [] if people is None else people.hands.get(round_id, [])
+        stacks = [] if self.people is None else self.people.hands.get(round_id, [])
         return stacks[draw - 1] if 0 < draw <= len(stacks) else None
 
     def ask_again(self, ask: Callable[[], None], what: str) -> None:

@@ -5,7 +5,6 @@ A batch is shuffled and delivered by the machine, cut and laid in by people, and
 
 import time
 from abc import abstractmethod
-from typing import Any
 
 from sabot_cli.playing.deck_handling import TRIES
 from sabot_cli.playing.device_control import TableStopped
@@ -183,8 +182,6 @@ class ShoeHandling(RoundPlay):
         """By the player whose turn it is, and the dealer's cover card (MDM 5.B-C)."""
         desk, table = self.desk, self.desk.table
         pack, size, packs = desk.pack(pack_id), table.pack_cards, desk.procedure.packs
-        people: Any = self.client.people
-        shoe = getattr(people, "shoe", None)
         from_top = above = None
         if packs.needs_cut(pack) and pack.state == "shuffled":
             seat = next(iter(packs.cutters(pack)), None)
@@ -203,9 +200,8 @@ class ShoeHandling(RoundPlay):
             above = self.card_entry.number(what, COVER_FROM, size - 1, self.cover_above)
             if pack.state == "cut":
                 desk.do(desk.procedure.packs.place_cover, TableRole.DEALER, pack_id, above)
-        if shoe is not None:
-            shoe.cut_from_top = 0 if not packs.needs_cut(pack) else from_top
-            shoe.cover_above = above
+        if self.people is not None:
+            self.people.cut_shoe(0 if not packs.needs_cut(pack) else from_top, above)
         self.output.tell("cut", deck_id=pack_id, from_top=from_top, cover_above_bottom=above)
 
     def _lay_in(self, pack_id: int) -> bool:

@@ -11,8 +11,8 @@ from typing import Protocol, TypeVar
 
 from sabot_protocol import ticks
 from sabot_simulators.chips import PowerCut
+from sabot_simulators.device_settings import UNLIMITED_SPEED
 from sabot_simulators.emulated_device import EmulatedDevice, PlugInUse, Port
-from sabot_simulators.endpoints.settings import UNLIMITED_SPEED
 
 TAKE_BYTES = 1024  # of one cable, before the others and the clock are looked at
 HELD_BYTES = 16384  # on their way over an in-process cable, each way

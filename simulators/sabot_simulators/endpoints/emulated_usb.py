@@ -31,9 +31,10 @@ from sabot_driver.usb_ids import (
     PRODUCT,
     VENDOR,
 )
+from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import emulate
 from sabot_simulators.endpoints.device_server import DeviceServer, InProcessCable, Unplugged, wire_ms
-from sabot_simulators.endpoints.settings import Settings
+from sabot_simulators.endpoints.in_process import announce
 
 ENGLISH = 0x0409
 STRINGS = {1: "Sabot", 2: "Sabot shoe (SIMULATOR)", 4: "Sabot wire"}
@@ -100,7 +101,7 @@ def string_descriptor(text: str) -> bytes:
 class EmulatedUsbDevice:
     """The device on the bus."""
 
-    def __init__(self, settings: Settings, clock_rate: float = 1.0) -> None:
+    def __init__(self, settings: DeviceSettings, clock_rate: float = 1.0) -> None:
         self.serial = format_serial(settings.serial)
         self.device = emulate(settings, wire_ms(clock_rate))
         self.plugged = True
@@ -125,18 +126,13 @@ class EmulatedUsbBackend(usb.backend.IBackend):  # type: ignore[misc]
     ``clock_rate`` makes the timers of the device's wire run faster, for tests in which both ends do so.
     """
 
-    def __init__(self, settings: Settings, clock_rate: float = 1.0) -> None:
+    def __init__(self, settings: DeviceSettings, clock_rate: float = 1.0) -> None:
         super().__init__()
         self.shoe = EmulatedUsbDevice(settings, clock_rate)
         self._clock_rate = clock_rate
         self._lock = threading.Lock()
 
     # -- hands ----------------------------------------------------------------------------------
-
-    @property
-    def people(self) -> object | None:
-        """Those at the emulated table."""
-        return self.shoe.device.people
 
     def unplug(self) -> None:
         """Pull the cable: whatever is under way or tried ends with ENODEV."""
@@ -364,9 +360,9 @@ def get_backend(settings: Mapping[str, Sequence[str]] | None = None) -> Emulated
     """A bus with a shoe of these settings; with ``bus=NAME`` the same one for everybody in the process."""
     given = dict(settings or {})
     name = list(given.pop("bus", [""]))[-1]
-    if not name:
-        return EmulatedUsbBackend(Settings.from_query(given))
     with _buses_lock:
-        if name not in _buses:
-            _buses[name] = EmulatedUsbBackend(Settings.from_query(given))
-        return _buses[name]
+        bus = _buses.get(name) or EmulatedUsbBackend(DeviceSettings.from_query(given))
+        if name:
+            _buses[name] = bus
+        announce("usb", name, bus.shoe.device)
+        return bus

@@ -9,10 +9,10 @@ import click
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_commands import SECONDS
 from sabot_driver.errors import BadUrl
+from sabot_simulators.device_settings import FIRMWARE, BadSetting, DeviceSettings
 from sabot_simulators.emulated_device import FirmwareMissing, emulate
 from sabot_simulators.endpoints.control_socket import ControlSocket
 from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
-from sabot_simulators.endpoints.settings import FIRMWARE, BadSetting, Settings
 from sabot_simulators.endpoints.tcp import TcpListener
 from sabot_simulators.mechanism.faults import KINDS
 
@@ -75,7 +75,7 @@ def simulate(
     if faults:
         query["fault"] = list(faults)
     try:
-        settings = Settings.from_query(query)
+        settings = DeviceSettings.from_query(query)
     except BadSetting as error:
         raise click.UsageError(str(error)) from error
     try:

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from sabot_firmware import hardware, machine_constants, shuffler
 from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_protocol.codec import enum_number
+from sabot_simulators.emulated_device import OPENING_UTC_S
 from sabot_simulators.fairness.seeded_biases import CALIBRATIONS, GENERATORS, BiasedRng
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, new_deck
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
-from sabot_simulators.python_device import OPENING_UTC_S, PythonDevice
+from sabot_simulators.python_device import PythonDevice
 
 Orders = NDArray[np.int16]
 NO_LIMIT = 0xFFFF  # hours of a deck

@@ -9,15 +9,12 @@ from collections.abc import Callable
 from random import Random
 
 from sabot_firmware import hardware
+from sabot_simulators.chips import PowerCut
 from sabot_simulators.mechanism.fault_effects import FaultEffects
 from sabot_simulators.mechanism.faults import PlannedFault
 from sabot_simulators.mechanism.manual_access import ManualAccess
 from sabot_simulators.mechanism.moving_parts import SHOE, SHUFFLER
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, count_backs
-
-
-class PowerCut(Exception):
-    """The power has failed, and nobody was there to hear of it."""
 
 
 class SimulatedMachine(ManualAccess):

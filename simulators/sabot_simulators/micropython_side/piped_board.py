@@ -420,10 +420,10 @@ class PipedBoard:
         mark = None
         if options & LOG:
             from sabot_firmware.event_log import SECTORS, EventLog
-            from sabot_firmware.provisioning_marker import ProvisioningMarker
+            from sabot_firmware.provisioning_mark import FlashProvisioningMark
 
             log = EventLog(_flash(self._pipe))
-            mark = ProvisioningMarker(_flash(self._pipe, SECTORS))
+            mark = FlashProvisioningMark(_flash(self._pipe, SECTORS))
         own = options & OWN_RNG
         rng = self._make_rng(own, memory, serial)
         self._controller = Controller(self._hardware, memory, rng, self._report, self._utc_s, log)

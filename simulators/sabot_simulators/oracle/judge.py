@@ -12,11 +12,11 @@ from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.decks import CARD_BY_CARD, DEFAULT_HOURS, NO_LIMIT
 from sabot_firmware.rounds import CARD_EXTRA, CARD_MISSING, CORRECT, UNPROVED
 from sabot_protocol.codec import enum_number
+from sabot_simulators.emulated_device import CommandValue, SteppedDevice
 from sabot_simulators.mechanism.faults import FaultOccurrence
 from sabot_simulators.mechanism.moving_parts import DOORS
 from sabot_simulators.mechanism.physical_cards import PhysicalCard
 from sabot_simulators.oracle.claims import Excuse, WrongClaim
-from sabot_simulators.python_device import CommandValue, SteppedDevice
 from sabot_simulators.view import DeckView
 
 Body = tuple[PhysicalCard, ...]  # cards that moved as one

@@ -10,31 +10,26 @@ from typing import Any
 
 from sabot_firmware import shoe, shuffler
 from sabot_protocol import grid, ticks
-from sabot_protocol.codec import CODEC, enum_number
-from sabot_protocol.command_numbers import CommandNumbers
-from sabot_protocol.errors import Refusal
+from sabot_protocol.codec import CODEC
 from sabot_protocol.handshake import ClearExchange
-from sabot_protocol.host_protocol import CABLE_LOST, HostProtocol
+from sabot_protocol.host_protocol import CABLE_LOST
 from sabot_protocol.key_store import DEVICE
-from sabot_protocol.notifications import EventGap, EventReceived, Notification, RequestAnswered, RequestFailed
-from sabot_protocol.session import provision_proof, slot_key
-from sabot_simulators.python_device import (
+from sabot_protocol.notifications import EventGap, EventReceived
+from sabot_protocol.session import provision_proof
+from sabot_simulators.emulated_device import (
     LONGEST_WAIT_US,
     OPENING_UTC_S,
     CommandValue,
-    SteppedDevice,
     WaitTimeout,
 )
 from sabot_simulators.rp2040 import runner_messages
 from sabot_simulators.rp2040.pico import Pico
+from sabot_simulators.rp2040.reported_state import ReportedState
 from sabot_simulators.rp2040.runner_messages import SAID, RunResult
 from sabot_simulators.rp2040.wiring import PinDrivenMachine, Wiring
+from sabot_simulators.simulated_host import PEOPLE, PERSON, SimulatedHost
 from sabot_simulators.view import DeckView, View
 
-HOST_ID = b"TABLE-PC"
-FLOOR = enum_number("Role", "floor")
-SERVICE = enum_number("Role", "service")
-PERSON = 7  # who has the people's keys
 NOTICE_US = 40_000  # what people do is noticed within this
 TOLD_US = 3_000 * grid.PERIOD_MS  # what a command changed is told so soon after its answer, at ticks
 FOREVER_US = 1 << 50
@@ -42,15 +37,11 @@ SHUFFLER_AT_WORK = (shuffler.STARTING, shuffler.FEEDING, shuffler.STORING)
 SHOE_AT_WORK = (shoe.STARTING, shoe.LOADING, shoe.DISPENSING, shoe.EJECTING)
 
 
-class CommandFailed(Exception):
-    """The wire gave up on a command; the text is its name for why."""
-
-
 class ProvisioningFailed(Exception):
     """The device has not taken the key it was given."""
 
 
-class HostedPico(SteppedDevice):
+class HostedPico(SimulatedHost):
     """A device on an emulated Pico that is provisioned, connected and has its clock set."""
 
     machine: PinDrivenMachine
@@ -60,20 +51,12 @@ class HostedPico(SteppedDevice):
         self.pico = pico
         self.wiring = Wiring(machine)
         self.resets = 0
-        self.happened: list[Notification] = []
-        self._states = [shuffler.STARTING, shoe.STARTING]
-        self._decks = [0, 0]
-        self._faults = [0, 0]
-        self._changed = 0  # the half that last reported another state
-        self._keys = {slot: machine.random.randbytes(32) for slot in (DEVICE, FLOOR, SERVICE)}
+        self._reported = ReportedState(shuffler.STARTING, shoe.STARTING)
+        self._make_keys()
         self._question: ClearExchange | None = None
-        self._numbers = CommandNumbers(HOST_ID)
-        self.host = self._new_host()
+        self.host = self._new_host(None)
         machine.on_power_cut = self._cut
         pico.power_on()
-
-    def _new_host(self) -> HostProtocol:
-        return HostProtocol(self._keys[DEVICE], self._numbers, self.machine.random.randbytes, None)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "HostedPico":
         """The same device at another time: its host goes on from the same event, but has no session."""
@@ -82,7 +65,7 @@ class HostedPico(SteppedDevice):
         for name, value in self.__dict__.items():
             if name != "host":
                 setattr(twin, name, deepcopy(value, memo))
-        twin.host = twin._new_host()
+        twin.host = twin._new_host(None)
         twin.host.resume_from(self.host.memory_id, *self.host.position)
         return twin
 
@@ -98,8 +81,8 @@ class HostedPico(SteppedDevice):
         if proof != provision_proof(self._keys[DEVICE], nonce, serial):
             raise ProvisioningFailed(serial)
         self.connect()
-        for role in (FLOOR, SERVICE):  # a person's slot has the number of the role
-            self.ask("set_key", role, role, PERSON, slot_key(self._keys[role], serial, role))
+        for role in PEOPLE:
+            self.ask("set_key", role, role, PERSON, self._person_key(role, serial))
         return identity
 
     def connect(self) -> None:
@@ -116,7 +99,7 @@ class HostedPico(SteppedDevice):
         assert question.answer is not None
         return tuple(question.answer)
 
-    def reboot(self) -> None:
+    def reboot(self, now_ms: int | None = None) -> None:
         """Power off and on; the host connects again."""
         self.power_off()
         self.power_on()
@@ -132,9 +115,7 @@ class HostedPico(SteppedDevice):
     def power_on(self) -> None:
         """The power comes back."""
         self.machine.power_on()
-        self._states = [shuffler.STARTING, shoe.STARTING]
-        self._decks = [0, 0]
-        self._faults = [0, 0]
+        self._reported = ReportedState(shuffler.STARTING, shoe.STARTING)
         self.wiring.show_levels()
         self.pico.pass_time(self.machine.agenda.now_us)
         self.pico.power_on()
@@ -157,34 +138,19 @@ class HostedPico(SteppedDevice):
     @property
     def shuffler_state(self) -> int:
         """What the shuffler half does, as it reported."""
-        return self._states[0]
+        return self._reported.states[0]
 
     @property
     def shoe_state(self) -> int:
         """What the shoe half does, as it reported."""
-        return self._states[1]
+        return self._reported.states[1]
 
     def view(self) -> View:
         """What the firmware believes, as far as it can be asked."""
         ids, backs, _, last_played = self.ask("decks")
         last_round = self.ask("last_round")[0]
-        state, deck = self._states[0], self._decks[0]
-        stored = deck if state in (shuffler.STORED, shuffler.IDLE) else 0
-        return View(
-            self._states[0],
-            self._states[1],
-            self._faults[0],
-            self._faults[1],
-            0 if stored else deck,
-            stored,
-            self._decks[1],
-            0,
-            0,
-            last_round,
-            last_played,
-            False,
-            tuple(DeckView(each, back, False, ()) for each, back in zip(ids, backs, strict=True)),
-        )
+        decks = tuple(DeckView(each, back, False, ()) for each, back in zip(ids, backs, strict=True))
+        return self._reported.view(last_round, last_played, decks)
 
     def named(self, name: str) -> list[tuple[Any, ...]]:
         """The values of every event of a name."""
@@ -194,57 +160,17 @@ class HostedPico(SteppedDevice):
         message = CODEC.find(event.message)
         assert message is not None
         values = message.unpack(event.body)
-        if message.name == "shuffler_changed":
-            self._states[0], self._decks[0] = values[:2]
-            self._changed = 0
-        elif message.name == "shoe_changed":
-            self._states[1], self._decks[1] = values[:2]
-            self._changed = 1
-        elif message.name == "fault_raised":
-            self._faults[self._changed] = values[0]
-        elif message.name == "fault_cleared":
-            self._faults = [0 if fault == values[0] else fault for fault in self._faults]
-        elif message.name == "booted":
-            self._faults = [0, 0]
+        self._reported.note(message.name, values)
         self._report(message.name, *values)
 
     # -- commands -------------------------------------------------------------------------------
 
     def command(self, name: str, *values: CommandValue, role: str = "table") -> tuple[Any, ...]:
-        """Ask over the wire, in somebody's role, and wait for the answer; Refusal if the device refuses."""
+        """Send a command over the wire and wait for its effects; Refusal if the device refuses."""
         answer = self.ask(name, *values, role=role)
         self.run_for(TOLD_US)
         self.on_command(name, values)
         return answer
-
-    def ask(self, name: str, *values: int | bytes | str, role: str = "table") -> tuple[Any, ...]:
-        """Any request of the schema, in somebody's role: the answer's values."""
-        message = CODEC.named(name)
-        slot = enum_number("Role", role)
-        by = None if role == "table" else (slot, self._keys[slot])
-        number = self.host.request(message.id, message.pack(values), self._now_ms(), by=by)
-        found: list[RequestAnswered | RequestFailed] = []
-
-        def answered() -> bool:
-            found.extend(
-                each
-                for each in self.happened
-                if isinstance(each, RequestAnswered | RequestFailed) and each.request_id == number
-            )
-            return bool(found)
-
-        self.run_until(answered)
-        answer = found[0]
-        self.happened = [each for each in self.happened if each is not answer]
-        if isinstance(answer, RequestFailed):
-            raise CommandFailed(answer.reason)
-        if answer.status:
-            error = CODEC.error(answer.status)
-            assert error is not None
-            raise Refusal(error.name, error.unpack(answer.body))
-        said = CODEC.find(answer.message)
-        assert said is not None
-        return said.unpack(answer.body)
 
     # -- lock step ------------------------------------------------------------------------------
 
@@ -272,9 +198,8 @@ class HostedPico(SteppedDevice):
     def run_until_idle(self) -> None:
         """Let time pass until neither half moves."""
         self.run_for(NOTICE_US)
-        self.run_until(
-            lambda: self._states[0] not in SHUFFLER_AT_WORK and self._states[1] not in SHOE_AT_WORK
-        )
+        states = self._reported.states
+        self.run_until(lambda: states[0] not in SHUFFLER_AT_WORK and states[1] not in SHOE_AT_WORK)
 
     def _turn(self, end_us: int) -> None:
         """The board runs until something must be known; mechanism and host follow."""
@@ -326,6 +251,3 @@ class HostedPico(SteppedDevice):
                 self.host.acknowledge(each.boot_id, each.n)
             elif not isinstance(each, EventGap):
                 self.happened.append(each)
-
-    def _now_ms(self) -> int:
-        return self.machine.agenda.now_us // 1000 & ticks.MASK

@@ -24,8 +24,8 @@ import { Flash } from './parts/flash.mjs';
 import { Fram } from './parts/fram.mjs';
 import { I2cBus } from './parts/i2c_bus.mjs';
 import { SerialCable } from './parts/serial_cable.mjs';
-import { FastCore, interpret, makeRun } from './core/fast_core.mjs';
-import { Memory } from './core/memory.mjs';
+import { Interpreter } from './interpreter.mjs';
+import { CompiledCode } from './thumb_to_wasm/compiled_code.mjs';
 
 const FLASH_START = 0x10000000;
 const UF2_BLOCK = 512;
@@ -37,11 +37,11 @@ export class Pico {
     this.bootrom = bootrom;
     this.ringOscillator = new RingOscillator();
     this.uniqueId = new UniqueId(serial);
-    const memory = new Memory();
-    this.ram = memory.ram;
-    this.registers = memory.registers;
-    this.rom = memory.rom;
-    this.flash = new Flash(this, memory.flash);
+    this.code = fast ? new CompiledCode() : new Interpreter();
+    this.ram = this.code.ram;
+    this.registers = this.code.registers;
+    this.rom = this.code.rom;
+    this.flash = new Flash(this, this.code.flash);
     this.fram = new Fram();
     this.levels = {}; // what drives each pin from outside
     this.epoch = 0; // world time at which this boot began
@@ -64,13 +64,9 @@ export class Pico {
     this.display = new Display((lines) => this.tell('display', lines[0], lines[1]));
     this.cardReader = new CardReader();
     this.snapshots = new Map();
-    const core = fast ? new FastCore(memory) : null;
-    this.runCode = fast ? makeRun(core) : interpret;
-    this.bootCode = (mcu) => core?.boot(mcu);
     this.watched = new Set(watched); // where functions begin whose calls are told
     this.calls = []; // those that have not returned: [function, where to, with which stack]
-    this.watch = (address) => core?.watch(address);
-    watched.forEach(this.watch);
+    for (const address of watched) this.code.watch(address);
   }
 
   directionOf(axis) {
@@ -100,7 +96,7 @@ export class Pico {
     if (this.watched.has(PC)) {
       const back = (LR & ~1) >>> 0;
       this.calls.push([PC, back, SP]);
-      this.watch(back);
+      this.code.watch(back);
       this.tell('called', PC, this.registers[0]);
     } else if (this.calls.length) {
       const [called, back, stack] = this.calls[this.calls.length - 1];
@@ -173,7 +169,7 @@ export class Pico {
 
   // The same memory for every boot: compiled code is bound to it.
   placeMemory(mcu) {
-    this.bootCode(mcu);
+    this.code.boot(mcu);
     this.ram.fill(0);
     this.registers.fill(0);
     mcu.bootrom = this.rom;
@@ -265,7 +261,7 @@ export class Pico {
       } else if (core.waiting) {
         clock.tick(clock.nanosToNextAlarm);
       } else {
-        this.cycles += this.runCode(this, core, clock);
+        this.cycles += this.code.run(this, core, clock);
       }
     }
     horizon.cancel();

@@ -1,6 +1,7 @@
 """The emulated Pico as Python sees it: a process that runs the firmware's image when it is told to."""
 
 import base64
+import os
 import shutil
 import struct
 import subprocess
@@ -58,7 +59,7 @@ class Pico:
     ) -> None:
         """A chip with a serial number of its own.
 
-        With ``interpreted`` it runs as rp2040js alone would, several times as slow.
+        ``interpreted``, or SABOT_PICO_INTERPRET in the environment, switches the compiler off; it is slower.
         Calls of functions that begin at a ``watched`` address are told, and their returns.
         """
         self._process = subprocess.Popen(
@@ -73,7 +74,7 @@ class Pico:
             bootrom=str(rom),
             image=str(image),
             serial=serial.hex(),
-            interpreted=interpreted,
+            interpreted=interpreted or bool(os.environ.get("SABOT_PICO_INTERPRET")),
             watched=list(watched),
         )
 

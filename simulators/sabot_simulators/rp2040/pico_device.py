@@ -14,7 +14,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
-from sabot_firmware import shuffler
 from sabot_firmware.critical import FRAM_SIZE
 from sabot_protocol.codec import CODEC
 from sabot_protocol.errors import FieldError
@@ -24,11 +23,12 @@ from sabot_protocol.link import EVENT
 from sabot_protocol.session import MAC_SIZE, OVERHEAD, SEALED_TO_HOST
 from sabot_simulators.board_faults import keys_record
 from sabot_simulators.command_sniffer import BODY, KIND, MESSAGE, NUMBER, CableTap, CommandSniffer
+from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import IDLE_US, EmulatedDevice, FirmwareMissing, PlugInUse, Port
-from sabot_simulators.endpoints.settings import Settings
 from sabot_simulators.rp2040 import runner_messages
 from sabot_simulators.rp2040.hosted_pico import NOTICE_US, SHOE_AT_WORK, SHUFFLER_AT_WORK
 from sabot_simulators.rp2040.pico import EmulatorMissing, Pico, bootrom
+from sabot_simulators.rp2040.reported_state import ReportedState
 from sabot_simulators.rp2040.runner_messages import RESET, RunResult
 from sabot_simulators.rp2040.wiring import PinDrivenMachine, Wiring, board_wiring
 from sabot_simulators.view import View
@@ -89,7 +89,7 @@ class EventTap(CableTap):
     """Hears events as well."""
 
     def __init__(self, device: "PicoDevice") -> None:
-        super().__init__(device.overheard)
+        super().__init__(device.sniffer)
         self._device = device
         self._events = Decoder()
 
@@ -112,14 +112,13 @@ class PicoDevice(EmulatedDevice):
     _new: ClassVar["dict[tuple[object, ...], BootSnapshot]"] = {}
     """Boards that have just booted, by image and settings: the next one of the kind goes on from there."""
 
-    def __init__(self, settings: Settings, now_ms: int = 0) -> None:
-        self.overheard = CommandSniffer(self)
+    def __init__(self, machine: PinDrivenMachine, settings: DeviceSettings, now_ms: int = 0) -> None:
+        super().__init__(machine, settings, now_ms)
+        self.sniffer = CommandSniffer(self)
         self._ports: dict[int, PicoPort] = {}
         self._events: tuple[int, int] = (0, 0)  # boot and number of the newest event that was heard
-        self._power_lost = False
         self._busy_until_us = 0
         self._moved_us = 0
-        super().__init__(settings, now_ms)
         image = Path(os.environ.get("SABOT_UF2", IMAGE))
         if not image.exists():
             raise FirmwareMissing(f"there is no image of the board at {image}: make firmware")
@@ -127,12 +126,13 @@ class PicoDevice(EmulatedDevice):
             self._begin(image)
         except EmulatorMissing as missing:
             raise FirmwareMissing(str(missing)) from missing
-        self.machine.on_power_cut = self._power_cut
         for fault in settings.faults:
             self.machine.strike(fault)
 
-    def _new_machine(self, random: Random) -> PinDrivenMachine:
-        return PinDrivenMachine(random, (), self.settings.capacity, self.settings.reader)
+    @classmethod
+    def from_settings(cls, random: Random, settings: DeviceSettings, now_ms: int) -> "PicoDevice":
+        """A board with a new machine; FirmwareMissing without its image or the emulator."""
+        return cls(PinDrivenMachine(random, (), settings.capacity, settings.reader), settings, now_ms)
 
     def _begin(self, image: Path) -> None:
         """Boot, or go on from where one of the same kind had booted."""
@@ -155,10 +155,7 @@ class PicoDevice(EmulatedDevice):
             self._moment = self._new[key] = BootSnapshot(self.pico, self.machine, self.wiring)
 
     def _forget(self) -> None:
-        self._states = [UNKNOWN, UNKNOWN]
-        self._decks = [0, 0]
-        self._faults = [0, 0]
-        self._changed = 0
+        self._reported = ReportedState(UNKNOWN, UNKNOWN)
 
     # -- cables ---------------------------------------------------------------------------------
 
@@ -188,7 +185,7 @@ class PicoDevice(EmulatedDevice):
         """The wire's time is the board's own; this is only to look at the cable now and then."""
         self.now_ms = now_ms
 
-    def _harm(self, cause: str) -> None:
+    def _damage_memory(self, cause: str) -> None:
         if cause in ("absent", "read_only"):
             self.pico.break_fram("absent" if cause == "absent" else "deaf")
         elif cause == "blank":
@@ -200,14 +197,12 @@ class PicoDevice(EmulatedDevice):
 
     # -- power ----------------------------------------------------------------------------------
 
-    def reboot(self, now_ms: int) -> None:
-        """The power fails and comes back."""
-        self.now_ms = now_ms
+    def reboot(self, now_ms: int | None = None) -> None:
+        """Cut the power and give it back."""
+        if now_ms is not None:
+            self.now_ms = now_ms
         self.machine.power_off()
         self._switch_on()
-
-    def _power_cut(self) -> None:
-        self._power_lost = True
 
     def _switch_on(self) -> None:
         self._power_lost = False
@@ -266,7 +261,8 @@ class PicoDevice(EmulatedDevice):
         next_us = self.machine.agenda.next_us()
         if next_us is not None and next_us - self.now_us <= IDLE_US:
             return True
-        at_work = self._states[0] in SHUFFLER_AT_WORK or self._states[1] in SHOE_AT_WORK
+        shuffler, shoe = self._reported.states
+        at_work = shuffler in SHUFFLER_AT_WORK or shoe in SHOE_AT_WORK
         return at_work and self.now_us - self._moved_us < PAUSE_US
 
     def _ahead_of_its_hosts(self) -> bool:
@@ -317,31 +313,12 @@ class PicoDevice(EmulatedDevice):
             values: tuple[Any, ...] = message.unpack(body[EVENT_HEADER_SIZE:])
         except FieldError:
             return
-        name = message.name
-        if name == "shuffler_changed":
-            self._states[0], self._decks[0] = values[:2]
-            self._changed = 0
-        elif name == "shoe_changed":
-            self._states[1], self._decks[1] = values[:2]
-            self._changed = 1
-        elif name == "fault_raised":
-            self._faults[self._changed] = values[0]
-        elif name == "fault_cleared":
-            self._faults = [0 if fault == values[0] else fault for fault in self._faults]
-        elif name == "booted":
-            self._faults = [0, 0]
-        self.heard(name, values)
+        self._reported.note(message.name, values)
+        self._report(message.name, *values)
 
     def view(self) -> View:
-        """What it has said of itself, which is not everything it believes."""
-        state, deck = self._states[0], self._decks[0]
-        stored = deck if state in (shuffler.STORED, shuffler.IDLE) else 0
-        feeding = 0 if stored else deck
-        shuffler_fault, shoe_fault = self._faults
-        return View(
-            state, self._states[1], shuffler_fault, shoe_fault, feeding, stored, self._decks[1],
-            0, 0, 0, 0, False, (),
-        )  # fmt: skip
+        """What the firmware has reported, which is not all of its state."""
+        return self._reported.view()
 
     def close(self) -> None:
         """End the emulator, unless the next one of the kind goes on with it."""

@@ -21,7 +21,7 @@ from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.notifications import EventGap, EventReceived
 from sabot_simulators.dealer import Dealer
-from sabot_simulators.python_device import OPENING_UTC_S
+from sabot_simulators.emulated_device import OPENING_UTC_S
 from sabot_simulators.rp2040 import runner_messages
 from sabot_simulators.rp2040.hosted_pico import HostedPico
 from sabot_simulators.rp2040.pico import Pico

@@ -1,4 +1,4 @@
-"""Card recognition: the height of a stack, the colour of a card's back, its face where a reader is fitted."""
+"""Card recognition: height of a stack, colour of a back, and the face if a card reader is fitted."""
 
 from machine import ADC, I2C
 
@@ -24,7 +24,7 @@ class Analogue:
             self.has_reader = False
 
     def height_um(self) -> int:
-        """The height of what lies on the platform: the mean of a few samples."""
+        """The height of the stack on the platform: the mean of a few samples."""
         total = 0
         for _ in range(SAMPLES):
             total += self._height.read_u16() >> 4
@@ -40,7 +40,7 @@ class Analogue:
         return COVER
 
     def face(self) -> int:
-        """The card the reader sees, NO_FACE without one."""
+        """The card that the reader sees; NO_FACE without a reader."""
         if not self.has_reader:
             return NO_FACE
         try:

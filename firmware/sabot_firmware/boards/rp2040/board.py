@@ -1,8 +1,8 @@
-"""The machine's controller on a Raspberry Pi Pico: ``Hardware`` filled in.
+"""``Hardware`` of the Raspberry Pi Pico.
 
-Edges come from interrupts through the ring; ``take_edges`` hands them on in order. What the expanders report
-is read then, all levels first, so that what happened at one moment is seen as one. The levels the core sees
-are those of the edges it was given: never a newer one.
+Interrupts put edges into a ring, and ``take_edges`` gives them to the controller in order. The expanders are
+read then, all levels before the first edge, so that changes of one moment appear together. The controller
+sees the levels of the edges that it was given, never newer ones.
 """
 
 from machine import I2C, Pin
@@ -37,7 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_firmware.controller import Controller
 
-# What goes into the ring besides sensors
+# Values in the ring besides sensors
 _SCAN = SENSORS << 1  # an expander's input has changed
 _ELEVATOR_DONE = SENSORS + 1 << 1
 
@@ -49,7 +49,7 @@ _NOT_MEASURING = -1
 
 
 class Rp2040(Hardware):
-    """Movers, sensors and readers. Made, everything stands and every output is off."""
+    """Actuators, sensors and readers. After construction all outputs are off."""
 
     def __init__(self) -> None:
         self._gripper = Pin(pins.GRIPPER, Pin.OUT, value=0)
@@ -84,7 +84,7 @@ class Rp2040(Hardware):
     # -- edges ----------------------------------------------------------------------------------
 
     def take_edges(self, controller: "Controller") -> None:
-        """Give the core every edge that has come, oldest first."""
+        """Give the controller every edge in the ring, oldest first."""
         ring = self.ring
         self._handling = True
         while ring.take():
@@ -99,9 +99,9 @@ class Rp2040(Hardware):
         self._handling = False
 
     def take_card_edges(self, controller: "Controller") -> None:
-        """Give the core edges of cards on their way into the chamber, up to the first of another kind.
+        """Give the controller edges of cards that are fed, up to the first edge of another kind.
 
-        In the midst of something else that the core does: of the half that feeds only motions follow.
+        Called while the controller does something else: edges of the feeding half only continue motions.
         """
         ring = self.ring
         handling, edge_us = self._handling, self._edge_us
@@ -120,7 +120,7 @@ class Rp2040(Hardware):
             controller.edge(sensor, level, at_us, now_us())
 
     def _scan(self, controller: "Controller", at_us: int) -> None:
-        """Read the expanders until none has anything new; a bit that came and went is no edge."""
+        """Read the expanders until nothing is new; a bit that came and went is no edge."""
         expanders = self._expanders
         for _ in range(4):
             for chip in range(2):
@@ -153,9 +153,10 @@ class Rp2040(Hardware):
             bit += 1
 
     def _notice(self, controller: "Controller", at_us: int) -> None:
-        """What the movers themselves must know of switches and doors.
+        """Update the actuators from switches and doors.
 
-        A door cuts its half's motors: what drove them is switched off too, so the next order begins anew.
+        A door cuts its half's motors by hardware. Their outputs are switched off too, so that closing it
+        moves nothing.
         """
         levels = self._levels
         if not levels[SHUFFLER_DOOR]:
@@ -174,17 +175,17 @@ class Rp2040(Hardware):
             self._pusher.at_switch(True)
 
     def _elevator_done(self) -> None:
-        """In an interrupt."""
+        """The elevator's move ended; runs in an interrupt."""
         self.ring.put(_ELEVATOR_DONE)
 
     def cause_us(self) -> int:
-        """When that was which the core deals with: the edge that is being given, or now."""
+        """The time stamp of the edge that is being handled, or now."""
         return self._edge_us if self._handling else now_us()
 
     # -- time -----------------------------------------------------------------------------------
 
     def due_us(self, at_us: int) -> "int | None":
-        """How long until ``step`` has something to do."""
+        """Microseconds until ``step`` has something to do, or None."""
         if self._measured_at_us == _NOT_MEASURING:
             return None
         return max(ticks.diff(self._measured_at_us, at_us), 0)
@@ -197,7 +198,7 @@ class Rp2040(Hardware):
             self._give(controller, HEIGHT, 1, at_us)
 
     def run_deferred(self) -> bool:
-        """One piece of work that can wait, a millisecond or two; False if there is none."""
+        """Do one piece of deferred work, 1 to 2 ms; False if there is none."""
         lamp = self._lamp << _LAMP_SHIFT
         if self._expanders.outputs & _LAMP != lamp:
             self._expanders.drive(self._expanders.outputs & ~_LAMP | lamp)
@@ -211,12 +212,12 @@ class Rp2040(Hardware):
         return False
 
     def refresh(self) -> None:
-        """To be called every few seconds: the encoders' counters go round."""
+        """Read the encoders before their counters wrap; call it every few seconds."""
         for roller in range(3):
             self._rollers.refresh(roller)
 
     def safe(self) -> None:
-        """Everything stands, whatever state the rest is in."""
+        """Stop every actuator, whatever state the rest is in."""
         self._rollers.stop_all()
         self._gripper.value(0)
         self._elevator.stop()
@@ -234,7 +235,7 @@ class Rp2040(Hardware):
         self._rollers.run(roller, direction)
 
     def travelled_um(self, roller: int) -> int:
-        """What a roller's encoder says, or said when the edge came that is being dealt with."""
+        """Distance of a roller's encoder, as it was at the edge that is being handled."""
         return self._rollers.travelled_um(roller, self._edge_us if self._handling else now_us())
 
     def elevate(self, position_um: int) -> None:
@@ -280,20 +281,20 @@ class Rp2040(Hardware):
         return self._analogue.face()
 
     def level(self, sensor: int) -> int:
-        """A sensor's level, as of the last edge that was given."""
+        """A sensor's level as of the last edge given."""
         return self._levels[sensor]
 
     def show(self, first: str, second: str) -> None:
-        """Two lines on the display, when there is time for it."""
+        """Show two lines on the display; written as deferred work."""
         self._lines[0] = first
         self._lines[1] = second
 
     def request_pause(self) -> None:
-        """The shuffler half stands for a rest: garbage is collected, however little there is."""
+        """The shuffler half pauses: collect garbage, however little there is."""
         self.needs_pause = True
 
     def pause_requested(self) -> bool:
-        """Whether halves are to stand between two cards."""
+        """Whether halves are to pause between two cards."""
         return self.needs_pause
 
     def noise(self, count: int) -> bytes:
@@ -301,5 +302,5 @@ class Rp2040(Hardware):
         return raw_noise(count)
 
     def light(self, colour: int) -> None:
-        """The lamp, when there is time for it."""
+        """Set the lamp; written as deferred work."""
         self._lamp = colour

@@ -1,5 +1,6 @@
-"""What this image is made of: three named components, each with its version and hash."""
+"""The board's executor: components and boot loader, ahead of the controller's commands."""
 
+from sabot_firmware.refusals import forbidden
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_protocol import Caller, Executor
 from sabot_protocol.errors import Refusal
@@ -12,11 +13,10 @@ if TYPE_CHECKING:
     from sabot_protocol.codec import Values
 
 
-_NOT_CLEARED = enum_number("Forbidden", "not_cleared")
 
 
 def components() -> "dict[int, tuple[str, bytes]]":
-    """Version and SHA-256 of each, by number, as the build wrote them down; empty where it did not."""
+    """Version and SHA-256 of each component by number, as the build wrote them; empty if it did not."""
     try:
         from sabot_components import COMPONENTS
     except ImportError:
@@ -25,25 +25,29 @@ def components() -> "dict[int, tuple[str, bytes]]":
 
 
 def _nothing(_: bool) -> None:
-    """What is done where there are no edges."""
+    """Called instead of ``hold`` where there are no edges."""
 
 
 class BoardExecutor(Executor):
-    """Stands before the core: what the image is made of, how another one gets in; the rest is passed on."""
+    """Executes ``component`` and ``start_loader`` itself, and passes other commands to the controller.
+
+    It exists before the controller and without one, so that a device that gave up can still be identified and
+    updated.
+    """
 
     def __init__(self) -> None:
         self.controller: Executor = Executor()
         self.hold: Callable[[bool], None] = _nothing
-        """Called before and after a command: no edge may come between, since both change the core."""
+        """Called before and after a command, so that no edge changes the controller meanwhile."""
         self._components = components()
         self.leaving = False  # the loader is to be started
 
     def status(self) -> "tuple[int, int, int, int, int, int]":
-        """What the core says."""
+        """The controller's status."""
         return self.controller.status()
 
     def on_grid(self) -> bool:
-        """What the core says."""
+        """Whether the controller wants bytes only at the ticks of the grid."""
         return self.controller.on_grid()
 
     def take_entropy(self, entropy: bytes) -> None:
@@ -51,12 +55,12 @@ class BoardExecutor(Executor):
         self.controller.take_entropy(entropy)
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
-        """Carry out a request."""
+        """Execute a command; Refusal if it may not be executed now."""
         if name == "start_loader":
             state = self.controller.status()
             check_command(name, state[0], state[1])
             if not self.controller.idle_and_empty():
-                raise Refusal("not_allowed", (_NOT_CLEARED,))
+                raise forbidden("not_cleared")
             self.leaving = True
             return ()
         if name != "component":

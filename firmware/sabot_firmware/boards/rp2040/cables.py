@@ -1,4 +1,4 @@
-"""The cables: USB and UART, as streams whose reads and writes never wait."""
+"""The cables USB and UART: streams whose reads and writes never block."""
 
 import select
 import sys
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sabot_protocol.device_port import DevicePort
 
-MOST_AT_ONCE = 64  # bytes of one cable; then the other has its turn
+MOST_AT_ONCE = 64  # bytes of one cable before the other has its turn
 _BAUD = 115200
 
 
@@ -22,22 +22,22 @@ class Cable:
         self.port = port
         self._out = b""
         self._from = 0
-        self.stuck = False  # something waits, and at the last try the host took none of it
+        self.stuck = False  # bytes wait, and the host took none at the last try
 
     def register(self, poller: "select.poll") -> None:
-        """Let a poll wait for bytes."""
+        """Register the cable's input with a poll object."""
         raise NotImplementedError
 
     def read(self) -> bytes:
-        """The bytes that are there."""
+        """The received bytes, possibly none."""
         raise NotImplementedError
 
     def write(self, data: "memoryview | bytes") -> int:
-        """Write what finds room at once; how much that was."""
+        """Write what fits at once; return the number of bytes written."""
         raise NotImplementedError
 
     def exchange(self, now_ms: int) -> bool:
-        """Take what has come and say what is due; whether anything was taken."""
+        """Receive and send what is due; whether bytes were received."""
         data = self.read()
         if data:
             self.port.receive(data, now_ms)
@@ -52,7 +52,7 @@ class Cable:
         return bool(data)
 
     def _write_on(self) -> None:
-        """Give the host as much of what waits as it takes."""
+        """Write as much of the waiting bytes as the host takes."""
         if self._out:
             written = self.write(memoryview(self._out)[self._from :])
             self._from += written
@@ -61,24 +61,24 @@ class Cable:
                 self._out = b""
 
     def take_unsent(self) -> bytes:
-        """What waits for room; somebody else sends it."""
+        """Take the bytes that wait to be written; another object sends them."""
         waits = bytes(memoryview(self._out)[self._from :])
         self.unsent(b"")
         return waits
 
     def unsent(self, data: bytes) -> None:
-        """This waits for room."""
+        """Set the bytes that wait to be written."""
         self._out = data
         self._from = 0
         self.stuck = False
 
     def writing(self) -> bool:
-        """Whether something waits for room."""
+        """Whether bytes wait to be written."""
         return bool(self._out)
 
 
 class UsbCable(Cable):
-    """The USB CDC that MicroPython has; nothing but frames goes over it."""
+    """MicroPython's USB CDC, which carries frames only."""
 
     def __init__(self, port: "DevicePort") -> None:
         super().__init__(port)
@@ -90,11 +90,11 @@ class UsbCable(Cable):
         self._one = bytearray(1)
 
     def register(self, poller: "select.poll") -> None:
-        """Let a poll wait for bytes."""
+        """Register the cable's input with a poll object."""
         poller.register(sys.stdin, select.POLLIN)
 
     def read(self) -> bytes:
-        """The bytes that are there, one by one: reading more would wait for them."""
+        """The received bytes, read one by one, because a longer read would block."""
         buffer, one, length = self._buffer, self._one, 0
         ready, read = self._ready.ipoll, self._in.readinto  # type: ignore[attr-defined,union-attr]
         while length < MOST_AT_ONCE:
@@ -109,7 +109,7 @@ class UsbCable(Cable):
         return bytes(buffer[:length]) if length else b""
 
     def write(self, data: "memoryview | bytes") -> int:
-        """Write what finds room."""
+        """Write what fits."""
         return self._to.write(data) or 0
 
 
@@ -123,14 +123,14 @@ class UartCable(Cable):
         )
 
     def register(self, poller: "select.poll") -> None:
-        """Let a poll wait for bytes."""
+        """Register the cable's input with a poll object."""
         poller.register(self._uart, select.POLLIN)  # type: ignore[arg-type]
 
     def read(self) -> bytes:
-        """The bytes that are there."""
+        """The received bytes."""
         there = self._uart.any()
         return (self._uart.read(min(there, MOST_AT_ONCE)) or b"") if there else b""
 
     def write(self, data: "memoryview | bytes") -> int:
-        """Write what finds room."""
+        """Write what fits."""
         return self._uart.write(data) or 0

@@ -1,4 +1,4 @@
-"""The display: two lines of 20 characters, on I2C (ST7032 and alike)."""
+"""The display: two lines of 20 characters on I2C (ST7032 or alike)."""
 
 from machine import I2C
 
@@ -13,7 +13,7 @@ _START = b"\x38\x39\x14\x73\x5e\x6c\x0c\x01"  # two lines, contrast, follower on
 
 
 class Display:
-    """What is shown; a display that does not answer is left out, since nothing depends on it."""
+    """Shows lines. A display that does not answer is ignored, since nothing depends on it."""
 
     def __init__(self, bus: I2C) -> None:
         self._bus = bus
@@ -25,7 +25,7 @@ class Display:
             self.there = False
 
     def show(self, line: int, text: str) -> None:
-        """Write a line, filled with blanks; it takes about a millisecond."""
+        """Write one line, padded with blanks; takes about a millisecond."""
         if not self.there:
             return
         shown = text.encode()[:WIDTH]

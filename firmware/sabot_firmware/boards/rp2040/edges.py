@@ -1,8 +1,8 @@
-"""Edges, stamped in interrupts and kept in a ring of fixed size until the loop takes them.
+"""Edges, stamped in interrupts and queued in a ring of fixed size.
 
-Nothing is allocated in an interrupt. The ring is also something ``select.poll`` can wait for: it is ready
-while an edge is in it, so that an interrupt ends the loop's wait. While the loop talks to a host, which takes
-it many milliseconds, the ring is eager: an edge is then dealt with between two steps of that talk.
+An interrupt allocates nothing. ``select.poll`` can wait for the ring, which is ready while it holds an edge,
+so an interrupt ends the loop's wait. While the loop talks to a host for many milliseconds, the ring is
+``eager``: it schedules a call that handles the edge between two steps of that talk.
 """
 
 import io
@@ -23,15 +23,15 @@ _READABLE = 1
 
 
 def _nothing(_: object) -> None:
-    """What an edge leads to while nobody wants to know at once."""
+    """The handler while no edge needs to be handled at once."""
 
 
 class EdgesLost(Exception):
-    """More edges came than the ring holds: what happened is no longer known."""
+    """More edges came than the ring holds, so what happened is unknown."""
 
 
 class EdgeRing(io.IOBase):
-    """Sensor numbers and levels with the time of each, first in first out."""
+    """Sensor numbers, levels and times, first in, first out."""
 
     def __init__(self) -> None:
         self._whats = bytearray(SIZE)  # sensor << 1 | level
@@ -47,7 +47,7 @@ class EdgeRing(io.IOBase):
         self.at_us = 0
 
     def put(self, what: int) -> None:
-        """Note an edge (sensor << 1 | level) now. Called in interrupts, or with them held off."""
+        """Queue an edge (sensor << 1 | level) with the present time; called in interrupts."""
         head = self._head
         after = (head + 1) & (SIZE - 1)
         if after == self._tail:
@@ -60,7 +60,7 @@ class EdgeRing(io.IOBase):
             self.call()
 
     def call(self) -> None:
-        """Have ``on_edge`` called as soon as no other scheduled call runs."""
+        """Schedule ``on_edge``."""
         self.scheduled = True
         schedule(self.on_edge, None)
 
@@ -84,14 +84,14 @@ class EdgeRing(io.IOBase):
         return self._whats[tail] >> 1 if tail != self._head else -1
 
     def ioctl(self, request: int, argument: int) -> int:
-        """What a poll asks: whether an edge is there."""
+        """Answer ``select.poll``: whether an edge is queued."""
         if request == _POLL and self._head != self._tail:
             return argument & _READABLE
         return 0
 
 
 def watch(ring: EdgeRing, sensor: int, number: int, one: int) -> Pin:
-    """Let a pin's edges go into the ring as a sensor's, ``one`` being the level that means 1."""
+    """Queue a pin's edges as those of a sensor; ``one`` is the pin level that means 1."""
     pin = Pin(number, Pin.IN, Pin.PULL_DOWN if one else Pin.PULL_UP)
     pin.irq(_handler(ring, sensor << 1, pin, 1 - one), Pin.IRQ_RISING | Pin.IRQ_FALLING, hard=True)
     return pin
@@ -108,7 +108,7 @@ def _handler(ring: EdgeRing, what: int, pin: Pin, flip: int) -> "Callable[[Pin],
 
 
 def watch_interrupt(ring: EdgeRing, what: int, number: int) -> Pin:
-    """Let a pin that goes low put one thing into the ring: it stands for something to be read elsewhere."""
+    """Queue a value whenever a pin goes low."""
     pin = Pin(number, Pin.IN, Pin.PULL_UP)
     put = ring.put
 

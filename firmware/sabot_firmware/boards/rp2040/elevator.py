@@ -1,4 +1,4 @@
-"""The elevator: a stepped platform whose place is known once it has been down at its switch."""
+"""The elevator: a stepped platform whose position is known after homing."""
 
 from machine import Pin
 
@@ -14,7 +14,7 @@ _PAST_UM = 1000  # how far a search goes beyond the whole travel
 
 
 class Elevator:
-    """Platform moves, by whole steps. ``on_done`` is called in an interrupt at the end of each."""
+    """Moves the platform by whole steps. ``on_done`` is called in an interrupt at the end of each move."""
 
     def __init__(self, on_done: "Callable[[], None]") -> None:
         self._up = Pin(pins.ELEVATOR_UP, Pin.OUT, value=0)
@@ -29,14 +29,14 @@ class Elevator:
         self._searches = 0
 
     def send(self, position_um: int) -> bool:
-        """Go somewhere; False if it is there already."""
+        """Move to a position; False if the platform is there already."""
         self._stepper.stop()
         self._homing = False
         goal = (position_um + machine_constants.ELEVATOR_STEP_UM // 2) // machine_constants.ELEVATOR_STEP_UM
         return self._go(goal - self._stepper.position)
 
     def home(self, at_switch: bool) -> bool:
-        """Go down to the switch; False if it is there already."""
+        """Move down to the switch; False if the platform is there already."""
         self._stepper.stop()
         if at_switch:
             self.arrived_home()
@@ -50,7 +50,7 @@ class Elevator:
         return True
 
     def done(self, at_switch: bool) -> bool:
-        """A move has ended; whether that is what was wanted. If the switch was missed it is searched for."""
+        """Handle the end of a move; whether it reached its goal. A missed switch is searched for."""
         if not self._homing:
             return True
         if at_switch:
@@ -62,7 +62,7 @@ class Elevator:
         return False
 
     def at_switch(self) -> bool:
-        """The switch has closed: while it is searched for this is zero, and the move is over."""
+        """The switch closed: during a search this position is zero, and the move ends."""
         if not self._homing or (self._stepper.moving and self._known):
             return False  # the planned way down ends here by itself
         self._stepper.stop()
@@ -70,13 +70,13 @@ class Elevator:
         return True
 
     def arrived_home(self) -> None:
-        """This is zero."""
+        """Set the present position to zero."""
         self._homing = False
         self._known = True
         self._stepper.position = 0
 
     def stop(self) -> None:
-        """Stop where it is; its place is no longer known."""
+        """Stop at once; the position is unknown afterwards."""
         self._stepper.stop()
         self._homing = self._known = False
 

@@ -1,4 +1,4 @@
-"""The two I/O expanders (MCP23017): slow inputs with one interrupt for all, and a byte of outputs."""
+"""The two I/O expanders (MCP23017): slow inputs with one shared interrupt, and one byte of outputs."""
 
 from machine import I2C
 
@@ -17,16 +17,16 @@ _NOBODY = 255
 
 
 class Expanders:
-    """Both chips. Outputs are the upper byte of one of them; everything else is an input."""
+    """Both chips. The upper byte of one of them is outputs; all other bits are inputs."""
 
     def __init__(self, bus: I2C) -> None:
         self._bus = bus
         self._levels = bytearray(2)
         self._byte = bytearray(1)
         self.outputs = 0
-        self.words = [0, 0]  # what each chip's inputs were when read last, 1 being what the core calls 1
+        self.words = [0, 0]  # each chip's inputs as read last, with the controller's polarity
         self.sensors = (bytearray([_NOBODY] * 16), bytearray([_NOBODY] * 16))
-        self._seen = [0, 0]  # the bits that are sensors
+        self._seen = [0, 0]  # the bits with sensors
         inverted = [0, 0]
         for sensor, chip, bit, one in pins.INPUTS:
             self.sensors[chip][bit] = sensor
@@ -46,7 +46,7 @@ class Expanders:
         self._bus.writeto_mem(address, register, bytes((word & 0xFF, word >> 8)))
 
     def scan(self, chip: int) -> int:
-        """Read a chip's inputs, which ends its interrupt; the bits that have changed since the last time."""
+        """Read a chip's inputs, which ends its interrupt; return the bits that changed."""
         levels = self._levels
         self._bus.readfrom_mem_into(pins.EXPANDERS[chip], _LEVELS, levels)
         word = (levels[0] | levels[1] << 8) & self._seen[chip]
@@ -55,14 +55,14 @@ class Expanders:
         return changed
 
     def drive(self, outputs: int) -> None:
-        """Set the byte of outputs."""
+        """Set the output byte."""
         self.outputs = outputs
         self._byte[0] = outputs
         self._bus.writeto_mem(pins.EXPANDERS[pins.OUTPUT_CHIP], _OUTPUTS, self._byte)
 
 
 def output(bit: int) -> int:
-    """An output's bit within the byte of outputs."""
+    """The mask of an output within the output byte."""
     return 1 << bit - 8
 
 

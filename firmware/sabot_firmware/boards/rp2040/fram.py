@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def nothing(_: object = None) -> None:
-    """What is done between two transfers where there are no cards."""
+    """Called between two transfers while no card can wait."""
 
 
 class SpiFram(Fram):
-    """The chip. A write that it does not accept, or a chip that is not there, is an OSError."""
+    """The chip. A refused write or a missing chip raises OSError."""
 
     between: "Callable[[], None]" = staticmethod(nothing)
     """Called after each transfer: a record takes several milliseconds, and cards do not wait for it."""

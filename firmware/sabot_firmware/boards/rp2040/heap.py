@@ -1,17 +1,17 @@
-"""How much was allocated since garbage was last collected, and how much may be.
+"""How much was allocated since the last garbage collection, and the limits for it.
 
-Nothing here asks what is free: that is a walk through the whole heap, which takes milliseconds. MicroPython
-in our image counts the bytes anyway (``gc.allocated``, see ``sabot_image_build/sources.py``).
-On another image this module walks the heap all the same.
+Asking for the free memory would walk through the whole heap, which takes milliseconds. MicroPython in our
+image counts the allocated bytes anyway (``gc.allocated``, see ``sabot_image_build/sources.py``). On another
+image this module walks the heap.
 """
 
 import gc
 
-COLLECT_BYTES = 32768  # while everything rests, it is collected at the next occasion
-PAUSE_BYTES = 65536  # the shoe half is asked to stand between two cards for it, if no deck is shuffled
-HOLD_BYTES = 81920  # cables are not read until they do; one exchange, and what motion leads to, find room yet
-GRID_HOLD_BYTES = 106496  # on the grid, whose budget keeps below it unless cards are tried again and again
-_LIVE_BYTES = 90000  # what is left after a collection, about
+COLLECT_BYTES = 32768  # while both halves are idle, garbage is collected from here on
+PAUSE_BYTES = 65536  # without a shuffle, the shoe half is asked to pause between two cards
+HOLD_BYTES = 81920  # cables are not read until then; room for one exchange and its reports remains
+GRID_HOLD_BYTES = 106496  # on the grid, whose budget stays below it unless many cards are retried
+_LIVE_BYTES = 90000  # in use after a collection, about
 
 if hasattr(gc, "allocated"):
     allocated = gc.allocated

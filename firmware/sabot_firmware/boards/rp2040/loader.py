@@ -1,7 +1,7 @@
-"""What takes a new application: the prompt of a board in development, the boot loader of a production board.
+"""The way to a new application: the prompt of a development board, the boot loader of a production board.
 
-A watchdog that was started cannot be stopped, so a board in development comes to its prompt by a restart: a
-mark that outlives it, but not the power, tells the next start to leave the prompt alone.
+A started watchdog cannot be stopped, so a development board reaches its prompt by a restart: a mark in a
+register that survives the restart, but not a power cut, tells the next start to offer the prompt.
 """
 
 import gc
@@ -17,7 +17,7 @@ _PRODUCTION = "Sabot"  # how SABOT_PICO/mpconfigboard.h names its board
 
 
 def held() -> bool:
-    """Whether this start is one that leaves the prompt alone; the next one is not."""
+    """Whether this start is to offer the prompt; the next one will not."""
     if machine.mem32[_SCRATCH] & 0xFFFFFFFF != _MARK:
         return False
     machine.mem32[_SCRATCH] = 0
@@ -25,7 +25,7 @@ def held() -> bool:
 
 
 def overwrite_heap() -> None:
-    """Overwrite whatever in the heap nothing refers to any more: RAM outlives the restart into a loader."""
+    """Overwrite all unused heap memory, because RAM keeps its contents through the restart."""
     gc.collect()
     taken: object = None
     size = _LARGEST
@@ -37,7 +37,7 @@ def overwrite_heap() -> None:
 
 
 def start() -> None:
-    """Overwrite what the program left in RAM, keys and seeds among it, and start it; does not return."""
+    """Overwrite keys and seeds left in RAM, then start the loader; does not return."""
     overwrite_heap()
     if _PRODUCTION in sys.implementation._machine:
         machine.bootloader()

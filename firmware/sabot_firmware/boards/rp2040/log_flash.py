@@ -1,4 +1,4 @@
-"""The last sectors of the flash, which the program leaves free: the event log's, and the mark's before it."""
+"""The last sectors of the flash: the event log's, and before them the provisioning mark's."""
 
 import rp2
 
@@ -11,10 +11,10 @@ _ERASE = 6
 
 
 class _Stretch(Flash):
-    """Written only while nothing moves: the processor stands still meanwhile, its interrupts too."""
+    """Written only while nothing moves, because the processor and its interrupts stop meanwhile."""
 
     def __init__(self, size: int, behind: int) -> None:
-        """So many bytes, with so many behind them."""
+        """A range of ``size`` bytes that ends ``behind`` bytes before the end of the flash."""
         whole = rp2.Flash()
         end = (whole.ioctl(_COUNT, 0) or 0) * (whole.ioctl(_SIZE, 0) or 0)
         self._flash = rp2.Flash(start=end - behind - size, len=size)
@@ -38,14 +38,14 @@ class _Stretch(Flash):
 
 
 class LogFlash(_Stretch):
-    """The event log's."""
+    """The event log's range."""
 
     def __init__(self) -> None:
         super().__init__(pins.LOG_FLASH_BYTES, 0)
 
 
-class MarkerFlash(_Stretch):
-    """The mark's."""
+class MarkFlash(_Stretch):
+    """The provisioning mark's range."""
 
     def __init__(self) -> None:
-        super().__init__(pins.MARKER_FLASH_BYTES, pins.LOG_FLASH_BYTES)
+        super().__init__(pins.MARK_FLASH_BYTES, pins.LOG_FLASH_BYTES)

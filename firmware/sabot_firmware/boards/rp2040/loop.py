@@ -31,14 +31,15 @@ from sabot_firmware.boards.rp2040.heap import (
     PAUSE_BYTES,
     allocated,
 )
-from sabot_firmware.boards.rp2040.log_flash import LogFlash, MarkerFlash
+from sabot_firmware.boards.rp2040.log_flash import LogFlash, MarkFlash
 from sabot_firmware.boards.rp2040.noise import count_differing, raw_noise, thermal_noise
-from sabot_firmware.boards.rp2040.presence_contact import PresenceContact
+from sabot_firmware.boards.rp2040.presence_contact import PresenceContactInput
 from sabot_firmware.controller import Controller, sooner
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import EventLog
+from sabot_firmware.jam import BY_SERVICE
 from sabot_firmware.persistent_state import RECORDS
-from sabot_firmware.provisioning_marker import ProvisioningMarker
+from sabot_firmware.provisioning_mark import FlashProvisioningMark
 from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_firmware.shuffler import FEEDING
 from sabot_protocol import ticks
@@ -84,7 +85,6 @@ _UNKNOWN = enum_number("BootReason", "unknown")
 _WATCHDOG_RESET = enum_number("Fault", "watchdog_reset")
 _CONTROLLER = enum_number("Place", "controller")
 _FAULT_FLAG = 0x0008
-_NOBODY_CLEARS_IT = "1 take out every card 2 mark out of order 3 call service"
 
 
 class DisabledExecutor(Executor):
@@ -176,11 +176,11 @@ class Device:
             now_ms(),
             reason,
             log=log,
-            mark=ProvisioningMarker(MarkerFlash()),
+            mark=FlashProvisioningMark(MarkFlash()),
             reopen=reopen,
             opened=opened,
         )
-        self._contact = PresenceContact()
+        self._contact = PresenceContactInput()
         self._looked_ms = now_ms()
         self._cables: tuple[Cable, ...] = (UsbCable(DevicePort(self._end)), UartCable(DevicePort(self._end)))
         self._poller = select.poll()
@@ -217,7 +217,7 @@ class Device:
 
     def tell_crash(self) -> None:
         """Report that the controller failed."""
-        self._end.emit("fault_raised", _WATCHDOG_RESET, _CONTROLLER, 0, _NOBODY_CLEARS_IT)
+        self._end.emit("fault_raised", _WATCHDOG_RESET, _CONTROLLER, 0, BY_SERVICE)
 
     def _report(self, name: str, *values: "Value") -> None:
         self._between()

@@ -1,7 +1,7 @@
-"""Randomness: the raw bits of the ring oscillator, and the low bits of the temperature's converter.
+"""Noise: the raw bits of the ring oscillator, and the low bits of the temperature converter.
 
-One sample is one bit, and by far not a whole bit of entropy. What is made of them, for shuffles and for the
-wire, is ``rng.chance``'s affair, under health tests.
+One sample is one bit with much less than one bit of entropy. ``rng.device_rng`` tests and conditions the
+samples.
 """
 
 import micropython
@@ -17,7 +17,7 @@ ptr8 = bytearray  # what viper calls bytes at an address; a name only
 
 
 def raw_noise(length: int) -> bytes:
-    """So many bytes of samples as they come, eight to a byte: for health tests, and to be conditioned."""
+    """So many bytes of raw samples, eight a byte."""
     samples = bytearray(length)
     at = RING_OSCILLATOR_BIT
     for index in range(length):
@@ -29,7 +29,7 @@ def raw_noise(length: int) -> bytes:
 
 
 def thermal_noise() -> bytes:
-    """The four lowest bits of some readings of the chip's temperature, credited with no entropy."""
+    """The four lowest bits of some temperature readings, credited with no entropy."""
     converter = ADC(THERMOMETER)
     readings = bytearray(READINGS // 2)
     for index in range(READINGS // 2):
@@ -39,7 +39,7 @@ def thermal_noise() -> bytes:
 
 
 def count_differing(samples: bytearray, end: int, lag: int) -> int:
-    """What ``lags.count_differing`` does, in machine code: not yet measured on a board."""
+    """``lag_test.count_differing`` in machine code; not yet measured on a board."""
     return _count(samples, _ONES, BEFORE, end, lag)
 
 

@@ -1,8 +1,8 @@
-"""What is connected where: one line a part. Everything else about this board reads it from here.
+"""What is connected where, one line a part. All other modules of this board read it from here.
 
-A Pico has 26 pins. What needs timing is on them: edges, encoders, steps. Slow switches, presence, directions
-and the lamp are on two 16-bit expanders that share one interrupt. Polarity says which level means 1 (covered,
-closed, pressed, arrived, driven): HIGH or LOW. The page docs/board.md is made from this module.
+A Pico has 26 pins. Parts with timing use them: edges, encoders, steps. Slow switches, presence sensors,
+directions and the lamp are on two 16-bit expanders that share one interrupt. Polarity (HIGH or LOW) is the
+level that means 1: covered, closed, pressed, arrived, driven. docs/board.md is generated from this module.
 """
 
 from sabot_firmware import hardware
@@ -75,7 +75,7 @@ PRESENCE_CONTACT = (1, 2, LOW)
 
 
 def pulled_up(chip: int) -> int:
-    """The bits of an expander that have their pull-ups on: its inputs."""
+    """The bits of an expander whose pull-ups are on: its inputs."""
     word = 0
     for _, each, bit, _ in INPUTS:
         if each == chip:
@@ -108,4 +108,4 @@ COLOUR_LIMITS = (819, 1638, 2457, 3276)
 LOG_FLASH_BYTES = 24 * 4096
 
 # The mark that says whether the device ever had a key: the sectors before those
-MARKER_FLASH_BYTES = 2 * 4096
+MARK_FLASH_BYTES = 2 * 4096

@@ -1,4 +1,4 @@
-"""The contact in the locked logic compartment, read by itself, also where the board is given up."""
+"""The presence contact in the locked logic compartment, readable even after the board has given up."""
 
 from machine import I2C, Pin
 
@@ -8,8 +8,8 @@ _PULL_UPS = 0x0C
 _LEVELS = 0x12
 
 
-class PresenceContact:
-    """One input of an expander. A bus that does not answer counts as open."""
+class PresenceContactInput:
+    """One input of an expander. If the bus does not answer, the contact counts as open."""
 
     def __init__(self) -> None:
         chip, bit, self._one = pins.PRESENCE_CONTACT
@@ -21,7 +21,7 @@ class PresenceContact:
         self._bus: I2C | None = None
 
     def closed(self) -> bool:
-        """Whether it is closed at this moment."""
+        """Whether the contact is closed now."""
         levels = self._levels
         try:
             if self._bus is None:

@@ -1,4 +1,4 @@
-"""The RP2040's registers that MicroPython has no call for."""
+"""Registers of the RP2040 that MicroPython has no function for."""
 
 from machine import mem32
 
@@ -17,7 +17,7 @@ RING_OSCILLATOR_BIT = 0x4006001C
 
 
 class PwmSlice:
-    """One of the eight counters that make pulses on pin A, or count those on pin B."""
+    """One of the eight PWM counters: makes pulses on pin A, or counts those on pin B."""
 
     def __init__(self, pin: int) -> None:
         number = pin >> 1 & 7
@@ -30,7 +30,7 @@ class PwmSlice:
         self.top = at + _TOP
 
     def count_pulses(self) -> None:
-        """Count rising edges on pin B, for ever, modulo 65536."""
+        """Count rising edges on pin B continuously, modulo 65536."""
         mem32[self._csr] = 0
         mem32[self._div] = 1 << 4
         mem32[self.top] = 0xFFFF
@@ -38,19 +38,19 @@ class PwmSlice:
         mem32[self._csr] = _ENABLED | _COUNT_RISING
 
     def counted(self) -> int:
-        """How many, modulo 65536."""
+        """The count, modulo 65536."""
         return int(mem32[self._ctr])
 
     def stop(self) -> None:
-        """No more pulses on pin A."""
+        """End the pulses on pin A."""
         mem32[self.compare] = 0
         mem32[self._csr] = 0
 
     def start(self, divider: int, width: int, period: int, next_period: int) -> None:
-        """Pulses on pin A: the first after a period, the second after the next, and so on as the last.
+        """Make pulses on pin A: the first after ``period``, the others every ``next_period``.
 
-        Ticks are of the system's clock through a divider. What is written to ``top`` later counts from the
-        period after the running one.
+        Ticks are those of the system clock through a divider. A later write to ``top`` takes effect after the
+        running period.
         """
         mem32[self._csr] = 0
         mem32[self._div] = divider << 4

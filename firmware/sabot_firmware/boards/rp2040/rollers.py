@@ -1,4 +1,4 @@
-"""The rollers: each is driven by a pin, turned round by an expander's output and measured by an encoder."""
+"""The rollers: a pin drives each, an expander output reverses it, an encoder measures it."""
 
 from machine import PWM, Pin
 
@@ -12,7 +12,7 @@ _BACK_BITS = (output(pins.FEED_BACK_BIT), output(pins.INSERT_BACK_BIT), output(p
 
 
 class Rollers:
-    """All three. Encoders have no direction of their own: pulses count as the roller is driven."""
+    """All three. The encoders have no direction: pulses count in the driven direction."""
 
     def __init__(self, expanders: Expanders) -> None:
         self._expanders = expanders
@@ -49,14 +49,14 @@ class Rollers:
             self._directions[roller] = 0
 
     def stop_all(self) -> None:
-        """No roller turns: whatever else does not work, this does."""
+        """Stop all rollers, by the pins alone."""
         for drive in self._drives:
             drive.value(0)
         for roller in range(3):
             self._directions[roller] = 0
 
     def refresh(self, roller: int) -> None:
-        """Count what the encoder saw: at least every six seconds, or its counter has gone round."""
+        """Read an encoder's counter; at least every six seconds, before it wraps."""
         counted = self._slices[roller].counted()
         pulses = (counted - self._counted[roller]) & 0xFFFF
         self._counted[roller] = counted
@@ -65,7 +65,7 @@ class Rollers:
         self._pulses[roller] += pulses
 
     def travelled_um(self, roller: int, at_us: int) -> int:
-        """How far its surface has gone since power-up, forward less back, as it was at a moment just past."""
+        """Surface distance since power-up, forward less back, at a moment just past."""
         self.refresh(roller)
         now = now_us()
         gone_um = min(ticks.diff(now, at_us), ticks.diff(now, self._since_us[roller]))  # one a microsecond

@@ -1,8 +1,8 @@
-"""A stepped axis: pulses from a PWM slice whose periods the DMA feeds from tables.
+"""A stepped axis: a PWM slice makes the pulses, and DMA feeds its periods from tables.
 
-So each step comes at its time, whatever the processor does. A move speeds up, perhaps cruises, and slows
-down: three stretches of periods, one DMA channel each, chained. A fourth ends the pulses and interrupts.
-Nothing is allocated once an axis is made.
+Every step comes in time, whatever the processor does. A move accelerates, may cruise, and brakes: three
+tables of periods, one DMA channel each, chained. A fourth channel ends the pulses and raises an interrupt.
+Nothing is allocated after construction.
 """
 
 from array import array
@@ -23,7 +23,7 @@ _WORD = 4
 
 
 def ramp_periods(step_um: int, acceleration_um_s2: int, speed_um_s: int) -> "array[int]":
-    """The times between steps, in microseconds, from rest to full speed; at least one."""
+    """The times between steps in microseconds, from rest to full speed; at least one."""
     periods = array("I")
     before = 0
     least = step_um * 1000000 // speed_um_s
@@ -41,7 +41,7 @@ def _number(channel: rp2.DMA) -> int:
 
 
 class Stepper:
-    """One axis. ``position`` is where its steps have brought it, counted from where it was made."""
+    """One axis. ``position`` counts its steps from where it was constructed."""
 
     def __init__(self, pin: int, ramp: "array[int]", on_done: "Callable[[], None]") -> None:
         self._pwm = PWM(Pin(pin))
@@ -92,7 +92,7 @@ class Stepper:
         end.irq(self._ended, hard=True)
 
     def move(self, steps: int) -> None:
-        """Begin a move of so many steps, which end at rest; negative ones go back. The axis must stand."""
+        """Begin a move of so many steps, negative for backwards. The axis must stand."""
         count = steps if steps >= 0 else -steps
         self._direction = 1 if steps >= 0 else -1
         self._planned = count
@@ -132,7 +132,7 @@ class Stepper:
         self._slice.start(TICKS_DIVIDER, PULSE_US, up[0] + 1, second + 1)
 
     def stop(self) -> None:
-        """Stop at once, wherever it is; the position is that of the last step made."""
+        """Stop at once; the position is that of the last step made."""
         if not self.moving:
             return
         self._slice.stop()
@@ -150,7 +150,7 @@ class Stepper:
         self.position += self._direction * (self._planned - left)
 
     def _ended(self, _: object) -> None:
-        """The last step was made: in an interrupt."""
+        """The last step was made; runs in an interrupt."""
         self._slice.stop()
         self.moving = False
         self.position += self._direction * self._planned

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from serial.serialutil import PortNotOpenError, SerialBase, SerialException, SerialTimeoutException
 from serial.serialutil import Timeout as Deadline
 
+from sabot_simulators.device_settings import BadSetting, DeviceSettings
 from sabot_simulators.emulated_device import FirmwareMissing, emulate
 from sabot_simulators.endpoints.device_server import DeviceServer, InProcessCable, Unplugged, wire_ms
 from sabot_simulators.endpoints.impairment import Impairment
-from sabot_simulators.endpoints.settings import BadSetting, Settings
+from sabot_simulators.endpoints.in_process import announce
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class Bench:
     """One emulated device with the ports that are open to it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: DeviceSettings) -> None:
         self.device = emulate(settings, wire_ms())
         self.served: DeviceServer | None = None
         self.unplugged = False
@@ -58,17 +59,17 @@ class Bench:
                 served.close()
 
 
-_named: dict[str, tuple[Settings, Bench]] = {}
+_named: dict[str, tuple[DeviceSettings, Bench]] = {}
 _named_lock = threading.Lock()
 
 
-def bench(name: str, settings: Settings) -> Bench:
+def bench(name: str, settings: DeviceSettings) -> Bench:
     """The device of a name; SerialException if it is there with other settings."""
     with _named_lock:
         known = _named.get(name)
         if known is None:
             known = _named[name] = (settings, Bench(settings))
-    if known[0] != settings and settings != Settings():
+    if known[0] != settings and settings != DeviceSettings():
         raise SerialException(f"the emulated device '{name}' is there already, with other settings")
     return known[1]
 
@@ -93,11 +94,12 @@ class Serial(SerialBase):
             raise SerialException("the port is open already")
         if self._bench is None:
             try:
-                name, settings = Settings.from_url(self._port)
+                name, settings = DeviceSettings.from_url(self._port)
             except (BadSetting, ValueError) as error:
                 raise SerialException(errno.EINVAL, str(error)) from error
             try:
                 self._bench = bench(name, settings) if name else Bench(settings)
+                announce("sim", name, self._bench.device)
             except FirmwareMissing as error:
                 raise SerialException(errno.ENOENT, str(error)) from error
             if settings.drop or settings.corrupt:
@@ -112,11 +114,6 @@ class Serial(SerialBase):
             self.is_open = False
             cable.interrupt()
             self._bench.unplug(cable)
-
-    @property
-    def people(self) -> object | None:
-        """Those who stand at the emulated table, if anybody does."""
-        return None if self._bench is None else self._bench.device.people
 
     @property
     def bench(self) -> Bench:

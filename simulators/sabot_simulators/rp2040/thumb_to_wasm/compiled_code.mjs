@@ -1,20 +1,13 @@
 // Runs the processor's code: compiled where it has run often, by rp2040js's interpreter elsewhere. The interpreter
-// decodes every instruction each time it comes to it, through a chain of up to eighty comparisons, which is most of
-// what an emulated second would cost.
-//
-// Nothing is different from the interpreter alone but the time it takes: compiled code runs up to the clock's next
-// alarm, and what touches a peripheral is left to the interpreter, but for registers that may be read at any time
-// (aside.mjs). So every alarm, interrupt and access to a peripheral comes after the same instruction, at the same
-// emulated nanosecond. tests/board compares both.
-//
-// Code in flash and ROM is taken to stay as it is, and code in RAM until the controller begins anew: this image's is
-// copied there when it boots, and its MicroPython makes no machine code of its own.
+// decodes every instruction each time it comes to it, through a chain of up to eighty comparisons: most of what an
+// emulated second would cost. README.md has the promise to keep, the assumption about code in RAM, and the off switch.
 import { setFlagsFromString } from 'node:v8';
+import { interpret } from '../interpreter.mjs';
 import { Aside, placeDivider } from './aside.mjs';
 import { compileRegion } from './compile.mjs';
 import { decode, FOREIGN } from './decode.mjs';
 import { makeDispatcher } from './dispatcher.mjs';
-import { CARRY_AT, FLASH_PLACES, LIMIT_AT, OVERFLOW_AT, place, RESULT_AT, ROM_PLACE, SPENT_AT } from './memory.mjs';
+import { CARRY_AT, FLASH_PLACES, LIMIT_AT, Memory, OVERFLOW_AT, place, RESULT_AT, ROM_PLACE, SPENT_AT } from './memory.mjs';
 import { findRegion, LONGEST } from './regions.mjs';
 import { instantiate } from './wasm.mjs';
 
@@ -33,9 +26,13 @@ const FARTHEST = 1 << 30; // cycles at once
 // Node compiles what it thinks is hot once more, better, which takes longer than most of this code runs.
 setFlagsFromString('--wasm-tiering-budget=40000000');
 
-export class FastCore {
-  constructor(memory) {
+export class CompiledCode {
+  constructor(memory = new Memory()) {
     this.memory = memory;
+    this.ram = memory.ram;
+    this.registers = memory.registers;
+    this.rom = memory.rom;
+    this.flash = memory.flash;
     this.entries = memory.entries;
     this.state = memory.state;
     this.aside = new Aside(memory);
@@ -46,6 +43,7 @@ export class FastCore {
     this.waiting = []; // to be compiled
     this.made = new Map(); // the function of each region, by its code: RAM has the same after every boot
     this.watched = new Set(); // addresses that are left to the interpreter
+    this.run = makeRun(this);
   }
 
   // The controller begins anew.
@@ -68,8 +66,8 @@ export class FastCore {
     this.entries[place(pc)] = NEVER;
   }
 
-  // Run compiled code from where the processor is, up to a limit of cycles; how many it took.
-  run(core, limit, cycleNanos) {
+  // Execute compiled code from where the processor is, up to a limit of cycles; how many it took.
+  execute(core, limit, cycleNanos) {
     const { state } = this;
     state[RESULT] = core.Z ? 0 : core.N ? -1 : 1;
     state[CARRY] = core.C ? 1 : 0;
@@ -126,7 +124,7 @@ export class FastCore {
 }
 
 // What runs code up to the clock's next alarm, or until the run is to stop; the cycles it took.
-export function makeRun(fast) {
+function makeRun(fast) {
   const { registers } = fast.memory;
   return function run(pico, core, clock) {
     const { cycleNanos } = pico;
@@ -139,7 +137,7 @@ export function makeRun(fast) {
       let entry = pc === straightOn ? COLD : fast.look(pc);
       if (entry > 0) {
         const limit = Math.min(Math.ceil((clock.nextAlarm.nanos - clock.nanosCounter) / cycleNanos), FARTHEST);
-        const spent = fast.run(core, limit, cycleNanos);
+        const spent = fast.execute(core, limit, cycleNanos);
         clock.nanosCounter += spent * cycleNanos;
         count += spent;
         straightOn = -1;
@@ -156,13 +154,4 @@ export function makeRun(fast) {
     }
     return count;
   };
-}
-
-// One instruction as rp2040js does it.
-export function interpret(pico, core, clock) {
-  pico.passes(core);
-  const taken = core.executeInstruction();
-  clock.nanosCounter += taken * pico.cycleNanos; // which it may have changed
-  if (clock.nextAlarm !== null && clock.nextAlarm.nanos <= clock.nanosCounter) clock.tick(0);
-  return taken;
 }

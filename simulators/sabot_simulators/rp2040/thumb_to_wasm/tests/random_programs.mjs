@@ -1,16 +1,13 @@
 // Random code, compiled and interpreted: prints how many programs were compared and what was in them, or the first
-// that ends differently. test_emulator.py runs it: node compare_core.mjs FOLDER_OF_THE_EMULATOR PROGRAMS SEED
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+// that ends differently. tests/board/test_emulator.py runs it: node random_programs.mjs PROGRAMS SEED
+import { ConsoleLogger, LogLevel, Simulator } from 'rp2040js';
+import { interpret } from '../../interpreter.mjs';
+import { CompiledCode } from '../compiled_code.mjs';
+import * as T from '../decode.mjs';
+import { Memory } from '../memory.mjs';
 
 console.warn = () => {}; // what rp2040js says of addresses at which nothing is
-const [folder, programs, seed] = process.argv.slice(2);
-const load = (file) => import(pathToFileURL(path.join(folder, file)));
-const { FastCore, interpret, makeRun } = await load('core/fast_core.mjs');
-const { Memory } = await load('core/memory.mjs');
-const T = await load('core/decode.mjs');
-const { ConsoleLogger, LogLevel, Simulator } = await load('node_modules/rp2040js/dist/esm/index.js');
-
+const [programs, seed] = process.argv.slice(2);
 const NAMES = Object.fromEntries(Object.entries(T).filter(([, value]) => typeof value === 'number').map(([k, v]) => [v, k]));
 const CYCLE_NANOS = 80; // so long that a program sees microseconds go
 const SIZE = 24; // instructions
@@ -38,7 +35,7 @@ const word = () => ((random(0x10000) << 16) | random(0x10000)) >>> 0;
 class Side {
   constructor(fast) {
     this.memory = new Memory();
-    this.fast = fast ? new FastCore(this.memory) : null;
+    this.fast = fast ? new CompiledCode(this.memory) : null;
     this.memory.flash.forEach((_, n, cells) => (cells[n] = (n * 167 + (n >> 8)) & 255));
   }
 
@@ -74,7 +71,7 @@ class Side {
       this.fast.waiting = entries;
       this.fast.compile();
     }
-    const run = this.fast ? makeRun(this.fast) : interpret;
+    const run = this.fast ? this.fast.run : interpret;
     let cycles = 0;
     while (!pico.why) {
       if (core.waiting) clock.tick(clock.nanosToNextAlarm);

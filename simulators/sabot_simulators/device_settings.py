@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
-from sabot_driver.serial_numbers import parse_serial
 from sabot_simulators.mechanism.faults import BOARD_KINDS, PlannedFault, UnknownFault
 
 UNLIMITED_SPEED = 0.0
@@ -18,7 +17,7 @@ class BadSetting(ValueError):
 
 
 @dataclass(frozen=True)
-class Settings:
+class DeviceSettings:
     """What an emulated device is made with."""
 
     seed: int | None = None
@@ -46,22 +45,23 @@ class Settings:
     """Share of the pieces on the cable in which a bit is turned."""
 
     @classmethod
-    def from_url(cls, url: str) -> "tuple[str, Settings]":
+    def from_url(cls, url: str) -> "tuple[str, DeviceSettings]":
         """The name and the settings in ``sim://NAME?seed=1&speed=max&fault=stuck@exit:30``."""
         parts = urlsplit(url)
         query = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
         return parts.netloc, cls.from_query(query)
 
     @classmethod
-    def from_query(cls, query: Mapping[str, Sequence[str]]) -> "Settings":
+    def from_query(cls, query: Mapping[str, Sequence[str]]) -> "DeviceSettings":
         """Settings by name; BadSetting for what there is not."""
         values: dict[str, object] = {}
         for name, given in query.items():
             reader = _READERS.get(name)
             if reader is None:
                 raise BadSetting(f"an emulated device has no setting '{name}'; it has {', '.join(_READERS)}")
+            field, read = reader
             try:
-                field, value = reader(given)
+                value = tuple(map(read, given)) if name == "fault" else read(given[-1])
             except UnknownFault as error:
                 raise BadSetting(str(error)) from None
             except ValueError:
@@ -82,59 +82,53 @@ class Settings:
         return settings
 
 
-def _speed(given: Sequence[str]) -> tuple[str, object]:
-    speed = UNLIMITED_SPEED if given[-1] == "max" else float(given[-1])
-    if given[-1] != "max" and not 0 < speed < 1e9:
+def _speed(text: str) -> float:
+    speed = UNLIMITED_SPEED if text == "max" else float(text)
+    if text != "max" and not 0 < speed < 1e9:
         raise ValueError
-    return "speed", speed
+    return speed
 
 
-def _dealer(given: Sequence[str]) -> tuple[str, object]:
-    if given[-1] not in ("auto", "none"):
-        raise ValueError
-    return "dealer", given[-1] == "auto"
+def _serial(text: str) -> bytes:
+    from sabot_driver.serial_numbers import parse_serial  # here, because it loads the whole driver
+
+    return parse_serial(text)
 
 
-def _capacity(given: Sequence[str]) -> tuple[str, object]:
-    if given[-1] not in ("deck", "batch"):
-        raise ValueError
-    return "capacity", given[-1]
-
-
-def _reader(given: Sequence[str]) -> tuple[str, object]:
-    if given[-1] not in ("exit", "none"):
-        raise ValueError
-    return "reader", given[-1] == "exit"
-
-
-def _serial(given: Sequence[str]) -> tuple[str, object]:
-    return "serial", parse_serial(given[-1])
-
-
-def _firmware(given: Sequence[str]) -> tuple[str, object]:
-    if given[-1] not in FIRMWARE:
-        raise ValueError
-    return "firmware", given[-1]
-
-
-def _share(name: str, given: Sequence[str]) -> tuple[str, object]:
-    share = float(given[-1])
+def _share(text: str) -> float:
+    share = float(text)
     if not 0 <= share <= 1:
         raise ValueError
-    return name, share
+    return share
 
 
-_READERS: "dict[str, Callable[[Sequence[str]], tuple[str, object]]]" = {
-    "seed": lambda given: ("seed", int(given[-1])),
-    "speed": _speed,
-    "fault": lambda given: ("faults", tuple(PlannedFault.parse(each) for each in given)),
-    "dealer": _dealer,
-    "dealer_ms": lambda given: ("dealer_ms", int(given[-1])),
-    "capacity": _capacity,
-    "reader": _reader,
-    "serial": _serial,
-    "events": lambda given: ("events_kept", int(given[-1])),
-    "firmware": _firmware,
-    "drop": lambda given: _share("drop", given),
-    "corrupt": lambda given: _share("corrupt", given),
+def _one_of(*choices: str) -> "Callable[[str], str]":
+    def chosen(text: str) -> str:
+        if text not in choices:
+            raise ValueError
+        return text
+
+    return chosen
+
+
+def _yes_or_none(yes: str) -> "Callable[[str], bool]":
+    """Reads ``yes`` as True and ``none`` as False."""
+    choice = _one_of(yes, "none")
+    return lambda text: choice(text) == yes
+
+
+_READERS: "dict[str, tuple[str, Callable[[str], object]]]" = {
+    "seed": ("seed", int),
+    "speed": ("speed", _speed),
+    "fault": ("faults", PlannedFault.parse),
+    "dealer": ("dealer", _yes_or_none("auto")),
+    "dealer_ms": ("dealer_ms", int),
+    "capacity": ("capacity", _one_of("deck", "batch")),
+    "reader": ("reader", _yes_or_none("exit")),
+    "serial": ("serial", _serial),
+    "events": ("events_kept", int),
+    "firmware": ("firmware", _one_of(*FIRMWARE)),
+    "drop": ("drop", _share),
+    "corrupt": ("corrupt", _share),
 }
+"""By the name in a URL: the field, and what reads its value. Only ``fault`` may be repeated."""

@@ -1,9 +1,9 @@
 """The mark in flash that says whether the device was ever given a key.
 
-Two sectors of cells. A cell is a magic number, a sequence number, the state and a CRC-32; the newest whole
-one counts. A full sector is followed by the other one, which is erased for it while the full one still
-holds the mark. A cut leaves the old mark or the new one. Sectors that hold something, but no whole cell,
-count as GIVEN: then the device is not a new one.
+It has two sectors of cells. A cell is a magic number, a sequence number, the state and a CRC-32; the newest
+valid cell counts. When a sector is full, the other one is erased and used, while the full one still holds the
+mark. A power cut leaves the old state or the new one. Sectors with data but no valid cell count as GIVEN, so
+that a damaged mark never makes the device look new.
 """
 
 import struct
@@ -20,8 +20,8 @@ _USED = 13
 _BLANK = b"\xff" * CELL
 
 
-class ProvisioningMarker(ProvisioningMark):
-    """The mark in a stretch of flash that belongs to it alone."""
+class FlashProvisioningMark(ProvisioningMark):
+    """The mark, in a range of flash that it alone uses."""
 
     def __init__(self, flash: Flash) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class ProvisioningMarker(ProvisioningMark):
         self._at = self._first_free(self._sector)
 
     def _first_free(self, sector: int) -> int:
-        """Where the cells of a sector end, torn ones included; its size where it is full or unreadable."""
+        """The end of a sector's cells, torn ones included; its size if full or unreadable."""
         flash = self._flash
         at = flash.sector_size
         try:
@@ -66,7 +66,7 @@ class ProvisioningMarker(ProvisioningMark):
         return at
 
     def write(self, state: int) -> None:
-        """Keep it; OSError if it is not there afterwards."""
+        """Save a state; OSError if it cannot be read back."""
         flash = self._flash
         if self._at >= flash.sector_size:
             other = (self._sector + 1) % SECTORS
