@@ -53,7 +53,8 @@ class UnsecuredExchange:
 
     def identify(self) -> Identity:
         """How the device identifies itself, unproved. NoAnswer if nothing answers in time."""
-        identity = from_values(Identity, self._ask("identify", ()))
+        values = [_printable(each) if isinstance(each, str) else each for each in self._ask("identify", ())]
+        identity = from_values(Identity, tuple(values))
         self._simulator = bool(identity.flags & IdentityFlag.SIMULATOR)
         return identity
 
@@ -110,3 +111,8 @@ class UnsecuredExchange:
         with contextlib.suppress(Empty):
             return self._received.get(seconds > 0, seconds)
         return b""
+
+
+def _printable(text: str) -> str:
+    """A device's text without control and formatting characters: it may come from an impostor."""
+    return "".join(each if each.isprintable() else "?" for each in text)

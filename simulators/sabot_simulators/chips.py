@@ -11,7 +11,7 @@ from sabot_firmware.provisioning_mark import SECTORS as MARK_SECTORS
 LOG_AND_MARK_SECTORS = SECTORS + MARK_SECTORS  # a flash with the event log, and the mark behind it
 
 
-class PowerCut(Exception):
+class PowerCut(BaseException):
     """The power went at this very byte, or has not come back since."""
 
 
