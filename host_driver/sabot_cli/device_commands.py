@@ -48,7 +48,7 @@ from sabot_protocol.host.messages import (
     StatusFlag,
     StatusReport,
 )
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import KEY_SIZE
 
 SECONDS = click.FloatRange(min=0, min_open=True)
 QUIET_S = 0.5  # a device that has told nothing for so long has told everything
@@ -350,7 +350,7 @@ def provision(
             raise wrong_kind(entry.url, about.serial, not simulator)
         if simulator and state.user_files.keyring.is_machine(about.serial):
             raise WrongDevice(
-                f"{format_serial(about.serial)} is the serial number of a machine that is known here"
+                f"{format_serial(about.serial)} is the serial number of a machine known here"
             )
         state.output.simulator = simulator
         keyring, serial = state.user_files.keyring, format_serial(about.serial)

@@ -7,9 +7,8 @@ from pathlib import Path
 from sabot_driver.errors import KeyMissing
 from sabot_driver.keyring import read_key, read_person
 from sabot_protocol.host.messages import KeySlotsAre, Role
-from sabot_protocol.key_store import FIRST_PERSON, SLOTS
 from sabot_protocol.schema import NEVER_KEPT
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import FIRST_PERSON, KEY_SIZE, SLOTS
 
 SECRET_MESSAGES = frozenset(NEVER_KEPT)
 
@@ -58,7 +57,7 @@ class Credential:
 
 
 def check_key(key: bytes) -> None:
-    """ValueError for what is no key; before the wire fails at it, or a derived key hides how short it is."""
+    """ValueError for what is not a key of 32 bytes: a derived key would hide that it is too short."""
     if not isinstance(key, bytes) or len(key) != KEY_SIZE:
         raise ValueError(f"a key is {KEY_SIZE} bytes")
 

@@ -18,9 +18,7 @@ from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.host.messages import IdentityFlag
-from sabot_protocol.key_store import DEVICE
-from sabot_protocol.link import EVENT, REQUEST
-from sabot_protocol.session import HEADER, SEALED_TO_DEVICE, SEALED_TO_HOST
+from sabot_protocol.wire_constants import DEVICE, EVENT, HEADER, REQUEST, SEALED_TO_DEVICE, SEALED_TO_HOST
 from sabot_simulators.command_sniffer import CableTap, CommandSniffer
 from sabot_simulators.emulated_device import EmulatedDevice
 
@@ -47,7 +45,7 @@ def test_an_impostor_does_not_pass_for_a_table(
     user_files = set_up(home, impostor.listener.url, with_key)
     ran = sabot("play", "--table", "BAC-07", "--rounds", 1, "--json")
     assert (ran.code, ran.lines[-1]["error"]) == (5, "WrongDevice")
-    assert "find out what is on the cable" in ran.lines[-1]["advice"]
+    assert "check what is connected" in ran.lines[-1]["advice"]
     assert not user_files.journal(b"SB000123").exists()
     assert not (home / "keys" / "simulators").exists()
     assert sabot("play", "--table", "BAC-07", "--rounds", 1, "--simulator", "--json").code == 2

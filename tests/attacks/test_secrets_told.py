@@ -21,7 +21,8 @@ from sabot_driver.keyring import read_key
 from sabot_protocol import mac
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host.messages import CallFloor, PlayOneDeck, Provision, Role, SetKey
-from sabot_protocol.session import KEY_SIZE, slot_key
+from sabot_protocol.session import slot_key
+from sabot_protocol.wire_constants import KEY_SIZE
 
 FOREIGN = bytes(range(200, 232))  # a key that the device does not have
 ROLES = ("floor", "service", "lab")
@@ -147,5 +148,5 @@ def test_no_key_is_told_in_a_whole_life(
     said["log"] = caplog.text.encode()
     assert len(secrets.found) > 20
     shown = {name.split()[2] for name in said if "repr" in name}
-    assert {"Credential", "_Keys", "SetKey", "Provision", "Core", "Journal"} <= shown
+    assert {"Credential", "_Keys", "SetKey", "Provision", "Connection", "Journal"} <= shown
     secrets.check(said)
