@@ -1,4 +1,4 @@
-"""The board's image on an emulated Pico, as one more kind of emulated device: any host can plug into it.
+"""The kind of emulated device that runs the board's image on an emulated Pico.
 
 It has two cables, its USB and its UART, and one clock: the machine's time is the wire's too. So that it does
 not take a host for dead whose second is longer, it goes no faster than real time when it has heard nothing of
@@ -58,7 +58,7 @@ class PicoPort:
         self._ears = EventTap(device)
 
     def receive(self, data: bytes, now: int) -> None:
-        """Bytes from the host, frame by frame, with somebody at hand who prepares what each needs."""
+        """Bytes from the host, frame by frame, after the people have prepared what each needs."""
         self.heard_us = self._device.now_us
         while data:
             end = data.find(DELIMITER) + 1 or len(data)
@@ -86,7 +86,7 @@ class PicoPort:
 
 
 class EventTap(CableTap):
-    """Hears events as well."""
+    """A cable tap that reads events too."""
 
     def __init__(self, device: "PicoDevice") -> None:
         super().__init__(device.sniffer)
