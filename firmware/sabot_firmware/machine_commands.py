@@ -3,6 +3,7 @@
 from sabot_firmware.hardware import HOT
 from sabot_firmware.jam import SERVICE_FAULTS
 from sabot_firmware.refusals import forbidden
+from sabot_firmware.service import SERVICE_ROLE
 from sabot_protocol.codec import enum_number
 
 TYPE_CHECKING = False
@@ -10,7 +11,6 @@ if TYPE_CHECKING:
     from sabot_firmware.controller import Controller
     from sabot_protocol.codec import Values
 
-SERVICE_ROLE = enum_number("Role", "service")
 MOST_LOG_BYTES = 150  # of a log row in one answer
 
 

@@ -23,19 +23,16 @@ if TYPE_CHECKING:
     from sabot_firmware.controller import Controller
     from sabot_protocol.codec import Values
 
-_ROLLERS = {
-    enum_number("Part", "feed"): FEED,
-    enum_number("Part", "insert"): INSERT,
-    enum_number("Part", "deal"): DEAL,
-}
-_ELEVATOR = enum_number("Part", "elevator")
-_GRIPPER = enum_number("Part", "gripper")
-_SHELF = enum_number("Part", "shelf")
+# Parts and roles, numbered as on the wire (tests/machine/test_wire_numbers.py compares them with the schema)
+_ROLLERS = {1: FEED, 2: INSERT, 3: DEAL}
+_ELEVATOR = 4
+_GRIPPER = 5
+_SHELF = 6
+SERVICE_ROLE = 4
 SECRET_STATES = (shuffler.FEEDING, shuffler.HOLDING, shuffler.STORING)
 _AXIS = 3  # instead of a roller: the jog moves an axis, which stops by itself
 _AXIS_US = 1000000  # longer than any axis takes
 _LEASE_US = 250000  # how long a roller turns without a renewal
-_SERVICE_ROLE = enum_number("Role", "service")
 _LIMITS = ((-500, 500), (270, 330))  # of blade_um and card_um
 # Where service may begin; again, if a jog has jammed one half
 SHUFFLER_SERVICEABLE = (
@@ -144,7 +141,7 @@ class Service:
             if self.jogged == _ROLLERS[part] and amount == self._jog_amount:
                 self._jog_until_us = controller.after_us(_LEASE_US)
                 return ()
-        if controller.role() != _SERVICE_ROLE:
+        if controller.role() != SERVICE_ROLE:
             raise Refusal("wrong_role", (controller.role(),))
         hardware = controller.hardware
         batch = hardware.capacity > machine_constants.DECK_CAPACITY

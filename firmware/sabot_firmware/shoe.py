@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from sabot_firmware.motion import Steps
 
-# States, numbered as on the wire (tests/machine/test_state_numbers.py compares them with the schema)
+# States, numbered as on the wire (tests/machine/test_wire_numbers.py compares them with the schema)
 STARTING = 0
 EMPTY = 1
 LOADING = 2

@@ -29,8 +29,8 @@ NONCE_SIZE = 32
 NO_NONCE = bytes(NONCE_SIZE)  # of a host that adds nothing
 SLOTS_AT_ONCE = 32
 MOST_REVEALABLE = 4  # of the decks at the table, and of the last decks that left it
-RAW_NOISE = enum_number("RngSource", "noise")
-RNG_FAILED = enum_number("Fault", "rng_failed")
+RAW_NOISE = 1  # of RngSource
+RNG_FAILED = 20  # of Fault
 
 _LABEL = b"sabot shuffle 1"
 _ABOUT = "<8sIIH"  # device, deck, shuffle, cards

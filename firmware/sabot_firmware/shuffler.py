@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from sabot_firmware.motion import Steps
     from sabot_firmware.rng.draws import Slots
 
-# States, numbered as on the wire (tests/machine/test_state_numbers.py compares them with the schema)
+# States, numbered as on the wire (tests/machine/test_wire_numbers.py compares them with the schema)
 STARTING = 0
 IDLE = 1
 FEEDING = 2

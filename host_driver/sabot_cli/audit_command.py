@@ -1,10 +1,9 @@
-"""``sabot audit``: every shuffle that was revealed is computed again and compared with what was told."""
+"""``sabot audit``: recomputes each revealed shuffle and compares it with the evidence."""
 
 import contextlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -12,10 +11,10 @@ from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
 from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_cli.shuffle_evidence import BadEvidence, ShuffleEvidence, ShuffleStatements
+from sabot_cli.shuffle_reveal import ask_reveal
 from sabot_driver import Client
 from sabot_driver.errors import NotAllowed
 from sabot_driver.serial_numbers import format_serial, parse_serial
-from sabot_protocol.host.messages import RevealShuffle, ShuffleSlots
 from sabot_protocol.host.shuffle_audit import RevealedShuffle
 from sabot_protocol.host.shuffle_audit import audit as audited
 
@@ -44,12 +43,12 @@ def audit_shuffle(told: ShuffleStatements, serial: bytes | None, new_deck: bool 
         verdict = "wrong" if wrong else "dropped" if told.value_of("drop") is not None else "secret"
         return AuditResult(told.shuffle_id, verdict, wrong, deck_id)
     wrong += [
-        f"nobody kept the {what} before the reveal"
+        f"no source has the {what} from before the reveal"
         for what in BEFORE
         if told.value_before_reveal(what) is None
     ]
     if serial is None:
-        wrong.append("nobody says which device it was")
+        wrong.append("no source names the device: give --serial")
     if told.value_of("drop") is not None:
         wrong.append(f"it was dropped ({told.value_of('drop')}) and revealed all the same")
     fed, out = told.value_of("cards fed"), told.value_of("cards that came out")
@@ -85,7 +84,7 @@ def audit(
     journals: tuple[Path, ...],
     serial: str | None,
     new_decks: bool,
-    **options: Any,
+    options: DeviceOptions,
 ) -> int:
     """Prove shuffles after their reveal.
 
@@ -99,9 +98,9 @@ def audit(
         evidence.read_journal(path)
     for path in files:
         _read_file(evidence, path)
-    if options["device"] is not None or options["table"] is not None:
-        with open_device(state, DeviceOptions(**options), owner=True) as client:  # an observer is not told
-            _ask_device(state, evidence, client, options["timeout"], bool(journals))
+    if options.device is not None or options.table is not None:
+        with open_device(state, options, owner=True) as client:  # an observer is not told
+            _ask_device(state, evidence, client, options.timeout, bool(journals))
     elif not files and not journals:
         raise click.UsageError("give files, --journal or --device")
     if serial is not None:
@@ -135,13 +134,7 @@ def _ask_device(
             evidence.add_event(raw[0], raw[1], client.url)
     for shuffle_id in sorted(evidence.shuffles):
         with contextlib.suppress(NotAllowed):  # still secret, or forgotten
-            shown = client.ask(RevealShuffle(shuffle_id), timeout)
-            placed: list[int] = []
-            while len(placed) < shown.cards:
-                more = client.ask(ShuffleSlots(shuffle_id, len(placed)), timeout).slots
-                if not more:
-                    break
-                placed += more
+            shown, placed = ask_reveal(client, shuffle_id, timeout)
             evidence.add_reveal(shown, placed, client.url)
 
 
@@ -149,7 +142,7 @@ def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> 
     """Judge every shuffle and say it; the exit code."""
     serials = set(evidence.serials.values())
     device = next(iter(evidence.serials.values()), None)
-    general = [f"shuffle {number} is missing: a try that nobody tells of" for number in evidence.missing()]
+    general = [f"shuffle {number} is missing: no source has it" for number in evidence.missing()]
     if len(serials) > 1:
         general.append("the files are of different devices: " + ", ".join(sorted(map(repr, serials))))
     counts = dict.fromkeys(("proved", "wrong", "dropped", "secret"), 0)

@@ -1,5 +1,6 @@
 """Captures of the wire, their replay, and the support archive."""
 
+import dataclasses
 import io
 import json
 import zipfile
@@ -15,7 +16,7 @@ from sabot_cli import doctor as examination
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
 from sabot_cli.device_commands import event_fields, status_fields, tell_event
-from sabot_cli.output import OK, Output, utc
+from sabot_cli.output import OK, Output, plain, utc
 from sabot_driver.errors import SabotError
 from sabot_driver.private_files import open_new
 from sabot_driver.serial_numbers import format_serial
@@ -41,10 +42,10 @@ class BadCapture(SabotError):
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="the pcapng file")
 @click.option("--seconds", type=click.FloatRange(0.1), default=10.0, show_default=True)
 @click.pass_obj
-def capture(state: CliContext, /, out: Path, seconds: float, **options: Any) -> int:
+def capture(state: CliContext, /, out: Path, seconds: float, options: DeviceOptions) -> int:
     """Write what a device says to a file for Wireshark."""
     output = state.output
-    chosen = DeviceOptions(**{**options, "capture": out})
+    chosen = dataclasses.replace(options, capture=out)
     ends = datetime.now(UTC).timestamp() + seconds
     with open_device(state, chosen, owner=False) as client:
         after = 0
@@ -91,8 +92,8 @@ def _tell_frame(output: Output, framed: bytes, at_us: int, first: int, to_device
     except Exception as error:  # noqa: BLE001 - construct raises many kinds
         output.tell("frame", f"{head}  [red]bad frame: {error}[/red]", bad=str(error), **fields)
         return
-    header = {name: _plain(value) for name, value in parsed.header.items()}
-    values = {name: HIDDEN if name in KEYS else _plain(value) for name, value in parsed.fields.items()}
+    header = {name: plain(value) for name, value in parsed.header.items()}
+    values = {name: HIDDEN if name in KEYS else plain(value) for name, value in parsed.fields.items()}
     words = " ".join(f"{name}={value}" for name, value in values.items())
     number = f" #{header['request_id']}" if "request_id" in header else ""
     output.tell(
@@ -106,19 +107,11 @@ def _tell_frame(output: Output, framed: bytes, at_us: int, first: int, to_device
     )
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).hex()
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value if isinstance(value, int | float | str | bool) or value is None else str(value)
-
-
 @click.command()
 @device_options
 @click.option("--out", type=click.Path(path_type=Path), default=Path("sabot-support.zip"), show_default=True)
 @click.pass_obj
-def bundle(state: CliContext, /, out: Path, **options: Any) -> int:
+def bundle(state: CliContext, /, out: Path, options: DeviceOptions) -> int:
     """Gather what support needs in one archive.
 
     It has no keys, no host ids, and never the order of cards.
@@ -128,8 +121,8 @@ def bundle(state: CliContext, /, out: Path, **options: Any) -> int:
     silent.output.console = type(output.console)(file=io.StringIO())
     parts: dict[str, Any] = {"made.json": {"at": utc(datetime.now(UTC))}}
     parts["doctor.json"] = [redacted(each) for each in examination.examine(silent, []).all]
-    with open_device(state, DeviceOptions(**options), owner=False) as client:
-        timeout = options["timeout"]
+    with open_device(state, options, owner=False) as client:
+        timeout = options.timeout
         about = client.identity
         parts["device.json"] = {
             "serial": format_serial(about.serial),

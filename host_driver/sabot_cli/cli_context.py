@@ -1,4 +1,4 @@
-"""What all commands share. It loads the driver only when a command needs it: ``sabot --help`` does not."""
+"""What all commands share. The driver is loaded only when a command needs it, not for ``sabot --help``."""
 
 from collections.abc import Callable
 from functools import cached_property

@@ -1,16 +1,17 @@
-"""Which device a command means, and opening it."""
+"""The options that name a device, finding that device, and opening it."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlencode, urlsplit
 
 import click
 
-from sabot_cli.cli_context import CliContext, F, json_option
+from sabot_cli.cli_context import CliContext, json_option
 from sabot_driver import Client, connect
 from sabot_driver.capturing_transport import CapturingTransport
 from sabot_driver.clock import Clock
@@ -38,8 +39,21 @@ class DeviceOptions:
     simulator: bool = False
 
 
-def device_options(command: F) -> F:
-    """``--device``, ``--table``, ``--simulator``, ``--capture``, ``--timeout``, ``--json``."""
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 600),
+    default=10.0,
+    show_default=True,
+    metavar="S",
+    help="the longest wait for one answer",
+)
+
+
+def device_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--device``, ``--table``, ``--simulator``, ``--capture``, ``--timeout``, ``--json``.
+
+    The command gets all but the last as one argument, ``options``.
+    """
     options = [
         click.option("--device", "device", metavar="URL", help="port, socket://, usb://SERIAL or sim://"),
         click.option("--table", metavar="NAME", help="a table of this computer: see 'sabot table list'"),
@@ -47,18 +61,18 @@ def device_options(command: F) -> F:
             "--simulator", is_flag=True, help="the device is one you emulate; not needed for sim://"
         ),
         click.option("--capture", type=click.Path(path_type=Path), help="write every frame to a pcapng file"),
-        click.option(
-            "--timeout",
-            type=click.FloatRange(0.1, 600),
-            default=10.0,
-            show_default=True,
-            metavar="S",
-            help="the longest wait for one answer",
-        ),
+        timeout_option,
     ]
+
+    @wraps(command)
+    def call(*args: Any, **given: Any) -> Any:
+        names = [each.name for each in fields(DeviceOptions)]
+        return command(*args, options=DeviceOptions(**{name: given.pop(name) for name in names}), **given)
+
+    wrapped: Callable[..., Any] = call
     for option in reversed(options):
-        command = option(command)
-    return json_option(command)
+        wrapped = option(wrapped)
+    return json_option(wrapped)
 
 
 def find_device(state: CliContext, chosen: DeviceOptions) -> TableEntry:

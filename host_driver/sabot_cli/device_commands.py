@@ -1,10 +1,9 @@
-"""The commands that ask, watch and set up."""
+"""Commands for one device: find it, show status and events, shuffle a deck, name its table, provision it."""
 
 import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Callable
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -21,14 +20,13 @@ from sabot_cli.device_access import (
     open_device,
     provision_simulator_keys,
 )
-from sabot_cli.output import AMBIGUOUS, IN_PROGRESS, NO_DEVICE, OK, Output, exit_code, utc
-from sabot_driver import Client, Credential, LostEvents, Notice, ReceivedEvent
+from sabot_cli.output import FAULT, IN_PROGRESS, NO_DEVICE, NOT_VERIFIED, OK, Output, plain, utc
+from sabot_cli.people_keys import KEY_FILE, give_key
+from sabot_driver import Client, LostEvents, Notice, ReceivedEvent
 from sabot_driver.clock import Clock
-from sabot_driver.credentials import free_slot
 from sabot_driver.discovery import find_devices
 from sabot_driver.error_mapping import wrong_kind
-from sabot_driver.errors import KeyIsSet, KeyMissing, WrongDevice, WrongRole
-from sabot_driver.keyring import read_key, read_person, write_key
+from sabot_driver.errors import WrongDevice
 from sabot_driver.serial_numbers import format_serial
 from sabot_driver.transports import transport_for
 from sabot_driver.unsecured_exchange import UnsecuredExchange
@@ -50,7 +48,6 @@ from sabot_protocol.host.messages import (
 )
 from sabot_protocol.session import KEY_SIZE
 
-KEY_FILE = click.Path(dir_okay=False, path_type=Path)
 SECONDS = click.FloatRange(min=0, min_open=True)
 QUIET_S = 0.5  # a device that has told nothing for so long has told everything
 LONGEST_BACKLOG_S = 5.0
@@ -66,7 +63,7 @@ pass_state = click.make_pass_decorator(CliContext)
 def devices(state: CliContext, urls: tuple[str, ...]) -> int:
     """Find devices, and ask each who it is."""
     output = state.output
-    with output.console.status("asking who is there") if not output.as_json else contextlib.nullcontext():
+    with output.busy("asking who is there"):
         found = find_devices() + find_devices(list(urls))
         for entry in state.user_files.tables().values():
             if entry.url not in [each.url for each in found]:
@@ -145,10 +142,10 @@ def tell_status(output: Output, client: Client, status: StatusReport) -> None:
 @click.command()
 @device_options
 @pass_state
-def status(state: CliContext, /, **options: Any) -> int:
+def status(state: CliContext, /, options: DeviceOptions) -> int:
     """How a device is at this moment, as an observer."""
-    with open_device(state, DeviceOptions(**options), owner=False) as client:
-        tell_status(state.output, client, client.status(options["timeout"]))
+    with open_device(state, options, owner=False) as client:
+        tell_status(state.output, client, client.status(options.timeout))
     return OK
 
 
@@ -157,7 +154,7 @@ def event_fields(event: ReceivedEvent | LostEvents) -> dict[str, Any]:
     if isinstance(event, LostEvents):
         return {
             "name": event.name,
-            "reason": _plain(event.reason),
+            "reason": plain(event.reason),
             "size": event.size,
             "after": list(event.after),
             "before": list(event.before),
@@ -165,22 +162,16 @@ def event_fields(event: ReceivedEvent | LostEvents) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if event.message is not None:
         names = [each.name for each in dataclasses.fields(event.message)]  # type: ignore[arg-type]
-        fields = dict(zip(names, map(_plain, astuple(event.message)), strict=True))
+        fields = dict(zip(names, map(plain, astuple(event.message)), strict=True))
     return {
         "name": event.name,
         "boot": event.boot_id,
         "n": event.n,
         "ticks_ms": event.ticks_ms,
         "device_utc": None if event.at is None else utc(event.at),
-        "clock": _plain(event.quality),
+        "clock": plain(event.quality),
         "fields": fields,
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return (value.name or str(value.value)).lower()
-    return value.hex() if isinstance(value, bytes) else value
 
 
 def tell_event(output: Output, event: ReceivedEvent | LostEvents) -> None:
@@ -214,13 +205,13 @@ def _newest(client: Client) -> int:
 @click.option("--seconds", type=SECONDS, default=None, help="stop after so long; without it, Ctrl-C does")
 @click.option("--all", "everything", is_flag=True, help="begin with what the device still has")
 @pass_state
-def watch(state: CliContext, /, seconds: float | None, everything: bool, **options: Any) -> int:
+def watch(state: CliContext, /, seconds: float | None, everything: bool, options: DeviceOptions) -> int:
     """Show events as they come, as an observer."""
     output = state.output
     began = datetime.now().astimezone()
-    with open_device(state, DeviceOptions(**options), owner=False) as client:
+    with open_device(state, options, owner=False) as client:
         client.listen(lambda notice: _tell_notice(output, notice))
-        tell_status(output, client, client.status(options["timeout"]))
+        tell_status(output, client, client.status(options.timeout))
         after = 0 if everything else _newest(client)
         with contextlib.suppress(KeyboardInterrupt):
             while True:
@@ -239,50 +230,24 @@ def _tell_notice(output: Output, notice: Notice) -> None:
     output.tell("link", f"[dim]{notice.text}[/dim]", kind=notice.kind, text=notice.text)
 
 
-def simulators_key(state: CliContext, client: Client) -> bytes:
-    """The key that people have on an emulated device, which was given to it when it was provisioned."""
-    path = state.user_files.floor_key(client.identity.serial)
-    if not path.exists():
-        raise KeyMissing(
-            "this computer has no keys of people for this emulated device",
-            "Give the key files: --floor-key FILE, --lab-key FILE. Or start the emulated device anew.",
-        )
-    return read_key(path)
-
-
-def credentials(state: CliContext, client: Client, floor_key: str | None) -> Callable[[Role], Credential]:
-    """Who may authorise what: the person of a key file, or keys of our own on an emulated device."""
-    if floor_key is None and not client.simulator:
-        raise KeyMissing("registering decks takes the floor", "Give the floor's key file: --floor-key FILE.")
-    ours = None if floor_key is not None else simulators_key(state, client)
-
-    def credential(role: Role) -> Credential:
-        if ours is not None:
-            return Credential(role, ours)
-        return Credential.read(role, Path(str(floor_key)))
-
-    credential(Role.FLOOR).slot_among(client.key_slots())  # better now than in the midst of a round
-    return credential
-
-
 @click.command()
 @device_options
 @click.argument("deck_id", type=click.IntRange(1, 0xFFFFFFFF))
 @pass_state
-def shuffle(state: CliContext, /, deck_id: int, **options: Any) -> int:
+def shuffle(state: CliContext, /, deck_id: int, options: DeviceOptions) -> int:
     """Have a registered deck shuffled, and wait for its count."""
     output = state.output
-    with open_device(state, DeviceOptions(**options), owner=True) as client:
-        now = client.status(options["timeout"])
+    with open_device(state, options, owner=True) as client:
+        now = client.status(options.timeout)
         if now.flags & StatusFlag.ROUND_OPEN and now.shuffler != ShufflerState.IDLE:
             output.tell("busy", "A round is open and the shuffler half is busy.", **status_fields(now))
             return IN_PROGRESS
         here = client.loop.rows
-        begun = client.ask(Shuffle(deck_id), options["timeout"])
+        begun = client.ask(Shuffle(deck_id), options.timeout)
         output.tell(
             "shuffle_begun", f"shuffle {begun.shuffle_id} begun", shuffle_id=begun.shuffle_id, deck_id=deck_id
         )
-        with output.console.status("shuffling") if not output.as_json else contextlib.nullcontext():
+        with output.busy("shuffling"):
             for event in client.events(here, timeout=SHUFFLE_S):
                 told = event.message if isinstance(event, ReceivedEvent) else None
                 if isinstance(told, DeckCounted) and told.shuffle_id == begun.shuffle_id:
@@ -296,14 +261,14 @@ def shuffle(state: CliContext, /, deck_id: int, **options: Any) -> int:
                         count=told.count,
                         expected=told.expected,
                     )
-                    return OK if right else 5
+                    return OK if right else NOT_VERIFIED
                 if isinstance(told, FaultRaised):
                     tell_event(output, event)
-                    return 7
+                    return FAULT
                 if isinstance(told, ShufflerChanged) and told.state is ShufflerState.IDLE:
                     break
     output.tell("shuffle", "[red]The count was not proved.[/red]", deck_id=deck_id, count=None, expected=52)
-    return 5
+    return NOT_VERIFIED
 
 
 @click.group()
@@ -334,10 +299,10 @@ def table_list(state: CliContext) -> int:
 @device_options
 @click.argument("name")
 @pass_state
-def table_set(state: CliContext, /, name: str, **options: Any) -> int:
+def table_set(state: CliContext, /, name: str, options: DeviceOptions) -> int:
     """Give a device a name; from then on only that device is taken for it."""
-    entry = find_device(state, DeviceOptions(**options))
-    with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), options["timeout"]) as asking:
+    entry = find_device(state, options)
+    with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), options.timeout) as asking:
         about = asking.identify()
     serial = format_serial(about.serial)
     if entry.simulator != bool(about.flags & IdentityFlag.SIMULATOR):
@@ -359,7 +324,7 @@ def provision(
     floor_key: Path | None,
     service_key: Path | None,
     lab_key: Path | None,
-    **options: Any,
+    options: DeviceOptions,
 ) -> int:
     """Give a new device its key, and keep it here.
 
@@ -367,8 +332,8 @@ def provision(
     such a file can do what that person may: keep it away from the table's computer. Slots that are not filled
     now are closed: later it takes service's key ('sabot key give').
     """
-    entry = find_device(state, DeviceOptions(**options))
-    with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), options["timeout"]) as asking:
+    entry = find_device(state, options)
+    with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), options.timeout) as asking:
         about = asking.identify()
         simulator = entry.simulator
         if simulator != bool(about.flags & IdentityFlag.SIMULATOR):
@@ -386,32 +351,10 @@ def provision(
         "provisioned", f"{serial} has its key; it is kept in {path}", serial=serial, key_file=str(path)
     )
     people = ((Role.FLOOR, floor_key), (Role.SERVICE, service_key), (Role.LAB, lab_key))
-    with open_device(state, DeviceOptions(**options), owner=True, fill=False) as client:
+    with open_device(state, options, owner=True, fill=False) as client:
         for role, file in people:
             if file is not None:
-                give_key(state, client, role, file, options["timeout"])
+                give_key(state, client, role, file, options.timeout)
         if simulator and not any(file for _, file in people):
-            provision_simulator_keys(state.user_files, client, options["timeout"])
+            provision_simulator_keys(state.user_files, client, options.timeout)
     return OK
-
-
-def give_key(
-    state: CliContext, client: Client, role: Role, file: Path, timeout: float, by: Credential | None = None
-) -> None:
-    """Give a person's key to the device: the one in a file, or a new one that is written there first."""
-    name, new = role.name.lower(), not file.exists()
-    slot = free_slot(client.key_slots(timeout).slots)
-    if new:
-        write_key(file, os.urandom(KEY_SIZE), person=slot)
-    try:
-        client.set_key(role, read_key(file), read_person(file) or slot, slot, by, timeout)
-    except WrongRole as error:
-        if new:
-            file.unlink()
-        raise KeyIsSet(f"the key slots of this device are closed: no key for {name} was set") from error
-    state.output.tell(
-        "key_given", f"the key of {name} is {file}, in slot {slot}", role=name, slot=slot, key_file=str(file)
-    )
-
-
-__all__ = ["AMBIGUOUS", "devices", "exit_code", "provision", "shuffle", "status", "table", "watch"]

@@ -8,7 +8,7 @@ import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
 
 from sabot_cli.cli_context import CliContext, json_option
-from sabot_cli.device_access import DeviceOptions, open_device
+from sabot_cli.device_access import DeviceOptions, open_device, timeout_option
 from sabot_cli.output import OK, Output
 from sabot_driver import Client, Credential
 from sabot_driver.discovery import DiscoveredDevice, identify
@@ -36,14 +36,7 @@ ASK_S = 2.0
 @click.option("--image", type=click.Path(path_type=Path), help=f"the application, for a PORT ({IMAGE})")
 @click.option("--drive", type=click.Path(path_type=Path), help="where the boot loader's drive is mounted")
 @click.option("--service-key", type=click.Path(path_type=Path), help="service's key, if Sabot runs there")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0.1, 600),
-    default=10.0,
-    show_default=True,
-    metavar="S",
-    help="the longest wait for one answer",
-)
+@timeout_option
 @click.pass_obj
 def flash(
     state: CliContext,

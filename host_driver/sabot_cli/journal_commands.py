@@ -1,13 +1,12 @@
 """``sabot journal``: what the journals of this computer hold, and letting go of what is old."""
 
-import contextlib
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.cli_context import CliContext, F, json_option
 from sabot_cli.output import OK, utc
 from sabot_driver.pruning import Contents, contents, forget_reader, open_journal, prune, size_of
 from sabot_driver.serial_numbers import parse_serial
@@ -19,6 +18,17 @@ DAY_US = 86_400_000_000
 @click.group()
 def journal() -> None:
     """What devices have told this computer, on disk."""
+
+
+def which_options(command: F) -> F:
+    """``--serial``, ``--table``, ``--file``: which journal is meant."""
+    for option in (
+        click.option("--file", type=click.Path(path_type=Path), help="a journal anywhere"),
+        click.option("--table", metavar="NAME", help="the journal of this table's device"),
+        click.option("--serial", metavar="SERIAL", help="the journal of this device; without, of every one"),
+    ):
+        command = option(command)
+    return command
 
 
 def _which(state: CliContext, serial: str | None, table: str | None, file: Path | None) -> list[Path]:
@@ -41,9 +51,7 @@ def _which(state: CliContext, serial: str | None, table: str | None, file: Path 
 
 @journal.command("show")
 @json_option
-@click.option("--serial", metavar="SERIAL", help="the journal of this device; without, of every one")
-@click.option("--table", metavar="NAME", help="the journal of this table's device")
-@click.option("--file", type=click.Path(path_type=Path), help="a journal anywhere")
+@which_options
 @click.pass_obj
 def show(state: CliContext, serial: str | None, table: str | None, file: Path | None) -> int:
     """How much a journal holds, since when, and who has not read it."""
@@ -73,9 +81,7 @@ def show(state: CliContext, serial: str | None, table: str | None, file: Path | 
 @click.option(
     "--keep", type=click.FloatRange(0), metavar="DAYS", required=True, help="what came since then stays"
 )
-@click.option("--serial", metavar="SERIAL", help="the journal of this device; without, of every one")
-@click.option("--table", metavar="NAME", help="the journal of this table's device")
-@click.option("--file", type=click.Path(path_type=Path), help="a journal anywhere")
+@which_options
 @click.option("--forget-reader", "reader", metavar="NAME", help="nobody reads under this name any more")
 @click.option("--dry-run", is_flag=True, help="only say what would go")
 @click.pass_obj
@@ -97,8 +103,7 @@ def prune_command(
     before_us = time.time_ns() // 1000 - round(keep * DAY_US)
     for path in _which(state, serial, table, file):
         size = size_of(path)
-        waiting = output.console.status(f"pruning {path.name}") if not output.as_json else None
-        with open_journal(path) as opened, waiting or contextlib.nullcontext():
+        with open_journal(path) as opened, output.busy(f"pruning {path.name}"):
             if reader is not None and not dry_run:
                 forget_reader(opened, reader)
             gone = prune(opened, before_us, dry_run)

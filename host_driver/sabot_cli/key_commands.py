@@ -2,16 +2,14 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import click
 
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
-from sabot_cli.device_commands import KEY_FILE, give_key, simulators_key
 from sabot_cli.output import OK
-from sabot_driver import Client, Credential
-from sabot_driver.errors import KeyMissing, OwnerHeld
+from sabot_cli.people_keys import KEY_FILE, give_key, person_credential
+from sabot_driver.errors import OwnerHeld
 from sabot_driver.keyring import write_key
 from sabot_protocol.host.messages import EvictOwner, KeySlot, Role
 from sabot_protocol.session import KEY_SIZE
@@ -24,16 +22,6 @@ service_option = click.option("--service-key", type=KEY_FILE, help="service's ke
 pass_state = click.make_pass_decorator(CliContext)
 
 
-def _person(state: CliContext, client: Client, role: Role, file: Path | None) -> Credential:
-    """Who authorises it: the person of a key file, or a key of our own on an emulated device."""
-    if file is not None:
-        return Credential.read(role, file)
-    if client.simulator:
-        return Credential(role, simulators_key(state, client))
-    name = role.name.lower()
-    raise KeyMissing(f"this takes {name}", f"Give {name}'s key file: --{name}-key FILE.")
-
-
 @click.group()
 def key() -> None:
     """Whose keys a device has, and changing them."""
@@ -42,10 +30,10 @@ def key() -> None:
 @key.command("list")
 @device_options
 @pass_state
-def key_list(state: CliContext, /, **options: Any) -> int:
+def key_list(state: CliContext, /, options: DeviceOptions) -> int:
     """The key slots that are set."""
-    with open_device(state, DeviceOptions(**options), owner=False) as client:
-        held = client.key_slots(options["timeout"])
+    with open_device(state, options, owner=False) as client:
+        held = client.key_slots(options.timeout)
     for slot, role, person in zip(held.slots, held.roles, held.persons, strict=True):
         name = NAMES.get(role, str(role))
         who = f"  person {person}" if person else ""
@@ -59,11 +47,13 @@ def key_list(state: CliContext, /, **options: Any) -> int:
 @click.argument("role", type=click.Choice(list(PEOPLE)))
 @click.argument("file", type=KEY_FILE)
 @pass_state
-def key_give(state: CliContext, /, role: str, file: Path, service_key: Path | None, **options: Any) -> int:
+def key_give(
+    state: CliContext, /, role: str, file: Path, service_key: Path | None, options: DeviceOptions
+) -> int:
     """Give a person a key slot. The file holds the person's key and number; it is made if there is none."""
-    with open_device(state, DeviceOptions(**options), owner=True) as client:
-        service = _person(state, client, Role.SERVICE, service_key)
-        give_key(state, client, PEOPLE[role], file, options["timeout"], service)
+    with open_device(state, options, owner=True) as client:
+        service = person_credential(state, client, Role.SERVICE, service_key)
+        give_key(state, client, PEOPLE[role], file, options.timeout, service)
     return OK
 
 
@@ -72,10 +62,10 @@ def key_give(state: CliContext, /, role: str, file: Path, service_key: Path | No
 @service_option
 @click.argument("slot", type=click.IntRange(1, 13))
 @pass_state
-def key_remove(state: CliContext, /, slot: int, service_key: Path | None, **options: Any) -> int:
+def key_remove(state: CliContext, /, slot: int, service_key: Path | None, options: DeviceOptions) -> int:
     """Empty a key slot; see 'sabot key list'."""
-    with open_device(state, DeviceOptions(**options), owner=True) as client:
-        client.remove_key(slot, _person(state, client, Role.SERVICE, service_key), options["timeout"])
+    with open_device(state, options, owner=True) as client:
+        client.remove_key(slot, person_credential(state, client, Role.SERVICE, service_key), options.timeout)
     state.output.tell("key_removed", f"slot {slot} is empty", slot=slot)
     return OK
 
@@ -85,13 +75,13 @@ def key_remove(state: CliContext, /, slot: int, service_key: Path | None, **opti
 @service_option
 @click.argument("file", type=KEY_FILE)
 @pass_state
-def key_observers(state: CliContext, /, file: Path, service_key: Path | None, **options: Any) -> int:
+def key_observers(state: CliContext, /, file: Path, service_key: Path | None, options: DeviceOptions) -> int:
     """Give the device a new key for those who only look on, and write it to a file."""
     new = os.urandom(KEY_SIZE)
-    with open_device(state, DeviceOptions(**options), owner=True) as client:
-        service = _person(state, client, Role.SERVICE, service_key)
+    with open_device(state, options, owner=True) as client:
+        service = person_credential(state, client, Role.SERVICE, service_key)
         write_key(file, new)
-        client.set_observers_key(new, service, options["timeout"])
+        client.set_observers_key(new, service, options.timeout)
     state.output.tell("key_given", f"the observers' key is {file}", slot=KeySlot.OBSERVER, key_file=str(file))
     return OK
 
@@ -100,11 +90,11 @@ def key_observers(state: CliContext, /, file: Path, service_key: Path | None, **
 @device_options
 @service_option
 @pass_state
-def key_device(state: CliContext, /, service_key: Path | None, **options: Any) -> int:
+def key_device(state: CliContext, /, service_key: Path | None, options: DeviceOptions) -> int:
     """Give the device a new key of its own, and keep it here; all other hosts' sessions end."""
-    with open_device(state, DeviceOptions(**options), owner=True) as client:
-        service = _person(state, client, Role.SERVICE, service_key)
-        client.set_device_key(os.urandom(KEY_SIZE), service, options["timeout"])
+    with open_device(state, options, owner=True) as client:
+        service = person_credential(state, client, Role.SERVICE, service_key)
+        client.set_device_key(os.urandom(KEY_SIZE), service, options.timeout)
         path = state.user_files.keyring.path(client.identity.serial, client.simulator)
     state.output.tell("key_given", f"the device's new key is {path}", slot=KeySlot.DEVICE, key_file=str(path))
     return OK
@@ -114,18 +104,18 @@ def key_device(state: CliContext, /, service_key: Path | None, **options: Any) -
 @device_options
 @click.option("--floor-key", type=KEY_FILE, help="the floor's key file")
 @pass_state
-def evict(state: CliContext, /, floor_key: Path | None, **options: Any) -> int:
+def evict(state: CliContext, /, floor_key: Path | None, options: DeviceOptions) -> int:
     """Take the device from the host that owns it, between rounds; takes the floor."""
     holder = b""
     try:
-        with open_device(state, DeviceOptions(**options), owner=True):
+        with open_device(state, options, owner=True):
             pass
     except OwnerHeld as held:
         holder = bytes.fromhex(held.holder)
     if holder:
-        with open_device(state, DeviceOptions(**options), owner=False) as client:
-            floor = _person(state, client, Role.FLOOR, floor_key)
-            client.ask(EvictOwner(holder), options["timeout"], floor)
+        with open_device(state, options, owner=False) as client:
+            floor = person_credential(state, client, Role.FLOOR, floor_key)
+            client.ask(EvictOwner(holder), options.timeout, floor)
     words = f"host {holder.hex()} no longer owns the device" if holder else "no other host owned the device"
     state.output.tell("evicted", words, owner=holder.hex())
     return OK

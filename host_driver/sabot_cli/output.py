@@ -2,7 +2,9 @@
 
 import json
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any
 
 from rich.console import Console
@@ -75,6 +77,10 @@ class Output:
         elif text is not None:
             self.console.print(text)
 
+    def busy(self, text: str) -> AbstractContextManager[object]:
+        """A spinner with a text for a person, as long as the context lasts; nothing in JSON."""
+        return nullcontext() if self.as_json else self.console.status(text)
+
     def error(self, error: SabotError) -> int:
         """Say what went wrong and what to do; the exit code."""
         code = exit_code(error)
@@ -90,3 +96,14 @@ class Output:
 def utc(moment: datetime) -> str:
     """A moment as JSON has it: ISO 8601, UTC, milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: enum members by name, bytes as hex digits, containers member by member."""
+    if isinstance(value, Enum):
+        return (value.name or str(value.value)).lower()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value if isinstance(value, int | float | str | bool) or value is None else str(value)

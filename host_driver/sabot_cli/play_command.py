@@ -1,20 +1,22 @@
 """``sabot play``: the command. What it does is in ``sabot_cli.playing``."""
 
-from typing import Any
+from pathlib import Path
 
 import click
 
-from sabot_cli import device_commands
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, find_device, is_emulator, open_device
 from sabot_cli.output import IN_PROGRESS
+from sabot_cli.people_keys import KEY_FILE, table_credentials
 from sabot_cli.playing.irregularity_reports import IRREGULARITIES, BadReport, IrregularityReport
 from sabot_cli.playing.recorded_table import GameInPlay
 from sabot_cli.playing.table_run import play_rounds
 from sabot_cli.wager_plan import WagerPlan
 from sabot_driver.serial_numbers import format_serial
+from sabot_table.cards import DECK_CARDS
 from sabot_table.errors import TableError
 from sabot_table.procedure import TableRole
+from sabot_table.procedure.packs import COVER_FROM, CUT_FROM
 from sabot_table.rule_texts import GameKind
 
 PLAYERS = 6
@@ -49,7 +51,7 @@ PLAYERS = 6
 @click.option("--cover", type=int, metavar="N", help="the shoe's cover card lies N cards above the bottom")
 @click.option("--dealer", "dealer_name", metavar="NAME", default="dealer", help="who deals, for the record")
 @click.option("--floor", "floor_name", metavar="NAME", default="floor", help="who supervises, for the record")
-@click.option("--floor-key", type=click.Path(), help="the floor's key file, to register decks")
+@click.option("--floor-key", type=KEY_FILE, help="the floor's key file, to register decks")
 @click.pass_obj
 def play(
     state: CliContext,
@@ -65,8 +67,8 @@ def play(
     cover: int | None,
     dealer_name: str,
     floor_name: str,
-    floor_key: str | None,
-    **options: Any,
+    floor_key: Path | None,
+    options: DeviceOptions,
 ) -> int:
     """Open a table and play rounds by its rules.
 
@@ -75,19 +77,18 @@ def play(
     if rule_set is None and wagers != "auto":
         raise click.UsageError("--wagers takes --rules: without a rule set nothing is settled")
     book = WagerPlan.plain(players) if rule_set is None else _read_book(rule_set, wagers, players)
-    chosen = DeviceOptions(**options)
     settings = [("fault", each) for each in faults]
     if seed is not None:
         settings.insert(0, ("seed", str(seed)))
-    url = find_device(state, chosen).url
+    url = find_device(state, options).url
     emulated = is_emulator(url)
     if book.rules.game is GameKind.MINI and emulated and "capacity=" not in url:
         settings.append(("capacity", "batch"))
     if cover is not None:
         _check_cover(book, cover, emulated)
     told = _read_reports(reports)
-    with open_device(state, chosen, owner=True, settings=settings) as client:
-        credential = device_commands.credentials(state, client, floor_key)
+    with open_device(state, options, owner=True, settings=settings) as client:
+        credential = table_credentials(state, client, floor_key)
         about = client.identity
         ruleset = book.rules if book.settled else None
         state.output.tell(
@@ -112,7 +113,7 @@ def play(
                 state.output,
                 book,
                 rounds=rounds,
-                timeout=options["timeout"],
+                timeout=options.timeout,
                 credential=credential,
                 record=None if journal is None else state.user_files.table_record(journal),
                 names={TableRole.DEALER: dealer_name, TableRole.FLOOR: floor_name},
@@ -149,6 +150,6 @@ def _read_reports(reports: tuple[str, ...]) -> list[IrregularityReport]:
 def _check_cover(book: WagerPlan, cover: int, emulated: bool) -> None:
     if book.rules.game is not GameKind.MINI or not emulated:
         raise click.UsageError("--cover is for mini baccarat on an emulated device; elsewhere one is asked")
-    most = 52 * book.rules.cards.decks - 24
-    if not 14 <= cover <= most:
-        raise click.UsageError(f"the cover card lies 14 to {most} cards above the bottom (MDM 5.C)")
+    most = DECK_CARDS * book.rules.cards.decks - COVER_FROM - CUT_FROM
+    if not COVER_FROM <= cover <= most:
+        raise click.UsageError(f"the cover card lies {COVER_FROM} to {most} cards above the bottom (MDM 5.C)")

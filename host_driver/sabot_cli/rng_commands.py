@@ -2,17 +2,15 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.progress import Progress
 
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
-from sabot_cli.device_commands import simulators_key
 from sabot_cli.output import OK
-from sabot_driver import Client, Credential
-from sabot_driver.errors import KeyMissing, SabotError
+from sabot_cli.people_keys import person_credential
+from sabot_driver.errors import SabotError
 from sabot_driver.serial_numbers import format_serial
 from sabot_protocol.host.messages import RngSamples, RngSource, Role
 
@@ -24,15 +22,6 @@ class CannotWrite(SabotError):
     """A file that cannot be written."""
 
     advice = "Name a file that can be written."
-
-
-def laboratory(state: CliContext, client: Client, lab_key: Path | None) -> Credential:
-    """The laboratory: by its key file, or by a key of our own on an emulated device."""
-    if lab_key is not None:
-        return Credential.read(Role.LAB, lab_key)
-    if client.simulator:
-        return Credential(Role.LAB, simulators_key(state, client))
-    raise KeyMissing("only the laboratory is given samples", "Give its key file: --lab-key FILE.")
 
 
 @click.group()
@@ -62,16 +51,16 @@ def export(
     out: Path,
     one_a_byte: bool,
     lab_key: Path | None,
-    **options: Any,
+    options: DeviceOptions,
 ) -> int:
     """Write samples of the device's randomness to a file; none of them is ever used for a shuffle.
 
     Eight samples are a byte, the first in its highest bit.
     """
-    output, timeout = state.output, options["timeout"]
+    output, timeout = state.output, options.timeout
     digest, written = hashlib.sha256(), 0
-    with open_device(state, DeviceOptions(**options), owner=True) as client:
-        lab = laboratory(state, client, lab_key)
+    with open_device(state, options, owner=True) as client:
+        lab = person_credential(state, client, Role.LAB, lab_key)
         try:
             with (
                 out.open("wb") as file,

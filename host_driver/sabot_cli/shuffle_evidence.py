@@ -1,7 +1,6 @@
-"""What was told of shuffles, and by whom: a journal, lines that a command wrote, the device itself.
+"""Statements about shuffles with their sources: a journal, JSON lines of a command, the device itself.
 
-Each statement keeps its source. Where two witnesses contradict each other, the shuffle is not proved,
-whatever the numbers say.
+A shuffle is not proved if two sources contradict each other, even if its numbers fit.
 """
 
 import json
@@ -23,10 +22,10 @@ from sabot_protocol.host.messages import (
     ShuffleRevealed,
     ShuffleWith,
 )
+from sabot_table.cards import DECK_CARDS
 
 REVEAL = " (reveal)"  # marks what was told only once the order was no secret any more
 RANKS, SUITS = "A23456789TJQK", "SHDC"
-DECK = 52
 
 
 class BadEvidence(SabotError):
@@ -37,30 +36,30 @@ class BadEvidence(SabotError):
 
 @dataclass
 class ShuffleStatements:
-    """Everything that was told of one shuffle: for each thing, who said what."""
+    """All statements about one shuffle: for each subject, the value that each source gave."""
 
     shuffle_id: int
     statements: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, what: str, value: Any, source: str) -> None:
-        """One statement of one witness; one who says two different things has contradicted himself."""
+        """Add one statement of one source. A source that gives two values contradicts itself."""
         by = self.statements.setdefault(what, {})
         if source in by and by[source] != value:
             source += " (again)"
         by[source] = value
 
     def value_of(self, what: str) -> Any:
-        """What is said of a thing, by the first who said it; None if nobody did."""
+        """The value of a subject from its first source; None if no source has it."""
         by = self.statements.get(what)
         return next(iter(by.values())) if by else None
 
     def value_before_reveal(self, what: str) -> Any:
-        """The same, by somebody who had it before the reveal."""
+        """The value from a source that had it before the reveal; None if there is none."""
         by = self.statements.get(what, {})
         return next((value for source, value in by.items() if not source.endswith(REVEAL)), None)
 
     def contradictions(self) -> list[str]:
-        """Where the witnesses do not agree, a sentence each."""
+        """One sentence for each subject on which two sources differ."""
         found = []
         for what, by in self.statements.items():
             sources = list(by)
@@ -71,7 +70,7 @@ class ShuffleStatements:
 
 
 class ShuffleEvidence:
-    """All shuffles of one device that anything was told of."""
+    """The statements about all shuffles of one device."""
 
     def __init__(self) -> None:
         self.shuffles: dict[int, ShuffleStatements] = {}
@@ -81,7 +80,7 @@ class ShuffleEvidence:
         self.lost_events = 0
 
     def shuffle(self, shuffle_id: int) -> ShuffleStatements:
-        """What was told of one shuffle."""
+        """The statements about one shuffle."""
         return self.shuffles.setdefault(shuffle_id, ShuffleStatements(shuffle_id))
 
     def missing(self) -> list[int]:
@@ -201,4 +200,4 @@ def cards_of(names: Iterable[int | str]) -> tuple[int, ...]:
     return tuple(each if isinstance(each, int) else _NUMBERS[each] for each in names)
 
 
-_NUMBERS = {RANKS[number % 13] + SUITS[number // 13]: number for number in range(DECK)}
+_NUMBERS = {RANKS[number % 13] + SUITS[number // 13]: number for number in range(DECK_CARDS)}

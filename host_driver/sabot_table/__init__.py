@@ -1,1 +1,1 @@
-"""The table: games, rule sets, settlement, exact odds and procedure. Pure: it knows no device."""
+"""Games, rule sets, settlement, exact odds and procedure of a table. Pure: it imports no device code."""

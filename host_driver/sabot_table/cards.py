@@ -1,4 +1,4 @@
-"""Cards: rank and suit, what they are worth, and whether they can all lie on one table."""
+"""Cards: rank, suit, points, and a check that a set of cards can come from so many decks."""
 
 from collections import Counter
 from collections.abc import Iterable

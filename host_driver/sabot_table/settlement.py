@@ -1,4 +1,4 @@
-"""Settlement: what becomes of every wager of a round, line by line, in the text's order, with the clause."""
+"""Settlement of a round: the outcome of each wager with its clause, in the rule text's order."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

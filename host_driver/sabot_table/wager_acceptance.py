@@ -1,4 +1,4 @@
-"""Wagers as they lie on the layout: which may be made, which the rules refuse; files of wagers."""
+"""Which wagers the table accepts, and files of wagers."""
 
 import tomllib
 from collections.abc import Mapping

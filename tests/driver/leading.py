@@ -10,8 +10,8 @@ from tests.table.croupier import named
 
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import provision_simulator_keys
-from sabot_cli.device_commands import credentials
 from sabot_cli.output import Output
+from sabot_cli.people_keys import table_credentials
 from sabot_cli.playing.card_entry import CardEntry, SimulatedEntry
 from sabot_cli.playing.irregularity_reports import IrregularityReport
 from sabot_cli.playing.recorded_table import RecordedTable, utc_s
@@ -105,7 +105,7 @@ def led(
     with connect(f"sim://?{query}{mini}", timeout=TIMEOUT_S) as client:
         user_files = UserFiles(tmp_path)
         provision_simulator_keys(user_files, client, TIMEOUT_S)
-        credential = credentials(CliContext(told, user_files), client, None)
+        credential = table_credentials(CliContext(told, user_files), client, None)
         kept = record or TableRecord(None)
         table = table_class(rules)(
             client,

@@ -9,8 +9,8 @@ from typing import Any
 
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import provision_simulator_keys
-from sabot_cli.device_commands import credentials
 from sabot_cli.output import Output
+from sabot_cli.people_keys import table_credentials
 from sabot_driver import connect
 from sabot_driver.journal import Journal
 from sabot_driver.user_files import UserFiles
@@ -34,7 +34,7 @@ class Session:
             output = Output(as_json=True)
             places = UserFiles(folder / "home")
             provision_simulator_keys(places, client, 10.0)
-            people = credentials(CliContext(output, places), client, None)
+            people = table_credentials(CliContext(output, places), client, None)
             DeviceShuffles(client, output, people, 10.0).shuffle(3, lambda count: None)
         self.lines: Lines = [json.loads(line) for line in told.getvalue().splitlines()]
 

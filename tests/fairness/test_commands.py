@@ -165,7 +165,7 @@ def test_a_reveal_that_nobody_was_promised_proves_nothing(sabot: Sabot, session:
     )
     code, lines = sabot("audit", str(alone))
     assert code == 5
-    assert wrong(lines)[0] == (1, "nobody kept the commitment before the reveal")
+    assert wrong(lines)[0] == (1, "no source has the commitment from before the reveal")
     code, lines = sabot("audit", str(alone), "--journal", str(session.journal))
     assert code == 0  # the journal did
 
@@ -184,7 +184,7 @@ def test_a_try_that_nobody_tells_of_is_missed(sabot: Sabot, session: Session, tm
     assert sabot("audit", str(lines_without))[0] == 0  # from lines alone nobody could know
     code, lines = sabot("audit", str(lines_without), "--journal", str(changed))
     assert code == 5
-    assert lines[-1]["wrong_in_general"] == ["shuffle 2 is missing: a try that nobody tells of"]
+    assert lines[-1]["wrong_in_general"] == ["shuffle 2 is missing: no source has it"]
 
 
 def test_lines_of_sabot_play_are_proved_faces_included(sabot: Sabot, tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_device_is_asked_for_what_it_may_reveal(sabot: Sabot) -> None:
     assert sabot("fairness", "--shuffles", "2", "--device", url)[0] == 0
     code, lines = sabot("audit", "--device", url)
     assert code == 5  # this host kept no nonce of that session: it is not on disk
-    assert wrong(lines)[0][1].startswith("nobody kept the")
+    assert wrong(lines)[0][1].startswith("no source has the")
 
 
 def test_what_is_no_evidence_is_refused(sabot: Sabot, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from sabot_protocol.host.messages import (
     ShufflerState,
     StatusFlag,
 )
+from sabot_table.hand_ranking import HAND_CARDS
 from sabot_table.procedure import TableRole
 from sabot_table.procedure.vocabulary import RemovalReason
 from sabot_table.rule_texts import DealingMethod, GameKind
@@ -115,7 +116,7 @@ class DeckHandling(DeviceControl):
         method = Method.CARD_BY_CARD if mini else Method.AUTOMATED_SHOE
         # MD3 3.C, MDM 3.C: how long cards may be used is the rule text's; some texts set no limit.
         hours = rules.hours(DealingMethod.AUTOMATED_SHOE) or NO_LIMIT
-        wanted = (method, rules.cards.decks, 1 if mini else 3, hours)
+        wanted = (method, rules.cards.decks, 1 if mini else HAND_CARDS, hours)
         game = self.ask(Game())
         if (game.method, game.decks, game.stack_cards, game.deck_hours) != wanted:
             self._all_out()

@@ -1,6 +1,6 @@
-"""The device, followed by its events: what they have said so far, waiting, clearing and emptying.
+"""The device at the table: its state by its events; waiting for it, clearing its faults, emptying it.
 
-Every event is passed on to the procedure once. What the device says of a round wins over what is remembered.
+Each event goes to the procedure once. What the device reports of a round overrides the saved state.
 """
 
 import contextlib

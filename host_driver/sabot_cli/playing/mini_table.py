@@ -21,9 +21,8 @@ from sabot_protocol.host.messages import (
 from sabot_table.cards import card
 from sabot_table.errors import ImpossibleCards
 from sabot_table.procedure import TableRole
+from sabot_table.procedure.mini_procedure import FIRST_CARDS
 from sabot_table.settlement import CardSource
-
-FIRST_CARDS = 4
 
 
 class MiniTable(ShoeHandling):

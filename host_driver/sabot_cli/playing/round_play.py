@@ -31,10 +31,10 @@ from sabot_protocol.host.messages import (
     Verdict,
 )
 from sabot_table import errors
+from sabot_table.cards import DECK_CARDS
 from sabot_table.procedure import TableRole
 from sabot_table.procedure.vocabulary import RemovalReason
 
-DECK = 52
 WRONG = (Verdict.MISDEALT, Verdict.CARD_MISSING, Verdict.CARD_EXTRA)
 RANKS, SUITS = "A23456789TJQK", "SHDC"  # of a face's number, 0 to 51
 
@@ -223,7 +223,7 @@ class RoundPlay(DeckHandling):
         except (Refused, DeviceRebooted):
             self.catch_up()  # the power has taken it, or the round is void
             return None
-        if not faces or any(face >= DECK for face in faces):
+        if not faces or any(face >= DECK_CARDS for face in faces):
             return None
         return [RANKS[face % 13] + SUITS[face // 13] for face in faces]
 

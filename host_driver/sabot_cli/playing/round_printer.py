@@ -8,12 +8,11 @@ from rich.markup import escape
 from sabot_cli.output import Output
 from sabot_cli.playing.device_control import NAMES
 from sabot_cli.playing.round_play import PlayedRound
+from sabot_table.cards import DECK_CARDS
+from sabot_table.hand_ranking import HAND_CARDS
 from sabot_table.rule_texts import GameKind
 from sabot_table.ruleset import RuleSet
 from sabot_table.settlement import SettlementLine, WagerOutcome
-
-CARDS_A_STACK = 3
-DECK_CARDS = 52
 
 
 class RoundPrinter:
@@ -81,7 +80,7 @@ class RoundPrinter:
             text += "  (typed)" if played.source == "typed" else ""
         ended = played.ended
         if ended is not None and played.void_reason is None:
-            dealt = CARDS_A_STACK * (len(played.seats) + 1)
+            dealt = HAND_CARDS * (len(played.seats) + 1)
             text += f"  {dealt} + stub {ended.stub} = [bold]{ended.count}[/bold]"
         return text
 

@@ -5,15 +5,14 @@ import secrets
 
 from sabot_cli.output import Output
 from sabot_cli.playing.table_record import ShuffleCommitment, TableRecord
+from sabot_cli.shuffle_reveal import ask_reveal, tell_reveal
 from sabot_driver import Client
 from sabot_driver.errors import NotAllowed, SabotError
 from sabot_protocol.host.messages import (
     CommitShuffle,
-    RevealShuffle,
     ShuffleDropped,
     ShuffleRevealable,
     ShuffleRevealed,
-    ShuffleSlots,
     ShuffleWith,
 )
 from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit
@@ -97,20 +96,10 @@ class ShuffleProofs:
                 self.unknown += 1
                 continue
             try:
-                shown = self._client.ask(RevealShuffle(shuffle_id), self._timeout)
-                placed = self._placed(shuffle_id, shown.cards)
+                shown, placed = ask_reveal(self._client, shuffle_id, self._timeout)
             except NotAllowed:
                 continue  # the deck was fed once more meanwhile, or the power went
             self._judge(committed, shown, placed)
-
-    def _placed(self, shuffle_id: int, cards: int) -> list[int]:
-        placed: list[int] = []
-        while len(placed) < cards:
-            more = self._client.ask(ShuffleSlots(shuffle_id, len(placed)), self._timeout).slots
-            if not more:
-                break
-            placed += more
-        return placed
 
     def _judge(self, committed: ShuffleCommitment, shown: ShuffleRevealed, placed: list[int]) -> None:
         shuffle = RevealedShuffle(
@@ -123,19 +112,7 @@ class ShuffleProofs:
         if (shown.deck_id, shown.commitment) != (committed.deck_id, committed.commitment):
             wrong.append("the device names another deck or commitment than before the shuffle")
         self._record.revealed(self._memory_id, shown.shuffle_id, shown.seed, "; ".join(wrong))
-        self._output.tell(
-            "shuffle_revealed",
-            f"[red]shuffle {shown.shuffle_id}: {'; '.join(wrong)}[/red]" if wrong else None,
-            deck_id=shown.deck_id,
-            shuffle_id=shown.shuffle_id,
-            cards=shown.cards,
-            commitment=shown.commitment.hex(),
-            seed=shown.seed.hex(),
-            nonce=shown.nonce.hex(),
-            placed=placed,
-            ok=not wrong,
-            wrong=wrong,
-        )
+        tell_reveal(self._output, shown, placed, wrong)
         if wrong:
             raise ShuffleNotProved(f"shuffle {shown.shuffle_id}: {'; '.join(wrong)}")
         self.checked += 1

@@ -24,7 +24,7 @@ from sabot_cli.playing.irregularity_reports import IrregularityReport
 from sabot_cli.playing.mini_table import MiniTable
 from sabot_cli.playing.recorded_table import RecordedTable
 from sabot_cli.playing.round_play import RoundPlay
-from sabot_cli.playing.round_printer import DECK_CARDS, RoundPrinter
+from sabot_cli.playing.round_printer import RoundPrinter
 from sabot_cli.playing.shuffle_proofs import ShuffleNotProved, ShuffleProofs
 from sabot_cli.playing.table_people import people_at
 from sabot_cli.playing.table_record import TableRecord
@@ -34,6 +34,7 @@ from sabot_driver import Client, Credential
 from sabot_driver.errors import DeviceTimeout, Refused, SabotError
 from sabot_protocol.host.messages import Role
 from sabot_table import errors
+from sabot_table.cards import DECK_CARDS
 from sabot_table.procedure import TableRole
 from sabot_table.rule_texts import GameKind
 from sabot_table.ruleset import RuleSet

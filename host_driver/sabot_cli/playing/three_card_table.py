@@ -6,10 +6,9 @@ from sabot_cli.playing.round_play import PlayedRound, RoundPlay
 from sabot_protocol.host.messages import DispenseStack, EndRound, ShoeState, ShufflerState
 from sabot_table.cards import Card, card
 from sabot_table.errors import ImpossibleCards
+from sabot_table.hand_ranking import HAND_CARDS
 from sabot_table.procedure import TableRole
 from sabot_table.settlement import CardSource
-
-CARDS_A_STACK = 3
 
 
 class ThreeCardTable(RoundPlay):
@@ -104,7 +103,7 @@ class ThreeCardTable(RoundPlay):
         for stack, seat in enumerate(self.desk.table.turns(), 1):
             whose = f"seat {seat}" if seat else "the dealer"
             what = f"the cards of {whose}"
-            typed[seat] = self.card_entry.cards(what, CARDS_A_STACK, self.seen(playing.round_id, stack))
+            typed[seat] = self.card_entry.cards(what, HAND_CARDS, self.seen(playing.round_id, stack))
         dealer = typed.pop(0)
         self.desk.do(
             self.desk.procedure.three_card.reveal, TableRole.DEALER, dealer, typed, CardSource.DEALER

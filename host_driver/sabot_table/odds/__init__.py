@@ -1,4 +1,4 @@
-"""Exact odds: what each wager and each paytable is worth, counted with the code that settles."""
+"""Exact odds of each wager by each paytable, counted with the same code that settles."""
 
 from sabot_table.odds.house_edge import OddsOutcome, WagerOdds, odds
 

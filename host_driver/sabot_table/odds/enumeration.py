@@ -1,4 +1,4 @@
-"""Censuses: every way cards can fall, grouped by what wagers look at, with the ways of each group."""
+"""Every way cards can fall, grouped by what wagers depend on, with the number of ways of each group."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

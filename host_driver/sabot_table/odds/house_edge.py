@@ -1,4 +1,4 @@
-"""What wagers are worth: outcomes, their ways, and the house's edge."""
+"""The outcomes of each wager, the number of ways of each, and the house edge."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

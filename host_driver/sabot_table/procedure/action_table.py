@@ -1,8 +1,9 @@
-"""What may happen at a table, and when: two tables of states, and nothing else decides it.
+"""Two tables of actions: for the table, and for each pack.
 
-Two rules: all that changes a state stands in a row here; a row says who may do it and by which clause.
-`sabot_table.procedure` refuses everything that has no row. "=" stays. The diagrams of the docs are drawn
-from these rows. The clause is MD3's and MDM's; the other two texts have none of their own for procedure.
+A row names an action, the states in which it is allowed, the state that follows ("=": the same), the roles
+that may do it, and its clauses. Every change of a state has a row here; `sabot_table.procedure` refuses
+what has none. The diagrams of docs/procedure.md are drawn from these rows. The clauses are those of MD3 and
+MDM; the two other texts have no procedure of their own.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a table remembers: packs, the round in play, and all else that a restart must not lose."""
+"""The state of a table that survives a restart: packs, the round in play, seats, units, meters."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Which judge a wager has, and what it looks at."""
+"""The evaluator of each wager, by what it depends on: showdown, totals, or the first four cards."""
 
 from collections.abc import Callable
 from typing import Any

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import DeviceOptions, open_device
-from sabot_cli.device_commands import credentials
 from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output
+from sabot_cli.people_keys import table_credentials
 from sabot_driver.errors import SabotError
 from sabot_simulators.fairness.seeded_biases import PLANTS
 
@@ -37,7 +37,7 @@ class EvidenceMissing(SabotError):
 @click.option("--until-flagged", is_flag=True, help="stop as soon as a bias is found")
 @click.option("--device", metavar="URL", help="shuffle on this device instead; its reader sees the cards")
 @click.option("--simulator", is_flag=True, help="with --device: it is one you emulate")
-@click.option("--floor-key", type=click.Path(), help="with --device: the floor's key file")
+@click.option("--floor-key", type=click.Path(path_type=Path), help="with --device: the floor's key file")
 @click.option("--timeout", type=click.FloatRange(0.1, 600), default=10.0, show_default=True, metavar="S")
 @click.option("--orders", type=click.Path(path_type=Path, dir_okay=False), help="write each order as a line")
 @click.option("--report", type=click.Path(path_type=Path, file_okay=False), help="write a page with plots")
@@ -52,7 +52,7 @@ def fairness(
     until_flagged: bool,
     device: str | None,
     simulator: bool,
-    floor_key: str | None,
+    floor_key: Path | None,
     timeout: float,
     orders: Path | None,
     report: Path | None,
@@ -106,7 +106,7 @@ def _progress(output: Output, what: str, total: int) -> Iterator[Callable[[int],
 def _on_device(
     state: CliContext,
     chosen: DeviceOptions,
-    floor_key: str | None,
+    floor_key: Path | None,
     shuffles: int,
     shuffled: Callable[[int], None],
 ) -> "tuple[Orders, float]":
@@ -114,7 +114,9 @@ def _on_device(
     from sabot_simulators.fairness.device_shuffles import DeviceShuffles
 
     with open_device(state, chosen, owner=True) as client:
-        lab = DeviceShuffles(client, state.output, credentials(state, client, floor_key), chosen.timeout)
+        lab = DeviceShuffles(
+            client, state.output, table_credentials(state, client, floor_key), chosen.timeout
+        )
         return lab.shuffle(shuffles, shuffled)
 
 
@@ -133,9 +135,7 @@ def _tell(output: Output, title: str, plant: str | None, evidence: "Evidence") -
         numbers = (test.statistic, test.expected, test.p, test.p_corrected, findings.detectable(test))
         table.add_row(test.name, *(f"{number:.4g}" for number in numbers), test.unit)
         names = ("statistic", "expected", "p", "p_corrected", "detectable")
-        output.tell(
-            "test", test=test.name, **dict(zip(names, numbers, strict=True)), detectable_in=test.unit
-        )
+        output.tell("test", test=test.name, **dict(zip(names, numbers, strict=True)), detectable_in=test.unit)
     if not output.as_json:
         output.console.print(table)
     stops = f", stopped and begun anew {evidence.stops} times" if evidence.stops else ""

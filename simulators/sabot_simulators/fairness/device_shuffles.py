@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sabot_cli.output import Output
+from sabot_cli.shuffle_reveal import ask_reveal, tell_reveal
 from sabot_driver import Client, Credential
 from sabot_driver.errors import NotAllowed, SabotError
 from sabot_protocol.host.messages import (
@@ -30,11 +31,9 @@ from sabot_protocol.host.messages import (
     PlayOneDeck,
     RegisterDeck,
     RevealRound,
-    RevealShuffle,
     Role,
     SetGame,
     ShoeState,
-    ShuffleSlots,
     ShuffleWith,
     StatusReport,
 )
@@ -161,31 +160,14 @@ class DeviceShuffles:
             self._audit(*before)
 
     def _audit(self, shuffle: RevealedShuffle, came_out: tuple[int, ...]) -> None:
-        shown = self._client.ask(RevealShuffle(shuffle.shuffle_id), self._timeout)
-        placed: list[int] = []
-        while len(placed) < shown.cards:
-            more = self._client.ask(ShuffleSlots(shuffle.shuffle_id, len(placed)), self._timeout).slots
-            if not more:
-                break
-            placed += more
+        shown, placed = ask_reveal(self._client, shuffle.shuffle_id, self._timeout)
         wrong = audit(
             RevealedShuffle(
                 shuffle.device, shuffle.deck_id, shuffle.shuffle_id, shuffle.cards, shuffle.commitment,
                 shuffle.nonce, shown.seed, tuple(placed), shuffle.fed, came_out,
             )
         )  # fmt: skip
-        self._output.tell(
-            "shuffle_revealed",
-            deck_id=shown.deck_id,
-            shuffle_id=shown.shuffle_id,
-            cards=shown.cards,
-            commitment=shown.commitment.hex(),
-            seed=shown.seed.hex(),
-            nonce=shown.nonce.hex(),
-            placed=placed,
-            ok=not wrong,
-            wrong=wrong,
-        )
+        tell_reveal(self._output, shown, placed, wrong)
         if wrong:
             raise DeviceUnsuitable(
                 f"shuffle {shuffle.shuffle_id}: {'; '.join(wrong)}",

@@ -1,5 +1,6 @@
 """The board's executor: components and boot loader, ahead of the controller's commands."""
 
+from sabot_firmware.refusals import forbidden
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_protocol import Caller, Executor
 from sabot_protocol.errors import Refusal
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from sabot_protocol.codec import Values
 
 
-_NOT_CLEARED = enum_number("Forbidden", "not_cleared")
 
 
 def components() -> "dict[int, tuple[str, bytes]]":
@@ -60,7 +60,7 @@ class BoardExecutor(Executor):
             state = self.controller.status()
             check_command(name, state[0], state[1])
             if not self.controller.idle_and_empty():
-                raise Refusal("not_allowed", (_NOT_CLEARED,))
+                raise forbidden("not_cleared")
             self.leaving = True
             return ()
         if name != "component":
