@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from sabot_protocol import ticks
 from sabot_simulators.chips import PowerCut
 from sabot_simulators.device_settings import UNLIMITED_SPEED
-from sabot_simulators.emulated_device import EmulatedDevice, PlugInUse, Port
+from sabot_simulators.emulated_device import CablePort, EmulatedDevice, PlugInUse
 
 TAKE_BYTES = 1024  # of one cable, before the others and the clock are looked at
 HELD_BYTES = 16384  # on their way over an in-process cable, each way
@@ -70,7 +70,7 @@ class TooManyCables(Exception):
 class PluggedCable:
     """A cable's port at the device, and the bytes of one poll that its host has not taken yet."""
 
-    def __init__(self, port: Port) -> None:
+    def __init__(self, port: CablePort) -> None:
         self.port = port
         self.unsent = b""
 

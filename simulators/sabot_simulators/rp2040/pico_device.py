@@ -24,7 +24,7 @@ from sabot_protocol.session import MAC_SIZE, OVERHEAD, SEALED_TO_HOST
 from sabot_simulators.board_faults import keys_record
 from sabot_simulators.command_sniffer import BODY, KIND, MESSAGE, NUMBER, CableTap, CommandSniffer
 from sabot_simulators.device_settings import DeviceSettings
-from sabot_simulators.emulated_device import IDLE_US, EmulatedDevice, FirmwareMissing, PlugInUse, Port
+from sabot_simulators.emulated_device import IDLE_US, CablePort, EmulatedDevice, FirmwareMissing, PlugInUse
 from sabot_simulators.rp2040 import runner_messages
 from sabot_simulators.rp2040.hosted_pico import NOTICE_US, SHOE_AT_WORK, SHUFFLER_AT_WORK
 from sabot_simulators.rp2040.pico import EmulatorMissing, Pico, bootrom
@@ -169,7 +169,7 @@ class PicoDevice(EmulatedDevice):
             self.wiring.changes.append(runner_messages.cable(True))
         return port
 
-    def unplug(self, port: Port) -> None:
+    def unplug(self, port: CablePort) -> None:
         """A cable is pulled."""
         if isinstance(port, PicoPort) and self._ports.get(port.number) is port:
             del self._ports[port.number]
