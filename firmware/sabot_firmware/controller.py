@@ -523,6 +523,11 @@ class Controller(Executor):
         self.process_changes()
         return answer
 
+    def forget_numbers(self) -> None:
+        """Let the numbers of rounds and decks begin anew."""
+        self.persistent.forget_numbers()
+        self.save_state()
+
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator; MemoryFailed if they cannot be saved."""
         self.shuffle_commands.rng.take(entropy)

@@ -6,7 +6,7 @@ reported.
 """
 
 from sabot_firmware import shoe
-from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
+from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD, is_far_ahead
 from sabot_firmware.persistent_state import CARDS_MOVING
 from sabot_firmware.refusals import forbidden, refuse
 from sabot_firmware.rounds import CARD_EXTRA, CORRECT, UNPROVED, Round
@@ -79,6 +79,8 @@ class Dealing:
         controller, persistent = self._controller, self._persistent
         if round_id <= persistent.round_id:
             raise Refusal("stale", (persistent.round_id, 0))
+        if is_far_ahead(round_id, persistent.round_id):
+            raise Refusal("bad_field", (0,))
         if persistent.game.method not in (AUTOMATED_SHOE, CARD_BY_CARD):
             raise forbidden("other_method")
         decks, now_s = persistent.decks, controller.utc_s()

@@ -1,6 +1,6 @@
 """Commands about decks and the game: register, remove, set the game; and the decks' hours."""
 
-from sabot_firmware.decks import AUTOMATED_SHOE, HAND, WARN_BEFORE_S
+from sabot_firmware.decks import AUTOMATED_SHOE, HAND, WARN_BEFORE_S, is_far_ahead
 from sabot_firmware.refusals import forbidden, refuse
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
@@ -32,6 +32,8 @@ class DeckCommands:
         """Register a new deck."""
         decks, now_s = self._persistent.decks, self._controller.utc_s()
         refuse(decks.refuse_registering(deck_id, back))
+        if is_far_ahead(deck_id, decks.highest_id):
+            raise Refusal("bad_field", (0,))
         if now_s is None:
             raise forbidden("time_unknown")
         if opened_s > now_s + CLOCKS_DIFFER_S:

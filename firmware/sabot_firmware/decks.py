@@ -17,6 +17,10 @@ CARD_BY_CARD = 3
 DEFAULT_HOURS = 8  # until it has
 NO_LIMIT = 0xFFFF  # hours
 FOR_EVER_S = 0x7FFFFFFF
+
+# Numbers of rounds and decks only rise, so a single number near the end of the range would use them all up
+MAX_STEP = 4096  # how far a new number is ahead of the newest at most
+MAX_FIRST = 0x7FFFFFFF  # the first one: a host may go on with numbers that another device has given
 WARN_BEFORE_S = (3600, 900, 300, 0)
 
 # Why not
@@ -31,6 +35,11 @@ TIME_UNKNOWN = "time_unknown"
 PAST_ITS_HOURS = "past_its_hours"
 
 
+def is_far_ahead(number: int, newest: int) -> bool:
+    """Whether the number of a new round or deck is too far above the newest one; 0: there is none."""
+    return number > (newest + MAX_STEP if newest else MAX_FIRST)
+
+
 class Deck:
     """One deck, from its opening until it is removed."""
 
@@ -42,7 +51,7 @@ class Deck:
 
     def age_s(self, now_s: int) -> int:
         """Seconds since its opening, by wall time or uptime, whichever is more."""
-        self.aged_s = max(self.aged_s, now_s - self.opened_s)
+        self.aged_s = min(max(self.aged_s, now_s - self.opened_s), FOR_EVER_S)  # what ``left_s`` can say
         return self.aged_s
 
 
@@ -94,7 +103,7 @@ class DeckRegistry:
     def grow_older(self, seconds: int) -> None:
         """Add uptime to the age of every deck, whatever the clock says."""
         for deck in self.in_use:
-            deck.aged_s += seconds
+            deck.aged_s = min(deck.aged_s + seconds, FOR_EVER_S)
 
     def remove(self, deck_id: int) -> None:
         """Remove a deck for good."""

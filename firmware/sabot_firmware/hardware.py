@@ -89,7 +89,10 @@ class Hardware:
         raise NotImplementedError
 
     def travelled_um(self, roller: int) -> int:
-        """Distance of a roller's encoder since power-up, forward less back."""
+        """Distance of a roller's encoder since power-up, forward less back.
+
+        The number has 30 bits and wraps: two of them are compared by ``ticks.diff`` only.
+        """
         raise NotImplementedError
 
     def elevate(self, position_um: int) -> None:

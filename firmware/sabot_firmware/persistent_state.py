@@ -92,6 +92,13 @@ class PersistentState:
         self._unpack(record)
         self._written = bytes(record)
 
+    def forget_numbers(self) -> None:
+        """Let the numbers of rounds and decks begin anew; those of an open round and of decks in use stay."""
+        decks = self.decks
+        decks.highest_id = max([each.deck_id for each in decks.in_use] + [0])
+        if not self.round_open:
+            self.round_id = self.round_deck = self.verdict = self.void = self.count = 0
+
     def record_lost(self) -> bool:
         """Whether a record existed and is unreadable, so that round and deck numbers start anew."""
         return self.damaged and not self._unread

@@ -15,6 +15,7 @@ from sabot_firmware.hardware import (
     STORE,
 )
 from sabot_firmware.refusals import forbidden
+from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 
@@ -214,8 +215,11 @@ class Service:
         for sensor in range(SENSORS):
             levels |= hardware.level(sensor) << sensor
         if self._controller.shuffler.state in SECRET_STATES:  # platform, gripper, height reveal slots
-            return levels & ~SECRET_SENSORS, 0, [0, 0, hardware.travelled_um(DEAL)]
-        return levels, hardware.height_um(), [hardware.travelled_um(each) for each in (FEED, INSERT, DEAL)]
+            return levels & ~SECRET_SENSORS, 0, [0, 0, self._travelled_um(DEAL)]
+        return levels, hardware.height_um(), [self._travelled_um(each) for each in (FEED, INSERT, DEAL)]
+
+    def _travelled_um(self, roller: int) -> int:
+        return ticks.diff(self._controller.hardware.travelled_um(roller), 0)  # negative after turning back
 
     # -- emptying -------------------------------------------------------------------------------
 

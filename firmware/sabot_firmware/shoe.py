@@ -328,7 +328,7 @@ class Shoe(MachineHalf):
             start_um = hardware.travelled_um(DEAL)
             began_us = wait.at_us
             late = yield wait.edge(EXIT, 0, LENGTH_WINDOW_US)
-            length_um = hardware.travelled_um(DEAL) - start_um
+            length_um = ticks.diff(hardware.travelled_um(DEAL), start_um)
             if late or abs(length_um - machine_constants.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
                 return self.stop("exit", "double_feed", 2)
             self.cleared = False  # it would have met a card in the path

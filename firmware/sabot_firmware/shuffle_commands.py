@@ -200,7 +200,7 @@ class ShuffleCommands:
         deck = persistent.decks.find(commitment.deck_id)
         assert deck is not None
         half.shuffle(
-            deck.deck_id, deck.back, commitment.cards, slots, controller.now_us, placed=commitment.placed
+            deck.deck_id, deck.back, commitment.cards, slots, controller.now_us, commitment.placed
         )
         return (commitment.shuffle_id,)
 

@@ -399,7 +399,7 @@ class Shuffler(MachineHalf):
                 late = yield from self._retry("insertion", INSERT, NUDGE_US, INSERTION, 0, LENGTH_WINDOW_US)
             if late:
                 return self.stop("insertion", "card_stuck", 1)
-            length_um = hardware.travelled_um(INSERT) - start_um
+            length_um = ticks.diff(hardware.travelled_um(INSERT), start_um)
             if not helped and abs(length_um - machine_constants.CARD_LENGTH_UM) > LENGTH_TOLERANCE_UM:
                 return self.stop("insertion", "double_feed", 2)
             yield wait.time(SEATED_US)

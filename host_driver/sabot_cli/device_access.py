@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from urllib.parse import urlencode, urlsplit
 
 import click
+from rich.markup import escape
 
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_driver import Client, connect
@@ -152,7 +153,8 @@ def open_device(
             label = "[bold yellow]SIMULATOR[/bold yellow]  " if client.simulator else ""
             about = client.identity
             serial_text = format_serial(about.serial)
-            state.output.console.print(f"{label}{about.model} {about.version}, {serial_text}, at {url}")
+            words = escape(f"{about.model} {about.version}, {serial_text}, at {url}")
+            state.output.console.print(label + words)
         yield client
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 from rich.table import Table as Shown
 
 from sabot_cli.cli_context import CliContext, json_option
@@ -23,10 +24,11 @@ from sabot_cli.device_access import (
 from sabot_cli.output import FAULT, IN_PROGRESS, NO_DEVICE, NOT_VERIFIED, OK, Output, plain, utc
 from sabot_cli.people_keys import KEY_FILE, give_key
 from sabot_driver import Client, LostEvents, Notice, ReceivedEvent
+from sabot_driver.client import not_provisioned
 from sabot_driver.clock import Clock
 from sabot_driver.discovery import find_devices
 from sabot_driver.error_mapping import wrong_kind
-from sabot_driver.errors import WrongDevice
+from sabot_driver.errors import KeysLost, WrongDevice
 from sabot_driver.serial_numbers import format_serial
 from sabot_driver.transports import transport_for
 from sabot_driver.unsecured_exchange import UnsecuredExchange
@@ -52,6 +54,9 @@ SECONDS = click.FloatRange(min=0, min_open=True)
 QUIET_S = 0.5  # a device that has told nothing for so long has told everything
 LONGEST_BACKLOG_S = 5.0
 SHUFFLE_S = 180.0
+REPLACED = (
+    "This machine had a key. Was the contact in its logic compartment held? If not, it may be an impostor."
+)
 
 pass_state = click.make_pass_decorator(CliContext)
 
@@ -87,7 +92,7 @@ def devices(state: CliContext, urls: tuple[str, ...]) -> int:
         new = "" if about.flags & IdentityFlag.PROVISIONED else ", new: it has no key yet"
         output.tell(
             "device",
-            f"{label}{each.url}  {serial}  {about.model} {about.version}{new}",
+            label + escape(f"{each.url}  {serial}  {about.model} {about.version}{new}"),
             url=each.url,
             serial=serial,
             model=about.model,
@@ -317,10 +322,12 @@ def table_set(state: CliContext, /, name: str, options: DeviceOptions) -> int:
 @click.option("--floor-key", type=KEY_FILE, help="the floor's key too; the file is made if there is none")
 @click.option("--service-key", type=KEY_FILE, help="the same for service")
 @click.option("--lab-key", type=KEY_FILE, help="the same for a laboratory")
+@click.option("--replace", is_flag=True, help="also if this machine had a key that is known here")
 @pass_state
 def provision(
     state: CliContext,
     /,
+    replace: bool,
     floor_key: Path | None,
     service_key: Path | None,
     lab_key: Path | None,
@@ -328,9 +335,12 @@ def provision(
 ) -> int:
     """Give a new device its key, and keep it here.
 
-    The key is sent in clear: use a cable you trust. People's keys follow in a session, hidden; whoever has
-    such a file can do what that person may: keep it away from the table's computer. Slots that are not filled
-    now are closed: later it takes service's key ('sabot key give').
+    The key is drawn anew each time and sent in clear: use a cable you trust. A machine whose key is known
+    here had its keys cleared at the contact in its logic compartment, or is an impostor: it takes --replace.
+
+    People's keys follow in a session, hidden; whoever has such a file can do what that person may: keep it
+    away from the table's computer. Slots that are not filled now are closed: later it takes service's key
+    ('sabot key give').
     """
     entry = find_device(state, options)
     with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), options.timeout) as asking:
@@ -343,15 +353,25 @@ def provision(
                 f"{format_serial(about.serial)} is the serial number of a machine that is known here"
             )
         state.output.simulator = simulator
-        key = state.user_files.keyring.find(about.serial, simulator) or os.urandom(KEY_SIZE)
-        path = state.user_files.keyring.keep(about.serial, key, simulator)  # one only the device has is lost
-        asking.provision(about.serial, key)
-    serial = format_serial(about.serial)
-    state.output.tell(
-        "provisioned", f"{serial} has its key; it is kept in {path}", serial=serial, key_file=str(path)
-    )
+        keyring, serial = state.user_files.keyring, format_serial(about.serial)
+        if about.flags & IdentityFlag.KEYS_DAMAGED:
+            raise KeysLost(f"{entry.url}: the keys of {serial} are damaged")
+        # Only a device without a key is sent one, and never one that any device had before: who claims this
+        # serial number would learn it. A device that has a key proves in the session below that it is ours.
+        if not about.flags & IdentityFlag.PROVISIONED:
+            if not simulator and keyring.had_key(about.serial):
+                if not replace:
+                    raise not_provisioned(entry.url, about.serial, keyring)
+                state.output.tell("warning", f"[yellow]{serial}: {REPLACED}[/yellow]", message=REPLACED)
+            key = os.urandom(KEY_SIZE)
+            keyring.keep_next(about.serial, key, simulator)  # one that only the device has would be lost
+            asking.provision(about.serial, key)
     people = ((Role.FLOOR, floor_key), (Role.SERVICE, service_key), (Role.LAB, lab_key))
     with open_device(state, options, owner=True, fill=False) as client:
+        path = keyring.path(about.serial, simulator)
+        state.output.tell(
+            "provisioned", f"{serial} has its key; it is kept in {path}", serial=serial, key_file=str(path)
+        )
         for role, file in people:
             if file is not None:
                 give_key(state, client, role, file, options.timeout)

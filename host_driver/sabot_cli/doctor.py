@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 from serial.tools import list_ports
 
 from sabot_cli.cli_context import CliContext, json_option
@@ -37,9 +38,8 @@ class DoctorFindings:
             self.worst = result
         self.all.append({"check": check, "result": result, "text": text, "advice": advice})
         colour = _COLOURS[result]
-        words = f"[{colour}]{result:<8}[/{colour}] {check}: {text}" + (
-            f"\n         {advice}" if advice else ""
-        )
+        said = escape(f"{check}: {text}" + (f"\n         {advice}" if advice else ""))
+        words = f"[{colour}]{result:<8}[/{colour}] {said}"
         self._output.tell("check", words, check=check, result=result, text=text, advice=advice)
 
 
@@ -68,7 +68,7 @@ def libusb(findings: DoctorFindings) -> None:
 
 
 def keys(findings: DoctorFindings, state: CliContext) -> None:
-    """Whether others can read a key."""
+    """Whether others can read a key, or write what says which device a table has."""
     folder = state.user_files.keyring.folder
     files = sorted(folder.rglob("*.key")) if folder.is_dir() else []
     exposed = [
@@ -80,6 +80,14 @@ def keys(findings: DoctorFindings, state: CliContext) -> None:
         findings.add(BAD, "keys", f"others can read {', '.join(exposed)}", f"chmod 600 the files in {folder}")
     else:
         findings.add(GOOD, "keys", f"{len(files)} in {folder}")
+    tables = state.user_files.tables_file
+    loose = [
+        str(path)
+        for path in (tables.parent, tables, folder)
+        if os.name == "posix" and path.exists() and path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    ]
+    if loose:
+        findings.add(BAD, "files", f"others can write {', '.join(loose)}", f"chmod go-w {' '.join(loose)}")
 
 
 def who_has(path: str) -> str | None:

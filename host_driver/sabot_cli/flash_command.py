@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import click
+from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
 
 from sabot_cli.cli_context import CliContext, json_option
@@ -151,7 +152,7 @@ class Flashing:
         how = "its components are those flashed" if proved else "components not asked: no key for it here"
         self._output.tell(
             "identity",
-            f"[green]{about.model} {about.version}[/green], {serial}, at {found.url}; {how}",
+            f"[green]{escape(f'{about.model} {about.version}')}[/green], {serial}, at {found.url}; {how}",
             url=found.url,
             model=about.model,
             version=about.version,

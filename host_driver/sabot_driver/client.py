@@ -503,7 +503,7 @@ def _find_key(
         raise KeysLost(f"{url}: the keys of {format_serial(identity.serial)} are damaged")
     if not identity.flags & IdentityFlag.PROVISIONED:
         if not simulator:
-            raise NotProvisioned(f"{url}: {format_serial(identity.serial)} has no key yet")
+            raise not_provisioned(url, identity.serial, keyring)
         if keyring is not None and keyring.is_machine(identity.serial):
             raise WrongDevice(
                 f"{url}: {format_serial(identity.serial)} is the serial number of a machine known here",
@@ -518,10 +518,23 @@ def _find_key(
         observers = keyring.find_observers(identity.serial)
         if observers is not None:
             return _Keys(observers, KeySlot.OBSERVER)
-    if found is None:
+    pending = None if keyring is None else keyring.find_next(identity.serial, simulator)
+    if found is None and pending is None:
         raise KeyMissing(f"{url}: no key for {format_serial(identity.serial)} here")
-    other = None if keyring is None else keyring.find_next(identity.serial, simulator)
-    return _Keys(found, other=other)
+    if found is None:
+        found = pending  # the device was given it, and no session has proved so yet
+    assert found is not None
+    return _Keys(found, other=pending)
+
+
+def not_provisioned(url: str, serial: bytes, keyring: Keyring | None) -> NotProvisioned:
+    """A device says that it has no key; a warning if this computer knows a key of that machine."""
+    if keyring is not None and keyring.had_key(serial):
+        return NotProvisioned(
+            f"{url}: {format_serial(serial)} says it has no key, and this computer knows one of that machine",
+            NotProvisioned.had_key_advice,
+        )
+    return NotProvisioned(f"{url}: {format_serial(serial)} has no key yet")
 
 
 __all__ = ["Client", "Credential", "JournalDamaged", "Notice", "Resolved", "connect"]

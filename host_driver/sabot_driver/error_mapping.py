@@ -43,7 +43,7 @@ def link_error(url: str, reason: str, garbage: bool) -> SabotError:
     if reason == WRONG_DEVICE:
         return WrongDevice(f"{url}: another device answers than the one expected")
     if reason == "not_provisioned":
-        return NotProvisioned(f"{url}: the device has no key yet")
+        return NotProvisioned(f"{url}: the device has no key any more", NotProvisioned.had_key_advice)
     if reason == "keys_damaged":
         return KeysLost(f"{url}: the device's keys are damaged")
     if reason == "no_such_key":

@@ -135,6 +135,11 @@ class NotProvisioned(SabotError):
     """A new device without a key: it accepts nothing but identification and provisioning."""
 
     advice = "Give it a key over a cable you trust: 'sabot provision --device URL'."
+    had_key_advice = (
+        "This machine had a key. Was the contact in its logic compartment held? If so, give it a new key: "
+        "'sabot provision --replace'. If not, it may be an impostor: find out what is on the cable."
+    )
+    """The advice where this computer knows a key of a machine with that serial number."""
 
 
 class KeysLost(SabotError):

@@ -32,6 +32,10 @@ class Keyring:
         name = format_serial(serial)
         return any(self.folder.glob(f"{name}.*")) or name in self._machines()
 
+    def had_key(self, serial: bytes) -> bool:
+        """Whether a machine with this serial number has proved a key to this computer or to its owner's."""
+        return self.path(serial).exists() or self.observer_path(serial).exists()
+
     def find(self, serial: bytes, simulator: bool = False) -> bytes | None:
         """A device's key, None if there is none; KeyExposed if others can read it."""
         path = self.path(serial, simulator)

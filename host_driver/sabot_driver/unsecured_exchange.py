@@ -55,7 +55,8 @@ class UnsecuredExchange:
 
     def identify(self) -> Identity:
         """Who is on the cable; nothing of it is proved. NoAnswer if nobody says anything in time."""
-        identity = from_values(Identity, self._ask("identify", ()))
+        said = [_printable(each) if isinstance(each, str) else each for each in self._ask("identify", ())]
+        identity = from_values(Identity, tuple(said))
         self._simulator = bool(identity.flags & IdentityFlag.SIMULATOR)
         return identity
 
@@ -118,3 +119,8 @@ class UnsecuredExchange:
             data, self._data = self._data, b""
             self._changed.notify_all()
             return data
+
+
+def _printable(text: str) -> str:
+    """A device's text without control and formatting characters: it may come from an impostor."""
+    return "".join(each if each.isprintable() else "?" for each in text)

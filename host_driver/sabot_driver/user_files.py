@@ -9,6 +9,7 @@ import platformdirs
 
 from sabot_driver.errors import SabotError
 from sabot_driver.keyring import SIMULATORS, Keyring
+from sabot_driver.private_files import make_folder, open_new, sync_folder
 from sabot_driver.serial_numbers import format_serial
 from sabot_driver.transports import is_simulator
 
@@ -122,10 +123,14 @@ class UserFiles:
             if each.simulator:
                 lines.append("simulator = true\n")
         path = self.tables_file
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         new = path.with_name(path.name + ".new")
-        new.write_text("".join(lines), encoding="utf-8")
+        with open_new(new) as file:  # who can write it says which device a table trusts
+            file.write("".join(lines).encode())
+            file.flush()
+            os.fsync(file.fileno())
         new.replace(path)
+        sync_folder(path.parent)
 
 
 def _quoted(text: str) -> str:

@@ -44,6 +44,7 @@ from sabot_protocol.session import (
 RESOLVE = 0x01  # a request's flags: tell what became of it, never execute it
 
 TABLE = enum_number("Role", "table")
+FLOOR = enum_number("Role", "floor")
 SERVICE = enum_number("Role", "service")
 OWNER_MODE = enum_number("AttachMode", "owner")
 PROVISIONED_FLAG = 0x0001
@@ -537,7 +538,9 @@ class DevicePort(FrameReceiver):
             self._refuse_request(request_id, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
         newest = book.newest(self.host_id)
-        if request_id == 0 or request_id > ledger.LAST_COMMAND or request_id > newest + ledger.MAX_AHEAD:
+        skipped = max(request_id - newest - 1, 0)
+        ahead = skipped >= ledger.MAX_AHEAD or not device.may_skip(skipped)
+        if request_id == 0 or request_id > ledger.LAST_COMMAND or ahead:
             self._refuse_request(request_id, message.id, Refusal("number_ahead", (newest,)))
             return
         found = book.state_of(self.host_id, request_id)
@@ -558,6 +561,7 @@ class DevicePort(FrameReceiver):
         if not flags & RESOLVE and message.name not in NEVER_BUSY and self._is_busy(request_id):
             self._refuse_request(request_id, message.id, Refusal("busy", (device.events.free(),)))
             return  # undecided: the same number may be sent again
+        device.skipped += skipped
         if flags & RESOLVE:  # from now on it is decided: it will never be executed
             answer, outcome = message.id, self._details(Refusal("not_executed"))
         else:
@@ -608,6 +612,14 @@ class DevicePort(FrameReceiver):
             return message.id, self._details(refusal)
         except MemoryFailed:
             return message.id, self._details(Refusal("memory_failed"))
+        except Exception as error:
+            # A query changes nothing: its failure must not restart the device, or who may ask could stop it.
+            # A command that failed half-way has left the machine in an unknown state: the restart finds out.
+            if message.kind == "query":
+                return message.id, self._details(Refusal("device_fault", (0,)))
+            if isinstance(error, FieldError):  # executed; only its answer could not be packed
+                return message.id, self._details(Refusal("interrupted"))
+            raise
 
     def _details(self, refusal: Refusal) -> "tuple[int, bytes]":
         error = self.device.codec.error_named(refusal.error)
@@ -673,6 +685,8 @@ class DevicePort(FrameReceiver):
             self._evict_owner(values[0])
             return ()
         if name == "set_clock":
+            if self._by[1] not in (FLOOR, SERVICE) and device.is_leap(values[0]):
+                raise Refusal("wrong_role", (self._role(),))
             device.set_clock(values[0], values[1])
             return ()
         if name == "counters":

@@ -15,7 +15,7 @@ from sabot_protocol.executor import EventSink as EventSink
 from sabot_protocol.executor import Executor as Executor
 from sabot_protocol.grid import Grid
 from sabot_protocol.key_store import OPEN_S, KeyStore
-from sabot_protocol.ledger import Ledger
+from sabot_protocol.ledger import MAX_SKIPPED, SKIPPED_EACH_S, Ledger
 from sabot_protocol.provisioning import KEYS_DAMAGED, PresenceContact, Provisioning, ProvisioningMark
 from sabot_protocol.record_store import COMMAND_SLOTS, RecordStore, load_all
 from sabot_protocol.schema_hash import SCHEMA_HASH
@@ -29,6 +29,7 @@ TIME_STALE = enum_number("ClockQuality", "stale")
 
 LAST_SECOND = 0xFFFFFFFF  # what a u32 of UTC seconds can say
 STALE_AFTER_S = 24 * 3600  # since the host last set the clock
+LEAP_S = 24 * 3600  # a person authorises a step forward by more: it can end the hours of every deck
 FOLD_S = 60  # wrong proofs within this time of one that was told are told together
 NO_SLOT = 255
 RESET = ("boot", "events", "hosts", "proofs") + tuple(["command.%d" % slot for slot in range(COMMAND_SLOTS)])
@@ -94,6 +95,7 @@ class DeviceProtocol:
         self.owner: DevicePort | None = None
         self.sessions: list[DevicePort] = []  # the cables that have one
         self.handshakes = 0
+        self.skipped = 0  # command numbers that hosts passed over in this boot
         self._open_until = 0  # uptime in seconds at which the slots of a new device close
         self._run = (NO_HOST, 0)  # the last owner, and which run of its program
         self._now = now
@@ -138,6 +140,7 @@ class DeviceProtocol:
         self._tell_proofs()
         if opened:
             self.provisioning.open_window(0)
+            executor.forget_numbers()
             self.emit("presence_shown", KEYS_DAMAGED, self.provisioning.state())
 
     def _save_boot(self, memory: RecordStore) -> None:
@@ -167,6 +170,8 @@ class DeviceProtocol:
             self.provisioning.clear(memory, self._uptime_s)
             self._renew_memory_id(memory)
             self.restart_required = self._reopen is not None
+            if not self.restart_required:
+                self.executor.forget_numbers()
         except (MemoryFailed, OSError):
             self.provisioning.damaged = True
         if not self.restart_required:  # else the next beginning says so
@@ -248,6 +253,21 @@ class DeviceProtocol:
             seconds, ms = seconds + 1, ms - 1000
         stale = self._uptime_s - self._utc_set_s > STALE_AFTER_S
         return min(seconds, LAST_SECOND), ms, TIME_STALE if stale else TIME_SET
+
+    def may_skip(self, numbers: int) -> bool:
+        """Whether a host may pass over so many command numbers.
+
+        Without a bound, requests that each jump ahead could use up the numbers of every host.
+        """
+        return not numbers or self.skipped + numbers <= MAX_SKIPPED + self._uptime_s * SKIPPED_EACH_S
+
+    def is_leap(self, utc_s: int) -> bool:
+        """Whether this time is more than LEAP_S ahead of the device's own, which a host set in this boot.
+
+        The first time of a boot is never a leap: the device may have been off for weeks.
+        """
+        seconds, _, quality = self.utc()
+        return quality != UNKNOWN_TIME and utc_s - seconds > LEAP_S
 
     def set_clock(self, utc_s: int, utc_ms: int) -> None:
         """Take the host's time."""

@@ -40,6 +40,9 @@ class Executor:
         """
         raise Refusal("not_supported")
 
+    def forget_numbers(self) -> None:
+        """Let every number that a host counts on begin anew: the memory id is a new one."""
+
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator, now and for all later boots.
 

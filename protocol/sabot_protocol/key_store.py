@@ -41,7 +41,8 @@ class KeyStore:
             self.damaged = True
         for at in range(0, len(saved), _ROW):
             slot, role, person = struct.unpack_from(_HEAD, saved, at)
-            self._rows[slot] = (role, person, saved[at + 6 : at + _ROW])
+            if slot < SLOTS:  # the rest is filling
+                self._rows[slot] = (role, person, saved[at + 6 : at + _ROW])
 
     def get(self, slot: int) -> bytes | None:
         """The key in a slot, or None."""
@@ -77,10 +78,17 @@ class KeyStore:
         self.damaged = False
 
     def _save(self, rows: "dict[int, tuple[int, int, bytes]]") -> None:
+        """Write every row, and leave nothing of the rows before in the chip.
+
+        The memory has two places for the record and writes them in turn, each only as far as the record is
+        long. So the record always has its full length, and it is written twice.
+        """
         packed = b""
         for slot in sorted(rows):
             role, person, key = rows[slot]
             packed += struct.pack(_HEAD, slot, role, person) + key
+        packed += b"\xff" * (SLOTS * _ROW - len(packed))
+        self._memory.save("keys", packed)
         self._memory.save("keys", packed)
         self._rows = rows
 

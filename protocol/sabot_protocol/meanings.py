@@ -391,7 +391,7 @@ FIELDS = {
     "calibration_is.set_utc_s": "when it was set, UTC since 1970; 0 if never",
     "sensors_are.levels": "bit n is the level of Sensor n",
     "sensors_are.height_um": "the height read last",
-    "sensors_are.rollers_um": "what the encoders of feed, insertion and deal roller say",
+    "sensors_are.rollers_um": "encoders of feed, insertion and deal roller since power-up; wraps at +-2**29",
     "wear_is.values": "one number each, in the order of the table of wear",
     "deck_hours.deck_id": "the deck",
     "deck_hours.left_s": "how long it may still be used; 0 when its time is over",

@@ -598,7 +598,7 @@ message(0x79, "sensors", "query", "Asks what the sensors say at this moment.", {
 message(0x7a, "sensors_are", "answer", "What the sensors say.", {
   { "levels", "u32", 0, 4294967295, about = "bit n is the level of Sensor n" },
   { "height_um", "u32", 0, 200000, about = "the height read last (um)" },
-  { "rollers_um", "array", "i32", 3, 3, -2147483648, 2147483647, about = "what the encoders of feed, insertion and deal roller say (um)" },
+  { "rollers_um", "array", "i32", 3, 3, -2147483648, 2147483647, about = "encoders of feed, insertion and deal roller since power-up; wraps at +-2**29 (um)" },
 })
 message(0x7b, "wear", "query", "Asks what the machine has counted of its own wear.", {})
 message(0x7c, "wear_is", "answer", "What the machine has counted of its own wear.", {

@@ -11,8 +11,8 @@ from sabot_firmware.provisioning_mark import SECTORS as MARK_SECTORS
 LOG_AND_MARK_SECTORS = SECTORS + MARK_SECTORS  # a flash with the event log, and the mark behind it
 
 
-class PowerCut(Exception):
-    """The power has failed, here or earlier, and has not come back."""
+class PowerCut(BaseException):
+    """The power went at this very byte, or has not come back since."""
 
 
 class FlashMisuse(Exception):

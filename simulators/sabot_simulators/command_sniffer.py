@@ -15,6 +15,7 @@ from sabot_protocol.session import CLEAR_TO_DEVICE, MAC_SIZE, OVERHEAD, SEALED_T
 from sabot_simulators.emulated_device import EmulatedDevice
 from sabot_simulators.simulated_people import WATCHED_COMMANDS
 
+SESSION = slice(1, 3)
 KIND, MESSAGE, MARK, NUMBER, BODY = 11, 12, 13, 14, 18  # offsets in a sealed packet
 HELLO = bytes((CLEAR_TO_DEVICE, CODEC.named("hello").id))
 HOST = slice(18, 26)  # of a hello: way, message, nonce, host
@@ -66,6 +67,7 @@ class CableTap:
     def __init__(self, overheard: CommandSniffer) -> None:
         self._overheard = overheard
         self._host = b""  # whose numbers these are
+        self._session = b""  # the id of the session that the device has proved here
         self._to_device = Decoder()
         self._to_host = Decoder()
 
@@ -77,14 +79,17 @@ class CableTap:
                 continue
             if payload[:2] == HELLO:
                 self._host = payload[HOST]
-            elif _is_sealed(payload, SEALED_TO_DEVICE, REQUEST):
+            elif _is_sealed(payload, SEALED_TO_DEVICE, REQUEST) and payload[SESSION] == self._session:
                 did |= self._overheard.request(self._host, payload)
         return did
 
     def device_said(self, data: bytes) -> None:
         """Bytes on their way to the host."""
         for payload, _ in self._to_host.feed(data):
-            if payload is not None and _is_sealed(payload, SEALED_TO_HOST, ANSWER):
+            if payload is None or len(payload) < OVERHEAD or payload[0] != SEALED_TO_HOST:
+                continue
+            self._session = payload[SESSION]  # the device seals only for a host that has proved its key
+            if payload[KIND] == ANSWER:
                 self._overheard.answer(self._host, payload)
 
 

@@ -201,6 +201,10 @@ class WiredPythonDevice(PythonDevice, Executor):
         """Whether the device sends on a time grid now."""
         return self.controller.on_grid()
 
+    def forget_numbers(self) -> None:
+        """Let the numbers of rounds and decks begin anew."""
+        self.controller.forget_numbers()
+
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator."""
         self.controller.take_entropy(entropy)

@@ -122,7 +122,7 @@ class _AnyBack(int):
 def backs_ignored() -> Iterator[None]:
     """The entry does not look at backs."""
 
-    def shuffle(original: Callable[..., None], self: Shuffler, deck_id: int, back: int, *others: int) -> None:
+    def shuffle(original: Callable[..., None], self: Shuffler, deck_id: int, back: int, *others: Any) -> None:
         original(self, deck_id, _AnyBack(back), *others)
 
     with _around(Shuffler, "shuffle", shuffle):

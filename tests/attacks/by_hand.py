@@ -142,9 +142,7 @@ class Table:
         self._random = Random(1)
         self.host = HostProtocol(KEY, CommandNumbers(b"TABLE-PC"), self._random.randbytes, None)
         self.each_turn: Callable[[], None] = lambda: None
-        self.clear("provision", self._random.randbytes(16), KEY, self._random.randbytes(32))
-        self.host.connect(self.served.ms)
-        self._until(lambda: self.host.up)
+        self.provision(KEY)
 
     def __enter__(self) -> "Table":
         return self
@@ -154,6 +152,21 @@ class Table:
     ) -> None:
         self.served._let_go()
         self.device.close()
+
+    def provision(self, key: bytes) -> None:
+        """Give the device its key, and connect."""
+        self.clear("provision", self._random.randbytes(16), key, self._random.randbytes(32))
+        self.connect()
+
+    def connect(self) -> None:
+        """Begin a session."""
+        self.host.connect(self.served.ms)
+        self._until(lambda: self.host.up)
+
+    def restart(self) -> None:
+        """Power off and on; the owner connects again."""
+        self.served._reboot()
+        self.connect()
 
     def clear(self, name: str, *values: bytes) -> tuple[Any, ...]:
         """Ask outside a session."""
@@ -179,10 +192,12 @@ class Table:
         """A frame outside a session."""
         return bytes(frame.encode(bytes((CLEAR_TO_DEVICE, id)) + body))
 
-    def ask(self, name: str, *values: int | bytes) -> tuple[RequestAnswered, int]:
+    def ask(
+        self, name: str, *values: int | bytes | str, by: tuple[int, bytes] | None = None
+    ) -> tuple[RequestAnswered, int]:
         """A request of the owner: its answer, and how many turns of the device that took."""
         message = CODEC.named(name)
-        number = self.host.request(message.id, message.pack(values), self.served.ms)
+        number = self.host.request(message.id, message.pack(values), self.served.ms, by=by)
         found: list[RequestAnswered] = []
 
         def answered() -> bool:
@@ -195,6 +210,19 @@ class Table:
 
         turns = self._until(answered)
         return found[0], turns
+
+    def outcome(
+        self, name: str, *values: int | bytes | str, by: tuple[int, bytes] | None = None
+    ) -> tuple[str, tuple[Any, ...]]:
+        """A request of the owner: ok and the answer's values, or the error's name and details."""
+        answer, _ = self.ask(name, *values, by=by)
+        if answer.status:
+            error = CODEC.error(answer.status)
+            assert error is not None
+            return error.name, tuple(error.unpack(answer.body))
+        said = CODEC.find(answer.message)
+        assert said is not None
+        return "ok", tuple(said.unpack(answer.body))
 
     def turn(self) -> None:
         self.each_turn()

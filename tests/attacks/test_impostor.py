@@ -2,8 +2,9 @@
 
 import os
 import stat
+import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import pytest
 from pytest_mock import MockerFixture
@@ -13,8 +14,15 @@ from tests.driver.command import Sabot
 from sabot_driver import Keyring, connect
 from sabot_driver.errors import NotProvisioned, WrongDevice
 from sabot_driver.user_files import TableEntry, UserFiles
+from sabot_protocol import frame
+from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.host.messages import IdentityFlag
+from sabot_protocol.key_store import DEVICE
+from sabot_protocol.link import EVENT, REQUEST
+from sabot_protocol.session import HEADER, SEALED_TO_DEVICE, SEALED_TO_HOST
+from sabot_simulators.command_sniffer import CableTap, CommandSniffer
+from sabot_simulators.emulated_device import EmulatedDevice
 
 KEY = bytes(range(32))
 
@@ -54,7 +62,7 @@ def test_a_machines_serial_number_is_given_to_no_simulator(
     for command in ("status", "provision"):
         ran = sabot(command, "--device", impostor.listener.url, "--simulator", "--json")
         assert (ran.code, ran.lines[-1]["error"]) == (5, "WrongDevice")
-        assert "of a machine that is known here" in ran.lines[-1]["message"]
+        assert "known here" in ran.lines[-1]["message"]
     flags = sabot("devices", "--device", impostor.listener.url, "--json").of("device")[0]
     assert flags["provisioned"] is False
 
@@ -69,6 +77,41 @@ def test_a_program_that_names_a_port_gives_no_key(impostor: Tcp, tmp_path: Path)
     with pytest.raises(WrongDevice, match="is a machine, not a simulator"):
         connect(impostor.listener.url, keyring=Keyring(tmp_path / "keys"), simulator=True)
     assert not (tmp_path / "keys").exists()
+
+
+def test_an_impostor_is_given_no_key_that_a_machine_has(sabot: Sabot, impostor: Tcp, home: Path) -> None:
+    """``sabot provision`` sent the machine's own key, in clear, to whatever claimed its serial number.
+
+    ``sabot play`` advised to do so, because the impostor said that it had no key yet.
+    """
+    user_files = set_up(home, impostor.listener.url, with_key=True)
+    impostor.served.call(lambda: setattr(impostor.python.end.identity, "flags", 0))
+    for command in (("play", "--rounds", 1), ("provision",)):
+        ran = sabot(*command, "--table", "BAC-07", "--json")
+        assert (ran.code, ran.lines[-1]["error"]) == (5, "NotProvisioned")
+        assert "it may be an impostor" in ran.lines[-1]["advice"]
+        assert impostor.python.end.keys.slots() == []
+    assert user_files.keyring.find_next(b"SB000123") is None
+    ran = sabot("provision", "--table", "BAC-07", "--replace", "--json")
+    assert ran.code == 0, ran.out
+    assert "it may be an impostor" in ran.of("warning")[0]["message"]
+    given = impostor.python.end.keys.get(DEVICE)
+    assert given not in (None, KEY)
+    assert user_files.keyring.find(b"SB000123") == given
+    assert user_files.keyring.find_next(b"SB000123") is None
+
+
+def test_a_reset_by_presence_ends_the_old_key(sabot: Sabot, impostor: Tcp, home: Path) -> None:
+    """After a reset by presence the computer gave the device the key it had: a stolen one stayed good."""
+    device = ("--device", impostor.listener.url)
+    impostor.served.call(lambda: setattr(impostor.python.end.identity, "flags", 0))
+    assert sabot("provision", *device).code == 0
+    before = impostor.python.end.keys.get(DEVICE)
+    end = impostor.python.end
+    impostor.served.call(lambda: end.provisioning.clear(end._memory, end.uptime_s()))
+    assert sabot("provision", *device).code == 5
+    assert sabot("provision", *device, "--replace").code == 0
+    assert impostor.python.end.keys.get(DEVICE) not in (None, before)
 
 
 def test_what_a_device_proves_counts_not_what_it_says(
@@ -87,6 +130,65 @@ def test_what_a_device_proves_counts_not_what_it_says(
     mocker.patch.object(DevicePort, "_identity", as_machine)
     with pytest.raises(WrongDevice, match="is a simulator, not a machine"):
         connect(impostor.listener.url, key=key)
+
+
+def test_what_an_impostor_calls_itself_does_not_reach_the_terminal(
+    sabot: Sabot, impostor: Tcp, home: Path
+) -> None:
+    """Model and version of any device were printed raw: escape sequences and markup from an unproved text."""
+    assert home
+    impostor.served.call(lambda: setattr(impostor.python.end.identity, "model", "\x1b]0;x\x07[red]x\u202e"))
+    impostor.served.call(lambda: setattr(impostor.python.end.identity, "version", "[/bold]\r"))
+    for command in (("devices",), ("doctor",), ("status", "--simulator")):
+        ran = sabot(*command, "--device", impostor.listener.url)
+        said = ran.out + ran.err
+        assert not set(said) & set("\x1b\x07\r\u202e"), said
+        assert "?]0;x?[red]x? [/bold]?" in said, said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_nobody_else_says_which_device_a_table_has(sabot: Sabot, home: Path) -> None:
+    """tables.toml followed the umask: with umask 0 every user could name another device for a table."""
+    before = os.umask(0)
+    try:
+        UserFiles(home / "new").set_table(TableEntry("BAC-07", "usb://SB000123", "SB000123"))
+    finally:
+        os.umask(before)
+    assert (mode(home / "new"), mode(home / "new" / "tables.toml")) == (0o700, 0o600)
+    user_files = UserFiles(home)
+    user_files.set_table(TableEntry("BAC-07", "usb://SB000123", "SB000123"))
+    user_files.tables_file.chmod(0o622)
+    found = [each for each in sabot("doctor", "--json").of("check") if each["check"] == "files"]
+    assert [each["result"] for each in found] == ["problem"]
+    assert str(user_files.tables_file) in found[0]["text"]
+
+
+def test_a_forged_command_moves_nobodys_hands() -> None:
+    """A TCP client without a key sent `shuffle` without a MAC, and the emulated dealer fed the deck."""
+
+    class Dealer:
+        """Notes what people are asked to do."""
+
+        heard: ClassVar[list[str]] = []
+
+        def before_command(self, name: str, values: object) -> bool:
+            self.heard.append(name)
+            return True
+
+    tap = CableTap(CommandSniffer(cast(EmulatedDevice, Dealer())))
+    shuffle = CODEC.named("shuffle")
+
+    def packet(direction: int, session: int, kind: int) -> bytes:
+        head = struct.pack(HEADER, direction, session, 1, 0, 0, 0, kind, shuffle.id, 0, 99)
+        return bytes(frame.encode(head + shuffle.pack((2,)) + bytes(8)))
+
+    assert not tap.host_said(packet(SEALED_TO_DEVICE, 0x1234, REQUEST))
+    assert not tap.host_said(packet(SEALED_TO_DEVICE, 0, REQUEST))
+    assert Dealer.heard == []
+    tap.device_said(packet(SEALED_TO_HOST, 0x1234, EVENT))
+    assert not tap.host_said(packet(SEALED_TO_DEVICE, 0x4321, REQUEST))
+    assert tap.host_said(packet(SEALED_TO_DEVICE, 0x1234, REQUEST))
+    assert Dealer.heard == ["shuffle"]
 
 
 def mode(path: Path) -> int:
@@ -110,7 +212,7 @@ def test_nobody_else_reads_what_is_written(sabot: Sabot, tmp_path: Path, home: P
         ran = sabot("play", *device, "--rounds", 1, "--capture", capture, "--json")
         assert ran.code == 0, ran.out
         assert sabot("bundle", *device, "--out", archive, "--json").code == 0
-        written = [each for each in home.rglob("*") if each.is_file() and each.name != "tables.toml"]
+        written = [each for each in home.rglob("*") if each.is_file()]
         assert {"SIM00042.db", "SIM00042.table.db", "SIM00042.key"} <= {each.name for each in written}
         assert {str(each): mode(each) for each in [*written, capture, archive] if mode(each) != 0o600} == {}
         journal = home / "journals" / "simulators" / "SIM00042.db"

@@ -12,12 +12,15 @@ from world import HOST_ID, KEY, SERIAL
 from sabot_driver import Client, Credential, connect
 from sabot_driver.errors import Refused
 from sabot_driver.keyring import Keyring
+from sabot_firmware.critical import CriticalMemory
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.frame import Decoder
 from sabot_protocol.host.messages import Locate, Role, SetKey
 from sabot_protocol.host_protocol import OBSERVER
-from sabot_protocol.key_store import DEVICE, OBSERVERS
+from sabot_protocol.key_store import DEVICE, OBSERVERS, KeyStore
+from sabot_protocol.provisioning import Provisioning, ProvisioningMark
 from sabot_protocol.session import slot_key
+from sabot_simulators.chips import SimFram
 
 SERVICE = enum_number("Role", "service")
 
@@ -84,6 +87,31 @@ def test_a_removed_person_can_do_nothing_more() -> None:
     assert pair.ask("remove_key", 3, by=BY_SERVICE)[0] == "ok"
     assert pair.ask("mark_out_of_order", by=(3, FLOOR_KEY))[0] == "no_such_key"
     assert pair.ask("self_test", by=(3, FLOOR_KEY))[0] == "no_such_key"
+
+
+def test_who_reads_the_chip_finds_only_keys_that_are_in_use() -> None:
+    """Keys stayed on the memory chip after `remove_key`, after a change, and after a reset by presence.
+
+    The chip has two places for the record and writes them in turn: the old record stayed in the other place,
+    and its end stayed behind a shorter one.
+    """
+    chip = SimFram()
+    keys = KeyStore(CriticalMemory(chip))
+    device, changed, floor, service = (bytes((each,)) * 32 for each in b"dcfs")
+
+    def there() -> set[bytes]:
+        return {each for each in (device, changed, floor, service) if each in bytes(chip.cells)}
+
+    keys.set(DEVICE, device)
+    keys.set(2, floor, 3, 7)
+    keys.set(3, service, 4, 8)
+    assert there() == {device, floor, service}
+    keys.remove(3)
+    assert there() == {device, floor}
+    keys.set(DEVICE, changed)
+    assert there() == {changed, floor}
+    Provisioning(keys, ProvisioningMark(), True).clear(CriticalMemory(chip), 0)
+    assert there() == set()
 
 
 def test_a_changed_key_ends_the_sessions_it_proved() -> None:

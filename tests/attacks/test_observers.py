@@ -1,9 +1,11 @@
 """Attacks by a host that may only look on, and by numbers."""
 
+import pytest
 from pair import BY_FLOOR, Pair
 from tests.attacks.two_hosts import OBSERVERS_KEY, beside, watched
 from world import HOST_ID, KEY
 
+from sabot_protocol import device_protocol
 from sabot_protocol.codec import CODEC
 from sabot_protocol.host_protocol import OWNER
 from sabot_protocol.key_store import OBSERVERS
@@ -64,6 +66,27 @@ def test_one_command_does_not_use_up_a_hosts_numbers() -> None:
     for number in (newest + 4097, 0x7FFFFFFF, 0xFFFFFFF0):
         _say(pair, 0, number)
     assert pair.device.ledger.newest(HOST_ID) == newest
+    assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
+
+
+def test_jumps_do_not_use_up_the_numbers_of_every_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host with the device key used up its numbers by RESOLVE, 4,096 at a time, in a few minutes.
+
+    When it had made the device forget that host, its last number stood for all hosts that are not on record:
+    none of them could give a command any more.
+    """
+    monkeypatch.setattr(device_protocol, "MAX_SKIPPED", 20 * 4096)  # 4,096 jumps take too long
+    pair = Pair().connect()
+    for jump in range(100):
+        _say(pair, RESOLVE if jump % 2 else 0, pair.device.ledger.newest(HOST_ID) + 4096)
+    assert pair.device.ledger.newest(HOST_ID) <= 21 * 4096
+    pair.port.close()
+    spare = beside(pair, KEY, b"SPARE-PC", mode=OWNER)
+    for _ in range(100):
+        _say(spare, RESOLVE, pair.device.ledger.newest(b"SPARE-PC") + 4096)
+    assert pair.device.ledger.newest(b"SPARE-PC") <= 21 * 4096
+    spare.port.close()
+    pair.connect()
     assert pair.ask("dispense_stack", 5, 1)[0] == "ok"
 
 

@@ -20,6 +20,9 @@ from tests.sweeps import Amount
 from sabot_cli.output import exit_code
 from sabot_driver import errors
 from sabot_driver.discovery import DiscoveredDevice
+from sabot_driver.errors import NoAnswer
+from sabot_driver.unsecured_exchange import UnsecuredExchange
+from sabot_driver.user_files import UserFiles
 from sabot_protocol.host import messages
 from sabot_protocol.host.capture import read_capture
 
@@ -196,6 +199,29 @@ def test_a_table_takes_only_its_own_device(sabot: Sabot, tmp_path: Path, home: P
     (home / "tables.toml").write_text(text.replace("SIM00042", "SIM00043"))
     ran = sabot("status", "--table", "BAC-07", "--json")
     assert (ran.code, ran.lines[-1]["error"]) == (5, "WrongDevice")
+    target.close()
+
+
+def test_a_key_that_was_given_unheard_is_proved_and_not_sent_again(
+    sabot: Sabot, tmp_path: Path, home: Path, mocker: MockerFixture
+) -> None:
+    target = Tcp(tmp_path)
+    device = ("--device", target.listener.url, "--simulator", "--json")
+    give = UnsecuredExchange.provision
+
+    def unheard(asking: UnsecuredExchange, serial: bytes, key: bytes) -> None:
+        give(asking, serial, key)
+        raise NoAnswer("the cable was pulled")
+
+    patched = mocker.patch.object(UnsecuredExchange, "provision", autospec=True, side_effect=unheard)
+    assert sabot("provision", *device).code != 0
+    keyring = UserFiles(home).keyring
+    assert keyring.find(b"SIM00001", True) is None
+    pending = keyring.find_next(b"SIM00001", True)
+    assert pending is not None
+    assert sabot("provision", *device).code == 0
+    assert patched.call_count == 1
+    assert (keyring.find(b"SIM00001", True), keyring.find_next(b"SIM00001", True)) == (pending, None)
     target.close()
 
 

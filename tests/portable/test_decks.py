@@ -1,7 +1,7 @@
 """Decks: one or two, of different backs, in strict alternation, for so many hours."""
 
 from sabot_firmware import decks
-from sabot_firmware.decks import NO_LIMIT, DeckRegistry
+from sabot_firmware.decks import NO_LIMIT, DeckRegistry, is_far_ahead
 from sabot_firmware.hardware import BLUE, COVER, RED
 
 RULES = {
@@ -107,3 +107,18 @@ def test_a_clock_set_back_makes_no_deck_younger():
     assert table.left_s(1, NOON + 5 * HOUR) == 3 * HOUR
     assert table.left_s(1, NOON + 1 * HOUR) == 3 * HOUR
     assert table.left_s(1, NOON + 6 * HOUR) == 2 * HOUR
+
+
+def test_an_age_stays_within_what_the_wire_and_the_record_can_say():
+    table = two()
+    assert table.left_s(1, 0xFFFFFFFF) == 8 * HOUR - 0x7FFFFFFF
+    table.grow_older(0x7FFFFFFF)
+    assert table.left_s(1, NOON) == 8 * HOUR - 0x7FFFFFFF
+    assert [deck.aged_s for deck in table.in_use] == [0x7FFFFFFF, 0x7FFFFFFF]
+
+
+def test_a_number_is_at_most_so_far_ahead():
+    assert not is_far_ahead(0x7FFFFFFF, 0)
+    assert is_far_ahead(0x80000000, 0)
+    assert not is_far_ahead(5 + 4096, 5)
+    assert is_far_ahead(6 + 4096, 5)

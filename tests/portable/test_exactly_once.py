@@ -2,7 +2,7 @@
 
 import struct
 
-from pair import Pair
+from pair import BY_FLOOR, Pair
 from world import HOST_ID, KEY
 
 from sabot_protocol import ledger, ticks
@@ -751,6 +751,54 @@ def test_events_carry_boot_ticks_utc_and_the_clocks_quality():
     pair.device.emit("located", 1)
     pair.settle()
     assert pair.happened(EventReceived)[-1].quality == 2
+
+
+def test_only_a_person_moves_the_clock_forward_by_more_than_a_day():
+    pair = Pair().people().connect()
+    assert pair.ask("set_clock", 1800000000, 0)[0] == "ok"  # the first one: it may have been off for weeks
+    assert pair.ask("set_clock", 1800000000 + 86400, 0)[0] == "ok"
+    assert pair.ask("set_clock", 1800000000 + 2 * 86400 + 1, 0) == ("wrong_role", (1,))
+    assert pair.ask("set_clock", 1800000000, 0)[0] == "ok"  # back is always allowed
+    assert pair.ask("set_clock", 0xFFFFFFFF, 0, by=BY_FLOOR)[0] == "ok"
+    assert pair.ask("set_clock", 1800000000, 0)[0] == "ok"
+
+
+def test_a_query_that_fails_is_refused_and_ends_nothing():
+    pair = Pair().connect()
+    pair.shoe.refuse = ZeroDivisionError()
+    assert pair.ask("decks") == ("device_fault", (0,))
+    pair.shoe.refuse = None
+    assert pair.ask("decks") == ("device_fault", (0,))  # an answer that does not fit its fields
+    assert pair.ask("status")[0] == "ok"
+
+
+def test_a_command_whose_answer_cannot_be_packed_is_not_said_to_be_undone():
+    pair = Pair().connect()
+    execute = pair.shoe.execute
+    pair.shoe.execute = lambda *given: execute(*given) + (-1,)
+    number = dispense(pair)
+    pair.settle()
+    assert pair.answer(number)[0] == "interrupted"
+    assert len(pair.shoe.done) == 1
+
+
+def test_only_so_many_numbers_are_passed_over_in_a_boot():
+    pair = Pair().connect()
+    assert ledger.MAX_SKIPPED > 1024 * 1024
+    pair.device.skipped = ledger.MAX_SKIPPED - 5
+    newest = pair.device.ledger.newest(HOST_ID)
+    for mark in (0, 1):
+        pair.port._request(DISPENSE.id, mark, newest + 10, DISPENSE.pack((5, 1)))
+        assert pair.port._answers.pop()[1] == CODEC.error_named("number_ahead").id
+    pair.port._request(DISPENSE.id, 0, newest + 6, DISPENSE.pack((5, 1)))
+    assert pair.port._answers.pop()[1] == 0
+    pair.port._request(DISPENSE.id, 0, newest + 7, DISPENSE.pack((5, 1)))  # nothing is passed over
+    assert pair.port._answers.pop()[1] == 0
+    pair.port._request(DISPENSE.id, 0, newest + 9, DISPENSE.pack((5, 1)))
+    assert pair.port._answers.pop()[1] == CODEC.error_named("number_ahead").id
+    pair.wait(1000)
+    pair.port._request(DISPENSE.id, 0, newest + 9, DISPENSE.pack((5, 1)))
+    assert pair.port._answers.pop()[1] == 0
 
 
 def test_the_store_alone():

@@ -32,6 +32,7 @@ KEYS_DAMAGED_FLAG = 0x0008
 PROVISIONED_FLAG = 0x0001
 SECTOR = 512
 KEYS_AT = 2 * (9 + 8)  # behind the boot record's two slots
+KEYS_SIZE = 14 * 38
 
 
 def new_flash():
@@ -114,7 +115,7 @@ def provisioned():
 def damage(board, how):
     """A provisioned board after something has happened to its critical memory; rebooted."""
     if how == "damaged":
-        for at in range(KEYS_AT, KEYS_AT + 2 * (9 + 64)):
+        for at in range(KEYS_AT, KEYS_AT + 2 * (9 + KEYS_SIZE)):
             board.fram.flip(at, 3)
     elif how == "blank":
         board.fram.cells[:] = bytes(len(board.fram.cells))
@@ -263,6 +264,27 @@ def test_a_restart_within_the_ten_minutes_closes_provisioning():
     assert board.boot().provision(OTHER) == "provisioning_closed"
 
 
+def test_the_chip_holds_no_key_that_was_removed_changed_or_cleared():
+    def there(key):
+        return key in bytes(board.fram.cells)
+
+    board = provisioned()
+    board.end.keys.set(3, b"f" * 32, 3, 1)
+    board.end.keys.set(4, b"s" * 32, 4, 2)
+    board.end.keys.remove(3)
+    assert there(KEY)
+    assert there(b"s" * 32)
+    assert not there(b"f" * 32)
+    board.end.keys.set(DEVICE, OTHER)
+    assert there(OTHER)
+    assert not there(KEY)
+    assert board.boot().end.keys.slots() == [DEVICE, 4]
+    board.show_presence()
+    assert not there(OTHER)
+    assert not there(b"s" * 32)
+    assert board.boot().end.keys.slots() == []
+
+
 def test_presence_on_a_new_device_is_no_harm():
     board = Board()
     board.show_presence()
@@ -290,7 +312,7 @@ def test_presence_ends_the_sessions_and_what_the_device_knew_of_commands():
 def test_a_power_cut_anywhere_in_presence_never_leaves_an_open_device():
     """The keys are there, or the device says that they are damaged, or it is cleared and closed."""
     outcomes = {}
-    for steps in range(0, 400):
+    for steps in range(0, 4000):
         board = provisioned()
         board.hold(100, False)
         board.hold(HOLD_MS)
@@ -314,7 +336,7 @@ def test_a_power_cut_anywhere_in_presence_never_leaves_an_open_device():
 
 def test_a_power_cut_anywhere_in_provisioning_leaves_a_new_device_or_one_with_its_key():
     states = set()
-    for steps in range(0, 400):
+    for steps in range(0, 4000):
         board = Board()
         board.fram.power.cut_after(steps)
         board.flash.power = board.fram.power

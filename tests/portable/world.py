@@ -57,7 +57,7 @@ class Rng:
         return bytes([self.next() >> 8 & 255 for _ in range(size)])
 
 
-class PowerCut(Exception):
+class PowerCut(BaseException):
     """The device lost its power at this very instruction."""
 
 

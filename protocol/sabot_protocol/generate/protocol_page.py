@@ -61,6 +61,7 @@ def _figures() -> dict[str, object]:
         "BUSY_MS": host_protocol.BUSY_MS,
         "HANDSHAKE_BOUND_MS": _handshake_bound_ms(),
         "STALE_AFTER_S": device_protocol.STALE_AFTER_S,
+        "LEAP_S": device_protocol.LEAP_S,
         "FOLD_S": device_protocol.FOLD_S,
         "AFTER_WRONG_PROOF_MS": device_port.AFTER_WRONG_PROOF_MS,
         "OPEN_S": key_store.OPEN_S,

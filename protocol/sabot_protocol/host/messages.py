@@ -1698,7 +1698,7 @@ class SensorsAre(Answer):
     height_um: int
     """The height read last (um, 0..200000)."""
     rollers_um: tuple[int, ...]
-    """What the encoders of feed, insertion and deal roller say (um, 3..3 numbers)."""
+    """Encoders of feed, insertion and deal roller since power-up; wraps at +-2**29 (um, 3..3 numbers)."""
 
 
 @dataclass(frozen=True, slots=True)

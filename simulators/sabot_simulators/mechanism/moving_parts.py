@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sabot_firmware import hardware, machine_constants
 from sabot_firmware.hardware import Hardware
+from sabot_protocol import ticks
 from sabot_simulators.mechanism.agenda import Agenda
 from sabot_simulators.mechanism.elevator_model import ElevatorModel
 from sabot_simulators.mechanism.faults import MISFED_TURNS, ON_THE_WAY, OVERHANG_UM, STUCK_AT_UM, FaultPlan
@@ -151,8 +152,8 @@ class MovingParts(Hardware):
             self.sensors.set(STALLS[roller], 1)
 
     def travelled_um(self, roller: int) -> int:
-        """What a roller's encoder says."""
-        return self._rollers[roller].now_um(self.agenda.now_us)
+        """What a roller's encoder says: 30 bits, which wrap."""
+        return self._rollers[roller].now_um(self.agenda.now_us) & ticks.MASK
 
     def elevate(self, position_um: int) -> None:
         """Send the platform somewhere; it takes whole steps."""

@@ -50,6 +50,14 @@ class BoardExecutor(Executor):
         """Whether the controller wants bytes only at the ticks of the grid."""
         return self.controller.on_grid()
 
+    def forget_numbers(self) -> None:
+        """Let the numbers of rounds and decks begin anew."""
+        self.hold(True)
+        try:
+            self.controller.forget_numbers()
+        finally:
+            self.hold(False)
+
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator."""
         self.controller.take_entropy(entropy)

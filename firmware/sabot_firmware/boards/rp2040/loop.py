@@ -180,6 +180,7 @@ class Device:
             reopen=reopen,
             opened=opened,
         )
+        self._opened = opened  # somebody was at the contact: the core's numbers begin anew with it
         self._contact = PresenceContactInput()
         self._looked_ms = now_ms()
         self._cables: tuple[Cable, ...] = (UsbCable(DevicePort(self._end)), UartCable(DevicePort(self._end)))
@@ -204,6 +205,8 @@ class Device:
         self._executor.controller = controller
         if controller.persistent.record_lost():
             self._end.renew_memory_id()
+        if self._opened:
+            controller.forget_numbers()
         if crashed:
             self.tell_crash()
         controller.start(now_us())

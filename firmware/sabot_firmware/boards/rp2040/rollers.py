@@ -23,7 +23,7 @@ class Rollers:
             each.count_pulses()
         self._directions = [0, 0, 0]
         self._since_us = [0, 0, 0]  # when each began to turn
-        self._pulses = [0, 0, 0]  # forward less back
+        self._um = [0, 0, 0]  # forward less back; wraps as ticks do, so it stays a small integer for ever
         self._counted = [each.counted() for each in self._slices]  # the counters when they were read last
 
     def run(self, roller: int, direction: int) -> None:
@@ -62,11 +62,11 @@ class Rollers:
         self._counted[roller] = counted
         if self._directions[roller] < 0:
             pulses = -pulses
-        self._pulses[roller] += pulses
+        self._um[roller] = ticks.add(self._um[roller], pulses * pins.ENCODER_UM)
 
     def travelled_um(self, roller: int, at_us: int) -> int:
-        """Surface distance since power-up, forward less back, at a moment just past."""
+        """Surface distance since power-up, forward less back, at a moment just past; wraps as ticks do."""
         self.refresh(roller)
         now = now_us()
         gone_um = min(ticks.diff(now, at_us), ticks.diff(now, self._since_us[roller]))  # one a microsecond
-        return self._pulses[roller] * pins.ENCODER_UM - self._directions[roller] * gone_um
+        return ticks.add(self._um[roller], -self._directions[roller] * gone_um)
