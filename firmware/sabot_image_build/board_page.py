@@ -5,19 +5,12 @@ from pathlib import Path
 from sabot_firmware import hardware, shuffler
 from sabot_firmware.boards.rp2040 import heap, pins
 from sabot_image_build.modules import ROOT
-from sabot_protocol import grid
+from sabot_protocol import grid, schema
 
 PAGE = ROOT / "docs" / "board.md"
 TEXT = Path(__file__).parent / "board_page.txt"
 ROLLERS = {hardware.FEED: "feed roller", hardware.INSERT: "insertion roller", hardware.DEAL: "deal roller"}
-SENSORS = {
-    getattr(hardware, name): name.lower().replace("_", " ")
-    for name in (
-        *("ENTRY", "INSERTION", "EXIT", "TRAY", "CHAMBER", "STORE", "SHOE", "EXIT_TRAY", "ELEVATOR_HOME"),
-        *("GRIPPER", "SHELF", "PUSHER_HOME", "PUSHER_END", "SHUFFLER_DOOR", "SHOE_DOOR", "LEFT_BUTTON"),
-        *("RIGHT_BUTTON", "FEED_STALL", "INSERT_STALL", "DEAL_STALL", "HOT", "SUPPLY_LOW"),
-    )
-}
+SENSORS = [row[0].replace("_", " ") for row in schema.SENSORS]
 LEVEL = {pins.HIGH: "high", pins.LOW: "low"}
 OUTPUTS = (
     (pins.FEED_BACK_BIT, "feed roller turns back"),

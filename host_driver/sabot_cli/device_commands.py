@@ -350,7 +350,7 @@ def provision(
             raise wrong_kind(entry.url, about.serial, not simulator)
         if simulator and state.user_files.keyring.is_machine(about.serial):
             raise WrongDevice(
-                f"{format_serial(about.serial)} is the serial number of a machine that is known here"
+                f"{format_serial(about.serial)} is the serial number of a machine known here"
             )
         state.output.simulator = simulator
         keyring, serial = state.user_files.keyring, format_serial(about.serial)

@@ -1,6 +1,6 @@
-"""Listening to a line: every frame that passes, as a capture for Wireshark.
+"""Captures every frame of a device's traffic for Wireshark.
 
-A thread of its own writes the file, so that a disk that waits or fails holds up nothing on the line.
+A thread of its own writes the file, so that a slow or full disk does not delay the traffic.
 """
 
 import logging
@@ -32,7 +32,7 @@ STOP_S = 5.0
 
 
 class CapturingTransport:
-    """A transport that passes everything on and writes it down. A key on its way is blotted out."""
+    """A transport that records all traffic of the transport below. Keys in it are overwritten with zeros."""
 
     def __init__(self, transport: Transport, stream: BinaryIO, utc_us: Callable[[], int]) -> None:
         self._transport = transport
@@ -43,7 +43,7 @@ class CapturingTransport:
         self._lock = threading.Lock()
         self._partial = {True: b"", False: b""}
         self._waiting: SimpleQueue[tuple[bytes, int, bool] | None] = SimpleQueue()
-        self._scribe: threading.Thread | None = None
+        self._writer_thread: threading.Thread | None = None
         self.frames = 0
         """How many are in the file; all that came, after a close and if nothing failed."""
         self.missed = 0
@@ -55,35 +55,35 @@ class CapturingTransport:
         return getattr(self._transport, name)
 
     def open(self) -> None:
-        """Open the line below."""
+        """Open the transport below."""
         self._transport.open()
-        if self._scribe is None:
-            self._scribe = threading.Thread(target=self._write_down, name="sabot-capture", daemon=True)
-            self._scribe.start()
+        if self._writer_thread is None:
+            self._writer_thread = threading.Thread(target=self._write_down, name="sabot-capture", daemon=True)
+            self._writer_thread.start()
 
-    def read(self, seconds: float | None = None) -> bytes:
-        """Read, and note what came."""
-        data = self._transport.read(seconds)
+    def read(self) -> bytes:
+        """Read, and record what was received."""
+        data = self._transport.read()
         if data:
             self._note(data, to_device=False)
         return data
 
     def write(self, data: bytes) -> None:
-        """Note what goes, and write it."""
+        """Record the bytes, and write them."""
         self._note(data, to_device=True)
         self._transport.write(data)
 
     def wake(self) -> None:
-        """Wake the line below."""
+        """Wake the transport below."""
         self._transport.wake()
 
     def close(self) -> None:
-        """Close the line below; the capture is complete as far as it goes."""
+        """Close the transport below, and write the frames that wait."""
         self._transport.close()
-        scribe, self._scribe = self._scribe, None
-        if scribe is not None:
+        thread, self._writer_thread = self._writer_thread, None
+        if thread is not None:
             self._waiting.put(None)
-            scribe.join(STOP_S)
+            thread.join(STOP_S)
 
     def _note(self, data: bytes, to_device: bool) -> None:
         with self._lock:
@@ -114,7 +114,7 @@ class CapturingTransport:
     def _failed(self, error: Exception) -> None:
         if self.failure is None:
             self.failure = error
-            log.warning("the capture ends here, the line goes on: %s", error)
+            log.warning("the capture ends here; the connection continues: %s", error)
 
 
 def redacted(framed: bytes) -> bytes:

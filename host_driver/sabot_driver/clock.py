@@ -10,7 +10,7 @@ LONGEST_MS = LONGEST_S * 1000
 
 
 def checked_timeout(seconds: float) -> float:
-    """A time-out that can be waited for; ValueError for what is no number and for more than 72 hours."""
+    """The time-out itself; ValueError for nan and for more than 72 hours."""
     if math.isnan(seconds):
         raise ValueError("a time-out is a number of seconds, not nan")
     if seconds > LONGEST_S:
@@ -19,28 +19,28 @@ def checked_timeout(seconds: float) -> float:
 
 
 class Deadline:
-    """A moment that several waits of one call share, so that together they end within its time-out."""
+    """The end of a call's time-out, shared by all waits of the call."""
 
     def __init__(self, seconds: float) -> None:
         self._ends = time.monotonic() + checked_timeout(seconds)
 
     def left(self) -> float:
-        """Seconds until then; 0 when it has been."""
+        """Seconds that are left; 0 when it has passed."""
         return max(self._ends - time.monotonic(), 0.0)
 
 
 class Clock:
-    """Reads time for the shells, so that nothing inside needs to. A rate above 1 shortens every timer."""
+    """Reads the time for the shells: the loop itself reads no clock. A rate above 1 shortens every timer."""
 
     def __init__(self, rate: float = 1.0) -> None:
         self._rate = rate
 
     def now_ms(self) -> int:
-        """Ticks of the wire."""
+        """The present tick, in milliseconds that wrap."""
         return int(time.monotonic() * 1000 * self._rate) & ticks.MASK
 
     def seconds_until(self, tick: int) -> float:
-        """How long a thread must sleep until a tick; 0 if it has been."""
+        """Real seconds until a tick; 0 if it has passed."""
         return max(ticks.diff(tick, self.now_ms()), 0) / 1000 / self._rate
 
     def to_ms(self, seconds: float) -> int:

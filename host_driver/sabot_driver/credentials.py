@@ -58,7 +58,7 @@ class Credential:
 
 
 def check_key(key: bytes) -> None:
-    """ValueError for what is no key; before the wire fails at it, or a derived key hides how short it is."""
+    """ValueError for what is not a key of 32 bytes: a derived key would hide that it is too short."""
     if not isinstance(key, bytes) or len(key) != KEY_SIZE:
         raise ValueError(f"a key is {KEY_SIZE} bytes")
 

@@ -1,4 +1,4 @@
-"""Finding devices: by their USB ids, then by asking them."""
+"""Finding devices: by their USB ids, then by identifying each one."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ ASK_S = 1.5
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredDevice:
-    """A place where a device may be, and what it said of itself."""
+    """A URL where a device may be, and how the device identified itself."""
 
     url: str
     identity: Identity | None
     error: SabotError | None = None
-    """Why it could not be asked."""
+    """Why it could not be identified."""
 
     @property
     def simulator(self) -> bool:
@@ -44,7 +44,7 @@ def candidates() -> list[str]:
 
 
 def identify(url: str, timeout: float = ASK_S) -> DiscoveredDevice:
-    """Ask who is there; nothing of the answer is proved."""
+    """Identify the device at a URL; nothing of the answer is proved."""
     try:
         with UnsecuredExchange(transport_for(url), url, Clock(), timeout) as exchange:
             return DiscoveredDevice(url, exchange.identify())
@@ -53,7 +53,7 @@ def identify(url: str, timeout: float = ASK_S) -> DiscoveredDevice:
 
 
 def find_devices(urls: list[str] | None = None, timeout: float = ASK_S) -> list[DiscoveredDevice]:
-    """Ask every candidate, or these URLs, at the same time."""
+    """Identify every candidate, or these URLs, at the same time."""
     asked = candidates() if urls is None else urls
     if not asked:
         return []

@@ -1,7 +1,7 @@
-"""What can go wrong between a program and its device, as types.
+"""The driver's errors, as types.
 
-Every error says what happened and, in ``advice``, what to do about it. Those that have a built-in relative
-derive from it too, so that ``except TimeoutError`` and ``except ConnectionError`` work as one expects.
+The message of an error says what happened and where; its ``advice`` says what to do. Errors with a built-in
+counterpart derive from it too, so that ``except TimeoutError`` and ``except ConnectionError`` catch them.
 """
 
 import contextlib
@@ -30,25 +30,25 @@ class SabotError(Exception):
 
 
 class BadUrl(SabotError, ValueError):
-    """A device URL that nothing here can open."""
+    """A device URL that the driver does not understand."""
 
     advice = "Use a serial port (/dev/ttyACM0, COM3), socket://HOST:PORT, usb://SERIAL or sim://."
 
 
 class BadSerial(SabotError, ValueError):
-    """Not a serial number."""
+    """A text that is not a serial number."""
 
-    advice = "Eight letters and digits, or sixteen hexadecimal digits, as 'sabot devices' shows them."
+    advice = "Give eight letters and digits, or sixteen hexadecimal digits, as 'sabot devices' shows them."
 
 
 class KeyIsSet(SabotError):
-    """Somebody has that key already."""
+    """A key that is to be created exists already."""
 
-    advice = "Use the file it is in, or have service set another one."
+    advice = "Use the key file that exists, or have service set another key."
 
 
 class NoDevice(SabotError, FileNotFoundError):
-    """There is no such port, or nothing that could be a device."""
+    """The port does not exist, or no device is connected."""
 
     advice = "Check cable and power; 'sabot devices' lists what is found. --device sim:// emulates a device."
 
@@ -59,7 +59,7 @@ class AmbiguousDevice(SabotError):
     def __init__(self, matches: list[str]) -> None:
         super().__init__(
             f"{len(matches)} devices fit: " + ", ".join(matches),
-            "Say which one is meant: --device URL, or --table NAME.",
+            "Select one: --device URL, or --table NAME.",
         )
         self.matches = matches
 
@@ -76,55 +76,55 @@ class PortDenied(SabotError, PermissionError):
 class PortBusy(SabotError, BlockingIOError):
     """Another program has the port or the device's journal open."""
 
-    advice = "Close the other program; 'sabot doctor' says which one it is, where the system tells."
+    advice = "Close the other program; 'sabot doctor' names it, if the system tells."
 
 
 # -- the link -----------------------------------------------------------------------------------
 
 
 class LinkLost(SabotError, ConnectionError):
-    """The cable, the port or the session is gone, and did not come back in the time given."""
+    """The port or the session was lost, and did not come back within the time-out."""
 
-    advice = "Check cable and power; the driver goes on trying by itself."
+    advice = "Check cable and power; the driver keeps trying to reconnect."
 
 
 class NoAnswer(LinkLost):
-    """Something is connected, but it does not answer as a Sabot device does."""
+    """The port is open, but no Sabot device answers."""
 
     advice = "Check that this is the right port and that the device has power; plug it in again."
 
 
 class NotSabot(NoAnswer):
-    """What comes from the port are no frames of ours."""
+    """The port sends bytes that are not Sabot frames."""
 
     advice = "Another kind of device is on this port, or its speed is wrong: see 'sabot devices'."
 
 
 class DeviceTimeout(SabotError, TimeoutError):
-    """No answer in the time given. With a command's ``number``, ``Client.resolve`` tells its end."""
+    """No answer within the time-out. For a command, ``Client.resolve(number)`` tells its outcome."""
 
-    advice = "A command may have been executed: resolve it by its number before repeating it."
+    advice = "The command may have been executed: resolve it by its number before you repeat it."
 
     def __init__(self, message: str, number: int | None = None, request: str = "") -> None:
-        super().__init__(message, None if number is not None else "Ask again, or check the device.")
+        super().__init__(message, None if number is not None else "Repeat the request, or check the device.")
         self.number = number
         self.request = request
 
 
 class DeviceRebooted(SabotError, ConnectionResetError):
-    """The device restarted before this was sent: it was not executed."""
+    """The device restarted before the request was sent: it was not executed."""
 
-    advice = "Read the status and begin again from what it tells; a round that was open is void."
+    advice = "Read the status and continue from there; a round that was open is void."
 
 
 class SessionEnded(SabotError, ConnectionAbortedError):
-    """It was meant for a session that has ended, such as a person's elevation: it was not carried out."""
+    """The request belonged to a session that has ended (an elevation, for example): it was not executed."""
 
-    advice = "Ask again in the new session."
+    advice = "Repeat the request in the new session."
 
 
 class WrongDevice(SabotError):
-    """A device answers, but not the one that was expected, or it cannot prove that it is."""
+    """Another device than the expected one answers, or the device cannot prove its identity."""
 
     advice = (
         "If the device was exchanged, set its table up anew ('sabot table set'); if not, check the cables."
@@ -132,7 +132,7 @@ class WrongDevice(SabotError):
 
 
 class NotProvisioned(SabotError):
-    """A new device without a key: it accepts nothing but identification and provisioning."""
+    """The device is new and has no key: it accepts only identification and provisioning."""
 
     advice = "Give it a key over a cable you trust: 'sabot provision --device URL'."
     had_key_advice = (
@@ -143,7 +143,7 @@ class NotProvisioned(SabotError):
 
 
 class KeysLost(SabotError):
-    """The device's keys are damaged: it identifies itself and refuses everything else."""
+    """The device's keys are damaged: it accepts only identification."""
 
     advice = (
         "Take it out of play. Service holds the contact in the logic compartment for 5 s, then provisions "
@@ -158,9 +158,9 @@ class KeyMissing(SabotError):
 
 
 class KeyExposed(SabotError, PermissionError):
-    """A key file can be read by others; it is not used."""
+    """Other users can read a key file; the driver does not use it."""
 
-    advice = "Take the rights of group and others away (chmod 600), and have service change the key."
+    advice = "Remove the rights of group and others (chmod 600), and have service change the key."
 
 
 class VersionMismatch(SabotError):
@@ -176,7 +176,7 @@ class Closed(SabotError, ValueError):
 
 
 class Forked(SabotError, RuntimeError):
-    """This client was made in another process, of which this one is a fork: it has no threads here."""
+    """The client was made before this process was forked: its threads are in the parent."""
 
     advice = "Connect in the process that uses the client; start processes with 'spawn'."
 
@@ -191,45 +191,45 @@ class JournalError(SabotError, OSError):
 
 
 class JournalFull(JournalError):
-    """The journal cannot be written: nothing is acknowledged any more, and no round may be opened."""
+    """The journal cannot be written: no event is acknowledged, and no round can be opened."""
 
-    advice = "Make room on the disk; the driver goes on by itself, the device keeps its events meanwhile."
+    advice = "Free space on the disk; the driver continues by itself, and the device keeps its events."
 
 
 class JournalBusy(JournalError, TimeoutError):
-    """The disk, or another program that holds the journal's write lock, let a write wait for too long.
+    """A write to the journal took too long: the disk is slow, or another program holds the write lock.
 
-    A command that ends so was not sent and is not executed.
+    A command that ends with this error was not sent and is not executed.
     """
 
-    advice = "Ask again; if it lasts, find the program that holds the file, or check the disk."
+    advice = "Repeat the request; if it fails again, find the program that locks the file, or check the disk."
 
 
 class JournalDamaged(JournalError):
-    """The journal is not what it should be, or belongs to another device."""
+    """The journal cannot be read, or belongs to another device."""
 
-    advice = "Put the file aside and start with a new one: docs/driver.md says what that means."
+    advice = "Move the file away and start with a new one; docs/driver.md says what that means."
 
 
 class JournalMissing(JournalError, FileNotFoundError):
-    """There is no such journal."""
+    """The journal does not exist."""
 
-    advice = "'sabot journal show' lists those of this computer."
+    advice = "'sabot journal show' lists the journals of this computer."
 
 
 class CaptureIncomplete(SabotError, OSError):
-    """Not every frame that passed is in the capture."""
+    """Frames are missing from the capture."""
 
-    advice = "Make room on the disk, or name another file; what is in the file can be read."
+    advice = "Free space on the disk, or use another file. The frames in the file can be read."
 
 
 # -- refusals -----------------------------------------------------------------------------------
 
 
 class Refused(SabotError):
-    """The device refused a request, and nothing has happened.
+    """The device refused a request and did not execute it.
 
-    ``detail`` is what it said; None if this version does not know the error or cannot read its details.
+    ``detail`` is its reason; None if this version does not know the error or cannot read its details.
     """
 
     NAME: ClassVar[str] = ""
@@ -244,18 +244,19 @@ class Refused(SabotError):
 
 
 class WrongRole(Refused, PermissionError):
-    """The session's role may not ask for this; ``may`` are the roles that could."""
+    """The role does not allow this request; ``may`` are the roles that do."""
 
     NAME = "wrong_role"
 
     def __init__(self, request: str, detail: ErrorDetail | None, code: int) -> None:
         asked = messages.BY_NAME.get(request)
         self.may = sorted(Role(each) for each in getattr(asked, "ROLES", ()))
-        super().__init__(request, detail, code, f" It takes {_listed([each.name for each in self.may])}.")
+        roles = _listed([each.name for each in self.may])
+        super().__init__(request, detail, code, f" Allowed roles: {roles}.")
 
 
 class WrongState(Refused):
-    """Not in the state the machine is in; ``allowed`` are the states in which it would be."""
+    """The machine's state does not allow this; ``allowed`` are the states that do."""
 
     NAME = "wrong_state"
 
@@ -275,7 +276,7 @@ class WrongState(Refused):
 
 
 class NotAllowed(Refused):
-    """A rule forbids it now; ``reason`` says which."""
+    """A rule forbids this now; ``reason`` says which."""
 
     NAME = "not_allowed"
 
@@ -304,7 +305,7 @@ class OwnerHeld(Refused, BlockingIOError):
 
 
 class Stale(Refused):
-    """The command speaks of another round or stack than the machine is at."""
+    """The command names another round or stack than the machine's present one."""
 
     NAME = "stale"
 
@@ -322,17 +323,17 @@ class NotExecuted(Refused):
 
 
 class OutcomeUnknown(Refused):
-    """Nobody can say whether or how far the command was executed; it was asked for and never guessed."""
+    """It is unknown whether or how far the command was executed: the device's ledger does not tell."""
 
 
 class Interrupted(OutcomeUnknown):
-    """The command was begun, then the power went."""
+    """Power failed while the command was being executed."""
 
     NAME = "interrupted"
 
 
 class Forgotten(OutcomeUnknown):
-    """The device no longer knows what became of the command."""
+    """The device's ledger no longer holds the command."""
 
     NAME = "forgotten"
 
@@ -351,7 +352,7 @@ class DeviceFaulted(Refused):
         super().__init__(request, detail, code, f" The fault is {getattr(self.fault, 'name', number)}.")
 
     def located(self, place: Place, steps: str) -> "DeviceFaulted":
-        """The same, with what the event of the fault has told."""
+        """Add place and steps from the fault's event."""
         self.place = place
         self.steps = steps
         if steps:
@@ -360,7 +361,7 @@ class DeviceFaulted(Refused):
 
 
 class BadCredential(Refused, PermissionError):
-    """The proof does not fit the person's key."""
+    """The credential does not match the person's key on the device."""
 
     NAME = "bad_credential"
 
@@ -372,7 +373,7 @@ class NumberAhead(Refused):
 
 
 class NotSupported(Refused, NotImplementedError):
-    """This device cannot do that."""
+    """The device does not support this request."""
 
     NAME = "not_supported"
 
@@ -387,7 +388,7 @@ _KINDS = {
 
 
 def refusal(request: str, code: int, body: bytes) -> Refused | VersionMismatch:
-    """The error for what a device answered instead of an answer."""
+    """The error for a device's refusal: its code and its details."""
     kind = messages.ERRORS_BY_CODE.get(code)
     detail: ErrorDetail | None = None
     with contextlib.suppress(FieldError):  # a newer device's details, say

@@ -1,4 +1,4 @@
-"""Futures that an interruption cannot break."""
+"""A future that stays usable when Ctrl-C interrupts a thread that waits for it."""
 
 import threading
 from collections.abc import Callable
@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 class _Condition(threading.Condition):
-    """A condition entered and left by its lock's own ways.
+    """A condition whose ``__enter__`` and ``__exit__`` are its lock's own.
 
-    A condition's own ways in and out are Python: Ctrl-C on them would leave the lock held by a thread that
-    does not know it, and whoever comes next would wait for ever.
+    A condition's own methods are Python code. Ctrl-C within them would leave the lock held, and the next
+    thread would wait for ever.
     """
 
     @property
@@ -27,7 +27,7 @@ class _Condition(threading.Condition):
 
 
 class InterruptSafeFuture(Future[T]):
-    """An answer that will come. Who waits for it and is interrupted holds up nobody else."""
+    """An answer that will come. A thread that is interrupted while it waits blocks no other thread."""
 
     def __init__(self) -> None:
         super().__init__()

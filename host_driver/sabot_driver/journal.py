@@ -358,12 +358,8 @@ class Journal:
             raise Forked(f"{self.path or 'the journal'} belongs to process {self._pid}")
 
     def _do(self, sql: str, values: tuple[object, ...]) -> None:
-        self._check_process()
-        with self._lock:
-            try:
-                self._db.execute(sql, values)
-            except sqlite3.Error as error:
-                raise _named(error, self.path) from error
+        with self.sql() as db:
+            db.execute(sql, values)
 
     def _one(self, sql: str, values: tuple[object, ...] = ()) -> tuple[Any, ...] | None:
         rows = self._all(sql, values)

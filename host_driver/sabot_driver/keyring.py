@@ -23,7 +23,7 @@ class Keyring:
         self._machines = machines
 
     def path(self, serial: bytes, simulator: bool = False) -> Path:
-        """Where a device's key is kept. A simulator's is never in the place of a real device's."""
+        """The file of a device's key. Simulators' keys are in a folder of their own."""
         folder = self.folder / SIMULATORS if simulator else self.folder
         return folder / f"{format_serial(serial)}.key"
 
@@ -38,54 +38,52 @@ class Keyring:
 
     def find(self, serial: bytes, simulator: bool = False) -> bytes | None:
         """A device's key, None if there is none; KeyExposed if others can read it."""
-        path = self.path(serial, simulator)
-        return read_key(path) if path.exists() else None
+        return _find(self.path(serial, simulator))
 
     def keep(self, serial: bytes, key: bytes, simulator: bool = False) -> Path:
-        """Put a device's key into its file, replacing an older one; nobody else can read it at any moment."""
-        path = self.path(serial, simulator)
-        write_key(path, key)
-        return path
+        """Store a device's key, replacing an older one. Only its owner can ever read the file."""
+        return write_key(self.path(serial, simulator), key)
 
     def observer_path(self, serial: bytes) -> Path:
-        """Where the key is kept with which this host looks on at a device that it does not own."""
+        """The file of the key with which this host observes a device that it does not own."""
         return self.folder / f"{format_serial(serial)}.observer.key"
 
     def find_observers(self, serial: bytes) -> bytes | None:
         """The observers' key of a device, None if there is none here."""
-        path = self.observer_path(serial)
-        return read_key(path) if path.exists() else None
+        return _find(self.observer_path(serial))
 
     def keep_observers(self, serial: bytes, key: bytes) -> Path:
-        """Put the observers' key of a device into its file."""
-        write_key(self.observer_path(serial), key)
-        return self.observer_path(serial)
+        """Store the observers' key of a device."""
+        return write_key(self.observer_path(serial), key)
 
     def next_path(self, serial: bytes, simulator: bool = False) -> Path:
-        """Where a device's new key is kept until the device has confirmed it."""
+        """The file of a device's new key until the device has confirmed it."""
         path = self.path(serial, simulator)
         return path.with_name(path.name + ".next")
 
     def find_next(self, serial: bytes, simulator: bool = False) -> bytes | None:
         """A new key that may or may not have reached the device, None if there is none."""
-        path = self.next_path(serial, simulator)
-        return read_key(path) if path.exists() else None
+        return _find(self.next_path(serial, simulator))
 
     def keep_next(self, serial: bytes, key: bytes, simulator: bool = False) -> None:
-        """Keep a new key beside the old one, before the device is told."""
+        """Store a new key beside the old one, before it is sent to the device."""
         write_key(self.next_path(serial, simulator), key)
 
     def settle(self, serial: bytes, key: bytes, simulator: bool = False) -> None:
-        """The device has this one of the two keys: the other is of no use any more."""
+        """Keep the one of the two keys that the device has, and delete the other."""
         if self.find(serial, simulator) != key:
             self.keep(serial, key, simulator)
         self.next_path(serial, simulator).unlink(missing_ok=True)
 
 
-def write_key(path: Path, key: bytes, person: int = 0) -> None:
-    """Write a key file that only its owner can read; of two who write it at once, one wins whole.
+def _find(path: Path) -> bytes | None:
+    return read_key(path) if path.exists() else None
 
-    When this returns, the file outlives a power cut: its contents and its name are on disk.
+
+def write_key(path: Path, key: bytes, person: int = 0) -> Path:
+    """Write a key file that only its owner can read, and return its path.
+
+    The file is replaced in one step. When this returns, its contents and its name survive a power cut.
     """
     make_folder(path.parent)
     new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
@@ -97,17 +95,18 @@ def write_key(path: Path, key: bytes, person: int = 0) -> None:
         os.fsync(file.fileno())
     new.replace(path)
     sync_folder(path.parent)
+    return path
 
 
 def read_key(path: Path) -> bytes:
-    """The key in a file; KeyExposed if others can read it, KeyMissing if it holds none."""
+    """The key in a file; KeyExposed if others can read the file, KeyMissing if it holds no key."""
     try:
         mode = path.stat().st_mode
         text = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise KeyMissing(f"{path}: {error}") from error
     if os.name == "posix" and mode & OTHERS:
-        raise KeyExposed(f"{path}: others than its owner can read this key")
+        raise KeyExposed(f"{path}: users other than its owner can read this key")
     try:
         key = bytes.fromhex(text.split()[0] if text else "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a client tells of itself and of its device: plain values, shared by the core and its shells."""
+"""Values that a client reports: the state of its link, notices, the device of the session."""
 
 import enum
 from concurrent.futures import Future
@@ -9,12 +9,12 @@ from sabot_driver.errors import SabotError
 
 
 class LinkState(enum.Enum):
-    """How things stand between this client and its device."""
+    """The state of the link between this client and its device."""
 
     DOWN = "down"
-    """No cable; it is tried again by itself."""
+    """No session; the driver tries to reconnect."""
     PROVING = "proving"
-    """A cable is there, the device has not yet proved itself."""
+    """The port is open, and the handshake is not finished."""
     UP = "up"
     """The device takes requests."""
     CLOSED = "closed"
@@ -22,7 +22,7 @@ class LinkState(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something the driver says of itself: link up or down, a reboot, a journal that cannot be written."""
+    """A change of the driver's state: link up or down, a reboot, a journal that cannot be written."""
 
     kind: str
     """``up``, ``down``, ``rebooted``, ``journal_failed``, ``journal_works``, ``step_not_allowed``,
@@ -33,7 +33,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The device as it proved itself in the running session."""
+    """The device as the handshake of the last session proved it."""
 
     serial: bytes
     boot_id: int
@@ -47,7 +47,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Completion:
-    """How a request ended: settle its future with one of the two, outside of any lock."""
+    """How a request ended. The shell completes its future without holding a lock."""
 
     future: "Future[Any]"
     answer: Any = None

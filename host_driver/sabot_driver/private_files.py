@@ -22,7 +22,7 @@ def make_folder(folder: Path) -> None:
 
 
 def tighten(path: Path) -> None:
-    """Take away what others may do with a file, if it is there and ours."""
+    """Remove the rights of group and others, if the file exists and is ours."""
     if os.name != "posix":
         return
     with contextlib.suppress(FileNotFoundError, PermissionError):
@@ -32,7 +32,7 @@ def tighten(path: Path) -> None:
 
 
 def prepare(path: Path) -> None:
-    """See to it that a file is there and private, before something opens it that would make it otherwise."""
+    """Create a file as private, or make it private, before a library opens it with other rights."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE))
         return

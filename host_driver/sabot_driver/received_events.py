@@ -1,4 +1,4 @@
-"""Events as a program gets them."""
+"""Events as the driver hands them to programs, with types."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,23 +17,23 @@ MemberT = TypeVar("MemberT", bound=IntEnum)
 
 @dataclass(frozen=True, slots=True)
 class ReceivedEvent:
-    """Something a device told, exactly once."""
+    """An event of a device. The journal holds each one exactly once."""
 
     id: int
-    """Its place in the journal; keep it with what you make of the event to go on after it."""
+    """Its position in the journal. Store it with what you make of the event, to continue after it."""
     message: Message | None
-    """What was told; None if this version has no such event."""
+    """The event's message; None if this version has no such event."""
     boot_id: int
     n: int
     """Its number in that boot, from 1."""
     ticks_ms: int
     """The device's own clock."""
     at: datetime | None
-    """UTC as the device has it; None while it does not know."""
+    """UTC by the device's clock; None while that is not set."""
     quality: ClockQuality | int
     """How good the device's time is; a number if this version has no such quality."""
     received: datetime
-    """UTC when the driver had it."""
+    """UTC when the driver wrote it."""
     raw: tuple[int, bytes]
     """The message's number and its bytes."""
 
@@ -45,13 +45,13 @@ class ReceivedEvent:
 
 @dataclass(frozen=True, slots=True)
 class LostEvents:
-    """Here events are missing, and nobody can bring them back."""
+    """A gap: events that the device no longer has."""
 
     id: int
     reason: GapReason | int
     """Why; a number if this version has no such reason."""
     size: int | None
-    """How many; None where nobody knows."""
+    """How many; None if the device does not know."""
     after: tuple[int, int]
     """The last event before: (boot id, n)."""
     before: tuple[int, int]
@@ -62,7 +62,7 @@ class LostEvents:
 
 
 def parse_entry(entry: JournalEntry) -> ReceivedEvent | LostEvents:
-    """A row of the journal, with its types."""
+    """A row of the journal as a typed event or gap."""
     received = _EPOCH + timedelta(microseconds=entry.at_us)
     if entry.is_gap:
         return LostEvents(

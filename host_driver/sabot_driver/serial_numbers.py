@@ -13,11 +13,11 @@ def format_serial(serial: bytes) -> str:
 
 
 def parse_serial(text: str) -> bytes:
-    """The serial number that ``to_text`` shows so; BadSerial if there is none."""
+    """The serial number of a text made by ``format_serial``; BadSerial if it is not one."""
     try:
         serial = bytes.fromhex(text) if len(text) == 2 * SIZE else text.encode("ascii")
     except ValueError:
         serial = b""
     if len(serial) != SIZE:
-        raise BadSerial(f"'{text}' is no serial number")
+        raise BadSerial(f"'{text}' is not a serial number")
     return serial

@@ -1,7 +1,7 @@
-"""Follows the states a device reports and notices a step that it should not be able to take.
+"""Tracks the states that a device reports, and reports a transition that its tables do not allow.
 
-Two machines of `transitions`, one for each half, made from the tables of ``sabot_protocol.modes``. A step
-that is not in them is told and then followed: the device is the truth, and the tables may be old.
+There are two machines of `transitions`, one for each half, made from the tables of ``sabot_protocol.modes``.
+A transition that is not in them is reported and then followed: the tables may be older than the device.
 """
 
 from transitions import Machine

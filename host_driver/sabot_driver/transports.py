@@ -41,7 +41,7 @@ class Transport(Protocol):
     def open(self) -> None:
         """Open it; PortBusy, PortDenied or NoDevice say why not."""
 
-    def read(self, seconds: float | None = None) -> bytes:
+    def read(self) -> bytes:
         """What has come, as soon as something has; nothing after a while, or when woken.
 
         With ``seconds``, after so long at the latest, where that can be said.
@@ -94,7 +94,7 @@ class SerialTransport:
             self._port.timeout = WAKEABLE_S if hasattr(self._port, "cancel_read") else BLOCK_S
         self._open = True
 
-    def read(self, seconds: float | None = None) -> bytes:
+    def read(self) -> bytes:
         """What has come."""
         try:
             waits = self._waits
@@ -102,7 +102,7 @@ class SerialTransport:
                 data = bytes(self._port.read(1))
                 more = self._port.in_waiting if data else 0
                 return data + bytes(self._port.read(more)) if more else data
-            if not waits.wait(WAKEABLE_S if seconds is None else min(seconds, WAKEABLE_S)):
+            if not waits.wait(WAKEABLE_S):
                 return b""
             data = os.read(self._port.fileno(), CHUNK)  # pyserial's read would ask twice more whether it may
         except _GONE as error:
@@ -174,13 +174,13 @@ class SocketTransport:
         self._socket = made
         self._waits = _Waits(made.fileno())
 
-    def read(self, seconds: float | None = None) -> bytes:
+    def read(self) -> bytes:
         """What has come."""
         made, waits = self._socket, self._waits
         if made is None or waits is None:
             raise LinkLost(f"{self.url}: closed")
         try:
-            if not waits.wait(WAKEABLE_S if seconds is None else min(seconds, WAKEABLE_S)):
+            if not waits.wait(WAKEABLE_S):
                 return b""
             data = made.recv(CHUNK)
         except (OSError, ValueError) as error:

@@ -1,8 +1,10 @@
-"""Questions in clear, outside a session: who is there, and giving a new device its key."""
+"""Requests outside a session: identify a device, and provision a new one with its key."""
 
+import contextlib
 import os
 import threading
 import time
+from queue import Empty, Queue
 from types import TracebackType
 from typing import Any
 
@@ -17,13 +19,12 @@ from sabot_protocol.session import NONCE_SIZE, provision_proof
 
 STOP_S = 10.0
 ENTROPY_SIZE = 32
-MAX_WAITING = 65536  # bytes in memory that nobody has looked at; more wait in the port
 
 Values = tuple[Any, ...]
 
 
 class UnsecuredExchange:
-    """A cable held open for questions; all of them together end within the time-out."""
+    """A port held open for unsecured requests, which together end within the time-out."""
 
     def __init__(self, transport: Transport, url: str, clock: Clock, timeout: float) -> None:
         self._transport = transport
@@ -33,10 +34,8 @@ class UnsecuredExchange:
         self._ends_at = time.monotonic() + timeout
         self._stopped = False
         self._simulator = False  # as the last identity said
-        self._changed = threading.Condition()
-        self._data = b""
-        self._error: SabotError | None = None
-        self._thread = threading.Thread(target=self._read, name="sabot-asking", daemon=True)
+        self._received: Queue[bytes | Exception] = Queue(1)  # what comes meanwhile waits in the port
+        self._thread = threading.Thread(target=self._read, name="sabot-unsecured", daemon=True)
 
     def __enter__(self) -> "UnsecuredExchange":
         self._transport.open()
@@ -46,24 +45,23 @@ class UnsecuredExchange:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._changed:
-            self._stopped = True
-            self._changed.notify_all()
+        self._stopped = True
         self._transport.wake()
+        self._get(0)  # lets a thread go on that waits to put something
         self._thread.join(STOP_S)
         self._transport.close()
 
     def identify(self) -> Identity:
-        """Who is on the cable; nothing of it is proved. NoAnswer if nobody says anything in time."""
-        said = [_printable(each) if isinstance(each, str) else each for each in self._ask("identify", ())]
-        identity = from_values(Identity, tuple(said))
+        """How the device identifies itself, unproved. NoAnswer if nothing answers in time."""
+        values = [_printable(each) if isinstance(each, str) else each for each in self._ask("identify", ())]
+        identity = from_values(Identity, tuple(values))
         self._simulator = bool(identity.flags & IdentityFlag.SIMULATOR)
         return identity
 
     def provision(self, serial: bytes, key: bytes) -> None:
-        """Give a new device its key, over a cable that is trusted for this once."""
+        """Give a new device its key. The key travels unencrypted: the cable must be trusted."""
         nonce = os.urandom(NONCE_SIZE)
-        # A simulator is to give the same cards for the same seed: nothing is added to its generator.
+        # A simulator deals the same cards for the same seed: its generator gets no entropy from here.
         entropy = bytes(ENTROPY_SIZE) if self._simulator else os.urandom(ENTROPY_SIZE)
         (proof,) = self._ask("provision", (nonce, key, entropy))
         if proof != provision_proof(key, nonce, serial):
@@ -72,7 +70,7 @@ class UnsecuredExchange:
     def _ask(self, name: str, values: Values) -> Values:
         clock = self._clock
         question = ClearExchange(CODEC, name, values, clock.now_ms())
-        heard = 0
+        received = 0
         while time.monotonic() < self._ends_at:
             out = question.poll(clock.now_ms())
             if out:
@@ -83,42 +81,36 @@ class UnsecuredExchange:
             wait = self._ends_at - time.monotonic()
             if due is not None:
                 wait = min(wait, clock.seconds_until(due))
-            data = self._get(max(wait, 0.0))
-            heard += len(data)
+            data = self._get(wait)
+            if isinstance(data, SabotError):
+                raise data
+            if isinstance(data, Exception):
+                raise SabotError(f"{self._url}: {data!r}", "Report this with 'sabot bundle'.") from data
+            received += len(data)
             question.receive(data)
             if question.answer is not None:
                 return question.answer
         if question.failure is not None and question.failure != NO_ANSWER:
             why = question.failure.replace("_", " ")
             raise SabotError(f"{self._url}: the device refuses '{name}': {why}", "See 'sabot doctor'.")
-        if heard:
-            raise NotSabot(f"{self._url}: what comes from there ({heard} bytes) is not from a Sabot device")
-        raise NoAnswer(f"{self._url}: nothing answers in {self._timeout:g} s")
+        if received:
+            raise NotSabot(f"{self._url}: the {received} bytes received are not from a Sabot device")
+        raise NoAnswer(f"{self._url}: no device answered in {self._timeout:g} s")
 
     def _read(self) -> None:
-        """Read in a thread, because a transport's read may wait longer than a question can."""
+        """Read in a thread, because a transport's read may wait longer than a request can."""
         while not self._stopped:
             try:
-                data = self._transport.read()
-            except Exception as error:  # noqa: BLE001 (a transport's own mistake; who asks is told of it)
-                why = SabotError(f"{self._url}: {error!r}", "Report this with 'sabot bundle'.")
-                with self._changed:
-                    self._error = error if isinstance(error, SabotError) else why
-                    self._changed.notify_all()
+                self._received.put(self._transport.read())
+            except Exception as error:  # noqa: BLE001 (raised in the thread that waits)
+                self._received.put(error)
                 return
-            with self._changed:
-                self._changed.wait_for(lambda: len(self._data) < MAX_WAITING or self._stopped)
-                self._data += data
-                self._changed.notify_all()
 
-    def _get(self, seconds: float) -> bytes:
-        with self._changed:
-            self._changed.wait_for(lambda: self._data or self._error, seconds)
-            if not self._data and self._error is not None:
-                raise self._error
-            data, self._data = self._data, b""
-            self._changed.notify_all()
-            return data
+    def _get(self, seconds: float) -> bytes | Exception:
+        """What was read, or the error that ended reading; nothing after so many seconds."""
+        with contextlib.suppress(Empty):
+            return self._received.get(seconds > 0, seconds)
+        return b""
 
 
 def _printable(text: str) -> str:

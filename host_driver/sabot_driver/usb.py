@@ -95,14 +95,13 @@ class UsbTransport:
             while len(self._device.read(ENDPOINT_IN, CHUNK, 1)):
                 pass
 
-    def read(self, seconds: float | None = None) -> bytes:
+    def read(self) -> bytes:
         """What has come."""
         device = self._device
         if device is None:
             raise LinkLost(f"{self.url}: closed")
         try:
-            wait_ms = READ_MS if seconds is None else min(max(int(seconds * 1000), 1), READ_MS)
-            return bytes(device.read(ENDPOINT_IN, CHUNK, wait_ms))
+            return bytes(device.read(ENDPOINT_IN, CHUNK, READ_MS))
         except usb.core.USBTimeoutError:
             return b""
         except usb.core.USBError as error:

@@ -4,7 +4,7 @@ from sabot_driver.errors import NoDevice, SabotError, WrongDevice
 
 
 class FlashError(SabotError):
-    """The board was not flashed; what it ran before, it runs again from its next start on."""
+    """The board was not flashed; at its next start it runs what it ran before."""
 
 
 class MpremoteMissing(FlashError, ImportError):
@@ -35,7 +35,7 @@ class WrongBoard(FlashError, WrongDevice):
 
 
 class BoardBusy(FlashError, BlockingIOError):
-    """The device plays, or holds cards that a restart would leave unproved."""
+    """A round is open, or the device holds cards whose count a restart would leave unproved."""
 
     advice = "Let the round end and take all cards out ('empty_machine'), then flash."
 
@@ -44,15 +44,15 @@ class BoardBusy(FlashError, BlockingIOError):
 
 
 class NoRoom(FlashError):
-    """The application is larger than the place for it."""
+    """The application is larger than a slot."""
 
     advice = (
-        "It must become smaller, or the places larger: firmware/sabot_image_build/development/sabot_slots.py."
+        "Make it smaller, or the slots larger: firmware/sabot_image_build/development/sabot_slots.py."
     )
 
 
 class NotWritten(FlashError):
-    """The board did not do what it was told, or holds other bytes than were written."""
+    """A command to the board failed, or it holds other bytes than were written."""
 
     advice = "Flash again. If it happens again, the board's flash or its cable is at fault."
 

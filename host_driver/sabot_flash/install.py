@@ -1,10 +1,10 @@
-"""Writing an application onto a board so that it is always the old one, the new one, or none.
+"""Installs an application so that a power cut leaves the old one, the new one, or (on a new board) none.
 
-A board in development has two places for an application in its flash. ``/main.py``, which MicroPython starts,
-is only a pointer to one of them, with the hash of what must be there. The new application is written into the
-other place and read back; then a new pointer takes the old one's name in one step, which the board's file
-system does wholly or not at all. A cut before that leaves the old one (or none, on a new board), a cut after
-it the new one. What has another hash than its pointer says is not started.
+A development board has two slots for an application in its flash. ``/main.py``, which MicroPython starts, is
+only a pointer to one of them, with the hash of its contents. The new application is written into the other
+slot and read back. Then the new pointer is renamed over the old one, which the board's file system does in
+one step. A power cut before that step leaves the old application, a cut after it the new one. The board does
+not start a slot whose hash differs from its pointer's.
 """
 
 import re
@@ -46,7 +46,7 @@ RP2040 = BoardType("RP2040", "rp2", "RP2040", (1, 25), 6)
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """What a board starts: a place, how many bytes of it, and their SHA-256."""
+    """What a board starts: a slot, the number of its bytes, and their SHA-256."""
 
     slot: str
     size: int
@@ -104,17 +104,17 @@ def install(
     tell: Callable[[InstallProgress], None],
     kind: BoardType = RP2040,
 ) -> InstallResult:
-    """Write, read back and switch; the board is not restarted. Whatever fails leaves the old pointer."""
+    """Write, read back and switch; the board is not restarted. After a failure the old pointer stays."""
     check_board(board.board_info(), kind)
     slots = board.slots()
     if slots is None:
         raise WrongBoard(
-            "this MicroPython has no place for an application",
+            "this MicroPython has no slots for an application",
             "Flash the one of 'make firmware' first: micropython-rp2040.uf2, with the BOOTSEL button.",
         )
     size = len(application.data)
     if size > slots.size:
-        raise NoRoom(f"the application has {size} bytes; a place on the board has {slots.size}")
+        raise NoRoom(f"the application has {size} bytes; a slot on the board has {slots.size}")
     before = Pointer.read(board.read(POINTER))
     tell(InstallProgress("looking", 0, size))
     if before is not None and _is_there(board, before, application):
@@ -128,7 +128,7 @@ def install(
         tell(InstallProgress("writing", min(at + slots.block, size), size))
     tell(InstallProgress("reading back", size, size))
     if board.digest(new.slot, size) != new.sha256:
-        raise NotWritten(f"place {new.slot} was read back otherwise than it was written")
+        raise NotWritten(f"slot {new.slot}: the bytes read back differ from those written")
     _switch(board, new)
     return InstallResult(new, before, size)
 
@@ -141,7 +141,7 @@ def _is_there(board: RawRepl, before: Pointer, application: Application) -> bool
 def _switch(board: RawRepl, new: Pointer) -> None:
     board.write(NEW_POINTER, new.text())
     if board.read(NEW_POINTER) != new.text():
-        raise NotWritten("the new pointer was read back otherwise than it was written")
+        raise NotWritten("the new pointer read back differs from the one written")
     board.rename(NEW_POINTER, POINTER)
     if board.read(POINTER) != new.text():
         raise NotWritten("the board does not point to the new application")

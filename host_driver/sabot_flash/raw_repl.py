@@ -1,4 +1,4 @@
-"""MicroPython's prompt on a port, by mpremote's own machinery, with our errors and no wait without end."""
+"""MicroPython's raw REPL on a port, by mpremote, with typed errors and bounded waits."""
 
 import base64
 import contextlib
@@ -29,7 +29,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class BoardInfo:
-    """What a board says at its prompt."""
+    """The board and its MicroPython."""
 
     platform: str
     machine: str
@@ -39,7 +39,7 @@ class BoardInfo:
 
 @dataclass(frozen=True, slots=True)
 class SlotLayout:
-    """Where a board can have an application."""
+    """The slots of a board for an application, and their size in bytes."""
 
     block: int
     size: int
@@ -47,10 +47,10 @@ class SlotLayout:
 
 
 class RawRepl:
-    """A board that waits at its prompt. Nothing is written to its file system but by these calls."""
+    """A board in the raw REPL. Only these calls write to its file system."""
 
     def __init__(self, port: str, seconds: float = 0.0) -> None:
-        """A board that restarts is waited for so long."""
+        """``seconds`` is how long to wait for a board that restarts."""
         try:
             from mpremote.transport import TransportError
             from mpremote.transport_serial import SerialTransport
@@ -100,7 +100,7 @@ class RawRepl:
             raise
 
     def _settle(self, quiet_s: float) -> None:
-        """Hear out what the board still says, or it would be taken for the answer to something else."""
+        """Read what the board still sends, or it would be taken for the answer to a later command."""
         port = self._way.serial
         port.timeout = quiet_s
         ends = time.monotonic() + SETTLE_S
@@ -109,7 +109,7 @@ class RawRepl:
         port.timeout = READ_S
 
     def _understands(self) -> bool:
-        """Whether the board answers what it is asked, and nothing else."""
+        """Whether the board's answer matches the command."""
         self._way.use_raw_paste = True
         asked = int.from_bytes(os.urandom(4), "big")
         try:
@@ -163,11 +163,11 @@ class RawRepl:
         with self._doing(f"renaming {before}"):
             self._way.exec(f"import os\nos.rename({before!r}, {after!r})")
 
-    # -- places for an application --------------------------------------------------------------
+    # -- slots for an application ---------------------------------------------------------------
 
     def slots(self) -> SlotLayout | None:
-        """The board's places for an application; None if its MicroPython has none."""
-        with self._doing("asking for places"):
+        """The board's slots for an application; None if its MicroPython has none."""
+        with self._doing("asking for slots"):
             self._way.exec("try:\n import sabot_slots\nexcept ImportError:\n sabot_slots = None")
             told = self._way.eval(
                 "sabot_slots and (sabot_slots.BLOCK, sabot_slots.SIZE, sorted(sabot_slots.PLACES))"
@@ -175,17 +175,17 @@ class RawRepl:
         return None if told is None else SlotLayout(told[0], told[1], tuple(told[2]))
 
     def write_block(self, slot: str, block: int, data: bytes) -> None:
-        """Erase one block of a place and write it."""
+        """Erase one block of a slot and write it."""
         text = base64.b64encode(data).decode()
-        with self._doing(f"writing block {block} of place {slot}"):
+        with self._doing(f"writing block {block} of slot {slot}"):
             self._way.exec(
                 "import binascii, sabot_slots\n"
                 f"sabot_slots.write({slot!r}, {block}, binascii.a2b_base64({text!r}))"
             )
 
     def digest(self, slot: str, size: int) -> bytes:
-        """SHA-256 of the first bytes of a place, as the board's processor sees them."""
-        with self._doing(f"reading place {slot} back"):
+        """SHA-256 of the first bytes of a slot, as the board's processor reads them."""
+        with self._doing(f"reading back slot {slot}"):
             self._way.exec("import sabot_slots")
             return bytes(self._way.eval(f"sabot_slots.digest({slot!r}, {size})"))
 

@@ -1,4 +1,4 @@
-"""A board that runs Sabot already: whether it may be stopped, and what answers after it was flashed."""
+"""Checks of a device that runs Sabot: whether it may be stopped, and what it reports after flashing."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from sabot_protocol.host.messages import Identity, ShoeState, ShufflerState, Sta
 
 MODEL = "RP2040"
 LOOK_S = 0.3
-RESTING = (
+IDLE_STATES = (
     (ShufflerState.IDLE, ShufflerState.SERVICE, ShufflerState.OUT_OF_ORDER),
     (ShoeState.EMPTY, ShoeState.SERVICE, ShoeState.OUT_OF_ORDER),
 )
@@ -41,16 +41,16 @@ def check_idle(status: StatusReport) -> None:
     if status.flags & StatusFlag.ROUND_OPEN:
         raise BoardBusy(f"round {status.round_id} is open: it would be void")
     for half, state, kind, resting in (
-        ("shuffler", status.shuffler, ShufflerState, RESTING[0]),
-        ("shoe", status.shoe, ShoeState, RESTING[1]),
+        ("shuffler", status.shuffler, ShufflerState, IDLE_STATES[0]),
+        ("shoe", status.shoe, ShoeState, IDLE_STATES[1]),
     ):
         if state not in resting:
             name = {each.value: each.name.lower() for each in kind}.get(state, str(state))
-            raise BoardBusy(f"the {half} half is {name.replace('_', ' ')}, not at rest and empty")
+            raise BoardBusy(f"the {half} half is {name.replace('_', ' ')}, not idle and empty")
 
 
 def stop_application(opens: Opens, key: Credential | None, timeout: float) -> None:
-    """Have a device at rest start what takes a new application; it takes the service role."""
+    """Have an idle, empty device start its loader; this needs the service role."""
     with opens() as client:
         status = client.status(timeout)
         check_idle(status)
@@ -71,7 +71,7 @@ def stop_application(opens: Opens, key: Credential | None, timeout: float) -> No
 
 
 def wait_for_device(port: str | None, seconds: float) -> DiscoveredDevice:
-    """What answers after a restart, on a port or as the only device there is; NotBack if nothing does."""
+    """The device that answers after a restart, on a port or as the only one; NotBack if none does."""
     ends = time.monotonic() + seconds
     while True:
         found = [identify(port)] if port is not None else find_devices()

@@ -16,6 +16,7 @@ from sabot_protocol.executor import Executor as Executor
 from sabot_protocol.grid import Grid
 from sabot_protocol.key_store import OPEN_S, KeyStore
 from sabot_protocol.ledger import MAX_SKIPPED, SKIPPED_EACH_S, Ledger
+from sabot_protocol.link import MAX_WINDOW
 from sabot_protocol.provisioning import KEYS_DAMAGED, PresenceContact, Provisioning, ProvisioningMark
 from sabot_protocol.record_store import COMMAND_SLOTS, RecordStore, load_all
 from sabot_protocol.schema_hash import SCHEMA_HASH
@@ -63,7 +64,7 @@ class DeviceProtocol:
         random: "Callable[[int], bytes]",
         now: int,
         boot_reason: int = enum_number("BootReason", "power"),
-        window: int = 16,
+        window: int = MAX_WINDOW,
         max_payload: int = frame.MAX_PAYLOAD,
         event_capacity: int = 64,
         codec: Codec = CODEC,

@@ -32,7 +32,7 @@ from sabot_protocol.frame_receiver import FrameReceiver
 from sabot_protocol.handshake import DEVICE_NOT_PROVED, Handshake, read_clear
 from sabot_protocol.key_store import DEVICE
 from sabot_protocol.ledger import LAST_COMMAND, MAX_AHEAD
-from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, REQUEST, Link
+from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, MAX_WINDOW, REQUEST, Link
 from sabot_protocol.notifications import (
     AttachRefused,
     EventGap,
@@ -105,7 +105,7 @@ class HostProtocol(FrameReceiver):
         numbers: CommandNumbers,
         random: "Callable[[int], bytes]",
         serial: bytes | None = None,
-        window: int = 16,
+        window: int = MAX_WINDOW,
         codec: Codec = CODEC,
         schema_hash: bytes = SCHEMA_HASH,
         slot: int = DEVICE,

@@ -47,7 +47,7 @@ def test_an_impostor_does_not_pass_for_a_table(
     user_files = set_up(home, impostor.listener.url, with_key)
     ran = sabot("play", "--table", "BAC-07", "--rounds", 1, "--json")
     assert (ran.code, ran.lines[-1]["error"]) == (5, "WrongDevice")
-    assert "find out what is on the cable" in ran.lines[-1]["advice"]
+    assert "check what is connected" in ran.lines[-1]["advice"]
     assert not user_files.journal(b"SB000123").exists()
     assert not (home / "keys" / "simulators").exists()
     assert sabot("play", "--table", "BAC-07", "--rounds", 1, "--simulator", "--json").code == 2

@@ -147,5 +147,5 @@ def test_no_key_is_told_in_a_whole_life(
     said["log"] = caplog.text.encode()
     assert len(secrets.found) > 20
     shown = {name.split()[2] for name in said if "repr" in name}
-    assert {"Credential", "_Keys", "SetKey", "Provision", "Core", "Journal"} <= shown
+    assert {"Credential", "_Keys", "SetKey", "Provision", "Connection", "Journal"} <= shown
     secrets.check(said)

@@ -41,12 +41,12 @@ class Slow:
         self.opened += 1
         self._way.open()
 
-    def read(self, seconds: float | None = None) -> bytes:
+    def read(self) -> bytes:
         with self._lock:
             self.inside += 1
             self.most = max(self.most, self.inside)
         try:
-            data = self._way.read(seconds)
+            data = self._way.read()
             if not data:
                 time.sleep(0.2)
             return data

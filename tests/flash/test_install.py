@@ -98,7 +98,7 @@ def test_another_kind_of_board_is_refused_before_anything_is_written(board: Unix
 def test_a_micropython_without_places_is_refused(board: UnixBoard, monkeypatch: pytest.MonkeyPatch) -> None:
     with RawRepl(board.port) as prompt:
         prompt._way.exec("import sys\ndel sys.modules['sabot_slots']")
-        with pytest.raises(WrongBoard, match="no place"):
+        with pytest.raises(WrongBoard, match="no slots"):
             install(prompt, NEW, lambda step: None, UNIX)
     assert board.operations() == []
 
@@ -135,7 +135,7 @@ def test_what_is_read_back_otherwise_is_not_switched_to(
         write(self, slot, block, data.replace(b"NAME", b"NONE"))
 
     monkeypatch.setattr(RawRepl, "write_block", spoil)
-    with RawRepl(board.port) as prompt, pytest.raises(NotWritten, match="place b was read back otherwise"):
+    with RawRepl(board.port) as prompt, pytest.raises(NotWritten, match="slot b: the bytes read back differ"):
         install(prompt, NEW, lambda step: None, UNIX)
     assert b"application old old" in board.power_cycle()
 

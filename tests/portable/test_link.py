@@ -76,8 +76,8 @@ def test_in_order_though_the_first_is_lost():
     again = a.poll(2)
     assert len(again) == 1  # only the one that was lost, without waiting for the timer
     assert give(b, again, 3) == [0, 1, 2, 3]
-    assert a._record.retransmitted == 1
-    assert a._record.timeouts == 0
+    assert a._diagnostics.retransmitted == 1
+    assert a._diagnostics.timeouts == 0
 
 
 def test_the_window_reaches_from_the_oldest_message_not_acknowledged():
@@ -90,7 +90,7 @@ def test_the_window_reaches_from_the_oldest_message_not_acknowledged():
     again = a.poll(2)
     assert len(again) == 1  # only the first: the peer has no place for a fifth
     assert give(b, again, 3) == [0, 1, 2, 3]
-    assert b._record.out_of_window == 0
+    assert b._diagnostics.out_of_window == 0
 
 
 def test_a_repeat_is_counted_and_acknowledged_again():
@@ -100,7 +100,7 @@ def test_a_repeat_is_counted_and_acknowledged_again():
     again = a.poll(FIRST_RTO_MS)
     assert len(again) == 1
     assert give(b, again, FIRST_RTO_MS) == []
-    assert b._record.duplicates == 1
+    assert b._diagnostics.duplicates == 1
     give(a, b.poll(FIRST_RTO_MS), FIRST_RTO_MS)
     assert a.idle()
 
@@ -177,7 +177,7 @@ def test_a_message_is_sent_a_bounded_number_of_times():
 
     run_alone(a, 0, peer_speaks_but_never_hears)
     assert a.failure == "retries_exhausted"
-    assert a._record.retransmitted == MAX_SENDS - 1
+    assert a._diagnostics.retransmitted == MAX_SENDS - 1
     assert a.poll(10**6) == []
 
 
@@ -197,7 +197,7 @@ def test_keep_alives_keep_it():
         give(a, b.poll(now), now)
     assert a.failure is None
     assert b.failure is None
-    assert a._record.bare_acks <= now // KEEP_ALIVE_MS + 1
+    assert a._diagnostics.bare_acks <= now // KEEP_ALIVE_MS + 1
 
 
 def test_a_spent_counter_ends_it():
@@ -219,7 +219,7 @@ def test_ticks_and_sequence_numbers_wrap():
         now = ticks.add(now, 3)
     assert got == list(range(1000))
     assert a.failure is None
-    assert a._record.retransmitted == 0
+    assert a._diagnostics.retransmitted == 0
 
 
 def test_what_lies_outside_the_window_is_not_kept():
@@ -228,8 +228,8 @@ def test_what_lies_outside_the_window_is_not_kept():
     send(a, 4)
     out = a.poll(0)
     assert give(narrow, out[1:], 0) == []
-    assert narrow._record.out_of_window == 2
-    assert len(narrow._early) == 1
+    assert narrow._diagnostics.out_of_window == 2
+    assert len(narrow._out_of_order) == 1
 
 
 def test_a_body_the_peer_cannot_take_is_refused():
@@ -291,7 +291,7 @@ def test_a_rebooted_device_is_noticed_at_once():
 def test_a_forged_no_session_ends_nothing():
     pair = Pair().connect()
     session = pair.host._link.session
-    pair.port._say("no_session", (99, session.id))
+    pair.port._send_clear("no_session", (99, session.id))
     pair.host.receive(pair.port.poll(pair.now), pair.now)
     assert pair.host._link.session is session
     assert pair.ask("status")[0] == "ok"
