@@ -6,7 +6,6 @@ The list of modules exists only here; the build of the file-system image reads i
 PROTOCOL = (
     "__init__",
     "codec",
-    "command_numbers",
     "device_port",
     "device_protocol",
     "diagnostics",
@@ -27,6 +26,7 @@ PROTOCOL = (
     "schema_hash",
     "session",
     "ticks",
+    "wire_constants",
 )
 FIRMWARE = (
     "__init__",

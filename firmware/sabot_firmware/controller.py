@@ -45,6 +45,7 @@ from sabot_protocol.errors import MemoryFailed, Refusal
 from sabot_protocol.executor import Caller, Executor
 from sabot_protocol.modes import check_command
 from sabot_protocol.record_store import RecordStore
+from sabot_protocol.schema import FAULT_LATCHED_FLAG, ROUND_OPEN_FLAG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ if TYPE_CHECKING:
     from sabot_firmware.rng.device_rng import DeviceRng
     from sabot_protocol.codec import Values
 
-ROUND_OPEN_FLAG = 0x0004
-FAULT_FLAG = 0x0008
 SOON_US = 1000000
 COALESCE_US = 1000000
 LOG_ROWS_AT_ONCE = 16
@@ -492,7 +491,7 @@ class Controller(Executor):
         jam = self.shoe.jam or self.shuffler.jam
         fault = 0
         if jam is not None:
-            flags |= FAULT_FLAG
+            flags |= FAULT_LATCHED_FLAG
             fault = enum_number("Fault", jam.cause)
         return (
             self.shuffler.state,

@@ -24,7 +24,7 @@ from sabot_driver.serial_numbers import format_serial, parse_serial
 from sabot_driver.transports import Transport, is_simulator, transport_for
 from sabot_driver.user_files import TableEntry, UserFiles
 from sabot_protocol.host.messages import Role
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import KEY_SIZE
 
 SIMULATED_PERSON = 1  # who has the keys of emulated devices
 

@@ -48,7 +48,7 @@ from sabot_protocol.host.messages import (
     StatusFlag,
     StatusReport,
 )
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import KEY_SIZE
 
 SECONDS = click.FloatRange(min=0, min_open=True)
 QUIET_S = 0.5  # a device that has told nothing for so long has told everything

@@ -12,7 +12,7 @@ from sabot_cli.people_keys import KEY_FILE, give_key, person_credential
 from sabot_driver.errors import OwnerHeld
 from sabot_driver.keyring import write_key
 from sabot_protocol.host.messages import EvictOwner, KeySlot, Role
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import KEY_SIZE
 
 PEOPLE = {"dealer": Role.DEALER, "floor": Role.FLOOR, "service": Role.SERVICE, "lab": Role.LAB}
 NAMES = {role.value: name for name, role in PEOPLE.items()}

@@ -12,7 +12,7 @@ from sabot_driver.credentials import free_slot
 from sabot_driver.errors import KeyIsSet, KeyMissing, WrongRole
 from sabot_driver.keyring import read_key, read_person, write_key
 from sabot_protocol.host.messages import Role
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import KEY_SIZE
 
 KEY_FILE = click.Path(dir_okay=False, path_type=Path)
 

@@ -14,14 +14,14 @@ from sabot_driver.transports import Transport
 from sabot_protocol import frame
 from sabot_protocol.host.capture import CaptureWriter
 from sabot_protocol.host.messages import BY_ID, Provision
-from sabot_protocol.link import REQUEST
-from sabot_protocol.session import (
+from sabot_protocol.wire_constants import (
     CLEAR_TO_DEVICE,
     HEADER_SIZE,
     KEY_SIZE,
     MAC_SIZE,
     NONCE_SIZE,
     OVERHEAD,
+    REQUEST,
     SEALED_TO_DEVICE,
 )
 

@@ -50,7 +50,8 @@ from sabot_protocol.host.messages import (
     SetKey,
     StatusReport,
 )
-from sabot_protocol.session import KEY_SIZE, slot_key
+from sabot_protocol.session import slot_key
+from sabot_protocol.wire_constants import KEY_SIZE
 
 log = logging.getLogger("sabot")
 

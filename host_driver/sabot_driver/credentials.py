@@ -7,9 +7,8 @@ from pathlib import Path
 from sabot_driver.errors import KeyMissing
 from sabot_driver.keyring import read_key, read_person
 from sabot_protocol.host.messages import KeySlotsAre, Role
-from sabot_protocol.key_store import FIRST_PERSON, SLOTS
 from sabot_protocol.schema import NEVER_KEPT
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import FIRST_PERSON, KEY_SIZE, SLOTS
 
 SECRET_MESSAGES = frozenset(NEVER_KEPT)
 

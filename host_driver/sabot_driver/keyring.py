@@ -9,7 +9,7 @@ from pathlib import Path
 from sabot_driver.errors import KeyExposed, KeyMissing
 from sabot_driver.private_files import MODE, OTHERS, make_folder, sync_folder
 from sabot_driver.serial_numbers import format_serial
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import KEY_SIZE
 
 SIMULATORS = "simulators"
 

@@ -15,7 +15,8 @@ from sabot_protocol.codec import CODEC
 from sabot_protocol.handshake import NO_ANSWER, ClearExchange
 from sabot_protocol.host.message_base import from_values
 from sabot_protocol.host.messages import Identity, IdentityFlag
-from sabot_protocol.session import NONCE_SIZE, provision_proof
+from sabot_protocol.session import provision_proof
+from sabot_protocol.wire_constants import NONCE_SIZE
 
 STOP_S = 10.0
 ENTROPY_SIZE = 32

@@ -1,7 +1,7 @@
 """A host's id and its command numbers."""
 
 from sabot_protocol.errors import RequestNotAllowed
-from sabot_protocol.ledger import LAST_COMMAND
+from sabot_protocol.wire_constants import LAST_COMMAND
 
 
 class CommandNumbers:

@@ -8,30 +8,23 @@ sees it, and commands go through the ledger, so that a repeated one is answered 
 import struct
 from hashlib import sha256
 
-from sabot_protocol import frame, grid, ledger, ticks
+from sabot_protocol import frame, grid, ledger, ticks, wire_constants
 from sabot_protocol.codec import MessageCodec, enum_number
-from sabot_protocol.device_protocol import NO_HOST, OBSERVER, UNKNOWN_TIME, Caller, DeviceProtocol
+from sabot_protocol.device_protocol import OBSERVER, UNKNOWN_TIME, Caller, DeviceProtocol
 from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
 from sabot_protocol.frame_receiver import FrameReceiver
-from sabot_protocol.key_store import DEVICE, FIRST_PERSON, SLOTS, fits
-from sabot_protocol.link import (
-    ANSWER,
-    CLOSED_BY_PEER,
-    EVENT,
-    EVENT_ACK,
-    GAP,
-    MAX_WINDOW,
-    REQUEST,
-    SILENCE_MS,
-    Link,
-)
+from sabot_protocol.key_store import fits
+from sabot_protocol.link import CLOSED_BY_PEER, SILENCE_MS, Link
 from sabot_protocol.mac import digests_equal
+from sabot_protocol.schema import (
+    CLOCK_KNOWN_FLAG,
+    KEYS_DAMAGED_FLAG,
+    MAX_WINDOW,
+    OWNED_FLAG,
+    PROVISIONED_FLAG,
+    ROUND_OPEN_FLAG,
+)
 from sabot_protocol.session import (
-    CLEAR_TO_HOST,
-    KEY_SIZE,
-    NONCE_SIZE,
-    OVERHEAD,
-    PROOF_SIZE,
     Session,
     device_proof,
     elevation_proof,
@@ -40,20 +33,30 @@ from sabot_protocol.session import (
     session_id,
     transcript,
 )
-
-RESOLVE = 0x01  # a request's flags: tell what became of it, never execute it
+from sabot_protocol.wire_constants import (
+    ANSWER,
+    BY_SLOT_KEY,
+    CLEAR_TO_HOST,
+    DEVICE,
+    EVENT,
+    EVENT_ACK,
+    FIRST_PERSON,
+    GAP,
+    KEY_SIZE,
+    NO_HOST,
+    NONCE_SIZE,
+    OVERHEAD,
+    PROOF_SIZE,
+    REQUEST,
+    RESOLVE,
+    SLOTS,
+)
 
 TABLE = enum_number("Role", "table")
 FLOOR = enum_number("Role", "floor")
 SERVICE = enum_number("Role", "service")
 OWNER_MODE = enum_number("AttachMode", "owner")
-PROVISIONED_FLAG = 0x0001
-KEYS_DAMAGED_FLAG = 0x0008
-OWNED_FLAG = 0x0001
-CLOCK_KNOWN_FLAG = 0x0002
-ROUND_OPEN_FLAG = 0x0004
 SHOE = enum_number("Half", "shoe")
-BY_SLOT_KEY = 1  # the scheme of an elevation that is proved by HMAC with the slot's key
 AFTER_WRONG_PROOF_MS = 1000  # no handshake on the same cable
 KEEP_SLOTS_OPEN = ("set_key", "remove_key", "set_clock")  # any other command ends provisioning
 HINT_EVERY_MS = 200  # at most one "no session" in this time
@@ -515,7 +518,7 @@ class DevicePort(FrameReceiver):
             self._refuse_request(request_id, id, Refusal("unknown_message", (id,)))
         elif message.kind == "query":
             if (
-                request_id <= ledger.LAST_COMMAND
+                request_id <= wire_constants.LAST_COMMAND
             ):  # an elevation of a query must not count as one of a command
                 self._refuse_request(request_id, id, Refusal("number_ahead", (0,)))
                 return
@@ -539,8 +542,8 @@ class DevicePort(FrameReceiver):
             return
         newest = book.newest(self.host_id)
         skipped = max(request_id - newest - 1, 0)
-        ahead = skipped >= ledger.MAX_AHEAD or not device.may_skip(skipped)
-        if request_id == 0 or request_id > ledger.LAST_COMMAND or ahead:
+        ahead = skipped >= wire_constants.MAX_AHEAD or not device.may_skip(skipped)
+        if request_id == 0 or request_id > wire_constants.LAST_COMMAND or ahead:
             self._refuse_request(request_id, message.id, Refusal("number_ahead", (newest,)))
             return
         found = book.state_of(self.host_id, request_id)
@@ -757,7 +760,7 @@ class DevicePort(FrameReceiver):
         if key is None:
             raise Refusal("no_such_key", (slot,))
         found = device.codec.find(message)
-        kind = 1 if request_id > ledger.LAST_COMMAND else 0
+        kind = 1 if request_id > wire_constants.LAST_COMMAND else 0
         if request_id == 0 or (found is not None and (found.kind == "query") != bool(kind)):
             raise Refusal("bad_credential", (slot,))  # no such request can have this number
         again = kind == 0 and self._busy_up_to > 0 and self._busy_from <= request_id <= self._busy_up_to

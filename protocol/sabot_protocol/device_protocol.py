@@ -16,12 +16,11 @@ from sabot_protocol.executor import Executor as Executor
 from sabot_protocol.grid import Grid
 from sabot_protocol.key_store import OPEN_S, KeyStore
 from sabot_protocol.ledger import MAX_SKIPPED, SKIPPED_EACH_S, Ledger
-from sabot_protocol.link import MAX_WINDOW
 from sabot_protocol.provisioning import KEYS_DAMAGED, PresenceContact, Provisioning, ProvisioningMark
 from sabot_protocol.record_store import COMMAND_SLOTS, RecordStore, load_all
+from sabot_protocol.schema import MAX_WINDOW
 from sabot_protocol.schema_hash import SCHEMA_HASH
-
-NO_HOST = bytes(8)
+from sabot_protocol.wire_constants import NO_HOST
 
 OBSERVER = enum_number("Role", "observer")
 UNKNOWN_TIME = enum_number("ClockQuality", "unknown")

@@ -7,6 +7,7 @@ from sabot_protocol.schema import COUNTERS
 TRACE_LENGTH = 100
 HEADER_SIZE = 16
 _HEADER = "<IIIBBBB"
+TYPE_CHECKING = False
 SENT = 0x80  # or-ed to the kind of a packet this end sent
 
 
@@ -16,28 +17,14 @@ class Diagnostics:
     def __init__(self) -> None:
         self._ring = bytearray(TRACE_LENGTH * HEADER_SIZE)
         self._seen = 0
-        self.frames_in = 0
-        self.frames_out = 0
-        self.bad_crc = 0
-        self.bad_length = 0
-        self.bad_overrun = 0
-        self.bad_encoding = 0
-        self.malformed = 0
-        self.foreign = 0
-        self.reflected = 0
-        self.bad_mac = 0
-        self.replayed = 0
-        self.duplicates = 0
-        self.out_of_window = 0
-        self.retransmitted = 0
-        self.timeouts = 0
-        self.bare_acks = 0
-        self.handshakes = 0
-        self.sessions = 0
-        self.bad_proofs = 0
-        self.late_answers = 0
-        self.repeats = 0
-        self.busy = 0
+        for name in COUNTERS:
+            setattr(self, name, 0)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> int: ...  # the counters
+
+        def __setattr__(self, name: str, value: "int | bytearray") -> None: ...
 
     def count(self, name: str) -> None:
         """Add one to a counter."""

@@ -2,7 +2,7 @@
 
 from sabot_protocol.diagnostics import Diagnostics
 from sabot_protocol.frame import Decoder
-from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST, SEALED_TO_DEVICE, SEALED_TO_HOST
+from sabot_protocol.wire_constants import CLEAR_TO_DEVICE, CLEAR_TO_HOST, SEALED_TO_DEVICE, SEALED_TO_HOST
 
 
 class FrameReceiver:

@@ -5,16 +5,8 @@ from sabot_protocol.codec import Codec
 from sabot_protocol.errors import FieldError
 from sabot_protocol.link import FIRST_RTO_MS, MAX_RTO_MS, MAX_SENDS
 from sabot_protocol.mac import digests_equal
-from sabot_protocol.session import (
-    CLEAR_TO_DEVICE,
-    CLEAR_TO_HOST,
-    NONCE_SIZE,
-    PROOF_SIZE,
-    Session,
-    device_proof,
-    host_proof,
-    transcript,
-)
+from sabot_protocol.session import Session, device_proof, host_proof, transcript
+from sabot_protocol.wire_constants import CLEAR_TO_DEVICE, CLEAR_TO_HOST, NONCE_SIZE, PROOF_SIZE
 
 # How it can fail, besides the names of errors a device refuses with.
 NO_ANSWER = "no_answer"

@@ -25,14 +25,10 @@ from hashlib import sha256
 from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, Codec, MessageCodec, enum_number
 from sabot_protocol.command_numbers import CommandNumbers
-from sabot_protocol.device_port import BY_SLOT_KEY, RESOLVE
-from sabot_protocol.device_protocol import NO_HOST
 from sabot_protocol.errors import FieldError, RequestNotAllowed, UnknownMessage
 from sabot_protocol.frame_receiver import FrameReceiver
 from sabot_protocol.handshake import DEVICE_NOT_PROVED, Handshake, read_clear
-from sabot_protocol.key_store import DEVICE
-from sabot_protocol.ledger import LAST_COMMAND, MAX_AHEAD
-from sabot_protocol.link import ANSWER, EVENT, EVENT_ACK, GAP, MAX_WINDOW, REQUEST, Link
+from sabot_protocol.link import Link
 from sabot_protocol.notifications import (
     AttachRefused,
     EventGap,
@@ -43,9 +39,25 @@ from sabot_protocol.notifications import (
     SessionDown,
     SessionUp,
 )
-from sabot_protocol.schema import HIDDEN
+from sabot_protocol.schema import HIDDEN, MAX_WINDOW
 from sabot_protocol.schema_hash import SCHEMA_HASH
-from sabot_protocol.session import KEY_SIZE, elevation_proof, slot_key
+from sabot_protocol.session import elevation_proof, slot_key
+from sabot_protocol.wire_constants import (
+    ANSWER,
+    BY_SLOT_KEY,
+    DEVICE,
+    EVENT,
+    EVENT_ACK,
+    EVENT_HEADER,
+    EVENT_HEADER_SIZE,
+    GAP,
+    KEY_SIZE,
+    LAST_COMMAND,
+    MAX_AHEAD,
+    NO_HOST,
+    REQUEST,
+    RESOLVE,
+)
 
 # Why a request fails without the device's answer.
 TIMED_OUT = "timed_out"  # no answer in the time given; resolve() tells what became of a command
@@ -69,8 +81,6 @@ OF_ONE_SESSION = ("elevate", "detach")
 BUSY_MS = 50  # before a request is sent again that the device was too busy for
 WITH_SECRET = tuple([name for name, _ in HIDDEN])  # the last 32 bytes of their bodies
 MAX_REQUESTS = 1024
-EVENT_HEADER = "<IIIH"  # boot id, ticks, UTC seconds and milliseconds
-EVENT_HEADER_SIZE = 14
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

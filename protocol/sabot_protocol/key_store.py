@@ -5,12 +5,8 @@ import struct
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed
 from sabot_protocol.record_store import RecordStore
-from sabot_protocol.session import KEY_SIZE
+from sabot_protocol.wire_constants import FIRST_PERSON, KEY_SIZE, SLOTS
 
-DEVICE = enum_number("KeySlot", "device")
-OBSERVERS = enum_number("KeySlot", "observer")
-FIRST_PERSON = 2
-SLOTS = 14
 OPEN_S = 600  # how long after provisioning its owner may fill empty slots
 
 _HEAD = "<BBI"  # slot, role, person

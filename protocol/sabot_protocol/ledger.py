@@ -20,8 +20,6 @@ INTERRUPTED = 2  # begun, then the power went: nobody knows how far it got
 FORGOTTEN = 3  # decided once, the answer is no longer kept
 SKIPPED = 4  # a later one was decided and this one never was: it may not be executed any more
 
-LAST_COMMAND = 0x7FFFFFFF  # queries have the numbers above
-MAX_AHEAD = 4096  # a command's number is at most so far above the newest of its host
 # Numbers that all hosts together may pass over in one boot, and how many more each second of it. A host that
 # crashes passes over 1,024; a host that outlived the device's memory passes over all it ever used.
 MAX_SKIPPED = 1 << 24

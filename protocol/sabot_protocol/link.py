@@ -18,16 +18,11 @@ Ends         after MAX_SENDS transmissions of one message, after SILENCE_MS with
 from sabot_protocol import frame, ticks
 from sabot_protocol.diagnostics import SENT, Diagnostics
 from sabot_protocol.errors import FrameSize
-from sabot_protocol.session import MAX_COUNTER, OVERHEAD, Session
+from sabot_protocol.schema import MAX_WINDOW
+from sabot_protocol.session import Session
+from sabot_protocol.wire_constants import BARE, CLOSE, MAX_COUNTER, OVERHEAD
 
 # Kinds of sealed packet.
-BARE = 0  # nothing but an acknowledgement; not numbered, never repeated
-REQUEST = 1
-ANSWER = 2
-EVENT = 3
-EVENT_ACK = 4
-GAP = 5
-CLOSE = 6  # the sender has ended the session; not numbered, never repeated
 
 # Timers, in milliseconds.
 FIRST_RTO_MS = 300  # before a round trip has been measured
@@ -39,7 +34,6 @@ KEEP_ALIVE_MS = 1000
 SILENCE_MS = 5000
 
 MAX_SENDS = 10
-MAX_WINDOW = 16
 
 # How a link ends.
 RETRIES_EXHAUSTED = "retries_exhausted"

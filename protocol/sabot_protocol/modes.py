@@ -171,15 +171,15 @@ def steps_of(enum: str, steps: "tuple[tuple[str, str, str], ...]") -> "tuple[int
     return tuple(after)
 
 
-_ALLOWED = {}
-for _name, _shuffler, _shoe in COMMANDS:
-    _ALLOWED[_name] = (mask_of("ShufflerState", _shuffler), mask_of("ShoeState", _shoe))
-
-
 def check_command(name: str, shuffler: int, shoe: int) -> None:
-    """Refusal, with the states that would do, if a half's state does not allow a command."""
-    for_shuffler, for_shoe = _ALLOWED.get(name, (0, 0))
-    if for_shuffler and not for_shuffler >> shuffler & 1:
-        raise Refusal("wrong_state", (shuffler, for_shuffler, SHUFFLER))
-    if for_shoe and not for_shoe >> shoe & 1:
-        raise Refusal("wrong_state", (shoe, for_shoe, SHOE))
+    """Raise Refusal, with a mask of the allowed states, if the state of a half does not allow a command."""
+    for command, shuffler_states, shoe_states in COMMANDS:
+        if command == name:
+            _check_half("ShufflerState", shuffler_states, shuffler, SHUFFLER)
+            _check_half("ShoeState", shoe_states, shoe, SHOE)
+
+
+def _check_half(enum: str, names: "tuple[str, ...]", state: int, half: int) -> None:
+    allowed = mask_of(enum, names)
+    if allowed and not allowed >> state & 1:
+        raise Refusal("wrong_state", (state, allowed, half))

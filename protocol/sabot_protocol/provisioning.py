@@ -18,8 +18,9 @@ That a device once had a key is marked in another chip than its keys
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryFailed
-from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.record_store import RecordStore
+from sabot_protocol.wire_constants import DEVICE
 
 HOLD_MS = 5000
 OPEN_S = 600

@@ -28,9 +28,30 @@ Ids 0x01-0x3F are frozen for ever: their fields never change, a reader ignores b
 ones it knows, and they work between any two versions. That is why they hold no enums.
 """
 
+
+def const(value: int) -> int:
+    """Return the value. MicroPython's compiler replaces each use of such a name by its number.
+
+    So the tables below remain constants, and a board that freezes this module keeps them in flash.
+    """
+    return value
+
+
 MAJOR = 1
 MINOR = 0
 FROZEN_BELOW = 0x40
+MAX_WINDOW = const(16)  # messages in flight, in each direction
+
+# Bits of IdentityFlag.
+PROVISIONED_FLAG = const(0x0001)
+SIMULATOR_FLAG = const(0x0002)
+TEST_RNG_FLAG = const(0x0004)
+KEYS_DAMAGED_FLAG = const(0x0008)
+# Bits of StatusFlag.
+OWNED_FLAG = const(0x0001)
+CLOCK_KNOWN_FLAG = const(0x0002)
+ROUND_OPEN_FLAG = const(0x0004)
+FAULT_LATCHED_FLAG = const(0x0008)
 
 ENUMS = (
     ("Role", (
@@ -108,10 +129,13 @@ ENUMS = (
 )
 
 FLAGS = (
-    ("IdentityFlag", (("provisioned", 0x0001), ("simulator", 0x0002), ("test_rng", 0x0004),
-                      ("keys_damaged", 0x0008))),
+    ("IdentityFlag", (
+        ("provisioned", PROVISIONED_FLAG), ("simulator", SIMULATOR_FLAG), ("test_rng", TEST_RNG_FLAG),
+        ("keys_damaged", KEYS_DAMAGED_FLAG),
+    )),
     ("StatusFlag", (
-        ("owned", 0x0001), ("clock_known", 0x0002), ("round_open", 0x0004), ("fault_latched", 0x0008),
+        ("owned", OWNED_FLAG), ("clock_known", CLOCK_KNOWN_FLAG), ("round_open", ROUND_OPEN_FLAG),
+        ("fault_latched", FAULT_LATCHED_FLAG),
     )),
     ("ButtonFlag", (("left", 0x0001), ("right", 0x0002))),
 )
@@ -126,7 +150,7 @@ MESSAGES = (
         ("flags", "u16", 0, 0xFFFF),
         ("boot_id", "u32", 0, 0xFFFFFFFF),
         ("memory_id", "bytes", 4),
-        ("window", "u8", 1, 16),
+        ("window", "u8", 1, MAX_WINDOW),
         ("max_payload", "u8", 192, 249),
         ("serial", "bytes", 8),
         ("model", "text", 1, 24),
@@ -146,7 +170,7 @@ MESSAGES = (
         ("major", "u8", 0, 255),
         ("minor", "u8", 0, 255),
         ("schema", "bytes", 8),
-        ("window", "u8", 1, 16),
+        ("window", "u8", 1, MAX_WINDOW),
         ("max_payload", "u8", 192, 249),
     )),
     (0x06, "challenge", "clear", "", "", (
@@ -160,7 +184,7 @@ MESSAGES = (
         ("major", "u8", 0, 255),
         ("minor", "u8", 0, 255),
         ("schema", "bytes", 8),
-        ("window", "u8", 1, 16),
+        ("window", "u8", 1, MAX_WINDOW),
         ("max_payload", "u8", 192, 249),
         ("flags", "u16", 0, 0xFFFF),
     )),

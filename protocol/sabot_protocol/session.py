@@ -13,21 +13,16 @@ import struct
 from hashlib import sha256
 
 from sabot_protocol.mac import Mac, hmac_sha256, mac_matches
-
-CLEAR_TO_DEVICE = 0x01
-CLEAR_TO_HOST = 0x02
-SEALED_TO_DEVICE = 0x03
-SEALED_TO_HOST = 0x04
-
-HEADER = "<BHIBBHBBBI"
-HEADER_SIZE = 18
-MAC_SIZE = 8
-OVERHEAD = HEADER_SIZE + MAC_SIZE
-
-KEY_SIZE = 32
-NONCE_SIZE = 16
-PROOF_SIZE = 16
-MAX_COUNTER = 0xFFFFFFFF
+from sabot_protocol.wire_constants import (
+    HEADER,
+    HEADER_SIZE,
+    KEY_SIZE,
+    MAC_SIZE,
+    OVERHEAD,
+    PROOF_SIZE,
+    SEALED_TO_DEVICE,
+    SEALED_TO_HOST,
+)
 
 # Why a packet was dropped; each is a counter of the same name.
 MALFORMED = "malformed"  # too short, or an unknown first byte

@@ -7,11 +7,18 @@ retransmitted and over however many cables.
 from typing import Any
 
 from sabot_protocol.codec import CODEC
-from sabot_protocol.device_port import RESOLVE
 from sabot_protocol.errors import FieldError
 from sabot_protocol.frame import Decoder
-from sabot_protocol.link import ANSWER, REQUEST
-from sabot_protocol.session import CLEAR_TO_DEVICE, MAC_SIZE, OVERHEAD, SEALED_TO_DEVICE, SEALED_TO_HOST
+from sabot_protocol.wire_constants import (
+    ANSWER,
+    CLEAR_TO_DEVICE,
+    MAC_SIZE,
+    OVERHEAD,
+    REQUEST,
+    RESOLVE,
+    SEALED_TO_DEVICE,
+    SEALED_TO_HOST,
+)
 from sabot_simulators.emulated_device import EmulatedDevice
 from sabot_simulators.simulated_people import WATCHED_COMMANDS
 

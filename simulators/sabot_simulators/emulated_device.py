@@ -16,7 +16,7 @@ from importlib import import_module
 from random import Random, SystemRandom
 from typing import Any, Protocol
 
-from sabot_protocol import ticks
+from sabot_protocol import schema, ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_protocol import Caller
 from sabot_simulators.device_settings import DeviceSettings
@@ -26,8 +26,8 @@ from sabot_simulators.view import View
 
 MODEL = "Sabot simulator"
 VERSION = "0.1.0"  # of every component
-SIMULATOR = 0x0002
-TEST_RNG = 0x0004
+SIMULATOR = schema.SIMULATOR_FLAG
+TEST_RNG = schema.TEST_RNG_FLAG
 IDLE_US = 2_000_000  # longer than any motion takes
 OPENING_UTC_S = 1_800_000_000  # the time of day when the machine is switched on
 LONGEST_WAIT_US = 600_000_000  # of machine time, before a wait is given up

@@ -8,9 +8,10 @@ from sabot_firmware.event_log import EventLog
 from sabot_protocol import ticks
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
-from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.notifications import EventReceived
 from sabot_protocol.record_store import RecordStore
+from sabot_protocol.wire_constants import DEVICE
 from sabot_simulators.emulated_device import MODEL, SIMULATOR, TEST_RNG, VERSION
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.python_device import PythonDevice

@@ -6,9 +6,9 @@ from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.errors import Refusal
 from sabot_protocol.host_protocol import HostProtocol
-from sabot_protocol.key_store import DEVICE
 from sabot_protocol.notifications import EventReceived, Notification, RequestAnswered, RequestFailed
 from sabot_protocol.session import slot_key
+from sabot_protocol.wire_constants import DEVICE
 from sabot_simulators.emulated_device import CommandValue, SteppedDevice
 
 HOST_ID = b"TABLE-PC"

@@ -17,7 +17,7 @@ from sabot_protocol.frame import Decoder
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host_protocol import HostProtocol
 from sabot_protocol.notifications import RequestAnswered
-from sabot_protocol.session import CLEAR_TO_DEVICE
+from sabot_protocol.wire_constants import CLEAR_TO_DEVICE
 from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import EmulatedDevice, emulate
 from sabot_simulators.endpoints.device_server import DeviceServer, HostCable, InProcessCable

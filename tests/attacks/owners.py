@@ -8,9 +8,10 @@ from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import Caller, DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.host_protocol import HostProtocol
-from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.notifications import EventGap, EventReceived, RequestAnswered
 from sabot_protocol.record_store import RecordStore
+from sabot_protocol.wire_constants import DEVICE
 
 KEY = b"device key of thirty-two bytes!!"
 SERIAL = b"SERIAL01"

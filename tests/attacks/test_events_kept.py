@@ -10,8 +10,8 @@ from tests.attacks.owners import SERIAL, Owner
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.event_store import RESERVE
-from sabot_protocol.key_store import FIRST_PERSON
 from sabot_protocol.session import slot_key
+from sabot_protocol.wire_constants import FIRST_PERSON
 
 CAPACITY = 64
 FLOOR_SLOT = FIRST_PERSON

@@ -16,7 +16,7 @@ from sabot_protocol.device_port import MAX_CLEAR_REPLIES, DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.frame import Decoder
 from sabot_protocol.record_store import RecordStore
-from sabot_protocol.session import CLEAR_TO_DEVICE
+from sabot_protocol.wire_constants import CLEAR_TO_DEVICE
 from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.endpoints.device_server import HELD_BYTES, MOST_CABLES, TAKE_BYTES
 from sabot_simulators.endpoints.emulated_usb import EmulatedUsbBackend

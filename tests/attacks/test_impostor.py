@@ -18,9 +18,7 @@ from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.host.messages import IdentityFlag
-from sabot_protocol.key_store import DEVICE
-from sabot_protocol.link import EVENT, REQUEST
-from sabot_protocol.session import HEADER, SEALED_TO_DEVICE, SEALED_TO_HOST
+from sabot_protocol.wire_constants import DEVICE, EVENT, HEADER, REQUEST, SEALED_TO_DEVICE, SEALED_TO_HOST
 from sabot_simulators.command_sniffer import CableTap, CommandSniffer
 from sabot_simulators.emulated_device import EmulatedDevice
 

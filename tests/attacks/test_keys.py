@@ -17,9 +17,10 @@ from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.frame import Decoder
 from sabot_protocol.host.messages import Locate, Role, SetKey
 from sabot_protocol.host_protocol import OBSERVER
-from sabot_protocol.key_store import DEVICE, OBSERVERS, KeyStore
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.provisioning import Provisioning, ProvisioningMark
 from sabot_protocol.session import slot_key
+from sabot_protocol.wire_constants import DEVICE, OBSERVERS
 from sabot_simulators.chips import SimFram
 
 SERVICE = enum_number("Role", "service")

@@ -8,8 +8,7 @@ from world import HOST_ID, KEY
 from sabot_protocol import device_protocol
 from sabot_protocol.codec import CODEC
 from sabot_protocol.host_protocol import OWNER
-from sabot_protocol.key_store import OBSERVERS
-from sabot_protocol.link import REQUEST
+from sabot_protocol.wire_constants import OBSERVERS, REQUEST
 
 DISPENSE = CODEC.named("dispense_stack")
 RESOLVE = 1

@@ -21,7 +21,8 @@ from sabot_driver.keyring import read_key
 from sabot_protocol import mac
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host.messages import CallFloor, PlayOneDeck, Provision, Role, SetKey
-from sabot_protocol.session import KEY_SIZE, slot_key
+from sabot_protocol.session import slot_key
+from sabot_protocol.wire_constants import KEY_SIZE
 
 FOREIGN = bytes(range(200, 232))  # a key that the device does not have
 ROLES = ("floor", "service", "lab")

@@ -6,7 +6,7 @@ from world import SERIAL
 from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.host_protocol import OBSERVER, HostProtocol
-from sabot_protocol.key_store import DEVICE, OBSERVERS
+from sabot_protocol.wire_constants import DEVICE, OBSERVERS
 
 OBSERVERS_KEY = b"o" * 32
 

@@ -14,8 +14,8 @@ from tests.bench.measure import Figure, repeated, take_turns
 from sabot_protocol import frame
 from sabot_protocol.host.message_base import Message
 from sabot_protocol.host.messages import CountersAre, Fault, FaultRaised, Place
-from sabot_protocol.link import EVENT
-from sabot_protocol.session import CLEAR_TO_HOST, Session
+from sabot_protocol.session import Session
+from sabot_protocol.wire_constants import CLEAR_TO_HOST, EVENT
 
 SIZE = 37  # of every frame compared, in bytes
 TEXT = "Open the shuffler door. "  # 24 characters

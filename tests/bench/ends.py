@@ -6,8 +6,9 @@ from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.host_protocol import HostProtocol
-from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.record_store import RecordStore
+from sabot_protocol.wire_constants import DEVICE
 
 KEY = bytes(range(32))
 SERIAL = b"SABOT001"

@@ -13,14 +13,14 @@ from contextlib import suppress
 import serial
 from tests.bench import ends
 
-from sabot_protocol import frame, link, ticks
+from sabot_protocol import frame, ticks, wire_constants
 from sabot_protocol.host.messages import Status, StatusReport
 from sabot_protocol.session import Session
 
 _SESSION = Session(ends.KEY, bytes(range(100, 132)), is_host=True)
-REQUEST = _SESSION.seal(1, 2, 0, link.REQUEST, Status.ID, 0, 1000, Status().pack())
+REQUEST = _SESSION.seal(1, 2, 0, wire_constants.REQUEST, Status.ID, 0, 1000, Status().pack())
 _REPORT = StatusReport(60, 0, 0, 0, 0, 0, 0, 0, 0).pack()
-ANSWER = _SESSION.seal(2, 1, 0, link.ANSWER, StatusReport.ID, 0, 1000, _REPORT)
+ANSWER = _SESSION.seal(2, 1, 0, wire_constants.ANSWER, StatusReport.ID, 0, 1000, _REPORT)
 """What the framed reference sends: the very bytes of Sabot's packets, so that framing them costs the same."""
 
 

@@ -15,12 +15,12 @@ from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.host_protocol import HostProtocol
-from sabot_protocol.key_store import DEVICE, KeyStore
-from sabot_protocol.link import REQUEST
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.notifications import RequestAnswered
 from sabot_protocol.record_store import RecordStore
 from sabot_protocol.schema import MESSAGES
 from sabot_protocol.session import Session
+from sabot_protocol.wire_constants import DEVICE, REQUEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

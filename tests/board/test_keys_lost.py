@@ -6,9 +6,9 @@ from tests.board.table import Table
 from sabot_firmware import hardware
 from sabot_protocol.codec import CODEC
 from sabot_protocol.errors import Refusal
-from sabot_protocol.key_store import DEVICE
 from sabot_protocol.notifications import EventReceived
 from sabot_protocol.provisioning import HOLD_MS
+from sabot_protocol.wire_constants import DEVICE
 from sabot_simulators.board_faults import keys_record
 from sabot_simulators.rp2040 import runner_messages
 

@@ -12,10 +12,18 @@ from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.errors import FieldError
 from sabot_protocol.frame import Decoder
 from sabot_protocol.handshake import ClearExchange
-from sabot_protocol.host_protocol import EVENT_HEADER_SIZE, HostProtocol
-from sabot_protocol.link import ANSWER, EVENT, REQUEST
+from sabot_protocol.host_protocol import HostProtocol
 from sabot_protocol.notifications import EventReceived, RequestAnswered, RequestFailed
-from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST, MAC_SIZE, slot_key
+from sabot_protocol.session import slot_key
+from sabot_protocol.wire_constants import (
+    ANSWER,
+    CLEAR_TO_DEVICE,
+    CLEAR_TO_HOST,
+    EVENT,
+    EVENT_HEADER_SIZE,
+    MAC_SIZE,
+    REQUEST,
+)
 from sabot_simulators.command_sniffer import BODY, KIND, MARK, MESSAGE, NUMBER
 from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import EmulatedDevice, emulate

@@ -11,8 +11,9 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import Caller, DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.errors import MemoryFailed
 from sabot_protocol.host.message_base import Request
-from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.record_store import RecordStore
+from sabot_protocol.wire_constants import DEVICE
 
 KEY = b"device key of thirty-two bytes!!"
 SERIAL = b"SERIAL01"

@@ -9,7 +9,7 @@ from tests.fuzz import targets
 from tests.fuzz.monitored_wire import ALL_ERRORS, ALL_MESSAGES, REQUESTS, Wire, allowed
 
 from sabot_protocol.codec import CODEC
-from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST, SEALED_TO_DEVICE, SEALED_TO_HOST
+from sabot_protocol.wire_constants import CLEAR_TO_DEVICE, CLEAR_TO_HOST, SEALED_TO_DEVICE, SEALED_TO_HOST
 
 FOLDER = Path(__file__).resolve().parent / "corpus"
 _NAMES = [name for name, _ in targets.TARGETS]

@@ -48,21 +48,25 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host_protocol import HostProtocol
-from sabot_protocol.key_store import DEVICE
-from sabot_protocol.ledger import MAX_AHEAD
-from sabot_protocol.link import ANSWER, BARE, EVENT, GAP, REQUEST, SILENCE_MS
+from sabot_protocol.link import SILENCE_MS
 from sabot_protocol.notifications import EventGap, EventReceived, RequestAnswered
-from sabot_protocol.session import (
+from sabot_protocol.session import Session, elevation_proof
+from sabot_protocol.wire_constants import (
+    ANSWER,
+    BARE,
     CLEAR_TO_DEVICE,
     CLEAR_TO_HOST,
+    DEVICE,
+    EVENT,
+    GAP,
     HEADER,
     HEADER_SIZE,
     MAC_SIZE,
+    MAX_AHEAD,
     NONCE_SIZE,
+    REQUEST,
     SEALED_TO_DEVICE,
     SEALED_TO_HOST,
-    Session,
-    elevation_proof,
 )
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from sabot_protocol.codec import CODEC
 from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.errors import RequestNotAllowed
 from sabot_protocol.host_protocol import HostProtocol
-from sabot_protocol.link import ANSWER, BARE, EVENT, GAP, REQUEST, Link
+from sabot_protocol.link import Link
 from sabot_protocol.notifications import SessionDown
+from sabot_protocol.wire_constants import ANSWER, BARE, EVENT, GAP, REQUEST
 
 STATUS = CODEC.named("status").id
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.fuzz import campaign, corpus, monitored_wire, targets
 
-from sabot_protocol import codec, device_port, frame, key_store, ledger, session
+from sabot_protocol import codec, device_port, frame, key_store, ledger, session, wire_constants
 from sabot_protocol.ledger import Ledger
 
 pytestmark = pytest.mark.slow
@@ -169,16 +169,16 @@ def test_without_the_host_s_proof_a_stolen_session_is_reported(monkeypatch: pyte
     monkeypatch.setattr(device_port, "digests_equal", same_always)
     hello = codec.CODEC.named("hello")
     values = monitored_wire.allowed(hello, random.Random(0))
-    values[2] = key_store.DEVICE
+    values[2] = wire_constants.DEVICE
     fields = hello.pack(values)
     port = attack.wire.port
-    port.receive(targets.framed(bytes((session.CLEAR_TO_DEVICE, hello.id)) + fields), attack.wire.now)
+    port.receive(targets.framed(bytes((wire_constants.CLEAR_TO_DEVICE, hello.id)) + fields), attack.wire.now)
     assert port._pending is not None
     prove = codec.CODEC.named("prove")
     said = prove.pack((session.session_id(port._pending[2]), bytes(16)))
     op = [name for name, _ in targets.FORGERIES].index("random_payload")
     with pytest.raises(monitored_wire.Broken, match=monitored_wire.CHANGED):
-        attack.strike(op, bytes((session.CLEAR_TO_DEVICE, prove.id)) + said)
+        attack.strike(op, bytes((wire_constants.CLEAR_TO_DEVICE, prove.id)) + said)
 
 
 def test_without_the_ledger_a_second_execution_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,11 @@ from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Execu
 from sabot_protocol.errors import MemoryFailed, Refusal
 from sabot_protocol.frame import Decoder
 from sabot_protocol.host_protocol import OWNER, HostProtocol
-from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.notifications import RequestAnswered
 from sabot_protocol.record_store import RecordStore
 from sabot_protocol.session import slot_key
+from sabot_protocol.wire_constants import DEVICE
 
 SERVICE_KEY = b"service key of thirty-two bytes!"
 

@@ -13,7 +13,6 @@ from sabot_protocol.errors import MemoryDamaged, MemoryFailed, Refusal, RequestN
 from sabot_protocol.event_store import EventStore
 from sabot_protocol.host_protocol import NUMBER_USED, OBSERVER, HostProtocol
 from sabot_protocol.ledger import Ledger
-from sabot_protocol.link import GAP
 from sabot_protocol.notifications import (
     EventGap,
     EventReceived,
@@ -23,6 +22,7 @@ from sabot_protocol.notifications import (
     SessionUp,
 )
 from sabot_protocol.record_store import COMMAND_SIZE, COMMAND_SLOTS, RECORDS, RecordStore
+from sabot_protocol.wire_constants import GAP
 
 DISPENSE = CODEC.named("dispense_stack")
 
@@ -517,7 +517,7 @@ def greatest(message):
 
 def test_answers_and_events_fit_the_smallest_frame_a_host_may_advertise():
     from sabot_protocol import schema
-    from sabot_protocol.session import OVERHEAD
+    from sabot_protocol.wire_constants import OVERHEAD
 
     for _, name, kind, _, _, _ in schema.MESSAGES:
         if kind == "answer":

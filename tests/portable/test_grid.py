@@ -8,7 +8,7 @@ from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.link import ACK_DELAY_MS, MIN_RTO_MS
 from sabot_protocol.notifications import EventReceived, RequestAnswered
-from sabot_protocol.session import CLEAR_TO_DEVICE, CLEAR_TO_HOST
+from sabot_protocol.wire_constants import CLEAR_TO_DEVICE, CLEAR_TO_HOST
 
 IDENTIFY = bytes(frame.encode(bytes((CLEAR_TO_DEVICE, CODEC.named("identify").id))))
 BEGAN = 1000  # where a pair's clock begins, and its grid

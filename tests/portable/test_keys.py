@@ -23,11 +23,11 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.errors import MemoryFailed
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host_protocol import OBSERVER, OWNER, HostProtocol
-from sabot_protocol.key_store import DEVICE, OBSERVERS, KeyStore
-from sabot_protocol.link import REQUEST
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.notifications import AttachRefused, EventReceived, SessionDown
 from sabot_protocol.record_store import RecordStore
 from sabot_protocol.session import elevation_proof, slot_key
+from sabot_protocol.wire_constants import DEVICE, OBSERVERS, REQUEST
 
 OTHER_KEY = b"x" * 32
 OBSERVER_KEY = b"o" * 32

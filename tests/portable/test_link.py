@@ -4,7 +4,7 @@ from pair import Pair, frames
 from world import KEY
 
 from sabot_protocol import link as link_module
-from sabot_protocol import ticks
+from sabot_protocol import ticks, wire_constants
 from sabot_protocol.codec import CODEC
 from sabot_protocol.diagnostics import Diagnostics, read_header
 from sabot_protocol.errors import FrameSize
@@ -16,13 +16,13 @@ from sabot_protocol.link import (
     MAX_RTO_MS,
     MAX_SENDS,
     MIN_RTO_MS,
-    REQUEST,
     SILENCE_MS,
     Link,
 )
 from sabot_protocol.notifications import RequestAnswered, SessionDown
 from sabot_protocol.schema import COUNTERS
 from sabot_protocol.session import Session
+from sabot_protocol.wire_constants import REQUEST
 
 HASH = bytes(range(32))
 
@@ -109,7 +109,7 @@ def test_acknowledgements_ride_along_and_come_alone_only_when_late():
     a, b = ends(16)
     send(a, 1)
     give(b, a.poll(0), 0)
-    b.send(link_module.ANSWER, 1, 0, 0, b"")
+    b.send(wire_constants.ANSWER, 1, 0, 0, b"")
     out = b.poll(1)
     assert len(out) == 1
     give(a, out, 1)
@@ -325,11 +325,11 @@ def test_an_acknowledgement_of_what_was_not_sent_is_ignored():
     a, b = ends(4)
     send(a, 6)
     a.poll(0)
-    packet = b.session.seal(0, 5, 0xFFFF, link_module.BARE, 0, 0, 0, b"")
+    packet = b.session.seal(0, 5, 0xFFFF, wire_constants.BARE, 0, 0, 0, b"")
     a.receive(bytes(packet), 1)
     assert not a.idle()
     assert a.room() < 0
-    packet = b.session.seal(0, 4, 0, link_module.BARE, 0, 0, 0, b"")
+    packet = b.session.seal(0, 4, 0, wire_constants.BARE, 0, 0, 0, b"")
     a.receive(bytes(packet), 2)
     assert len(a.poll(2)) == 2
 

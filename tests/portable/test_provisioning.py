@@ -11,7 +11,7 @@ from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
 from sabot_protocol.handshake import ClearExchange
-from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.provisioning import (
     CLEARED,
     GIVEN,
@@ -23,6 +23,7 @@ from sabot_protocol.provisioning import (
     UNPROVISIONED,
     UnusableStore,
 )
+from sabot_protocol.wire_constants import DEVICE
 from sabot_simulators.chips import PowerCut, SimFlash, SimFram
 
 KEY = b"a key of thirty-two random bytes"

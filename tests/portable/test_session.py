@@ -11,7 +11,8 @@ from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host_protocol import OBSERVER, OWNER, HostProtocol
 from sabot_protocol.mac import digests_equal_portable, hmac_sha256
 from sabot_protocol.notifications import AttachRefused, RequestFailed, SessionDown, SessionUp
-from sabot_protocol.session import OVERHEAD, Session, provision_proof
+from sabot_protocol.session import Session, provision_proof
+from sabot_protocol.wire_constants import OVERHEAD
 
 OTHER_KEY = b"x" * 32
 
@@ -332,7 +333,7 @@ def test_no_session_is_said_at_most_once_in_a_while_and_only_to_its_session():
     hint = pair.port.poll(pair.now)
     assert len(frames(hint)) == 1
     session = pair.host._link.session
-    pair.port._say("no_session", (2, session.id ^ 1))
+    pair.port._send_clear("no_session", (2, session.id ^ 1))
     pair.host.receive(pair.port.poll(pair.now), pair.now)
     assert pair.host._handshake is None
     pair.host.receive(hint, pair.now)

@@ -13,7 +13,7 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.errors import MemoryFailed
 from sabot_protocol.host_protocol import CABLE_LOST, DEVICE_REBOOTED, HostProtocol
-from sabot_protocol.key_store import DEVICE, KeyStore
+from sabot_protocol.key_store import KeyStore
 from sabot_protocol.notifications import (
     EventGap,
     EventReceived,
@@ -23,6 +23,7 @@ from sabot_protocol.notifications import (
     SessionUp,
 )
 from sabot_protocol.record_store import RecordStore
+from sabot_protocol.wire_constants import DEVICE
 
 KEY = bytes(range(32))
 SERIAL = b"SABOT001"

@@ -209,6 +209,6 @@ def test_a_thing_without_a_meaning_is_not_generated(monkeypatch: pytest.MonkeyPa
 
 
 def test_two_things_of_one_name_are_not_generated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "ERRORS", schema.ERRORS + ((21, "identity", ()),))
-    with pytest.raises(ValueError, match="two things would be called Identity"):
+    monkeypatch.setattr(schema, "ERRORS", schema.ERRORS + ((21, "BUSY", ()),))
+    with pytest.raises(ValueError, match="two things would be called BusyDetail"):
         typed_messages.render()

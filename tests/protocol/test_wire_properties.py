@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from sabot_protocol.diagnostics import Diagnostics
 from sabot_protocol.frame import MAX_BLOCK, MAX_PAYLOAD, Decoder, encode
-from sabot_protocol.link import ACK_DELAY_MS, REQUEST, Link
+from sabot_protocol.link import ACK_DELAY_MS, Link
 from sabot_protocol.session import Session
+from sabot_protocol.wire_constants import REQUEST
 
 KEY = bytes(range(32))
 payloads = st.binary(min_size=1, max_size=MAX_PAYLOAD)

@@ -16,17 +16,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sabot_protocol import frame, link, meanings, schema, session
+from sabot_protocol import frame, meanings, schema, session, wire_constants
 from sabot_protocol.codec import CODEC, MessageCodec, enum_number
 from sabot_protocol.command_numbers import CommandNumbers
-from sabot_protocol.device_port import RESOLVE, DevicePort
+from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import Caller, DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.errors import FieldError, Refusal
 from sabot_protocol.generate.wireshark import READ_AS, render
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host.capture import CaptureDamaged, CapturedFrame, CaptureWriter, read_capture
-from sabot_protocol.host_protocol import EVENT_HEADER, EVENT_HEADER_SIZE, HostProtocol
+from sabot_protocol.host_protocol import HostProtocol
 from sabot_protocol.record_store import RecordStore
+from sabot_protocol.wire_constants import EVENT_HEADER, EVENT_HEADER_SIZE, RESOLVE
 
 pytestmark = pytest.mark.slow
 
@@ -118,18 +119,18 @@ def expected(wire: bytes) -> dict[str, list[str]]:
     assert payload is not None, why
     (crc,) = struct.unpack("<I", unstuffed(wire)[-4:])
     fields = {"sabot.crc": [f"0x{crc:08x}"], "sabot.direction": [str(payload[0])]}
-    if payload[0] in (session.CLEAR_TO_DEVICE, session.CLEAR_TO_HOST):
+    if payload[0] in (wire_constants.CLEAR_TO_DEVICE, wire_constants.CLEAR_TO_HOST):
         message = CODEC.find(payload[1])
         assert message is not None
         fields["sabot.message"] = [str(message.id)]
         fields.update(values_of(message, message.name, payload[2:]))
         return fields
-    header = struct.unpack_from(session.HEADER, payload)
-    body = payload[session.HEADER_SIZE : -session.MAC_SIZE]
+    header = struct.unpack_from(wire_constants.HEADER, payload)
+    body = payload[wire_constants.HEADER_SIZE : -wire_constants.MAC_SIZE]
     names = ("session", "counter", "seq", "ack", "sack", "kind", "message", "flags", "request_id")
     for name, value in zip(names, header[1:], strict=True):
         fields["sabot." + name] = [str(value)]
-    fields["sabot.mac"] = [payload[-session.MAC_SIZE :].hex(":")]
+    fields["sabot.mac"] = [payload[-wire_constants.MAC_SIZE :].hex(":")]
     kind, id, mark, number = header[6:]
     fields.update(body_of(kind, id, mark, number, body))
     return fields
@@ -139,21 +140,21 @@ def body_of(kind: int, id: int, mark: int, number: int, body: bytes) -> dict[str
     """The fields of a sealed packet's body and of what its mark means."""
     fields: dict[str, list[str]] = {}
     message, prefix = CODEC.find(id), ""
-    if kind == link.REQUEST:
+    if kind == wire_constants.REQUEST:
         fields["sabot.resolve"] = [str(mark & RESOLVE)]
         if mark & RESOLVE and not body:
             return fields
-    elif kind == link.ANSWER:
+    elif kind == wire_constants.ANSWER:
         fields["sabot.status"] = [str(mark)]
         if mark:
             message, prefix = CODEC.error(mark), "error."
-    elif kind == link.EVENT:
+    elif kind == wire_constants.EVENT:
         fields["sabot.event.clock"] = [str(mark)]
         fields.update(integers(EVENT_HEADER, body, "event", ("boot_id", "ticks_ms", "utc_s", "utc_ms")))
         body = body[EVENT_HEADER_SIZE:]
-    elif kind == link.EVENT_ACK:
+    elif kind == wire_constants.EVENT_ACK:
         return integers("<I", body, "event_ack", ("boot_id",))
-    elif kind == link.GAP:
+    elif kind == wire_constants.GAP:
         fields["sabot.gap.reason"], fields["sabot.gap.size"] = [str(mark)], [str(number)]
         fields.update(integers("<IIII", body, "gap", ("from_boot", "from_n", "to_boot", "to_n")))
         return fields
@@ -301,7 +302,7 @@ def conversation() -> list[CapturedFrame]:
 
 def sealed(kind: int, message: int, mark: int, number: int, body: bytes) -> bytes:
     """One sealed packet as a frame; events, gaps and answers go to the host."""
-    to_device = kind in (link.REQUEST, link.EVENT_ACK)
+    to_device = kind in (wire_constants.REQUEST, wire_constants.EVENT_ACK)
     one = session.Session(KEY, bytes(range(50, 82)), to_device)
     return bytes(frame.encode(one.seal(number & 255, 200, 0x8001, kind, message, mark, number, body)))
 
@@ -338,11 +339,17 @@ def carrying(message: MessageCodec, turn: int, number: int, body: bytes) -> byte
     if message.kind == "clear":
         return bytes(frame.encode(bytes((1 + turn % 2, message.id)) + body))
     if message.kind == "error":
-        return sealed(link.ANSWER, CODEC.named("shuffle").id, message.id, number, body)
+        return sealed(wire_constants.ANSWER, CODEC.named("shuffle").id, message.id, number, body)
     if message.kind == "event":
         head = struct.pack(EVENT_HEADER, 0xFFFFFFFE, 0x3FFFFFFF, 1790000000, 999)
-        return sealed(link.EVENT, message.id, turn % 3, number, head + body)
-    return sealed(link.ANSWER if message.kind == "answer" else link.REQUEST, message.id, 0, number, body)
+        return sealed(wire_constants.EVENT, message.id, turn % 3, number, head + body)
+    return sealed(
+        wire_constants.ANSWER if message.kind == "answer" else wire_constants.REQUEST,
+        message.id,
+        0,
+        number,
+        body,
+    )
 
 
 def every_message() -> list[bytes]:
@@ -458,7 +465,7 @@ def names_in(packet: Dissected) -> Iterator[tuple[str, str]]:
 
 @needs_tshark
 def test_damaged_frames_are_shown_with_the_decoder_s_reason(tmp_path: Path) -> None:
-    good = sealed(link.REQUEST, CODEC.named("status").id, 0, 1, b"")
+    good = sealed(wire_constants.REQUEST, CODEC.named("status").id, 0, 1, b"")
     frames = [
         good[:-8] + bytes((good[-8] ^ 0x10,)) + good[-7:],
         bytes((good[0] + 200,)) + good[1:],
@@ -527,16 +534,16 @@ def spoiled(body: bytes, dice: random.Random) -> Iterator[bytes]:
 def test_what_no_version_knows_yet_is_shown_and_said(tmp_path: Path) -> None:
     identify = CODEC.named("identify").id
     frames = [
-        sealed(link.REQUEST, 0xEE, 0, 1, b"abc"),
-        sealed(link.ANSWER, CODEC.named("status").id, 0, 1, b""),
-        sealed(link.ANSWER, CODEC.named("status").id, 99, 1, b"new"),
-        sealed(link.EVENT, CODEC.named("booted").id, 1, 1, b"short"),
-        sealed(link.GAP, 0, 1, 4, b"short"),
-        sealed(link.EVENT_ACK, 0, 0, 4, b""),
+        sealed(wire_constants.REQUEST, 0xEE, 0, 1, b"abc"),
+        sealed(wire_constants.ANSWER, CODEC.named("status").id, 0, 1, b""),
+        sealed(wire_constants.ANSWER, CODEC.named("status").id, 99, 1, b"new"),
+        sealed(wire_constants.EVENT, CODEC.named("booted").id, 1, 1, b"short"),
+        sealed(wire_constants.GAP, 0, 1, 4, b"short"),
+        sealed(wire_constants.EVENT_ACK, 0, 0, 4, b""),
         sealed(9, 0, 0, 4, b"body"),
-        bytes(frame.encode(bytes((session.CLEAR_TO_DEVICE, identify)) + b"later")),
-        bytes(frame.encode(bytes((session.CLEAR_TO_DEVICE,)))),
-        bytes(frame.encode(bytes((session.SEALED_TO_HOST, 1, 2)))),
+        bytes(frame.encode(bytes((wire_constants.CLEAR_TO_DEVICE, identify)) + b"later")),
+        bytes(frame.encode(bytes((wire_constants.CLEAR_TO_DEVICE,)))),
+        bytes(frame.encode(bytes((wire_constants.SEALED_TO_HOST, 1, 2)))),
         bytes(frame.encode(b"\x77what")),
         bytes(frame.encode(b"\x01\xfe")),
     ]
@@ -585,8 +592,10 @@ def test_a_stream_over_tcp_can_be_decoded_as_sabot(tmp_path: Path) -> None:
 @needs_tshark
 def test_the_filters_of_the_page_work_and_find_something(tmp_path: Path) -> None:
     damaged = CapturedFrame(b"\x05abcd\0", START_US, True)
-    raised = sealed(link.EVENT, 0x97, 1, 9, struct.pack(EVENT_HEADER, 1, 2, 3, 4) + b"\x01\x02\x03\x00\x00")
-    malformed = sealed(link.REQUEST, 0xEE, 0, 1, b"")
+    raised = sealed(
+        wire_constants.EVENT, 0x97, 1, 9, struct.pack(EVENT_HEADER, 1, 2, 3, 4) + b"\x01\x02\x03\x00\x00"
+    )
+    malformed = sealed(wire_constants.REQUEST, 0xEE, 0, 1, b"")
     frames = [*conversation(), damaged, *captured([raised, malformed])]
     capture = write(tmp_path / "day.pcapng", frames)
     filters = re.findall(r"^\| `(sabot[^`]*)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)

@@ -5,19 +5,30 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from sabot_protocol import session
+from sabot_protocol import session, wire_constants
 from sabot_protocol.codec import CODEC, Codec, MessageCodec, enum_name, enum_number
 from sabot_protocol.command_numbers import CommandNumbers
-from sabot_protocol.device_port import RESOLVE, DevicePort
+from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import Caller, DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.errors import Refusal
 from sabot_protocol.frame import Decoder, encode
 from sabot_protocol.handshake import ClearExchange
-from sabot_protocol.host_protocol import CABLE_LOST, EVENT_HEADER_SIZE, HostProtocol
-from sabot_protocol.key_store import DEVICE, OBSERVERS
-from sabot_protocol.link import ANSWER, BARE, CLOSE, EVENT, EVENT_ACK, GAP, REQUEST
+from sabot_protocol.host_protocol import CABLE_LOST, HostProtocol
 from sabot_protocol.mac import hmac_sha256
 from sabot_protocol.record_store import RecordStore
+from sabot_protocol.wire_constants import (
+    ANSWER,
+    BARE,
+    CLOSE,
+    DEVICE,
+    EVENT,
+    EVENT_ACK,
+    EVENT_HEADER_SIZE,
+    GAP,
+    OBSERVERS,
+    REQUEST,
+    RESOLVE,
+)
 
 if TYPE_CHECKING:
     from sabot_protocol.codec import Value, Values
@@ -168,15 +179,15 @@ def dissect(frame: bytes) -> tuple[str, list[Row]]:
     payload = payload_of(frame)
     direction = payload[0]
     rows: list[Row] = [(payload[:1], "direction", DIRECTIONS[direction])]
-    if direction <= session.CLEAR_TO_HOST:
+    if direction <= wire_constants.CLEAR_TO_HOST:
         message = CODEC.find(payload[1])
         assert message is not None
         rows.append((payload[1:2], "message", message.name))
         rows += _fields(message.fields, message.unpack(payload[2:]))
         return message.name, rows
-    head = struct.unpack_from(session.HEADER, payload)
+    head = struct.unpack_from(wire_constants.HEADER, payload)
     _, sid, counter, seq, ack, sack, kind, message_id, flags, request_id = head
-    body = payload[session.HEADER_SIZE : -session.MAC_SIZE]
+    body = payload[wire_constants.HEADER_SIZE : -wire_constants.MAC_SIZE]
     found = CODEC.find(message_id)
     name = found.name if found is not None else "-"
     spans = (
@@ -195,7 +206,7 @@ def dissect(frame: bytes) -> tuple[str, list[Row]]:
         rows.append((payload[at : at + size], label, words))
         at += size
     rows += _body(kind, found, flags, body)
-    rows.append((payload[-session.MAC_SIZE :], "mac", "HMAC-SHA-256 of all above, first 8 bytes"))
+    rows.append((payload[-wire_constants.MAC_SIZE :], "mac", "HMAC-SHA-256 of all above, first 8 bytes"))
     return f"{KINDS[kind]} {name}" if kind not in (BARE, EVENT_ACK, GAP, CLOSE) else KINDS[kind], rows
 
 
@@ -471,9 +482,9 @@ def _wrong_proof() -> str:
     example.port.receive(example.poll_host(), example.now)
     example.poll_device()
     frames = example.take_frames()
-    hash = session.transcript(payload_of(frames[0][1])[2:], payload_of(frames[1][1])[2 + session.PROOF_SIZE :])
-    prove = CODEC.pack("prove", session.session_id(hash), bytes(session.PROOF_SIZE))
-    example.send_payload(bytes((session.CLEAR_TO_DEVICE, CODEC.named("prove").id)) + prove)
+    hash = session.transcript(payload_of(frames[0][1])[2:], payload_of(frames[1][1])[2 + wire_constants.PROOF_SIZE :])
+    prove = CODEC.pack("prove", session.session_id(hash), bytes(wire_constants.PROOF_SIZE))
+    example.send_payload(bytes((wire_constants.CLEAR_TO_DEVICE, CODEC.named("prove").id)) + prove)
     return _titled(
         "A proof that proves nothing",
         "A device just provisioned with the same key. The right session and 16 zeros for a proof: error 17, with the "
@@ -520,7 +531,7 @@ def _device_key() -> str:
 def _keys_of(example: ExampleExchange, frames: list[tuple[bool, bytes]]) -> str:
     hello = payload_of(frames[0][1])[2:]
     challenge = payload_of(frames[1][1])[2:]
-    transcript = session.transcript(hello, challenge[session.PROOF_SIZE :])
+    transcript = session.transcript(hello, challenge[wire_constants.PROOF_SIZE :])
     rows = (
         ("device key", DEVICE_KEY),
         ("transcript", transcript),

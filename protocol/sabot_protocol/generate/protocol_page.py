@@ -15,7 +15,7 @@ from sabot_protocol import (
     meanings,
     record_store,
     schema,
-    session,
+    wire_constants,
 )
 from sabot_protocol.codec import CODEC
 from sabot_protocol.generate.exchanges import examples
@@ -45,9 +45,9 @@ def _figures() -> dict[str, object]:
         "MAX_PAYLOAD": frame.MAX_PAYLOAD,
         "MAX_RAW": frame.MAX_PAYLOAD + frame.CRC_SIZE,
         "MAX_BLOCK": frame.MAX_BLOCK,
-        "MAX_BODY": frame.MAX_PAYLOAD - session.OVERHEAD,
-        "OVERHEAD": session.OVERHEAD,
-        "MAX_WINDOW": link.MAX_WINDOW,
+        "MAX_BODY": frame.MAX_PAYLOAD - wire_constants.OVERHEAD,
+        "OVERHEAD": wire_constants.OVERHEAD,
+        "MAX_WINDOW": schema.MAX_WINDOW,
         "MAX_SENDS": link.MAX_SENDS,
         "FIRST_RTO_MS": link.FIRST_RTO_MS,
         "MIN_RTO_MS": link.MIN_RTO_MS,
@@ -65,7 +65,7 @@ def _figures() -> dict[str, object]:
         "FOLD_S": device_protocol.FOLD_S,
         "AFTER_WRONG_PROOF_MS": device_port.AFTER_WRONG_PROOF_MS,
         "OPEN_S": key_store.OPEN_S,
-        "MAX_AHEAD": ledger.MAX_AHEAD,
+        "MAX_AHEAD": wire_constants.MAX_AHEAD,
         "MAX_REQUESTS": host_protocol.MAX_REQUESTS,
         "LEDGER_SLOTS": record_store.COMMAND_SLOTS,
         "MAX_ANSWER": ledger.MAX_ANSWER,

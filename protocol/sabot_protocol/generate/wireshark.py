@@ -8,9 +8,8 @@ below that reads frames by those tables. It runs in every Wireshark with Lua 5.2
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sabot_protocol import frame, link, meanings, schema, session
-from sabot_protocol.device_port import RESOLVE
-from sabot_protocol.host_protocol import EVENT_HEADER
+from sabot_protocol import frame, meanings, schema, wire_constants
+from sabot_protocol.wire_constants import EVENT_HEADER, RESOLVE
 
 Row = tuple[Any, ...]  # a field of the schema: (name, type, ...)
 
@@ -51,10 +50,10 @@ READ_AS = {
 }
 
 _DIRECTIONS = (
-    (session.CLEAR_TO_DEVICE, "clear to device"),
-    (session.CLEAR_TO_HOST, "clear to host"),
-    (session.SEALED_TO_DEVICE, "sealed to device"),
-    (session.SEALED_TO_HOST, "sealed to host"),
+    (wire_constants.CLEAR_TO_DEVICE, "clear to device"),
+    (wire_constants.CLEAR_TO_HOST, "clear to host"),
+    (wire_constants.SEALED_TO_DEVICE, "sealed to device"),
+    (wire_constants.SEALED_TO_HOST, "sealed to host"),
 )
 _KINDS = ("BARE", "REQUEST", "ANSWER", "EVENT", "EVENT_ACK", "GAP", "CLOSE")
 _INTEGERS = {"B": "u8", "H": "u16", "I": "u32"}
@@ -66,7 +65,7 @@ def render() -> str:
     flag_sets = {name for name, _ in schema.FLAGS}
     parts = [_HEAD, "-- Constants", *_constants(), "", "-- Names of numbers"]
     parts += [_names("direction", _DIRECTIONS)]
-    parts += [_names("kind", [(getattr(link, name), name.lower()) for name in _KINDS])]
+    parts += [_names("kind", [(getattr(wire_constants, name), name.lower()) for name in _KINDS])]
     parts += [_names("message", [(0, "none"), *((row[0], row[1]) for row in schema.MESSAGES)])]
     parts += [_names("error", [(0, "ok"), *((row[0], row[1]) for row in schema.ERRORS)])]
     parts += [_names("counter", list(enumerate(schema.COUNTERS, 1)))]
@@ -81,7 +80,7 @@ def render() -> str:
         parts.append("}")
     parts += [_DECLARE, "-- Every record of the wire: a field is { name, type, limits }"]
     for variable, prefix, rows in (
-        ("HEADER", "", _rows(session.HEADER, _HEADER)),
+        ("HEADER", "", _rows(wire_constants.HEADER, _HEADER)),
         ("EVENT_HEADER", "event", _rows(EVENT_HEADER, ("boot_id", "ticks_ms", "utc_s", "utc_ms"))),
         ("EVENT_ACK_FIELDS", "event_ack", _rows("<I", ("boot_id",))),
         ("GAP_FIELDS", "gap", _rows("<IIII", ("from_boot", "from_n", "to_boot", "to_n"))),
@@ -104,16 +103,16 @@ def _constants() -> Iterable[str]:
     values = {
         "MAX_BLOCK": frame.MAX_BLOCK,
         "CRC_SIZE": frame.CRC_SIZE,
-        "HEADER_SIZE": session.HEADER_SIZE,
-        "MAC_SIZE": session.MAC_SIZE,
+        "HEADER_SIZE": wire_constants.HEADER_SIZE,
+        "MAC_SIZE": wire_constants.MAC_SIZE,
         "FROZEN_BELOW": schema.FROZEN_BELOW,
         "RESOLVE": RESOLVE,
-        "SEALED_TO_DEVICE": session.SEALED_TO_DEVICE,
-        "SEALED_TO_HOST": session.SEALED_TO_HOST,
-        "CLEAR_TO_DEVICE": session.CLEAR_TO_DEVICE,
-        "CLEAR_TO_HOST": session.CLEAR_TO_HOST,
+        "SEALED_TO_DEVICE": wire_constants.SEALED_TO_DEVICE,
+        "SEALED_TO_HOST": wire_constants.SEALED_TO_HOST,
+        "CLEAR_TO_DEVICE": wire_constants.CLEAR_TO_DEVICE,
+        "CLEAR_TO_HOST": wire_constants.CLEAR_TO_HOST,
     }
-    values.update((name, getattr(link, name)) for name in _KINDS)
+    values.update((name, getattr(wire_constants, name)) for name in _KINDS)
     for name, reason in (
         ("BAD_CRC", frame.BAD_CRC),
         ("BAD_LENGTH", frame.BAD_LENGTH),

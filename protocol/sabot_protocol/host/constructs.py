@@ -46,10 +46,9 @@ from construct import (
     this,
 )
 
-from sabot_protocol import link, schema, session
-from sabot_protocol.device_port import RESOLVE
+from sabot_protocol import schema, wire_constants
 from sabot_protocol.errors import ProtocolError
-from sabot_protocol.host_protocol import EVENT_HEADER
+from sabot_protocol.wire_constants import EVENT_HEADER, RESOLVE
 
 _NUMBERS = {"u8": Int8ul, "u16": Int16ul, "u32": Int32ul, "i8": Int8sl, "i16": Int16sl, "i32": Int32sl}
 _CODES = {"B": Int8ul, "H": Int16ul, "I": Int32ul}
@@ -235,16 +234,16 @@ CLEAR: Any = Struct(
 
 # What a packet holds behind its header, by kind; ``_`` is the packet.
 _BODIES = {
-    link.BARE: Struct(Terminated),
-    link.CLOSE: Struct(Terminated),
+    wire_constants.BARE: Struct(Terminated),
+    wire_constants.CLOSE: Struct(Terminated),
     # A question what became of a command need not say again what the command was.
-    link.REQUEST: Struct(
+    wire_constants.REQUEST: Struct(
         "fields" / Switch(
             lambda body: None if body._.flags & RESOLVE else body._.message, _BY_ID, default=GreedyBytes
         ),
     ),
     # flags is the status: 0, or an error's code.
-    link.ANSWER: Struct(
+    wire_constants.ANSWER: Struct(
         "fields" / Switch(
             lambda body: (body._.flags, None if body._.flags else body._.message),
             _BY_STATUS,
@@ -252,21 +251,22 @@ _BODIES = {
         ),
     ),
     # flags is the quality of the clock.
-    link.EVENT: Struct(
+    wire_constants.EVENT: Struct(
         *_layout("boot_id ticks_ms utc_s utc_ms", EVENT_HEADER),
         "fields" / Switch(this._.message, _BY_ID, default=GreedyBytes),
     ),
-    link.EVENT_ACK: Struct("boot_id" / Int32ul),
+    wire_constants.EVENT_ACK: Struct("boot_id" / Int32ul),
     # flags is the reason, request_id how many are missing.
-    link.GAP: Struct(*_layout("from_boot from_n to_boot to_n", "<IIII")),
+    wire_constants.GAP: Struct(*_layout("from_boot from_n to_boot to_n", "<IIII")),
 }
 
 _HEADER = "direction session counter seq ack sack kind message flags request_id"
 
 SEALED: Any = Struct(
-    *_layout(_HEADER, session.HEADER),
-    "body" / AllBut(session.MAC_SIZE, Switch(this.kind, _BODIES, default=Struct("fields" / GreedyBytes))),
-    "mac" / Bytes(session.MAC_SIZE),
+    *_layout(_HEADER, wire_constants.HEADER),
+    "body"
+    / AllBut(wire_constants.MAC_SIZE, Switch(this.kind, _BODIES, default=Struct("fields" / GreedyBytes))),
+    "mac" / Bytes(wire_constants.MAC_SIZE),
 )
 """A packet of a session. The MAC is shown, not checked: that takes the key."""
 
@@ -276,10 +276,10 @@ PAYLOAD: Any = FocusedSeq(
     "packet" / Switch(
         lambda payload: payload.direction if payload._parsing else payload.packet["direction"],
         {
-            session.CLEAR_TO_DEVICE: CLEAR,
-            session.CLEAR_TO_HOST: CLEAR,
-            session.SEALED_TO_DEVICE: SEALED,
-            session.SEALED_TO_HOST: SEALED,
+            wire_constants.CLEAR_TO_DEVICE: CLEAR,
+            wire_constants.CLEAR_TO_HOST: CLEAR,
+            wire_constants.SEALED_TO_DEVICE: SEALED,
+            wire_constants.SEALED_TO_HOST: SEALED,
         },
         default=construct.Error,
     ),
@@ -298,19 +298,19 @@ FRAME: Any = NullTerminated(
 # -- for tools ----------------------------------------------------------------------------------
 
 DIRECTIONS = {
-    session.CLEAR_TO_DEVICE: "clear to device",
-    session.CLEAR_TO_HOST: "clear to host",
-    session.SEALED_TO_DEVICE: "sealed to device",
-    session.SEALED_TO_HOST: "sealed to host",
+    wire_constants.CLEAR_TO_DEVICE: "clear to device",
+    wire_constants.CLEAR_TO_HOST: "clear to host",
+    wire_constants.SEALED_TO_DEVICE: "sealed to device",
+    wire_constants.SEALED_TO_HOST: "sealed to host",
 }
 KINDS = {
-    link.BARE: "bare",
-    link.REQUEST: "request",
-    link.ANSWER: "answer",
-    link.EVENT: "event",
-    link.EVENT_ACK: "event ack",
-    link.GAP: "gap",
-    link.CLOSE: "close",
+    wire_constants.BARE: "bare",
+    wire_constants.REQUEST: "request",
+    wire_constants.ANSWER: "answer",
+    wire_constants.EVENT: "event",
+    wire_constants.EVENT_ACK: "event ack",
+    wire_constants.GAP: "gap",
+    wire_constants.CLOSE: "close",
 }
 
 Value = int | bytes | str | tuple[int, ...]
@@ -353,7 +353,7 @@ def parse_payload(payload: bytes) -> Parsed:
     header = {key: value for key, value in tree.items() if key in _HEADER.split()}
     if sealed:
         header |= {key: value for key, value in body.items() if isinstance(value, int)}
-    refused = sealed and tree.kind == link.ANSWER and tree.flags != 0
+    refused = sealed and tree.kind == wire_constants.ANSWER and tree.flags != 0
     names, rows = (_ERROR_NAMES, _DETAIL_ROWS) if refused else (_MESSAGE_NAMES, _ROWS)
     name = names.get(tree.flags if refused else tree.message) if "fields" in body else None
     unread = isinstance(body.get("fields", b""), bytes)

@@ -32,7 +32,7 @@ from sabot_firmware import hardware, shuffler
 from sabot_protocol import frame, grid
 from sabot_protocol.codec import CODEC
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.session import CLEAR_TO_DEVICE
+from sabot_protocol.wire_constants import CLEAR_TO_DEVICE
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.hosted_device import HostedDevice
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine

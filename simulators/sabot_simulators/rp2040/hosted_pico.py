@@ -13,9 +13,9 @@ from sabot_protocol import grid, ticks
 from sabot_protocol.codec import CODEC
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host_protocol import CABLE_LOST
-from sabot_protocol.key_store import DEVICE
 from sabot_protocol.notifications import EventGap, EventReceived
 from sabot_protocol.session import provision_proof
+from sabot_protocol.wire_constants import DEVICE
 from sabot_simulators.emulated_device import (
     LONGEST_WAIT_US,
     OPENING_UTC_S,

@@ -18,9 +18,7 @@ from sabot_firmware.critical import FRAM_SIZE
 from sabot_protocol.codec import CODEC
 from sabot_protocol.errors import FieldError
 from sabot_protocol.frame import DELIMITER, Decoder
-from sabot_protocol.host_protocol import EVENT_HEADER_SIZE
-from sabot_protocol.link import EVENT
-from sabot_protocol.session import MAC_SIZE, OVERHEAD, SEALED_TO_HOST
+from sabot_protocol.wire_constants import EVENT, EVENT_HEADER_SIZE, MAC_SIZE, OVERHEAD, SEALED_TO_HOST
 from sabot_simulators.board_faults import keys_record
 from sabot_simulators.command_sniffer import BODY, KIND, MESSAGE, NUMBER, CableTap, CommandSniffer
 from sabot_simulators.device_settings import DeviceSettings

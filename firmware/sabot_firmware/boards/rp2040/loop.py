@@ -48,6 +48,7 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.provisioning import UnusableStore
 from sabot_protocol.record_store import RecordStore
+from sabot_protocol.schema import FAULT_LATCHED_FLAG
 
 try:
     from sabot_firmware.boards.rp2040.grid_cables import NONE, GridCables
@@ -84,7 +85,6 @@ _WATCHDOG = enum_number("BootReason", "watchdog")
 _UNKNOWN = enum_number("BootReason", "unknown")
 _WATCHDOG_RESET = enum_number("Fault", "watchdog_reset")
 _CONTROLLER = enum_number("Place", "controller")
-_FAULT_FLAG = 0x0008
 
 
 class DisabledExecutor(Executor):
@@ -93,7 +93,7 @@ class DisabledExecutor(Executor):
     def status(self) -> "tuple[int, int, int, int, int, int]":
         """Out of order, for a fault of the controller."""
         out = enum_number("ShufflerState", "out_of_order"), enum_number("ShoeState", "out_of_order")
-        return out[0], out[1], _WATCHDOG_RESET, _FAULT_FLAG, 0, 0
+        return out[0], out[1], _WATCHDOG_RESET, FAULT_LATCHED_FLAG, 0, 0
 
 
 class LiveController(Controller):
