@@ -1,1 +1,1 @@
-"""Emulated devices and the ends they are reached by."""
+"""Emulated devices, and the endpoints that hosts reach them by."""

@@ -1,4 +1,4 @@
-"""Faults of the controller board, which the mechanism does not have: of its records and of its clock."""
+"""Faults of the controller board: of the records in critical memory and of the clock."""
 
 from collections.abc import Callable
 from random import Random
@@ -17,7 +17,7 @@ LONGEST_RECORD = 120  # bytes within which the power goes while one is written
 
 
 class BoardFaults:
-    """The board's memory chip and clock, and what can happen to them."""
+    """Lets the faults of memory chip and clock that are planned for a machine happen on its board."""
 
     def __init__(self, random: Random, chip: SimFram) -> None:
         self._random = random
@@ -26,7 +26,7 @@ class BoardFaults:
     def join(
         self, machine: SimulatedMachine, clock_wrong: Callable[[int], None], clock_lost: Callable[[], None]
     ) -> None:
-        """From now on such faults of a machine happen here; a wrong clock is told by how many seconds."""
+        """Receive the board faults of a machine; ``clock_wrong`` gets the error of the clock in seconds."""
 
         def strike(fault: PlannedFault) -> None:
             if fault.kind == "wrong_clock":
@@ -54,7 +54,7 @@ class BoardFaults:
 
 
 def keys_record() -> tuple[int, int]:
-    """Where the record of the keys is in critical memory, both of its slots: address and length."""
+    """Address and length of the record of the keys in critical memory, both slots together."""
     at = 0
     for name, most in RECORDS:
         size = 2 * (HEAD_SIZE + most)
@@ -65,7 +65,7 @@ def keys_record() -> tuple[int, int]:
 
 
 def damage_memory(chip: SimFram, cause: str) -> None:
-    """Let something happen to critical memory: ``emulated.HARMS`` says what there is."""
+    """Damage critical memory; ``cause`` is one of ``emulated_device.MEMORY_FAULTS`` except ``crashes``."""
     if cause == "absent":
         chip.failing = FOREVER
     elif cause == "read_only":

@@ -1,7 +1,7 @@
-"""Simulated memory chips, byte for byte, whose power can go after any byte.
+"""Simulated memory chips, byte by byte, whose power can fail after any byte.
 
-What a chip holds stays in its object: firmware built anew over the same chips is a reboot. Runs on
-MicroPython too.
+A chip object keeps its contents. New firmware over the same chips is a reboot. This module also runs on
+MicroPython.
 """
 
 from sabot_firmware.critical import FRAM_SIZE, Fram
@@ -16,7 +16,7 @@ class PowerCut(BaseException):
 
 
 class FlashMisuse(Exception):
-    """The firmware asked of a flash what no flash does."""
+    """The firmware asked for what a flash cannot do, such as programming a byte that is not erased."""
 
 
 class Power:
@@ -42,7 +42,7 @@ class Power:
         self._left = None
 
     def step(self) -> bool:
-        """One more step; False if it is the one the power goes in."""
+        """One more step; False if the power fails in it."""
         if self._left is not None:
             if self._left <= 0:
                 self.is_on = False
@@ -59,14 +59,14 @@ class Power:
 
 
 class _Chip:
-    """What all chips have: cells, a supply, and faults."""
+    """The cells, the supply and the faults of any chip."""
 
     def __init__(self, size: int, power: Power | None, fill: int) -> None:
         self.cells = bytearray(bytes([fill]) * size)
         self.power = power or Power()
         self.writes = 0  # writes, programs and erases that were asked for
         self.reads = 0
-        self.deaf = False  # a fault: it takes no writes and does not say so
+        self.deaf = False  # a fault: it ignores writes without an error
         self.failing = 0  # a fault: so many accesses fail with OSError
 
     def flip(self, address: int, bit: int) -> None:

@@ -1,7 +1,7 @@
-"""What passes over a cable, overheard: how people learn of commands where the firmware itself cannot tell.
+"""Reads commands and answers from the bytes on a cable, for firmware that cannot report its commands.
 
-Packets are sealed, not secret. A command is told once, however often it is sent again and over how many
-cables, and so is what became of it.
+Packets are authenticated, not encrypted. Each command and each result is reported once, however often it is
+retransmitted and over however many cables.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class CommandSniffer:
-    """Tells a device's people of the commands that concern them."""
+    """Reports to a device the commands that its people have to do with."""
 
     def __init__(self, device: EmulatedDevice) -> None:
         self._device = device
@@ -43,7 +43,7 @@ class CommandSniffer:
         self._answered: dict[tuple[bytes, int], None] = {}
 
     def request(self, host: bytes, payload: bytes) -> bool:
-        """A request on its way to the device; whether anybody did anything for it."""
+        """A request on its way to the device; whether the people did anything for it."""
         name = IDS.get(payload[MESSAGE])
         key = (host, _number(payload))
         if name is None or key in self._answered or payload[MARK] & RESOLVE:
@@ -69,7 +69,7 @@ class CommandSniffer:
 
 
 class CableTap:
-    """One cable, both ways."""
+    """Decodes both directions of one cable."""
 
     def __init__(self, overheard: CommandSniffer) -> None:
         self._overheard = overheard
@@ -79,7 +79,7 @@ class CableTap:
         self._to_host = Decoder()
 
     def host_said(self, data: bytes) -> bool:
-        """Bytes on their way to the device; whether anybody did anything for them."""
+        """Bytes on their way to the device; whether the people did anything for them."""
         did = False
         for payload, _ in self._to_device.feed(data):
             if payload is None:

@@ -1,6 +1,6 @@
-"""A dealer who does everything right: collects the cards, feeds the tray, takes each stack, clears faults.
+"""A simulated dealer for tests: feeds the tray, plays rounds, takes each stack, clears faults.
 
-With a floor supervisor and a technician at hand, who do what only they may.
+Commands that only floor or service may give are given in their role.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ TRAY_EMPTY = enum_number("Forbidden", "tray_empty")
 
 
 class RecoveryFailed(Exception):
-    """The dealer has tried everything, and the machine still does not work."""
+    """The machine is still not usable after the dealer has tried everything."""
 
 
 class Dealer:
@@ -80,16 +80,16 @@ class Dealer:
 
     @property
     def shoe_state(self) -> int:
-        """What the shoe half does."""
+        """The state of the shoe half."""
         return self.device.shoe_state
 
     @property
     def shuffler_state(self) -> int:
-        """What the shuffler half does."""
+        """The state of the shuffler half."""
         return self.device.shuffler_state
 
     def deal_round(self) -> bool:
-        """One round from the deck in the shoe, up to the stub in the exit tray; whether it came so far."""
+        """One round from the deck in the shoe, up to the stub in the exit tray; whether it got that far."""
         device = self.device
         view = device.view()
         deck_id, self.round_id = view.shoe_deck, view.last_round + 1
@@ -161,7 +161,7 @@ class Dealer:
     # -- faults ---------------------------------------------------------------------------------
 
     def recover(self) -> None:
-        """Bring the machine back to a deck in the shoe and one on the shelf; CannotGoOn if that fails."""
+        """Bring the machine back to a deck in the shoe and one on the shelf; RecoveryFailed if that fails."""
         for _ in range(MAX_RECOVERIES):
             self.device.run_until_idle()
             if not self._mend():
@@ -254,7 +254,7 @@ class Dealer:
         """Take whatever comes out until emptying has ended."""
         try:
             self.wait(self._emptied)
-        except WaitTimeout:  # for ten minutes it waits for cards that were taken: service mends the sensor
+        except WaitTimeout:  # for ten minutes it waits for cards that were taken: service repairs the sensor
             self.device.machine.repair()
             self.device.run_until(lambda: True)
 
@@ -287,7 +287,7 @@ class Dealer:
                 self.feed(waiting[0])
             except Refusal as refused:
                 if refused.values in ((TRAY_EMPTY,), (TOO_HOT,)):
-                    if refused.values == (TRAY_EMPTY,):  # it is not: service mends its sensor
+                    if refused.values == (TRAY_EMPTY,):  # it is not: service repairs its sensor
                         self.device.machine.repair()
                     else:
                         self.device.run_for(COOLING_US)

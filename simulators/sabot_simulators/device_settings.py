@@ -1,4 +1,4 @@
-"""How an emulated device is set up: the query of ``sim://``, the options of ``sabot simulate``."""
+"""Settings of an emulated device: the query of ``sim://``, the options of ``sabot simulate``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ BOARD = FIRMWARE[2]
 
 
 class BadSetting(ValueError):
-    """A setting that no emulated device has, or a value it cannot take; the text says what there is."""
+    """There is no such setting, or it cannot have this value; the text says what is possible."""
 
 
 @dataclass(frozen=True)
 class DeviceSettings:
-    """What an emulated device is made with."""
+    """Settings of one emulated device."""
 
     seed: int | None = None
-    """Makes a run repeatable, its shuffles included: the device then says that it can be foretold."""
+    """Makes a run repeatable, its shuffles included; the identity then has the flag ``test_rng``."""
     speed: float = UNLIMITED_SPEED
-    """Machine seconds a second; 0 is as fast as the computer can."""
+    """Machine seconds per second; 0 is as fast as the computer can."""
     faults: tuple[PlannedFault, ...] = ()
-    """What goes wrong in the mechanism, each once."""
+    """The faults that will happen in the machine, each once."""
     dealer: bool = True
-    """Whether somebody stands there who takes the stacks, feeds the tray and clears jams."""
+    """Whether simulated people take the stacks, feed the tray and clear jams."""
     dealer_ms: int = 400
-    """How long that person takes for each thing, in machine time."""
+    """How long they take for each act, in machine time."""
     capacity: str = "deck"
     """How much its chamber and shoe hold: a ``deck``, or a ``batch`` of up to eight."""
     reader: bool = True
@@ -38,7 +38,7 @@ class DeviceSettings:
     events_kept: int = 64
     """How many events the device keeps."""
     firmware: str = "python"
-    """What it runs on: a name of ``FIRMWARE``."""
+    """The kind of firmware: a name of ``FIRMWARE``."""
     drop: float = 0.0
     """Share of the pieces on the cable that are lost."""
     corrupt: float = 0.0
@@ -53,7 +53,7 @@ class DeviceSettings:
 
     @classmethod
     def from_query(cls, query: Mapping[str, Sequence[str]]) -> "DeviceSettings":
-        """Settings by name; BadSetting for what there is not."""
+        """Settings by name, each with its values; BadSetting if a name or value does not exist."""
         values: dict[str, object] = {}
         for name, given in query.items():
             reader = _READERS.get(name)

@@ -60,7 +60,7 @@ class WaitTimeout(Exception):
     """A wait in virtual time did not end: nothing is due any more, or ten minutes have passed."""
 
 
-class Port(Protocol):
+class CablePort(Protocol):
     """One cable's place at the device; ``DevicePort`` is one."""
 
     def receive(self, data: bytes, now: int) -> None:
@@ -109,11 +109,11 @@ class EmulatedDevice:
 
     # -- what a kind of firmware implements -----------------------------------------------------
 
-    def plug(self) -> Port:
+    def plug(self) -> CablePort:
         """Plug in one more cable; PlugInUse if there is no place for it."""
         raise NotImplementedError
 
-    def unplug(self, port: Port) -> None:
+    def unplug(self, port: CablePort) -> None:
         """Pull a cable."""
         raise NotImplementedError
 

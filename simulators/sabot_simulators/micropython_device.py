@@ -39,9 +39,9 @@ from sabot_simulators.emulated_device import (
     SIMULATOR,
     TEST_RNG,
     UNATTENDED,
+    CablePort,
     CommandValue,
     FirmwareMissing,
-    Port,
     SteppedDevice,
 )
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
@@ -277,7 +277,7 @@ class MicroPythonDevice(SteppedDevice):
         self._ports[number] = port = MicroPythonPort(self, number)
         return port
 
-    def unplug(self, port: Port) -> None:
+    def unplug(self, port: CablePort) -> None:
         """Pull a cable."""
         if isinstance(port, MicroPythonPort) and port.boot == self.boots:
             del self._ports[port.number]

@@ -1,4 +1,4 @@
-"""Power cuts at any byte written and at any instant of a cycle: what there was, and going on from it.
+"""Power cuts at any byte written and at any instant of a cycle.
 
 A cycle is played once. At every write to critical memory and at every instant asked for, a ``Moment`` is
 taken: the mechanism and the cards in people's hands as they really were, the memory's bytes, and what the

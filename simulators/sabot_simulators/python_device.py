@@ -20,7 +20,14 @@ from sabot_protocol.record_store import RecordStore
 from sabot_simulators.board_faults import BoardFaults, damage_memory
 from sabot_simulators.chips import SimFlash, SimFram
 from sabot_simulators.device_settings import DeviceSettings
-from sabot_simulators.emulated_device import MODEL, UNATTENDED, VERSION, CommandValue, Port, SteppedDevice
+from sabot_simulators.emulated_device import (
+    MODEL,
+    UNATTENDED,
+    VERSION,
+    CablePort,
+    CommandValue,
+    SteppedDevice,
+)
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.micropython_side.piped_board import thermal_noise
 from sabot_simulators.micropython_side.scripted_rng import ScriptedRng
@@ -169,7 +176,7 @@ class WiredPythonDevice(PythonDevice, Executor):
         """Plug in one more cable."""
         return DevicePort(self.end)
 
-    def unplug(self, port: Port) -> None:
+    def unplug(self, port: CablePort) -> None:
         """Pull a cable."""
         if isinstance(port, DevicePort) and port.device is self.end:
             port.close()

@@ -1,4 +1,4 @@
-"""Defects planted into the firmware's core, to see that ``make soak`` finds each of them.
+"""Defects seeded into the controller, to prove that ``make soak`` finds each of them.
 
 A plant patches classes of ``sabot_firmware`` in this process, while its context lasts. The firmware itself
 has none of them. ``python -m sabot_simulators.seeded_defects`` plants each in turn and says at which table
@@ -190,7 +190,7 @@ def find(name: str, tables: int, seed: int, console: Console) -> SoakReport:
 
 
 def main() -> int:
-    """Plant each defect; 1 if one was not found."""
+    """Seed each defect in turn; 1 if one was not found."""
     parser = argparse.ArgumentParser(prog="python -m sabot_simulators.seeded_defects", description=__doc__)
     parser.add_argument("--tables", type=int, default=TABLES)
     parser.add_argument("--seed", type=int, default=1)

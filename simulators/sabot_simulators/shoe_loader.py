@@ -1,4 +1,4 @@
-"""Hands at a shoe of several decks: a batch that came out is cut, gets its cover card, and is laid in."""
+"""The person who loads a shoe of several decks: cuts the batch, inserts the cover card, lays it in."""
 
 from sabot_firmware import hardware
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, cover_card
@@ -8,7 +8,7 @@ COVER_ABOVE = 14  # cards above the bottom, where the dealer puts the cover card
 
 
 class ShoeLoader:
-    """Who cuts and lays in. Where, a host in the same process may say before; else it is always the same."""
+    """Cuts a batch and lays it into the shoe. The place of cut and cover card can be set before."""
 
     def __init__(self) -> None:
         self.cut_from_top: int | None = None

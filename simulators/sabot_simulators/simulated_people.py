@@ -1,4 +1,4 @@
-"""Those at an emulated table, as far as a machine needs hands: the dealer, and the floor at a jam."""
+"""Simulated people at an emulated table: they feed the tray, take stacks, load a shoe and clear jams."""
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, new_deck
@@ -10,7 +10,7 @@ FEEDS = ("shuffle", "shuffle_with")  # the deck is laid in before
 WATCHED_COMMANDS = (
     *FEEDS, "set_game", "register_deck", "load_shoe", "open_round", "simulate_round", "empty_machine",
 )  # fmt: skip
-"""The commands that somebody at the table has to do with."""
+"""The commands that need something from the people at the table."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedPeople:
-    """Those at the table, as far as a machine needs hands: the dealer, and the floor at a jam."""
+    """The dealer, and the floor at a jam. They act on the machine only, never over the wire."""
 
     def __init__(self, device: "EmulatedDevice") -> None:
         self._device = device
@@ -47,7 +47,7 @@ class SimulatedPeople:
         self.shoe.cut_from_top, self.shoe.cover_above = from_top, cover_above
 
     def before_command(self, name: str, values: "Values") -> bool:
-        """The host is about to ask for something; whether anybody did anything for it."""
+        """Prepare what a command needs, such as cards in the tray; whether anything was done."""
         machine = self._device.machine
         if name == "load_shoe":
             return self._lay_in(values[0])
@@ -78,7 +78,7 @@ class SimulatedPeople:
         return True
 
     def command_refused(self) -> None:
-        """It was refused: what was prepared is taken back."""
+        """The last command was refused: undo what was prepared."""
         if self._laid_in:
             self._laid_in = False
             self._device.settle()
@@ -90,7 +90,7 @@ class SimulatedPeople:
             self._device.machine.take_tray()
 
     def command_accepted(self, name: str, values: "Values") -> None:
-        """It was accepted."""
+        """The last command was accepted: follow it up."""
         self._loaded, self._laid_in = [], False
         machine = self._device.machine
         if name == "register_deck":
@@ -112,7 +112,7 @@ class SimulatedPeople:
             self._soon(self._take_left, 0)
 
     def event_reported(self, name: str, values: "tuple[Value, ...]") -> None:
-        """The machine reports something; whoever it concerns does it in a moment."""
+        """React to an event, after the reaction time of the settings."""
         if name == "shoe_changed" and values[0] in (shoe.STACK_WAITING, shoe.STUB_WAITING):
             self._soon(self._take, int(values[0]))
         elif name == "shuffle_committed":
@@ -148,7 +148,7 @@ class SimulatedPeople:
         self._device.machine.take_exit()
 
     def _look(self, fault: int) -> None:
-        """Something has stopped: mend it, open the door, take every card out, close it again."""
+        """A half has stopped: repair it, open its door, take every card out, close the door."""
         view = self._device.view()
         agenda, machine = self._device.machine.agenda, self._device.machine
         for door, found in (
@@ -169,7 +169,7 @@ class SimulatedPeople:
     def _empty(self, door: int) -> None:
         machine = self._device.machine
         if machine.level(door):
-            return  # somebody closed it meanwhile
+            return  # it was closed meanwhile
         machine.empty_by_hand(door)
         if door == hardware.SHUFFLER_DOOR:
             machine.take_tray()

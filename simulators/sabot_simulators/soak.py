@@ -1,4 +1,4 @@
-"""``make soak``: rounds with random faults, and whether the machine ever claimed what was not so.
+"""``make soak``: rounds with random faults, and a search for false claims of the machine.
 
 Every claim is judged by the oracle, by the identity of the cards it is about. A fault that stops a half is
 cleared and play goes on. Half of the faults are aimed at first and last cards, where most defects are. Now
@@ -51,7 +51,7 @@ HOURS = enum_number("RemoveReason", "hours")
 
 @dataclass
 class SoakReport:
-    """What a soak has seen."""
+    """The figures of a soak."""
 
     tables: int = 0
     rounds: int = 0
@@ -78,7 +78,7 @@ class SoakReport:
 
 
 class SoakDealer(Dealer):
-    """A dealer who now and then does what people do: comes late, has everything brought out."""
+    """A dealer who sometimes comes late, opens a door, or has the machine emptied."""
 
     def __init__(self, device: PythonDevice, random: Random) -> None:
         super().__init__(device)
@@ -181,7 +181,7 @@ class SoakDealer(Dealer):
 
 
 class SoakTable:
-    """One table with its faults, judged at every report."""
+    """One table with its faults; the oracle judges every event."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class SoakTable:
         return PlannedFault(kind, place, card=self.random.randrange(1, LAST_CARD))
 
     def play(self) -> None:
-        """Open the table and play, until it is over or this dealer knows no further."""
+        """Open the table and play until it is over or the dealer cannot recover."""
         played = 0
         going_on: bool | None = None
         while played < self._rounds:
@@ -312,7 +312,7 @@ def soak(tables: int, seed: int, console: Console, until: str | None = None) -> 
 
 
 def tell(found: SoakReport, console: Console) -> None:
-    """What a soak has seen, for people."""
+    """Print the figures of a soak."""
     console.print(
         f"{found.tables} tables, {found.rounds} rounds, {found.stops} stops, {found.claims} claims; "
         f"at {found.gave_up} tables the dealer could not go on"
@@ -330,7 +330,7 @@ def tell(found: SoakReport, console: Console) -> None:
 
 
 def main() -> int:
-    """Soak and report; 1 if anything was claimed that was not so."""
+    """Soak and report; 1 if a claim was false."""
     parser = argparse.ArgumentParser(prog="python -m sabot_simulators.soak")
     parser.add_argument("--tables", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)

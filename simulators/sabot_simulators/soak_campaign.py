@@ -174,7 +174,7 @@ def page(campaign: Campaign, date: str, planted: str, asked: int = ROUNDS) -> st
 
 
 def main() -> int:
-    """Run a campaign or go on with one; 1 if anything was claimed that was not so."""
+    """Start or resume a campaign; 1 if a claim was false."""
     parser = argparse.ArgumentParser(prog="python -m sabot_simulators.soak_campaign", description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--processes", type=int, default=2)

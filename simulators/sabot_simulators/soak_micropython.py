@@ -58,7 +58,7 @@ class Heap:
 
 @dataclass
 class HeapSoakReport(SoakReport):
-    """What a soak on MicroPython has seen."""
+    """The figures of a soak on MicroPython."""
 
     heaps: list[Heap] = field(default_factory=list)
 
@@ -68,7 +68,7 @@ class HeapSoakReport(SoakReport):
 
 
 class Sitting:
-    """One process at one machine, judged at every report."""
+    """One process at one machine; the oracle judges every event."""
 
     def __init__(
         self, seed: int, found: HeapSoakReport, heap: str = HEAP, python: list[str] | None = None
@@ -82,7 +82,7 @@ class Sitting:
         self.heap = Heap()
 
     def play(self, rounds: int) -> int:
-        """Play so many rounds, or until this dealer knows no further; how many came to an end."""
+        """Play so many rounds, or until the dealer cannot recover; how many were finished."""
         self.found.heaps.append(self.heap)
         ended = 0
         tried = 0
@@ -186,7 +186,7 @@ def soak(rounds: int, seed: int, console: Console) -> HeapSoakReport:
 
 
 def main() -> int:
-    """Soak and report; 1 if anything was claimed that was not so, or a heap has grown."""
+    """Soak and report; 1 if a claim was false or a heap has grown."""
     parser = argparse.ArgumentParser(prog="python -m sabot_simulators.soak_micropython")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""What firmware believes, as far as the people at the table and the watchers of a simulation ask for it."""
+"""The firmware's state, as far as simulated people, tests and oracle need it."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class DeckView:
 
 @dataclass(frozen=True)
 class View:
-    """The firmware's belief at one moment; a number is 0 where there is no such deck, round or fault."""
+    """The firmware's state at one moment; a number is 0 if there is no such deck, round or fault."""
 
     shuffler_state: int
     shoe_state: int

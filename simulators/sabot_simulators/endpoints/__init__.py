@@ -1,1 +1,1 @@
-"""Ends of emulated devices that a host can plug into: in process, pseudo-terminal, TCP, USB."""
+"""Endpoints that connect emulated devices to hosts: in process, pseudo-terminal, TCP, USB."""

@@ -1,6 +1,6 @@
-"""The physical acts of people at an emulated machine, given over a Unix socket that only its owner may use.
+"""Physical acts at an emulated machine, given over a Unix socket that only its owner may use.
 
-What a hand does is an input of the mechanism and never a message of the wire, so it has a way of its own:
+A physical act is an input of the machine and never a message of the wire, so it has a channel of its own:
 ``sabot simulate --control PATH``. The protocol is lines of words. Each line is answered by one line: ``ok``,
 or ``no`` and why. A line begins with what is acted upon, then what is done:
 
@@ -71,7 +71,7 @@ ACTS: "dict[str, tuple[str, Callable[[SimulatedMachine, list[str]], None]]]" = {
 
 
 def act(machine: SimulatedMachine, line: str) -> str:
-    """Do what a line says; the answer's line."""
+    """Carry out one line; the answer's line."""
     words = line.split()
     if words == ["help"]:
         return "ok " + "; ".join(usage for usage, _ in ACTS.values())

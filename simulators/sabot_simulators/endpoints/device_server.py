@@ -1,4 +1,4 @@
-"""A thread that lets an emulated device live: time passes, bytes come and go over its cables."""
+"""A thread that runs an emulated device: it lets time pass and moves bytes over the cables."""
 
 import contextlib
 import selectors
@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from sabot_protocol import ticks
 from sabot_simulators.chips import PowerCut
 from sabot_simulators.device_settings import UNLIMITED_SPEED
-from sabot_simulators.emulated_device import EmulatedDevice, PlugInUse, Port
+from sabot_simulators.emulated_device import CablePort, EmulatedDevice, PlugInUse
 
 TAKE_BYTES = 1024  # of one cable, before the others and the clock are looked at
 HELD_BYTES = 16384  # on their way over an in-process cable, each way
@@ -26,41 +26,41 @@ T = TypeVar("T")
 
 
 def wire_ms(rate: float = 1.0) -> int:
-    """The clock of every wire of this process; ``rate`` makes it run faster."""
+    """The wire's clock, the same for all devices of this process; ``rate`` makes it run faster."""
     return int(time.monotonic() * 1000 * rate) & ticks.MASK
 
 
 class Unplugged(Exception):
-    """The other end of a cable is gone."""
+    """The other end of a cable is closed."""
 
 
 class HostCable(Protocol):
-    """One cable as its device's thread sees it."""
+    """The device's side of one cable. Its methods never wait."""
 
     def fileno(self) -> int | None:
-        """What to wait for; None for a cable that wakes the thread itself."""
+        """The descriptor to wait for; None for a cable that wakes the thread itself."""
 
     def take(self, most: int) -> bytes:
-        """Up to ``most`` bytes that have come from the host, without waiting; Unplugged when it is gone."""
+        """Up to ``most`` bytes that arrived from the host; Unplugged when the host has closed the cable."""
 
     def give(self, data: bytes) -> int:
-        """Bytes for the host, without waiting: how many of them it has room for."""
+        """Send bytes to the host; how many of them there was room for."""
 
     def close(self) -> None:
-        """The device's side lets go."""
+        """Close the cable."""
 
 
 class HostListener(Protocol):
-    """Something that hosts come to."""
+    """Accepts hosts, as a listening socket does."""
 
     def fileno(self) -> int:
-        """What to wait for."""
+        """The descriptor to wait for."""
 
     def accept(self) -> HostCable | None:
-        """The cable of who has come, if anybody has."""
+        """The cable of a host that has connected, or None."""
 
     def close(self) -> None:
-        """Nobody can come any more."""
+        """Accept no more hosts."""
 
 
 class TooManyCables(Exception):
@@ -68,14 +68,14 @@ class TooManyCables(Exception):
 
 
 class PluggedCable:
-    """A cable's place at the device, and what its host has not taken yet: at most one poll's bytes."""
+    """A cable's port at the device, and the bytes of one poll that its host has not taken yet."""
 
-    def __init__(self, port: Port) -> None:
+    def __init__(self, port: CablePort) -> None:
         self.port = port
         self.unsent = b""
 
     def exchange(self, cable: HostCable, now: int) -> None:
-        """Give the host what waits, then what the device has to say, without waiting for it."""
+        """Send the host what is left of the last poll, then the next poll's bytes."""
         if self.unsent:
             self.unsent = self.unsent[cable.give(self.unsent) :]
         if self.unsent:
@@ -112,7 +112,7 @@ class DeviceServer:
         self._stopping = False
         self._idle_since: float | None = None  # with no work for a machine that is as fast as it goes
         self.failure: BaseException | None = None
-        """What ended the thread before its time, if anything did."""
+        """The exception that ended the thread, if one did."""
         self._thread = threading.Thread(target=self._live, name="emulated-device", daemon=True)
         self._thread.start()
 
@@ -129,7 +129,7 @@ class DeviceServer:
             future.cancel()
 
     def wake(self) -> None:
-        """Let the thread look around now."""
+        """Wake the thread."""
         with contextlib.suppress(BlockingIOError, OSError):  # a full pipe wakes as well
             self._wake_write.send(b"x")
 
@@ -150,7 +150,7 @@ class DeviceServer:
         self.call(lambda: self._unplug(cable))
 
     def listen(self, listener: HostListener) -> None:
-        """Let hosts come by themselves."""
+        """Accept hosts from a listener."""
         self.call(lambda: self._listen(listener))
 
     def pull_all(self) -> int:
@@ -222,7 +222,7 @@ class DeviceServer:
                 for key, _ in self._selector.select(wait):
                     if key.data is None:
                         self._drain_wakes()
-        except Exception as error:  # noqa: BLE001 - kept for whoever asks why the device is silent
+        except Exception as error:  # noqa: BLE001 - kept, so that a caller can see why the device is silent
             self.failure = error
         finally:
             self._let_go()
@@ -394,7 +394,7 @@ class InProcessCable:
             self._changed.notify_all()
 
     def clear(self) -> None:
-        """Forget what has come and was not read."""
+        """Discard the bytes that arrived and were not read."""
         with self._changed:
             self._to_host.clear()
             self._make_room()
@@ -402,11 +402,11 @@ class InProcessCable:
     # -- the device's side ----------------------------------------------------------------------
 
     def fileno(self) -> int | None:
-        """It wakes the thread by itself."""
+        """None: this cable wakes the thread itself."""
         return None
 
     def take(self, most: int) -> bytes:
-        """What the host wrote, a piece of it; the thread looks again at once if there is more."""
+        """Up to ``most`` bytes that the host wrote; it wakes the thread again if more are left."""
         with self._changed:
             data = bytes(self._to_device[:most])
             del self._to_device[:most]
@@ -417,7 +417,7 @@ class InProcessCable:
             return data
 
     def give(self, data: bytes) -> int:
-        """Bytes for the host: how many there is room for."""
+        """Send bytes to the host; how many of them there was room for."""
         with self._changed:
             taken = min(len(data), HELD_BYTES - len(self._to_host))
             self._to_host += data[:taken]
@@ -426,7 +426,7 @@ class InProcessCable:
             return taken
 
     def close(self) -> None:
-        """It is pulled."""
+        """Unplug the cable."""
         with self._changed:
             self._gone = True
             self._changed.notify_all()

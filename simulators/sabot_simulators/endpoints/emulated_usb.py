@@ -1,4 +1,4 @@
-"""An emulated device on USB, as pyusb meets it: a backend whose bus has one shoe.
+"""An emulated device on USB: a pyusb backend whose bus has one device.
 
     usb.core.find(backend=get_backend({"seed": ["1"]}))
 
@@ -114,14 +114,14 @@ class EmulatedUsbDevice:
 
 @dataclass(eq=False)
 class UsbHandle:
-    """Somebody who opened the device."""
+    """One opening of the device."""
 
     shoe: EmulatedUsbDevice
     open: bool = True
 
 
 class EmulatedUsbBackend(usb.backend.IBackend):  # type: ignore[misc]
-    """A bus with one emulated shoe. ``unplug`` and ``plug`` do what hands do.
+    """A bus with one emulated device. ``unplug`` and ``plug`` are what hands do to its cable.
 
     ``clock_rate`` makes the timers of the device's wire run faster, for tests in which both ends do so.
     """
@@ -357,7 +357,7 @@ _buses_lock = threading.Lock()
 
 
 def get_backend(settings: Mapping[str, Sequence[str]] | None = None) -> EmulatedUsbBackend:
-    """A bus with a shoe of these settings; with ``bus=NAME`` the same one for everybody in the process."""
+    """A bus with a device of these settings; with ``bus=NAME`` all callers in this process share it."""
     given = dict(settings or {})
     name = list(given.pop("bus", [""]))[-1]
     with _buses_lock:

@@ -1,9 +1,9 @@
-"""A fault proxy: sits between any two ends and does to the bytes what bad cables do.
+"""A fault proxy between a host and a device: it loses, damages and delays bytes, and cuts the connection.
 
     with FaultProxy(TcpDoor(), TcpPlug("127.0.0.1", 4711), Mischief(Random(1), drop=0.01)) as proxy:
         connect(proxy.url)
 
-A door is what the host opens, a plug goes into the device. Both can be TCP or a terminal.
+The host connects to the frontend, the proxy connects to the device upstream. Each is TCP or a terminal.
 """
 
 import contextlib
@@ -26,19 +26,19 @@ MOST_LATE = 65536  # bytes on their way to one end; a bad cable loses what comes
 
 
 class ByteStream(Protocol):
-    """An open end."""
+    """One open connection, to the host or to the device."""
 
     def fileno(self) -> int:
         """What to wait for."""
 
     def take(self) -> bytes:
-        """What has come; empty when the end is gone."""
+        """Bytes that arrived; empty when the other side has closed."""
 
     def give(self, data: bytes) -> None:
-        """Send; OSError when the end is gone."""
+        """Send bytes; OSError when the other side has closed."""
 
     def close(self) -> None:
-        """Let go."""
+        """Close it."""
 
 
 class SocketStream:
@@ -99,18 +99,18 @@ class FileStream:
 
 
 class Frontend(Protocol):
-    """Where hosts come to."""
+    """Accepts hosts."""
 
     url: str
 
     def fileno(self) -> int | None:
-        """What to wait for; None for a door that is always open."""
+        """The descriptor to wait for; None if a host is always there."""
 
     def accept(self) -> ByteStream | None:
-        """Who has come."""
+        """The connection of a host, or None."""
 
     def close(self) -> None:
-        """Nobody can come any more."""
+        """Accept no more hosts."""
 
 
 class TcpFrontend:
@@ -126,7 +126,7 @@ class TcpFrontend:
         return self._socket.fileno()
 
     def accept(self) -> ByteStream | None:
-        """Who has come."""
+        """The connection of a host, or None."""
         try:
             return SocketStream(self._socket.accept()[0])
         except BlockingIOError:
@@ -163,7 +163,7 @@ class PtyFrontend:
 
 
 class Upstream(Protocol):
-    """What goes into the device."""
+    """Connects to the device."""
 
     def __call__(self) -> ByteStream:
         """Plug in; OSError if that fails."""
@@ -192,7 +192,7 @@ class PtyUpstream:
 
 
 class FaultProxy:
-    """Carries bytes between a door and a plug, badly. What it does can be changed while it works."""
+    """Carries bytes between frontend and upstream, impaired. ``impairment`` can be changed at any time."""
 
     def __init__(self, door: Frontend, plug: Upstream, mischief: Impairment) -> None:
         self.mischief = mischief
@@ -278,7 +278,7 @@ class FaultProxy:
             device = self._plug()
         except OSError:
             host.close()
-            time.sleep(0.01)  # a terminal's door would be tried again at once
+            time.sleep(0.01)  # a terminal's frontend would be tried again at once
             return
         for end, other in ((host, device), (device, host)):
             self._pairs[end] = other

@@ -1,4 +1,4 @@
-"""What a bad cable does to the bytes on it. It decides; whoever carries the bytes acts."""
+"""Impairment of a cable: loss, damage, delay, cuts. It only decides; the caller carries the bytes."""
 
 from dataclasses import dataclass
 from random import Random
@@ -6,7 +6,7 @@ from random import Random
 
 @dataclass
 class Impairment:
-    """How bad a cable is. Shares are of the pieces that are carried; the rest can be switched at any time."""
+    """The impairment of one cable. Shares are of the pieces carried. Fields can be changed at any time."""
 
     random: Random
     drop: float = 0.0
@@ -18,7 +18,7 @@ class Impairment:
     cut: float = 0.0
     """Share of the pieces at which the cable is cut."""
     half_open: bool = False
-    """While set, everything is swallowed and nobody is told."""
+    """While set, all bytes are lost and neither side gets an error."""
     dropped: int = 0
     corrupted: int = 0
     delayed: int = 0

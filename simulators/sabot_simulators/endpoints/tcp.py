@@ -19,7 +19,7 @@ class SocketCable:
         return self._fileno
 
     def take(self, most: int) -> bytes:
-        """What has come."""
+        """Bytes that arrived; Unplugged when the host has closed the connection."""
         try:
             data = self._socket.recv(most)
         except BlockingIOError:
@@ -31,7 +31,7 @@ class SocketCable:
         return data
 
     def give(self, data: bytes) -> int:
-        """Send what finds room at once."""
+        """Send what there is room for now; how many bytes that was."""
         try:
             return self._socket.send(data)
         except BlockingIOError:
@@ -52,11 +52,11 @@ class TcpListener:
         self._socket.setblocking(False)
         self.host, self.port = self._socket.getsockname()[:2]
         self.unplugged = False
-        """While set, whoever comes is turned away."""
+        """While set, every host is refused."""
 
     @property
     def url(self) -> str:
-        """What pyserial opens."""
+        """The URL for pyserial."""
         return f"socket://{self.host}:{self.port}"
 
     def fileno(self) -> int:
@@ -64,7 +64,7 @@ class TcpListener:
         return self._socket.fileno()
 
     def accept(self) -> SocketCable | None:
-        """Who has come, if anybody has."""
+        """The cable of a host that has connected, or None."""
         try:
             connection, _ = self._socket.accept()
         except BlockingIOError:

@@ -35,7 +35,7 @@ class ShuffleFailed(Exception):
     """The machine stopped again and again; the text is the fault."""
 
 
-class BatchResult(NamedTuple):
+class ShuffledBatch(NamedTuple):
     """What came of a stretch."""
 
     orders: Orders
@@ -54,12 +54,12 @@ class ShuffleBatch:
     shuffles: int
     plant: str | None = None
 
-    def run(self) -> BatchResult:
+    def run(self) -> ShuffledBatch:
         """The orders, a row a shuffle: cards by their place in the tray, the top one first."""
         began = time.process_time()
         rig = _Rig(self)
         orders = rig.run()
-        return BatchResult(orders, time.process_time() - began, rig.stops)
+        return ShuffledBatch(orders, time.process_time() - began, rig.stops)
 
 
 class _Device(PythonDevice):
@@ -151,7 +151,7 @@ def shuffle_batches(shuffles: int, cards: int, seed: int, plant: str | None) -> 
     return [ShuffleBatch(seed * 1_000_003 + at, cards, size, plant) for at, size in enumerate(sizes)]
 
 
-def run_all(work: list[ShuffleBatch], processes: int | None = None) -> Iterator[BatchResult]:
+def run_all(work: list[ShuffleBatch], processes: int | None = None) -> Iterator[ShuffledBatch]:
     """What comes of each stretch, in their order, from several processes."""
     count = min(processes or os.cpu_count() or 1, len(work))
     if count <= 1:

@@ -12,8 +12,7 @@ NEVER_US = 1 << 62
 class Agenda:
     """Things to happen at given times. Ties happen in the order they were put down.
 
-    Nothing is ever taken off: whoever changes his mind sees for himself, when the time comes, that what he
-    had put down no longer holds.
+    Nothing is ever removed. An action whose reason is gone must notice that itself when its time comes.
     """
 
     def __init__(self) -> None:
@@ -21,7 +20,7 @@ class Agenda:
         self._queue: list[tuple[int, int, Callable[[Any], None], Any]] = []
         self._order = count()
         self.noticed = False
-        """Set by whoever reports something to the firmware; ``run`` stops there."""
+        """Set when the firmware must be given something, such as an edge; ``run`` stops there."""
 
     def at(self, time_us: int, action: Callable[[T], None], argument: T) -> None:
         """Call ``action(argument)`` at a time, which must not lie in the past."""

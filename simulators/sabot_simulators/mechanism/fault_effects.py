@@ -1,4 +1,4 @@
-"""How faults happen to the machine that need no part's help: unseen hands, doors, motors, the supply."""
+"""The effects of faults that act on the whole machine: unseen hands, doors, motors, the supply."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""People at the machine: they load, take, open doors, press buttons, clear jams and mend it."""
+"""What people do at the machine: load, take, open doors, press buttons, clear jams, repair."""
 
 from random import Random
 
@@ -8,7 +8,7 @@ from sabot_simulators.mechanism.physical_cards import PhysicalCard, count_backs,
 
 
 class ManualAccess(MovingParts):
-    """The machine with hands around it. A card is never in two hands: what is put in was taken out before."""
+    """The moving parts plus manual access. A card is in one place: what is put in was taken out before."""
 
     def __init__(self, random: Random, capacity: str, reader: bool) -> None:
         super().__init__(random, capacity, reader)
@@ -108,7 +108,7 @@ class ManualAccess(MovingParts):
         (self.deal_track if door == hardware.SHOE_DOOR else self.feed_track).loosen()
 
     def repair(self) -> None:
-        """Service mends what does not mend itself: sensors, switches, motors, the noise source."""
+        """Service repairs sensors, switches, motors and the noise source."""
         self.sensors.mend()
         self.ring_oscillator.stuck = False
         for number, roller in enumerate(self._rollers):

@@ -1,4 +1,4 @@
-"""The works of the reference machine: zones, tracks and movers, driven by the firmware's orders.
+"""The moving parts of the reference machine: zones, tracks and motors, driven by the firmware's orders.
 
 Each half has its motors behind a door whose switch cuts them; without power nothing turns at all. A move that
 is cut ends nowhere: what it carried stays where it came from until the move is ordered again.

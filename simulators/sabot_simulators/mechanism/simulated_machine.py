@@ -94,7 +94,7 @@ class SimulatedMachine(ManualAccess):
             self.agenda.at(due_us, self.effects.strike, fault)
 
     def cut_power(self) -> None:
-        """The power fails, and whoever runs the firmware hears of it."""
+        """The power fails; ``on_power_cut`` is called."""
         self.power_off()
         self.on_power_cut()
 
@@ -121,5 +121,5 @@ class SimulatedMachine(ManualAccess):
 
 
 def power_fails() -> None:
-    """What happens unless somebody wants to hear of it."""
+    """Raise PowerCut: what happens unless ``on_power_cut`` is set."""
     raise PowerCut

@@ -1,4 +1,4 @@
-"""The emulated Pico as Python sees it: a process that runs the firmware's image when it is told to."""
+"""The emulated Pico: a Node process that runs the firmware's image up to a given time."""
 
 import base64
 import os
@@ -110,11 +110,11 @@ class Pico:
         self._moved(self._ask("pass", until_us=until_us))
 
     def snapshot(self, name: str) -> None:
-        """Remember everything under a name."""
+        """Take a snapshot under a name."""
         self._ask("snapshot", name=name)
 
     def restore(self, name: str) -> None:
-        """Be again what was remembered."""
+        """Restore a snapshot."""
         self._moved(self._ask("restore", name=name))
 
     def read_fram(self, at: int = 0, size: int = FRAM_SIZE) -> bytes:
@@ -154,7 +154,7 @@ class Pico:
         return str(self._ask("digest")["digest"])
 
     def figures(self) -> EmulatorCounters:
-        """What was counted."""
+        """The emulator's counters."""
         return EmulatorCounters(**self._ask("figures"))
 
     def _read(self, part: str, at: int, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The board's image on an emulated Pico, as one more kind of emulated device: any host can plug into it.
+"""The kind of emulated device that runs the board's image on an emulated Pico.
 
 It has two cables, its USB and its UART, and one clock: the machine's time is the wire's too. So that it does
 not take a host for dead whose second is longer, it goes no faster than real time when it has heard nothing of
@@ -22,7 +22,7 @@ from sabot_protocol.wire_constants import EVENT, EVENT_HEADER_SIZE, MAC_SIZE, OV
 from sabot_simulators.board_faults import keys_record
 from sabot_simulators.command_sniffer import BODY, KIND, MESSAGE, NUMBER, CableTap, CommandSniffer
 from sabot_simulators.device_settings import DeviceSettings
-from sabot_simulators.emulated_device import IDLE_US, EmulatedDevice, FirmwareMissing, PlugInUse, Port
+from sabot_simulators.emulated_device import IDLE_US, CablePort, EmulatedDevice, FirmwareMissing, PlugInUse
 from sabot_simulators.rp2040 import runner_messages
 from sabot_simulators.rp2040.hosted_pico import NOTICE_US, SHOE_AT_WORK, SHUFFLER_AT_WORK
 from sabot_simulators.rp2040.pico import EmulatorMissing, Pico, bootrom
@@ -56,7 +56,7 @@ class PicoPort:
         self._ears = EventTap(device)
 
     def receive(self, data: bytes, now: int) -> None:
-        """Bytes from the host, frame by frame, with somebody at hand who prepares what each needs."""
+        """Bytes from the host, frame by frame, after the people have prepared what each needs."""
         self.heard_us = self._device.now_us
         while data:
             end = data.find(DELIMITER) + 1 or len(data)
@@ -84,7 +84,7 @@ class PicoPort:
 
 
 class EventTap(CableTap):
-    """Hears events as well."""
+    """A cable tap that reads events too."""
 
     def __init__(self, device: "PicoDevice") -> None:
         super().__init__(device.sniffer)
@@ -167,7 +167,7 @@ class PicoDevice(EmulatedDevice):
             self.wiring.changes.append(runner_messages.cable(True))
         return port
 
-    def unplug(self, port: Port) -> None:
+    def unplug(self, port: CablePort) -> None:
         """A cable is pulled."""
         if isinstance(port, PicoPort) and self._ports.get(port.number) is port:
             del self._ports[port.number]

@@ -1,4 +1,4 @@
-"""A moment to go on from as often as one likes: the emulated Pico and everything around it."""
+"""A snapshot of the emulated Pico and the objects around it, which can be restored repeatedly."""
 
 from copy import deepcopy
 from typing import Generic, TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Snapshot(Generic[T]):
-    """A Pico, and things that hold it, as they were when this was made."""
+    """A Pico and the objects that refer to it, as they were when the snapshot was taken."""
 
     def __init__(self, pico: Pico, name: str, things: T) -> None:
         self._pico = pico
