@@ -230,7 +230,7 @@ def test_an_exception_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         raise IndexError(len(payload))
 
     attack = targets.DeviceAttack()
-    monkeypatch.setattr(device_port.DevicePort, "_sealed", raises)
+    monkeypatch.setattr(device_port.DevicePort, "_receive_sealed", raises)
     with pytest.raises(monitored_wire.Broken, match="IndexError"):
         targets.strike_all(attack, some_input(random.Random(8)))
 
