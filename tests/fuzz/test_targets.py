@@ -186,7 +186,7 @@ def test_without_the_ledger_a_second_execution_is_reported(monkeypatch: pytest.M
     def always_new(self: Ledger, host_id: bytes, number: int) -> int:
         return ledger.NEW
 
-    monkeypatch.setattr(Ledger, "look", always_new)
+    monkeypatch.setattr(Ledger, "state_of", always_new)
     assert monitored_wire.ACCEPTED_COMMAND in first_broken("inside")
 
 
