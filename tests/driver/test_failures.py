@@ -427,7 +427,7 @@ def test_a_full_disk_stops_acknowledging_and_refuses_a_round(tmp_path: Path, moc
     assert "journal_failed" in notices
     with pytest.raises(JournalFull) as full:
         client.ask(OpenRound(1, 1))
-    assert "room on the disk" in full.value.advice
+    assert "space on the disk" in full.value.advice
     assert target.python.end.events.unacknowledged() > 0
     assert client.status(), "everything else goes on"
     with journal._lock:

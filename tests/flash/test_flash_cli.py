@@ -161,7 +161,7 @@ def test_only_a_machine_at_rest_and_empty_is_stopped() -> None:
             check_idle(report(shuffler, shoe))
             check_command("start_loader", shuffler, shoe)
         else:
-            with pytest.raises(BoardBusy, match="not at rest and empty"):
+            with pytest.raises(BoardBusy, match="not idle and empty"):
                 check_idle(report(shuffler, shoe))
             with pytest.raises(Refusal, match="wrong_state"):
                 check_command("start_loader", shuffler, shoe)
