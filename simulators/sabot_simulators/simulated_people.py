@@ -28,7 +28,7 @@ class SimulatedPeople:
         self._new: dict[int, list[PhysicalCard]] = {}  # by deck id: decks not yet fed
         self._backs: dict[int, int] = {}  # by deck id
         self._loaded: list[PhysicalCard] = []  # just put into the tray
-        self._pledged: dict[int, int] = {}  # by shuffle id: the deck it is pledged for
+        self._committed: dict[int, int] = {}  # by shuffle id: the deck it is committed for
         self._laid_in = False
         self._looked_in = False  # into the shoe's path, since it was last free
         self._round = 0  # the one cards are dealt for; 0 while a new shoe is burnt
@@ -53,7 +53,7 @@ class SimulatedPeople:
             return self._lay_in(values[0])
         if name not in FEEDS or machine.tray:
             return False
-        deck_id = values[0] if name == "shuffle" else self._pledged.get(values[0], 0)
+        deck_id = values[0] if name == "shuffle" else self._committed.get(values[0], 0)
         cards = self._new.pop(deck_id, None) or self._in_hand(deck_id)
         if not cards:
             return False
@@ -116,7 +116,7 @@ class SimulatedPeople:
         if name == "shoe_changed" and values[0] in (shoe.STACK_WAITING, shoe.STUB_WAITING):
             self._soon(self._take, int(values[0]))
         elif name == "shuffle_committed":
-            self._pledged = {int(values[1]): int(values[0])}  # the one before is dropped
+            self._committed = {int(values[1]): int(values[0])}  # the one before is dropped
         elif name == "fault_raised":
             self._soon(self._look, int(values[0]))
         elif name == "shoe_changed" and values[0] == shoe.BLOCKED:

@@ -147,11 +147,11 @@ def test_no_generator_for_tests_is_part_of_the_firmware_proper() -> None:
         if "boards" in path.relative_to(root).parts:
             continue
         text = path.read_text(encoding="utf-8")
-        assert "Foretold" not in text, path
+        assert "ScriptedRng" not in text, path
         assert "scripted_rng" not in text, path
         for each in ast.walk(ast.parse(text)):
-            if isinstance(each, ast.ClassDef) and each.name != "Chance":
-                assert "Chance" not in [base.id for base in each.bases if isinstance(base, ast.Name)], path
+            if isinstance(each, ast.ClassDef) and each.name != "DeviceRng":
+                assert "DeviceRng" not in [base.id for base in each.bases if isinstance(base, ast.Name)], path
     assert DeviceRng.test is False
 
 

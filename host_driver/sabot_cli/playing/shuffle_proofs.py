@@ -76,14 +76,14 @@ class ShuffleProofs:
         return b"" if peer is None else peer.memory_id
 
     def heard(self, told: object) -> None:
-        """What the device reports of pledges."""
+        """An event about a commitment: a shuffle can be revealed, or was dropped."""
         if isinstance(told, ShuffleRevealable):
             self._revealable.append(told.shuffle_id)
         elif isinstance(told, ShuffleDropped):
             self._waiting = {deck: it for deck, it in self._waiting.items() if it[0] != told.shuffle_id}
 
     def rebooted(self) -> None:
-        """The power was gone, and every pledge with it."""
+        """The device lost its power, and every commitment with it."""
         self._waiting.clear()
         self._revealable.clear()
 

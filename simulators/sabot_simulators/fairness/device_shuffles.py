@@ -91,9 +91,9 @@ class DeviceShuffles:
         fed: tuple[int, ...] | None = None
         rows: list[list[int]] = []
         while len(rows) < shuffles:
-            pledged = self._begin()
+            committed = self._begin()
             came_out = self._deal_out()
-            self._tell(pledged, fed, came_out)
+            self._tell(committed, fed, came_out)
             if fed is not None:
                 place = {card: at for at, card in enumerate(fed)}
                 rows.append([place[card] for card in came_out])
@@ -102,7 +102,7 @@ class DeviceShuffles:
         return np.array(rows, np.int16), time.perf_counter() - began
 
     def _begin(self) -> tuple[int, bytes, bytes]:
-        """A pledge, our nonce, the shuffle: its number, commitment and nonce."""
+        """A commitment, our nonce, the shuffle: its number, commitment and nonce."""
         made = self._client.ask(CommitShuffle(self._deck_id), self._timeout)
         nonce = secrets.token_bytes(NONCE_SIZE)
         ends = time.monotonic() + PATIENCE_S
@@ -145,17 +145,17 @@ class DeviceShuffles:
         return tuple(seen)
 
     def _tell(
-        self, pledged: tuple[int, bytes, bytes], fed: tuple[int, ...] | None, came_out: tuple[int, ...]
+        self, committed: tuple[int, bytes, bytes], fed: tuple[int, ...] | None, came_out: tuple[int, ...]
     ) -> None:
         """What 'sabot audit' reads; and the shuffle before, which may be revealed now, is audited."""
-        shuffle_id, commitment, nonce = pledged
+        shuffle_id, commitment, nonce = committed
         if fed is not None:
             self._output.tell("deck_fed", shuffle_id=shuffle_id, cards=list(fed))
         self._output.tell("deck_out", shuffle_id=shuffle_id, cards=list(came_out))
         before = self._last
         serial = self._client.identity.serial
-        pledge = RevealedShuffle(serial, self._deck_id, shuffle_id, CARDS, commitment, nonce, b"", (), fed)
-        self._last = pledge, came_out
+        revealed = RevealedShuffle(serial, self._deck_id, shuffle_id, CARDS, commitment, nonce, b"", (), fed)
+        self._last = revealed, came_out
         if before is not None:
             self._audit(*before)
 
