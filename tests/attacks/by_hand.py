@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sabot_protocol import frame
-from sabot_protocol.codec import CODEC
+from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.frame import Decoder
 from sabot_protocol.handshake import ClearExchange
@@ -28,6 +28,10 @@ TICK_MS = 5
 MOST_TURNS = 2000
 SMALL = 4096
 KEY = bytes(range(1, 33))
+NOON = 1_800_000_000
+SLOT = 3
+FLOORS_KEY = b"f" * 32
+ROLE = enum_number("Role", "floor")
 
 
 class ByHand(DeviceServer):

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.attacks.by_hand import Table
+from tests.attacks.by_hand import FLOORS_KEY, NOON, ROLE, SLOT, Table
 from tests.attacks.disk import Disk
 from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
+
+from sabot_protocol.session import slot_key
 
 
 @pytest.fixture
@@ -37,3 +39,12 @@ def table(request: pytest.FixtureRequest) -> Iterator[Table]:
         request.getfixturevalue("micropython")
     with Table(request.param) as made:
         yield made
+
+
+@pytest.fixture
+def floor(table: Table) -> Table:
+    """A device whose floor has a key, with the time set."""
+    assert table.outcome("set_clock", NOON, 0)[0] == "ok"
+    serial = table.clear("identify")[8]
+    assert table.outcome("set_key", SLOT, ROLE, 1, slot_key(FLOORS_KEY, serial, SLOT))[0] == "ok"
+    return table

@@ -1,7 +1,6 @@
 """One request with an extreme value that stops the device, or uses up its numbers, for ever."""
 
-import pytest
-from tests.attacks.by_hand import KEY, TICK_MS, Table
+from tests.attacks.by_hand import FLOORS_KEY, KEY, NOON, ROLE, SLOT, TICK_MS, Table
 from tests.machine.tables import Table as MachineTable
 
 from sabot_firmware.hardware import BLUE, RED
@@ -9,23 +8,10 @@ from sabot_protocol.codec import enum_number
 from sabot_protocol.provisioning import HOLD_MS
 from sabot_protocol.session import slot_key
 
-NOON = 1_800_000_000
 LAST = 0xFFFFFFFF
-SLOT = 3
-FLOORS_KEY = b"f" * 32
 FLOOR = (SLOT, FLOORS_KEY)
 HOURS_S = 8 * 3600
-ROLE = enum_number("Role", "floor")
 REASON = enum_number("RemoveReason", "floor_order")
-
-
-@pytest.fixture
-def floor(table: Table) -> Table:
-    """A device whose floor has a key, with the time set."""
-    assert table.outcome("set_clock", NOON, 0)[0] == "ok"
-    serial = table.clear("identify")[8]
-    assert table.outcome("set_key", SLOT, ROLE, 1, slot_key(FLOORS_KEY, serial, SLOT))[0] == "ok"
-    return table
 
 
 def _left_s(table: Table) -> list[int]:

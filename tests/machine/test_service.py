@@ -5,6 +5,7 @@ from tests.machine.tables import Table, void_reason
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.event_log import EventLog
+from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.schema import WEAR
 from sabot_simulators.chips import SimFlash
@@ -72,7 +73,7 @@ def test_parts_are_jogged_in_service_and_all_is_tested_when_it_ends() -> None:
     assert 230_000 < moved < 270_000  # its lease
     device.command("jog", PART["deal"], -1, role="service")
     device.run_for(1_000_000)
-    assert table.machine.travelled_um(hardware.DEAL) < 0
+    assert ticks.diff(table.machine.travelled_um(hardware.DEAL), 0) < 0
     device.command("jog", PART["elevator"], 5000, role="service")
     device.command("jog", PART["gripper"], 1, role="service")
     device.run_for(1_000_000)

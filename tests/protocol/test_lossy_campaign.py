@@ -88,7 +88,7 @@ def many() -> None:
 
 
 def test_the_model_would_notice_a_ledger_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger.Ledger, "look", lambda *_: ledger.NEW)
+    monkeypatch.setattr(ledger.Ledger, "state_of", lambda *_: ledger.NEW)
     with pytest.raises(AssertionError, match="2 times"):
         many()
 

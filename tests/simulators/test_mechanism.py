@@ -38,6 +38,7 @@ from sabot_firmware.hardware import (
     STORE,
     TRAY,
 )
+from sabot_protocol import ticks
 from sabot_simulators.chips import PowerCut
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault, UnknownFault
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, cover_card, new_deck
@@ -638,7 +639,7 @@ def _(place: str) -> None:
     machine.repair()
     assert not machine.level(stall)
     rig.wait(10 * MS)
-    assert machine.travelled_um(roller) < before_um
+    assert ticks.diff(machine.travelled_um(roller), before_um) < 0
     rig.whole(8)
 
 
