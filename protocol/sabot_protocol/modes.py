@@ -171,15 +171,22 @@ def steps_of(enum: str, steps: "tuple[tuple[str, str, str], ...]") -> "tuple[int
     return tuple(after)
 
 
+# Bit n for each allowed state n of (shuffler, shoe), 0 for any: computed once, because a card may move while
+# a command is checked.
+_ALLOWED = {
+    command: (mask_of("ShufflerState", shuffler_states), mask_of("ShoeState", shoe_states))
+    for command, shuffler_states, shoe_states in COMMANDS
+}
+
+
 def check_command(name: str, shuffler: int, shoe: int) -> None:
     """Raise Refusal, with a mask of the allowed states, if the state of a half does not allow a command."""
-    for command, shuffler_states, shoe_states in COMMANDS:
-        if command == name:
-            _check_half("ShufflerState", shuffler_states, shuffler, SHUFFLER)
-            _check_half("ShoeState", shoe_states, shoe, SHOE)
+    allowed = _ALLOWED.get(name)
+    if allowed is not None:
+        _check_half(allowed[0], shuffler, SHUFFLER)
+        _check_half(allowed[1], shoe, SHOE)
 
 
-def _check_half(enum: str, names: "tuple[str, ...]", state: int, half: int) -> None:
-    allowed = mask_of(enum, names)
+def _check_half(allowed: int, state: int, half: int) -> None:
     if allowed and not allowed >> state & 1:
         raise Refusal("wrong_state", (state, allowed, half))

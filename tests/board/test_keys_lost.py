@@ -1,5 +1,7 @@
 """The board without its keys, its contact, and what is left in RAM for the boot loader."""
 
+import re
+
 import pytest
 from tests.board.table import Table
 
@@ -17,6 +19,8 @@ PROVISIONED = 0x0001
 FLAGS, MEMORY_ID = 3, 5
 RAM_SIZE = 264 * 1024
 FRAM_SIZE = 32768
+KEY_SIZE = 32
+INNER_PAD = b"\x36" * 32  # follows the key of each generator, in what HMAC hashes first
 
 
 def reboot(table: Table) -> None:
@@ -60,11 +64,15 @@ def test_the_contact_clears_the_keys(ready: Table) -> None:
     assert not flags(ready) & (PROVISIONED | KEYS_DAMAGED)
 
 
-def test_no_key_is_left_in_ram_for_the_boot_loader(ready: Table) -> None:
-    """On the old code every key was still in RAM when the boot loader ran."""
+def test_no_key_and_no_seed_is_left_in_ram_for_the_boot_loader(ready: Table) -> None:
+    """On the old code every key, and later both generators, were still in RAM when the boot loader ran."""
     device, pico = ready.device, ready.device.pico
-    secrets = [device._keys[DEVICE]]
     ram = pico.read_ram(0, RAM_SIZE)
+    pads = [found.start() for found in re.finditer(re.escape(INNER_PAD), ram)]
+    generators = [bytes(byte ^ INNER_PAD[0] for byte in ram[at - KEY_SIZE : at]) for at in pads]
+    generators = [key for key in generators if any(key) and key in ram]
+    assert len(generators) >= 2  # the one for shuffles and the one for nonces
+    secrets = [device._keys[DEVICE], *generators]
     assert all(secret in ram for secret in secrets)
     device.command("start_loader", role="service")
     why = ""
@@ -77,7 +85,7 @@ def test_no_key_is_left_in_ram_for_the_boot_loader(ready: Table) -> None:
     assert why == runner_messages.LOADER
     ram = pico.read_ram(0, RAM_SIZE)
     for secret in secrets:
-        for at in range(0, 32, 8):
+        for at in range(0, KEY_SIZE, 8):
             assert secret[at : at + 8] not in ram
 
 

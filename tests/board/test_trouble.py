@@ -97,7 +97,6 @@ def test_a_host_that_asks_all_the_time_does_not_disturb_a_round(opened: Table) -
     assert [each for each in garbage.collections if each.moved or not each.asked_for] == []
 
 
-@pytest.mark.xfail(strict=False, reason="2.7 ms instead of 2 since the controller was divided: to be mended")
 def test_commands_for_one_half_do_not_delay_the_cards_of_the_other(ready: Table) -> None:
     """A stack is dispensed just when a card comes to the insertion roller: edges waited up to 7 ms for that.
 

@@ -59,12 +59,16 @@ class DeviceRng:
         self._ready = False
         self._makeshifts = 0
 
-    def start(self) -> None:
-        """Run the power-up tests and take the first seed; RngFailed if a test fails."""
-        self._started = True
+    def wipe(self) -> None:
+        """Overwrite both generators; every method raises RngFailed until ``start`` has passed."""
         self._ready = False
         self._drbg.wipe()
         self._public.wipe()
+
+    def start(self) -> None:
+        """Run the power-up tests and take the first seed; RngFailed if a test fails."""
+        self._started = True
+        self.wipe()
         check_known_answers()
         self._noise.start()
         nonce = self._noise.entropy(STRENGTH_BITS // 2)

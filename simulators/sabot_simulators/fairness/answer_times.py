@@ -17,10 +17,11 @@ import json
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
-from math import log2
+from itertools import chain, permutations, product
+from math import factorial, log2, prod
 from pathlib import Path
 from random import Random
 
@@ -243,16 +244,26 @@ def information(first: Ints, second: Ints) -> float:
     return float((joint[there] * np.log2(joint[there] / apart[there])).sum())
 
 
-def _mixed(turns: Ints, random: np.random.Generator) -> Ints:
-    """An order in which each deck has the labels of any one of its turn, its own included.
+def _orders(turns: Ints, random: np.random.Generator, most: int) -> list[Ints]:
+    """Orders in which each deck has the labels of any one of its turn: all if they are few, else a sample.
 
-    Without its own the test would find too much: of four decks the odd one could never keep its label.
+    The first one leaves every deck its own labels. Without such orders the test would find too much: of four
+    decks the odd one could never keep its label.
     """
-    order = np.arange(len(turns))
-    for turn in np.unique(turns):
-        places = np.flatnonzero(turns == turn)
-        order[places] = random.permutation(places)
-    return order
+    places = [np.flatnonzero(turns == turn) for turn in np.unique(turns)]
+    mixed: Iterable[tuple[Sequence[int] | Ints, ...]]
+    if prod(factorial(len(each)) for each in places) <= most:
+        mixed = product(*(permutations(each.tolist()) for each in places))
+    else:
+        drawn = (tuple(random.permutation(each) for each in places) for _ in range(most))
+        mixed = chain([tuple(places)], drawn)
+    orders = []
+    for arranged in mixed:
+        order = np.arange(len(turns))
+        for each, other in zip(places, arranged, strict=True):
+            order[each] = other
+        orders.append(order)
+    return orders
 
 
 def judge(heard: Sequence[Heard], seed: int = 1, shuffles: int = SHUFFLES) -> Found:
@@ -264,7 +275,7 @@ def judge(heard: Sequence[Heard], seed: int = 1, shuffles: int = SHUFFLES) -> Fo
     rows = len(heard)
     random = np.random.default_rng(seed)
     turns = _turns(heard)
-    orders = [_mixed(turns, random) for _ in range(shuffles)]
+    orders = _orders(turns, random, shuffles)
     pairs: list[tuple[str, str]] = []
     binned: list[Ints] = []
     done: list[Ints] = []
@@ -293,7 +304,7 @@ def judge(heard: Sequence[Heard], seed: int = 1, shuffles: int = SHUFFLES) -> Fo
     scores = (real - mean) / spread
     best = int(scores.argmax())
     most = ((chance - mean) / spread).max(axis=1)
-    p = float((1 + (most >= scores[best]).sum()) / (1 + shuffles)) if spread.max() > 1e-9 else 1.0
+    p = float((most >= scores[best] - 1e-9).mean()) if spread.max() > 1e-9 else 1.0
     threshold = float(np.quantile(most, LEVEL) * spread[best])
     per_deck = samples / rows
     if spread.max() > 1e-9:

@@ -365,9 +365,10 @@ class Device:
             board.ring.eager = False
             board.ring.on_edge = _nothing
         SpiFram.between = nothing
+        self._rng.wipe()
         # Not ``del``: MicroPython would leave the values in this object's table, and its scheduler's queue
         # still refers to this object.
-        for name in ("_end", "_cables", "_chance", "_ahead", "_poller", "_edges_only", "_timed"):
+        for name in ("_end", "_cables", "_rng", "_executor", "_poller", "_edges_only", "_timed"):
             setattr(self, name, None)
         self.controller = None
 
