@@ -13,6 +13,8 @@ class TableRole(StrEnum):
     PLAYER = "player"
     DEVICE = "device"
     CONTROLLER = "controller"  # of the progressive meters
+    SERVICE = "service"  # a technician
+    PROGRAM = "program"  # the program on the table PC, which stands for nobody
 
 
 @dataclass(frozen=True, slots=True)
