@@ -1,6 +1,7 @@
 """Rows of a table, as a session would commit them."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +40,9 @@ def make_row() -> MakeRow:
         return Row(kind, at_s, who, data, round_id, clause, act_id, EVENT)
 
     return make
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a table's record will be; its folder is not there yet."""
+    return tmp_path / "table" / "T1.table.db"
