@@ -93,7 +93,7 @@ MESSAGES = {
     "decks": "Asks which decks are registered.",
     "decks_are": "The decks in use.",
     "whereabouts": "Asks where the cards of a deck are.",
-    "whereabouts_are": "Where the cards of a deck are, as far as it is known. 65535 stands for an unknown number.",
+    "whereabouts_are": "Where the cards of a deck are, as far as it is known. 65535 means unknown.",
     "last_round": "Asks how the newest round ended; also after a power cut.",
     "last_round_is": "The newest round.",
     "stop": "Halts both halves as if their doors had been opened; an open round is void.",

@@ -554,7 +554,7 @@ message(0x65, "decks_are", "answer", "The decks in use.", {
 message(0x66, "whereabouts", "query", "Asks where the cards of a deck are.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck" },
 })
-message(0x67, "whereabouts_are", "answer", "Where the cards of a deck are, as far as it is known. 65535 stands for an unknown number.", {
+message(0x67, "whereabouts_are", "answer", "Where the cards of a deck are, as far as it is known. 65535 means unknown.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck" },
   { "expected", "u16", 1, 418, about = "cards it must have (cards)" },
   { "proved", "u8", 0, 1, about = "1 if independent counts agree that all are there" },

@@ -1471,7 +1471,7 @@ class Decks(Query[DecksAre]):
 
 @dataclass(frozen=True, slots=True)
 class WhereaboutsAre(Answer):
-    """Where the cards of a deck are, as far as it is known. 65535 stands for an unknown number."""
+    """Where the cards of a deck are, as far as it is known. 65535 means unknown."""
 
     ID = 0x67
     NAME = "whereabouts_are"
