@@ -439,7 +439,7 @@ class OfRow(RowData):
 
 
 class DisputeOpened(RowData):
-    """"The screen is wrong": what is disputed, and at which machine."""
+    """What is disputed ("the screen is wrong"), and at which machine."""
 
     why: Said
     serial: Text = ""

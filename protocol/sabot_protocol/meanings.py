@@ -68,7 +68,7 @@ MESSAGES = {
     "stack_dispensed": "A stack lies in the exit tray.",
     "stack_taken": "The stack was taken from the exit tray.",
     "round_ended": "A round was ended and its deck counted.",
-    "round_voided": "A round is void.",
+    "round_voided": "A round is void. The first reason counts; a restart with failed memory adds power_cut.",
     "fault_raised": "Something is wrong and the half concerned has stopped.",
     "fault_cleared": "Sensors have shown that a fault is gone.",
     "set_game": "Tells the machine which game it serves; kept until it is told another.",

@@ -721,7 +721,7 @@ message(0x95, "round_ended", "event", "A round was ended and its deck counted.",
   { "stub", "u8", 0, 52, about = "cards ejected that no stack had used (cards)" },
   { "count", "u8", 0, 255, about = "cards counted in all, stacks and stub (cards)" },
 })
-message(0x96, "round_voided", "event", "A round is void.", {
+message(0x96, "round_voided", "event", "A round is void. The first reason counts; a restart with failed memory adds power_cut.", {
   { "round_id", "u32", 1, 4294967295, about = "the round that is void" },
   { "reason", "enum", names = NAMES.VoidReason, about = "why" },
 })

@@ -2112,7 +2112,7 @@ class RoundEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoundVoided(Event):
-    """A round is void."""
+    """A round is void. The first reason counts; a restart with failed memory adds power_cut."""
 
     ID = 0x96
     NAME = "round_voided"
