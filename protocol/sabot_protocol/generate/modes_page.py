@@ -30,7 +30,7 @@ def render() -> str:
         parts.append(f"| `{name}` | {cells[0]} | {cells[1]} |\n")
     parts.append(
         "\nIn any other state the device refuses the command with `wrong_state`. That error names the half,\n"
-        "its state and the allowed states. A rule may forbid a command that the state allows. Then the device\n"
-        "refuses it with `not_allowed` and the reason.\n"
+        "its state and the allowed states. A rule may forbid a command that the state allows. Then the\n"
+        "device refuses it with `not_allowed` and the reason.\n"
     )
     return "".join(parts)
