@@ -77,7 +77,7 @@ class Oracle:
         self.claims = 0
         """How many were judged."""
         self.wrong: list[WrongClaim] = []
-        """Every wrong claim. If ``WrongClaim.unseen`` is None, no excuse covers it: a defect of the firmware."""
+        """Every wrong claim. One whose ``unseen`` is None has no excuse: a defect of the firmware."""
         self.round: RoundSeen | None = None
         """The newest round."""
         self._decks: dict[int, DeckSeen] = {}
