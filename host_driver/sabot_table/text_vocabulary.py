@@ -51,18 +51,18 @@ GAME_STATES = {GameKind.THREE_CARD: {"counting", "revealing"}, GameKind.MINI: {"
 TABLE_ACTS = (
     *("open_table", "close_table", "sit", "leave", "collect_vigorish", "idle", "player_arrives"),
     *("receive_pack", "open_bets", "place_wager", "withdraw_wager", "return_bets", "no_more_bets"),
-    *("forfeit", "abandon", "settle", "empty_device", "collect"),
+    *("forfeit", "abandon", "settle", "empty_device", "collect", "deal_card", "retype"),
     *("void", "wrong_number", "shoe_failed", "drawn_in_error"),
     *("identify", "unit_failed", "mark_out_of_order", "repaired", "change_method", "play_one_pack"),
 )
 GAME_ACTS = {
     GameKind.THREE_CARD: (
-        *("deal_stack", "deal_card_to", "hands_dealt", "count_stub", "pass_stub", "recount", "reveal"),
-        *("retype_hands", "face_up_card"),
+        *("deal_stack", "hands_dealt", "count_stub", "pass_stub", "recount", "reveal"),
+        "face_up_card",
     ),
     GameKind.MINI: (
-        *("deal_card", "four_dealt", "announce", "third_card", "coup_complete", "coup_simulated", "must_hit"),
-        *("retype_coup", "unauthorised_third", "card_exposed", "too_few_cards", "begin_simulated"),
+        *("four_dealt", "announce", "third_card", "coup_complete", "coup_simulated", "must_hit"),
+        *("unauthorised_third", "card_exposed", "too_few_cards", "begin_simulated"),
         *("cover_card", "announce_last_hand"),
     ),
 }

@@ -27,7 +27,16 @@ LIST = tomllib.loads((ROOT / "docs" / "clauses.toml").read_text(encoding="utf-8"
 CLAUSES = {each["key"] for each in LIST["clause"]}
 TEXTS = [rule_text(key) for key in packaged()]
 # Acts that other acts lead to, not people: where they lead is decided by what happened.
-INNER = {"deal_stack", "hands_dealt", "four_dealt", "coup_complete", "coup_simulated", "void", "recount"}
+INNER = {
+    "deal_stack",
+    "hands_dealt",
+    "four_dealt",
+    "coup_complete",
+    "coup_simulated",
+    "void",
+    "recount",
+    "retype",
+}
 PACK_INNER = {"stack_unwashed", "play", "discard", "spread_idle", "remove"}
 
 

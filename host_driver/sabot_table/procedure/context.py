@@ -139,10 +139,6 @@ class TableContext:
             raise RuleViolation(what, row.clause, f"now: {allowed}")
         self._check_role(row, by)
 
-    def check_has(self, action: str) -> None:
-        """Refuse what belongs to an act that the text does not have."""
-        self._row(self._rows, action)
-
     def _row(self, rows: Mapping[str, ActionRule], action: str) -> ActionRule:
         row = rows.get(action)
         if row is None:

@@ -23,6 +23,7 @@ class MiniProcedure:
     def deal_card(self, by: Attribution) -> None:
         """One of the first four cards, face down: Player, Banker, Player, Banker (MDM 8.C)."""
         self.table.check("deal_card", by)
+        self._only_mini("a card to nobody", "deal_card")
         self.table.round.dealt += 1
         self.table.move("deal_card", by)
         if self.table.round.dealt >= FIRST_CARDS:
@@ -59,7 +60,7 @@ class MiniProcedure:
         where the device does not count them.
         """
         table, playing = self.table, self.table.round
-        table.check_has("deal_card")
+        self._only_mini("a single card", "deal_card")
         if table.state == "drawing" and number > FIRST_CARDS:
             table.check_round(round_id, "a card")
             self._next_draw(draw)
@@ -76,9 +77,13 @@ class MiniProcedure:
     def card_set_aside(self, by: Attribution, round_id: int, draw: int) -> None:
         """A card came out of the shoe that goes to no hand now: it was seen, or drawn in error."""
         self.table.check_round(round_id, "a card")
-        self.table.check_has("deal_card")
+        self._only_mini("a single card", "deal_card")
         self._next_draw(draw)
         self.table.note(f"card aside {draw}", by)
+
+    def _only_mini(self, what: str, key: str) -> None:
+        if self.table.three_card:
+            raise self.table.refuse(what, key, "say which seat it belongs to")
 
     def _next_draw(self, draw: int) -> None:
         if draw and draw != self.table.round.draws + 1:
@@ -153,12 +158,13 @@ class MiniProcedure:
 
     def retype_coup(self, by: Attribution, player: tuple[Card, ...], banker: tuple[Card, ...]) -> None:
         """The floor corrects what the dealer typed wrong: the whole coup, before anything is settled."""
-        self.table.check("retype_coup", by)
+        self.table.check("retype", by)
+        self._only_mini("a coup", "retype")
         self.table.check_typed()
         coup = Coup(player, banker)
         check_possible(coup.cards, self.table.rules.cards.decks)
         self._keep(coup.player, coup.banker, CardSource.DEALER)
-        self.table.move("retype_coup", by)
+        self.table.move("retype", by)
         if self.table.state == "drawing":
             self._go_on(by)
         else:

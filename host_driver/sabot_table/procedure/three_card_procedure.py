@@ -52,18 +52,20 @@ class ThreeCardProcedure:
 
     def deal_card_to(self, by: Attribution, to: int) -> None:
         """One card of a three-card round, from the manual shoe or the hand."""
-        self.table.check("deal_card_to", by)
+        self.table.check("deal_card", by)
         playing = self.table.round
+        if not self.table.three_card:
+            raise self.table.refuse("a single card to a seat", "deal_card", "this game deals two hands")
         if playing.method == DealingMethod.AUTOMATED_SHOE:
             do = f"this round is dealt by {playing.method}"
             raise self.table.refuse("a single card to a seat", "deal_stack", do)
         if to != self.next_to():
             raise self.table.refuse(
-                f"a card to {name(to)}", "deal_card_to", f"the next goes to {name(self.next_to())}"
+                f"a card to {name(to)}", "deal_card", f"the next goes to {name(self.next_to())}"
             )
         playing.dealt += 1
         playing.reserved = max(0, playing.reserved - 1)
-        self.table.move("deal_card_to", by)
+        self.table.move("deal_card", by)
         if playing.dealt == HAND_CARDS * len(self.table.turns()):
             self.table.move("hands_dealt", by)
 
@@ -173,10 +175,12 @@ class ThreeCardProcedure:
         self, by: Attribution, dealer: tuple[Card, ...], hands: Mapping[int, tuple[Card, ...]]
     ) -> None:
         """The floor corrects cards that the dealer typed wrong, before anything is settled."""
-        self.table.check("retype_hands", by)
+        self.table.check("retype", by)
+        if not self.table.three_card:
+            raise self.table.refuse("hands of seats", "retype", "retype the coup")
         self.table.check_typed()
         self._keep_hands(dealer, hands, CardSource.DEALER)
-        self.table.move("retype_hands", by)
+        self.table.move("retype", by)
 
     def forfeit(self, by: Attribution, seat: int) -> None:
         """A player broke the rules of the hand and loses the round's wagers (MD3 11.A(5))."""
