@@ -236,7 +236,7 @@ def make_modules(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> d
 
 
 def load_program(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> ModuleType:
-    """``boards.rp2040.loop``, imported anew over the stubs; other modules keep what they have."""
+    """``boards.rp2040.program``, imported anew over the stubs; other modules keep what they have."""
     stubs = make_modules(chip, serial, reset_by_watchdog)
     ours = [name for name in sys.modules if name.startswith(PREFIX)]
     before = {name: sys.modules.get(name) for name in [*stubs, *ours]}
@@ -246,7 +246,7 @@ def load_program(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> M
         del sys.modules[name]
     sys.modules.update(stubs)
     try:
-        return importlib.import_module(f"{PREFIX}.loop")
+        return importlib.import_module(f"{PREFIX}.program")
     finally:
         for name in [each for each in sys.modules if each.startswith(PREFIX)]:
             del sys.modules[name]
