@@ -86,17 +86,24 @@ def watch(program: ModuleType, truth: DeviceTruth) -> None:
             return n
 
     class ListeningPort(DevicePort):
-        def _carry_out(self, message: Any, values: Any, request_id: int) -> Any:
-            if message.kind != "command":
-                return super()._carry_out(message, values, request_id)
-            try:
-                answer = super()._carry_out(message, values, request_id)
-            except Refusal:
-                truth.executions.append(Execution(self.host_id, request_id, message.name, False))
-                raise
-            truth.executions.append(Execution(self.host_id, request_id, message.name, True))
-            truth.on_executed(message.name, tuple(values))
-            return answer
+        def __init__(self, device: DeviceProtocol) -> None:
+            super().__init__(device)
+            requests = self.requests
+            carry_out = requests._carry_out
+
+            def listening(message: Any, values: Any, request_id: int) -> Any:
+                if message.kind != "command":
+                    return carry_out(message, values, request_id)
+                try:
+                    answer = carry_out(message, values, request_id)
+                except Refusal:
+                    truth.executions.append(Execution(self.host_id, request_id, message.name, False))
+                    raise
+                truth.executions.append(Execution(self.host_id, request_id, message.name, True))
+                truth.on_executed(message.name, tuple(values))
+                return answer
+
+            requests._carry_out = listening  # type: ignore[method-assign]
 
     class ListeningController(live_controller):  # type: ignore[misc,valid-type]
         def __init__(self, board: Any, memory: Any, rng: Any, report: Any, *others: Any) -> None:
