@@ -1,4 +1,4 @@
-"""Stubs of MicroPython's modules over a ``Chip``: enough to import the shipped board program as it is."""
+"""Stubs of MicroPython's modules over a ``StubbedChip``, enough to import the shipped board program."""
 
 import builtins
 import importlib
@@ -26,25 +26,25 @@ class Streams:
         self.buffer = self
 
     def readinto(self, data: bytearray) -> int:
-        """The next byte."""
+        """Read the next byte into the buffer."""
         data[0] = self._chip.usb_in.pop(0)
         self._chip.heap.allocate(ALLOCATED_A_BYTE)
         return 1
 
     def write(self, data: "bytes | memoryview") -> int:
-        """All of it; without a cable it is lost."""
+        """Write all bytes. Without a cable they are lost."""
         self._chip.heap.allocate(len(data) * ALLOCATED_A_BYTE)
         if self._chip.cable:
             self._chip.usb_out += data
         return len(data)
 
     def readable(self) -> bool:
-        """Whether a byte is there."""
+        """Whether a byte can be read."""
         return bool(self._chip.usb_in)
 
 
 def make_modules(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> dict[str, ModuleType]:
-    """The modules by name, all on one chip."""
+    """The stub modules by name, all on one chip."""
 
     class Pin:
         IN, OUT, PULL_UP, PULL_DOWN, IRQ_RISING, IRQ_FALLING = 0, 1, 1, 2, 1, 2
@@ -238,7 +238,7 @@ def make_modules(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> d
 
 
 def load_program(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> ModuleType:
-    """``boards.rp2040.loop``, imported anew over the stubs; other modules keep what they have."""
+    """Import ``boards.rp2040.loop`` again over the stubs, and restore ``sys.modules`` afterwards."""
     stubs = make_modules(chip, serial, reset_by_watchdog)
     ours = [name for name in sys.modules if name.startswith(PREFIX)]
     before = {name: sys.modules.get(name) for name in [*stubs, *ours]}

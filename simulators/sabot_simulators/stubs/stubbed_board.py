@@ -1,7 +1,7 @@
 """The shipped board program in a thread of its own, run like an emulated Pico: ``Pico``'s interface.
 
-Only one of the two threads runs at any time: the world's, or the firmware's between two calls of ``run``. So
-nothing depends on how threads are scheduled, and the same seed gives the same run.
+Only one of two threads runs at any time: the firmware's during ``run``, the world's otherwise. So nothing
+depends on how threads are scheduled, and the same seed gives the same run.
 """
 
 import threading
@@ -26,10 +26,10 @@ NOISE_LEFT = 2048  # bytes: then more is asked for
 
 
 class StubbedBoard:
-    """One board. FRAM and flash outlive its power; everything else is new at each start."""
+    """One board. FRAM and flash survive a power cut; everything else is new at each start."""
 
     def __init__(self, serial: bytes = SERIAL, ticks_from_us: int = 0) -> None:
-        """``ticks_from_us``: where the processor's counter begins, so that it wraps when a test wants it."""
+        """``ticks_from_us``: first value of the processor's counter, so that a test can make it wrap."""
         self._serial = serial
         self._ticks_from_us = ticks_from_us
         self.fram = FramChip()
@@ -69,7 +69,7 @@ class StubbedBoard:
         return chip
 
     def power_on(self, by_watchdog: bool = False) -> None:
-        """Begin to boot; nothing runs before the first ``run``."""
+        """Start the boot. Nothing runs before the first ``run``."""
         before, self.chip = self.chip, self._new_chip()
         self.chip.noise, self.chip.noise_at = before.noise, before.noise_at
         self.chip.cable = before.cable
@@ -88,7 +88,7 @@ class StubbedBoard:
         self._thread.start()
 
     def power_off(self) -> None:
-        """Cut the power; the program ends wherever it waits."""
+        """Cut the power: the program ends where it waits."""
         thread, self._thread = self._thread, None
         if thread is None or not thread.is_alive():
             return
@@ -99,13 +99,13 @@ class StubbedBoard:
         self._firmwares_turn = _taken()
 
     def pass_time(self, until_us: float) -> None:
-        """Time goes on while the board is off."""
+        """Let time pass while the board is off."""
         self.now_us = until_us
 
     # -- running ----------------------------------------------------------------------------------
 
     def run(self, until_us: float, changes: Sequence[Change] = ()) -> RunResult:
-        """Let the board run, after these changes, to a time or until something must be known."""
+        """Apply the changes, then run the board to a time or until it reports something to the mechanism."""
         chip = self.chip
         for name, *values in changes:
             chip.change(str(name), *values)
@@ -137,7 +137,7 @@ class StubbedBoard:
         return RunResult(self.now_us, why, told, said, uart, self.axes)
 
     def _hand_over(self) -> None:
-        """In the firmware's thread: let the world go on, until it lets the firmware."""
+        """In the firmware's thread: give control to the world's thread and wait for it to return control."""
         self._worlds_turn.release()
         self._firmwares_turn.acquire()
         if self._gone:
