@@ -75,8 +75,8 @@ act records it.
 ## Kinds of rows
 
 The kinds of the procedure have the names of its actions ([procedure.md](procedure.md)). A row `void` follows
-an irregularity that voids the round. `countersign`, `release` and `decide_dispute` name the row they answer, and
-belong to the same round. *Round* says whether a row belongs to a round.
+an irregularity that voids the round. `countersign`, `release` and `decide_dispute` name the row they answer,
+and belong to the same round. *Round* says whether a row belongs to a round.
 
 | kind | what happened | done by | round | data |
 | --- | --- | --- | --- | --- |
