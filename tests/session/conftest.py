@@ -1,0 +1,48 @@
+"""Rows of a table, as a session would commit them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sabot_session.row_kinds import BY_NAME, By
+from sabot_session.rows import Actor, Authentication, DeviceEventId, Json, Row
+from sabot_table.procedure import TableRole
+
+MakeRow = Callable[..., Row]
+EVENT = DeviceEventId("SABOT001", "00112233", 1, 7)
+ACTORS = {
+    By.PEOPLE: Actor("d1", TableRole.DEALER, Authentication.SIGNED_IN),
+    By.BUTTON: Actor("d1", TableRole.DEALER, Authentication.SENSED),
+    By.SENSED: Actor("", TableRole.DEVICE, Authentication.SENSED),
+    By.DEVICE: Actor("", TableRole.DEVICE, Authentication.SENSED),
+    By.FLOOR: Actor("f1", TableRole.FLOOR, Authentication.BADGE_AND_PIN),
+    By.CONTROLLER: Actor("", TableRole.CONTROLLER, Authentication.SENSED),
+    By.PROGRAM: Actor("", TableRole.PROGRAM, Authentication.PROGRAM),
+    By.ANYONE: Actor("d1", TableRole.DEALER, Authentication.SIGNED_IN),
+}
+
+
+@pytest.fixture
+def make_row() -> MakeRow:
+    """A row of a kind, by somebody who can have done it; ``actor``, ``at_s`` and so on replace the usual."""
+
+    def make(
+        kind: str,
+        round_id: int = 0,
+        actor: Actor | None = None,
+        at_s: int = 1_000,
+        clause: str = "",
+        act_id: str = "",
+        **data: Json,
+    ) -> Row:
+        who = ACTORS[BY_NAME[kind].by] if actor is None else actor
+        return Row(kind, at_s, who, data, round_id, clause, act_id, EVENT)
+
+    return make
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a table's record will be; its folder is not there yet."""
+    return tmp_path / "table" / "T1.table.db"
