@@ -31,7 +31,7 @@ COUNTERSIGN: dict[str, Json] = {"countersign": True}
 
 
 def _actor(session: "TableSession", by: Attribution) -> Actor:
-    return session._actors[by.who, by.role]  # noqa: SLF001 - the handlers are a part of the session
+    return session._actors[by.who, by.role]
 
 
 # -- the table and its people -------------------------------------------------------------------
@@ -41,9 +41,13 @@ def open_table(session: "TableSession", act: acts.OpenTable, by: Attribution, ac
     """The table opens; the machine is set to its game if it is not."""
     rules = session.rules
     told: dict[str, Json] = {
-        "table": session.name, "rule_text": rules.text, "ruleset": rules.name, "ruleset_sha256": rules.sha256,
-        "method": session.procedure.table.method, "serial": session.state.device.serial,
-    }  # fmt: skip
+        "table": session.name,
+        "rule_text": rules.text,
+        "ruleset": rules.name,
+        "ruleset_sha256": rules.sha256,
+        "method": session.procedure.table.method,
+        "serial": session.state.device.serial,
+    }
     session.do(session.procedure.open_table, by, told=told)
     _queue_game(session, act_id)
 
@@ -59,12 +63,18 @@ def _queue_game(session: "TableSession", act_id: str) -> None:
     if game is None or game == wanted:
         return
     if (game.method, game.decks, game.stack_cards, game.deck_hours) != (
-        wanted.method, wanted.decks, wanted.stack_cards, wanted.deck_hours,
-    ):  # fmt: skip
+        wanted.method,
+        wanted.decks,
+        wanted.stack_cards,
+        wanted.deck_hours,
+    ):
         request = messages.SetGame(
-            session.rules.name[:GAME_NAME], messages.Method(wanted.method), wanted.decks, wanted.stack_cards,
+            session.rules.name[:GAME_NAME],
+            messages.Method(wanted.method),
+            wanted.decks,
+            wanted.stack_cards,
             wanted.deck_hours,
-        )  # fmt: skip
+        )
         session.queue(request, FLOOR, act_id)
     if game.one_deck != wanted.one_deck:
         session.queue(messages.PlayOneDeck(wanted.one_deck), FLOOR, act_id)
@@ -73,8 +83,12 @@ def _queue_game(session: "TableSession", act_id: str) -> None:
 def close_table(session: "TableSession", act: acts.CloseTable, by: Attribution, act_id: str) -> None:
     """The table closes; what is still open is listed."""
     if session.procedure.table.state in OVER:
-        session.collect(by.at_s)
-    told: dict[str, Json] = {"countersignatures": list(session.state.countersign), "disputes": [], "holds": []}
+        session.reports.collect(by.at_s)
+    told: dict[str, Json] = {
+        "countersignatures": list(session.state.countersign),
+        "disputes": [],
+        "holds": [],
+    }
     session.do(session.procedure.close_table, by, told=told)
 
 
@@ -97,7 +111,9 @@ def sign_out(session: "TableSession", act: acts.SignOut, by: Attribution, act_id
 
 def _between_rounds(session: "TableSession", what: str) -> None:
     if session.procedure.table.state not in ("closed", "between", "idle", "collecting"):
-        raise RuleViolation(f"{what} in a round", session.procedure.table.clause("7.C", "8.B"), "finish it first")
+        raise RuleViolation(
+            f"{what} in a round", session.procedure.table.clause("7.C", "8.B"), "finish it first"
+        )
 
 
 def call_floor(session: "TableSession", act: acts.CallFloor, by: Attribution, act_id: str) -> None:
@@ -122,13 +138,19 @@ def receive_pack(session: "TableSession", act: acts.ReceivePack, by: Attribution
     """A pack arrives; its hours run, and the machine is told of it."""
     if act.back not in BACKS or not act.bag:
         clause = session.procedure.table.clause("3.B", "3.B")
-        raise RuleViolation(f"a pack with {act.back} backs, bag '{act.bag}'", clause, "say back and bag number")
+        raise RuleViolation(
+            f"a pack with {act.back} backs, bag '{act.bag}'", clause, "say back and bag number"
+        )
     pack_id = max(session.procedure.table.memory.highest_pack, session.state.highest_deck) + 1
     hours = session.rules.hours(session.procedure.table.method)
     told: dict[str, Json] = {
-        "pack_id": pack_id, "back": act.back, "cards": session.procedure.table.pack_cards, "bag": act.bag,
-        "brought_by": act.brought_by, "until_s": None if hours is None else by.at_s + hours * 3600,
-    }  # fmt: skip
+        "pack_id": pack_id,
+        "back": act.back,
+        "cards": session.procedure.table.pack_cards,
+        "bag": act.bag,
+        "brought_by": act.brought_by,
+        "until_s": None if hours is None else by.at_s + hours * 3600,
+    }
     session.do(session.procedure.packs.receive_pack, by, pack_id, act.back, told=told)
     session.queue(messages.RegisterDeck(pack_id, BACKS[act.back], by.at_s), FLOOR, act_id)
 
@@ -144,9 +166,12 @@ def prepare(session: "TableSession", act: Any, by: Attribution, act_id: str) -> 
     """One step of the opening of a pack."""
     packs = session.procedure.packs
     action = {
-        acts.Inspect: packs.inspect, acts.Verify: packs.verify, acts.Spread: packs.spread, acts.Wash: packs.wash,
+        acts.Inspect: packs.inspect,
+        acts.Verify: packs.verify,
+        acts.Spread: packs.spread,
+        acts.Wash: packs.wash,
         acts.Stack: packs.stack,
-    }[type(act)]  # fmt: skip
+    }[type(act)]
     session.do(action, by, act.pack_id)
 
 
@@ -154,12 +179,17 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
     """A pack leaves the table; one inside the machine must come out first."""
     table = session.procedure.table
     told: dict[str, Json] = {
-        "pack_id": act.pack_id, "reason": act.reason, "destination": act.destination, "bag": act.bag,
-    }  # fmt: skip
+        "pack_id": act.pack_id,
+        "reason": act.reason,
+        "destination": act.destination,
+        "bag": act.bag,
+    }
     pack = next((each for each in table.packs() if each.pack_id == act.pack_id), None)
     if pack is not None and session.machine.is_inside(pack):
         raise RuleViolation(
-            f"pack {act.pack_id} removed from inside the machine", table.clause("3.C", "3.C"), "empty it first"
+            f"pack {act.pack_id} removed from inside the machine",
+            table.clause("3.C", "3.C"),
+            "empty it first",
         )
     if pack is not None:
         session.do(session.procedure.packs.remove_pack, by, act.pack_id, act.reason, told=told)
@@ -167,6 +197,7 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
         gone = next((each for each in table.memory.packs if each.pack_id == act.pack_id), None)
         why = "" if gone is None else gone.must_leave
         session.row("remove", _actor(session, by), {**told, "why": why}, table.clause("5.B", "3.C"))
+        session.state.leaving = [each for each in session.state.leaving if each != act.pack_id]
     if act.pack_id in session.state.device.decks:
         session.queue(messages.RemoveDeck(act.pack_id, ON_DEVICE[act.reason]), FLOOR, act_id)
 
@@ -182,10 +213,12 @@ def order_shuffle(session: "TableSession", act: acts.OrderShuffle, by: Attributi
 def no_more_bets(session: "TableSession", act: acts.NoMoreBets, by: Attribution, act_id: str) -> None:
     """The round is opened and closed for bets; the machine deals."""
     procedure, table = session.procedure, session.procedure.table
-    wagers = session.state.bets if act.wagers is None else {seat: dict(made) for seat, made in act.wagers.items()}
+    wagers = (
+        session.state.bets if act.wagers is None else {seat: dict(made) for seat, made in act.wagers.items()}
+    )
     if table.state in OVER:
-        session.collect(by.at_s)
-        session.load_if_ready(by.at_s)
+        session.reports.collect(by.at_s)
+        session.reports.load_if_ready(by.at_s)
     serial = session.state.device.serial
     session.do(procedure.betting.open_bets, by, told={"dealer": by.who, "serial": serial})
     for seat in sorted(set(wagers) - set(table.memory.seated)):
@@ -203,7 +236,9 @@ def expose(session: "TableSession", act: acts.Expose, by: Attribution, act_id: s
     """The hands lie open: only now the machine is asked for their cards."""
     table, progress = session.procedure.table, session.state.round
     if table.state != "revealing" or progress is None or progress.exposed_by is not None:
-        raise RuleViolation("exposing hands", table.clause("11.B", "11.A"), "the hands are not dealt, or lie open")
+        raise RuleViolation(
+            "exposing hands", table.clause("11.B", "11.A"), "the hands are not dealt, or lie open"
+        )
     data = hands_data(table.turns(), {}, None)
     session.row("reveal", _actor(session, by), data, table.clause("11.B", "11.A"), table.round.round_id)
     progress.exposed_by = _actor(session, by)
@@ -216,7 +251,7 @@ def type_hands(session: "TableSession", act: acts.TypeHands, by: Attribution, ac
     told = hands_data(session.procedure.table.turns(), named, "dealer")
     dealer = typed.pop(0, ())
     session.do(session.procedure.three_card.reveal, by, dealer, typed, CardSource.DEALER, told=told)
-    session.settle(by.at_s)
+    session.reports.settle(by.at_s)
 
 
 def determine(session: "TableSession", act: acts.Determine, by: Attribution, act_id: str) -> None:
@@ -229,7 +264,7 @@ def determine(session: "TableSession", act: acts.Determine, by: Attribution, act
     session.row("determine", _actor(session, by), told, table.clause("10.C", "8"), round_id)
     session.do(session.procedure.three_card.end_round, by, round_id, act.verdict, told=COUNTERSIGN)
     if table.pack(table.round.pack_id).must_leave:
-        session.collect(by.at_s)
+        session.reports.collect(by.at_s)
 
 
 def report(session: "TableSession", act: Any, by: Attribution, act_id: str) -> None:
@@ -237,9 +272,7 @@ def report(session: "TableSession", act: Any, by: Attribution, act_id: str) -> N
     procedure = session.procedure
     if isinstance(act, acts.ReportFaceUp):
         session.do(procedure.irregularities.face_up_card, by, told=COUNTERSIGN)
-        table = procedure.table
         reason = VoidReason.FACE_UP_CARD
-        table.move  # the row of the report is the void's
     elif isinstance(act, acts.ReportWrongNumber):
         session.do(procedure.voiding.wrong_number, by, act.why, told=COUNTERSIGN)
         reason = VoidReason.WRONG_NUMBER
@@ -257,9 +290,11 @@ def hold(session: "TableSession", act: acts.Hold, by: Attribution, act_id: str) 
     """The round's cards stay out of the tray."""
     table, progress = session.procedure.table, session.state.round
     if progress is None or table.state in ("between", "closed", "idle"):
-        raise RuleViolation("holding cards", table.clause("11.C", "11.C"), "the cards of the round are in the tray")
+        raise RuleViolation(
+            "holding cards", table.clause("11.C", "11.C"), "the cards of the round are in the tray"
+        )
     session.row("hold", _actor(session, by), {"why": act.why}, round_id=progress.round_id)
-    progress.held = act.why
+    progress.held, progress.held_row = act.why, session.state.rows + 1
 
 
 def release(session: "TableSession", act: acts.Release, by: Attribution, act_id: str) -> None:
@@ -267,7 +302,12 @@ def release(session: "TableSession", act: acts.Release, by: Attribution, act_id:
     table, progress = session.procedure.table, session.state.round
     if progress is None or not progress.held:
         raise RuleViolation("releasing cards", table.clause("11.C", "11.C"), "no cards are held")
-    session.row("release", _actor(session, by), {"note": act.note}, round_id=progress.round_id)
+    session.row(
+        "release",
+        _actor(session, by),
+        {"row": progress.held_row, "note": act.note},
+        round_id=progress.round_id,
+    )
     progress.held = ""
 
 

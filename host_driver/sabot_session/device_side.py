@@ -5,6 +5,7 @@ refused, lost or never sent is decided again from the next state, and nothing is
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from sabot_protocol.host.message_base import Message, Request
 from sabot_protocol.host.messages import (
@@ -61,6 +62,7 @@ COMPONENTS = tuple(f"component {each.value}" for each in Component)
 SURVEY = ("status", "decks", "game", "last_round", *COMPONENTS)
 FED_FROM = ("stacked", "discards", "shuffling")
 OVER = ("collecting", "voided")  # the round is over, its cards lie on the layout
+MAY_BE_VOIDED = (ShoeState.ROUND_OPEN, ShoeState.STACK_WAITING)
 CARDS_OUT = ("dealing", "counting")
 AT_REST = (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
 MAY_BE_EMPTIED = (ShufflerState.IDLE, ShufflerState.STORED, ShufflerState.UNPROVED)
@@ -76,6 +78,8 @@ class DeviceSide:
         self._state = state
         self._procedure = procedure
         self._random = random
+        self.cleared_at = 0
+        """The place of the fault that was cleared last."""
 
     @property
     def device(self) -> DeviceState:
@@ -100,28 +104,33 @@ class DeviceSide:
         if isinstance(told, Booted):
             device.faults.clear()
             device.commitments.clear()
-            device.commit_asked = device.in_shoe = device.in_shuffler = 0
+            device.fed = device.commit_asked = device.in_shoe = device.in_shuffler = 0
             device.shoe, device.shuffler = ShoeState.STARTING, ShufflerState.STARTING
-            device.emptying, device.taken_out = False, True
+            device.emptying = False
+            self._doubt(*(each.pack_id for each in self._procedure.table.packs()))
             device.survey = list(SURVEY)
         elif isinstance(told, ShoeChanged):
             device.shoe = told.state
             device.in_shoe = 0 if told.state is ShoeState.EMPTY else told.deck_id
-            if told.state is not ShoeState.BLOCKED and told.state is not ShoeState.EJECTING:
-                device.looked_in = device.looked_in and told.state is ShoeState.STUB_WAITING
-            device.taken_out = device.taken_out or told.state is ShoeState.DOOR_OPEN
+            if told.state in (ShoeState.EMPTY, ShoeState.READY):
+                device.looked_in = False
+            if told.state in (ShoeState.JAMMED, ShoeState.DOOR_OPEN):
+                self._doubt(told.deck_id)
         elif isinstance(told, ShufflerChanged):
             device.shuffler = told.state
             device.in_shuffler = 0 if told.state is ShufflerState.IDLE else told.deck_id
-            device.taken_out = device.taken_out or told.state is ShufflerState.DOOR_OPEN
+            if told.state in (ShufflerState.FEEDING, ShufflerState.JAMMED):
+                device.fed = 0
+            if told.state in (ShufflerState.JAMMED, ShufflerState.DOOR_OPEN):
+                self._doubt(told.deck_id)
         elif isinstance(told, FaultRaised):
             device.faults.append(FaultState(told.fault, told.place, told.cards, told.steps))
             device.emptying = False
         elif isinstance(told, FaultCleared):
             self._cleared(told.fault)
-            device.taken_out = True
         elif isinstance(told, Emptied):
-            device.emptying, device.taken_out = False, True
+            device.emptying = False
+            self._doubt(*(each.pack_id for each in self._procedure.table.packs()))
         elif isinstance(told, Purged):
             device.looked_in = True
         elif isinstance(told, DeckRegistered):
@@ -130,9 +139,7 @@ class DeviceSide:
             device.decks.pop(told.deck_id, None)
             device.commitments.pop(told.deck_id, None)
         elif isinstance(told, GameChanged):
-            device.game = GameState(
-                told.method, told.decks, told.stack_cards, told.deck_hours, told.one_deck
-            )
+            device.game = GameState(told.method, told.decks, told.stack_cards, told.deck_hours, told.one_deck)
         elif isinstance(told, ShuffleCommitted):
             nonce = self._random(NONCE_SIZE).hex()
             # The device is bound to the newest one only.
@@ -143,10 +150,15 @@ class DeviceSide:
                 deck: each for deck, each in device.commitments.items() if each.shuffle_id != told.shuffle_id
             }
 
+    def _doubt(self, *packs: int) -> None:
+        """These packs come out of the machine and may not have been played."""
+        self.device.doubtful = sorted({*self.device.doubtful, *packs})
+
     def _cleared(self, fault: int) -> None:
         for each in self.device.faults:
             if each.fault == fault:  # both halves may have stopped for the same
                 self.device.faults.remove(each)
+                self.cleared_at = each.place
                 return
 
     def surveyed(self, answer: Message) -> None:
@@ -172,7 +184,7 @@ class DeviceSide:
 
     # -- what is next ---------------------------------------------------------------------------
 
-    def next_request(self) -> Request[Message] | None:
+    def next_request(self) -> Request[Any] | None:
         """The request that the state asks for; None if the machine has what it needs, or people must act."""
         if not self.device.up:
             return None
@@ -183,11 +195,11 @@ class DeviceSide:
             return None
         return request
 
-    def refused(self, request: Request[Message]) -> None:
+    def refused(self, request: Request[Any]) -> None:
         """The device refused a request: it is not sent again before something has changed."""
         self.device.refused = _key(request)
 
-    def _of_round(self) -> Request[Message] | None:
+    def _of_round(self) -> Request[Any] | None:
         table, device, progress = self._procedure.table, self.device, self._state.round
         playing = table.memory.round
         if playing is None or progress is None or playing.method != DealingMethod.AUTOMATED_SHOE:
@@ -201,19 +213,18 @@ class DeviceSide:
             dealt = len(playing.stacks)
             if rests and progress.stacks_asked == dealt:
                 return DispenseStack(number, dealt + 1)
-        elif table.state == "counting" and not progress.advice:
-            if rests and not progress.end_asked:
-                return EndRound(number)
+        elif table.state == "counting" and rests and not progress.end_asked and not progress.advice:
+            return EndRound(number)
         elif table.state == "revealing" and progress.exposed_by is not None and not progress.must_type:
             if not progress.revealed:
                 return RevealRound(number)
             return Faces(number, len(progress.faces) + 1)
         elif table.state == "voided" and progress.opened and not progress.device_done:
-            if device.shoe in (ShoeState.ROUND_OPEN, ShoeState.STACK_WAITING):
-                return VoidRound(number, VoidReason(progress.void_reason or VoidReason.FLOOR_ORDER))
+            reason = VoidReason(progress.void_reason or VoidReason.FLOOR_ORDER)
+            return VoidRound(number, reason) if device.shoe in MAY_BE_VOIDED else None
         return None
 
-    def _of_feed(self) -> Request[Message] | None:
+    def _of_feed(self) -> Request[Any] | None:
         pack = self.pack_to_feed()
         if pack is None or self.device.tray_seen_empty or self.device.commit_asked == pack.pack_id:
             return None
@@ -225,7 +236,7 @@ class DeviceSide:
     def pack_to_feed(self) -> PackState | None:
         """The pack that the shuffler half could take now; people lay it into the tray."""
         table, device = self._procedure.table, self.device
-        if device.shuffler != ShufflerState.IDLE or device.emptying or table.state == "closed":
+        if device.shuffler != ShufflerState.IDLE or device.fed or device.emptying or table.state == "closed":
             return None
         waiting = [each for each in table.packs() if self._waits(each)]
         waiting.sort(key=lambda each: each.pack_id == table.memory.last_pack)
@@ -252,7 +263,7 @@ class DeviceSide:
 
     # -- what people must be told ---------------------------------------------------------------
 
-    def poll(self) -> Request[Message] | None:
+    def poll(self) -> Request[Any] | None:
         """What is asked again and again: whether somebody has laid cards into the tray."""
         waits = self.device.up and self.device.tray_seen_empty and self.pack_to_feed() is not None
         return Sensors() if waits else None
@@ -289,11 +300,17 @@ class DeviceSide:
         )
 
 
-def _question(name: str) -> Request[Message]:
+def _question(name: str) -> Request[Any]:
     if name.startswith("component"):
         return ComponentQuery(int(name.split()[1]))
-    return {"status": Status, "decks": Decks, "game": Game, "last_round": LastRound}[name]()
+    kinds: dict[str, type[Request[Any]]] = {
+        "status": Status,
+        "decks": Decks,
+        "game": Game,
+        "last_round": LastRound,
+    }
+    return kinds[name]()
 
 
-def _key(request: Request[Message]) -> str:
+def _key(request: Request[Any]) -> str:
     return f"{request.NAME} {request.pack().hex()}"

@@ -3,14 +3,9 @@
 import secrets
 from collections.abc import Sequence
 
-from sabot_driver.errors import SabotError
+from sabot_session.errors import ActRepeated
+from sabot_session.row_kinds import check_row
 from sabot_session.rows import NumberedRow, Row, SavedSession
-
-
-class ActOnRecord(SabotError, ValueError):
-    """An act id that a row of the record has already."""
-
-    advice = "This is a defect of the program: nothing was recorded. Report it with the log."
 
 
 class MemoryRecord:
@@ -27,10 +22,12 @@ class MemoryRecord:
 
     def commit(self, rows: Sequence[Row], saved: SavedSession) -> int:
         """Append rows and replace the saved session; the number of the newest row."""
-        for row in rows:
-            if row.act_id and self.act(row.act_id) is not None:
-                raise ActOnRecord(f"act {row.act_id} is on record already")
-        self.kept += [NumberedRow(len(self.kept) + at, row) for at, row in enumerate(rows, 1)]
+        checked = [check_row(each) for each in rows]
+        for row in checked:
+            before = self.act(row.act_id) if row.act_id else None
+            if before is not None:
+                raise ActRepeated(row.act_id, before.number)
+        self.kept += [NumberedRow(len(self.kept) + at, row) for at, row in enumerate(checked, 1)]
         self.saved = saved
         return len(self.kept)
 

@@ -7,73 +7,36 @@ visible. If the commit fails, the session is what it was before.
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Protocol
 
-from sabot_driver.errors import NotAllowed, SabotError
+from sabot_driver.errors import SabotError
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Message, Request
-from sabot_protocol.host.messages import (
-    Booted,
-    DeckCounted,
-    DeckHours,
-    FaultCleared,
-    FaultRaised,
-    Forbidden,
-    Place,
-    RoundEnded,
-    RoundVoided,
-    ShoeState,
-    ShuffleCommitted,
-    StackDispensed,
-    Verdict,
-    VoidReason,
-)
-from sabot_session import acts, act_handlers
+from sabot_session import act_handlers
 from sabot_session.acts import Act, Authenticated
+from sabot_session.device_reports import DEVICE, DeviceReports
 from sabot_session.device_side import CARDS_OUT, DeviceSide
 from sabot_session.needs import Need
+from sabot_session.outcomes import (
+    ActDone,
+    ActRefused,
+    Answered,
+    DeviceCommand,
+    Failed,
+    NeedGone,
+    NotYours,
+    StateChanged,
+)
+from sabot_session.row_kinds import BY_NAME
 from sabot_session.rows import Actor, Authentication, DeviceEventId, Json, Record, Row, SavedSession
 from sabot_session.session_state import NeedHistory, OutboxCommand, SessionState, restore, save
 from sabot_session.table_needs import TableNeeds
-from sabot_session.table_rows import KINDS, UNWRITTEN, clause_of, hands_data, row_data
-from sabot_table.cards import DECK_CARDS, card
+from sabot_session.table_rows import KINDS, UNWRITTEN, clause_of, row_data
 from sabot_table.errors import ImpossibleCards, RuleViolation
-from sabot_table.procedure import Attribution, TableProcedure, TableRole, vocabulary
+from sabot_table.procedure import Attribution, TableProcedure, TableRole
 from sabot_table.procedure.memory import TableMemory
 from sabot_table.ruleset import RuleSet
-
-DEVICE = Actor("", TableRole.DEVICE, Authentication.SENSED)
-PROGRAM = Actor("", TableRole.PROGRAM, Authentication.PROGRAM)
-RANKS, SUITS = "A23456789TJQK", "SHDC"  # of a face's number, 0 to 51
-WARN_MINUTES = (10, 30)
-FIRST_SHOE_PLACE = Place.PUSHER
-
-
-class ActRefused(SabotError):
-    """An act that is not accepted: nothing was recorded, and nothing has changed."""
-
-    advice = "Look at what the table needs now."
-
-
-class NeedGone(ActRefused):
-    """The need was met before; ``by`` is the person who did, if the record tells."""
-
-    def __init__(self, message: str, by: str = "") -> None:
-        super().__init__(message)
-        self.by = by
-
-
-class StateChanged(ActRefused):
-    """The need has changed since the person looked."""
-
-    advice = "Look at the need again, then act."
-
-
-class NotYours(ActRefused, PermissionError):
-    """The act is not for this person's role, or the credential does not allow it."""
-
-    advice = "Call the person whose act it is."
 
 
 class People(Protocol):
@@ -81,41 +44,6 @@ class People(Protocol):
 
     def authenticate(self, credential: object, now_s: int) -> Authenticated:
         """The person behind a credential; `SabotError` if it proves nobody."""
-
-
-@dataclass(frozen=True, slots=True)
-class ActDone:
-    """What became of an act: the record's row. ``repeated``: it was accepted before."""
-
-    row: int
-    repeated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceCommand:
-    """A request for the device; ``key`` authorises it where a person must."""
-
-    id: int
-    message: Request[Message]
-    needs_key: bool
-    key: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The device executed a request. ``message`` is None if only its ledger told so."""
-
-    message: Message | None
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A request was not executed, or its outcome is unknown (``unknown``)."""
-
-    error: SabotError | None = None
-    number: int = 0
-    unknown: bool = False
 
 
 class TableSession:
@@ -159,9 +87,11 @@ class TableSession:
         )
         self.state.memory = self.procedure.table.memory
         self.machine = DeviceSide(self.state, self.procedure, self._random)
+        self.reports = DeviceReports(self)
         self._needs = TableNeeds(self.state, self.procedure, self.machine)
         self._rows: list[Row] = []
         self._actors: dict[tuple[str, TableRole], Actor] = {}
+        self._round_of_log = 0
 
     # -- what others see ------------------------------------------------------------------------
 
@@ -172,10 +102,17 @@ class TableSession:
             history = self.state.needs[f"{form.kind} {form.key}"]
             found.append(
                 Need(
-                    f"{form.kind}-{history.number}", form.kind, form.roles, form.words, form.clause, form.acts,
-                    history.since_s, history.seen, form.details,
+                    f"{form.kind}-{history.number}",
+                    form.kind,
+                    form.roles,
+                    form.words,
+                    form.clause,
+                    form.acts,
+                    history.since_s,
+                    history.seen,
+                    form.details,
                 )
-            )  # fmt: skip
+            )
         return found
 
     @property
@@ -224,10 +161,7 @@ class TableSession:
             act_handlers.HANDLERS[type(act)](self, act, by, act_id)
             if not self._rows:
                 raise AssertionError(f"{act.NAME} left no row")
-            first = self._rows[0]
-            self._rows[0] = Row(
-                first.kind, first.at_s, first.actor, first.data, first.round_id, first.clause, act_id
-            )
+            self._rows = [replace(each, act_id=act_id) for each in self._rows]
 
         self._keys[act_id] = key
         try:
@@ -269,9 +203,15 @@ class TableSession:
     # -- the device -----------------------------------------------------------------------------
 
     def link(
-        self, up: bool, now_s: int, *, serial: str = "", memory_id: str = "", model: str = "",
+        self,
+        up: bool,
+        now_s: int,
+        *,
+        serial: str = "",
+        memory_id: str = "",
+        model: str = "",
         emulated: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The link to the device is up or down.
 
         ``emulated``: its session proved that it is a simulator, with a key of the simulators' store.
@@ -293,7 +233,7 @@ class TableSession:
         def take() -> None:
             if message is not None:
                 self.machine.hear(message)
-                self._hear(message, now_s)
+                self.reports.hear(message, now_s)
 
         self._step(now_s, take, journal_at=at, follows=follows)
 
@@ -304,7 +244,9 @@ class TableSession:
 
         def take() -> None:
             self.state.device.lost_events = self.procedure.table.state in CARDS_OUT
-            self.machine.link(True, self.state.device.serial, self.state.device.memory_id, self.state.device.model)
+            self.machine.link(
+                True, self.state.device.serial, self.state.device.memory_id, self.state.device.model
+            )
 
         self._step(now_s, take, journal_at=at)
 
@@ -319,9 +261,9 @@ class TableSession:
             if result.number:
                 self.state.device.last_number = result.number
             if isinstance(result, Answered):
-                self._executed(command.message, result.message, now_s)
+                self.reports.executed(command.message, result.message, now_s)
             else:
-                self._failed(command.message, result, done, now_s)
+                self.reports.failed(command.message, result, done, now_s)
 
         self._step(now_s, take)
         self._taken.discard(command_id)
@@ -330,7 +272,7 @@ class TableSession:
         """Time passes: hours of packs, and cards that somebody may have laid into the tray."""
 
         def take() -> None:
-            self._warn_of_hours(now_s)
+            self.reports.warn_of_hours(now_s)
             if not self.state.outbox:
                 request = self.machine.poll()
                 if request is not None:
@@ -354,7 +296,7 @@ class TableSession:
         self._now_s = now_s
         try:
             take()
-            self._go_on(now_s)
+            self.reports.go_on(now_s)
             self._write_log({})
             if not self.state.outbox:
                 request = self.machine.next_request()
@@ -403,15 +345,28 @@ class TableSession:
         )
         self.state.next_command += 1
 
-    def do(self, action: Callable[..., Any], by: Attribution, *args: Any, told: Mapping[str, Json] | None = None,
-           **details: Any) -> Any:  # fmt: skip
+    def do(
+        self,
+        action: Callable[..., Any],
+        by: Attribution,
+        *args: Any,
+        told: Mapping[str, Json] | None = None,
+        **details: Any,
+    ) -> Any:
         """An action of the procedure, and its rows; ``told`` is what only the act or the event knows."""
+        playing = self.procedure.table.memory.round
+        self._round_of_log = 0 if playing is None else playing.round_id  # one that ends has rows too
         result = action(by, *args, **details)
         self._write_log(told or {})
         return result
 
     def row(
-        self, kind: str, actor: Actor, data: Mapping[str, Json] | None = None, clause: str = "", round_id: int = 0
+        self,
+        kind: str,
+        actor: Actor,
+        data: Mapping[str, Json] | None = None,
+        clause: str = "",
+        round_id: int = 0,
     ) -> None:
         """A row that no action of the procedure writes."""
         self._rows.append(
@@ -427,14 +382,32 @@ class TableSession:
         playing = table.memory.round
         for by, what in table.take_log():
             action, _, pack = what.partition(" ")
-            if action in UNWRITTEN or (action == "remove" and by.role is TableRole.DEVICE):
+            if action == "remove" and "destination" not in told:
+                self.state.leaving.append(int(pack))  # the floor says where it goes
+                continue
+            if action in UNWRITTEN:
                 continue
             actor = DEVICE if by.role is TableRole.DEVICE else self._actors[by.who, by.role]
-            data = row_data(table, action, int(pack or 0), playing, told)
-            round_id = 0 if playing is None or action in OUTSIDE else playing.round_id
-            clause = clause_of(table, action, playing)
-            kind = KINDS.get(action, action)
-            self._rows.append(Row(kind, by.at_s, actor, data, round_id, clause, follows=self._follows_of(actor)))
+            if action == "reveal" and actor is DEVICE:
+                action = "cards_read"
+            self._log_row(action, int(pack or 0), actor, by.at_s, told)
+            if action in VOIDING and playing is not None and playing.void_clause:
+                self._log_row("void", 0, actor, by.at_s, told)
+
+    def _log_row(self, action: str, pack_id: int, actor: Actor, at_s: int, told: Mapping[str, Json]) -> None:
+        table = self.procedure.table
+        playing, kind = table.memory.round, KINDS.get(action, action)
+        fields = BY_NAME[kind].data.model_fields
+        known = {name: value for name, value in told.items() if name in fields}
+        data = row_data(table, action, pack_id, playing, known)
+        round_id = self._round_of_log if playing is None else playing.round_id
+        round_id = 0 if action in OUTSIDE else round_id
+        clause = clause_of(table, action, playing)
+        self._rows.append(Row(kind, at_s, actor, data, round_id, clause, follows=self._follows_of(actor)))
+
+    def acting(self, actor: Actor) -> None:
+        """Rows of this step that name this person and role are this actor's."""
+        self._actors[actor.person, actor.role] = actor
 
     def dealer_by(self, now_s: int) -> Attribution | None:
         """The dealer who is signed in, for what the machine sensed; None if nobody is."""
@@ -450,308 +423,41 @@ class TableSession:
         """The device, for what it told."""
         return Attribution("device", TableRole.DEVICE, now_s)
 
-    # -- what the device told -------------------------------------------------------------------
-
-    def _hear(self, told: Message, now_s: int) -> None:
-        table, progress = self.procedure.table, self.state.round
-        by = self.device_by(now_s)
-        round_id = 0 if table.memory.round is None else table.memory.round.round_id
-        if isinstance(told, DeckCounted):
-            pack = next((each for each in table.packs() if each.pack_id == told.deck_id), None)
-            if pack is not None and pack.state == "shuffling":
-                action = self.procedure.packs.finish_shuffle
-                self.do(action, by, told.deck_id, told.count, told={"cards": told.count})
-        elif isinstance(told, ShuffleCommitted):
-            self.row("shuffle_committed", PROGRAM, {
-                "pack_id": told.deck_id, "memory_id": self.state.device.memory_id,
-                "shuffle_id": told.shuffle_id, "commitment": told.commitment.hex(),
-            })  # fmt: skip
-        elif isinstance(told, FaultRaised):
-            half = vocabulary.DeviceUnit.SHOE if told.place >= FIRST_SHOE_PLACE else vocabulary.DeviceUnit.SHUFFLER
-            self.row("fault_raised", DEVICE, {
-                "serial": self.state.device.serial, "half": half, "fault": told.fault.name.lower(),
-                "place": told.place.name.lower(), "cards": told.cards, "steps": [told.steps] if told.steps else [],
-            }, round_id=round_id)  # fmt: skip
-        elif isinstance(told, FaultCleared):
-            self.row(
-                "fault_gone", DEVICE, {"serial": self.state.device.serial, "fault": told.fault.name.lower()},
-                round_id=round_id,
-            )  # fmt: skip
-        elif isinstance(told, Booted):
-            self.row("machine_started", DEVICE, {"reason": told.reason.name.lower()}, round_id=round_id)
-        elif isinstance(told, DeckHours):
-            return
-        elif progress is None or getattr(told, "round_id", 0) != round_id or not round_id:
-            return
-        elif isinstance(told, StackDispensed) and table.state == "dealing":
-            self.do(self.procedure.three_card.deal_stack, by, round_id, told.stack, told.cards)
-        elif isinstance(told, RoundEnded):
-            progress.device_done = True
-            self._round_ended(told.verdict, told.stub, told.count, now_s)
-        elif isinstance(told, RoundVoided):
-            progress.device_done = True
-            self._round_voided(told.reason, now_s)
-
-    def _round_ended(self, verdict: Verdict, stub: int, count: int, now_s: int) -> None:
-        table, progress = self.procedure.table, self.state.round
-        assert progress is not None
-        playing = table.round
-        progress.stub, progress.count = stub, count
-        unproved = verdict is Verdict.UNPROVED  # all cards came; for the shoe's path there is the floor's word
-        advice = "correct" if unproved else verdict.name.lower()
-        told: dict[str, Json] = {
-            "by": "machine", "stacks": count - stub, "stub": stub, "expected": table.pack_cards,
-            "verdict": None, "advice": advice,
-        }  # fmt: skip
-        if table.state == "counting" and advice != "correct":
-            progress.advice = verdict  # the dealer determines what it means (MD3 10.C(2-4))
-            self.row("count_stub", DEVICE, told, table.clause("10.C", "8"), playing.round_id)
-        elif table.state == "counting":
-            by = self.device_by(now_s)
-            told["verdict"] = advice
-            self.do(self.procedure.three_card.end_round, by, playing.round_id, vocabulary.Verdict.CORRECT, told=told)
-
-    def _round_voided(self, reason: VoidReason, now_s: int) -> None:
-        table, progress = self.procedure.table, self.state.round
-        assert progress is not None
-        if progress.advice and table.state == "counting":
-            return  # the count says so, and the dealer determines what it means
-        if table.state in ("voided", "revealing", "settling", "collecting"):
-            return
-        action = self.procedure.voiding.voided_by_device
-        told: dict[str, Json] = {"countersign": True}
-        self.do(action, self.device_by(now_s), table.round.round_id, reason.name.lower(), told=told)
-
-    # -- what the device answered ---------------------------------------------------------------
-
-    def _executed(self, request: Request[Message], answer: Message | None, now_s: int) -> None:
-        device, progress = self.state.device, self.state.round
-        survey = device.survey
-        if survey and request.NAME == survey[0].split()[0]:
-            if answer is None:
-                return  # asked again
-            survey.pop(0)
-            self.machine.surveyed(answer)
-            if isinstance(answer, messages.ComponentIs):
-                device.versions[messages.Component(answer.component).name.lower()] = answer.version
-            elif isinstance(answer, messages.LastRoundIs):
-                self._reconcile(answer, now_s)
-            if not survey:
-                self._identify(now_s)
-        elif isinstance(request, messages.CommitShuffle):
-            if request.deck_id not in device.commitments:
-                device.commit_asked = request.deck_id
-        elif isinstance(request, messages.ShuffleWith):
-            self._shuffle_begun(request.shuffle_id, now_s)
-        elif isinstance(request, messages.Sensors):
-            if isinstance(answer, messages.SensorsAre) and self.machine.tray_covered(answer.levels):
-                device.tray_seen_empty, device.refused = False, ""
-        elif isinstance(request, messages.EmptyMachine):
-            device.emptying = device.shoe != ShoeState.EMPTY or device.shuffler != messages.ShufflerState.IDLE
-        elif progress is not None:
-            self._round_request_executed(request, answer, now_s)
-
-    def _round_request_executed(
-        self, request: Request[Message], answer: Message | None, now_s: int
-    ) -> None:
-        progress = self.state.round
-        assert progress is not None
-        if isinstance(request, messages.OpenRound):
-            progress.opened = True
-        elif isinstance(request, messages.CloseBets):
-            progress.closed = True
-        elif isinstance(request, messages.DispenseStack):
-            progress.stacks_asked = request.stack
-        elif isinstance(request, messages.EndRound):
-            progress.end_asked = True
-        elif isinstance(request, messages.VoidRound):
-            progress.device_done = True
-        elif isinstance(request, messages.RevealRound):
-            progress.revealed = True
-        elif isinstance(answer, messages.FacesAre):
-            progress.faces.append(list(answer.faces))
-            self._faces_read(now_s)
-
-    def _faces_read(self, now_s: int) -> None:
-        table, progress = self.procedure.table, self.state.round
-        assert progress is not None
-        if any(not each or max(each) >= DECK_CARDS for each in progress.faces):
-            progress.must_type, progress.faces = True, []
-            return
-        turns = table.turns()
-        if len(progress.faces) < len(turns):
-            return
-        hands = [tuple(card(RANKS[face % 13] + SUITS[face // 13]) for face in each) for each in progress.faces]
-        told = hands_data(
-            turns, {seat: tuple(str(one) for one in hand) for seat, hand in zip(turns, hands, strict=True)},
-            "reader",
-        )  # fmt: skip
-        try:
-            self.do(self.procedure.three_card.hands_read, self.device_by(now_s), table.round.round_id, hands, told=told)
-        except ImpossibleCards as error:
-            self._impossible(str(error), now_s)
-            return
-        self.settle(now_s)
-
-    def settle(self, now_s: int) -> None:
-        """The hands are known: wagers are settled by the act with which the dealer exposed them."""
-        progress = self.state.round
-        assert progress is not None and progress.exposed_by is not None
-        dealer = progress.exposed_by
-        self._actors[dealer.person, dealer.role] = dealer
-        self.do(self.procedure.round_end.settle, Attribution(dealer.person, dealer.role, now_s))
-
-    def _impossible(self, why: str, now_s: int) -> None:
-        """The reader saw cards that no such pack can have: the round is void, and the pack leaves."""
-        table, progress = self.procedure.table, self.state.round
-        assert progress is not None
-        action = self.procedure.voiding.voided_by_device
-        told: dict[str, Json] = {"countersign": True}
-        self.do(action, self.device_by(now_s), table.round.round_id, "wrong_number", told=told)
-        table.round.cards_in_device = False
-        pack = table.pack(table.round.pack_id)
-        self.procedure.packs.mark_for_removal(pack, vocabulary.RemovalReason.DAMAGED, why)
-
-    def _shuffle_begun(self, shuffle_id: int, now_s: int) -> None:
-        """The machine has taken a pack out of the tray: its round's cards are collected."""
-        device, table = self.state.device, self.procedure.table
-        found = [deck for deck, each in device.commitments.items() if each.shuffle_id == shuffle_id]
-        if not found:
-            return
-        device.commitments.pop(found[0])
-        device.shuffler, device.in_shuffler = messages.ShufflerState.FEEDING, found[0]
-        pack = table.pack(found[0])
-        playing = table.memory.round
-        if playing is not None and playing.pack_id == pack.pack_id:
-            self.collect(now_s)
-        if pack.state != "shuffling":
-            action = self.procedure.packs.start_shuffle
-            self.do(action, self.device_by(now_s), pack.pack_id, machine=True, told={"shuffle_id": shuffle_id})
-
-    def collect(self, now_s: int) -> None:
-        """The dealer collected the cards of a round that is over; its pack leaves if it must."""
-        by = self.dealer_by(now_s)
-        if by is None:
-            raise NotYours("collecting the cards: no dealer is signed in")
-        self.do(self.procedure.round_end.collect, by)
-        self.state.round = None
-
-    def _identify(self, now_s: int) -> None:
-        device, memory = self.state.device, self.procedure.table.memory
-        if (memory.model, memory.versions) == (device.model, device.versions):
-            return
-        told: dict[str, Json] = {
-            "serial": device.serial, "model": device.model,
-            "components": [{"name": name, "version": version} for name, version in device.versions.items()],
-        }  # fmt: skip
-        action = self.procedure.equipment.identify
-        self.do(action, self.device_by(now_s), device.model, dict(device.versions), told=told)
-
-    def _reconcile(self, last: messages.LastRoundIs, now_s: int) -> None:
-        """After the link came up: what the device says of the round in play is so."""
-        table, device, progress = self.procedure.table, self.state.device, self.state.round
-        table.number_after(last.round_id)
-        playing = table.memory.round
-        if playing is None or progress is None or table.state not in CARDS_OUT or not progress.opened:
-            return
-        if device.open_round == playing.round_id and not device.lost_events:
-            return
-        if last.round_id == playing.round_id and not last.void and not device.lost_events:
-            return  # it ended there, and its events are on their way
-        if device.open_round == playing.round_id:
-            progress.void_reason = VoidReason.FLOOR_ORDER
-        else:
-            progress.device_done = True
-        reason = last.void if last.round_id == playing.round_id and last.void else VoidReason.POWER_CUT
-        device.lost_events = False
-        self._round_voided(VoidReason(reason), now_s)
-
-    def _failed(self, request: Request[Message], result: Failed, sent: OutboxCommand, now_s: int) -> None:
-        error, device, progress = result.error, self.state.device, self.state.round
-        reason = error.reason if isinstance(error, NotAllowed) else None
-        if device.survey and request.NAME == device.survey[0].split()[0]:
-            if error is not None and request.NAME == messages.ComponentQuery.NAME:
-                device.survey.pop(0)  # a device that does not say is judged by what it says
-                if not device.survey:
-                    self._identify(now_s)
-            return
-        if result.unknown:
-            self.machine.link(device.up, device.serial, device.memory_id, device.model)
-            return
-        if error is None:
-            return  # it was not executed: the state decides again
-        if reason is Forbidden.TRAY_EMPTY:
-            device.tray_seen_empty = True
-        elif reason is Forbidden.SERVICE_ONLY and isinstance(request, messages.ClearFault):
-            for each in device.faults:
-                each.service = each.service or each.fault == request.fault
-        elif isinstance(request, messages.CloseBets) and progress is not None and progress.stacks_asked:
-            progress.closed = True  # cards have come: bets are closed there too
-        elif isinstance(request, messages.RevealRound | messages.Faces) and progress is not None:
-            progress.must_type, progress.faces = True, []
-        elif isinstance(request, messages.OpenRound) and progress is not None:
-            progress.device_done = True
-            self._round_voided(VoidReason.SHOE_FAILED, now_s)
-        self.machine.refused(request)
-        self.row("command_answered", PROGRAM, {"command": request.NAME, "outcome": str(error)[:500]})
-
-    # -- what follows from the state ------------------------------------------------------------
-
-    def _go_on(self, now_s: int) -> None:
-        """Steps that follow by themselves: cards that came out, a pack that lies in the shoe."""
-        table, device = self.procedure.table, self.state.device
-        playing = table.memory.round
-        if playing is not None and table.state == "voided" and playing.cards_in_device:
-            self._cards_came_out(now_s)
-        self.load_if_ready(now_s)
-        if device.taken_out and not device.emptying and device.in_shoe and device.in_shuffler:
-            device.taken_out = False
-
-    def _cards_came_out(self, now_s: int) -> None:
-        table, device, progress = self.procedure.table, self.state.device, self.state.round
-        assert progress is not None
-        if progress.opened and not progress.device_done:
-            return
-        out = device.shoe in (ShoeState.EMPTY, ShoeState.BLOCKED) and not device.survey
-        other = device.shoe == ShoeState.READY and device.in_shoe != table.round.pack_id
-        by = self.dealer_by(now_s)
-        if by is not None and (out or other or not progress.opened):
-            self.do(self.procedure.voiding.empty_device, by)
-
-    def load_if_ready(self, now_s: int) -> None:
-        """The device has a pack in its shoe whose turn it is."""
-        table, device = self.procedure.table, self.state.device
-        if table.state != "between" or device.shoe != ShoeState.READY or device.survey:
-            return
-        pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
-        if pack is not None and pack.state == "shuffled" and self.machine.in_turn():
-            self.do(self.procedure.packs.load, self.device_by(now_s), pack.pack_id)
-
-    def _warn_of_hours(self, now_s: int) -> None:
-        for pack in self.procedure.table.packs():
-            left_s = self.procedure.packs.hours_left_s(pack, now_s)
-            if left_s is None:
-                continue
-            due = next((each for each in WARN_MINUTES if left_s <= each * 60), None)
-            if due is not None and due < self.state.warned.get(pack.pack_id, WARN_MINUTES[-1] + 1):
-                self.state.warned[pack.pack_id] = due
-                self.row("hours_warned", PROGRAM, {
-                    "pack_id": pack.pack_id, "minutes": due, "until_s": now_s + left_s,
-                })  # fmt: skip
-
     def rows_after(self, after: int = 0) -> Sequence[Any]:
         """Rows of the record, for faces."""
         return self._record.rows(after)
 
 
-OUTSIDE = frozenset({
-    "receive", "inspect", "verify", "spread", "spread_idle", "wash", "stack", "stack_unwashed", "accept_prepared",
-    "decline_cut", "cut", "order_recut", "place_cover", "load", "burn", "open_table", "close_table", "idle",
-    "player_arrives", "change_method", "play_one_pack", "repaired", "start_shuffle", "finish_shuffle", "remove",
-    "identify",
-})  # fmt: skip
+OUTSIDE = frozenset(
+    {
+        "receive",
+        "inspect",
+        "verify",
+        "spread",
+        "spread_idle",
+        "wash",
+        "stack",
+        "stack_unwashed",
+        "accept_prepared",
+        "decline_cut",
+        "cut",
+        "order_recut",
+        "place_cover",
+        "load",
+        "burn",
+        "open_table",
+        "close_table",
+        "idle",
+        "player_arrives",
+        "change_method",
+        "play_one_pack",
+        "repaired",
+        "start_shuffle",
+        "finish_shuffle",
+        "remove",
+        "identify",
+    }
+)
 """Actions that belong to no round, also while one is played."""
-__all__ = [
-    "ActDone", "ActRefused", "Answered", "DeviceCommand", "Failed", "NeedGone", "NotYours", "People",
-    "StateChanged", "TableSession", "acts",
-]  # fmt: skip
+VOIDING = ("face_up_card", "too_few_cards")
+"""Reports that void the round; the row of the void follows theirs."""

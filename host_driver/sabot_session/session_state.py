@@ -27,6 +27,7 @@ class FaultState:
     cards: int
     steps: str
     service: bool = False  # the device lets only service clear it
+    clearing: bool = False  # its steps were done, and the device looks around
 
 
 @dataclass
@@ -66,11 +67,12 @@ class DeviceState:
     game: GameState | None = None
     versions: dict[str, str] = field(default_factory=dict)
     model: str = ""
+    fed: int = 0  # a deck that the device took; the event of its feeding is on its way
     commit_asked: int = 0  # deck whose commitment is on its way
     commitments: dict[int, Commitment] = field(default_factory=dict)  # by deck
     tray_seen_empty: bool = False
     emptying: bool = False  # cards come out because the floor said so
-    taken_out: bool = False  # packs may have come out that were not played
+    doubtful: list[int] = field(default_factory=list)  # packs that may have come out unplayed
     looked_in: bool = False  # the shoe's path was purged since the shoe is blocked
     refused: str = ""  # a request that the device refused; not repeated before something changes
     last_number: int = 0  # of the newest command that the device answered
@@ -97,6 +99,7 @@ class RoundProgress:
     faces: list[list[int]] = field(default_factory=list)  # by stack, once exposed
     must_type: bool = False
     held: str = ""  # why its cards stay out of the tray
+    held_row: int = 0
 
 
 @dataclass
@@ -137,6 +140,7 @@ class SessionState:
     needs: dict[str, NeedHistory] = field(default_factory=dict)
     next_need: int = 1
     countersign: list[int] = field(default_factory=list)  # rows that the floor has not countersigned
+    leaving: list[int] = field(default_factory=list)  # packs that must leave; the floor has not said where to
     rows: int = 0  # the record's newest row
     warned: dict[int, int] = field(default_factory=dict)  # pack -> minutes of its last warning
     simulated_people: bool = False

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from sabot_protocol.host.messages import Fault, Place, ShoeState, ShufflerState, Verdict
+from sabot_protocol.host.messages import Back, Fault, Place, ShoeState, ShufflerState, Verdict
 from sabot_session import acts
 from sabot_session.device_side import NAMES, OVER, DeviceSide
 from sabot_session.needs import NeedForm, NeedKind
+from sabot_session.rows import Json
 from sabot_session.session_state import SessionState
 from sabot_table.procedure import TableProcedure, TableRole
 from sabot_table.procedure.memory import PackState
@@ -21,7 +22,12 @@ PREPARATION = {
     "washed": (acts.Stack, "stack {back}"),
 }
 """What the opening of a pack asks for, by the pack's state (MD3 4.A-C)."""
-REPORTS = (acts.ReportFaceUp.NAME, acts.ReportWrongNumber.NAME, acts.ReportShoeFailed.NAME, acts.VoidRound.NAME)
+REPORTS = (
+    acts.ReportFaceUp.NAME,
+    acts.ReportWrongNumber.NAME,
+    acts.ReportShoeFailed.NAME,
+    acts.VoidRound.NAME,
+)
 """What may be told of a round while its cards are dealt, whatever else is needed."""
 
 
@@ -52,6 +58,10 @@ class TableNeeds:
     def _clause(self, section: str) -> str:
         return self._procedure.table.clause(section, section)
 
+    def _asked(self, *requests: str) -> bool:
+        """Whether such a request is on its way to the device: a person has met that need."""
+        return any(each.name in requests for each in self._state.outbox)
+
     # -- people and link ------------------------------------------------------------------------
 
     def _of_link(self) -> Iterator[NeedForm]:
@@ -67,22 +77,33 @@ class TableNeeds:
     def _of_countersignatures(self) -> Iterator[NeedForm]:
         for row in self._state.countersign:
             yield NeedForm(
-                NeedKind.COUNTERSIGN, (F,), f"countersign row {row} of the record", "",
-                (acts.Countersign.NAME,), str(row), {"row": row},
-            )  # fmt: skip
+                NeedKind.COUNTERSIGN,
+                (F,),
+                f"countersign row {row} of the record",
+                "",
+                (acts.Countersign.NAME,),
+                str(row),
+                {"row": row},
+            )
 
     # -- the machine ----------------------------------------------------------------------------
 
     def _of_faults(self) -> Iterator[NeedForm]:
         device = self._state.device
         for at, each in enumerate(device.faults):
+            if each.clearing or self._asked(acts.ClearFault.NAME):
+                continue
             fault, place = Fault(each.fault).name.lower(), Place(each.place).name.lower()
             words = f"{fault.replace('_', ' ')} at the {place.replace('_', ' ')}: {each.steps}".rstrip(": ")
             yield NeedForm(
-                NeedKind.CLEAR_FAULT, (S,) if each.service else (D, F, S), words, self._clause("13.D"),
-                (acts.ClearFault.NAME,), f"{fault} {at}",
+                NeedKind.CLEAR_FAULT,
+                (S,) if each.service else (D, F, S),
+                words,
+                self._clause("13.D"),
+                (acts.ClearFault.NAME,),
+                f"{fault} {at}",
                 {"fault": fault, "place": place, "cards": each.cards, "steps": each.steps},
-            )  # fmt: skip
+            )
         if ShoeState.OUT_OF_ORDER in (device.shoe,) or device.shuffler == ShufflerState.OUT_OF_ORDER:
             words = "the machine is out of order: cover it or put its sign on it, and call service"
             yield NeedForm(NeedKind.OUT_OF_ORDER, (), words, self._clause("13.E"))
@@ -91,9 +112,13 @@ class TableNeeds:
         device = self._state.device
         if not device.up or device.survey or device.faults:
             return
-        if self._machine.must_come_out():
+        if self._machine.must_come_out() and not self._asked("empty_machine"):
             words = "empty the machine: every card inside is shuffled again"
-            yield NeedForm(NeedKind.EMPTY_MACHINE, (F,), words, self._clause("5.A"), (acts.EmptyMachine.NAME,))
+            yield NeedForm(
+                NeedKind.EMPTY_MACHINE, (F,), words, self._clause("5.A"), (acts.EmptyMachine.NAME,)
+            )
+        if self._asked("purge", "path_inspected"):
+            return
         if device.shoe == ShoeState.BLOCKED and not device.looked_in:
             words = "a card may lie in the shoe's path: open the shoe's door, look, close it, then purge"
             yield NeedForm(NeedKind.PURGE, (F,), words, self._clause("13.D"), (acts.Purge.NAME,))
@@ -102,7 +127,8 @@ class TableNeeds:
             yield NeedForm(
                 NeedKind.INSPECT_PATH, (F,), words, self._clause("13.D"), (acts.PathInspected.NAME,)
             )
-        if device.game is not None and device.game != self._machine.wanted_game():
+        wanted, busy = self._machine.wanted_game(), self._asked("set_game", "play_one_deck")
+        if device.game is not None and device.game != wanted and not busy:
             words = "the machine is set to another game: set it to this table's"
             yield NeedForm(NeedKind.SET_GAME, (F,), words, self._clause("5.A"), (acts.SetGame.NAME,))
 
@@ -115,45 +141,70 @@ class TableNeeds:
         there = table.packs()
         if device.game == self._machine.wanted_game():
             for back in ("red", "blue") if table.rules.cards.alternating else ("red",):
-                free = all(NAMES.get(each) != back for each in device.decks.values())  # type: ignore[call-overload]
-                if free and all(each.back != back for each in there):
+                leaving = [each for each in table.memory.packs if each.pack_id in self._state.leaving]
+                backs = {NAMES[Back(each)] for each in device.decks.values()}
+                if back not in backs and all(each.back != back for each in (*there, *leaving)):
                     words = f"bring a new pack with {back} backs"
                     yield NeedForm(
-                        NeedKind.RECEIVE_PACK, (F,), words, self._clause("4.A"), (acts.ReceivePack.NAME,), back,
+                        NeedKind.RECEIVE_PACK,
+                        (F,),
+                        words,
+                        self._clause("4.A"),
+                        (acts.ReceivePack.NAME,),
+                        back,
                         {"back": back},
-                    )  # fmt: skip
-        for deck_id, back_number in device.decks.items():
-            if all(each.pack_id != deck_id for each in there):
-                yield self._remove(deck_id, NAMES.get(back_number, ""))  # type: ignore[call-overload]
+                    )
+        for deck_id in dict.fromkeys((*self._state.leaving, *device.decks)):
+            if all(each.pack_id != deck_id for each in there) and not self._asked("remove_deck"):
+                yield self._remove(deck_id)
         for pack in there:
             yield from self._of_pack(pack)
 
-    def _remove(self, deck_id: int, back: str) -> NeedForm:
-        memory = self._procedure.table.memory
+    def _remove(self, deck_id: int) -> NeedForm:
+        memory, on_device = self._procedure.table.memory, self._state.device.decks.get(deck_id)
         gone = next((each for each in memory.packs if each.pack_id == deck_id), None)
+        back = gone.back if gone is not None else "" if on_device is None else NAMES[Back(on_device)]
         why = "no one knows it here" if gone is None else gone.must_leave or "it must leave"
         reason = RemovalReason.FLOOR_ORDER if gone is None else RemovalReason(gone.removal_reason)
         return NeedForm(
-            NeedKind.REMOVE_PACK, (F,), f"take {back.upper()} off the table: {why}", self._clause("5.B"),
-            (acts.RemovePack.NAME,), str(deck_id), {"pack_id": deck_id, "reason": str(reason), "why": why},
-        )  # fmt: skip
+            NeedKind.REMOVE_PACK,
+            (F,),
+            f"take {back.upper()} off the table: {why}",
+            self._clause("5.B"),
+            (acts.RemovePack.NAME,),
+            str(deck_id),
+            {"pack_id": deck_id, "reason": str(reason), "why": why},
+        )
 
     def _of_pack(self, pack: PackState) -> Iterator[NeedForm]:
         table, key = self._procedure.table, str(pack.pack_id)
-        details = {"pack_id": pack.pack_id, "back": pack.back}
+        details: dict[str, Json] = {"pack_id": pack.pack_id, "back": pack.back}
         back = pack.back.upper()
         if not self._machine.on_device(pack):
+            if self._asked("register_deck"):
+                return
             words = f"make {back} known to the machine"
             yield NeedForm(
-                NeedKind.REGISTER_PACK, (F,), words, self._clause("4.A"), (acts.RegisterPack.NAME,), key, details
+                NeedKind.REGISTER_PACK,
+                (F,),
+                words,
+                self._clause("4.A"),
+                (acts.RegisterPack.NAME,),
+                key,
+                details,
             )
             return
         if pack.state in PREPARATION:
             act, words = PREPARATION[pack.state]
             yield NeedForm(
-                NeedKind.PREPARE_PACK, act.ROLES, words.format(back=back), self._clause("4.A"), (act.NAME,), key,
+                NeedKind.PREPARE_PACK,
+                act.ROLES,
+                words.format(back=back),
+                self._clause("4.A"),
+                (act.NAME,),
+                key,
                 {**details, "step": act.NAME},
-            )  # fmt: skip
+            )
             return
         progress, playing = self._state.round, table.memory.round
         if playing is not None and playing.pack_id == pack.pack_id:
@@ -163,7 +214,13 @@ class TableNeeds:
         elif pack.state in ("shuffled", "loaded") and self._lies_outside(pack):
             words = f"{back} came out of the machine: order it shuffled again"
             yield NeedForm(
-                NeedKind.ORDER_SHUFFLE, (F,), words, self._clause("5.A"), (acts.OrderShuffle.NAME,), key, details
+                NeedKind.ORDER_SHUFFLE,
+                (F,),
+                words,
+                self._clause("5.A"),
+                (acts.OrderShuffle.NAME,),
+                key,
+                details,
             )
         waits = self._machine.pack_to_feed()
         if waits is not None and waits.pack_id == pack.pack_id:
@@ -174,7 +231,7 @@ class TableNeeds:
         device = self._state.device
         rest = device.shoe in (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
         idle = device.shuffler in (ShufflerState.IDLE, ShufflerState.STORED)
-        out = device.taken_out and not device.emptying and not self._machine.is_inside(pack)
+        out = pack.pack_id in device.doubtful and not device.emptying and not self._machine.is_inside(pack)
         return rest and idle and out and not device.faults
 
     # -- the round ------------------------------------------------------------------------------
@@ -184,14 +241,23 @@ class TableNeeds:
         playing = table.memory.round
         if playing is None or progress is None:
             return
-        if table.state in ("dealing", "counting") and device.shoe == ShoeState.STACK_WAITING and playing.stacks:
+        if (
+            table.state in ("dealing", "counting")
+            and device.shoe == ShoeState.STACK_WAITING
+            and playing.stacks
+        ):
             turns = table.turns()
             seat = turns[min(len(playing.stacks), len(turns)) - 1]
             whose = f"seat {seat}" if seat else "the dealer"
             yield NeedForm(
-                NeedKind.TAKE_STACK, (D,), f"take the stack of {whose}", self._clause("10.B"), (),
-                str(len(playing.stacks)), {"stack": len(playing.stacks), "seat": seat},
-            )  # fmt: skip
+                NeedKind.TAKE_STACK,
+                (D,),
+                f"take the stack of {whose}",
+                self._clause("10.B"),
+                (),
+                str(len(playing.stacks)),
+                {"stack": len(playing.stacks), "seat": seat},
+            )
         if device.shoe == ShoeState.STUB_WAITING:
             yield NeedForm(NeedKind.TAKE_STUB, (D,), "take the stub", self._clause("10.C"))
         if table.state == "counting" and progress.advice:
@@ -202,9 +268,14 @@ class TableNeeds:
         elif table.state == "revealing" and progress.must_type:
             words = "type the hands as they lie"
             yield NeedForm(
-                NeedKind.TYPE_HANDS, (D,), words, self._clause("11.B"), (acts.TypeHands.NAME,), "",
-                {"hands": table.turns()},
-            )  # fmt: skip
+                NeedKind.TYPE_HANDS,
+                (D,),
+                words,
+                self._clause("11.B"),
+                (acts.TypeHands.NAME,),
+                "",
+                {"round_id": playing.round_id, "hands": table.turns()},
+            )
 
     def _determine(self) -> NeedForm:
         progress = self._state.round
@@ -214,9 +285,20 @@ class TableNeeds:
         words = f"{count} seen, {expected} expected: count the hands and say whether it was misdealt"
         choices = [str(each) for each in TableVerdict if each is not TableVerdict.CORRECT]
         return NeedForm(
-            NeedKind.DETERMINE, (D,), words, self._clause("10.C"), (acts.Determine.NAME,), "",
-            {"advice": advice, "count": count, "stub": progress.stub, "expected": expected, "verdicts": choices},
-        )  # fmt: skip
+            NeedKind.DETERMINE,
+            (D,),
+            words,
+            self._clause("10.C"),
+            (acts.Determine.NAME,),
+            "",
+            {
+                "advice": advice,
+                "count": count,
+                "stub": progress.stub,
+                "expected": expected,
+                "verdicts": choices,
+            },
+        )
 
     def _of_bets(self) -> Iterator[NeedForm]:
         if not self.may_close_bets():
@@ -224,9 +306,14 @@ class TableNeeds:
         bets = self._state.bets
         words = "no more bets" if bets else "no more bets: say which seats bet"
         yield NeedForm(
-            NeedKind.BETS, (D,), words, self._clause("7.C"), (acts.NoMoreBets.NAME,), "",
+            NeedKind.BETS,
+            (D,),
+            words,
+            self._clause("7.C"),
+            (acts.NoMoreBets.NAME,),
+            "",
             {"seats": sorted(bets), "pack_id": self._state.device.in_shoe},
-        )  # fmt: skip
+        )
 
     def may_close_bets(self) -> bool:
         """Whether the pack whose turn it is lies in the shoe, and nothing stands against a round."""
