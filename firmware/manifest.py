@@ -6,8 +6,11 @@ The list of modules exists only here; the build of the file-system image reads i
 PROTOCOL = (
     "__init__",
     "codec",
+    "device_credentials",
+    "device_handshake",
     "device_port",
     "device_protocol",
+    "device_requests",
     "diagnostics",
     "errors",
     "event_store",

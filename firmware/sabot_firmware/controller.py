@@ -20,6 +20,7 @@ from sabot_firmware.hardware import (
     INSERTION,
     LEFT_BUTTON,
     PUSHER_HOME,
+    RIGHT_BUTTON,
     SENSOR_HALVES,
     SHOE,
     SHOE_DOOR,
@@ -56,9 +57,14 @@ if TYPE_CHECKING:
     from sabot_firmware.rng.device_rng import DeviceRng
     from sabot_protocol.codec import Values
 
+BUTTONS = {LEFT_BUTTON: 1, RIGHT_BUTTON: 2}  # the bit of each in ``buttons``
 SOON_US = 1000000
 COALESCE_US = 1000000
 LOG_ROWS_AT_ONCE = 16
+
+
+class UnhandledSensor(Exception):
+    """An edge came from a sensor that the schema gives to no half and that the controller does not know."""
 
 
 class Controller(Executor):
@@ -167,8 +173,10 @@ class Controller(Executor):
         elif sensor == HOT:
             if level and self.shuffler.state not in (shuffler.JAMMED, shuffler.OUT_OF_ORDER):
                 self.shuffler.stop("controller", "over_temperature", 0)  # the round may be dealt out
+        elif sensor not in BUTTONS:
+            raise UnhandledSensor("no half and no rule of the controller handles sensor %d" % sensor)
         elif level:
-            button = 1 if sensor == LEFT_BUTTON else 2
+            button = BUTTONS[sensor]
             if not self._pressed & button:
                 self._pressed |= button
                 self._begin_coalescing()
@@ -282,7 +290,7 @@ class Controller(Executor):
 
     def _coalesces(self, half: "MachineHalf", state: int) -> bool:
         """Whether the report of this change is held back, because a door opens and closes repeatedly."""
-        quiet = (half.states.idle, half.states.unproved, half.states.door_open)
+        quiet = half.states.quiet()
         if half.reported in quiet and state in quiet:
             self._begin_coalescing()
             half.door_changes += 1
@@ -555,7 +563,6 @@ class Controller(Executor):
         return whereabouts(
             deck_id, self.shuffler, self.shoe, claimed or self.shoe.claimed or self.shoe.cleared
         )
-
 
 
 def sooner(first: int | None, second: int | None) -> int | None:

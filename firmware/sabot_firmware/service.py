@@ -80,7 +80,7 @@ class Service:
     def return_to_service(self) -> "Values":
         """Service returns the machine to use: it tests itself."""
         self._latch(False)
-        self._controller.shuffler.door_was_open = self._controller.shoe.door_was_open = False
+        self._controller.shoe.door_was_open = False  # a purge needs a look inside from now on
         self._controller.start_halves()
         return ()
 

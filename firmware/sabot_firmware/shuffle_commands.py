@@ -199,9 +199,7 @@ class ShuffleCommands:
         controller.report_coalesced(half)  # the half is reported as empty before a card moves, not afterwards
         deck = persistent.decks.find(commitment.deck_id)
         assert deck is not None
-        half.shuffle(
-            deck.deck_id, deck.back, commitment.cards, slots, controller.now_us, commitment.placed
-        )
+        half.shuffle(deck.deck_id, deck.back, commitment.cards, slots, controller.now_us, commitment.placed)
         return (commitment.shuffle_id,)
 
     def _find_revealable(self, shuffle_id: int) -> Commitment:

@@ -5,7 +5,7 @@ import dataclasses
 import os
 import time
 from datetime import datetime
-from enum import Enum
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from sabot_cli.people_keys import KEY_FILE, give_key
 from sabot_driver import Client, LostEvents, Notice, ReceivedEvent
 from sabot_driver.client import not_provisioned
 from sabot_driver.clock import Clock
+from sabot_driver.device_values import DeviceStatus, meaning_of, name_of, parse_status
 from sabot_driver.discovery import find_devices
 from sabot_driver.error_mapping import wrong_kind
 from sabot_driver.errors import KeysLost, WrongDevice
@@ -35,13 +36,10 @@ from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_driver.user_files import TableEntry
 from sabot_protocol.host.message_base import astuple
 from sabot_protocol.host.messages import (
-    ClockQuality,
     DeckCounted,
-    Fault,
     FaultRaised,
     IdentityFlag,
     Role,
-    ShoeState,
     Shuffle,
     ShufflerChanged,
     ShufflerState,
@@ -107,41 +105,64 @@ def devices(state: CliContext, urls: tuple[str, ...]) -> int:
     return OK
 
 
-def named(kind: type[Enum], number: int) -> str:
-    """An enum's member by its number, or the number."""
-    return {each.value: each.name.lower() for each in kind}.get(number, str(number))
-
-
-def status_fields(status: StatusReport) -> dict[str, Any]:
+def status_fields(report: StatusReport) -> dict[str, Any]:
     """A status as JSON has it."""
+    now = parse_status(report)
     return {
-        "shuffler": named(ShufflerState, status.shuffler),
-        "shoe": named(ShoeState, status.shoe),
-        "fault": named(Fault, status.fault) if status.fault else None,
-        "round_id": status.round_id or None,
-        "stack": status.stack if status.round_id else None,
-        "round_open": bool(status.flags & StatusFlag.ROUND_OPEN),
-        "owned": bool(status.flags & StatusFlag.OWNED),
-        "clock": named(ClockQuality, status.clock),
-        "utc_s": status.utc_s or None,
-        "uptime_s": status.uptime_s,
+        "shuffler": name_of(now.shuffler),
+        "shoe": name_of(now.shoe),
+        "fault": None if now.fault is None else name_of(now.fault),
+        "round_id": now.round_id,
+        "stack": now.stack,
+        "round_open": now.round_open,
+        "owned": now.owned,
+        "clock": name_of(now.clock),
+        "utc_s": report.utc_s or None,
+        "uptime_s": now.uptime_s,
     }
 
 
-def tell_status(output: Output, client: Client, status: StatusReport) -> None:
+def tell_status(output: Output, client: Client, report: StatusReport) -> None:
     """A status, for a person or a program."""
-    fields = status_fields(status)
-    shown = None
     if not output.as_json:
         shown = Shown(show_header=False, box=None, pad_edge=False)
-        for name, value in fields.items():
-            words = "-" if value is None else str(value).replace("_", " ")
-            shown.add_row(
-                name.replace("_", " "), f"[red]{words}[/red]" if name == "fault" and value else words
-            )
+        for name, words in status_words(parse_status(report)):
+            shown.add_row(name, words)
         output.console.print(shown)
     serial = format_serial(client.identity.serial)
-    output.tell("status", None, serial=serial, **fields)
+    output.tell("status", None, serial=serial, **status_fields(report))
+
+
+def status_words(now: DeviceStatus) -> list[tuple[str, str]]:
+    """A status in words and local time: each line's name, and what it says (rich markup)."""
+    if now.round_id is None:
+        game = "none yet"
+    elif now.round_open:
+        game = f"{now.round_id} is open, {now.stack} stack{'' if now.stack == 1 else 's'} dealt"
+    else:
+        game = f"none is open; the newest is {now.round_id}"
+    moment = "not set" if now.at is None else now.at.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+    return [
+        ("shuffler", _state_words(now.shuffler)),
+        ("shoe", _state_words(now.shoe)),
+        ("fault", "none" if now.fault is None else f"[red]{_state_words(now.fault)}[/red]"),
+        ("round", game),
+        ("owner", "a host owns the device" if now.owned else "no host owns the device"),
+        ("clock", f"{moment} ({meaning_of(now.clock)})"),
+        ("running", duration(now.uptime_s)),
+    ]
+
+
+def _state_words(state: IntEnum | int) -> str:
+    return f"{name_of(state).replace('_', ' ')}: {meaning_of(state)}"
+
+
+def duration(seconds: int) -> str:
+    """A length of time in its two largest units."""
+    for unit, size, lesser, part in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if seconds >= size:
+            return f"{seconds // size} {unit} {seconds % size // part} {lesser}"
+    return f"{seconds} s"
 
 
 @click.command()
@@ -349,9 +370,7 @@ def provision(
         if simulator != bool(about.flags & IdentityFlag.SIMULATOR):
             raise wrong_kind(entry.url, about.serial, not simulator)
         if simulator and state.user_files.keyring.is_machine(about.serial):
-            raise WrongDevice(
-                f"{format_serial(about.serial)} is the serial number of a machine known here"
-            )
+            raise WrongDevice(f"{format_serial(about.serial)} is the serial number of a machine known here")
         state.output.simulator = simulator
         keyring, serial = state.user_files.keyring, format_serial(about.serial)
         if about.flags & IdentityFlag.KEYS_DAMAGED:

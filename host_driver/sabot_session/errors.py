@@ -77,3 +77,59 @@ class MigrationRefused(RecordFailed):
     """An older record cannot be taken over now; nothing was changed."""
 
     advice = "Finish or void the round with the older program, then migrate."
+
+
+# -- people -------------------------------------------------------------------------------------
+
+
+class PeopleFailed(SabotError, OSError):
+    """The register of people cannot be read or written."""
+
+    advice = "Check the disk and the rights of the folder; restore the newest copy of a damaged register."
+
+
+class BadPerson(SabotError, ValueError):
+    """An entry that the register does not take: an id, a PIN, a badge or roles that cannot be."""
+
+    advice = "Correct the entry and repeat; the register is unchanged."
+
+
+class PersonUnknown(SabotError, LookupError):
+    """Nobody in the register has this id, badge or key."""
+
+    advice = "Enrol the person, or use the badge or key that was enrolled."
+
+
+class NotAuthenticated(SabotError, PermissionError):
+    """Somebody did not prove who they are; nothing was done."""
+
+    advice = "Try again with the right PIN and with what the person holds."
+
+
+class WrongPin(NotAuthenticated):
+    """The PIN is wrong; ``wait_s`` seconds must pass before the next try."""
+
+    advice = "Enter the PIN again. The floor or service can set a new one."
+
+    def __init__(self, person: str, wait_s: int) -> None:
+        then = f"; the next try is possible in {wait_s} s" if wait_s else ""
+        super().__init__(f"wrong PIN for {person}{then}")
+        self.person = person
+        self.wait_s = wait_s
+
+
+class PinDelayed(NotAuthenticated):
+    """Too many wrong PINs: this try was not looked at, whatever its PIN; ``wait_s`` seconds remain."""
+
+    advice = "Wait, or have the floor or service set a new PIN."
+
+    def __init__(self, person: str, wait_s: int) -> None:
+        super().__init__(f"{person} entered wrong PINs; the next try is possible in {wait_s} s")
+        self.person = person
+        self.wait_s = wait_s
+
+
+class NothingHeld(NotAuthenticated):
+    """A PIN alone signs a dealer in; for anything else the person must also show what they hold."""
+
+    advice = "Use the person's badge or key file together with the PIN."

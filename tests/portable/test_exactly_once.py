@@ -788,17 +788,17 @@ def test_only_so_many_numbers_are_passed_over_in_a_boot():
     pair.device.skipped = ledger.MAX_SKIPPED - 5
     newest = pair.device.ledger.newest(HOST_ID)
     for mark in (0, 1):
-        pair.port._request(DISPENSE.id, mark, newest + 10, DISPENSE.pack((5, 1)))
-        assert pair.port._answers.pop()[1] == CODEC.error_named("number_ahead").id
-    pair.port._request(DISPENSE.id, 0, newest + 6, DISPENSE.pack((5, 1)))
-    assert pair.port._answers.pop()[1] == 0
-    pair.port._request(DISPENSE.id, 0, newest + 7, DISPENSE.pack((5, 1)))  # nothing is passed over
-    assert pair.port._answers.pop()[1] == 0
-    pair.port._request(DISPENSE.id, 0, newest + 9, DISPENSE.pack((5, 1)))
-    assert pair.port._answers.pop()[1] == CODEC.error_named("number_ahead").id
+        pair.port.requests.request(DISPENSE.id, mark, newest + 10, DISPENSE.pack((5, 1)))
+        assert pair.port.answers.pop()[1] == CODEC.error_named("number_ahead").id
+    pair.port.requests.request(DISPENSE.id, 0, newest + 6, DISPENSE.pack((5, 1)))
+    assert pair.port.answers.pop()[1] == 0
+    pair.port.requests.request(DISPENSE.id, 0, newest + 7, DISPENSE.pack((5, 1)))  # nothing is passed over
+    assert pair.port.answers.pop()[1] == 0
+    pair.port.requests.request(DISPENSE.id, 0, newest + 9, DISPENSE.pack((5, 1)))
+    assert pair.port.answers.pop()[1] == CODEC.error_named("number_ahead").id
     pair.wait(1000)
-    pair.port._request(DISPENSE.id, 0, newest + 9, DISPENSE.pack((5, 1)))
-    assert pair.port._answers.pop()[1] == 0
+    pair.port.requests.request(DISPENSE.id, 0, newest + 9, DISPENSE.pack((5, 1)))
+    assert pair.port.answers.pop()[1] == 0
 
 
 def test_the_store_alone():
@@ -823,7 +823,7 @@ def test_a_host_that_takes_no_answers_cannot_fill_the_device():
         pair.host.request(status, b"", pair.now)
         pair.port.receive(pair.host.poll(pair.now), pair.now)
         pair.host._link._in_flight = []
-    assert len(pair.port._answers) <= 2 * pair.device.window
+    assert len(pair.port.answers) <= 2 * pair.device.window
     assert pair.port.diagnostics.busy > 0
 
 

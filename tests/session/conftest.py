@@ -1,10 +1,14 @@
 """Rows of a table, as a session would commit them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from sabot_driver.credentials import Credential
+from sabot_protocol.host.messages import Role
+from sabot_session import pin_hash
+from sabot_session.people import PeopleRegister
 from sabot_session.row_kinds import BY_NAME, By
 from sabot_session.rows import Actor, Authentication, DeviceEventId, Json, Row
 from sabot_table.procedure import TableRole
@@ -46,3 +50,20 @@ def make_row() -> MakeRow:
 def path(tmp_path: Path) -> Path:
     """Where a table's record will be; its folder is not there yet."""
     return tmp_path / "table" / "T1.table.db"
+
+
+@pytest.fixture
+def _quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scrypt with little work: the register keeps the parameters beside each hash."""
+    monkeypatch.setattr(pin_hash, "LOG2_N", 4)
+
+
+@pytest.fixture
+def register(_quick_hashes: None) -> Iterator[PeopleRegister]:
+    """A dealer with a PIN, and a floor with badge and key."""
+    with PeopleRegister(None) as people:
+        people.enrol("dana", "Dana Deal", [TableRole.DEALER], "2468", "service1", 100)
+        people.enrol("flo", "Flo Or", [TableRole.FLOOR, TableRole.DEALER], "13579", "service1", 100)
+        people.give_badge("flo", "0012345678", "service1", 101)
+        people.give_key("flo", Credential(Role.FLOOR, b"f" * 32), "service1", 102)
+        yield people

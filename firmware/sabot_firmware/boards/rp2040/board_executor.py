@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sabot_protocol.codec import Values
 
 
-
-
 def components() -> "dict[int, tuple[str, bytes]]":
     """Version and SHA-256 of each component by number, as the build wrote them; empty if it did not."""
     try:
