@@ -5,12 +5,11 @@ to fewer roles or refuse it, and so may the house policy; neither allows more.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from sabot_session.rows import Authentication
 from sabot_table.procedure import TableRole
 from sabot_table.procedure.vocabulary import RemovalReason, Verdict
 
@@ -349,14 +348,3 @@ def parse_act(name: str, data: Mapping[str, Any]) -> Act:
     except ValidationError as error:
         raise NotAnAct(f"act '{name}': {error.errors()[0]['msg']}") from error
     return made
-
-
-@dataclass(frozen=True, slots=True)
-class Authenticated:
-    """A person as the register of people knows them."""
-
-    person: str
-    roles: frozenset[TableRole]
-    how: Authentication
-    key: Any = field(default=None, repr=False)
-    """What authorises requests that the device guards (`sabot_driver.Credential`); None if there is none."""

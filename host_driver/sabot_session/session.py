@@ -14,7 +14,7 @@ from sabot_driver.errors import SabotError
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Message, Request
 from sabot_session import act_handlers
-from sabot_session.acts import Act, Authenticated
+from sabot_session.acts import Act
 from sabot_session.device_reports import DEVICE, DeviceReports
 from sabot_session.device_side import CARDS_OUT, DeviceSide
 from sabot_session.needs import Need
@@ -28,6 +28,7 @@ from sabot_session.outcomes import (
     NotYours,
     StateChanged,
 )
+from sabot_session.people import Authenticated
 from sabot_session.row_kinds import BY_NAME
 from sabot_session.rows import Actor, Authentication, DeviceEventId, Json, Record, Row, SavedSession
 from sabot_session.session_state import NeedHistory, OutboxCommand, SessionState, restore, save
@@ -42,8 +43,8 @@ from sabot_table.ruleset import RuleSet
 class People(Protocol):
     """The register of people: who somebody is, by what they hold and know."""
 
-    def authenticate(self, credential: object, now_s: int) -> Authenticated:
-        """The person behind a credential; `SabotError` if it proves nobody."""
+    def authenticate(self, shown: Any, at_s: int, /) -> Authenticated:
+        """The person behind what somebody shows; `SabotError` if it proves nobody."""
 
 
 class TableSession:

@@ -13,9 +13,10 @@ from typing import Protocol
 from sabot_driver import Credential
 from sabot_driver.errors import SabotError
 from sabot_session import acts
-from sabot_session.acts import Act, Authenticated
+from sabot_session.acts import Act
 from sabot_session.needs import Need, NeedKind
 from sabot_session.outcomes import ActDone, ActRefused
+from sabot_session.people import Authenticated
 from sabot_session.rows import Authentication
 from sabot_table.errors import RuleViolation
 from sabot_table.procedure import TableRole
@@ -42,7 +43,7 @@ class SimulatedPerson:
 class SimulatedRegister:
     """The register of people of a table at which only simulated people are."""
 
-    def authenticate(self, credential: object, now_s: int) -> Authenticated:
+    def authenticate(self, credential: object, at_s: int) -> Authenticated:
         """A simulated person; `NotSimulated` for anything else."""
         if not isinstance(credential, SimulatedPerson) or credential.name not in ROLES:
             raise NotSimulated("this is no simulated person")

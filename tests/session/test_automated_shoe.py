@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 PREPARATION = ["receive_pack", "inspect", "verify", "spread", "wash", "stack"]
 
 
-@pytest.mark.rule("MD3 3.B(4)")
+@pytest.mark.rule("MD3 3.B")
 @pytest.mark.rule("MD3 10.B")
 def test_two_decks_alternate_and_every_row_has_somebody(tmp_path: Path) -> None:
     with simulated_table(tmp_path) as table:
