@@ -34,7 +34,7 @@ from sabot_driver.serial_numbers import format_serial
 from sabot_driver.transports import transport_for
 from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_driver.user_files import TableEntry
-from sabot_protocol.host.message_base import astuple
+from sabot_protocol.host.message_base import Message, astuple
 from sabot_protocol.host.messages import (
     DeckCounted,
     FaultRaised,
@@ -175,6 +175,12 @@ def status(state: CliContext, /, options: DeviceOptions) -> int:
     return OK
 
 
+def message_fields(message: Message) -> dict[str, Any]:
+    """A message's fields as JSON has them."""
+    names = [each.name for each in dataclasses.fields(message)]  # type: ignore[arg-type]
+    return dict(zip(names, map(plain, astuple(message)), strict=True))
+
+
 def event_fields(event: ReceivedEvent | LostEvents) -> dict[str, Any]:
     """An event as JSON has it."""
     if isinstance(event, LostEvents):
@@ -185,10 +191,7 @@ def event_fields(event: ReceivedEvent | LostEvents) -> dict[str, Any]:
             "after": list(event.after),
             "before": list(event.before),
         }
-    fields: dict[str, Any] = {}
-    if event.message is not None:
-        names = [each.name for each in dataclasses.fields(event.message)]  # type: ignore[arg-type]
-        fields = dict(zip(names, map(plain, astuple(event.message)), strict=True))
+    fields = {} if event.message is None else message_fields(event.message)
     return {
         "name": event.name,
         "boot": event.boot_id,

@@ -33,6 +33,9 @@ COMMANDS = {
     "replay": LazyCommand("sabot_cli.capture_commands", "Show a capture, frame by frame; keys are hidden."),
     "rng": LazyCommand("sabot_cli.rng_commands", "The device's randomness, for a laboratory."),
     "rules": LazyCommand("sabot_cli.rules_commands", "List the rule sets, or the clauses behind them."),
+    "service": LazyCommand(
+        "sabot_cli.service.commands", "What a technician does: test, look, move, calibrate."
+    ),
     "shuffle": LazyCommand(
         "sabot_cli.device_commands", "Have a registered deck shuffled, and wait for its count."
     ),

@@ -63,8 +63,9 @@ class Output:
         self.as_json = as_json
         self.simulator: bool | None = None
         """Whether the device is emulated, once that is known; it is then said in every object."""
-        self.console = Console(highlight=False, soft_wrap=True)
-        self.errors = Console(stderr=True, highlight=False, soft_wrap=True)
+        # At a terminal lines end between words; in a file or a pipe a sentence stays one line.
+        self.console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        self.errors = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
     def tell(self, event: str, text: str | None = None, /, **fields: Any) -> None:
         """Say something: the object in JSON, or the words (rich markup) to a person."""

@@ -300,19 +300,11 @@ class SqliteRecord(RecordReader):
 
     def _create(self, record_id: str) -> None:
         with self._transaction() as db:
-            create_tables(db)
-            db.execute("INSERT INTO meta VALUES ('record_id', ?), ('place', ?)", (record_id, self._place()))
-
-    def _place(self) -> str:
-        """Which file this is: a copy of it is another one."""
-        if self.path is None:
-            return ""
-        found = self.path.stat()
-        return f"{found.st_dev:x}:{found.st_ino:x}"
+            create_tables(db, record_id, place_of(self.path))
 
     def _check_place(self, now_s: Callable[[], int], random: Callable[[int], str]) -> None:
         """Draw another record id if this file is not the one that was begun, and record that."""
-        place, before = self._place(), self.record_id
+        place, before = place_of(self.path), self.record_id
         if self._db.execute("SELECT value FROM meta WHERE name = 'place'").fetchone()[0] == place:
             return
         newest = self.newest()
@@ -385,11 +377,20 @@ class SqliteRecord(RecordReader):
                     self._db.rollback()
 
 
-def create_tables(db: sqlite3.Connection) -> None:
-    """The tables of a record, in the transaction that is open."""
+def place_of(path: Path | None) -> str:
+    """Which file this is: a copy of it is another one. "" for a record in memory."""
+    if path is None:
+        return ""
+    found = path.stat()
+    return f"{found.st_dev:x}:{found.st_ino:x}"
+
+
+def create_tables(db: sqlite3.Connection, record_id: str, place: str) -> None:
+    """The tables of a new record, in the transaction that is open."""
     for statement in TABLES.split(";\n"):
         if statement.strip():
             db.execute(statement)
+    db.execute("INSERT INTO meta VALUES ('record_id', ?), ('place', ?)", (record_id, place))
     db.execute(f"PRAGMA user_version={VERSION}")
 
 

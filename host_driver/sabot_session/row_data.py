@@ -563,8 +563,8 @@ class RecordMigrated(RowData):
 class LoggedBefore(RowData):
     """A line of an older record. The older program wrote it; no person was authenticated."""
 
-    what: Said
-    who: Text
+    what: Annotated[str, StringConstraints(max_length=4000)]
+    who: Annotated[str, StringConstraints(max_length=4000)]
     role: Text
 
 

@@ -156,6 +156,8 @@ KINDS = (
     RowKind("empty_device", "cards left in the machine are taken out", PEOPLE, ROUND, d.Nothing),
     # irregularities; where one voids the round, a row `void` follows
     RowKind("face_up_card", "a card came face up", SENSED, ROUND, d.SeenCard),
+    RowKind("wrong_number", "a hand has a wrong number of cards", PEOPLE, ROUND, d.Why),
+    RowKind("shoe_failed", "people saw that the shoe does not deal", PEOPLE, ROUND, d.Why),
     RowKind("drawn_in_error", "a card was drawn in error", PEOPLE, ANY, d.SeenCard),
     RowKind("unauthorised_third", "a third card was drawn against the rules", PEOPLE, ROUND, d.SeenCard),
     RowKind("card_exposed", "another card was exposed", PEOPLE, ANY, d.SeenCard),

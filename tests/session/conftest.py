@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.session.scripted_rounds import scripted_rounds
 
 from sabot_driver.credentials import Credential
 from sabot_protocol.host.messages import Role
 from sabot_session import pin_hash
 from sabot_session.people import PeopleRegister
+from sabot_session.record import SqliteRecord
 from sabot_session.row_kinds import BY_NAME, By
-from sabot_session.rows import Actor, Authentication, DeviceEventId, Json, Row
+from sabot_session.rows import Actor, Authentication, DeviceEventId, Json, Row, SavedSession
 from sabot_table.procedure import TableRole
 
 MakeRow = Callable[..., Row]
@@ -67,3 +69,11 @@ def register(_quick_hashes: None) -> Iterator[PeopleRegister]:
         people.give_badge("flo", "0012345678", "service1", 101)
         people.give_key("flo", Credential(Role.FLOOR, b"f" * 32), "service1", 102)
         yield people
+
+
+@pytest.fixture
+def played(path: Path) -> Iterator[SqliteRecord]:
+    """A record of rounds of every sort."""
+    with SqliteRecord(path) as record:
+        record.commit(scripted_rounds(), SavedSession("{}", 0))
+        yield record

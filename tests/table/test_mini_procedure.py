@@ -24,6 +24,7 @@ MINI, SIX = "md-mini-baccarat", "baccarat-six-deck"
 @pytest.mark.rule("MDM 4.B")
 @pytest.mark.rule("MDM 4.C")
 @pytest.mark.rule("MDM 4.D")
+@pytest.mark.rule("BAC house")
 def test_batches_for_a_shuffler_are_spread_and_stacked_without_a_wash_others_are_washed() -> None:
     table = Croupier(MINI)
     table.do("open_table", FLOOR)
@@ -41,7 +42,7 @@ def test_batches_for_a_shuffler_are_spread_and_stacked_without_a_wash_others_are
     by_hand.do("receive_pack", FLOOR, 1, "red")
     for action, role in (("inspect", DEALER), ("verify", FLOOR), ("spread", DEALER)):
         by_hand.do(action, role, 1)
-    with by_hand.refused("BAC shoe"):
+    with by_hand.refused("BAC house"):
         by_hand.do("stack", DEALER, 1)
     broken = Croupier(MINI)
     broken.do("open_table", FLOOR)
@@ -132,7 +133,7 @@ def test_a_recut_is_ordered_before_loading_and_made_by_the_next_person() -> None
     table.do("cut", DEALER, 1, 100)
     table.do("place_cover", DEALER, 1, 20)
     table.do("load", DEALER, 1)
-    with table.refused("MDM 5.D", "before the shoe is loaded"):
+    with table.refused("MDM 5.D", "which is in the shoe"):
         table.do("order_recut", FLOOR, 1)
 
 
@@ -203,7 +204,7 @@ def test_batches_alternate_shoe_by_shoe_and_are_whole() -> None:
     table.do("end_shoe", DEALER)
     table.machine_shuffle(1, 415)
     assert table.ordered("remove-pack") == [
-        {"pack": 1, "why": "415 cards instead of 416", "reason": "wrong_count"}
+        {"pack": 1, "why": "415 cards instead of 416", "reason": "wrong_count", "clause": "MDM 3.A"}
     ]
 
 
@@ -672,7 +673,7 @@ def test_six_decks_are_shuffled_every_round_and_neither_cut_nor_burned() -> None
     for _ in range(3):
         table.do("start_shuffle", DEALER, 1, machine=True)
         table.device("finish_shuffle", 1, 312)
-        with table.refused("BAC shoe", "needs no cut"):
+        with table.refused("BAC shoe", "cut, which BAC does not have"):
             table.do("cut", DEALER, 1, 100)
         table.do("load", DEALER, 1)
         table.play_coup()

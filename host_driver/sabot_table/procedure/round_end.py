@@ -22,7 +22,7 @@ class RoundEndProcedure:
         self.table.check("must_hit", by)
         if ROYAL_9 not in self.table.round.wagers.get(seat, {}):
             what = f"seat {seat} has no Royal 9 wager"
-            raise self.table.refuse(what, "11.B", "12.N", "check the progressive controller")
+            raise self.table.refuse(what, "must_hit", "check the progressive controller")
         self.table.round.must_hit_seat = seat
         self.table.move("must_hit", by)
 
@@ -57,7 +57,7 @@ class RoundEndProcedure:
         playing = self.table.round
         pack = self.table.pack(playing.pack_id)
         if playing.cards_in_device:
-            raise self.table.refuse("cards left in the device", "13.D", "13.E", "take them out and say so")
+            raise self.table.refuse("cards left in the device", "empty_device", "take them out and say so")
         if pack.must_leave:
             self._packs.remove_marked(pack, by)
         elif self.table.rules.fixed.every_round:

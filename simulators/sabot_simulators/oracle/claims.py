@@ -11,7 +11,7 @@ from sabot_simulators.mechanism.physical_cards import PhysicalCard
 
 @dataclass(frozen=True)
 class Unseen:
-    """One thing that no sensor can see."""
+    """A kind of event that no sensor can see."""
 
     means: str
     """What happens, and why no sensor sees it."""
@@ -77,7 +77,7 @@ UNSEEN = {
 
 @dataclass(frozen=True)
 class Excuse:
-    """Why one claim was wrong without the firmware being at fault."""
+    """Why one claim was wrong although the firmware is correct."""
 
     name: str
     """The key in ``UNSEEN``."""
@@ -96,10 +96,10 @@ class WrongClaim:
     what: str
     at_us: int
     faults: tuple[str, ...]
-    """The faults that had happened, for whoever looks into it; they excuse nothing."""
+    """The faults that had happened, as a help for analysis; they excuse nothing."""
     excuses: tuple[Excuse, ...] = ()
 
     @property
     def unseen(self) -> str | None:
-        """The name of what no sensor could see, if every difference is excused."""
+        """The name of the unseen event (a key of ``UNSEEN``) if every difference is excused, else None."""
         return self.excuses[0].name if self.excuses else None
