@@ -54,7 +54,7 @@ def open_table(session: "TableSession", act: acts.OpenTable, by: Attribution, ac
 
 def set_game(session: "TableSession", act: acts.SetGame, by: Attribution, act_id: str) -> None:
     """The machine is set to this table's game."""
-    session.row("set_game", _actor(session, by), {"ruleset": session.rules.name})
+    session.row("set_game", _actor(session, by))
     _queue_game(session, act_id)
 
 
@@ -112,7 +112,7 @@ def sign_out(session: "TableSession", act: acts.SignOut, by: Attribution, act_id
 def _between_rounds(session: "TableSession", what: str) -> None:
     if session.procedure.table.state not in ("closed", "between", "idle", "collecting"):
         raise RuleViolation(
-            f"{what} in a round", session.procedure.table.clause("7.C", "8.B"), "finish it first"
+            f"{what} in a round", session.procedure.table.clause("open_bets"), "finish it first"
         )
 
 
@@ -125,7 +125,7 @@ def call_floor(session: "TableSession", act: acts.CallFloor, by: Attribution, ac
 def countersign(session: "TableSession", act: acts.Countersign, by: Attribution, act_id: str) -> None:
     """The floor countersigns a row."""
     if act.row not in session.state.countersign:
-        clause = session.procedure.table.clause("13.C", "13.E")
+        clause = session.procedure.table.clause("void")
         raise RuleViolation(f"countersigning row {act.row}", clause, "it needs no countersignature")
     session.row("countersign", _actor(session, by), {"row": act.row, "note": act.note})
     session.state.countersign.remove(act.row)
@@ -137,7 +137,7 @@ def countersign(session: "TableSession", act: acts.Countersign, by: Attribution,
 def receive_pack(session: "TableSession", act: acts.ReceivePack, by: Attribution, act_id: str) -> None:
     """A pack arrives; its hours run, and the machine is told of it."""
     if act.back not in BACKS or not act.bag:
-        clause = session.procedure.table.clause("3.B", "3.B")
+        clause = session.procedure.table.clause("receive_pack")
         raise RuleViolation(
             f"a pack with {act.back} backs, bag '{act.bag}'", clause, "say back and bag number"
         )
@@ -188,7 +188,7 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
     if pack is not None and session.machine.is_inside(pack):
         raise RuleViolation(
             f"pack {act.pack_id} removed from inside the machine",
-            table.clause("3.C", "3.C"),
+            table.clause("remove"),
             "empty it first",
         )
     if pack is not None:
@@ -196,7 +196,7 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
     else:
         gone = next((each for each in table.memory.packs if each.pack_id == act.pack_id), None)
         why = "" if gone is None else gone.must_leave
-        session.row("remove", _actor(session, by), {**told, "why": why}, table.clause("5.B", "3.C"))
+        session.row("remove", _actor(session, by), {**told, "why": why}, table.clause("shuffle_count"))
         session.state.leaving = [each for each in session.state.leaving if each != act.pack_id]
     if act.pack_id in session.state.device.decks:
         session.queue(messages.RemoveDeck(act.pack_id, ON_DEVICE[act.reason]), FLOOR, act_id)
@@ -237,10 +237,10 @@ def expose(session: "TableSession", act: acts.Expose, by: Attribution, act_id: s
     table, progress = session.procedure.table, session.state.round
     if table.state != "revealing" or progress is None or progress.exposed_by is not None:
         raise RuleViolation(
-            "exposing hands", table.clause("11.B", "11.A"), "the hands are not dealt, or lie open"
+            "exposing hands", table.clause("reveal"), "the hands are not dealt, or lie open"
         )
     data = hands_data(table.turns(), {}, None)
-    session.row("reveal", _actor(session, by), data, table.clause("11.B", "11.A"), table.round.round_id)
+    session.row("reveal", _actor(session, by), data, table.clause("reveal"), table.round.round_id)
     progress.exposed_by = _actor(session, by)
 
 
@@ -258,10 +258,10 @@ def determine(session: "TableSession", act: acts.Determine, by: Attribution, act
     """The dealer says what a wrong count means; a pack that is short or has a card too many leaves."""
     table, progress = session.procedure.table, session.state.round
     if progress is None or not progress.advice:
-        raise RuleViolation("determining a count", table.clause("10.C", "8"), "no count is wrong")
+        raise RuleViolation("determining a count", table.clause("count_automated"), "no count is wrong")
     round_id, advice = table.round.round_id, messages.Verdict(progress.advice).name.lower()
     told: dict[str, Json] = {"verdict": act.verdict, "advice": advice}
-    session.row("determine", _actor(session, by), told, table.clause("10.C", "8"), round_id)
+    session.row("determine", _actor(session, by), told, table.clause("count_automated"), round_id)
     session.do(session.procedure.three_card.end_round, by, round_id, act.verdict, told=COUNTERSIGN)
     if table.pack(table.round.pack_id).must_leave:
         session.reports.collect(by.at_s)
@@ -291,7 +291,7 @@ def hold(session: "TableSession", act: acts.Hold, by: Attribution, act_id: str) 
     table, progress = session.procedure.table, session.state.round
     if progress is None or table.state in ("between", "closed", "idle"):
         raise RuleViolation(
-            "holding cards", table.clause("11.C", "11.C"), "the cards of the round are in the tray"
+            "holding cards", table.clause("collect"), "the cards of the round are in the tray"
         )
     session.row("hold", _actor(session, by), {"why": act.why}, round_id=progress.round_id)
     progress.held, progress.held_row = act.why, session.state.rows + 1
@@ -301,7 +301,7 @@ def release(session: "TableSession", act: acts.Release, by: Attribution, act_id:
     """Held cards may be fed again."""
     table, progress = session.procedure.table, session.state.round
     if progress is None or not progress.held:
-        raise RuleViolation("releasing cards", table.clause("11.C", "11.C"), "no cards are held")
+        raise RuleViolation("releasing cards", table.clause("collect"), "no cards are held")
     session.row(
         "release",
         _actor(session, by),
@@ -319,7 +319,7 @@ def clear_fault(session: "TableSession", act: acts.ClearFault, by: Attribution, 
     fault = Fault[act.fault.upper()]
     playing = session.procedure.table.memory.round
     data: dict[str, Json] = {"fault": act.fault, "countersign": by.role is TableRole.DEALER}
-    clause = session.procedure.table.clause("13.D", "13.E")
+    clause = session.procedure.table.clause("shoe_failed")
     round_id = 0 if playing is None else playing.round_id
     session.row("clear_fault", _actor(session, by), data, clause, round_id)
     session.state.device.refused = ""
@@ -332,19 +332,19 @@ def empty_machine(session: "TableSession", act: acts.EmptyMachine, by: Attributi
     table = session.procedure.table
     playing = table.memory.round
     round_id = 0 if playing is None else playing.round_id
-    session.row("empty_machine", _actor(session, by), {}, table.clause("5.A", "5.A"), round_id)
+    session.row("empty_machine", _actor(session, by), {}, table.clause("start_shuffle"), round_id)
     session.queue(messages.EmptyMachine(), FLOOR, act_id)
 
 
 def purge(session: "TableSession", act: acts.Purge, by: Attribution, act_id: str) -> None:
     """The deal roller turns by one pitch."""
-    session.row("purge", _actor(session, by), {}, session.procedure.table.clause("13.D", "13.E"))
+    session.row("purge", _actor(session, by), {}, session.procedure.table.clause("shoe_failed"))
     session.queue(messages.Purge(), FLOOR, act_id)
 
 
 def path_inspected(session: "TableSession", act: acts.PathInspected, by: Attribution, act_id: str) -> None:
     """The floor states that no card lies in the shoe's path."""
-    session.row("path_inspected", _actor(session, by), {}, session.procedure.table.clause("13.D", "13.E"))
+    session.row("path_inspected", _actor(session, by), {}, session.procedure.table.clause("shoe_failed"))
     session.queue(messages.PathInspected(), FLOOR, act_id)
 
 

@@ -138,7 +138,7 @@ class DeviceReports:
         }
         if table.state == "counting" and advice != "correct":
             progress.advice = verdict  # the dealer determines what it means (MD3 10.C(2-4))
-            self._session.row("count_stub", DEVICE, told, table.clause("10.C", "8"), playing.round_id)
+            self._session.row("count_stub", DEVICE, told, table.clause("count_automated"), playing.round_id)
         elif table.state == "counting":
             by = self._session.device_by(now_s)
             told["verdict"] = advice

@@ -484,12 +484,6 @@ class FaultDone(RowData):
     countersign: bool = False  # a dealer said so, and the floor must countersign
 
 
-class GameSet(RowData):
-    """The rule set that the machine is to serve."""
-
-    ruleset: Name
-
-
 class MachineStarted(RowData):
     """The machine started again; nothing in it is proved."""
 

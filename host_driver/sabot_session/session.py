@@ -460,5 +460,5 @@ OUTSIDE = frozenset(
     }
 )
 """Actions that belong to no round, also while one is played."""
-VOIDING = ("face_up_card", "too_few_cards")
+VOIDING = ("face_up_card", "too_few_cards", "wrong_number", "shoe_failed")
 """Reports that void the round; the row of the void follows theirs."""

@@ -42,8 +42,8 @@ class TableNeeds:
     def forms(self) -> list[NeedForm]:
         """Every need, the most urgent first."""
         if self._procedure.table.state == "closed":
-            words = "open the table"
-            return [NeedForm(NeedKind.OPEN_TABLE, (F,), words, self._clause("4.A"), (acts.OpenTable.NAME,))]
+            name = acts.OpenTable.NAME
+            return [NeedForm(NeedKind.OPEN_TABLE, (F,), "open the table", self._clause(name), (name,))]
         return [
             *self._of_link(),
             *self._of_people(),
@@ -55,8 +55,8 @@ class TableNeeds:
             *self._of_countersignatures(),
         ]
 
-    def _clause(self, section: str) -> str:
-        return self._procedure.table.clause(section, section)
+    def _clause(self, key: str) -> str:
+        return self._procedure.table.clause(key)
 
     def _asked(self, *requests: str) -> bool:
         """Whether such a request is on its way to the device: a person has met that need."""
@@ -99,14 +99,14 @@ class TableNeeds:
                 NeedKind.CLEAR_FAULT,
                 (S,) if each.service else (D, F, S),
                 words,
-                self._clause("13.D"),
+                self._clause("shoe_failed"),
                 (acts.ClearFault.NAME,),
                 f"{fault} {at}",
                 {"fault": fault, "place": place, "cards": each.cards, "steps": each.steps},
             )
         if ShoeState.OUT_OF_ORDER in (device.shoe,) or device.shuffler == ShufflerState.OUT_OF_ORDER:
             words = "the machine is out of order: cover it or put its sign on it, and call service"
-            yield NeedForm(NeedKind.OUT_OF_ORDER, (), words, self._clause("13.E"))
+            yield NeedForm(NeedKind.OUT_OF_ORDER, (), words, self._clause("mark_out_of_order"))
 
     def _of_cards_inside(self) -> Iterator[NeedForm]:
         device = self._state.device
@@ -115,22 +115,22 @@ class TableNeeds:
         if self._machine.must_come_out() and not self._asked("empty_machine"):
             words = "empty the machine: every card inside is shuffled again"
             yield NeedForm(
-                NeedKind.EMPTY_MACHINE, (F,), words, self._clause("5.A"), (acts.EmptyMachine.NAME,)
+                NeedKind.EMPTY_MACHINE, (F,), words, self._clause("start_shuffle"), (acts.EmptyMachine.NAME,)
             )
         if self._asked("purge", "path_inspected"):
             return
         if device.shoe == ShoeState.BLOCKED and not device.looked_in:
             words = "a card may lie in the shoe's path: open the shoe's door, look, close it, then purge"
-            yield NeedForm(NeedKind.PURGE, (F,), words, self._clause("13.D"), (acts.Purge.NAME,))
+            yield NeedForm(NeedKind.PURGE, (F,), words, self._clause("shoe_failed"), (acts.Purge.NAME,))
         elif device.shoe == ShoeState.BLOCKED:
             words = "nothing came out: look into the shoe's path once more and say that it is empty"
             yield NeedForm(
-                NeedKind.INSPECT_PATH, (F,), words, self._clause("13.D"), (acts.PathInspected.NAME,)
+                NeedKind.INSPECT_PATH, (F,), words, self._clause("shoe_failed"), (acts.PathInspected.NAME,)
             )
         wanted, busy = self._machine.wanted_game(), self._asked("set_game", "play_one_deck")
         if device.game is not None and device.game != wanted and not busy:
             words = "the machine is set to another game: set it to this table's"
-            yield NeedForm(NeedKind.SET_GAME, (F,), words, self._clause("5.A"), (acts.SetGame.NAME,))
+            yield NeedForm(NeedKind.SET_GAME, (F,), words, self._clause("methods"), (acts.SetGame.NAME,))
 
     # -- packs ----------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class TableNeeds:
                         NeedKind.RECEIVE_PACK,
                         (F,),
                         words,
-                        self._clause("4.A"),
+                        self._clause("receive_pack"),
                         (acts.ReceivePack.NAME,),
                         back,
                         {"back": back},
@@ -170,7 +170,7 @@ class TableNeeds:
             NeedKind.REMOVE_PACK,
             (F,),
             f"take {back.upper()} off the table: {why}",
-            self._clause("5.B"),
+            self._clause("shuffle_count"),
             (acts.RemovePack.NAME,),
             str(deck_id),
             {"pack_id": deck_id, "reason": str(reason), "why": why},
@@ -188,7 +188,7 @@ class TableNeeds:
                 NeedKind.REGISTER_PACK,
                 (F,),
                 words,
-                self._clause("4.A"),
+                self._clause("receive_pack"),
                 (acts.RegisterPack.NAME,),
                 key,
                 details,
@@ -200,7 +200,7 @@ class TableNeeds:
                 NeedKind.PREPARE_PACK,
                 act.ROLES,
                 words.format(back=back),
-                self._clause("4.A"),
+                self._clause(act.NAME),
                 (act.NAME,),
                 key,
                 {**details, "step": act.NAME},
@@ -217,7 +217,7 @@ class TableNeeds:
                 NeedKind.ORDER_SHUFFLE,
                 (F,),
                 words,
-                self._clause("5.A"),
+                self._clause("start_shuffle"),
                 (acts.OrderShuffle.NAME,),
                 key,
                 details,
@@ -225,7 +225,7 @@ class TableNeeds:
         waits = self._machine.pack_to_feed()
         if waits is not None and waits.pack_id == pack.pack_id:
             words = f"lay {back} into the tray"
-            yield NeedForm(NeedKind.FEED, (D,), words, self._clause("5.A"), (), key, details)
+            yield NeedForm(NeedKind.FEED, (D,), words, self._clause("start_shuffle"), (), key, details)
 
     def _lies_outside(self, pack: PackState) -> bool:
         device = self._state.device
@@ -253,25 +253,25 @@ class TableNeeds:
                 NeedKind.TAKE_STACK,
                 (D,),
                 f"take the stack of {whose}",
-                self._clause("10.B"),
+                self._clause("deal_stack"),
                 (),
                 str(len(playing.stacks)),
                 {"stack": len(playing.stacks), "seat": seat},
             )
         if device.shoe == ShoeState.STUB_WAITING:
-            yield NeedForm(NeedKind.TAKE_STUB, (D,), "take the stub", self._clause("10.C"))
+            yield NeedForm(NeedKind.TAKE_STUB, (D,), "take the stub", self._clause("count_automated"))
         if table.state == "counting" and progress.advice:
             yield self._determine()
         elif table.state == "revealing" and progress.exposed_by is None:
             words = "expose the hands, settle as shown"
-            yield NeedForm(NeedKind.EXPOSE, (D,), words, self._clause("11.B"), (acts.Expose.NAME,))
+            yield NeedForm(NeedKind.EXPOSE, (D,), words, self._clause("reveal"), (acts.Expose.NAME,))
         elif table.state == "revealing" and progress.must_type:
             words = "type the hands as they lie"
             yield NeedForm(
                 NeedKind.TYPE_HANDS,
                 (D,),
                 words,
-                self._clause("11.B"),
+                self._clause("reveal"),
                 (acts.TypeHands.NAME,),
                 "",
                 {"round_id": playing.round_id, "hands": table.turns()},
@@ -288,7 +288,7 @@ class TableNeeds:
             NeedKind.DETERMINE,
             (D,),
             words,
-            self._clause("10.C"),
+            self._clause("count_automated"),
             (acts.Determine.NAME,),
             "",
             {
@@ -309,7 +309,7 @@ class TableNeeds:
             NeedKind.BETS,
             (D,),
             words,
-            self._clause("7.C"),
+            self._clause("no_more_bets"),
             (acts.NoMoreBets.NAME,),
             "",
             {"seats": sorted(bets), "pack_id": self._state.device.in_shoe},

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from sabot_session.rows import Json
-from sabot_table.procedure.context import PACK_ROWS, TABLE_ROWS, TableContext
+from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.memory import PackState, RoundState
 
 KINDS = {"receive": "receive_pack"}
@@ -16,8 +16,7 @@ def clause_of(table: TableContext, action: str, playing: RoundState | None) -> s
     """The clause of this table's text for an action."""
     if action == "void" and playing is not None and playing.void_clause:
         return playing.void_clause
-    row = TABLE_ROWS.get(action) or PACK_ROWS.get(action)
-    return "" if row is None else table.clause(row.md3, row.mdm)
+    return table.clause({"cards_read": "reveal", "receive": "receive_pack"}.get(action, action))
 
 
 def row_data(
@@ -39,6 +38,8 @@ def row_data(
     elif playing is not None and action == "settle":
         lines = (playing.settlement or {}).get("settlement", [])
         data |= {"lines": lines, "meters": []}  # type: ignore[dict-item]
+    elif playing is not None and action in ("wrong_number", "shoe_failed"):
+        data["why"] = playing.void_why
     elif playing is not None and action == "void":
         data |= {"why": playing.void_why, "give_back": _wagers(playing)}
     return {**data, **told}
