@@ -3,6 +3,7 @@
 from pydantic import TypeAdapter, ValidationError
 
 from sabot_table.errors import BadSave
+from sabot_table.house_policy import HousePolicy
 from sabot_table.procedure.betting import BettingProcedure
 from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.equipment import EquipmentProcedure
@@ -29,8 +30,11 @@ class TableProcedure:
     raises `RuleViolation`, and changes nothing, if the rule text forbids the action now or to this role.
     """
 
-    def __init__(self, rules: RuleSet, memory: TableMemory | None = None) -> None:
-        table = TableContext(rules, memory or TableMemory(rules.sha256, method=rules.dealing.methods[0]))
+    def __init__(
+        self, rules: RuleSet, memory: TableMemory | None = None, policy: HousePolicy | None = None
+    ) -> None:
+        kept = memory or TableMemory(rules.sha256, method=rules.dealing.methods[0])
+        table = TableContext(rules, kept, policy)
         self.table = table
         self.packs = PackProcedure(table)
         self.voiding = VoidProcedure(table)
@@ -42,7 +46,7 @@ class TableProcedure:
         self.round_end = RoundEndProcedure(table, self.packs, self.mini)
 
     @classmethod
-    def restore(cls, rules: RuleSet, saved: str) -> "TableProcedure":
+    def restore(cls, rules: RuleSet, saved: str, policy: HousePolicy | None = None) -> "TableProcedure":
         """The table as `TableContext.save` wrote it; `BadSave` if the text is damaged or of other rules."""
         try:
             memory = SAVED.validate_json(saved)
@@ -63,7 +67,7 @@ class TableProcedure:
             raise BadSave(f"a saved table cannot be {memory.state} with packs {', '.join(sorted(packs))}")
         if memory.round is None and memory.state not in WITHOUT_ROUND:
             raise BadSave(f"a saved table cannot be {memory.state} without a round")
-        return cls(rules, memory)
+        return cls(rules, memory, policy)
 
     # -- opening, closing, idle -----------------------------------------------------------------
 
