@@ -33,7 +33,7 @@ ROWS = {
     "open_bets": 'from = "between", to = "betting", who = "dealer", clause = "55"',
 }
 WITHOUT = ("forfeit", "abandon")
-RULES = """
+RULE_SET = """
 extends = "md-three-card-baccarat"
 name = "nowhere"
 text_file = "zz9.toml"
@@ -56,7 +56,7 @@ def nowhere(tmp_path: Path) -> RuleSet:
         text, changed = re.subn(rf"^{action} = {{.*\n", row, text, flags=re.MULTILINE)
         assert changed == 1, action
     (tmp_path / "zz9.toml").write_text(text, encoding="utf-8")
-    (tmp_path / "rules.toml").write_text(RULES, encoding="utf-8")
+    (tmp_path / "rules.toml").write_text(RULE_SET, encoding="utf-8")
     return load(tmp_path / "rules.toml")
 
 
