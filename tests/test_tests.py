@@ -56,4 +56,4 @@ def _sweeps() -> set[str]:
 
 def test_the_page_lists_every_sweep_and_what_its_sample_covers(root: Path) -> None:
     page = (root / "docs/testing.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `(test_\w+\.py::test_\w+)`", page, re.MULTILINE)) == _sweeps()
+    assert set(re.findall(r"^- `(test_\w+\.py::test_\w+)`", page, re.MULTILINE)) == _sweeps()

@@ -8,7 +8,7 @@ shoe half voids it.
 
 from sabot_firmware import machine_constants, shoe, shuffler
 from sabot_firmware.command_table import command_table
-from sabot_firmware.dealing import Dealing
+from sabot_firmware.dealing import POWER_CUT, Dealing
 from sabot_firmware.deck_commands import DeckCommands
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.hardware import (
@@ -20,6 +20,7 @@ from sabot_firmware.hardware import (
     INSERTION,
     LEFT_BUTTON,
     PUSHER_HOME,
+    RIGHT_BUTTON,
     SENSOR_HALVES,
     SHOE,
     SHOE_DOOR,
@@ -43,7 +44,8 @@ from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryFailed, Refusal
 from sabot_protocol.executor import Caller, Executor
-from sabot_protocol.modes import check_command
+from sabot_protocol.modes import SHOE as SHOE_NUMBER
+from sabot_protocol.modes import SHUFFLER, check_command
 from sabot_protocol.record_store import RecordStore
 from sabot_protocol.schema import FAULT_LATCHED_FLAG, ROUND_OPEN_FLAG
 
@@ -56,9 +58,14 @@ if TYPE_CHECKING:
     from sabot_firmware.rng.device_rng import DeviceRng
     from sabot_protocol.codec import Values
 
+BUTTONS = {LEFT_BUTTON: 1, RIGHT_BUTTON: 2}  # the bit of each in ``buttons``
 SOON_US = 1000000
 COALESCE_US = 1000000
 LOG_ROWS_AT_ONCE = 16
+
+
+class UnhandledSensor(Exception):
+    """An edge came from a sensor that the schema gives to no half and that the controller does not know."""
 
 
 class Controller(Executor):
@@ -111,7 +118,7 @@ class Controller(Executor):
             self._report_jam(Jam("controller", "memory_damaged", 0), "shoe")
         if persistent.round_open:
             persistent.round_open = False
-            persistent.void = enum_number("VoidReason", "power_cut")
+            persistent.void = POWER_CUT
             self.report("round_voided", persistent.round_id, persistent.void)
         self.save_state()
         self.shuffler.was_working = persistent.shuffler_inside == CARDS_MOVING
@@ -167,8 +174,10 @@ class Controller(Executor):
         elif sensor == HOT:
             if level and self.shuffler.state not in (shuffler.JAMMED, shuffler.OUT_OF_ORDER):
                 self.shuffler.stop("controller", "over_temperature", 0)  # the round may be dealt out
+        elif sensor not in BUTTONS:
+            raise UnhandledSensor("no half and no rule of the controller handles sensor %d" % sensor)
         elif level:
-            button = 1 if sensor == LEFT_BUTTON else 2
+            button = BUTTONS[sensor]
             if not self._pressed & button:
                 self._pressed |= button
                 self._begin_coalescing()
@@ -282,7 +291,7 @@ class Controller(Executor):
 
     def _coalesces(self, half: "MachineHalf", state: int) -> bool:
         """Whether the report of this change is held back, because a door opens and closes repeatedly."""
-        quiet = (half.states.idle, half.states.unproved, half.states.door_open)
+        quiet = half.states.quiet()
         if half.reported in quiet and state in quiet:
             self._begin_coalescing()
             half.door_changes += 1
@@ -414,7 +423,7 @@ class Controller(Executor):
                 self.deck_commands.wrong_count(half.feeding_deck)
             self.shuffle_commands.failed()
             self._report_jam(half.jam, "shuffler")
-        self._report_self_test(half, before, "shuffler")
+        self._report_self_test(half, before, SHUFFLER)
 
     def _report_retries(self, places: "list[str]") -> None:
         for place in places:
@@ -453,12 +462,12 @@ class Controller(Executor):
         if state == shoe.STUB_WAITING:
             self.wear.put("deal_permille", half.deal_permille)
             self._save_wear()
-        self._report_self_test(half, before, "shoe")
+        self._report_self_test(half, before, SHOE_NUMBER)
 
-    def _report_self_test(self, half: "MachineHalf", before: int, name: str) -> None:
+    def _report_self_test(self, half: "MachineHalf", before: int, number: int) -> None:
         if before == half.states.starting:
             sound = half.jam is None or half.jam.cause == "power_lost"
-            self.report("self_tested", enum_number("Half", name), 1 if sound else 0)
+            self.report("self_tested", number, 1 if sound else 0)
 
     def _save_wear(self) -> None:
         for roller, name in enumerate(("feed_ms", "insert_ms", "deal_ms")):
@@ -473,8 +482,8 @@ class Controller(Executor):
     def _report_jam(self, jam: Jam, half: str) -> None:
         self.wear.add("faults")
         self.wear.add("jams_" + jam.place)
-        fault, place = enum_number("Fault", jam.cause), enum_number("Place", jam.place)
-        self.report("fault_raised", fault, place, jam.cards, steps_for(jam.cause, half))
+        place = enum_number("Place", jam.place)
+        self.report("fault_raised", jam.fault(), place, jam.cards, steps_for(jam.cause, half))
 
     def update_panel(self) -> None:
         """Show the states of both halves on display and lamp."""
@@ -492,7 +501,7 @@ class Controller(Executor):
         fault = 0
         if jam is not None:
             flags |= FAULT_LATCHED_FLAG
-            fault = enum_number("Fault", jam.cause)
+            fault = jam.fault()
         return (
             self.shuffler.state,
             self.shoe.state,
@@ -555,7 +564,6 @@ class Controller(Executor):
         return whereabouts(
             deck_id, self.shuffler, self.shoe, claimed or self.shoe.claimed or self.shoe.cleared
         )
-
 
 
 def sooner(first: int | None, second: int | None) -> int | None:

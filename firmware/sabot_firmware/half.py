@@ -19,6 +19,10 @@ class IllegalTransition(Exception):
     """The firmware tried a change of state that the table of its half does not contain."""
 
 
+class UnreportedChanges(Exception):
+    """The controller did not report the changes of a half in time. Losing one could lose a count."""
+
+
 class HalfStates:
     """The numbers of the states that both halves have."""
 
@@ -39,6 +43,10 @@ class HalfStates:
         self.service = service
         self.out_of_order = out_of_order
         self.unproved = unproved
+
+    def quiet(self) -> "tuple[int, int, int]":
+        """The states between which a door alone moves the half. Repeated changes among them are coalesced."""
+        return self.idle, self.unproved, self.door_open
 
 
 class MachineHalf:
@@ -86,17 +94,26 @@ class MachineHalf:
     def enter(self, state: int) -> None:
         """Change the state, and queue the change for the controller's report.
 
-        IllegalTransition if the half's table does not contain the change.
+        IllegalTransition if the half's table does not contain the change; UnreportedChanges if the queue is
+        full of changes that must all be reported.
         """
         if state != self.state:
             if not self._steps[self.state] >> state & 1:
                 raise IllegalTransition("from state %d to %d" % (self.state, state))
+            if self.unreported == len(self._entered):
+                self._coalesce(state)
             self.state = state
-            at = self.unreported
-            if at == len(self._entered):  # a bouncing door: the newest state replaces the one before it
-                at -= 1
-            self._entered[at] = state
-            self.unreported = at + 1
+            if not self.unreported or self._entered[self.unreported - 1] != state:
+                self._entered[self.unreported] = state
+                self.unreported += 1
+
+    def _coalesce(self, state: int) -> None:
+        """Make room in the full queue: of a door that moved meanwhile, the newest state is enough."""
+        quiet = self.states.quiet()
+        before, last = self._entered[self.unreported - 2], self._entered[self.unreported - 1]
+        if before not in quiet or last not in quiet or state not in quiet:
+            raise UnreportedChanges("%d changes wait, now to state %d" % (self.unreported, state))
+        self.unreported -= 1
 
     def next_unreported(self) -> int:
         """Take the oldest state that the controller has not reported yet."""

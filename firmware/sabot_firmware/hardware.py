@@ -79,6 +79,7 @@ GREEN = 1
 AMBER = 2
 RED_LIGHT = 3
 
+
 class Hardware:
     """The actuators and readers of one machine."""
 

@@ -134,7 +134,6 @@ class Shoe(MachineHalf):
         """People cut a batch and laid it in: its count is a claim until it has been dealt out."""
         self._reset(deck_id, back, cards)
         self._open_faces = True
-        self.door_was_open = False
         self.enter(READY)
 
     def deal(self, cards: int, after: int, now_us: int) -> None:

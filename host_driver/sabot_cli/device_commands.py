@@ -5,7 +5,7 @@ import dataclasses
 import os
 import time
 from datetime import datetime
-from enum import Enum
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +26,21 @@ from sabot_cli.people_keys import KEY_FILE, give_key
 from sabot_driver import Client, LostEvents, Notice, ReceivedEvent
 from sabot_driver.client import not_provisioned
 from sabot_driver.clock import Clock
+from sabot_driver.device_values import DeviceStatus, meaning_of, name_of, parse_status
 from sabot_driver.discovery import find_devices
 from sabot_driver.error_mapping import wrong_kind
-from sabot_driver.errors import KeysLost, WrongDevice
+from sabot_driver.errors import KeysLost, NotAllowed, WrongDevice
 from sabot_driver.serial_numbers import format_serial
 from sabot_driver.transports import transport_for
 from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_driver.user_files import TableEntry
-from sabot_protocol.host.message_base import astuple
+from sabot_protocol.host.message_base import Message, astuple
 from sabot_protocol.host.messages import (
-    ClockQuality,
     DeckCounted,
-    Fault,
     FaultRaised,
+    Forbidden,
     IdentityFlag,
     Role,
-    ShoeState,
     Shuffle,
     ShufflerChanged,
     ShufflerState,
@@ -107,41 +106,64 @@ def devices(state: CliContext, urls: tuple[str, ...]) -> int:
     return OK
 
 
-def named(kind: type[Enum], number: int) -> str:
-    """An enum's member by its number, or the number."""
-    return {each.value: each.name.lower() for each in kind}.get(number, str(number))
-
-
-def status_fields(status: StatusReport) -> dict[str, Any]:
+def status_fields(report: StatusReport) -> dict[str, Any]:
     """A status as JSON has it."""
+    now = parse_status(report)
     return {
-        "shuffler": named(ShufflerState, status.shuffler),
-        "shoe": named(ShoeState, status.shoe),
-        "fault": named(Fault, status.fault) if status.fault else None,
-        "round_id": status.round_id or None,
-        "stack": status.stack if status.round_id else None,
-        "round_open": bool(status.flags & StatusFlag.ROUND_OPEN),
-        "owned": bool(status.flags & StatusFlag.OWNED),
-        "clock": named(ClockQuality, status.clock),
-        "utc_s": status.utc_s or None,
-        "uptime_s": status.uptime_s,
+        "shuffler": name_of(now.shuffler),
+        "shoe": name_of(now.shoe),
+        "fault": None if now.fault is None else name_of(now.fault),
+        "round_id": now.round_id,
+        "stack": now.stack,
+        "round_open": now.round_open,
+        "owned": now.owned,
+        "clock": name_of(now.clock),
+        "utc_s": report.utc_s or None,
+        "uptime_s": now.uptime_s,
     }
 
 
-def tell_status(output: Output, client: Client, status: StatusReport) -> None:
+def tell_status(output: Output, client: Client, report: StatusReport) -> None:
     """A status, for a person or a program."""
-    fields = status_fields(status)
-    shown = None
     if not output.as_json:
         shown = Shown(show_header=False, box=None, pad_edge=False)
-        for name, value in fields.items():
-            words = "-" if value is None else str(value).replace("_", " ")
-            shown.add_row(
-                name.replace("_", " "), f"[red]{words}[/red]" if name == "fault" and value else words
-            )
+        for name, words in status_words(parse_status(report)):
+            shown.add_row(name, words)
         output.console.print(shown)
     serial = format_serial(client.identity.serial)
-    output.tell("status", None, serial=serial, **fields)
+    output.tell("status", None, serial=serial, **status_fields(report))
+
+
+def status_words(now: DeviceStatus) -> list[tuple[str, str]]:
+    """A status in words and local time: each line's name, and what it says (rich markup)."""
+    if now.round_id is None:
+        game = "none yet"
+    elif now.round_open:
+        game = f"{now.round_id} is open, {now.stack} stack{'' if now.stack == 1 else 's'} dealt"
+    else:
+        game = f"none is open; the newest is {now.round_id}"
+    moment = "not set" if now.at is None else now.at.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+    return [
+        ("shuffler", _state_words(now.shuffler)),
+        ("shoe", _state_words(now.shoe)),
+        ("fault", "none" if now.fault is None else f"[red]{_state_words(now.fault)}[/red]"),
+        ("round", game),
+        ("owner", "a host owns the device" if now.owned else "no host owns the device"),
+        ("clock", f"{moment} ({meaning_of(now.clock)})"),
+        ("running", duration(now.uptime_s)),
+    ]
+
+
+def _state_words(state: IntEnum | int) -> str:
+    return f"{name_of(state).replace('_', ' ')}: {meaning_of(state)}"
+
+
+def duration(seconds: int) -> str:
+    """A length of time in its two largest units."""
+    for unit, size, lesser, part in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if seconds >= size:
+            return f"{seconds // size} {unit} {seconds % size // part} {lesser}"
+    return f"{seconds} s"
 
 
 @click.command()
@@ -154,6 +176,12 @@ def status(state: CliContext, /, options: DeviceOptions) -> int:
     return OK
 
 
+def message_fields(message: Message) -> dict[str, Any]:
+    """A message's fields as JSON has them."""
+    names = [each.name for each in dataclasses.fields(message)]  # type: ignore[arg-type]
+    return dict(zip(names, map(plain, astuple(message)), strict=True))
+
+
 def event_fields(event: ReceivedEvent | LostEvents) -> dict[str, Any]:
     """An event as JSON has it."""
     if isinstance(event, LostEvents):
@@ -164,10 +192,7 @@ def event_fields(event: ReceivedEvent | LostEvents) -> dict[str, Any]:
             "after": list(event.after),
             "before": list(event.before),
         }
-    fields: dict[str, Any] = {}
-    if event.message is not None:
-        names = [each.name for each in dataclasses.fields(event.message)]  # type: ignore[arg-type]
-        fields = dict(zip(names, map(plain, astuple(event.message)), strict=True))
+    fields = {} if event.message is None else message_fields(event.message)
     return {
         "name": event.name,
         "boot": event.boot_id,
@@ -179,14 +204,16 @@ def event_fields(event: ReceivedEvent | LostEvents) -> dict[str, Any]:
     }
 
 
-def tell_event(output: Output, event: ReceivedEvent | LostEvents) -> None:
-    """One event, for a person or a program."""
-    fields = event_fields(event)
+def tell_event(
+    output: Output, event: ReceivedEvent | LostEvents, /, dated: bool = False, **more: Any
+) -> None:
+    """One event, for a person (with its date, if asked for) or a program (with more fields)."""
+    fields = {**more, **event_fields(event)}
     if isinstance(event, LostEvents):
         size = "an unknown number of" if event.size is None else str(event.size)
         output.tell("device_event", f"[red]{size} events are lost ({fields['reason']})[/red]", **fields)
         return
-    moment = (event.at or event.received).astimezone().strftime("%H:%M:%S")
+    moment = (event.at or event.received).astimezone().strftime("%Y-%m-%d %H:%M:%S" if dated else "%H:%M:%S")
     words = " ".join(f"{name}={value}" for name, value in fields["fields"].items())
     style = "red" if isinstance(event.message, FaultRaised) else "bold"
     output.tell(
@@ -248,7 +275,12 @@ def shuffle(state: CliContext, /, deck_id: int, options: DeviceOptions) -> int:
             output.tell("busy", "A round is open and the shuffler half is busy.", **status_fields(now))
             return IN_PROGRESS
         here = client.loop.rows
-        begun = client.ask(Shuffle(deck_id), options.timeout)
+        try:
+            begun = client.ask(Shuffle(deck_id), options.timeout)
+        except NotAllowed as error:
+            if error.reason is Forbidden.NO_SUCH_DECK:
+                error.advice = "Register decks first: 'sabot play' does so when it opens a table."
+            raise
         output.tell(
             "shuffle_begun", f"shuffle {begun.shuffle_id} begun", shuffle_id=begun.shuffle_id, deck_id=deck_id
         )
@@ -349,9 +381,7 @@ def provision(
         if simulator != bool(about.flags & IdentityFlag.SIMULATOR):
             raise wrong_kind(entry.url, about.serial, not simulator)
         if simulator and state.user_files.keyring.is_machine(about.serial):
-            raise WrongDevice(
-                f"{format_serial(about.serial)} is the serial number of a machine known here"
-            )
+            raise WrongDevice(f"{format_serial(about.serial)} is the serial number of a machine known here")
         state.output.simulator = simulator
         keyring, serial = state.user_files.keyring, format_serial(about.serial)
         if about.flags & IdentityFlag.KEYS_DAMAGED:

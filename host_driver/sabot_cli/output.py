@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from sabot_driver.errors import (
     AmbiguousDevice,
+    BadCredential,
     BadUrl,
     DeviceFaulted,
     DeviceTimeout,
@@ -39,7 +40,7 @@ OK, FAILED, USAGE, NO_DEVICE, AMBIGUOUS, NOT_VERIFIED, IN_PROGRESS, FAULT = 0, 1
 _CODES: tuple[tuple[tuple[type[SabotError], ...], int], ...] = (
     ((BadUrl, NoApplication), USAGE),
     ((AmbiguousDevice,), AMBIGUOUS),
-    ((WrongDevice, NotProvisioned, KeysLost, KeyMissing, KeyExposed), NOT_VERIFIED),
+    ((WrongDevice, NotProvisioned, KeysLost, KeyMissing, KeyExposed, BadCredential), NOT_VERIFIED),
     ((VersionMismatch, JournalDamaged), NOT_VERIFIED),
     ((BadImage, NotWritten), NOT_VERIFIED),
     ((OwnerHeld, BoardBusy), IN_PROGRESS),
@@ -63,8 +64,9 @@ class Output:
         self.as_json = as_json
         self.simulator: bool | None = None
         """Whether the device is emulated, once that is known; it is then said in every object."""
-        self.console = Console(highlight=False, soft_wrap=True)
-        self.errors = Console(stderr=True, highlight=False, soft_wrap=True)
+        # At a terminal lines end between words; in a file or a pipe a sentence stays one line.
+        self.console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        self.errors = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
     def tell(self, event: str, text: str | None = None, /, **fields: Any) -> None:
         """Say something: the object in JSON, or the words (rich markup) to a person."""

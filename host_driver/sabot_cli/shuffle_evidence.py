@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sabot_driver.device_values import face_number
 from sabot_driver.errors import SabotError
 from sabot_driver.serial_numbers import parse_serial
 from sabot_protocol.errors import FieldError
@@ -22,10 +23,8 @@ from sabot_protocol.host.messages import (
     ShuffleRevealed,
     ShuffleWith,
 )
-from sabot_table.cards import DECK_CARDS
 
 REVEAL = " (reveal)"  # marks what was told only once the order was no secret any more
-RANKS, SUITS = "A23456789TJQK", "SHDC"
 
 
 class BadEvidence(SabotError):
@@ -196,8 +195,5 @@ class ShuffleEvidence:
 
 
 def cards_of(names: Iterable[int | str]) -> tuple[int, ...]:
-    """Cards as numbers, from numbers or names; KeyError for what is no card."""
-    return tuple(each if isinstance(each, int) else _NUMBERS[each] for each in names)
-
-
-_NUMBERS = {RANKS[number % 13] + SUITS[number // 13]: number for number in range(DECK_CARDS)}
+    """Cards as numbers, from numbers or names; ValueError for what is no card."""
+    return tuple(each if isinstance(each, int) else face_number(each) for each in names)

@@ -14,7 +14,6 @@ system lets go of it when the program dies, however it dies.
 import contextlib
 import os
 import sqlite3
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,8 @@ from types import TracebackType
 from typing import Any
 
 from sabot_driver.errors import Forked, JournalBusy, JournalDamaged, JournalError, JournalFull, PortBusy
-from sabot_driver.private_files import make_folder, open_new, prepare_database
+from sabot_driver.held_files import FileHeld, hold
+from sabot_driver.private_files import make_folder, prepare_database
 from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.notifications import EventGap, EventReceived
 
@@ -412,26 +412,12 @@ def _entry(id: int, *row: Any) -> JournalEntry:
 
 def _hold(path: Path) -> sqlite3.Connection:
     """Hold the lock beside a journal; PortBusy says who has it."""
-    lock = path.with_name(path.name + ".lock")
-    holder = path.with_name(path.name + ".holder")
-    prepare_database(lock)
-    held = sqlite3.connect(lock, isolation_level=None, timeout=0, check_same_thread=False)
     try:
-        held.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        held.close()
-        if "locked" not in str(error):
-            raise _named(error, path) from error
-        try:
-            who = holder.read_text(encoding="utf-8").strip()
-        except OSError:
-            who = "another program"
-        raise PortBusy(f"{path.name} is in use by {who}") from error
-    program = Path(sys.argv[0] or "python").name
-    # an OSError: only the name would be missing from the next program's error
-    with contextlib.suppress(OSError), open_new(holder) as file:
-        file.write(f"process {os.getpid()} ({program})\n".encode())
-    return held
+        return hold(path)
+    except FileHeld as error:
+        raise PortBusy(f"{path.name} is in use by {error}") from error
+    except sqlite3.Error as error:
+        raise _named(error, path) from error
 
 
 def _named(error: sqlite3.Error, path: Path | None) -> JournalError:

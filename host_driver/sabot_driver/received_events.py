@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import IntEnum
-from typing import TypeVar
 
+from sabot_driver.device_values import member_or_number
 from sabot_driver.journal import JournalEntry
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host import messages
@@ -12,7 +11,6 @@ from sabot_protocol.host.message_base import Message
 from sabot_protocol.host.messages import ClockQuality, GapReason
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MemberT = TypeVar("MemberT", bound=IntEnum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ def parse_entry(entry: JournalEntry) -> ReceivedEvent | LostEvents:
     received = _EPOCH + timedelta(microseconds=entry.at_us)
     if entry.is_gap:
         return LostEvents(
-            entry.id, _member(GapReason, entry.message), entry.gap_size, entry.gap_from or (0, 0),
+            entry.id, member_or_number(GapReason, entry.message), entry.gap_size, entry.gap_from or (0, 0),
             (entry.boot_id, entry.n), received,
         )  # fmt: skip
     kind = messages.BY_ID.get(entry.message)
@@ -75,15 +73,8 @@ def parse_entry(entry: JournalEntry) -> ReceivedEvent | LostEvents:
     except FieldError:
         message = None
     at = None if entry.utc_ms is None else _EPOCH + timedelta(milliseconds=entry.utc_ms)
+    quality = member_or_number(ClockQuality, entry.quality)
     return ReceivedEvent(
-        entry.id, message, entry.boot_id, entry.n, entry.ticks_ms, at, _member(ClockQuality, entry.quality),
-        received, (entry.message, entry.body),
+        entry.id, message, entry.boot_id, entry.n, entry.ticks_ms, at, quality, received,
+        (entry.message, entry.body),
     )  # fmt: skip
-
-
-def _member(kind: type[MemberT], number: int) -> MemberT | int:
-    """The member with this number, or the number: a newer device may have more of them."""
-    try:
-        return kind(number)
-    except ValueError:
-        return number

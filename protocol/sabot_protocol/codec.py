@@ -38,8 +38,8 @@ class MessageCodec:
         self.fields = row[5]
         self.frozen = self.id < schema.FROZEN_BELOW or row[2] == "error"
         self.minor = 0
-        self._checks = [_check(codec, field) for field in row[5]]
-        self._steps = _plan(self._checks)
+        self._checks = [codec.check_of(field[1:]) for field in row[5]]
+        self._steps = _plan(self._checks, row[5])
         # Most messages are one run of fields of fixed size, or empty.
         self._format = _format(self._checks) if all(check.code for check in self._checks) else None
 
@@ -53,7 +53,7 @@ class MessageCodec:
         for index in range(len(checks)):
             why = checks[index].refuse(values[index])
             if why:
-                raise FieldError(self.name, checks[index].name, index, why)
+                raise FieldError(self.name, self.fields[index][0], index, why)
         if self._format is not None:
             return struct.pack(self._format, *values)
         out = bytearray()
@@ -70,10 +70,9 @@ class MessageCodec:
             end = step.end(self, data, at)
             part = step.unpack(self, data, at, end)
             for value in part:
-                check = self._checks[index]
-                why = check.refuse(value)
+                why = self._checks[index].refuse(value)
                 if why:
-                    raise FieldError(self.name, check.name, index, why)
+                    raise FieldError(self.name, self.fields[index][0], index, why)
                 index += 1
             values = values + part if values else part
             at = end
@@ -83,10 +82,12 @@ class MessageCodec:
 
 
 class _Check:
-    """What one field allows; ``code`` is its ``struct`` code, empty if a length byte goes before it."""
+    """What a type of field allows; ``code`` is its ``struct`` code, empty if a length byte goes before it.
 
-    def __init__(self, name: str, code: str, low: int, high: int) -> None:
-        self.name = name
+    All fields of one type share one check: a board prepares many messages and has little memory.
+    """
+
+    def __init__(self, code: str, low: int, high: int) -> None:
         self.code = code
         self.low = low
         self.high = high
@@ -112,14 +113,15 @@ class _Number(_Check):
 
 
 class _Enum(_Check):
-    def __init__(self, name: str, choices: tuple[int, ...]) -> None:
-        super().__init__(name, "B", 0, 255)
+    def __init__(self, enum: str, choices: tuple[int, ...]) -> None:
+        super().__init__("B", 0, 255)
+        self.enum = enum
         self.choices = choices
 
     def refuse(self, value: "Value") -> str | None:
         if not isinstance(value, int) or value is True or value is False:
             return _NO_NUMBER
-        return None if value in self.choices else "%d is no %s" % (value, self.name)
+        return None if value in self.choices else "%d is no %s" % (value, self.enum)
 
 
 class _Flags(_Check):
@@ -131,7 +133,7 @@ class _Flags(_Check):
 
 class _Array(_Check):
     def __init__(self, item: _Number, low: int, high: int) -> None:
-        super().__init__(item.name, "", low, high)
+        super().__init__("", low, high)
         self.item = item
 
     def refuse(self, value: "Value") -> str | None:
@@ -162,22 +164,22 @@ class _Bytes(_Check):
         return self.refuse_size(len(value))
 
 
-def _check(codec: "Codec", field: "Row") -> _Check:
-    """What a field of the schema allows."""
-    name, kind = field[0], field[1]
-    if kind in _INTEGERS:
-        return _Number(name, _INTEGERS[kind], field[2], field[3])
-    if kind == "enum":
-        return _Enum(name, codec.enum_values(field[2]))
-    if kind == "flags":
-        return _Flags(name, "H", 0, codec.flag_mask(field[2]))
-    if kind == "bytes":
-        return _Bytes(name, "%ds" % field[2], field[2], field[2])
-    if kind == "array":
-        return _Array(_Number(name, _INTEGERS[field[2]], field[5], field[6]), field[3], field[4])
-    if kind == "text":
-        return _Text(name, "", field[2], field[3])
-    return _Bytes(name, "", field[2], field[3])
+def _check(codec: "Codec", kind: "Row") -> _Check:
+    """What a field of a type allows: the row of the field without its name."""
+    type, limits = kind[0], kind[1:]
+    if type in _INTEGERS:
+        return _Number(_INTEGERS[type], limits[0], limits[1])
+    if type == "enum":
+        return _Enum(limits[0], codec.enum_values(limits[0]))
+    if type == "flags":
+        return _Flags("H", 0, codec.flag_mask(limits[0]))
+    if type == "bytes":
+        return _Bytes("%ds" % limits[0], limits[0], limits[0])
+    if type == "array":
+        return _Array(_Number(_INTEGERS[limits[0]], limits[3], limits[4]), limits[1], limits[2])
+    if type == "text":
+        return _Text("", limits[0], limits[1])
+    return _Bytes("", limits[0], limits[1])
 
 
 class _Fixed:
@@ -205,8 +207,8 @@ class _Fixed:
 class _Variable:
     """One field with a length byte in front of it."""
 
-    def __init__(self, check: _Check, index: int) -> None:
-        self.name = check.name
+    def __init__(self, name: str, check: _Check, index: int) -> None:
+        self.name = name
         self.index = index
         self.is_text = isinstance(check, _Text)
         self.item_code = check.item.code if isinstance(check, _Array) else ""
@@ -292,7 +294,7 @@ def _decoder_is_strict() -> bool:
 _STRICT_UTF8 = _decoder_is_strict()
 
 
-def _plan(checks: "list[_Check]") -> "list[_Fixed | _Variable]":
+def _plan(checks: "list[_Check]", fields: "Row") -> "list[_Fixed | _Variable]":
     """The steps that take all fields in order: runs of fixed size, and each other field by itself."""
     steps: list[_Fixed | _Variable] = []
     start = 0
@@ -302,7 +304,7 @@ def _plan(checks: "list[_Check]") -> "list[_Fixed | _Variable]":
         if index > start:
             steps.append(_Fixed(checks[start:index], start))
         if index < len(checks):
-            steps.append(_Variable(checks[index], index))
+            steps.append(_Variable(fields[index][0], checks[index], index))
         start = index + 1
     return steps
 
@@ -322,6 +324,7 @@ class Codec:
         self._ready: dict[int, MessageCodec] = {}
         self._named: dict[str, MessageCodec] = {}
         self._errors: dict[int, MessageCodec] = {}
+        self._checks: dict[Row, _Check] = {}
 
     def find(self, id: int) -> MessageCodec | None:
         """The message with this id, or None if this schema has none."""
@@ -366,6 +369,13 @@ class Codec:
                 if found is not None:
                     return found
         raise UnknownMessage("no error is called '%s'" % name)
+
+    def check_of(self, kind: "Row") -> _Check:
+        """The check of a type of field; the same one for every field of that type."""
+        check = self._checks.get(kind)
+        if check is None:
+            check = self._checks[kind] = _check(self, kind)
+        return check
 
     def enum_values(self, name: str) -> tuple[int, ...]:
         """The numbers of an enum."""

@@ -189,7 +189,7 @@ NAMES.Forbidden = {
 FLAGS.IdentityFlag = {
   { "provisioned", 0x0001, about = "it has a key" },
   { "simulator", 0x0002, about = "it is a simulator, not a machine" },
-  { "test_rng", 0x0004, about = "its shuffles can be foretold; not for play" },
+  { "test_rng", 0x0004, about = "its shuffles are predictable; not for play" },
   { "keys_damaged", 0x0008, about = "its keys are damaged: it identifies itself and refuses everything else" },
 }
 FLAGS.StatusFlag = {
@@ -428,16 +428,16 @@ message(0x42, "locate", "command", "Makes the device show itself by lamp and dis
 })
 message(0x43, "counters", "query", "Asks for the counters of this cable.", {})
 message(0x44, "counters_are", "answer", "The counters of this cable since the device started.", {
-  { "values", "array", "u32", 1, 32, 0, 4294967295, names = NAMES.counter, about = "one number for each counter, in the order of the table of counters" },
+  { "values", "array", "u32", 1, 32, 0, 4294967295, names = NAMES.counter, about = "one number for each counter, in the order of its table" },
 })
 message(0x45, "trace", "query", "Asks for headers of the last messages on this cable.", {
   { "skip", "u8", 0, 99, about = "how many of the newest headers to leave out" },
 })
 message(0x46, "trace_is", "answer", "Headers of the last messages on this cable, newest first.", {
   { "kept", "u8", 0, 100, about = "how many headers the device keeps in all" },
-  { "headers", "blob", 0, 160, about = "up to ten headers of 16 bytes: time, counter, number, kind, seq, ack, message" },
+  { "headers", "blob", 0, 160, about = "up to ten headers of 16 bytes, as the trace's layout says" },
 })
-message(0x47, "set_game", "command", "Tells the machine which game it serves; kept until it is told another.", {
+message(0x47, "set_game", "command", "Sets the game that the machine serves, until it is set again.", {
   { "name", "text", 1, 24, about = "name of the rule set, for display and record" },
   { "method", "enum", names = NAMES.Method, about = "how cards are dealt" },
   { "decks", "u8", 1, 8, about = "decks of 52 that make one deck, or batch, of this game" },
@@ -474,13 +474,13 @@ message(0x4e, "call_floor", "command", "Calls the floor to the table, or ends th
 message(0x50, "register_deck", "command", "Makes a new deck known to the device.", {
   { "deck_id", "u32", 1, 4294967295, about = "number the host gives this deck, never used before" },
   { "back", "enum", names = NAMES.Back, about = "colour of its backs" },
-  { "opened_utc_s", "u32", 1767225600, 4294967295, about = "when its box was opened, UTC since 1970; its hours count from here (s)" },
+  { "opened_utc_s", "u32", 1767225600, 4294967295, about = "when its box was opened, UTC since 1970; starts its hours (s)" },
 })
 message(0x51, "remove_deck", "command", "Takes a deck out of play for good.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck to take out" },
   { "reason", "enum", names = NAMES.RemoveReason, about = "why" },
 })
-message(0x52, "shuffle", "command", "Shuffles the deck that lies in the tray, with nothing of the host's in its chance.", {
+message(0x52, "shuffle", "command", "Shuffles the deck that lies in the tray, without a nonce of the host.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck that lies in the tray" },
 })
 message(0x53, "shuffle_begun", "answer", "The shuffle has begun; events tell how it goes.", {
@@ -542,7 +542,7 @@ message(0x62, "faces", "query", "Asks for the faces the exit reader saw in one s
 message(0x63, "faces_are", "answer", "The faces of one stack, in the order dealt.", {
   { "round_id", "u32", 1, 4294967295, about = "the round" },
   { "stack", "u8", 1, 17, about = "which stack, or draw, from 1" },
-  { "faces", "array", "u8", 0, 13, 0, 255, about = "0 to 51 a card, by suit (SHDC) and rank from the ace; 255 if not read" },
+  { "faces", "array", "u8", 0, 13, 0, 255, about = "0 to 51, by suit (SHDC) and rank from the ace; 255 if not read" },
 })
 message(0x64, "decks", "query", "Asks which decks are registered.", {})
 message(0x65, "decks_are", "answer", "The decks in use.", {
@@ -554,11 +554,11 @@ message(0x65, "decks_are", "answer", "The decks in use.", {
 message(0x66, "whereabouts", "query", "Asks where the cards of a deck are.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck" },
 })
-message(0x67, "whereabouts_are", "answer", "Where the cards of a deck are, as far as it is known.", {
+message(0x67, "whereabouts_are", "answer", "Where the cards of a deck are, as far as it is known. 65535 means unknown.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck" },
   { "expected", "u16", 1, 418, about = "cards it must have (cards)" },
   { "proved", "u8", 0, 1, about = "1 if independent counts agree that all are there" },
-  { "cards", "array", "u16", 7, 7, 0, 65535, about = "in tray, path, chamber, store, shoe, exit tray, hands; 65535 if unknown (cards)" },
+  { "cards", "array", "u16", 7, 7, 0, 65535, about = "in tray, path, chamber, store, shoe, exit tray, hands (cards)" },
 })
 message(0x68, "last_round", "query", "Asks how the newest round ended; also after a power cut.", {})
 message(0x69, "last_round_is", "answer", "The newest round.", {
@@ -595,10 +595,10 @@ message(0x77, "calibration_is", "answer", "One calibration.", {
 })
 message(0x78, "empty_machine", "command", "Brings every card inside out through the exit.", {})
 message(0x79, "sensors", "query", "Asks what the sensors say at this moment.", {})
-message(0x7a, "sensors_are", "answer", "What the sensors say.", {
+message(0x7a, "sensors_are", "answer", "What the sensors say. Encoders count from power-up and wrap at +-2**29 um.", {
   { "levels", "u32", 0, 4294967295, about = "bit n is the level of Sensor n" },
   { "height_um", "u32", 0, 200000, about = "the height read last (um)" },
-  { "rollers_um", "array", "i32", 3, 3, -2147483648, 2147483647, about = "encoders of feed, insertion and deal roller since power-up; wraps at +-2**29 (um)" },
+  { "rollers_um", "array", "i32", 3, 3, -2147483648, 2147483647, about = "encoders of feed, insertion and deal roller (um)" },
 })
 message(0x7b, "wear", "query", "Asks what the machine has counted of its own wear.", {})
 message(0x7c, "wear_is", "answer", "What the machine has counted of its own wear.", {
@@ -685,10 +685,10 @@ message(0x8d, "calibrated", "event", "A calibration was set.", {
   { "host_id", "bytes", 8, about = "id of the host that asked for it" },
   { "person", "u32", 0, 4294967295, about = "number of the person whose key authorised it; 0 for none" },
 })
-message(0x8f, "faces_revealed", "event", "The faces of one stack, or draw, were told to a host.", {
+message(0x8f, "faces_revealed", "event", "The faces of one stack, or draw, were sent to a host.", {
   { "round_id", "u32", 1, 4294967295, about = "the round" },
   { "stack", "u8", 1, 17, about = "which stack, or draw, from 1" },
-  { "host_id", "bytes", 8, about = "id of the host that was told" },
+  { "host_id", "bytes", 8, about = "id of the host that got them" },
   { "person", "u32", 0, 4294967295, about = "number of the person whose key authorised it; 0 for none" },
 })
 message(0x90, "shuffler_changed", "event", "The shuffler half is in another state.", {
@@ -721,7 +721,7 @@ message(0x95, "round_ended", "event", "A round was ended and its deck counted.",
   { "stub", "u8", 0, 52, about = "cards ejected that no stack had used (cards)" },
   { "count", "u8", 0, 255, about = "cards counted in all, stacks and stub (cards)" },
 })
-message(0x96, "round_voided", "event", "A round is void.", {
+message(0x96, "round_voided", "event", "A round is void. The first reason counts; a restart with failed memory adds power_cut.", {
   { "round_id", "u32", 1, 4294967295, about = "the round that is void" },
   { "reason", "enum", names = NAMES.VoidReason, about = "why" },
 })
@@ -823,7 +823,7 @@ message(0xac, "hands_changed", "event", "The number of hands of the round was co
 message(0xad, "provisioning_ended", "event", "No key was given in time; the contact must be held again.", {})
 message(0xae, "roller_times", "event", "How long cards took at each roller since the shuffle before: a sign of wear.", {
   { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle that has just ended" },
-  { "counts", "array", "u16", 3, 3, 0, 65535, about = "cards timed at feed, insertion and deal roller; none that needed help" },
+  { "counts", "array", "u16", 3, 3, 0, 65535, about = "cards timed at feed, insertion, deal roller without help" },
   { "sums", "array", "u32", 3, 3, 0, 4294967295, about = "for each roller the sum of the times (0.1 ms)" },
   { "squares", "array", "u32", 3, 3, 0, 4294967295, about = "for each roller the sum of the squares, in units of (0.1 ms)^2" },
 })
@@ -856,7 +856,7 @@ message(0xc5, "shuffle_slots", "query", "Asks where the cards of a shuffle reall
 message(0xc6, "shuffle_slots_are", "answer", "Where cards went, each as the height of the packet under it proved it.", {
   { "shuffle_id", "u32", 1, 4294967295, about = "the shuffle" },
   { "first", "u16", 0, 417, about = "the card the first slot is of" },
-  { "slots", "array", "u16", 0, 32, 0, 65535, about = "for each card how many lay above it when it went in; none behind the last" },
+  { "slots", "array", "u16", 0, 32, 0, 65535, about = "for each card how many lay above it then; none behind the last" },
 })
 message(0xc7, "rng_samples", "query", "Asks for raw noise, or for bytes of the generator, for a laboratory's own tests.", {
   { "source", "enum", names = NAMES.RngSource, about = "where from" },
@@ -905,13 +905,13 @@ error_details(7, "version_mismatch", "The versions differ: only frozen messages 
   { "major", "u8", 0, 255, about = "major version of the device's protocol" },
   { "minor", "u8", 0, 255, about = "minor version of the device's protocol" },
 })
-error_details(8, "stale", "The command speaks of another round or stack than the machine is at. Read the status and go on from the round and stack it tells.", {
+error_details(8, "stale", "The command names another round or stack than the machine's. Read the status and continue from its round and stack.", {
   { "round_id", "u32", 0, 4294967295, about = "the round the machine is at; 0 for none" },
   { "stack", "u8", 0, 255, about = "the last stack dispensed in it; 0 for none" },
 })
 error_details(9, "not_executed", "The command asked about was never executed and will not be. Give the command again, as a new one, if it is still wanted.", {})
-error_details(10, "interrupted", "The command was begun, then the power went; nobody knows how far it got. Look at the machine and its status before anything else; a round that was open is void.", {})
-error_details(11, "forgotten", "The device no longer knows what became of the command. Look at the machine and its status; do not repeat the command blindly.", {})
+error_details(10, "interrupted", "The command was begun, then the power failed; how far it got is unknown. Look at the machine and its status before anything else; a round that was open is void.", {})
+error_details(11, "forgotten", "The device no longer knows the result of the command. Look at the machine and its status; do not repeat the command blindly.", {})
 error_details(12, "bad_credential", "The proof does not fit the slot's key, or it is not a new one. Give the key of the person in this slot.", {
   { "slot", "u8", 0, 255, about = "the slot whose key was not shown" },
 })

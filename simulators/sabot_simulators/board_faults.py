@@ -43,9 +43,11 @@ class BoardFaults:
         machine.on_fault = strike
 
     def _flip_a_bit(self) -> None:
-        """Of the core's record, the one that counts until another is written."""
+        """Of the controller's record, the one that counts until another is written. The power may be off."""
+        cells = SimFram(self._chip.size)
+        cells.cells[:] = self._chip.cells
         try:
-            record = CriticalMemory(self._chip, persistent_state.RECORDS).load("core")
+            record = CriticalMemory(cells, persistent_state.RECORDS).load("core")
         except MemoryDamaged:
             return  # once is enough
         if record is not None:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -112,17 +113,18 @@ class Campaign:
         done = {line["first"] for line in self.lines}
         waiting = (first for first in range(0, sys.maxsize, SHARE) if first not in done)
         self._kept.parent.mkdir(parents=True, exist_ok=True)
-        with multiprocessing.get_context("spawn").Pool(processes) as pool, self._kept.open("a") as kept:
+        spawned = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(processes, spawned) as pool, self._kept.open("a") as kept:
             kept.write("\n")  # behind a line that may be half written
-            running = [pool.apply_async(share, (self.seed, next(waiting))) for _ in range(processes)]
+            running = [pool.submit(share, self.seed, next(waiting)) for _ in range(processes)]
             while running:
-                line = running.pop(0).get()
+                line = running.pop(0).result()
                 line |= {"commit": self.commit, "seed": self.seed}
                 kept.write(json.dumps(line) + "\n")
                 kept.flush()
                 self.lines.append(line)
                 if self.rounds() + len(running) * SHARE < rounds and time.monotonic() < until:
-                    running.append(pool.apply_async(share, (self.seed, next(waiting))))
+                    running.append(pool.submit(share, self.seed, next(waiting)))
 
 
 def page(campaign: Campaign, date: str, planted: str, asked: int = ROUNDS) -> str:

@@ -77,6 +77,6 @@ def test_a_proof_for_a_query_with_a_commands_number_is_refused(number: int) -> N
     shown = _proof(other, number, HOST_ID, EVICT)
     for _ in range(2):
         assert other.ask("elevate", *shown)[0] == "bad_credential"
-        other.port._request(EVICT.id, 0, number, HOST_ID)
-        assert other.port._answers.pop()[1] == CODEC.error_named("number_ahead").id
+        other.port.requests.request(EVICT.id, 0, number, HOST_ID)
+        assert other.port.answers.pop()[1] == CODEC.error_named("number_ahead").id
         assert owner.device.owner_id() == HOST_ID

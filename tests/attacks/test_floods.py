@@ -12,7 +12,8 @@ from tests.attacks.by_hand import Flooder, Table
 
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
-from sabot_protocol.device_port import MAX_CLEAR_REPLIES, DevicePort
+from sabot_protocol.device_handshake import MAX_CLEAR_REPLIES
+from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.frame import Decoder
 from sabot_protocol.record_store import RecordStore

@@ -16,7 +16,7 @@ from sabot_driver.errors import NotProvisioned, WrongDevice
 from sabot_driver.user_files import TableEntry, UserFiles
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
-from sabot_protocol.device_port import DevicePort
+from sabot_protocol.device_handshake import HandshakeResponder
 from sabot_protocol.host.messages import IdentityFlag
 from sabot_protocol.wire_constants import DEVICE, EVENT, HEADER, REQUEST, SEALED_TO_DEVICE, SEALED_TO_HOST
 from sabot_simulators.command_sniffer import CableTap, CommandSniffer
@@ -119,13 +119,13 @@ def test_what_a_device_proves_counts_not_what_it_says(
     keyring = Keyring(tmp_path / "keys")
     connect(impostor.listener.url, keyring=keyring, simulator=True).close()
     key = keyring.find(b"SB000123", simulator=True)
-    say = DevicePort._identity
+    say = HandshakeResponder._identity
 
-    def as_machine(port: DevicePort) -> tuple[Any, ...]:
-        values = say(port)
+    def as_machine(responder: HandshakeResponder) -> tuple[Any, ...]:
+        values = say(responder)
         return (*values[:3], values[3] & ~IdentityFlag.SIMULATOR, *values[4:])
 
-    mocker.patch.object(DevicePort, "_identity", as_machine)
+    mocker.patch.object(HandshakeResponder, "_identity", as_machine)
     with pytest.raises(WrongDevice, match="is a simulator, not a machine"):
         connect(impostor.listener.url, key=key)
 

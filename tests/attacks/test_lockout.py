@@ -15,8 +15,8 @@ WRONG = (FLOOR_SLOT, b"w" * 32)
 def _wrong_prove(pair: Pair, port: DevicePort) -> None:
     hello = CODEC.pack("hello", pair.rng.bytes(16), b"STRANGER", 0, 1, 1, 0, b"schema01", 16, 249)
     port.receive(bytes(frame.encode(b"\x01\x05" + hello)), pair.now)
-    if port._pending is not None:
-        hash = port._pending[2]
+    if port.handshake.pending is not None:
+        hash = port.handshake.pending[2]
         prove = CODEC.pack("prove", hash[0] | hash[1] << 8, bytes(16))
         port.receive(bytes(frame.encode(b"\x01\x07" + prove)), pair.now)
 

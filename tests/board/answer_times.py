@@ -361,7 +361,7 @@ TEXT = """# Answer times on the emulated Pico, {date}
 
 Command: `make attack-board`, commit {commit}, image {image} (the first digits of the UF2's SHA-256). All
 decks are of this image. The campaign continues where it stopped, until the strongest attack (the first row)
-has {decks} decks and each other one {others}. [fairness.md](../fairness.md) says what is measured.
+has {decks} decks and each other one {others}. [side-channels.md](../side-channels.md) says what is measured.
 
 {verdict}
 

@@ -147,7 +147,9 @@ def test_status_for_a_person(sabot: Sabot) -> None:
     ran = sabot("status", "--device", "sim://")
     assert ran.code == 0
     assert "SIMULATOR" in ran.out
-    assert re.search(r"shoe +empty", ran.out)
+    assert re.search(r"^shoe +empty: no cards in it", ran.out, flags=re.MULTILINE)
+    assert re.search(r"^clock +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", ran.out, flags=re.MULTILINE)
+    assert re.search(r"^running +\d+ s", ran.out, flags=re.MULTILINE)
 
 
 # -- which device -------------------------------------------------------------------------------

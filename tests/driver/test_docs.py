@@ -15,7 +15,10 @@ TEXT = PAGE.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+ROUNDS = [number for number, each in enumerate(EXAMPLES) if "EndRound(ROUND)" in each]
+
+
+@pytest.mark.parametrize("number", sorted({*range(len(EXAMPLES))} - {*ROUNDS}))
 def test_an_example_runs(number: int, tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", EXAMPLES[number]],
@@ -30,12 +33,34 @@ def test_an_example_runs(number: int, tmp_path: Path) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 5
+    assert len(EXAMPLES) == 7
+
+
+@pytest.mark.parametrize("way", ["blocking", "asyncio"])
+def test_an_example_deals_a_whole_round(way: str, tmp_path: Path) -> None:
+    found = [
+        each for each in EXAMPLES if "EndRound(ROUND)" in each and ("asyncio" in each) == (way == "asyncio")
+    ]
+    assert len(found) == 1
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", found[0]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "CORRECT 52 cards, stub 43" in ran.stdout
+    hands = re.findall(r"^stack \d (.*)$", ran.stdout, flags=re.MULTILINE)
+    cards = [card for hand in hands for card in hand.split()]
+    assert len(hands) == 3
+    assert len(set(cards)) == 9
+    assert all(re.fullmatch(r"[A23456789TJQK][SHDC]", card) for card in cards)
 
 
 def test_every_command_is_named() -> None:
-    line = next(each for each in TEXT.splitlines() if each.startswith("`sabot devices |"))
-    named = set(re.findall(r"[a-z]+", line.split("`")[1])) - {"sabot"}
+    listed = TEXT[TEXT.index("Commands; each explains itself") : TEXT.index("| exit code |")]
+    named = set(re.findall(r"`([a-z]+)`", listed))
     assert named == {*COMMANDS, "simulate", "fairness"}
 
 

@@ -799,7 +799,7 @@ class Owner:
                 link = self.wire.port.link
                 if link is None:
                     break
-                ask = not asked and link.room() > 0 and not self.wire.port._answers
+                ask = not asked and link.room() > 0 and not self.wire.port.answers
                 asked = asked or ask
                 kind, id, number = (REQUEST, _STATUS_ID, _STATUS_NUMBER) if ask else (BARE, 0, 0)
                 self._send(link._expected, link._next_seq, 0, kind, id, 0, number, b"", "genuine")

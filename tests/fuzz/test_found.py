@@ -61,7 +61,7 @@ def test_a_host_that_took_no_answers_can_take_them_later() -> None:
         packet = session.seal(link._expected, link._next_seq, 0, BARE, 0, 0, 0, b"")
         wire.port.receive(targets.framed(packet), wire.now)
         wire.port.poll(wire.now)
-    assert wire.port._answers == []
+    assert wire.port.answers == []
 
 
 def test_an_answer_to_number_0_is_a_late_answer() -> None:

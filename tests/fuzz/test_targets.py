@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 from tests.fuzz import campaign, corpus, monitored_wire, targets
 
-from sabot_protocol import codec, device_port, frame, key_store, ledger, session, wire_constants
+from sabot_protocol import (
+    codec,
+    device_handshake,
+    device_port,
+    frame,
+    key_store,
+    ledger,
+    session,
+    wire_constants,
+)
+from sabot_protocol.device_requests import RequestHandler
 from sabot_protocol.ledger import Ledger
 
 pytestmark = pytest.mark.slow
@@ -166,16 +176,16 @@ def test_without_the_counter_a_replay_is_reported(monkeypatch: pytest.MonkeyPatc
 def test_without_the_host_s_proof_a_stolen_session_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that nobody proved is noticed."""
     attack = targets.DeviceAttack()
-    monkeypatch.setattr(device_port, "digests_equal", same_always)
+    monkeypatch.setattr(device_handshake, "digests_equal", same_always)
     hello = codec.CODEC.named("hello")
     values = monitored_wire.allowed(hello, random.Random(0))
     values[2] = wire_constants.DEVICE
     fields = hello.pack(values)
     port = attack.wire.port
     port.receive(targets.framed(bytes((wire_constants.CLEAR_TO_DEVICE, hello.id)) + fields), attack.wire.now)
-    assert port._pending is not None
+    assert port.handshake.pending is not None
     prove = codec.CODEC.named("prove")
-    said = prove.pack((session.session_id(port._pending[2]), bytes(16)))
+    said = prove.pack((session.session_id(port.handshake.pending[2]), bytes(16)))
     op = [name for name, _ in targets.FORGERIES].index("random_payload")
     with pytest.raises(monitored_wire.Broken, match=monitored_wire.CHANGED):
         attack.strike(op, bytes((wire_constants.CLEAR_TO_DEVICE, prove.id)) + said)
@@ -194,12 +204,12 @@ def test_without_the_schema_s_check_a_forbidden_command_is_reported(monkeypatch:
     """What reaches the core is checked once more, outside the wire."""
 
     def unchecked(
-        self: device_port.DevicePort, message: codec.MessageCodec, number: int, body: bytes
+        self: RequestHandler, message: codec.MessageCodec, number: int, body: bytes
     ) -> tuple[object, ...]:
         return (0,) * len(message.fields)
 
     owner = targets.Owner(Counter())
-    monkeypatch.setattr(device_port.DevicePort, "_check", unchecked)
+    monkeypatch.setattr(RequestHandler, "_check", unchecked)
     how = targets.SEQ_NEXT | targets.ACK_NEXT | targets.A_REQUEST | targets.NEAR_NUMBER
     locate = [message.name for message in monitored_wire.REQUESTS].index("locate")
     with pytest.raises(monitored_wire.Broken, match=r"locate\.seconds"):

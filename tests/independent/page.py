@@ -110,11 +110,13 @@ def _messages() -> dict[int, Message]:
 
 
 def _errors() -> dict[int, Message]:
-    """Read the table of errors."""
+    """Read the errors and the tables of their details."""
     errors = {}
-    for code, name, details, *_ in _rows(_chapter("Errors")):
+    for heading, text in _sections(_chapter("Errors"), 4):
+        code, name = _only(r"^`(\d+)` (\w+)$", heading).groups()
         fields = []
-        for field, kind, size in re.findall(r"`(\w+)` ([a-z]+\d*)(?:\[(\d+)\])?:", details):
+        for field, type_, _ in _rows(text):
+            kind, size = _only(r"^([a-z]+\d*)(?:\[(\d+)\])?$", type_).groups()
             allowed = "" if size else f"0 to {(1 << int(kind[1:])) - 1}"
             fields.append(_field(field, kind, size, allowed))
         errors[int(code)] = Message(name, "error", tuple(fields))
@@ -123,7 +125,9 @@ def _errors() -> dict[int, Message]:
 
 def _examples() -> list[Example]:
     """Read the frames of the worked examples."""
-    block = re.compile(r"^(host|device) -> \w+ +(.+)\n  frame  (\w+)\n((?:    .+\n)+)", re.MULTILINE)
+    block = re.compile(
+        r"^(host|device) -> \w+ +(.+)\n  frame  (\w+(?:\n {9}\w+)*)\n((?:    .+\n)+)", re.MULTILINE
+    )
     found = []
     for section, text in _sections(EXAMPLES_TEXT, 3):
         for sender, title, frame, rows in block.findall(text):

@@ -1,5 +1,6 @@
-"""The page about the fault table: what the rows come to, for a reader. ``fault_page.md.in`` has its text."""
+"""Renders the page about the fault table; ``fault_page.md.in`` holds its text."""
 
+import re
 from collections import Counter
 from pathlib import Path
 from textwrap import fill
@@ -34,12 +35,12 @@ CLASSES = {
     **dict.fromkeys(UNSEEN, "U"),
 }
 LEGEND = {
-    FOUND: "the machine stopped or refused in the same phase, and said where and why",
-    LATER: "no sensor could see it at once; a check in a later phase found it",
+    FOUND: "the machine stopped or refused in the same phase, and reported where and why",
+    LATER: "no sensor could detect it at once; a check in a later phase found it",
     MENDED: "the shuffler half backed up and tried again (`retried`), and nothing stopped",
     TOLERATED: "counts and rounds stayed right; the row says why",
-    WAITS: "it waits for what it cannot see, deals nothing and claims nothing; the floor ends the round",
-    NEVER: "the fault has no occasion there; the row says why (played, not assumed)",
+    WAITS: "the machine waits, deals nothing and claims nothing; the floor ends the round",
+    NEVER: "the fault cannot happen there; the row says why (played, not assumed)",
 }
 
 GROUPS = {
@@ -64,79 +65,80 @@ OTHER_STEPS = {
     "shoe: out_of_order": "service looks at the machine (`return_to_service`)",
     "shuffler: out_of_order": "service looks at the machine (`return_to_service`)",
     "round void: power_cut": "give the wagers back, have the machine emptied, feed the decks again",
-    "card_missing": "the round is void; look for the card in the path, feed the deck again: its count tells",
-    "card_extra": "the round is void; the deck leaves the table",
-    "misdealt": "the round is void; feed the deck again: its count tells",
+    "card_missing": "look for the card in the path; feed the deck again: its count tells. The round is void",
+    "card_extra": "the deck leaves the table. The round is void",
+    "misdealt": "feed the deck again: its count tells. The round is void",
     "refused": "follow the refusal: it names what is not fulfilled",
 }
 
 # Place: how a card comes to lie there, why no claim is wrong, the faults that bring it there
 BETWEEN: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "Tray to entry, 30 mm": (
-        "The feed roller draws a card, which then sticks or slips. The part behind lies under the rest of "
-        "the tray's stack, the part in front has not reached the entry's sensor.",
-        "The edge at the entry does not come in its window: the half stops (`misfeed`), and nothing is "
-        "proved before the 52nd insertion. If the card is overlooked when the half is cleared, the roller "
-        "draws it first in the next shuffle. It is counted there: with its own deck the count is right, with "
-        "the other deck its back stops the shuffle (`wrong_deck`). Until then the state `idle` says that the "
+        "The feed roller draws a card, which then sticks or slips. Its rear part lies under the rest of the "
+        "tray's stack. Its front part has not reached the entry's sensor.",
+        "The edge at the entry does not come in its window, so the half stops (`misfeed`). Nothing is proved "
+        "before the 52nd insertion. If a person overlooks the card when clearing the half, the roller draws "
+        "it first in the next shuffle. It is counted there. With its own deck the count is right; with the "
+        "other deck its back stops the shuffle (`wrong_deck`). Until then the state `idle` says that the "
         "half is empty, and it is not.",
         ("misfeed@tray", "slip@tray"),
     ),
     "Entry to insertion, 50 mm": (
         "A card sticks between the two.",
-        "It cannot lie there unseen: it is longer than the way, so it covers at least one of the two "
-        "sensors, and a half with a covered sensor cannot be cleared.",
+        "The card is longer than the distance, so it covers at least one of the two sensors. A half with a "
+        "covered sensor cannot be cleared.",
         ("stuck@entry", "snag@entry", "stuck@insertion", "snag@insertion"),
     ),
     "Insertion to chamber, 110 mm": (
         "A card has passed the insertion's sensor with its trailing edge and does not lie on the stack.",
-        "The height of the stack must grow by one card after each insertion, and the gripper must have "
-        "parted the stack where it should: else `height_mismatch` or `grip_mismatch`. The deck is fed again.",
+        "The height of the stack must grow by one card after each insertion (else `height_mismatch`). The "
+        "gripper must have parted the stack at the slot (else `grip_mismatch`). The deck is fed again.",
         ("stuck@chamber", "snag@chamber", "lost_steps@chamber", "grip_slip@chamber"),
     ),
     "Chamber to shelf": (
         "A card stays in the chamber, or falls beside the carriage.",
-        "When the carriage has arrived the chamber's sensor must be free and the shelf's covered. A card "
-        "that falls beside is not seen there; the deck then comes out of the shoe with 51, and the round is "
-        "void.",
+        "When the carriage has arrived, the chamber's sensor must be free and the shelf's covered. No sensor "
+        "sees a card that falls beside it. The deck then comes out of the shoe with 51 cards, and the round "
+        "is void.",
         ("missed_switch@shelf", "dead_sensor@chamber", "dead_sensor@store", "missing_card@store"),
     ),
     "Shelf to shoe": (
         "A card stays on the shelf, or falls beside the pusher.",
-        "When the pusher is home the shelf's sensor must be free and the shoe's covered. A card that falls "
-        "beside is not seen there; the deck then comes out of the shoe with 51, and the round is void.",
+        "When the pusher is home, the shelf's sensor must be free and the shoe's covered. No sensor sees a "
+        "card that falls beside it. The deck then comes out of the shoe with 51 cards, and the round is "
+        "void.",
         ("missed_switch@pusher", "dead_sensor@shoe", "missing_card@shoe"),
     ),
     "Shoe to exit, 40 mm": (
         "The deal roller draws a card, which sticks or slips before it reaches the exit's sensor. If it is "
         "the last one, the shoe's sensor is free too.",
-        "With cards behind it the missing edge stops the shoe. As the last card it leaves the deck short: "
-        "the round is void and the shoe stays `blocked`. No deck is pushed into a blocked shoe until the "
-        "card is purged past the exit, or its deck counts 52 again, or the floor states that the path was "
-        "inspected; then the next count is claimed, not proved. If a person clears a jam and overlooks a "
-        "card here, the self-test finds it: the deal roller turns by one pitch and 40 mm, and a card that "
-        "comes to the exit's sensor is a `card_stuck`. A card that still sticks does not come. So after "
-        "people had access to the shoe its next deck is claimed, not proved, until its first card has passed "
-        "the exit: a card in the path would stop it.",
+        "With cards behind it, the missing edge stops the shoe. As the last card it leaves the deck short: "
+        "the round is void and the shoe stays `blocked`. No deck is pushed into a blocked shoe until one of "
+        "three things happens. The card is purged past the exit; or its deck counts 52 again; or the floor "
+        "states that the path was inspected, and then the next count is claimed, not proved. If a person "
+        "clears a jam and overlooks a card here, the self-test finds it. The deal roller turns by one pitch "
+        "and 40 mm, and a card that comes to the exit's sensor is a `card_stuck`. A card that still sticks "
+        "does not come. So after people had access to the shoe, its next deck is claimed, not proved, until "
+        "its first card has passed the exit. A card in the path would stop that card.",
         ("misfeed@shoe", "slip@shoe", "stuck@deal", "dead_sensor@exit"),
     ),
     "Exit to exit tray": (
         "A card has passed the exit's sensor with its leading edge and does not land.",
-        "It covers the sensor until its trailing edge has passed: the shadow is too long, and the shoe stops "
-        "(`double_feed`). From there it is 6 mm to the tray's end, and no roller holds it: it falls in.",
+        "It covers the sensor until its trailing edge has passed. The shadow is too long, and the shoe stops "
+        "(`double_feed`). From there it is 6 mm to the tray's end. No roller holds the card, so it falls in.",
         ("stuck@exit", "double_feed@shoe", "dirty_sensor@exit"),
     ),
     "Exit to a full exit tray": (
         "A hand lays cards onto the stub while it comes out, and the tray's 53 places are taken.",
-        "The tray begins 6 mm behind the exit's sensor. A card that finds no room stops with its edge at the "
-        "tray and covers the sensor: `double_feed`, the round is void, and nothing is proved. By itself the "
-        "device ejects no more cards than the tray holds.",
+        "The tray begins 6 mm behind the exit's sensor. A card without room stops with its edge at the tray "
+        "and covers the sensor. That is a `double_feed`: the round is void, and nothing is proved. By itself "
+        "the device ejects no more cards than the tray holds.",
         ("hand_in_exit@exit_tray",),
     ),
     "Shelf to an overfull shoe": (
         "The shoe's sensor is dead while cards lie in the shoe, or an unseen hand adds cards to the shelf.",
-        "The pusher stops against cards that have no room to go to, and its end switch is missed. The stack "
-        "stays on the shelf, where the sensor sees it.",
+        "The pusher stops against cards that have no room, and its end switch is missed. The stack stays on "
+        "the shelf, where the sensor sees it.",
         ("dead_sensor@shoe", "extra_card@store"),
     ),
 }
@@ -169,15 +171,32 @@ def render(outcomes: dict[Row, Outcome]) -> str:
         steps="\n".join(_steps(outcomes)),
         other_reports="\n".join(_other_reports(outcomes)),
         between="\n\n".join(_between(single)),
-        excuses="\n".join(
-            f"| `{name}` | {each.means} | {each.excuses} | {each.names} | {each.window} |"
-            for name, each in UNSEEN.items()
-        ),
+        excuses="\n".join(_excuses()),
         phase_names=" | ".join(PHASES),
         phase_columns=" :-: |" * len(PHASES),
         glance="\n".join(_glance(single)),
     )
     return NOTE + filled
+
+
+def _item(text: str) -> str:
+    """An item of a list, or a line of one, wrapped; code in backquotes stays on one line."""
+    code = re.compile(r"`[^`]*`")
+    kept = code.sub(lambda found: found.group().replace(" ", "\0"), text)
+    wrapped = fill(kept, WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    return wrapped.replace("\0", " ")
+
+
+def _excuses() -> list[str]:
+    lines = []
+    for name, each in UNSEEN.items():
+        lines += [
+            _item(f"- `{name}`: {each.means}."),
+            _item(f"  *Excuses claims about*: {each.excuses}."),
+            _item(f"  *Names*: {each.names}."),
+            _item(f"  *Window*: {each.window}."),
+        ]
+    return lines
 
 
 def _open(outcomes: dict[Row, Outcome]) -> str:
@@ -198,15 +217,13 @@ def _classes(single: dict[Row, Outcome], pairs: dict[Row, Outcome]) -> list[str]
 
 
 def _kinds(single: dict[Row, Outcome]) -> list[str]:
-    """A table for each group of kinds."""
+    """A list for each group of kinds."""
     lines: list[str] = []
     for group in (*GROUPS, TOGETHER):
         lines += [
             *([] if not lines else [""]),
             f"### {group}",
             "",
-            "| fault | what happens | rows | reports | round |",
-            "| --- | --- | --- | --- | --- |",
         ]
         names = GROUPS.get(group) or list(dict.fromkeys(row.name for row in single if " + " in row.name))
         for name in names:
@@ -218,8 +235,11 @@ def _kinds(single: dict[Row, Outcome]) -> list[str]:
             ]
             happens = KINDS[name][0] if name in KINDS else "both at the same moment"
             marks = Counter(CLASSES.get(outcome.did, "?") for outcome in found)
-            rows = _marks(marks)
-            lines.append(f"| `{name}` | {happens} | {rows} | {_reports(found)} | {_rounds(found)} |")
+            reports, rounds = _reports(found), _rounds(found)
+            ends = f" *Round*: {rounds}." if rounds else ""
+            lines += [_item(f"- `{name}`: {happens}."), _item(f"  *Rows*: {_marks(marks)}.{ends}")]
+            if reports:
+                lines.append(_item(f"  *Reports*: {reports}."))
     return lines
 
 
@@ -259,10 +279,8 @@ def _steps(outcomes: dict[Row, Outcome]) -> list[str]:
     lines = []
     for cause, places in sorted(causes.items(), key=lambda each: -each[1].total()):
         who = "service" if cause in SERVICE_FAULTS else "floor"
-        lines.append(
-            f"| `{cause}` at {', '.join(sorted(places))} | {places.total()} "
-            f"| {steps_for(cause, ITS_DOOR)} | {who} |"
-        )
+        where = f"- `{cause}` at {', '.join(sorted(places))}: {places.total()} rows; cleared by {who}."
+        lines += [_item(where), _item(f"  *Steps*: {steps_for(cause, ITS_DOOR)}.")]
     return lines
 
 
@@ -294,7 +312,7 @@ def _between(single: dict[Row, Outcome]) -> list[str]:
             f"- **Why no claim is wrong**: {why}",
             f"- **Played**: {named}: {_marks(found)}.",
         )
-        wrapped = [fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines]
+        wrapped = [_item(line) for line in lines]
         parts.append("\n".join([f"### {place}", "", *wrapped]))
     return parts
 

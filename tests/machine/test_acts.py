@@ -1,11 +1,14 @@
 """What a host may order: hands corrected, stop, a call for the floor, a jog as a lease, hours of a deck."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from tests.machine.tables import BLUE, RED, Table, fault, void_reason
 
 from sabot_firmware import hardware, shoe, shuffler
+from sabot_firmware.controller import UnhandledSensor
+from sabot_firmware.half import UnreportedChanges
 from sabot_protocol import schema
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import FieldError
@@ -249,6 +252,46 @@ def test_every_sensor_is_in_one_table() -> None:
     clear = [name for _, _, name in hardware.clear_levels("shoe")]
     assert clear == ["exit", "shoe", "exit_tray", "shoe_door"]
     assert (hardware.SHUFFLER_DOOR, 1, "shuffler_door") in hardware.clear_levels("shuffler")
+
+
+@pytest.mark.looks_inside
+def test_a_sensor_that_nothing_handles_is_no_button() -> None:
+    table = Table(20)
+    table.device.run_until_idle()
+    handled = (
+        hardware.SHUFFLER_DOOR, hardware.SHOE_DOOR, hardware.SUPPLY_LOW, hardware.HOT,
+        hardware.LEFT_BUTTON, hardware.RIGHT_BUTTON,
+    )  # fmt: skip
+    of_no_half = [sensor for sensor in range(hardware.SENSORS) if not hardware.SENSOR_HALVES[sensor]]
+    assert sorted(handled) == of_no_half
+    for level in (0, 1):
+        with pytest.raises(UnhandledSensor):
+            table.device.controller._handle_input(hardware.TRAY, level)
+    assert table.named("buttons") == []
+
+
+@pytest.mark.looks_inside
+def test_changes_that_wait_for_their_report_are_coalesced_or_refused_but_never_lost() -> None:
+    """A board that talks reports later. Its queue has eight places; what a door alone does needs fewer."""
+    table = Table(21)
+    table.device.run_until_idle()
+    half = table.device.controller.shoe
+    for state in (shoe.DOOR_OPEN, shoe.EMPTY) * 20:
+        half.enter(state)
+        waiting = [half._entered[at] for at in range(half.unreported)]
+        assert waiting[-1] == half.state
+        assert all(a != b for a, b in pairwise(waiting))
+    while half.unreported:
+        half.next_unreported()
+    half.enter(shoe.DOOR_OPEN)
+    half.enter(shoe.EMPTY)
+    played = (shoe.LOADING, shoe.READY, shoe.ROUND_OPEN, shoe.DISPENSING, shoe.STACK_WAITING, shoe.ROUND_OPEN)
+    for state in played:
+        half.enter(state)
+    with pytest.raises(UnreportedChanges):
+        half.enter(shoe.EJECTING)
+    assert half.state == shoe.ROUND_OPEN
+    assert [half.next_unreported() for _ in range(8)] == [shoe.DOOR_OPEN, shoe.EMPTY, *played]
 
 
 # -- what people repeat -----------------------------------------------------------------------------

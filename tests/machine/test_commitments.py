@@ -11,8 +11,10 @@ from tests.sweeps import Amount
 
 from sabot_firmware import shoe, shuffler
 from sabot_firmware.rng.device_rng import DeviceRng
+from sabot_firmware.rng.draws import Slots
 from sabot_firmware.shuffle_commands import MOST_REVEALABLE, Commitment, about
 from sabot_protocol.codec import enum_name, enum_number
+from sabot_protocol.errors import MemoryFailed
 from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit, slots_of
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.hosted_device import SERIAL, HostedDevice
@@ -284,6 +286,34 @@ def test_what_held_the_order_is_wiped_after_use() -> None:
     assert table.shuffled()
     assert commitment.slots is None
     assert not any(slots.draw(card) for card in range(1, 53))
+
+
+def nothing_is_written(name: str, record: bytes) -> None:
+    raise MemoryFailed(name)
+
+
+def test_slots_of_a_shuffle_that_could_not_be_recorded_are_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Audited(19)
+    table.device.run_until_idle()
+    table.machine.load(table.decks[table.new_deck(BLUE)])
+    table.device.run_until(lambda: True)
+    shuffle_id, _ = table.device.command("commit_shuffle", 1)
+    rng, drawn = table.device.controller.shuffle_commands.rng, []
+    slots_of = rng.slots
+
+    def slots(*about: Any) -> Slots:
+        drawn.append(slots_of(*about))
+        return drawn[-1]
+
+    monkeypatch.setattr(rng, "slots", slots)
+    with monkeypatch.context() as failing:
+        failing.setattr(table.device.memory, "save", nothing_is_written)
+        assert table.refused("shuffle_with", shuffle_id, b"n" * 32) == "memory_failed"
+    assert table.shuffler_state == shuffler.IDLE
+    (refused,) = drawn
+    assert not any(refused.draw(card) for card in range(1, 53))
+    table.device.command("shuffle_with", shuffle_id, b"n" * 32)  # the refusal did not use it up
+    assert any(drawn[1].draw(card) for card in range(1, 53))
 
 
 def test_a_power_cut_forgets_every_seed() -> None:

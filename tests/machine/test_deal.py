@@ -19,9 +19,7 @@ Meddle = Callable[[list[PhysicalCard], Random], None]
 class Dealt(Table):
     """A table with RED in the shoe, where somebody may have meddled with it before."""
 
-    def __init__(
-        self, seed: int, *faults: str, meddle: "Meddle | None" = None, hands: int = 7
-    ) -> None:
+    def __init__(self, seed: int, *faults: str, meddle: "Meddle | None" = None, hands: int = 7) -> None:
         super().__init__(seed, *faults, hands=hands)
         self.shuffle()
         self.wait(lambda: self.shoe_state in (shoe.READY, shoe.JAMMED))
@@ -204,6 +202,18 @@ def test_a_hand_back_in_the_exit_voids_the_round() -> None:
     table.device.run_until(lambda: True)
     assert table.faults() == [("exit_tray", "stack_disturbed")]
     assert table.named("round_voided") == [(1, void_reason("stack_disturbed"))]
+
+
+def test_a_hand_in_the_exit_while_the_deck_is_pushed_stops_the_shoe() -> None:
+    """A card laid there would become part of the first stack."""
+    table = Table(12)
+    table.device.run_until_idle()
+    table.feed(table.new_deck(RED))
+    table.wait(lambda: table.shoe_state == shoe.LOADING)
+    table.machine.put_into_exit(new_deck(RED, table.random)[:1])
+    table.wait(lambda: table.shoe_state != shoe.LOADING)
+    assert table.shoe_state == shoe.JAMMED
+    assert table.faults() == [("exit_tray", "stack_disturbed")]
 
 
 def test_a_card_pulled_out_by_hand_between_stacks_voids_the_round() -> None:

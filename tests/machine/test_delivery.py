@@ -301,6 +301,20 @@ def test_a_shoe_is_laid_in_only_behind_a_door_that_was_opened_and_shut() -> None
     assert table.refused("load_shoe", deck_id, role="floor") == "wrong_state"
 
 
+def test_a_shoe_that_was_laid_in_before_a_power_cut_is_opened_again_before_it_counts() -> None:
+    """While the power was off nobody could see who opened the door."""
+    table = Batch(15, decks=1)
+    deck_id = table.shuffle(back=RED)
+    table.prepare(deck_id)
+    table.device.reboot()
+    table.device.run_until_idle()
+    assert table.shoe_state == shoe.UNPROVED
+    assert table.refused("load_shoe", deck_id, role="floor") == "not_cleared"
+    lay_in(table, [])
+    table.device.command("load_shoe", deck_id, role="floor")
+    assert table.shoe_state == shoe.READY
+
+
 def test_a_card_of_the_other_batch_stops_the_shoe() -> None:
     table = Batch(10, decks=1)
     deck_id = table.shuffle(back=RED)

@@ -20,7 +20,7 @@ from sabot_firmware.event_log import EventLog
 from sabot_firmware.persistent_state import PersistentState
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import CODEC, enum_number
-from sabot_protocol.errors import Refusal
+from sabot_protocol.errors import MemoryFailed, Refusal
 from sabot_protocol.record_store import RECORDS, RecordStore
 from sabot_simulators.chips import Power, PowerCut, SimFlash, SimFram
 from sabot_simulators.dealer import Dealer
@@ -545,8 +545,50 @@ def test_a_round_that_is_voided_while_the_memory_fails_is_void_once(failure: str
     work(chip)
     reboot_over(at, chip)
     at.device.run_until_idle()
-    assert at.device.command("last_round")[:4:3] == (1, POWER_CUT)  # all that is on record
+    # The record still says that the round is open. The device cannot know what it told, so it tells it again:
+    # both times the round is void, and the first reason counts (``round_voided`` in ``meanings``).
+    assert at.device.command("last_round")[:4:3] == (1, POWER_CUT)
+    assert at.named("round_voided") == [(1, void_reason("floor_order")), (1, POWER_CUT)]
     back_to_play(at)
+
+
+class LosesOneVerdict(RecordStore):
+    """Critical memory in which the first write of a verdict fails; it keeps what was written since."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost = False
+        self.since: list[PersistentState] = []
+
+    def save(self, name: str, record: bytes) -> None:
+        """Write a record."""
+        if name == "core":
+            store = RecordStore()
+            store.save(name, record)
+            state = PersistentState(store)
+            if state.verdict and not self.lost:
+                self.lost = True
+                raise MemoryFailed("once")
+            if self.lost:
+                self.since.append(state)
+        super().save(name, record)
+
+
+@pytest.mark.rule("MD3 13.D")
+def test_a_round_whose_end_could_not_be_recorded_is_on_record_as_open_until_it_is_void() -> None:
+    memory = LosesOneVerdict()
+    at = Table(11, hands=2, memory=memory)
+    assert at.open_table()
+    assert not at.deal_round()
+    at.device.run_until_idle()
+    assert at.shoe_state == shoe.JAMMED
+    assert at.named("round_ended") == []
+    assert at.named("round_voided") == [(1, void_reason("shoe_failed"))]
+    assert at.device.command("last_round")[2:] == (0, void_reason("shoe_failed"), 0)
+    assert memory.since
+    for state in memory.since:
+        assert state.round_open or state.void == void_reason("shoe_failed")
+        assert (state.verdict, state.count) == (0, 0)
 
 
 @pytest.mark.rule("MD3 13.D")

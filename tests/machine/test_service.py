@@ -242,6 +242,67 @@ def test_every_event_is_in_the_log_after_a_reboot_and_is_read_over_the_wire() ->
     assert [each for each in told if each[0] in core_names][: len(reports)] == reports
 
 
+def moved(table: Table, door: int) -> None:
+    """Somebody opens a door and closes it."""
+    table.machine.open_door(door)
+    table.device.run_until(lambda: True)
+    table.machine.close_door(door)
+    table.device.run_until(lambda: True)
+
+
+def heated(seed: int) -> Table:
+    """A machine whose empty shuffler half was too hot; its door was moved before, not since."""
+    table = Table(seed)
+    table.device.run_until_idle()
+    moved(table, hardware.SHUFFLER_DOOR)
+    table.machine.strike("over_temperature")
+    table.device.run_for(70_000_000)
+    assert table.shuffler_state == shuffler.JAMMED
+    return table
+
+
+HEAT = enum_number("Fault", "over_temperature")
+
+
+def test_a_door_that_was_opened_before_a_fault_clears_nothing() -> None:
+    table = heated(16)
+    assert table.refused("clear_fault", HEAT, role="floor") == "not_cleared"
+    moved(table, hardware.SHUFFLER_DOOR)
+    table.device.command("clear_fault", HEAT, role="floor")
+    table.device.run_until_idle()
+    assert table.shuffler_state == shuffler.IDLE
+
+
+def test_clearing_a_fault_ends_neither_service_nor_an_out_of_order_machine() -> None:
+    table = heated(17)
+    moved(table, hardware.SHUFFLER_DOOR)
+    table.device.command("service_mode", 1, role="service")
+    assert table.refused("clear_fault", HEAT, role="service") == "no_such_fault"
+    assert (table.shuffler_state, table.shoe_state) == (shuffler.SERVICE, shoe.SERVICE)
+    table = heated(18)
+    moved(table, hardware.SHUFFLER_DOOR)
+    table.device.command("mark_out_of_order", role="floor")
+    assert table.refused("clear_fault", HEAT, role="service") == "no_such_fault"
+    assert table.shuffler_state == shuffler.OUT_OF_ORDER
+
+
+def test_stop_ends_the_emptying_of_the_machine() -> None:
+    """The exit tray is covered, so emptying waits. After the stop it does not go on when the tray is free."""
+    table = Table(19)
+    assert table.open_table()
+    table.device.reboot()  # nothing is proved any more
+    table.device.run_until_idle()
+    table.machine.meddle_with_exit()
+    table.device.run_until(lambda: True)
+    table.device.command("empty_machine", role="floor")
+    table.device.command("stop")
+    table.machine.snatch_exit()
+    table.device.run_for(5_000_000)
+    assert table.shoe_state == shoe.UNPROVED
+    assert table.machine.count("shoe") == 52
+    assert table.named("emptied") == []
+
+
 def test_a_hot_machine_is_not_cleared_before_it_is_cool() -> None:
     table = Table(14)
     table.device.run_until_idle()

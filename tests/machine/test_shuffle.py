@@ -6,6 +6,7 @@ import pytest
 from tests.machine.tables import BLUE, RED, Table
 
 from sabot_firmware import hardware, machine_constants, shoe, shuffler
+from sabot_protocol.codec import enum_number
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, cover_card, new_deck
 
 pytestmark = pytest.mark.both_kinds
@@ -138,6 +139,22 @@ def test_a_card_that_does_not_belong_is_found_at_the_entry(wrong: str) -> None:
     causes = {"other deck": "wrong_deck", "face up": "face_up_card", "cover": "foreign_card"}
     assert table.faults() == [("entry", causes[wrong])]
     assert table.machine.count("tray") == 31
+
+
+@pytest.mark.rule("MD3 5.B")
+@pytest.mark.parametrize(("extra", "place"), [(1, "chamber"), (2, "entry"), (8, "entry")])
+def test_no_card_enters_that_the_chamber_has_no_room_for(extra: int, place: str) -> None:
+    """One card too many is counted in the chamber. The next one stops the half at the entry."""
+    table = Table(13)
+    table.device.run_until_idle()
+    table.feed(table.new_deck(RED))
+    table.device.run_for(5_000_000)
+    table.machine.load(red(14)[:extra])  # a hand adds cards to those in the tray
+    assert not table.shuffled()
+    assert table.faults() == [(place, "count_wrong")]
+    assert len(table.machine.stack()) <= 53
+    assert table.machine.count("tray") == max(extra - 2, 0)
+    assert table.named("deck_removed") == [(1, enum_number("RemoveReason", "wrong_count"))]
 
 
 @pytest.mark.parametrize("fault", ["misfeed@tray:20", "snag@entry:20", "snag@insertion:20"])

@@ -8,7 +8,8 @@ from rich.console import Console
 from sabot_firmware.height_model import HeightModel
 from sabot_protocol.codec import enum_number
 from sabot_simulators import soak as soaking
-from sabot_simulators.mechanism.faults import KINDS
+from sabot_simulators.chips import PowerCut
+from sabot_simulators.mechanism.faults import KINDS, PlannedFault
 from sabot_simulators.soak import SoakReport, SoakTable, soak
 
 pytestmark = pytest.mark.slow
@@ -54,6 +55,19 @@ def told(table: SoakTable, cause: str) -> bool:
 
 def test_a_corrupted_record_is_found_when_the_power_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(told(table, "memory_damaged") for table in only("corrupted_record", monkeypatch))
+
+
+def test_a_record_also_decays_while_the_power_is_off() -> None:
+    """The emulator once read the record through the chip's own supply, and the campaign ended there."""
+    table = SoakTable(1, SoakReport())
+    table.play()
+    table.chip.power.cut_after(0)
+    with pytest.raises(PowerCut):
+        table.chip.write(0, b"\x00")
+    before = bytes(table.chip.cells)
+    table.machine.on_fault(PlannedFault("corrupted_record", "controller"))
+    changed = [one ^ other for one, other in zip(before, table.chip.cells, strict=True) if one != other]
+    assert [bin(each).count("1") for each in changed] == [1]
 
 
 def test_a_torn_record_is_no_fault_and_its_cut_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,23 @@ def test_a_purge_brings_the_card_past_the_exit() -> None:
     assert claims(table) == (True, 52)
 
 
+def test_a_door_that_was_opened_before_the_return_to_service_allows_no_purge() -> None:
+    table = short("stuck@deal:52")
+    table.machine.open_door(hardware.SHUFFLER_DOOR)
+    table.device.run_until(lambda: True)
+    table.machine.empty_by_hand(hardware.SHUFFLER_DOOR)
+    table.machine.close_door(hardware.SHUFFLER_DOOR)
+    table.device.run_until(lambda: True)
+    table.device.command("mark_out_of_order", role="floor")
+    look_in(table)
+    table.device.command("return_to_service", role="service")
+    table.device.run_until_idle()
+    assert table.shoe_state == shoe.BLOCKED
+    assert table.refused("purge", role="floor") == "not_cleared"
+    look_in(table)
+    table.device.command("purge", role="floor")
+
+
 def test_a_purge_that_brings_nothing_leaves_it_blocked() -> None:
     table = short("stuck@deal:52")
     look_in(table)

@@ -183,6 +183,21 @@ def test_a_clock_that_was_ahead_and_is_corrected_gives_no_deck_more_hours() -> N
 
 
 @pytest.mark.rule("MD3 3.C")
+def test_a_deck_registered_after_a_long_time_without_decks_ages_from_then_on() -> None:
+    """Without a deck nothing is aged, and after nine minutes the ticks no longer tell how long that was."""
+    table = Table(15)
+    device = table.device
+    device.run_until_idle()
+    device.run_for(600_000_000)
+    deck_id = table.new_deck(RED)
+    device.clock_wrong_by_s = -HOUR  # so that only the uptime shows its age
+    device.run_for(400_000_000)
+    (left_s,) = device.command("decks")[2]
+    assert 8 * HOUR - 400 <= left_s <= 8 * HOUR - 399
+    assert deck_id == 1
+
+
+@pytest.mark.rule("MD3 3.C")
 def test_hours_run_while_a_stack_waits_in_the_exit_tray() -> None:
     """The shoe looks at its exit tray every 0.8 s, and hours were left for later while it did.
 

@@ -160,11 +160,11 @@ def test_a_query_has_no_number_of_a_command():
     pair = Pair().connect()
     status = CODEC.named("status")
     for number in (0, 1, 0x7FFFFFFF):
-        pair.port._request(status.id, 0, number, b"")
-        message, error, answered, _ = pair.port._answers.pop()
+        pair.port.requests.request(status.id, 0, number, b"")
+        message, error, answered, _ = pair.port.answers.pop()
         assert (message, error, answered) == (status.id, CODEC.error_named("number_ahead").id, number)
-    pair.port._request(status.id, 0, 0x80000000, b"")
-    assert pair.port._answers.pop()[1] == 0
+    pair.port.requests.request(status.id, 0, 0x80000000, b"")
+    assert pair.port.answers.pop()[1] == 0
 
 
 def test_an_elevation_ends_with_its_session_and_with_its_key():
@@ -609,9 +609,9 @@ def wrong_proof(pair, port, nonce=b"w" * 16):
     hello = CODEC.pack("hello", nonce, b"STRANGER", DEVICE, 1, 1, 0, b"schema01", 16, 249)
     port.receive(bytes(frame.encode(b"\x01\x05" + hello)), pair.now)
     said = [payload(each) for each in frames(port.poll(pair.now))]
-    if port._pending is None:
+    if port.handshake.pending is None:
         return said
-    hash = port._pending[2]
+    hash = port.handshake.pending[2]
     prove = CODEC.pack("prove", hash[0] | hash[1] << 8, bytes(16))
     port.receive(bytes(frame.encode(b"\x01\x07" + prove)), pair.now)
     return said + [payload(each) for each in frames(port.poll(pair.now))]

@@ -291,7 +291,7 @@ def test_a_rebooted_device_is_noticed_at_once():
 def test_a_forged_no_session_ends_nothing():
     pair = Pair().connect()
     session = pair.host._link.session
-    pair.port._send_clear("no_session", (99, session.id))
+    pair.port.handshake.send("no_session", (99, session.id))
     pair.host.receive(pair.port.poll(pair.now), pair.now)
     assert pair.host._link.session is session
     assert pair.ask("status")[0] == "ok"

@@ -157,7 +157,7 @@ def test_a_lag_longer_than_those_tested_is_not_seen():
         bits.append(state & 1)
         state = state >> 1 | ((state ^ state >> 1) & 1) << 6
     data = bytes([int("".join([str(bit) for bit in bits[at : at + 8]]), 2) for at in range(0, START_UP, 8)])
-    EntropySource(lambda count: data[:count]).start()  # the limit of this test, which docs/fairness.md states
+    EntropySource(lambda count: data[:count]).start()  # docs/shuffling.md states this limit
 
 
 def test_the_lag_test_counts_exactly_and_over_any_cut_of_the_data():

@@ -150,7 +150,7 @@ def test_a_new_handshake_replaces_the_session_only_once_proved():
     pair.port.receive(bytes(frame.encode(b"\x01\x05" + hello)), pair.now)
     challenge = payload(frames(pair.port.poll(pair.now))[-1])
     assert challenge[:2] == b"\x02\x06"
-    hash = pair.port._pending[2]
+    hash = pair.port.handshake.pending[2]
     prove = CODEC.pack("prove", hash[0] | hash[1] << 8, bytes(16))
     pair.port.receive(bytes(frame.encode(b"\x01\x07" + prove)), pair.now)
     assert pair.port.diagnostics.bad_proofs == 1
@@ -333,7 +333,7 @@ def test_no_session_is_said_at_most_once_in_a_while_and_only_to_its_session():
     hint = pair.port.poll(pair.now)
     assert len(frames(hint)) == 1
     session = pair.host._link.session
-    pair.port._send_clear("no_session", (2, session.id ^ 1))
+    pair.port.handshake.send("no_session", (2, session.id ^ 1))
     pair.host.receive(pair.port.poll(pair.now), pair.now)
     assert pair.host._handshake is None
     pair.host.receive(hint, pair.now)

@@ -18,6 +18,7 @@
 #include "py/ringbuf.h"
 #include "py/runtime.h"
 #include "py/smallint.h"
+#include "py/stream.h"
 
 #ifndef NO_QSTR // its folder is not known where names are looked for
 #include "tusb.h"
@@ -40,6 +41,7 @@
 extern ringbuf_t stdin_ringbuf;
 extern void mp_usbd_schedule_task(void);
 extern void tud_cdc_rx_cb(uint8_t itf);
+extern uintptr_t mp_usbd_cdc_poll_interfaces(uintptr_t poll_flags);
 extern size_t sabot_uart_take(uint8_t *to, size_t most);
 extern size_t sabot_uart_put(const uint8_t *from, size_t length);
 
@@ -342,6 +344,20 @@ static mp_obj_t grid_rest(mp_obj_t number) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(grid_rest_obj, grid_rest);
 
+// read_usb(buffer): take what USB has brought, without waiting; how many bytes. Only while the grid does not run.
+// MicroPython's own way takes a poll and a call for each byte.
+static mp_obj_t grid_read_usb(mp_obj_t buffer) {
+    mp_buffer_info_t to;
+    mp_get_buffer_raise(buffer, &to, MP_BUFFER_WRITE);
+    mp_usbd_cdc_poll_interfaces(MP_STREAM_POLL_RD);
+    size_t taken = 0;
+    while (taken < to.len && ringbuf_avail(&stdin_ringbuf) > 0) {
+        ((uint8_t *)to.buf)[taken++] = ringbuf_get(&stdin_ringbuf);
+    }
+    return MP_OBJ_NEW_SMALL_INT(taken);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(grid_read_usb_obj, grid_read_usb);
+
 // worst_us(): the latest that an interrupt of the grid came since power-up
 static mp_obj_t grid_worst_us(void) {
     return MP_OBJ_NEW_SMALL_INT(worst_us);
@@ -367,6 +383,7 @@ static const mp_rom_map_elem_t grid_globals_table[] = {
     { MP_ROM_QSTR(MP_QSTR_put), MP_ROM_PTR(&grid_put_obj) },
     { MP_ROM_QSTR(MP_QSTR_unsent), MP_ROM_PTR(&grid_unsent_obj) },
     { MP_ROM_QSTR(MP_QSTR_rest), MP_ROM_PTR(&grid_rest_obj) },
+    { MP_ROM_QSTR(MP_QSTR_read_usb), MP_ROM_PTR(&grid_read_usb_obj) },
     { MP_ROM_QSTR(MP_QSTR_late), MP_ROM_PTR(&grid_late_obj) },
     { MP_ROM_QSTR(MP_QSTR_worst_us), MP_ROM_PTR(&grid_worst_us_obj) },
 };

@@ -350,4 +350,3 @@ class RoundPlay(DeckHandling):
             words = f"vigorish of seat {seat}: {cents} cents"
             self.output.tell("vigorish", words, seat=seat, cents=cents)
         self.desk.keep()
-

@@ -23,7 +23,7 @@ NONCE_SIZE = 32
 class ShuffleNotProved(SabotError):
     """A shuffle is not the one that the device was bound to."""
 
-    advice = "Take the device out of play and keep its journal and this table's record: see docs/fairness.md."
+    advice = "Take the device out of play. Keep its journal and this table's record (docs/commit-reveal.md)."
 
 
 class ShuffleProofs:

@@ -1,8 +1,10 @@
-"""Worked examples for the protocol page: both ends talk, and every byte they say is taken apart."""
+"""Worked examples for the protocol page: both ends exchange frames, and every byte is explained."""
 
+import re
 import struct
 from collections.abc import Iterator
 from hashlib import sha256
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from sabot_protocol import session, wire_constants
@@ -55,6 +57,9 @@ NUMBERS = {
     REQUEST: "", ANSWER: "", EVENT: "event number n",
     EVENT_ACK: "event number n", GAP: "events lost, 0 if unknown",
 }
+
+_WIDTH = 118  # of the page's lines
+_FRAME_DIGITS = 104  # of a frame on one line
 
 Row = tuple[bytes, str, str]  # bytes as sent, name, value in words
 
@@ -267,7 +272,9 @@ def shown(frames: list[tuple[bool, bytes]]) -> str:
     for to_device, frame in frames:
         title, rows = dissect(frame)
         lines.append(f"{'host -> device' if to_device else 'device -> host'}   {title}")
-        lines.append(f"  frame  {frame.hex()}")
+        digits = frame.hex()
+        pieces = [digits[at : at + _FRAME_DIGITS] for at in range(0, len(digits), _FRAME_DIGITS)]
+        lines.append("  frame  " + "\n         ".join(pieces))
         for data, name, words in rows:
             lines.append(f"    {name:<13} {data.hex():<34} {words}".rstrip())
         lines.append("")
@@ -283,11 +290,11 @@ def examples() -> str:
     parts: list[str] = []
 
     def section(title: str, text: str, frames: list[tuple[bool, bytes]]) -> None:
-        parts.append(f"### {title}\n\n{text}\n\n{shown(frames)}")
+        parts.append(_titled(title, text, frames))
 
     section(
         "Identification",
-        "A new device: it has no key, so `flags` does not say `provisioned`.",
+        "A new device has no key, so its `flags` lack `provisioned`.",
         example.clear_exchange("identify"),
     )
     nonce, entropy = FixedRandom(b"factory")(16), FixedRandom(b"entropy")(32)
@@ -309,7 +316,7 @@ def examples() -> str:
     section("A query", "Asked by anyone in a session.", example.request("status"))
     section(
         "A command and its event",
-        "The answer says that the command was accepted and begun; the event tells what came of it.",
+        "The answer says that the command was accepted and begun. The event reports its result.",
         example.request("dispense_stack", 7, 1),
     )
     example.host.acknowledge(example.device.boot_id, example.device.events.last)
@@ -326,23 +333,25 @@ def examples() -> str:
     )
     section(
         "A bare packet",
-        "Nothing else was due within 20 ms, so the acknowledgement goes alone. `seq` is the next one to be used "
-        "and means nothing here.",
+        "Nothing else was due within 20 ms, so the acknowledgement goes alone. `seq` is the next one to be used. "
+        "It has no meaning here.",
         _later(example, 20),
     )
     section(
         "A lost answer",
-        "The device's answer (and the event after it) do not arrive. The request is sent again when its timer runs "
-        "out: the same `seq` and number, a new counter and so a new MAC. The device knows the `seq`, executes "
-        "nothing and acknowledges; its own messages are sent again when their timer runs out.",
+        "The device's answer and the event after it do not arrive. The host sends the request again when its timer "
+        "runs out, with the same `seq` and number, a new counter and so a new MAC. The device knows the `seq`, "
+        "executes nothing and acknowledges. It sends its own messages again when their timer runs out.",
         _lost_answer(example),
     )
     section(
         "Setting a person's key",
-        f"Provisioning is not over, so the owner may fill an empty slot. Person {SERVICE_PERSON} of role `service` has the key "
-        f"`{SERVICE_KEY.hex()}`. The device stores HMAC(that key, serial + slot {SERVICE_SLOT} as u8) = "
-        f"`{session.slot_key(SERVICE_KEY, SERIAL, SERVICE_SLOT).hex()}`, which is hidden by the pad "
-        f'HMAC(pad key, message 1d + number {example.host.next_number} as u32), with pad key = HMAC(device key, `"pad"` + transcript).',
+        "The slots are still open after provisioning, so the owner may fill an empty one. "
+        f"Person {SERVICE_PERSON} of role `service` has the key `{SERVICE_KEY.hex()}`. "
+        f"The device stores HMAC(that key, serial + slot {SERVICE_SLOT} as u8) = "
+        f"`{session.slot_key(SERVICE_KEY, SERIAL, SERVICE_SLOT).hex()}`. On the wire the pad "
+        f"HMAC(pad key, message 1d + number {example.host.next_number} as u32) hides it. "
+        'The pad key is HMAC(device key, `"pad"` + transcript).',
         example.request(
             "set_key", SERVICE_SLOT, SERVICE, SERVICE_PERSON,
             session.slot_key(SERVICE_KEY, SERIAL, SERVICE_SLOT),
@@ -351,32 +360,32 @@ def examples() -> str:
     example.device.keys.set(FLOOR_SLOT, session.slot_key(FLOOR_KEY, SERIAL, FLOOR_SLOT), FLOOR, FLOOR_PERSON)
     section(
         "Elevation",
-        f"Person {SERVICE_PERSON} sets the observers' key, `{OBSERVER_KEY.hex()}`. The elevation names the command by its id, "
-        "number and the SHA-256 of its body, and the command follows at once. "
+        f"Person {SERVICE_PERSON} sets the observers' key, `{OBSERVER_KEY.hex()}`. The elevation names the command "
+        "by its id, number and the SHA-256 of its body. The command follows at once. "
         f'`proof` = HMAC(key in slot {SERVICE_SLOT}, `"elevation"` + transcript + scheme u8 + slot u8 + request u8 + '
         "request_number u32 + body_sha256)[:16].",
         example.request("set_key", OBSERVERS, 0, 0, OBSERVER_KEY, by=(SERVICE_SLOT, SERVICE_KEY)),
     )
     section(
         "An elevation that proves nothing",
-        f"Shown with another key, `{FLOOR_KEY.hex()}`, the elevation is refused (error 12), and so is the command it was for "
-        "(error 3).",
+        f"Made with another key, `{FLOOR_KEY.hex()}`, the elevation is refused (error 12), and so is the command "
+        "it was for (error 3).",
         example.request("remove_key", OBSERVERS, by=(SERVICE_SLOT, FLOOR_KEY)),
     )
     request_id = example.host.next_number
     section(
         "A shuffle with the host's nonce",
-        f"The host's nonce `{SHUFFLE_NONCE.hex()}` is hidden by the session's pad "
-        f"HMAC(pad key, message c2 + number {request_id} as u32).",
+        f"The host's nonce is `{SHUFFLE_NONCE.hex()}`. The session's pad "
+        f"HMAC(pad key, message c2 + number {request_id} as u32) hides it.",
         example.request("shuffle_with", 5, SHUFFLE_NONCE),
     )
     _reboot_with_command_under_way(example)
     section(
         "A reboot with a command under way",
         "The device executed the command and lost its power before it could answer. The host's next packet meets "
-        "a device without a session; `no_session` makes it begin a new handshake at once. The new boot's ledger "
-        "still has the answer, and the events lost with the power are a gap of known size. The command is sent "
-        "again marked RESOLVE, which never executes it.",
+        "a device without a session. `no_session` makes the host begin a new handshake at once. The new boot's "
+        "ledger still has the answer, and the events lost with the power are a gap of known size. The host sends "
+        "the command again marked RESOLVE, which never executes it.",
         example.take_frames(),
     )
     example.host.disconnect(CABLE_LOST)
@@ -388,7 +397,7 @@ def examples() -> str:
     example.settle()
     section(
         "Overflow",
-        "While no host was there more events were made than the six this device keeps: what was overwritten is a gap.",
+        "While no host was connected, the device made more events than the six it keeps. A gap names the lost ones.",
         _since_hello(example.take_frames()),
     )
     parts += [_observer(example), _owner_held(example), _evicted(example)]
@@ -402,7 +411,15 @@ def _since_hello(frames: list[tuple[bool, bytes]]) -> list[tuple[bool, bytes]]:
 
 
 def _titled(title: str, text: str, frames: list[tuple[bool, bytes]]) -> str:
-    return f"### {title}\n\n{text}\n\n{shown(frames)}"
+    return f"### {title}\n\n{_wrapped(text)}\n\n{shown(frames)}"
+
+
+def _wrapped(text: str) -> str:
+    """A paragraph in lines; code in backquotes stays on one line. Text with a block is left as it is."""
+    if "```" in text:
+        return text
+    kept = re.sub(r"`[^`]*`", lambda found: found.group().replace(" ", "\0"), text)
+    return fill(kept, _WIDTH, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
 
 
 def _observer(example: ExampleExchange) -> str:
@@ -416,8 +433,8 @@ def _observer(example: ExampleExchange) -> str:
     watcher.port.close()
     return _titled(
         "An observer",
-        "On another cable of the same device, a session proved with the observers' key: `hello` names slot 1. It sees the same "
-        "events; `known` and `newest_command` are 0 for it.",
+        "A session on another cable of the same device, proved with the observers' key: `hello` names slot 1. It "
+        "gets the same events. `known` and `newest_command` are 0 for it.",
         frames,
     )
 
@@ -430,7 +447,7 @@ def _owner_held(example: ExampleExchange) -> str:
     second.port.close()
     return _titled(
         "A second host",
-        "It has the device key, and may not own what another host owns: error 6, with the holder's id.",
+        "It has the device key, but another host owns the device: error 6, with the owner's id.",
         frames,
     )
 
@@ -444,8 +461,9 @@ def _evicted(example: ExampleExchange) -> str:
     second.port.close()
     return _titled(
         "The floor takes the device from its owner",
-        f"The second host again, attached as observer with the device key. Person {FLOOR_PERSON} of role `floor`, whose key is "
-        f"`{FLOOR_KEY.hex()}` and slot {FLOOR_SLOT}, authorises it; no round is open.",
+        "The second host again, attached as observer with the device key. "
+        f"Person {FLOOR_PERSON} of role `floor` authorises the eviction, with slot {FLOOR_SLOT} and the key "
+        f"`{FLOOR_KEY.hex()}`. No round is open.",
         frames,
     )
 
@@ -457,8 +475,8 @@ def _closed() -> str:
     example._note(True, example.host.close(example.now))
     return _titled(
         "The end of a session",
-        "A device just provisioned with the same key. The host's program ends in order: its last packet says so, and the device "
-        "gives up the session at once.",
+        "A device just provisioned with the same key. The host's program ends in order. Its last packet is CLOSE, "
+        "and the device ends the session at once.",
         example.take_frames(),
     )
 
@@ -467,7 +485,7 @@ def _not_provisioned() -> str:
     example = ExampleExchange()
     example.host.connect(example.now)
     example.settle()
-    return _titled("A device without a key", "Another device, fresh from the factory: error 15 to whoever says hello.", example.take_frames())
+    return _titled("A device without a key", "Another device, new from the factory, answers every `hello` with error 15.", example.take_frames())
 
 
 def _provisioned() -> ExampleExchange:
@@ -487,8 +505,8 @@ def _wrong_proof() -> str:
     example.send_payload(bytes((wire_constants.CLEAR_TO_DEVICE, CODEC.named("prove").id)) + prove)
     return _titled(
         "A proof that proves nothing",
-        "A device just provisioned with the same key. The right session and 16 zeros for a proof: error 17, with the "
-        "nonce of the hello.",
+        "A device just provisioned with the same key. The host sends the right session and 16 zeros as proof. The "
+        "device answers with error 17 and the nonce of the hello.",
         frames + example.take_frames(),
     )
 
@@ -503,8 +521,8 @@ def _version_mismatch() -> str:
     host._limited = False  # as one would that takes no notice
     return _titled(
         "Versions that differ",
-        "A device just provisioned with the same key. A host of version 2.0 has a session, and may use frozen messages. A command that is not frozen is "
-        "refused: error 7, with the device's version.",
+        "A device just provisioned with the same key. A host of version 2.0 has a session and may use frozen "
+        "messages. The device refuses a command that is not frozen: error 7, with the device's version.",
         frames + example.request("dispense_stack", 7, 1) + example.request("status"),
     )
 
@@ -522,8 +540,8 @@ def _device_key() -> str:
     frames += _later(example, 20)
     return _titled(
         "Another device key",
-        f"A device just provisioned with the same key, with a service key. The new device key is `{new.hex()}`. Once its answer is "
-        "acknowledged, the device ends the session that was proved with the old one.",
+        f"A device just provisioned with the same key, with a service key. The new device key is `{new.hex()}`. "
+        "Once its answer is acknowledged, the device ends the session that was proved with the old one.",
         frames,
     )
 

@@ -5,7 +5,7 @@ from sabot_protocol import meanings, modes
 _TOP = """# The modes of the two halves
 
 Generated from `protocol/sabot_protocol/modes.py` by `make generate`: do not edit. The firmware takes no other
-step than these, and a host that is told of another one knows that something is wrong.
+step than these. If a device reports another step, the host knows that something is wrong.
 
 """
 
@@ -29,8 +29,8 @@ def render() -> str:
         cells = [", ".join(states) or "any" for states in (shuffler, shoe)]
         parts.append(f"| `{name}` | {cells[0]} | {cells[1]} |\n")
     parts.append(
-        "\nAny other state is refused with `wrong_state`, which says the half, its state and the states that"
-        " would do. A command that the state allows may still be forbidden by a rule: then it is refused with"
-        " `not_allowed` and the reason.\n"
+        "\nIn any other state the device refuses the command with `wrong_state`. That error names the half,\n"
+        "its state and the allowed states. A rule may forbid a command that the state allows. Then the\n"
+        "device refuses it with `not_allowed` and the reason.\n"
     )
     return "".join(parts)

@@ -1,10 +1,11 @@
-"""The protocol page: prose with figures from the code, tables from the schema; and its worked examples."""
+"""Renders the protocol page and its worked examples: prose from templates, the rest from the code."""
 
 from pathlib import Path
 
 from sabot_protocol import (
-    device_port,
+    device_handshake,
     device_protocol,
+    device_requests,
     diagnostics,
     event_store,
     frame,
@@ -13,6 +14,7 @@ from sabot_protocol import (
     ledger,
     link,
     meanings,
+    pending_requests,
     record_store,
     schema,
     wire_constants,
@@ -56,21 +58,21 @@ def _figures() -> dict[str, object]:
         "ACK_DELAY_MS": link.ACK_DELAY_MS,
         "KEEP_ALIVE_MS": link.KEEP_ALIVE_MS,
         "SILENCE_MS": link.SILENCE_MS,
-        "HINT_EVERY_MS": device_port.HINT_EVERY_MS,
+        "HINT_EVERY_MS": device_handshake.HINT_EVERY_MS,
         "EVENT_RESERVE": event_store.RESERVE,
-        "BUSY_MS": host_protocol.BUSY_MS,
+        "BUSY_MS": pending_requests.BUSY_MS,
         "HANDSHAKE_BOUND_MS": _handshake_bound_ms(),
         "STALE_AFTER_S": device_protocol.STALE_AFTER_S,
         "LEAP_S": device_protocol.LEAP_S,
         "FOLD_S": device_protocol.FOLD_S,
-        "AFTER_WRONG_PROOF_MS": device_port.AFTER_WRONG_PROOF_MS,
+        "AFTER_WRONG_PROOF_MS": device_handshake.AFTER_WRONG_PROOF_MS,
         "OPEN_S": key_store.OPEN_S,
         "MAX_AHEAD": wire_constants.MAX_AHEAD,
         "MAX_REQUESTS": host_protocol.MAX_REQUESTS,
         "LEDGER_SLOTS": record_store.COMMAND_SLOTS,
         "MAX_ANSWER": ledger.MAX_ANSWER,
         "TRACE_LENGTH": diagnostics.TRACE_LENGTH,
-        "TRACE_PAGE": device_port.TRACE_PAGE,
+        "TRACE_PAGE": device_requests.TRACE_PAGE,
         "SCHEMA_HASH": SCHEMA_HASH.hex(),
         "VERSION": f"{schema.MAJOR}.{schema.MINOR}",
         "MESSAGES": _messages(),
@@ -78,7 +80,7 @@ def _figures() -> dict[str, object]:
         "ERRORS": _errors(),
         "COUNTERS": _named(schema.COUNTERS, meanings.COUNTERS),
         "WEAR": _named(schema.WEAR, meanings.WEAR),
-        "RESERVED": ", ".join(f"0x{id:02x} {name}" for id, name in schema.RESERVED),
+        "RESERVED": "\n".join(f"- 0x{id:02x} {name}" for id, name in schema.RESERVED),
     }
 
 
@@ -118,7 +120,7 @@ def _message(row: tuple) -> str:  # type: ignore[type-arg]
         facts.append("asked by " + ("anyone" if roles == "any" else ", ".join(roles.split())))
     if answer:
         facts.append(f"answered by `{answer}`")
-    lines = [f"#### `0x{id:02x}` {name}", "", f"{meanings.MESSAGES[name]} *{'; '.join(facts)}.*"]
+    lines = [f"#### `0x{id:02x}` {name}", "", meanings.MESSAGES[name], f"*{'; '.join(facts)}.*"]
     if fields:
         lines += ["", "| field | type | bytes | allowed | meaning |", "| --- | --- | --- | --- | --- |"]
         lines += [_field(f"{name}.{field[0]}", field, meanings.FIELDS) for field in fields]
@@ -140,12 +142,20 @@ def _field(key: str, field: tuple, words: dict[str, str]) -> str:  # type: ignor
     elif kind == "array":
         width = _WIDTHS[field[2]]
         kind, size = f"array of {field[2]}", f"1 + {width} each"
-        allowed = f"{field[3]} to {field[4]} items, each {_span(field[5], field[6])}"
+        allowed = f"{field[3]} to {field[4]} items"
+        if (field[5], field[6]) != _range(field[2]):
+            allowed += f", each {_span(field[5], field[6])}"
     else:
         size, allowed = "1 + length", f"{field[2]} to {field[3]} bytes"
     unit = meanings.UNITS.get(key)
     meaning = words[key] + (f" ({unit})" if unit else "")
     return f"| {field[0]} | {kind} | {size} | {allowed} | {meaning} |"
+
+
+def _range(kind: str) -> tuple[int, int]:
+    """The least and the greatest number of a type."""
+    bits = 8 * _WIDTHS[kind]
+    return (0, (1 << bits) - 1) if kind[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
 def _span(low: int, high: int) -> str:
@@ -174,16 +184,18 @@ def _named_table(title: str, meaning: str, first: str, rows: list[str]) -> str:
 
 
 def _errors() -> str:
-    lines = ["| code | name | details | meaning | what to do |", "| --- | --- | --- | --- | --- |"]
+    parts = []
     for code, name, fields in schema.ERRORS:
         assert CODEC.error(code) is not None
-        details = "; ".join(
-            f"`{field[0]}` {field[1]}{f'[{field[2]}]' if field[1] == 'bytes' else ''}: "
-            f"{meanings.DETAILS[f'{name}.{field[0]}']}"
-            for field in fields
-        )
-        lines.append(f"| {code} | {name} | {details} | {meanings.ERRORS[name]} | {meanings.REMEDIES[name]} |")
-    return "\n".join(lines)
+        lines = [f"#### `{code}` {name}", "", meanings.ERRORS[name]]
+        lines.append(f"*What to do:* {meanings.REMEDIES[name]}")
+        if fields:
+            lines += ["", "| detail | type | meaning |", "| --- | --- | --- |"]
+        for field in fields:
+            kind = f"bytes[{field[2]}]" if field[1] == "bytes" else field[1]
+            lines.append(f"| {field[0]} | {kind} | {meanings.DETAILS[f'{name}.{field[0]}']} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
 
 
 def _named(names: tuple[str, ...], said: dict[str, str]) -> str:

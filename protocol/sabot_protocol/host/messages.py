@@ -39,7 +39,7 @@ class ClockQuality(IntEnum):
     """How far the device's time can be trusted."""
 
     UNKNOWN = 0
-    """Nobody has set it since the start."""
+    """Not set since the start."""
     SET = 1
     """Set by a host within the last day."""
     STALE = 2
@@ -74,7 +74,7 @@ class GapReason(IntEnum):
     REBOOT = 2
     """Lost when the device restarted."""
     MEMORY_LOST = 3
-    """Critical memory is new or was damaged; nobody knows how many."""
+    """Critical memory is new or was damaged; their number is unknown."""
 
 
 class BootReason(IntEnum):
@@ -85,7 +85,7 @@ class BootReason(IntEnum):
     WATCHDOG = 2
     """The watchdog reset a program that hung."""
     REQUESTED = 3
-    """It was told to restart."""
+    """A command asked for the restart."""
     BROWN_OUT = 4
     """The supply had dropped."""
     UNKNOWN = 5
@@ -136,7 +136,7 @@ class ShufflerState(IntEnum):
     HOLDING = 9
     """A shuffled stack waits in the chamber until the shelf is free."""
     UNPROVED = 10
-    """Cards are inside that nobody vouches for; they must come out."""
+    """Cards are inside that no sensor has proved; they must come out."""
 
 
 class ShoeState(IntEnum):
@@ -159,7 +159,7 @@ class ShoeState(IntEnum):
     EJECTING = 7
     """Ejecting what is left in it."""
     UNPROVED = 8
-    """Cards are inside that belong to no round and that nobody vouches for."""
+    """Cards are inside that belong to no round and that no sensor has proved."""
     JAMMED = 9
     """Stopped by a fault that a person must clear."""
     DOOR_OPEN = 10
@@ -405,7 +405,7 @@ class Fault(IntEnum):
     WATCHDOG_RESET = 22
     """The program hung and was reset."""
     POWER_LOST = 23
-    """The power went while cards were inside; nobody vouches for them."""
+    """The power failed while cards were inside; they are no longer proved."""
     STOPPED = 24
     """A host stopped the machine while this half worked."""
 
@@ -499,7 +499,7 @@ class IdentityFlag(IntFlag, boundary=KEEP):
     SIMULATOR = 0x0002
     """It is a simulator, not a machine."""
     TEST_RNG = 0x0004
-    """Its shuffles can be foretold; not for play."""
+    """Its shuffles are predictable; not for play."""
     KEYS_DAMAGED = 0x0008
     """Its keys are damaged: it identifies itself and refuses everything else."""
 
@@ -968,7 +968,7 @@ class CountersAre(Answer):
     FROZEN = False
 
     values: tuple[int, ...]
-    """One number for each counter, in the order of the table of counters (1..32 numbers)."""
+    """One number for each counter, in the order of its table (1..32 numbers)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -993,7 +993,7 @@ class TraceIs(Answer):
     kept: int
     """How many headers the device keeps in all (0..100)."""
     headers: bytes
-    """Up to ten headers of 16 bytes: time, counter, number, kind, seq, ack, message (0..160 bytes)."""
+    """Up to ten headers of 16 bytes, as the trace's layout says (0..160 bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1012,7 +1012,7 @@ class Trace(Query[TraceIs]):
 
 @dataclass(frozen=True, slots=True)
 class SetGame(Command[Done]):
-    """Tells the machine which game it serves; kept until it is told another."""
+    """Sets the game that the machine serves, until it is set again."""
 
     ID = 0x47
     NAME = "set_game"
@@ -1153,7 +1153,7 @@ class RegisterDeck(Command[Done]):
     back: Back
     """Colour of its backs."""
     opened_utc_s: int
-    """When its box was opened, UTC since 1970; its hours count from here (s, 1767225600..4294967295)."""
+    """When its box was opened, UTC since 1970; starts its hours (s, 1767225600..4294967295)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1186,7 +1186,7 @@ class ShuffleBegun(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Shuffle(Command[ShuffleBegun]):
-    """Shuffles the deck that lies in the tray, with nothing of the host's in its chance."""
+    """Shuffles the deck that lies in the tray, without a nonce of the host."""
 
     ID = 0x52
     NAME = "shuffle"
@@ -1421,7 +1421,7 @@ class FacesAre(Answer):
     stack: int
     """Which stack, or draw, from 1 (1..17)."""
     faces: tuple[int, ...]
-    """0 to 51 a card, by suit (SHDC) and rank from the ace; 255 if not read (0..13 numbers)."""
+    """0 to 51, by suit (SHDC) and rank from the ace; 255 if not read (0..13 numbers)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1471,7 +1471,7 @@ class Decks(Query[DecksAre]):
 
 @dataclass(frozen=True, slots=True)
 class WhereaboutsAre(Answer):
-    """Where the cards of a deck are, as far as it is known."""
+    """Where the cards of a deck are, as far as it is known. 65535 means unknown."""
 
     ID = 0x67
     NAME = "whereabouts_are"
@@ -1484,7 +1484,7 @@ class WhereaboutsAre(Answer):
     proved: int
     """1 if independent counts agree that all are there (0..1)."""
     cards: tuple[int, ...]
-    """In tray, path, chamber, store, shoe, exit tray, hands; 65535 if unknown (cards, 7..7 numbers)."""
+    """In tray, path, chamber, store, shoe, exit tray, hands (cards, 7..7 numbers)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1687,7 +1687,7 @@ class EmptyMachine(Command[Done]):
 
 @dataclass(frozen=True, slots=True)
 class SensorsAre(Answer):
-    """What the sensors say."""
+    """What the sensors say. Encoders count from power-up and wrap at +-2**29 um."""
 
     ID = 0x7A
     NAME = "sensors_are"
@@ -1698,7 +1698,7 @@ class SensorsAre(Answer):
     height_um: int
     """The height read last (um, 0..200000)."""
     rollers_um: tuple[int, ...]
-    """Encoders of feed, insertion and deal roller since power-up; wraps at +-2**29 (um, 3..3 numbers)."""
+    """Encoders of feed, insertion and deal roller (um, 3..3 numbers)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1998,7 +1998,7 @@ class Calibrated(Event):
 
 @dataclass(frozen=True, slots=True)
 class FacesRevealed(Event):
-    """The faces of one stack, or draw, were told to a host."""
+    """The faces of one stack, or draw, were sent to a host."""
 
     ID = 0x8F
     NAME = "faces_revealed"
@@ -2009,7 +2009,7 @@ class FacesRevealed(Event):
     stack: int
     """Which stack, or draw, from 1 (1..17)."""
     host_id: bytes
-    """Id of the host that was told (8 bytes)."""
+    """Id of the host that got them (8 bytes)."""
     person: int
     """Number of the person whose key authorised it; 0 for none."""
 
@@ -2112,7 +2112,7 @@ class RoundEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoundVoided(Event):
-    """A round is void."""
+    """A round is void. The first reason counts; a restart with failed memory adds power_cut."""
 
     ID = 0x96
     NAME = "round_voided"
@@ -2466,7 +2466,7 @@ class RollerTimes(Event):
     shuffle_id: int
     """The shuffle that has just ended (1..4294967295)."""
     counts: tuple[int, ...]
-    """Cards timed at feed, insertion and deal roller; none that needed help (3..3 numbers)."""
+    """Cards timed at feed, insertion, deal roller without help (3..3 numbers)."""
     sums: tuple[int, ...]
     """For each roller the sum of the times (0.1 ms, 3..3 numbers)."""
     squares: tuple[int, ...]
@@ -2566,7 +2566,7 @@ class ShuffleSlotsAre(Answer):
     first: int
     """The card the first slot is of (0..417)."""
     slots: tuple[int, ...]
-    """For each card how many lay above it when it went in; none behind the last (0..32 numbers)."""
+    """For each card how many lay above it then; none behind the last (0..32 numbers)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -2760,12 +2760,12 @@ class VersionMismatchDetail(ErrorDetail):
 
 @dataclass(frozen=True, slots=True)
 class StaleDetail(ErrorDetail):
-    """The command speaks of another round or stack than the machine is at."""
+    """The command names another round or stack than the machine's."""
 
     CODE = 8
     NAME = "stale"
-    MEANING = "The command speaks of another round or stack than the machine is at."
-    REMEDY = "Read the status and go on from the round and stack it tells."
+    MEANING = "The command names another round or stack than the machine's."
+    REMEDY = "Read the status and continue from its round and stack."
 
     round_id: int
     """The round the machine is at; 0 for none."""
@@ -2785,21 +2785,21 @@ class NotExecutedDetail(ErrorDetail):
 
 @dataclass(frozen=True, slots=True)
 class InterruptedDetail(ErrorDetail):
-    """The command was begun, then the power went; nobody knows how far it got."""
+    """The command was begun, then the power failed; how far it got is unknown."""
 
     CODE = 10
     NAME = "interrupted"
-    MEANING = "The command was begun, then the power went; nobody knows how far it got."
+    MEANING = "The command was begun, then the power failed; how far it got is unknown."
     REMEDY = "Look at the machine and its status before anything else; a round that was open is void."
 
 
 @dataclass(frozen=True, slots=True)
 class ForgottenDetail(ErrorDetail):
-    """The device no longer knows what became of the command."""
+    """The device no longer knows the result of the command."""
 
     CODE = 11
     NAME = "forgotten"
-    MEANING = "The device no longer knows what became of the command."
+    MEANING = "The device no longer knows the result of the command."
     REMEDY = "Look at the machine and its status; do not repeat the command blindly."
 
 

@@ -1,6 +1,7 @@
 """Audit of a shuffle after its reveal: that it is the one the device was bound to, card by card.
 
-Written from ``docs/fairness.md`` and not from the firmware, with Python's own ``hmac``: the two must agree.
+Written from ``docs/shuffling.md`` and ``docs/commit-reveal.md``, not from the firmware, with Python's own
+``hmac``: the two must agree.
 """
 
 import hashlib

@@ -1,19 +1,19 @@
-"""What somebody learns of the order who hears the elevator: a microphone, or the supply current.
+"""What a listener learns about the order from the elevator, by a microphone or the supply current.
 
     python -m sabot_simulators.fairness.acoustic_leak                      the table
     python -m sabot_simulators.fairness.acoustic_leak --svg FILE           and the curve as a figure
 
-Card k goes onto ``below`` cards, 0 to k - 1, all equally likely, and the platform moves from the place of
-the card before to that of this one. The listener times start and stop of each such move; each instant is off
-by up to ``within_ms``, evenly spread, so a duration is off by up to twice that. The listener knows the
-machine, and which way the platform goes if ``hears_direction`` (the supply current tells it: the platform has
-weight).
+Card k goes onto ``below`` cards, 0 to k - 1, all equally likely. The platform moves from the place of the
+card before to that of this one. The listener times start and stop of each move. Each instant has an error of
+up to ``within_ms``, uniformly distributed, so a duration has an error of up to twice that. The listener knows
+the machine. With ``hears_direction`` it also knows the direction of a move: the supply current shows the
+weight of the platform.
 
-The moves are a hidden Markov chain: the information about the slots is the mean of log p(heard | slots) -
+The moves are a hidden Markov chain. The information about the slots is the mean of log p(heard | slots) -
 log p(heard), where p(heard) sums over all sequences of slots (the forward algorithm). Nothing is fitted and
 no attack is chosen: no listener gets more from these moves. The order of a deck has log2 52! = 225.6 bits.
 
-Two remedies, each at the price of seconds:
+Two remedies, each of which costs seconds:
 
 - *classes*: each move takes one of a few durations, the next longer one, at a lower speed;
 - *decoys*: before each card the platform goes to places drawn at random, then to the slot.
@@ -46,7 +46,7 @@ COLOURS = {1.0: "#b00020", 5.0: "#c77700", 20.0: "#1a5fb4"}
 
 @dataclass(frozen=True)
 class Remedy:
-    """How the machine moves: plainly, in so many classes of duration, or with so many decoys a card."""
+    """How the machine moves: without a remedy, in ``classes`` of duration, or with ``decoys`` a card."""
 
     classes: int = 0
     decoys: int = 0
@@ -73,14 +73,14 @@ class AcousticLeak:
 
 
 def plain_ms() -> Floats:
-    """How long a move over so many cards takes, 0 to 51 of them."""
+    """The duration of a move over 0 to 51 cards, in ms."""
     return np.array(
         [machine_constants.travel_us(n * machine_constants.CARD_THICKNESS_UM) / 1000 for n in range(CARDS)]
     )
 
 
 def durations_ms(remedy: Remedy) -> Floats:
-    """How long a move over so many cards takes with a remedy."""
+    """The durations of the same moves with a remedy, in ms."""
     plain = plain_ms()
     if not remedy.classes:
         return plain
@@ -96,7 +96,7 @@ def likelihood(off_ms: Floats, within_ms: float) -> Floats:
 
 
 class AcousticListener:
-    """Ears of a precision at a machine with a remedy."""
+    """A listener with a timing precision, at a machine with a remedy."""
 
     def __init__(self, remedy: Remedy, within_ms: float, hears_direction: bool) -> None:
         self._remedy = remedy
@@ -131,7 +131,7 @@ class AcousticListener:
         return heard_given_slots - heard
 
     def _hear(self, at: int, to: int, random: np.random.Generator) -> Floats:
-        """One move: how likely what is heard of it is, for every place it might go from and to."""
+        """The likelihood of one heard move, for every pair of places from and to."""
         errors = random.uniform(-self._within_ms, self._within_ms, 2)
         heard_ms = self._took[at, to] + errors[1] - errors[0]
         fits = likelihood(heard_ms - self._took, self._within_ms)
@@ -140,7 +140,7 @@ class AcousticListener:
         return fits
 
     def costs_s(self) -> float:
-        """By how much the remedy lengthens a shuffle on average, in seconds."""
+        """The mean time that the remedy adds to a shuffle, in seconds."""
         plain = plain_ms()
         total = 0.0
         for k in range(2, CARDS + 1):
@@ -160,7 +160,7 @@ class AcousticListener:
 def listen(
     remedy: Remedy, within_ms: float, hears_direction: bool, decks: int = DECKS, seed: int = 1
 ) -> AcousticLeak:
-    """What such a listener learns of a deck, as a mean over so many."""
+    """What a listener learns of a deck, as a mean over ``decks``."""
     random = np.random.default_rng(seed)
     listener = AcousticListener(remedy, within_ms, hears_direction)
     bits = np.array([listener.learns(random) for _ in range(decks)])
@@ -190,7 +190,7 @@ def table(rows: list[list[AcousticLeak]]) -> str:
 
 
 def figure(rows: list[list[AcousticLeak]]) -> str:
-    """Bits that are learnt against seconds that the remedy costs, as an SVG."""
+    """An SVG: bits that are learnt against seconds that the remedy costs."""
     longest = max(row[0].seconds for row in rows)
 
     def x(seconds: float) -> float:

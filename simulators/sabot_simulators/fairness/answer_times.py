@@ -1,13 +1,13 @@
-"""What answer times tell of the slots: the attack on a device's cables while it shuffles, and its statistics.
+"""The attack on answer times: what they tell of the slots while a device shuffles, and the statistics.
 
-A host asks while a deck is shuffled, as often and as much as it likes. It notes when each answer comes, how
-many ticks of the grid that took, and when the device takes bytes. Is there mutual information between these
-and what the machine does, which follows from the slots? Shuffled labels show what chance finds.
+A host sends any number of questions while a deck is shuffled. It records when each answer comes, how many
+ticks of the grid that took, and when the device takes bytes. What the machine does follows from the slots.
+The statistics look for mutual information between the two, and compare it with shuffled labels.
 
-Here the attack is made on the firmware in this process, in virtual time; ``tests/board/answer_times.py``
-makes it on the board's image. Firmware in this process takes no time to think, so a leak of that kind is
-planted to show that it would be noticed (``Mode.planted``): without the grid, an answer beside an edge comes
-later.
+This module attacks the firmware in this process, in virtual time; ``tests/board/answer_times.py`` attacks the
+board's image. In this process the firmware's computation takes no time. So a leak by computing time is
+planted (``Mode.planted``), to show that the attack would find it: without the grid, an answer beside an edge
+is late.
 
     python -m sabot_simulators.fairness.answer_times --decks 5000
 """
@@ -61,7 +61,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Mode:
-    """One way to attack: what is sent how often on which cable, by a host without a key and by the owner."""
+    """One kind of attack: what a host without a key and the owner send, how often, on which cable."""
 
     name: str
     first: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ PLANTED = Mode("polled with identify, no grid", first=("identify",), planted=Tru
 
 @dataclass
 class Heard:
-    """One deck: when it began, what was seen from outside, and what really happened. Microseconds."""
+    """The observations of one deck: its start, what a host saw, and what the machine did. Microseconds."""
 
     began_us: float
     answered: list[tuple[float, float]] = field(default_factory=list)  # asked, answered
@@ -109,7 +109,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Found:
-    """What the statistics say of one mode."""
+    """The results of the statistics for one mode."""
 
     decks: int
     samples: int
@@ -134,7 +134,7 @@ class Found:
 
     @property
     def leaks(self) -> bool:
-        """Whether there is more information than chance gives."""
+        """Whether there is more information than by chance."""
         return self.p < 1 - LEVEL
 
 
@@ -324,7 +324,7 @@ def judge(heard: Sequence[Heard], seed: int = 1, shuffles: int = SHUFFLES) -> Fo
 
 
 class _Noted(DevicePort):
-    """A port whose every word is noted."""
+    """A port that records every byte."""
 
     heard: Callable[["_Noted"], None] = staticmethod(lambda port: None)
 
@@ -364,7 +364,7 @@ class Attacked(HostedDevice):
         self.port.heard = self.other.heard = self._spoke
 
     def begin(self) -> None:
-        """From now on it is one deck."""
+        """Start the observations of one deck."""
         self.heard = Heard(self.machine.agenda.now_us)
         self._asked = {self.port: [], self.other: []}
         self._next_us = self.machine.agenda.now_us // PERIOD_US * PERIOD_US + PERIOD_US + FIRST_US
@@ -430,7 +430,7 @@ def _one(job: tuple[str, int]) -> Heard:
 
 
 def run(mode: Mode, decks: int, seed: int, processes: int | None = None) -> list[Heard]:
-    """So many decks, each of a table of its own."""
+    """Attack ``decks`` decks, each at a table of its own."""
     jobs = [(mode.name, seed * 1_000_003 + at) for at in range(decks)]
     count = min(processes or os.cpu_count() or 1, decks)
     if count <= 1:
@@ -455,7 +455,7 @@ def load(path: Path) -> list[Heard]:
 
 
 def keep(path: Path, heard: Heard) -> None:
-    """Write one more deck down."""
+    """Append one deck to the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         file.write(json.dumps(asdict(heard)) + "\n")
@@ -477,7 +477,7 @@ HEAD = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Attack, judge, print; 1 if anything leaks, or the leak on purpose is not noticed."""
+    """Attack, judge, print; 1 if anything leaks, or if the planted leak is not found."""
     parser = argparse.ArgumentParser(prog="python -m sabot_simulators.fairness.answer_times")
     parser.add_argument("--decks", type=int, default=5000, help="of the strongest attack")
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""``sabot fairness``: shuffle, test the order the cards really have, say what was found."""
+"""``sabot fairness``: shuffles, tests the order that the cards really have, prints the result."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -128,7 +128,7 @@ def write_orders(path: Path, orders: "Orders") -> None:
 
 
 def _tell(output: Output, title: str, plant: str | None, evidence: "Evidence") -> None:
-    """Every test, then the verdict."""
+    """Print every test, then the verdict."""
     findings = evidence.findings
     table = Table("test", "seen", "expected", "p", "p, corrected", "found with 99 %", "in")
     for test in findings.tests:

@@ -1,8 +1,8 @@
 """Shuffles on a device: a deck is shuffled, dealt out to its last card, read at the exit, and fed again.
 
-Every card is dealt in four stacks of thirteen, so the card reader sees all of them; whoever takes the stacks
-lays them into the tray again in the order they came. The host's nonce is in every shuffle, and each one is
-audited, faces included, once it is revealed.
+The device deals every card in four stacks of thirteen, so that the card reader sees all of them. The dealer
+puts the stacks into the tray again in the order in which they came. Every shuffle has the host's nonce. Each
+one is audited, faces included, once it is revealed.
 """
 
 import secrets
@@ -48,7 +48,7 @@ NOT_YET = (Forbidden.TRAY_EMPTY, Forbidden.IN_USE)
 
 
 class DeviceUnsuitable(SabotError):
-    """The device cannot be used for evidence as it is."""
+    """The device is not suitable for evidence; the text says why."""
 
 
 class DeviceShuffles:
@@ -84,7 +84,10 @@ class DeviceShuffles:
                 return
 
     def shuffle(self, shuffles: int, shuffled: Callable[[int], None]) -> tuple[Orders, float]:
-        """So many orders, cards by their place in the tray; one more comes first, to learn how they lie."""
+        """The orders of ``shuffles`` shuffles, cards by their place in the tray, and the seconds they took.
+
+        One more shuffle comes first, to learn the places.
+        """
         began = time.perf_counter()
         serial = self._client.identity.serial.decode("ascii", "replace")
         self._output.tell("hello", device=self._client.url, serial=serial, shuffles=shuffles)
@@ -125,7 +128,7 @@ class DeviceShuffles:
         return made.shuffle_id, made.commitment, nonce
 
     def _deal_out(self) -> tuple[int, ...]:
-        """Every card, as the reader saw it."""
+        """Deal out every card; return the faces that the reader saw."""
         ask, timeout = self._client.ask, self._timeout
         self._round_id += 1
         ask(OpenRound(self._round_id, self._deck_id), timeout)

@@ -1,4 +1,4 @@
-"""A whole run: shuffle, note the orders, judge them, and how soon a planted bias shows."""
+"""A whole run: shuffles, records the orders, judges them, and measures how soon a planted bias is found."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def gather(
     until_flagged: bool = False,
     shuffled: Callable[[int], None] = lambda count: None,
 ) -> Evidence:
-    """Shuffle and judge; with ``until_flagged`` until a look finds a bias, the level shared by the looks."""
+    """Shuffle and judge. With ``until_flagged`` stop when a look finds a bias; the looks share the level."""
     rows: list[Orders] = []
     seconds, stops = 0.0, 0
     done, looks = 0, [look for look in LOOKS if look < shuffles] + [shuffles] if until_flagged else []

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class OrderTest:
-    """One test: what it saw, how likely that is of uniform orders, and what it would have seen."""
+    """One test: the value seen, its p-value under uniform orders, and the bias it would have detected."""
 
     name: str
     statistic: float
@@ -54,7 +54,7 @@ class OrderReport:
         return "biased" if any(test.p_corrected < self.level for test in self.tests) else "uniform"
 
     def detectable(self, test: OrderTest) -> float:
-        """What a test would have found, tested at the strictest level the correction may ask for."""
+        """The bias that a test would have detected, at the strictest level of the correction."""
         return test.detectable(self.level / len(self.tests))
 
 
@@ -68,7 +68,7 @@ def judge(orders: Orders, pairs: NDArray[np.intp], level: float = LEVEL) -> Orde
 
 
 def correct(tests: list[OrderTest]) -> None:
-    """Holm's correction: the chance that any of so many tests errs is what one was to have."""
+    """Holm's correction: p-values such that the chance of any false alarm is the level of one test."""
     worst = 0.0
     for rank, test in enumerate(sorted(tests, key=lambda each: each.p)):
         worst = max(worst, min(1.0, test.p * (len(tests) - rank)))
@@ -219,7 +219,7 @@ def guess_trained(orders: Orders) -> OrderTest:
 
 
 def _guessing(name: str, right: NDArray[np.bool_]) -> OrderTest:
-    """Whoever guesses a card not yet shown is right with 1/n, 1/(n-1), ..., 1, in whatever way."""
+    """Any way of guessing a card not yet shown is right with probability 1/n, 1/(n-1), ..., 1."""
     chances = 1 / np.arange(right.shape[1], 0, -1)
     variance = float((chances * (1 - chances)).sum())
     return _mean_test(name, right.sum(axis=1), float(chances.sum()), variance, "cards a deck")

@@ -1,10 +1,9 @@
 """What a host could guess: a trained predictor of the next card, given all the device tells in live rounds.
 
-Every event with its time, and everything that can be asked, asked again and again while a deck is shuffled,
-become the features of that deck. A predictor is trained on half of the decks and guesses the cards of the
-others, one after the other, each shown after its guess; it even knows in which order they were fed. If
-nothing leaks it is right 4.54 times a deck. The same predictor with a leak on purpose shows that it would
-notice.
+The features of a deck are every event with its time, and the answers to every query, repeated while the deck
+is shuffled. The predictor is trained on half of the decks. It guesses the cards of the others one after the
+other, and sees each card after its guess. It also knows the order in which they were fed. If nothing leaks,
+it is right 4.54 times a deck. The same predictor with a planted leak shows that it would find one.
 
     python -m sabot_simulators.fairness.secrecy --decks 5000
 """
@@ -61,7 +60,7 @@ class HostObservations:
 
 @dataclass(frozen=True)
 class Guesses:
-    """How well cards were guessed."""
+    """How many cards were guessed right."""
 
     decks: int
     mean: float
@@ -71,12 +70,12 @@ class Guesses:
 
     @property
     def leaks(self) -> bool:
-        """Whether it is too high for chance."""
+        """Whether the mean is too high for chance."""
         return self.p < LEVEL
 
 
 class _Shuffle:
-    """One shuffle of one deck, as it is overheard."""
+    """The observations of one shuffle of one deck."""
 
     def __init__(self, deck_id: int, fed: list[PhysicalCard], began_ms: int) -> None:
         self.deck_id = deck_id
@@ -89,7 +88,7 @@ class _Shuffle:
 
 
 class _Listener(Dealer):
-    """A dealer whose table PC writes everything down."""
+    """A dealer whose table PC records everything."""
 
     device: PythonDevice
 
@@ -109,7 +108,7 @@ class _Listener(Dealer):
         return self.device.machine.agenda.now_us // 1000
 
     def feed(self, deck_id: int) -> None:
-        """Note in which order the cards go in."""
+        """Record the order in which the cards are fed."""
         self._at_work = _Shuffle(deck_id, list(self.decks[deck_id]), self._now_ms())
         self._shuffles[deck_id] = self._at_work
         super().feed(deck_id)
@@ -133,7 +132,7 @@ class _Listener(Dealer):
             shuffle_now.events.append(_fitted(numbers, EVENT_SIZE))
 
     def _stepped(self) -> None:
-        """Ask all there is to ask, again and again; and see what nobody is told, for the leaks on purpose."""
+        """Send every query repeatedly; for the planted leaks, also read what the device tells nobody."""
         shuffle = self._at_work
         if shuffle is None or self._asking:
             return
@@ -167,7 +166,7 @@ class _Listener(Dealer):
 
 
 def _numbers(values: tuple[object, ...]) -> list[float]:
-    """Every value as numbers."""
+    """The numbers of any value."""
     found: list[float] = []
     for value in values:
         if isinstance(value, int):
@@ -188,7 +187,7 @@ def _padded(rows: list[list[float]], count: int, size: int) -> list[list[float]]
 
 
 def listen(seed: int, rounds: int) -> HostObservations:
-    """Play rounds at one table and write everything down."""
+    """Play rounds at one table and record everything."""
     table = _Listener(seed)
     table.open_table()
     while len(table.rows) < rounds:
@@ -203,7 +202,7 @@ def listen(seed: int, rounds: int) -> HostObservations:
 
 
 def observe(decks: int, seed: int = 1, processes: int | None = None) -> Iterator[HostObservations]:
-    """So many decks, from several tables."""
+    """The observations of ``decks`` decks, from several tables."""
     tables = -(-decks // ROUNDS_AT_ONCE)
     sizes = [min(ROUNDS_AT_ONCE, decks - at * ROUNDS_AT_ONCE) for at in range(tables)]
     seeds = [seed * 1_000_003 + at for at in range(tables)]
@@ -216,7 +215,7 @@ def observe(decks: int, seed: int = 1, processes: int | None = None) -> Iterator
 
 
 def together(parts: list[HostObservations]) -> HostObservations:
-    """All tables as one."""
+    """Join the observations of all tables."""
     return HostObservations(
         np.vstack([part.before for part in parts]),
         np.vstack([part.dealing for part in parts]),
@@ -226,7 +225,7 @@ def together(parts: list[HostObservations]) -> HostObservations:
 
 
 def predict(heard: HostObservations, leak: str | None = None) -> Guesses:
-    """Train on every other deck, guess the rest."""
+    """Train on every second deck and guess the cards of the others."""
     before = heard.before if leak is None else np.hstack((heard.before, heard.leaked[leak]))
     during = np.hstack((before, heard.dealing))
     cards = heard.orders.shape[1]
@@ -264,7 +263,7 @@ def _scores(features: Floats, orders: Orders, positions: slice) -> Floats:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Listen, predict, report; 1 if anything leaks, or a leak on purpose is not noticed."""
+    """Listen, predict, report; 1 if anything leaks, or if a planted leak is not found."""
     parser = argparse.ArgumentParser(prog="python -m sabot_simulators.fairness.secrecy")
     parser.add_argument("--decks", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)

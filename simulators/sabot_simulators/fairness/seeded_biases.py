@@ -1,4 +1,4 @@
-"""Biases planted on purpose, by name: each must be found, or the tests that find none prove nothing.
+"""Planted biases by name. The tests must find each one; otherwise a run without findings proves nothing.
 
 Most are wrong generators: their slots go through the real firmware and mechanism. One is a wrong calibration
 with the checks switched off that would have found it.
@@ -20,22 +20,22 @@ JAMS = 0.5  # how often a card jams in the lower quarter of the stack, where ret
 
 
 class BlindStack(HeightModel):
-    """Believes whatever it is told, and learns nothing from heights."""
+    """A height model that accepts every height and learns nothing."""
 
     def fits(self, below: int, height_um: int) -> bool:
-        """Always."""
+        """Accept every height."""
         return True
 
     def grows(self, height_um: int) -> bool:
-        """Always."""
+        """Accept every height."""
         return True
 
     def learn(self, below: int, height_um: int) -> None:
-        """Not here."""
+        """Ignore the height."""
 
 
 class BiasedSlots(Slots):
-    """Slots decided somewhere else, one for each card."""
+    """Given slots, one for each card."""
 
     def __init__(self, slots: list[int]) -> None:
         super().__init__(0)
@@ -56,10 +56,10 @@ class BiasedRng(DeviceRng):
         self._make = make
 
     def start(self) -> None:
-        """Nothing is tested here."""
+        """Run no tests."""
 
     def fresh_seed(self) -> bytearray:
-        """None is used."""
+        """A seed of zeros: it is not used."""
         return bytearray(32)
 
     def slots(self, cards: int, seed: bytes | bytearray, nonce: bytes, about: bytes) -> Slots:
@@ -150,7 +150,7 @@ def no_reseed(random: Random) -> Callable[[int], list[int]]:
 
 
 def grip_off_by_one(device: PythonDevice) -> None:
-    """The blades stand a card too low, and no height is checked."""
+    """The blades are one card too low, and no height is checked."""
     half = device.controller.shuffler
     half._stack = BlindStack()
     batch = device.machine.capacity > machine_constants.DECK_CAPACITY

@@ -1,4 +1,4 @@
-"""Shuffles by the real firmware on the simulated mechanism, in as many processes as there are."""
+"""Shuffles by the real firmware on the simulated mechanism, in one process for each processor."""
 
 import multiprocessing
 import os
@@ -32,11 +32,11 @@ MOST_STOPS = 3  # in a row; a machine that stops oftener is not fit for evidence
 
 
 class ShuffleFailed(Exception):
-    """The machine stopped again and again; the text is the fault."""
+    """The machine stopped three times in a row; the text is the fault."""
 
 
 class ShuffledBatch(NamedTuple):
-    """What came of a stretch."""
+    """The result of a batch."""
 
     orders: Orders
     seconds: float
@@ -74,7 +74,7 @@ class _Device(PythonDevice):
 
 
 class _Rig:
-    """A machine whose deck is lifted off the shelf after each shuffle, and fed again as it lies."""
+    """A machine whose deck is taken from the shelf after each shuffle and fed again in its order."""
 
     def __init__(self, stretch: ShuffleBatch) -> None:
         random = Random(stretch.seed)
@@ -124,7 +124,7 @@ class _Rig:
         device.run_until(lambda: device.shuffler_state in (shuffler.STORED, shuffler.JAMMED))
 
     def _clear(self, cause: str) -> None:
-        """Every card comes out through the door, as a dealer would do it."""
+        """Take every card out through the door, as a dealer would."""
         device, machine = self._device, self._machine
         machine.open_door(hardware.SHUFFLER_DOOR)
         device.run_until(lambda: True)
@@ -145,14 +145,14 @@ class _Rig:
 
 
 def shuffle_batches(shuffles: int, cards: int, seed: int, plant: str | None) -> list[ShuffleBatch]:
-    """So many shuffles, cut into pieces for several processes."""
+    """Batches of ``shuffles`` shuffles in all, for several processes."""
     most = AT_ONCE.get(cards, FEW_AT_ONCE)
     sizes = [most] * (shuffles // most) + ([shuffles % most] if shuffles % most else [])
     return [ShuffleBatch(seed * 1_000_003 + at, cards, size, plant) for at, size in enumerate(sizes)]
 
 
 def run_all(work: list[ShuffleBatch], processes: int | None = None) -> Iterator[ShuffledBatch]:
-    """What comes of each stretch, in their order, from several processes."""
+    """The result of each batch, in order, computed in several processes."""
     count = min(processes or os.cpu_count() or 1, len(work))
     if count <= 1:
         yield from map(ShuffleBatch.run, work)

@@ -11,7 +11,7 @@ from sabot_simulators.mechanism.physical_cards import PhysicalCard
 
 @dataclass(frozen=True)
 class Unseen:
-    """One thing that no sensor can see."""
+    """A kind of event that no sensor can see."""
 
     means: str
     """What happens, and why no sensor sees it."""
@@ -25,21 +25,21 @@ class Unseen:
 
 UNSEEN = {
     "aligned_at_the_exit": Unseen(
-        "two cards exactly one under the other pass the exit as one; only the count at the round's end "
-        "tells, and not if a card too many is in the same deck",
+        "two cards, one exactly under the other, pass the exit as one. Only the count at the round's end "
+        "shows it, and not if the same deck has one card too many",
         "the number of a stack, of a stub, of a round, of what is left in the shoe",
         "both cards, as the mechanism drew them together",
         "from the draw until the next deck is pushed into the shoe",
     ),
     "behind_a_closed_door": Unseen(
-        "nothing counts what lies on the shelf or in the shoe: a card that leaves or joins it without a door "
-        "being opened is found when the stub is counted, not before",
+        "no sensor counts what lies on the shelf or in the shoe. If a card leaves or joins it behind a "
+        "closed door, only the count of the stub shows that",
         "the number on the shelf or in the shoe; never a count and never a round that is called correct",
         "each card that was taken or added",
         "from the moment it was taken or added, after the deck's count, until the stub has come out",
     ),
     "composition": Unseen(
-        "a count is not a composition: a second copy in the place of another card is a card",
+        "a count is not a composition: a second copy of a card in the place of another counts as a card",
         "which cards they are, never how many",
         "each card that is not of the deck, or that is missing from it",
         "from the moment it was laid into the tray for this shuffle, or exchanged behind a closed door, "
@@ -52,22 +52,22 @@ UNSEEN = {
         "while that stack waits",
     ),
     "taken_unseen": Unseen(
-        "a sensor of the exit tray that is dead or chatters does not tell that the stack was taken",
+        "a dead or chattering sensor of the exit tray does not show that the stack was taken",
         "what lies in the exit tray; the device waits and deals nothing meanwhile",
         "the cards that were taken",
-        "while that stack waits and the sensor is not mended",
+        "while that stack waits and the sensor is not repaired",
     ),
     "past_a_dead_sensor": Unseen(
-        "the shoe's last card passes an exit sensor that has died: the count is one too low, the round is "
-        "void and the shoe stays blocked",
+        "the shoe's last card passes a dead exit sensor. The count is one too low, the round is void and the "
+        "shoe stays blocked",
         "a number that is one too low, and that the card is left in the shoe; never a round that is called "
         "correct",
-        "the shoe's last card, which landed after the sensor had died; no card may be left in shoe or path",
-        "from the sensor's death until it is mended or the stub is taken",
+        "the shoe's last card, which landed after the sensor had failed; no card may be left in shoe or path",
+        "from the failure of the sensor until it is repaired or the stub is taken",
     ),
     "wrong_clock": Unseen(
-        "the device has no clock of its own over a power cut: a host that sets it back, or that registers a "
-        "deck while it is ahead, makes the deck younger than it is",
+        "the device has no clock during a power cut. If a host sets it back, or registers a deck while it is "
+        "ahead, the deck seems younger than it is",
         "that a deck is within its hours",
         "no card: the deck",
         "while the clock is behind; for a deck registered while the clock was ahead, as long as it is in use",
@@ -77,7 +77,7 @@ UNSEEN = {
 
 @dataclass(frozen=True)
 class Excuse:
-    """Why one claim was wrong without the firmware being at fault."""
+    """Why one claim was wrong although the firmware is correct."""
 
     name: str
     """The key in ``UNSEEN``."""
@@ -96,10 +96,10 @@ class WrongClaim:
     what: str
     at_us: int
     faults: tuple[str, ...]
-    """The faults that had happened, for whoever looks into it; they excuse nothing."""
+    """The faults that had happened, as a help for analysis; they excuse nothing."""
     excuses: tuple[Excuse, ...] = ()
 
     @property
     def unseen(self) -> str | None:
-        """The name of what no sensor could see, if every difference is excused."""
+        """The name of the unseen event (a key of ``UNSEEN``) if every difference is excused, else None."""
         return self.excuses[0].name if self.excuses else None

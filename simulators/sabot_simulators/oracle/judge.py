@@ -1,4 +1,4 @@
-"""The oracle: it hears what a device reports and compares each claim with where the cards really are.
+"""The oracle: receives a device's reports and compares each claim with where the cards really are.
 
 A *claim* is a count, a place of a proved deck, a round's verdict, an empty half, a turn, or hours not over.
 The oracle keeps the truth it needs: the cards that lay in the chamber when a deck was counted (its *proof*),
@@ -33,7 +33,7 @@ CLOCK_TOLERANCE_S = 60  # hours are looked at every half minute
 
 @dataclass
 class DeckSeen:
-    """A deck as the oracle knows it."""
+    """The oracle's record of one deck."""
 
     deck_id: int
     back: int
@@ -56,7 +56,7 @@ class DeckSeen:
 
 @dataclass
 class RoundSeen:
-    """A round as it really was."""
+    """The oracle's record of one round."""
 
     round_id: int
     deck_id: int
@@ -68,7 +68,7 @@ class RoundSeen:
 
 
 class Oracle:
-    """Judges every report of a device."""
+    """Judges every report of a device. Wrong claims are collected in ``wrong``, not raised."""
 
     def __init__(self, device: SteppedDevice) -> None:
         self._device = device
@@ -77,6 +77,7 @@ class Oracle:
         self.claims = 0
         """How many were judged."""
         self.wrong: list[WrongClaim] = []
+        """Every wrong claim. One whose ``unseen`` is None has no excuse: a defect of the firmware."""
         self.round: RoundSeen | None = None
         """The newest round."""
         self._decks: dict[int, DeckSeen] = {}
@@ -102,7 +103,7 @@ class Oracle:
     # -- between reports ------------------------------------------------------------------------
 
     def every_card_in_one_place(self, in_hands: Iterable[PhysicalCard]) -> None:
-        """No card is in two places and none is lost, those in people's hands included."""
+        """Judge that no card is in two places and none is lost, including those in people's hands."""
         held = [card for cards in self._machine.truth().values() for card in cards]
         held += in_hands
         ids = set(map(id, held))
@@ -111,7 +112,7 @@ class Oracle:
         self._cards = held
 
     def ask(self) -> None:
-        """A host that asks is told the same as was reported: the newest round, and where the decks are."""
+        """Query the newest round and the places of the decks; the answers must agree with the reports."""
         device, current = self._device, self.round
         if current is not None:
             round_id, deck_id, verdict, void, count = device.command("last_round")
@@ -129,7 +130,7 @@ class Oracle:
     # -- what is heard --------------------------------------------------------------------------
 
     def commanded(self, name: str, values: tuple[CommandValue, ...]) -> None:
-        """A command was accepted."""
+        """Record a command that the device accepted."""
         if name == "register_deck":
             self._registered(*(each for each in values if isinstance(each, int)))
         elif name == "play_one_deck":
@@ -151,14 +152,14 @@ class Oracle:
             self._one_deck = False
 
     def report(self, name: str, values: tuple[int | str, ...]) -> None:
-        """Judge what was just reported."""
+        """Judge an event that the device just reported."""
         numbers = [int(each) if isinstance(each, int) else 0 for each in values]
         judge = getattr(self, f"_hear_{name}", None)
         if judge is not None:
             judge(*numbers)
 
     def _hear_deck_counted(self, deck_id: int, _: int, count: int, expected: int) -> None:
-        """So many cards lie in the chamber; a whole deck shows its back and came from the tray."""
+        """Judge a count of the chamber; the cards of a whole deck show its back and came from the tray."""
         cards = self._machine.stack()
         deck = self._deck(deck_id)
         self._claim(f"{count} in the chamber", count == len(cards))
@@ -281,7 +282,7 @@ class Oracle:
     # -- rounds ---------------------------------------------------------------------------------
 
     def _round_opened(self, round_id: int, deck_id: int) -> None:
-        """A new round: it is the deck's turn, and its hours are not over."""
+        """Judge the opening of a round: it is the deck's turn, and its hours are not over."""
         last, self.round = self.round, RoundSeen(round_id, deck_id)
         if self._method != CARD_BY_CARD:
             turn = self._last_turn != deck_id or self._one_deck
@@ -296,7 +297,7 @@ class Oracle:
         return self.round
 
     def _correct(self, current: RoundSeen, deck: DeckSeen, bodies: list[Body], count: int) -> None:
-        """A round called correct: all hands, three cards each, the proved cards in the proved order."""
+        """Judge a round reported as correct: all hands, three cards each, proved cards in proved order."""
         assert deck.proof is not None
         dealt = [card for body in bodies for card in body]
         hands = len(current.stacks) if current.hands is None else current.hands
@@ -319,21 +320,21 @@ class Oracle:
         self._judge("a correct round of one deck", not strangers, excuses)
 
     def _judge_backs(self, bodies: list[Body], deck: DeckSeen) -> None:
-        """Every card that came out shows the deck's back; what lies under another is not seen."""
+        """Judge the backs of the cards that came out; a card that lies under another is not seen."""
         self._claim(f"backs of deck {deck.deck_id}", all(body[0].colour == deck.back for body in bodies))
         for body in bodies:
             if any(card.colour != deck.back for card in body[1:]):
                 self._judge(f"backs of deck {deck.deck_id}", False, self._aligned([body], deck.deck_id))
 
     def _stack_came(self, what: str, cards: int) -> None:
-        """What has fallen since the shoe began to deal is a stack of so many."""
+        """Judge a stack: the cards that fell since the shoe began to deal have the reported number."""
         self._take_landed()
         self._number(what, cards, self._stack, self._in_shoe)
 
     # -- numbers, places, hours -----------------------------------------------------------------
 
     def _number(self, what: str, claimed: int, bodies: list[Body], deck_id: int) -> None:
-        """So many cards came out, as far as bodies of two cards are not taken for one."""
+        """Judge a number of cards that came out; two aligned cards may have been counted as one."""
         counted = [body for body in bodies if body[0].number >= 0]  # cover cards are counted apart
         real = sum(map(len, counted))
         excuses = self._aligned(counted, deck_id)
@@ -342,7 +343,7 @@ class Oracle:
         self._judge(what, claimed == real, excuses)
 
     def _each_deck(self) -> None:
-        """Wherever a deck is proved to be, it is; a half that stands or is open proves nothing."""
+        """Judge the place of each proved deck; a half that is stopped or open proves nothing."""
         device = self._device
         view = device.view()
         for deck in view.decks:
@@ -382,7 +383,7 @@ class Oracle:
         return bool(machine.level(door)) and machine.opened_us[DOORS.index(door)] <= since_us
 
     def _place(self, deck: DeckSeen, what: str, claimed: int, lies: list[PhysicalCard]) -> None:
-        """The cards of a deck that have not come out lie in this place, and no others."""
+        """Judge that the cards of a deck that have not come out lie in this place, and no others."""
         if deck.proof is None:  # counted before anybody listened
             self._claim(what, claimed == len(lies))
             return
@@ -396,7 +397,7 @@ class Oracle:
         self._judge(what, claimed == len(lies) and not missing and not added, excuses)
 
     def _exit_tray(self, deck: DeckSeen, claimed: int) -> None:
-        """The stack that waits in the exit tray is the one that came out last."""
+        """Judge that the stack in the exit tray is the one that came out last."""
         machine = self._machine
         if not claimed or self._device.edges_pending():
             return
@@ -427,7 +428,7 @@ class Oracle:
     # -- excuses --------------------------------------------------------------------------------
 
     def _aligned(self, bodies: Iterable[Body], deck_id: int) -> list[Excuse | None]:
-        """For every body of several cards: the fault that drew exactly these together."""
+        """Excuses for aligned cards: for each, the fault that drew exactly these cards together."""
         excuses: list[Excuse | None] = []
         for body in bodies:
             if len(body) > 1:
@@ -440,7 +441,7 @@ class Oracle:
         return excuses
 
     def _past_dead(self, bodies: list[Body], uncounted: int, deck_id: int) -> Excuse | None:
-        """The shoe's last card passed the exit after its sensor had died; any other would have stopped it."""
+        """The excuse for the shoe's last card past a dead exit sensor; another card would stop the shoe."""
         machine = self._machine
         cause = self._newest(("dead_sensor",), "exit") if machine.sensors.is_dead(hardware.EXIT) else None
         if cause is None or uncounted != 1 or not bodies:
@@ -452,7 +453,7 @@ class Oracle:
     def _tampered(
         self, deck: DeckSeen, missing: list[PhysicalCard], added: list[PhysicalCard], name: str
     ) -> "list[Excuse | None]":
-        """For every card that left or joined a deck since it was counted: the unseen hand."""
+        """Excuses for each card that left or joined a deck since its count behind a closed door."""
         excuses: list[Excuse | None] = []
         for cards, kinds in ((missing, TAKEN_KINDS), (added, ADDED_KINDS)):
             for card in cards:
@@ -464,7 +465,7 @@ class Oracle:
         return self._tampered(deck, [], [card], "composition")[0]
 
     def _laid_in(self, deck_id: int, card: PhysicalCard) -> Excuse | None:
-        """A card of another deck that was laid into the tray for the newest shuffle, by whatever hand."""
+        """The excuse for a card of another deck that was put into the tray for the newest shuffle."""
         if card.laid_us <= self._fed_before_us:
             return None  # it lay in the machine before
         return Excuse("composition", deck_id, (card,), "laid into the tray", card.laid_us)
@@ -480,7 +481,7 @@ class Oracle:
     def _cause(
         self, card: PhysicalCard, kinds: tuple[str, ...], places: tuple[str, ...], since_us: int
     ) -> FaultOccurrence | None:
-        """The fault that happened to exactly this card."""
+        """The fault that happened to exactly this card, or None."""
         for each in reversed(self._faults.happened):
             if each.at_us >= since_us and each.kind in kinds and each.place in places and card in each.cards:
                 return each
@@ -502,7 +503,7 @@ class Oracle:
         return deck
 
     def _take_landed(self) -> None:
-        """What has fallen into the exit tray since the last look."""
+        """Record the cards that fell into the exit tray since the last call."""
         landed = self._machine.landed
         if landed:
             bodies = list(landed)
@@ -517,7 +518,7 @@ class Oracle:
         self._judge(what, right, ())
 
     def _judge(self, what: str, right: bool, excuses: "Iterable[Excuse | None]") -> None:
-        """One claim; wrong, every difference must have its excuse."""
+        """Judge one claim. If it is wrong, every difference must have an excuse."""
         self.claims += 1
         if right:
             return
@@ -535,7 +536,7 @@ def _excuse(name: str, deck_id: int, cause: FaultOccurrence, cards: tuple[Physic
 def _difference(
     expected: list[PhysicalCard], lies: list[PhysicalCard]
 ) -> tuple[list[PhysicalCard], list[PhysicalCard]]:
-    """What is missing, and what is there besides, by identity."""
+    """The cards that are missing and the cards that are too many, by identity."""
     should, are = set(map(id, expected)), set(map(id, lies))
     if should == are:
         return [], []

@@ -3,11 +3,11 @@
     python -m sabot_simulators.stubs.month                     thirty days, the host absent, then present
     python -m sabot_simulators.stubs.month --days 3 --host present --session-hours 24
 
-Two decks are registered, somebody presses a button every day, and the hours of the decks end. *Absent*: the
-cable is pulled on the first day and put in again on the last. *Present*: the host comes every day, sets the
-clock and keeps its session for an hour, or for as many as are asked for: a session says something every
-second, which costs twenty times as much as a board that is alone. At the end every event's time is compared
-with the world's.
+Two decks are registered, a button is pressed every day, and the hours of the decks end. *Absent*: the cable
+is pulled on the first day and plugged in again on the last. *Present*: the host connects every day, sets the
+clock and keeps its session for an hour, or for ``--session-hours``. A session exchanges packets every second,
+which costs twenty times as much as a board without a host. At the end every event's time is compared with the
+world's.
 """
 
 import argparse
@@ -40,7 +40,7 @@ RED, BLUE = enum_number("Back", "red"), enum_number("Back", "blue")
 
 @dataclass(frozen=True)
 class Stamped:
-    """An event and the time the device gave it."""
+    """An event with the device's time stamp."""
 
     name: str
     values: tuple[int | str | bytes, ...]
@@ -50,7 +50,7 @@ class Stamped:
 
 @dataclass
 class MonthReport:
-    """What was seen, and everything that was wrong."""
+    """Results of a run, and everything that was wrong."""
 
     days: int
     events: int = 0
@@ -77,24 +77,24 @@ class StubbedDevice(HostedPico):
         self.gaps += sum(isinstance(each, EventGap) for each in self.happened)
 
     def come_back(self) -> None:
-        """The cable is put in, and the host connects without setting the clock."""
+        """Plug the cable in and connect the host, without setting the clock."""
         self.wiring.changes.append(runner_messages.cable(True))
         self.host.connect(self._now_ms())
         self.run_until(lambda: self.host.up)
 
     def plug_in(self) -> int:
-        """The cable is put in, and the host sets the clock; when it did."""
+        """Plug the cable in and set the clock; return the time of that."""
         self.plug_cable()
         return self.true_utc_s()
 
     def wait_until(self, utc_s: int) -> None:
-        """Let time pass until a right clock says so."""
+        """Let time pass until the true time is ``utc_s``."""
         left_us = (utc_s - OPENING_UTC_S) * SECOND_US - self.machine.agenda.now_us
         if left_us > 0:
             self.run_for(left_us)
 
     def true_utc_s(self) -> int:
-        """What a right clock says."""
+        """The true time, in UTC seconds."""
         return OPENING_UTC_S + self.machine.agenda.now_us // SECOND_US
 
 
@@ -106,7 +106,7 @@ def _as_pico(board: StubbedBoard) -> Pico:
 def live(
     days: int, present: bool, seed: int = 1, ticks_from_us: int = 0, session_s: int = HOUR_S
 ) -> MonthReport:
-    """Let so many days pass; a host that is present is so for the last ``session_s`` of each."""
+    """Let ``days`` days pass. A present host is connected for the last ``session_s`` seconds of each day."""
     began = time.process_time()
     findings = MonthReport(days)
     with StubbedBoard(ticks_from_us=ticks_from_us) as board:
@@ -207,7 +207,7 @@ def refused_for_hours(table: StubbedDevice, deck_id: int) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print what was seen; 1 if anything was wrong."""
+    """Print the results; 1 if anything was wrong."""
     parser = argparse.ArgumentParser(description="A month of the board's program over stubbed hardware.")
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--host", choices=("absent", "present", "both"), default="both")

@@ -1,12 +1,12 @@
 """The shipped board program in a thread of its own, run like an emulated Pico: ``Pico``'s interface.
 
-Only one of the two threads runs at any time: the world's, or the firmware's between two calls of ``run``. So
-nothing depends on how threads are scheduled, and the same seed gives the same run.
+Only one of two threads runs at any time: the firmware's during ``run``, the world's otherwise. So nothing
+depends on how threads are scheduled, and the same seed gives the same run.
 """
 
 import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Self
 
 from sabot_simulators.rp2040 import runner_messages
@@ -16,6 +16,7 @@ from sabot_simulators.stubs.stubbed_chip import (
     FLASH_SIZE,
     FirmwareFailed,
     FramChip,
+    PowerFailed,
     PowerGone,
     StubbedChip,
     WatchdogExpired,
@@ -25,10 +26,10 @@ NOISE_LEFT = 2048  # bytes: then more is asked for
 
 
 class StubbedBoard:
-    """One board. FRAM and flash outlive its power; everything else is new at each start."""
+    """One board. FRAM and flash survive a power cut; everything else is new at each start."""
 
     def __init__(self, serial: bytes = SERIAL, ticks_from_us: int = 0) -> None:
-        """``ticks_from_us``: where the processor's counter begins, so that it wraps when a test wants it."""
+        """``ticks_from_us``: first value of the processor's counter, so that a test can make it wrap."""
         self._serial = serial
         self._ticks_from_us = ticks_from_us
         self.fram = FramChip()
@@ -37,8 +38,10 @@ class StubbedBoard:
         self.axes: tuple[int, ...] = (0, 0)
         self.boots = 0
         self._thread: threading.Thread | None = None
-        self._firmwares_turn = threading.Semaphore(0)
-        self._worlds_turn = threading.Semaphore(0)
+        self.on_load: Callable[[ModuleType], None] = lambda program: None
+        """Called with ``boards.rp2040.loop`` as it was imported for this start, before it runs."""
+        self._firmwares_turn = _taken()
+        self._worlds_turn = _taken()
         self._gone = False
         self._failed: BaseException | None = None
         self.chip = self._new_chip()
@@ -66,7 +69,7 @@ class StubbedBoard:
         return chip
 
     def power_on(self, by_watchdog: bool = False) -> None:
-        """Begin to boot; nothing runs before the first ``run``."""
+        """Start the boot. Nothing runs before the first ``run``."""
         before, self.chip = self.chip, self._new_chip()
         self.chip.noise, self.chip.noise_at = before.noise, before.noise_at
         self.chip.cable = before.cable
@@ -78,30 +81,31 @@ class StubbedBoard:
         self._gone, self._failed = False, None
         self.boots += 1
         program = load_program(self.chip, self._serial, by_watchdog)
+        self.on_load(program)
         self._thread = threading.Thread(
             target=self._live, args=(program.main,), name="sabot-stubbed-board", daemon=True
         )
         self._thread.start()
 
     def power_off(self) -> None:
-        """Cut the power; the program ends wherever it waits."""
+        """Cut the power: the program ends where it waits."""
         thread, self._thread = self._thread, None
         if thread is None or not thread.is_alive():
             return
         self._gone = True
         self._firmwares_turn.release()
         thread.join()
-        self._worlds_turn = threading.Semaphore(0)
-        self._firmwares_turn = threading.Semaphore(0)
+        self._worlds_turn = _taken()
+        self._firmwares_turn = _taken()
 
     def pass_time(self, until_us: float) -> None:
-        """Time goes on while the board is off."""
+        """Let time pass while the board is off."""
         self.now_us = until_us
 
     # -- running ----------------------------------------------------------------------------------
 
     def run(self, until_us: float, changes: Sequence[Change] = ()) -> RunResult:
-        """Let the board run, after these changes, to a time or until something must be known."""
+        """Apply the changes, then run the board to a time or until it reports something to the mechanism."""
         chip = self.chip
         for name, *values in changes:
             chip.change(str(name), *values)
@@ -117,17 +121,23 @@ class StubbedBoard:
             self._thread.join()
             self.power_on(by_watchdog=True)
             return RunResult(self.now_us, runner_messages.RESET, (), b"", b"", self.axes)
+        if isinstance(self._failed, PowerFailed):
+            self._thread.join()
+            self._thread = None
+            return RunResult(self.now_us, "off", (), b"", b"", self.axes)
         if self._failed is not None:
             raise FirmwareFailed(f"the program ended: {self._failed!r}") from self._failed
         if chip.noise_left() < NOISE_LEFT:
             chip.tell(NoiseWanted(chip.now_us))
         told, chip.told = tuple(chip.told), []
         said, chip.usb_out = bytes(chip.usb_out), bytearray()
-        why = runner_messages.SAID if said else runner_messages.TOLD if told else runner_messages.UNTIL
-        return RunResult(self.now_us, why, told, said, b"", self.axes)
+        uart, chip.uart_out = bytes(chip.uart_out), bytearray()
+        spoke = said or uart
+        why = runner_messages.SAID if spoke else runner_messages.TOLD if told else runner_messages.UNTIL
+        return RunResult(self.now_us, why, told, said, uart, self.axes)
 
     def _hand_over(self) -> None:
-        """In the firmware's thread: let the world go on, until it lets the firmware."""
+        """In the firmware's thread: give control to the world's thread and wait for it to return control."""
         self._worlds_turn.release()
         self._firmwares_turn.acquire()
         if self._gone:
@@ -145,3 +155,10 @@ class StubbedBoard:
         except BaseException as error:  # noqa: BLE001  the world's thread raises it
             self._failed = error
         self._worlds_turn.release()
+
+
+def _taken() -> threading.Lock:
+    """A lock that is held: one thread releases it to let the other go on."""
+    lock = threading.Lock()
+    lock.acquire()
+    return lock

@@ -1,7 +1,7 @@
 """What is on the board besides the processor, as the stubs of MicroPython's modules drive it.
 
-Everything keeps the time of ``Chip.now_us``. The firmware's own work takes no time: time passes only while it
-waits in ``select.poll``, so a run is the same whenever it is made and however fast the computer is.
+Every part uses the time of ``StubbedChip.now_us``. The firmware's own work takes no time: time passes only
+while it waits in ``select.poll``. So a run does not depend on the speed of the computer.
 """
 
 from collections.abc import Callable
@@ -28,11 +28,15 @@ RING_OSCILLATOR_BIT = 0x4006001C
 FRAM_SIZE = 32768
 FLASH_SIZE = 512 * 1024
 SECTOR = 4096
+UART_BUFFER = 1024  # bytes, as ``boards/rp2040/cables.py`` asks for
+FREE_BYTES = 114_688  # of the heap, after a collection
+COLLECTION_US = 18_000  # measured on a Pico at 100 KB in use
+ALLOCATED_A_BYTE = 24  # on a cable: a frame of 40 bytes may allocate 1 KB
 NEVER = 1 << 62
 
 
 class FirmwareFailed(Exception):
-    """The firmware did what no board allows, or ended; says what."""
+    """The firmware did something that no board allows, or ended; the text says what."""
 
 
 class WatchdogExpired(BaseException):
@@ -41,6 +45,10 @@ class WatchdogExpired(BaseException):
 
 class PowerGone(BaseException):
     """The power is off: the firmware's thread ends here."""
+
+
+class PowerFailed(BaseException):
+    """The power fails in the midst of a write to the FRAM: the world must be told."""
 
 
 class Dma:
@@ -56,7 +64,7 @@ class Dma:
         self.handler: Callable[[Any], None] | None = None
 
     def pack_ctrl(self, **values: Any) -> dict[str, Any]:
-        """What was asked for, as it is."""
+        """The settings, unchanged."""
         return {"inc_read": True, "chain_to": self.channel, "irq_quiet": True, **values}
 
     def config(self, **values: Any) -> None:
@@ -65,11 +73,11 @@ class Dma:
             setattr(self, "planned" if name == "count" else name, value)
 
     def irq(self, handler: Callable[[Any], None], hard: bool = False) -> None:
-        """Who is called at the end."""
+        """Set the handler that is called at the end of a transfer."""
         self.handler = handler
 
     def active(self, on: int | None = None) -> bool:
-        """Start, abort, or tell."""
+        """Start or abort the channel, or return whether it is active."""
         if on is not None:
             self.busy = bool(on)
             if on:
@@ -79,7 +87,7 @@ class Dma:
         return self.busy
 
     def transfer(self) -> None:
-        """One word."""
+        """Transfer one word."""
         chip = self._chip
         chip.registers[self.write] = chip.word_at(self.read)
         if self.ctrl["inc_read"]:
@@ -108,7 +116,7 @@ class Axis:
         self._moving = 0  # the direction that was told
 
     def switched(self, on: bool) -> None:
-        """The slice was switched on or off; the first wrap comes after the period it has then."""
+        """Handle that the slice was switched on or off. The first wrap comes after its present period."""
         registers = self._chip.registers
         if not on:
             self.wraps_us = NEVER
@@ -118,7 +126,7 @@ class Axis:
         self.wraps_us = self._chip.now_us + round((registers[self.at + TOP] + 1) * ticks_us)
 
     def wrap(self) -> None:
-        """A period is over: a pulse, the next period, and the transfer that the wrap asks for."""
+        """Handle the end of a period: a step pulse, the next period, and the DMA transfer of the wrap."""
         chip, registers = self._chip, self._chip.registers
         ticks_us = (registers[self.at + DIV] >> 4) / 125
         self.wraps_us += round((registers[self.at + TOP] + 1) * ticks_us)
@@ -155,7 +163,7 @@ class Expander:
         return self.registers[register] | self.registers[register + 1] << 8
 
     def asserted(self) -> bool:
-        """Whether an input has changed that is watched."""
+        """Whether a watched input has changed."""
         return bool((self.pins ^ self.seen) & self.word(0x04))
 
     def levels(self) -> int:
@@ -169,11 +177,13 @@ class FramChip:
 
     def __init__(self) -> None:
         self.cells = bytearray(FRAM_SIZE)
+        self.cut_after: int | None = None
+        """The power fails after so many more bytes were written; None for never."""
         self._said = bytearray()
         self._enabled = False
 
     def select(self, level: int) -> None:
-        """A command begins, or ends."""
+        """Chip select: begin or end a command."""
         if level:
             said = self._said
             if said[:1] == b"\x06":
@@ -181,20 +191,61 @@ class FramChip:
             elif said[:1] == b"\x02":
                 at = said[1] << 8 | said[2]
                 if self._enabled:
-                    self.cells[at : at + len(said) - 3] = said[3:]
+                    self._store(at, said[3:])
                 self._enabled = False
         self._said = bytearray()
 
+    def _store(self, at: int, data: bytearray) -> None:
+        if self.cut_after is not None and self.cut_after < len(data):
+            data = data[: self.cut_after]
+            self.cells[at : at + len(data)] = data
+            self.cut_after = None
+            self._said, self._enabled = bytearray(), False
+            raise PowerFailed
+        if self.cut_after is not None:
+            self.cut_after -= len(data)
+        self.cells[at : at + len(data)] = data
+
     def write(self, data: "bytes | bytearray | memoryview") -> None:
-        """Bytes to the chip."""
+        """Write bytes to the chip."""
         self._said += data
 
     def read(self, length: int) -> bytes:
-        """Bytes from the chip."""
+        """Read bytes from the chip."""
         if self._said[:1] == b"\x05":
             return bytes((0x02 if self._enabled else 0x00,)) * length
         at = self._said[1] << 8 | self._said[2]
         return bytes(self.cells[at : at + length])
+
+
+class HeapModel:
+    """How much garbage there is, about, and how long a collection stops the program.
+
+    Turns of the loop and bytes on the cables allocate. A collection takes COLLECTION_US, in which interrupts
+    stamp edges and nothing else happens. When no place is left, one comes by itself.
+    """
+
+    def __init__(self, chip: "StubbedChip") -> None:
+        self._chip = chip
+        self.allocated = 0
+        """Bytes since the last collection."""
+        self.forced = 0
+        """Collections that came by themselves."""
+
+    def allocate(self, size: int) -> None:
+        """So many bytes more."""
+        self.allocated += size
+        if self.allocated > FREE_BYTES:
+            self.forced += 1
+            self.collect()
+
+    def collect(self) -> None:
+        """Collect the garbage; time passes meanwhile."""
+        chip = self._chip
+        self.allocated = 0
+        ends_us = chip.now_us + COLLECTION_US
+        while chip.now_us < ends_us:
+            chip.wait(ends_us)
 
 
 class StubbedChip:
@@ -231,6 +282,9 @@ class StubbedChip:
         self.samples: list[int] = []
         self.usb_in = bytearray()
         self.usb_out = bytearray()
+        self.uart_in = bytearray()
+        self.uart_out = bytearray()
+        self.heap = HeapModel(self)
         self.cable = True
         self.told: list[BoardReport] = []
         self.scheduled: list[tuple[Callable[[Any], None], Any]] = []
@@ -243,11 +297,11 @@ class StubbedChip:
     # -- the world --------------------------------------------------------------------------------
 
     def tell(self, what: BoardReport) -> None:
-        """The world must know of it before time goes on."""
+        """Queue a report to the world; time stops until the world has taken it."""
         self.told.append(what)
 
     def change(self, what: str, *values: Any) -> None:
-        """What the world does to the board."""
+        """Apply one change of the world to the board."""
         if what == "pin":
             self.set_pin(values[0], values[1])
         elif what == "inputs":
@@ -270,6 +324,9 @@ class StubbedChip:
         elif what == "usb":
             if self.cable:
                 self.usb_in += values[0].encode("latin-1")
+        elif what == "uart":
+            self.uart_in += values[0].encode("latin-1")
+            del self.uart_in[UART_BUFFER:]  # as the hardware does: what does not fit is lost
         elif what == "cable":
             self.cable = bool(values[0])
             self.usb_in.clear()
@@ -277,7 +334,7 @@ class StubbedChip:
             raise FirmwareFailed(f"no such change: {what}")
 
     def set_pin(self, pin: int, level: int) -> None:
-        """An input has another level: its interrupts come at once."""
+        """Set the level of an input; its interrupts run at once."""
         before, self.levels[pin] = self.levels[pin], level
         if before != level:
             for handler, trigger, source in self.handlers.get(pin, ()):
@@ -285,14 +342,14 @@ class StubbedChip:
                     handler(source)
 
     def expander_interrupt(self) -> None:
-        """The line that both expanders share, LOW while one has something."""
+        """Set the interrupt line that both expanders share: LOW while one of them has a change."""
         asserted = any(each.asserted() for each in self.expanders.values())
         self.set_pin(pins.EXPANDER_INTERRUPT, 0 if asserted else 1)
 
     # -- the firmware -----------------------------------------------------------------------------
 
     def drive(self, pin: int, level: int) -> None:
-        """An output is set."""
+        """Handle a new level of an output."""
         before, self.levels[pin] = self.levels[pin], level
         if pin == pins.FRAM_SELECT:
             self.fram.select(level)
@@ -300,14 +357,14 @@ class StubbedChip:
             self.tell(PinSet(self.now_us, pin, level))
 
     def direction(self, axis: int) -> int:
-        """Which way an axis is driven."""
+        """The direction of an axis."""
         wires = self.wiring.axes[axis]
         if wires.direction_pin is not None:
             return 1 if self.levels[wires.direction_pin] else -1
         return 1 if self.outputs >> wires.direction_bit & 1 else -1
 
     def write_expander(self, address: int, register: int, data: "bytes | bytearray") -> None:
-        """Registers of an expander."""
+        """Write registers of an expander."""
         expander = self.expanders[address]
         expander.registers[register : register + len(data)] = data
         if address == pins.EXPANDERS[pins.OUTPUT_CHIP]:
@@ -318,7 +375,7 @@ class StubbedChip:
         self.expander_interrupt()
 
     def read_expander(self, address: int, register: int) -> int:
-        """A pair of registers of an expander."""
+        """Read a pair of registers of an expander."""
         expander = self.expanders[address]
         if register != 0x12:
             return expander.word(register)
@@ -327,7 +384,7 @@ class StubbedChip:
         return levels
 
     def show(self, data: bytes) -> None:
-        """What is written to the display."""
+        """Handle bytes written to the display."""
         if data[0] == 0x40:
             self.lines[self.line] = data[1:].decode()
             self.tell(Shown(self.now_us, self.lines[0], self.lines[1]))
@@ -335,7 +392,7 @@ class StubbedChip:
             self.line = 1 if data[1] & 0x40 else 0
 
     def analogue(self, channel: int) -> int:
-        """A sample of twelve bits: the world is asked for it."""
+        """A sample of twelve bits, read from the world."""
         self.tell(SampleWanted(self.now_us, channel))
         while not self.samples:
             self.hand_over()
@@ -352,7 +409,7 @@ class StubbedChip:
         return self.noise[at >> 3] >> (7 - (at & 7)) & 1
 
     def noise_left(self) -> int:
-        """Bytes of noise that are left."""
+        """How many bytes of noise are left."""
         return len(self.noise) - (self.noise_at >> 3)
 
     def counted(self, encoder: int) -> int:
@@ -368,7 +425,7 @@ class StubbedChip:
         raise FirmwareFailed(f"DMA reads at {address:#x}, where nothing is")
 
     def addressof(self, data: Any) -> int:
-        """Where an array is."""
+        """The address of an array."""
         start = 0x20000000 + 0x10000 * len(self.arrays)
         self.arrays.append((start, start + 4 * len(data), data))
         return start
@@ -376,7 +433,7 @@ class StubbedChip:
     # -- time ---------------------------------------------------------------------------------------
 
     def next_us(self) -> int:
-        """When something happens on the board by itself."""
+        """The time of the next event on the board, in us."""
         due = NEVER
         for axis in self.axes:
             due = min(due, axis.wraps_us)
@@ -385,7 +442,7 @@ class StubbedChip:
         return due
 
     def advance(self, to_us: int) -> None:
-        """Time goes on, and what is due on the board happens; stops as soon as the world must know of it."""
+        """Let time pass and run what is due on the board; stop as soon as there is a report to the world."""
         while not self.told:
             due = self.next_us()
             if due > to_us:
@@ -402,14 +459,14 @@ class StubbedChip:
             raise WatchdogExpired
 
     def wait(self, ends_us: int) -> None:
-        """The firmware waits: time goes on to the next thing that happens, at most to an end."""
-        if not self.told and not self.usb_out:
+        """Let the firmware wait: time passes to the next event, at most to ``ends_us``."""
+        if not (self.told or self.usb_out or self.uart_out):
             self.advance(min(ends_us, self.horizon_us))
-        if self.told or self.usb_out or self.now_us >= self.horizon_us:
+        if self.told or self.usb_out or self.uart_out or self.now_us >= self.horizon_us:
             self.hand_over()
 
     def run_scheduled(self) -> None:
-        """What interrupts have left to be done soon after."""
+        """Run the functions that interrupts scheduled."""
         while self.scheduled:
             function, argument = self.scheduled.pop(0)
             function(argument)

@@ -1,0 +1,1 @@
+"""``sabot service``: what a technician does at a machine, with the technician's key."""

@@ -1,0 +1,132 @@
+"""Jogging one part: a key press is one step. The program renews the roller's lease while the step lasts."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sabot_cli.service.machine_work import Technician, wait_until
+from sabot_cli.terminal_keys import QUIT_KEYS, KeyPresses
+from sabot_driver.device_values import SensorReadings, meaning_of
+from sabot_driver.errors import WrongRole
+from sabot_protocol.host.messages import Jog, Part, Sensor
+
+MOST_STEP_S = 1.0
+RENEW_S = 0.08  # a third of the device's lease of 250 ms
+AXIS_S = 3.0
+ROLLER_OF = {Part.FEED: 0, Part.INSERT: 1, Part.DEAL: 2}
+ELEVATOR_STEP_UM = 1000
+MOST_ELEVATOR_UM = 25_000  # of the setting deck
+ARRIVED = {
+    Part.ELEVATOR: Sensor.ELEVATOR,
+    Part.GRIPPER: Sensor.GRIPPER,
+    Part.SHELF: Sensor.SHELF,
+    Part.PUSHER: Sensor.PUSHER_END,
+}
+"""The sensor that shows an axis where it was sent; but for the elevator it is off at home."""
+ENCODER_RANGE = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class JogStep:
+    """One step of a part."""
+
+    part: Part
+    amount: int
+    turned_um: int | None
+    """How far a roller turned; None for an axis."""
+    arrived: bool | None
+    """Whether an axis arrived; None for a roller."""
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        """The step for a person."""
+        if self.turned_um is not None:
+            return f"{meaning_of(self.part)} turned {self.turned_um / 1000:.1f} mm in {self.seconds:.2f} s"
+        return f"{meaning_of(self.part)} {'arrived' if self.arrived else '[red]did not arrive[/red]'}"
+
+
+def jog_step(
+    who: Technician, part: Part, amount: int, seconds: float, stopped: Callable[[float], bool]
+) -> JogStep:
+    """One step. ``stopped`` waits so many seconds at most and says whether somebody wants to stop.
+
+    A roller turns until the step is over or ``stopped`` says so. If this program dies, the roller stops when
+    its lease ends.
+    """
+    return _turn(who, part, amount, seconds, stopped) if part in ROLLER_OF else _move(who, part, amount)
+
+
+def _turn(
+    who: Technician, part: Part, direction: int, seconds: float, stopped: Callable[[float], bool]
+) -> JogStep:
+    client, roller = who.client, ROLLER_OF[part]
+    before = who.sensors().rollers_um[roller] or 0
+    began = time.monotonic()
+    client.ask(Jog(part, direction), who.timeout, who.credential)
+    try:
+        while (left := seconds - (time.monotonic() - began)) > 0 and not stopped(min(left, RENEW_S)):
+            client.ask(Jog(part, direction), who.timeout)
+    except WrongRole:  # the lease ended before this renewal: the roller stands
+        pass
+    finally:
+        client.ask(Jog(part, 0), who.timeout)
+    took = time.monotonic() - began
+    return JogStep(part, direction, travelled_um(who, roller, before), None, took)
+
+
+def travelled_um(who: Technician, roller: int, before: int) -> int:
+    """How far a roller has turned since an earlier reading, once it stands."""
+    last: list[int] = []
+
+    def stands() -> bool:
+        last.append(who.sensors().rollers_um[roller] or 0)
+        return len(last) > 1 and last[-1] == last[-2]
+
+    wait_until(stands, AXIS_S)
+    difference = (last[-1] - before) % ENCODER_RANGE
+    return difference - ENCODER_RANGE if difference >= ENCODER_RANGE // 2 else difference
+
+
+def _move(who: Technician, part: Part, amount: int) -> JogStep:
+    began = time.monotonic()
+    who.client.ask(Jog(part, amount), who.timeout, who.credential)
+
+    def there() -> bool:
+        read = who.sensors()
+        expected = part is Part.ELEVATOR or bool(amount)
+        return read[ARRIVED[part]].level == expected and _home_fits(read, part, amount)
+
+    arrived = wait_until(there, AXIS_S)
+    return JogStep(part, amount, None, arrived, time.monotonic() - began)
+
+
+def _home_fits(read: SensorReadings, part: Part, amount: int) -> bool:
+    """Whether the home switch of an axis that has one fits where the axis was sent."""
+    home = {Part.ELEVATOR: Sensor.ELEVATOR_HOME, Part.PUSHER: Sensor.PUSHER_HOME}.get(part)
+    return home is None or read[home].level == (amount == 0)
+
+
+def jog_by_keys(who: Technician, part: Part, seconds: float) -> list[JogStep]:
+    """Each press of an arrow is one step; any key stops a roller; q ends. All steps made."""
+    steps: list[JogStep] = []
+    position = 0
+    with KeyPresses() as keys:
+        who.output.console.print(
+            f"Jogging {meaning_of(part)}: → or f one step forward, ← or b one step back, q ends.\n"
+            "Any key stops a roller that turns. Keep hands out of the machine."
+        )
+        while (key := keys.read(3600.0)) not in QUIT_KEYS:
+            direction = {"right": 1, "up": 1, "f": 1, "left": -1, "down": -1, "b": -1}.get(key or "")
+            if direction is None:
+                continue
+            amount = direction
+            if part is Part.ELEVATOR:
+                position = min(max(position + direction * ELEVATOR_STEP_UM, 0), MOST_ELEVATOR_UM)
+                amount = position
+            elif part not in ROLLER_OF:
+                amount = 1 if direction > 0 else 0
+            step = jog_step(who, part, amount, seconds, lambda wait: keys.read(wait) is not None)
+            steps.append(step)
+            who.output.console.print(step.words)
+    return steps

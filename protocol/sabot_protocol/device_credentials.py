@@ -1,0 +1,146 @@
+"""Who asks on one cable of the device, and the requests that change who may ask.
+
+An elevation authorises one request: the one with the message id, the request id and the body that it names.
+"""
+
+from hashlib import sha256
+
+from sabot_protocol import wire_constants
+from sabot_protocol.codec import MessageCodec, enum_number
+from sabot_protocol.device_protocol import OBSERVER
+from sabot_protocol.errors import Refusal
+from sabot_protocol.key_store import fits
+from sabot_protocol.link import SILENCE_MS
+from sabot_protocol.mac import digests_equal
+from sabot_protocol.schema import ROUND_OPEN_FLAG
+from sabot_protocol.session import elevation_proof
+from sabot_protocol.wire_constants import BY_SLOT_KEY, DEVICE, FIRST_PERSON, KEY_SIZE, SLOTS
+
+TABLE = enum_number("Role", "table")
+SERVICE = enum_number("Role", "service")
+SHOE = enum_number("Half", "shoe")
+KEY_REQUESTS = ("elevate", "set_key", "remove_key", "key_slots", "evict_owner")
+"""The requests that ``Credentials`` executes, by the name of its methods."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sabot_protocol.codec import Values
+    from sabot_protocol.device_port import DevicePort
+
+
+class Credentials:
+    """Elevations of one session, and the commands about keys and owners."""
+
+    def __init__(self, port: "DevicePort") -> None:
+        self._port = port
+        self._device = port.device
+        self.grant: tuple[int, int, int, bytes] | None = None  # slot, message, request id, hash of the body
+        self._granted = [0, 0]  # the newest request id authorised in this session: of commands, of queries
+        self.by = (0, 0, 0)  # slot, role and person that authorised the current request; 0 for nobody
+
+    def begin_session(self) -> None:
+        """Forget what was authorised in the session before."""
+        self.grant = None
+        self._granted = [0, 0]
+
+    def role(self) -> int:
+        """The role of the request in hand: of the person who authorised it, or the session's own."""
+        return self.by[1] or (TABLE if self._port.owns() else OBSERVER)
+
+    def use(self, message: MessageCodec, request_id: int, body: bytes | memoryview) -> "tuple[int, int, int]":
+        """Slot, role and person that authorised this request, which uses it up; zeros if none did."""
+        grant = self.grant
+        if grant is None or grant[1] != message.id or grant[2] != request_id:
+            return 0, 0, 0
+        self.grant = None
+        if not digests_equal(sha256(body).digest(), grant[3]):
+            return 0, 0, 0
+        role, person = self._device.keys.holder(grant[0])
+        return grant[0], role, person
+
+    def elevate(
+        self, scheme: int, slot: int, message: int, request_id: int, body_hash: bytes, proof: bytes
+    ) -> "Values":
+        """Authorise one request: the one with this id, number and body."""
+        device = self._device
+        self.grant = None
+        if self._port.slot != DEVICE:
+            raise Refusal("wrong_role", (OBSERVER,))
+        if scheme != BY_SLOT_KEY:
+            raise Refusal("not_supported")
+        key = device.keys.get(slot) if slot >= FIRST_PERSON else None
+        if key is None:
+            raise Refusal("no_such_key", (slot,))
+        found = device.codec.find(message)
+        kind = 1 if request_id > wire_constants.LAST_COMMAND else 0
+        if request_id == 0 or (found is not None and (found.kind == "query") != bool(kind)):
+            raise Refusal("bad_credential", (slot,))  # no such request can have this number
+        if request_id <= self._granted[kind] and not self._port.requests.comes_again(request_id):
+            raise Refusal("bad_credential", (slot,))  # an old one, shown again
+        assert self._port.link is not None
+        wanted = elevation_proof(
+            key, self._port.link.session.transcript, scheme, slot, message, request_id, body_hash
+        )
+        if not digests_equal(proof, wanted):
+            device.note_wrong_proof(slot)
+            raise Refusal("bad_credential", (slot,))
+        self._granted[kind] = max(self._granted[kind], request_id)
+        self.grant = (slot, message, request_id, body_hash)
+        return device.keys.holder(slot)
+
+    def set_key(self, slot: int, role: int, person: int, key: bytes) -> "Values":
+        """While a device is provisioned its owner may fill empty slots; all else takes service."""
+        device = self._device
+        if slot >= SLOTS:
+            raise Refusal("no_such_key", (slot,))
+        if self.by[1] != SERVICE and (not device.keys.open or device.keys.get(slot) is not None):
+            raise Refusal("wrong_role", (self.role(),))
+        if not fits(slot, role, person):
+            raise Refusal("bad_field", (1,))
+        if digests_equal(key, bytes(KEY_SIZE)):
+            raise Refusal("bad_field", (3,))  # nobody's secret
+        device.keys.set(slot, key, role, person)
+        device.end_sessions(slot, self._port)
+        device.emit("key_changed", slot, role, person, self._port.host_id, self.by[2])
+        return ()
+
+    def remove_key(self, slot: int) -> "Values":
+        """Remove the key of a slot; sessions that were proved with it end."""
+        device = self._device
+        if slot == DEVICE:
+            raise Refusal("bad_field", (0,))  # only presence takes the device from its owner
+        if device.keys.get(slot) is None:
+            raise Refusal("no_such_key", (slot,))
+        role, person = device.keys.holder(slot)
+        device.keys.remove(slot)
+        device.end_sessions(slot, self._port)
+        device.emit("key_removed", slot, role, person, self._port.host_id, self.by[2])
+        return ()
+
+    def evict_owner(self, host_id: bytes) -> "Values":
+        """Take the device from a host, between rounds or when it has been silent; again, it does nothing."""
+        device = self._device
+        owner = device.owner
+        if owner is self._port:
+            raise Refusal("bad_field", (0,))  # it may detach
+        if owner is None or owner.host_id != host_id:
+            return ()
+        _, shoe, _, flags, _, _ = device.executor.status()
+        silent_ms = 0 if owner.link is None else owner.link.silent_ms(device.now())
+        if flags & ROUND_OPEN_FLAG and silent_ms < SILENCE_MS:
+            raise Refusal("wrong_state", (shoe, 0, SHOE))
+        device.emit("owner_evicted", host_id, self._port.host_id, self.by[2])
+        device.set_owner(None)
+        return ()
+
+    def key_slots(self) -> "Values":
+        """Whether empty slots may be filled, and slot, role and person of each key."""
+        keys = self._device.keys
+        slots = keys.slots()
+        held = [keys.holder(slot) for slot in slots]
+        return (
+            1 if keys.open else 0,
+            tuple(slots),
+            tuple([role for role, _ in held]),
+            tuple([person for _, person in held]),
+        )
