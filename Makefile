@@ -57,6 +57,7 @@ generate: $(VENV)/.test ## write the files that come out of the schema, the rule
 	$(BIN)/python -m sabot_protocol.generate
 	$(BIN)/python -m tests.machine.fault_table
 	$(BIN)/python -m sabot_table.procedure.diagram docs/procedure.md
+	$(BIN)/python -m sabot_session.record_page docs/record.md
 	$(BIN)/python -m tests.rules.clauses
 	$(BIN)/python -m sabot_image_build.board_page
 

@@ -54,9 +54,13 @@ class CardTerms(Part):
 
 
 class DealingTerms(Part):
-    """The methods the table may deal by; the first is the one it opens with."""
+    """The methods the table may deal by; the first is the one it opens with.
+
+    ``approved``: the models that the regulator approved. None given: the table does not check it.
+    """
 
     methods: Annotated[tuple[DealingMethod, ...], Field(min_length=1)]
+    approved: tuple[str, ...] = ()
 
 
 class SeatTerms(Part):

@@ -54,11 +54,12 @@ TABLE_ACTS = (
     *("forfeit", "abandon", "settle", "empty_device", "collect", "deal_card", "retype"),
     *("void", "wrong_number", "shoe_failed", "drawn_in_error"),
     *("identify", "unit_failed", "mark_out_of_order", "repaired", "change_method", "play_one_pack"),
+    *("clear_jam", "clear_jam_with_tool"),
 )
 GAME_ACTS = {
     GameKind.THREE_CARD: (
         *("deal_stack", "hands_dealt", "count_stub", "pass_stub", "recount", "reveal"),
-        "face_up_card",
+        *("count_wrong", "determine", "face_up_card"),
     ),
     GameKind.MINI: (
         *("four_dealt", "announce", "third_card", "coup_complete", "coup_simulated", "must_hit"),
@@ -69,12 +70,13 @@ GAME_ACTS = {
 # The acts on one pack.
 PACK_ACTS = (
     *("inspect", "verify", "spread", "wash", "stack", "stack_unwashed", "accept_prepared"),
-    *("start_shuffle", "finish_shuffle", "deliver", "decline_cut", "cut", "order_recut", "place_cover"),
-    *("load", "burn", "play", "discard", "spread_idle", "remove"),
+    *("start_shuffle", "finish_shuffle", "verify_shuffle", "deliver", "decline_cut", "cut", "order_recut"),
+    *("place_cover", "load", "burn", "play", "discard", "spread_idle", "remove"),
 )
 
 # Grounds of a refusal, besides the clause of an act that has a row.
 GROUNDS = {
+    "approval": "which devices may be used",
     "bets_closed": 'no wager is made, raised or withdrawn after "no more bets"',
     "cards_known": "whose cards the round is settled by, and who saw them",
     "cut_needed": "which packs are cut",

@@ -592,6 +592,20 @@ def test_an_event_is_acknowledged_only_by_its_owner_and_again_after_a_reconnect(
     assert pair.device.events.acknowledged == 1
 
 
+def test_an_acknowledgement_takes_back_no_other():
+    pair = Pair().connect()
+    events = pair.device.events
+    boot, last = events.boot_id, events.last
+    assert last > 1
+    events.acknowledge(boot, last)
+    events.acknowledge(boot, 1)  # an older one
+    assert events.unacknowledged() == 0
+    pair.device.emit("buttons", 1)
+    events.acknowledge(boot + 1, last + 1)  # of another boot
+    events.acknowledge(boot, last + 2)  # of an event that has not been
+    assert events.unacknowledged() == 1
+
+
 def test_overflow_is_a_gap_with_its_size():
     pair = Pair(capacity=5).connect()
     before = pair.device.events.last

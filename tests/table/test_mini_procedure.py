@@ -248,7 +248,7 @@ def test_four_cards_then_the_third_cards_that_the_rules_want() -> None:
     table.bet((2, "player", 1_000), (5, "banker", 2_000))
     for _ in range(3):
         table.do("deal_card", DEALER)
-    with table.refused("MDM 11.A"):
+    with table.refused("MDM 8.D"):
         table.do("announce", DEALER, cards("2H 3D"), cards("3H 4S"), CardSource.DEALER)
     table.do("deal_card", DEALER)
     with table.refused("MDM 9.C", "before the first four"):
@@ -395,8 +395,9 @@ def test_marked_vigorish_is_collected_before_a_new_shoe_or_when_the_player_leave
     table.do("cut", PLAYER, 2, 100, seat=2)
     table.do("place_cover", DEALER, 2, 14)
     table.do("load", DEALER, 2)
-    with table.refused("MDM 12.D", "seats 2 owe vigorish"):
+    with table.refused("MDM 12.D", "seats 2, 5 owe vigorish"):
         table.do("burn", DEALER, 2, card("3C"), 3)
+    assert table.do("collect_vigorish", DEALER, 5) == 200
     assert table.do("collect_vigorish", DEALER, 2) == 100
     with table.refused("MDM 12.D", "owes no vigorish"):
         table.do("collect_vigorish", DEALER, 2)

@@ -34,6 +34,8 @@ INNER = {
     "coup_complete",
     "coup_simulated",
     "void",
+    "count_wrong",
+    "clear_jam_with_tool",
     "recount",
     "retype",
 }

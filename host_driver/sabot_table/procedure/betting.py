@@ -26,16 +26,22 @@ class BettingProcedure:
         check_seat(self.table.rules, seat)
         if seat in self.table.memory.seated:
             raise self.table.refuse(f"seat {seat} is taken", "sit", "choose another")
+        if seat in self.table.memory.marked:
+            what = f"seat {seat}, whose last player owes vigorish,"
+            raise self.table.refuse(what, "collect_vigorish", "collect it first: its marker stays until then")
         self.table.memory.seated = sorted([*self.table.memory.seated, seat])
         self.table.move("sit", by)
 
     def leave(self, by: Attribution, seat: int) -> None:
-        """A player leaves: marked vigorish is due (MDM 12.D(2)(b)). Wagers in a round stay for the floor."""
+        """A player leaves: marked vigorish is due and stays owed until it is collected (MDM 12.D(2)(b)).
+
+        Wagers in a round stay for the floor.
+        """
         self.table.check("leave", by)
         if seat not in self.table.memory.seated:
             raise self.table.refuse(f"nobody sits at seat {seat}", "sit", "look at the seats again")
         self.table.memory.seated.remove(seat)
-        owed = self.table.memory.marked.pop(seat, 0)
+        owed = self.table.memory.marked.get(seat, 0)
         if owed:
             self.table.order("collect-vigorish", seat=seat, cents=owed)
         if self.table.state == "betting":
@@ -57,6 +63,7 @@ class BettingProcedure:
         self.table.check("open_bets", by)
         pack = self._packs.next_pack()
         self._equipment.check_device()
+        self._packs.check_packs()
         self._packs.check_hours(pack, by)
         if self.table.method is DealingMethod.HAND and pack.shuffled_by != "machine":
             raise self.table.refuse(

@@ -43,6 +43,12 @@ class EquipmentProcedure:
         self.table.memory.units[unit] = how
         self.table.move("mark_out_of_order", by)
 
+    def clear_jam(self, by: Attribution, unit: DeviceUnit, tool: bool = False) -> None:
+        """A jam was cleared. Without a tool it is the dealer's and the floor countersigns; else service's."""
+        action = "clear_jam_with_tool" if tool else "clear_jam"
+        self.table.check(action, by)
+        self.table.note(f"{action} {unit}", by)
+
     def repaired(self, by: Attribution, unit: DeviceUnit) -> None:
         """The half works again."""
         self.table.check("repaired", by)

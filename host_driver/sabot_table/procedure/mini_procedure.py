@@ -48,6 +48,8 @@ class MiniProcedure:
             raise self.table.refuse(what, "begin_simulated", "type the cards as they lie")
         check_possible((*player, *banker), self.table.rules.cards.decks)
         self._keep(player, banker, source)
+        counts = f"Player {points(player)}, Banker {points(banker)}"
+        self.table.order("announce", text=counts)  # before any third card (MDM 8.D(3), 9.A)
         self.table.move("announce", by)
         self._go_on(by)
 

@@ -30,7 +30,12 @@ class PackProcedure:
         if len(there) >= (2 if self.table.rules.cards.alternating else 1):
             what = "a third pack" if self.table.rules.cards.alternating else "a second pack"
             raise self.table.refuse(what, "two_packs", "remove one first")
-        if any(each.back == back for each in there):
+        if there and DeviceUnit.SHUFFLER in self.table.memory.units:
+            do = "play with one, or repair the shuffler"
+            raise self.table.refuse("a second pack without a shuffler", "two_packs", do)
+        if not back.strip():
+            raise self.table.refuse("a pack without the colour of its backs", "two_packs", "say the colour")
+        if any(same_colour(each.back, back) for each in there):
             raise self.table.refuse(
                 f"two packs with {back} backs", "two_packs", "use backs of another colour"
             )
@@ -60,6 +65,9 @@ class PackProcedure:
             raise self.table.refuse(
                 "one-pack play with two packs there", "two_packs", "remove the other first"
             )
+        if self._two_packs_shall and self.table.uses_shuffler():
+            do = "bring the second batch; one batch alone is for a failed shuffler"
+            raise self.table.refuse("one-pack play beside a shuffler", "two_packs", do)
         self.table.memory.one_pack = True
         self.table.move("play_one_pack", by)
 
@@ -133,6 +141,9 @@ class PackProcedure:
             raise self.table.refuse(
                 "the shuffler is out of order", "mark_out_of_order", "shuffle by hand, or repair it"
             )
+        if machine and self._two_packs_shall and not self.table.rules.cards.alternating:
+            do = "shuffle by hand, or play by a rule set with alternating = true"
+            raise self.table.refuse("a shuffler at a table with one batch", "two_packs", do)
         if machine:
             check_components(self.table.rules, self.table.memory.model, self.table.memory.versions)
         else:
@@ -147,7 +158,7 @@ class PackProcedure:
         if self.table.memory.delivered == pack_id:
             self.table.memory.delivered = 0
         pack.shuffled_by = "machine" if machine else "hand"
-        pack.counted, pack.cut_by, pack.declined = False, None, []
+        pack.counted, pack.shuffle_verified, pack.cut_by, pack.declined = False, False, None, []
 
     def finish_shuffle(self, by: Attribution, pack_id: int, count: int | None = None) -> None:
         """A shuffle is done; a device tells its count, and a pack with a wrong one leaves (MD3 5.B)."""
@@ -165,6 +176,16 @@ class PackProcedure:
         pack.counted = count is not None
         if pack.counted:
             pack.uncounted_rounds = 0
+
+    def verify_shuffle(self, by: Attribution, pack_id: int) -> None:
+        """The floor saw that a shuffle by hand left no uneven distribution (MDM 5.A(2))."""
+        pack = self.table.pack(pack_id)
+        self.table.check_pack("verify_shuffle", pack, by)
+        if pack.shuffled_by != "hand":
+            what = f"pack {pack_id} was not shuffled by hand"
+            raise self.table.refuse(what, "verify_shuffle", "go on with the cut")
+        pack.shuffle_verified = True
+        self.table.move_pack("verify_shuffle", pack, by)
 
     # -- cutting --------------------------------------------------------------------------------
 
@@ -196,6 +217,10 @@ class PackProcedure:
             raise self.table.refuse(
                 f"pack {pack_id} needs no cut", "cut_needed", "deal it as the machine left it"
             )
+        by_hand = pack.shuffled_by == "hand" and self.table.has("verify_shuffle")
+        if by_hand and not pack.shuffle_verified:
+            what = f"a cut of pack {pack_id} before the floor verified its shuffle"
+            raise self.table.refuse(what, "verify_shuffle", "have the floor look at the stack")
         terms = self.table.rules.fixed.cut
         if not terms.from_top <= from_top <= self.table.pack_cards - terms.from_bottom:
             ends = "the top or the bottom" if terms.from_bottom > 1 else "the top"
@@ -294,18 +319,32 @@ class PackProcedure:
 
     # -- what other parts ask -------------------------------------------------------------------
 
+    @property
+    def _two_packs_shall(self) -> bool:
+        return self.table.rules.fixed.cards.two_packs == "shall"
+
+    def check_packs(self) -> None:
+        """Refuse two packs without a shuffler (MD3 3.B), and one pack where two shall be (MDM 3.B)."""
+        there = len(self.table.packs())
+        if there > 1 and DeviceUnit.SHUFFLER in self.table.memory.units:
+            do = "remove one and play with the other"
+            raise self.table.refuse("two packs without a shuffler", "two_packs", do)
+        if there < 2 and self._two_packs_shall and self.table.uses_shuffler():
+            do = "bring the second; one alone is for a failed shuffler"
+            raise self.table.refuse("one batch beside a shuffler", "two_packs", do)
+
     def check_hours(self, pack: PackState, by: Attribution) -> None:
         """Refuse a pack past its hours by the method in use now; time that anyone told does not go back."""
         left_s = self.hours_left_s(pack, by.at_s)
         if left_s is not None and left_s <= 0:
-            hours = self.table.rules.hours(self.table.method)
+            hours = self.table.hours()
             used_s = max(by.at_s, self.table.memory.newest_s) - pack.opened_s
             what = f"pack {pack.pack_id} was opened {used_s // HOUR_S} hours ago"
             raise self.table.refuse(what, "hours", f"change it: {hours} hours is the most")
 
     def hours_left_s(self, pack: PackState, at_s: int) -> int | None:
         """How long a pack may still be used by the method in use now; None where the text sets no limit."""
-        hours = self.table.rules.hours(self.table.method)
+        hours = self.table.hours()
         if hours is None:
             return None
         return hours * HOUR_S - (max(at_s, self.table.memory.newest_s) - pack.opened_s)
@@ -357,3 +396,8 @@ class PackProcedure:
         self.check_discards(pack)
         self.table.move_pack("discard", pack, by)
         self.forget_shoe()
+
+
+def same_colour(one: str, other: str) -> bool:
+    """Whether two names of a back mean one colour: capitals and blanks make no difference."""
+    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()

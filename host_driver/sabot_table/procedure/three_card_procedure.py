@@ -72,12 +72,35 @@ class ThreeCardProcedure:
     # -- the stub -------------------------------------------------------------------------------
 
     def end_round(self, by: Attribution, round_id: int, verdict: Verdict) -> None:
-        """The device counted stacks and stub (MD3 10.C); of a void round it may still tell a wrong deck."""
-        self.table.check("recount" if self.table.state == "voided" else "count_stub", by)
+        """The device counted stacks and stub (MD3 10.C). A wrong count is advice: the dealer determines.
+
+        Of a void round the device may still tell a wrong deck.
+        """
+        void, wrong = self.table.state == "voided", verdict is not Verdict.CORRECT
+        self.table.check("recount" if void else "count_wrong" if wrong else "count_stub", by)
         if round_id != self.table.round.round_id:
             what = f"the count of round {round_id}"
             raise self.table.refuse(what, "count_automated", f"round {self.table.round.round_id} is played")
-        self._judge(by, verdict, "count_automated")
+        if void or not wrong:
+            self._judge(by, verdict, "count_automated")
+            return
+        self.table.round.advice = str(verdict)
+        self.table.move("count_wrong", by)
+        self.table.order("determine", round=round_id, advice=str(verdict))
+
+    def determine(self, by: Attribution, verdict: Verdict) -> None:
+        """The dealer determines after a wrong count whether the cards were misdealt (MD3 10.C(2-4)).
+
+        The round is void either way. A misdealt pack stays; one with a missing or extra card leaves.
+        """
+        self.table.check("determine", by)
+        if not self.table.round.advice:
+            what = "a determination without a wrong count"
+            raise self.table.refuse(what, "determine", "wait for the count")
+        if verdict is Verdict.CORRECT:
+            do = "say whether the cards were misdealt, or a card is missing or extra"
+            raise self.table.refuse("a wrong count called correct", "determine", do)
+        self._judge(by, verdict, "count_automated", action="determine")
 
     def count_stub(self, by: Attribution, stub: int, hands: Mapping[int, int] | None = None) -> Verdict:
         """The dealer counted the stub; where it does not fit, the cards of every hand too (MD3 8.F)."""
@@ -123,7 +146,7 @@ class ThreeCardProcedure:
         pack.uncounted_rounds += 1
         self.table.move("pass_stub", by)
 
-    def _judge(self, by: Attribution, verdict: Verdict, key: str) -> None:
+    def _judge(self, by: Attribution, verdict: Verdict, key: str, action: str = "void") -> None:
         pack = self.table.pack(self.table.round.pack_id)
         pack.uncounted_rounds = 0
         if verdict in (Verdict.CARD_MISSING, Verdict.CARD_EXTRA):
@@ -134,7 +157,7 @@ class ThreeCardProcedure:
         elif verdict is Verdict.CORRECT:
             self.table.move("count_stub", by)
         else:
-            self._voiding.void_round(by, key, str(verdict))
+            self._voiding.void_round(by, key, str(verdict), action=action)
 
     # -- the reveal -----------------------------------------------------------------------------
 

@@ -238,7 +238,7 @@ def make_modules(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> d
 
 
 def load_program(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> ModuleType:
-    """Import ``boards.rp2040.loop`` again over the stubs, and restore ``sys.modules`` afterwards."""
+    """Import ``boards.rp2040.program`` again over the stubs, and restore ``sys.modules`` afterwards."""
     stubs = make_modules(chip, serial, reset_by_watchdog)
     ours = [name for name in sys.modules if name.startswith(PREFIX)]
     before = {name: sys.modules.get(name) for name in [*stubs, *ours]}
@@ -248,7 +248,7 @@ def load_program(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> M
         del sys.modules[name]
     sys.modules.update(stubs)
     try:
-        return importlib.import_module(f"{PREFIX}.loop")
+        return importlib.import_module(f"{PREFIX}.program")
     finally:
         for name in [each for each in sys.modules if each.startswith(PREFIX)]:
             del sys.modules[name]
