@@ -1,7 +1,6 @@
 """Each call of the driver, and each SQL statement of its journal, fails once: the client recovers."""
 
 import sqlite3
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,21 +13,6 @@ from sabot_driver import Journal
 from sabot_driver.errors import JournalDamaged
 from sabot_driver.journal import CommandRecord, JournalBatch
 from sabot_protocol.notifications import EventReceived
-
-
-@pytest.fixture
-def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FailingConnection]]:
-    """Journals are opened with databases that can fail."""
-
-    def connect(path: object) -> sqlite3.Connection:
-        return sqlite3.connect(
-            ":memory:", isolation_level=None, check_same_thread=False, factory=FailingConnection
-        )
-
-    monkeypatch.setattr(Journal, "_connect", staticmethod(connect))
-    FailingConnection.left = 0
-    yield FailingConnection
-    FailingConnection.left = 0
 
 
 @pytest.mark.sweep(every=3)
@@ -97,10 +81,7 @@ def test_a_write_that_fails_by_a_bug_leaves_no_transaction_open() -> None:
     assert journal.write(a_batch(), 0) == 1
 
 
-def test_events_stay_when_their_batch_cannot_be_made(mocker: MockerFixture) -> None:
-    ends = Ends()
-    ends.connect()
-    ends.write()
+def test_events_stay_when_their_batch_cannot_be_made(ends: Ends, mocker: MockerFixture) -> None:
     ends.device.emit("located", 1)
     ends.settle()
     mocker.patch.object(ends.connection._numbers, "are_few", side_effect=MemoryError)
