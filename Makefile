@@ -27,7 +27,11 @@ PICO := simulators/sabot_simulators/rp2040
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
+<<<<<<< HEAD
 .PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board docs clean
+=======
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted month soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board mutants mutants-sample docs clean
+>>>>>>> mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +128,12 @@ bench-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## figures o
 attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer times on the emulated Pico: 200 decks of the strongest attack, 30 of each other; goes on where it stopped
 	$(BIN)/python -m sabot_image_build
 	$(BIN)/python -m tests.board.answer_times
+
+mutants: $(VENV)/.test ## 200 small changes of each package, one at a time: which does no test notice? goes on where it stopped
+	$(BIN)/python -m tests.mutants $(PACKAGES)
+
+mutants-sample: $(VENV)/.test ## a fixed few planted defects, each of which its tests must notice
+	$(BIN)/python -m tests.mutants --planted
 
 docs: $(VENV)/.docs build/mermaid/node_modules/mermaid/dist/mermaid.min.js ## the documentation as a site in build/site, with the API; a link that leads nowhere fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
