@@ -1,5 +1,6 @@
 """The shipped controller in this process: ``PythonDevice`` without a wire, ``WiredPythonDevice`` with one."""
 
+import os
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -140,6 +141,10 @@ class WiredPythonDevice(PythonDevice, Executor):
         assert isinstance(self._chip, SimFram)
         return self._chip
 
+    def chips(self) -> "dict[str, SimFram | SimFlash]":
+        """All chips that keep something without power, by name."""
+        return {"critical": self.chip, "log": self._flash, "mark": self._mark_flash}
+
     # -- boot -----------------------------------------------------------------------------------
 
     def reboot(self, now_ms: int | None = None) -> None:
@@ -162,13 +167,22 @@ class WiredPythonDevice(PythonDevice, Executor):
     def _wire(self) -> None:
         self.end = DeviceProtocol(
             DeviceIdentity(self.serial, MODEL, VERSION, self.flags), self.memory, self,
-            self.controller.shuffle_commands.rng.nonce, self.now_ms, POWER,
+            self._nonce, self.now_ms, POWER,
             event_capacity=self.settings.events_kept, log=self._log,
             mark=FlashProvisioningMark(self._mark_flash),
             reopen=super()._open_memory if self.crashed else None, opened=self._keys_cleared,
         )  # fmt: skip
         if self.controller.persistent.record_lost():
             self.end.renew_memory_id()
+
+    def _nonce(self, size: int) -> bytes:
+        """Bytes for the wire: the firmware's, mixed with this computer's.
+
+        A seed repeats shuffles, not these bytes. Else a device that starts anew would have the memory id of
+        the one before, and the host, whose journal is ahead of it, would refuse it.
+        """
+        made = self.controller.shuffle_commands.rng.nonce(size)
+        return bytes(a ^ b for a, b in zip(made, os.urandom(size), strict=True))
 
     # -- cables ---------------------------------------------------------------------------------
 
