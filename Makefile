@@ -9,6 +9,7 @@ SWEEPS ?= full
 SECONDS ?= 60
 FRAMES ?= 10000000
 TABLES ?= 2000
+SEEDS ?= 2000
 CAMPAIGN_ROUNDS ?= 100000
 DAYS ?= 30
 SESSION_HOURS ?= 1
@@ -26,10 +27,10 @@ PICO := simulators/sabot_simulators/rp2040
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted month soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board docs clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board docs clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 play: $(VENV)/.play ## two decks on an emulated machine: shuffled, dealt to six players, counted (sabot play)
 	@$(BIN)/sabot play --device sim:// --seed 1
@@ -56,6 +57,7 @@ generate: $(VENV)/.test ## write the files that come out of the schema, the rule
 	$(BIN)/python -m sabot_protocol.generate
 	$(BIN)/python -m tests.machine.fault_table
 	$(BIN)/python -m sabot_table.procedure.diagram docs/procedure.md
+	$(BIN)/python -m sabot_session.record_page docs/record.md
 	$(BIN)/python -m tests.rules.clauses
 	$(BIN)/python -m sabot_image_build.board_page
 
@@ -81,6 +83,12 @@ soak-planted: $(VENV)/.play ## ten defects planted into the core: at which of TA
 
 month: $(VENV)/.play ## DAYS=30 of the board's program over stubs, host absent and present for SESSION_HOURS=1 a day: time, hours, events
 	$(BIN)/python -m sabot_simulators.stubs.month --days $(DAYS) --session-hours $(SESSION_HOURS)
+
+simulate-everything: $(VENV)/.play ## SEEDS=2000 seeds of the whole system, from mechanism to journal, in virtual time; goes on where it stopped
+	$(BIN)/python -m sabot_simulators.whole_system.campaign --seeds $(SEEDS)
+
+simulate-planted: $(VENV)/.play ## defects planted across the layers: how many seeds of the whole system each took
+	$(BIN)/python -m sabot_simulators.whole_system.planted --write build/simulate-planted.md
 
 soak-campaign: $(VENV)/.play ## CAMPAIGN_ROUNDS=100000 rounds with bursts of faults, in two processes; goes on where it stopped
 	$(BIN)/python -m sabot_simulators.soak_campaign --rounds $(CAMPAIGN_ROUNDS)

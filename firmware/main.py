@@ -13,7 +13,7 @@ from sabot_firmware.boards.rp2040 import loader  # noqa: E402  only now may anyt
 if loader.held():
     micropython.kbd_intr(3)  # service wants the prompt
 else:
-    from sabot_firmware.boards.rp2040.loop import main
+    from sabot_firmware.boards.rp2040.program import main
 
     main()
     loader.start()

@@ -8,7 +8,7 @@ shoe half voids it.
 
 from sabot_firmware import machine_constants, shoe, shuffler
 from sabot_firmware.command_table import command_table
-from sabot_firmware.dealing import Dealing
+from sabot_firmware.dealing import POWER_CUT, Dealing
 from sabot_firmware.deck_commands import DeckCommands
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD
 from sabot_firmware.hardware import (
@@ -44,7 +44,8 @@ from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryFailed, Refusal
 from sabot_protocol.executor import Caller, Executor
-from sabot_protocol.modes import check_command
+from sabot_protocol.modes import SHOE as SHOE_NUMBER
+from sabot_protocol.modes import SHUFFLER, check_command
 from sabot_protocol.record_store import RecordStore
 from sabot_protocol.schema import FAULT_LATCHED_FLAG, ROUND_OPEN_FLAG
 
@@ -117,7 +118,7 @@ class Controller(Executor):
             self._report_jam(Jam("controller", "memory_damaged", 0), "shoe")
         if persistent.round_open:
             persistent.round_open = False
-            persistent.void = enum_number("VoidReason", "power_cut")
+            persistent.void = POWER_CUT
             self.report("round_voided", persistent.round_id, persistent.void)
         self.save_state()
         self.shuffler.was_working = persistent.shuffler_inside == CARDS_MOVING
@@ -422,7 +423,7 @@ class Controller(Executor):
                 self.deck_commands.wrong_count(half.feeding_deck)
             self.shuffle_commands.failed()
             self._report_jam(half.jam, "shuffler")
-        self._report_self_test(half, before, "shuffler")
+        self._report_self_test(half, before, SHUFFLER)
 
     def _report_retries(self, places: "list[str]") -> None:
         for place in places:
@@ -461,12 +462,12 @@ class Controller(Executor):
         if state == shoe.STUB_WAITING:
             self.wear.put("deal_permille", half.deal_permille)
             self._save_wear()
-        self._report_self_test(half, before, "shoe")
+        self._report_self_test(half, before, SHOE_NUMBER)
 
-    def _report_self_test(self, half: "MachineHalf", before: int, name: str) -> None:
+    def _report_self_test(self, half: "MachineHalf", before: int, number: int) -> None:
         if before == half.states.starting:
             sound = half.jam is None or half.jam.cause == "power_lost"
-            self.report("self_tested", enum_number("Half", name), 1 if sound else 0)
+            self.report("self_tested", number, 1 if sound else 0)
 
     def _save_wear(self) -> None:
         for roller, name in enumerate(("feed_ms", "insert_ms", "deal_ms")):
@@ -481,8 +482,8 @@ class Controller(Executor):
     def _report_jam(self, jam: Jam, half: str) -> None:
         self.wear.add("faults")
         self.wear.add("jams_" + jam.place)
-        fault, place = enum_number("Fault", jam.cause), enum_number("Place", jam.place)
-        self.report("fault_raised", fault, place, jam.cards, steps_for(jam.cause, half))
+        place = enum_number("Place", jam.place)
+        self.report("fault_raised", jam.fault(), place, jam.cards, steps_for(jam.cause, half))
 
     def update_panel(self) -> None:
         """Show the states of both halves on display and lamp."""
@@ -500,7 +501,7 @@ class Controller(Executor):
         fault = 0
         if jam is not None:
             flags |= FAULT_LATCHED_FLAG
-            fault = enum_number("Fault", jam.cause)
+            fault = jam.fault()
         return (
             self.shuffler.state,
             self.shoe.state,

@@ -7,11 +7,13 @@ reported.
 
 from sabot_firmware import shoe
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD, is_far_ahead
+from sabot_firmware.machine_constants import DECK_CARDS
 from sabot_firmware.persistent_state import CARDS_MOVING
 from sabot_firmware.refusals import forbidden, refuse
 from sabot_firmware.rounds import CARD_EXTRA, CORRECT, UNPROVED, Round
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
+from sabot_protocol.modes import SHOE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +27,15 @@ SHOE_END = 3
 OUT = 4  # cards that nothing proves
 PURGE = 5  # a card that lies where no sensor sees it
 
-VOID_REASONS = {
-    "face_up_card": "face_up_card",
-    "stack_disturbed": "stack_disturbed",
-    "supply_low": "power_cut",
-    "stopped": "stopped",
+POWER_CUT = enum_number("VoidReason", "power_cut")
+SHOE_FAILED = enum_number("VoidReason", "shoe_failed")
+TOO_FEW_CARDS = enum_number("VoidReason", "too_few_cards")
+WRONG_NUMBER = enum_number("VoidReason", "wrong_number")
+VOID_REASONS = {  # by the cause of the shoe's fault; SHOE_FAILED for any other
+    "face_up_card": enum_number("VoidReason", "face_up_card"),
+    "stack_disturbed": enum_number("VoidReason", "stack_disturbed"),
+    "supply_low": POWER_CUT,
+    "stopped": enum_number("VoidReason", "stopped"),
 }
 
 
@@ -181,7 +187,7 @@ class Dealing:
         half = self._controller.shoe
         by_card = self._persistent.game.method == CARD_BY_CARD
         if by_card and half.state != shoe.ROUND_OPEN:
-            raise Refusal("wrong_state", (half.state, 1 << shoe.ROUND_OPEN, enum_number("Half", "shoe")))
+            raise Refusal("wrong_state", (half.state, 1 << shoe.ROUND_OPEN, SHOE))
         self.void(reason)
         if half.state == shoe.JAMMED:
             return ()  # it could not be recorded, and the shoe has stopped
@@ -324,7 +330,7 @@ class Dealing:
             self._delivering = self._ejecting = 0
             self._burning = False
             if half.jam is not None:
-                self.void(enum_number("VoidReason", VOID_REASONS.get(half.jam.cause, "shoe_failed")))
+                self.void(VOID_REASONS.get(half.jam.cause, SHOE_FAILED))
         elif state == shoe.READY and self._delivering:
             self._eject(DELIVERY)
         self._report_odd_cards()
@@ -363,7 +369,7 @@ class Dealing:
         half, what = controller.shoe, self._ejecting
         self._ejecting = 0
         if half.ran_out and what == 0:  # MDM 13.E: too few cards for the draw
-            self.void(enum_number("VoidReason", "too_few_cards"))
+            self.void(TOO_FEW_CARDS)
             what = SHOE_END
         if what == STUB and self.round is not None:
             verdict = self.round.verdict(cards, half.cards)
@@ -402,7 +408,7 @@ class Dealing:
         wrong = verdict not in (CORRECT, UNPROVED)
         persistent.round_open = False
         persistent.verdict, persistent.count = verdict, count
-        persistent.void = enum_number("VoidReason", "wrong_number") if wrong else 0
+        persistent.void = WRONG_NUMBER if wrong else 0
         if (
             not controller.save_state()
         ):  # it would be void after a cut: it is so at once, by the shoe that has stopped
@@ -414,7 +420,7 @@ class Dealing:
             first = ended.first_card
             self._faces = bytes(controller.shoe.faces[first : first + sum(ended.stacks)])
             self._ended = ended
-        controller.report("round_ended", ended.round_id, verdict, min(stub, 52), min(count, 255))
+        controller.report("round_ended", ended.round_id, verdict, min(stub, DECK_CARDS), min(count, 255))
         if wrong:
             controller.report("round_voided", ended.round_id, persistent.void)
 

@@ -1,6 +1,7 @@
 """Commands about decks and the game: register, remove, set the game; and the decks' hours."""
 
 from sabot_firmware.decks import AUTOMATED_SHOE, HAND, WARN_BEFORE_S, is_far_ahead
+from sabot_firmware.machine_constants import DECK_CARDS
 from sabot_firmware.refusals import forbidden, refuse
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from sabot_firmware.controller import Controller
     from sabot_protocol.codec import Values
 
+WRONG_COUNT = enum_number("RemoveReason", "wrong_count")
 LOOK_EVERY_S = 30  # the decks' hours are looked at at least this often
 LEAST_LEFT_S = -0x80000000  # what the answer's field can say
 CLOCKS_DIFFER_S = 900  # how far in the future a deck may be said to be opened
@@ -63,7 +65,7 @@ class DeckCommands:
         if self._persistent.decks.find(deck_id) is not None:
             self._persistent.decks.remove(deck_id)
             self._controller.save_state()
-            self._controller.report("deck_removed", deck_id, enum_number("RemoveReason", "wrong_count"))
+            self._controller.report("deck_removed", deck_id, WRONG_COUNT)
             self._controller.shuffle_commands.deck_removed(deck_id)
 
     def play_one_deck(self, on: int) -> "Values":
@@ -93,9 +95,9 @@ class DeckCommands:
             raise forbidden("in_use")  # decks of another size are registered
         if decks > 1 and method in (AUTOMATED_SHOE, HAND):
             raise forbidden("other_method")  # stacks and the hand are dealt from one deck
-        if 52 * decks > self._controller.hardware.capacity:
+        if DECK_CARDS * decks > self._controller.hardware.capacity:
             raise forbidden("too_many")
-        if stack_cards * 2 > 52 * decks:
+        if stack_cards * 2 > DECK_CARDS * decks:
             raise Refusal("bad_field", (3,))
         before = self._persistent.pack()
         game.name, game.method, game.decks, game.stack_cards = name, method, decks, stack_cards

@@ -6,6 +6,7 @@ three steps.
 """
 
 from sabot_firmware import machine_constants
+from sabot_protocol.codec import enum_number
 
 MARGIN_US = 3000
 SWITCH_MARGIN_US = 10000
@@ -50,3 +51,10 @@ class Jam:
         self.place = place
         self.cause = cause
         self.cards = cards
+        self._fault = -1
+
+    def fault(self) -> int:
+        """The number of the cause on the wire, looked up once: ``status`` asks for it again and again."""
+        if self._fault < 0:
+            self._fault = enum_number("Fault", self.cause)
+        return self._fault

@@ -4,7 +4,6 @@ from sabot_firmware.hardware import HOT
 from sabot_firmware.jam import SERVICE_FAULTS
 from sabot_firmware.refusals import forbidden
 from sabot_firmware.service import SERVICE_ROLE
-from sabot_protocol.codec import enum_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class MachineCommands:
         """End a jam. The half counts as empty only if its door was opened and its sensors agree."""
         controller = self._controller
         for half in (controller.shoe, controller.shuffler):
-            if half.jam is None or enum_number("Fault", half.jam.cause) != fault:
+            if half.jam is None or half.jam.fault() != fault:
                 continue
             if half.state != half.states.jammed:
                 continue  # the half is in service or out of order, and this command ends neither

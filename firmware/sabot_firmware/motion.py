@@ -30,7 +30,7 @@ class Wait:
         self.at_us = 0  # when the edge came
 
     def edge(self, sensor: int, level: int, within_us: int) -> "Wait":
-        """Until a sensor has this level, at most ``within_us``."""
+        """Until an edge to this level comes, at most ``within_us``; a level already there does not count."""
         self.sensor = sensor
         self.level = level
         self.until_us = (self.now_us + within_us) & MASK
@@ -126,7 +126,7 @@ class Scheduler:
         self._after(now_us)
 
     def edge(self, sensor: int, level: int, at_us: int, now_us: int) -> bool:
-        """Resume the motions that wait for this edge; whether there was one."""
+        """Resume the motions that wait for this edge; return whether there was one."""
         taken = ended = False
         self.now_us = now_us
         for motion in self._motions:

@@ -7,7 +7,9 @@ holds cards before the first card enters. A record that is one step old is safe.
 import struct
 
 from sabot_firmware.decks import AUTOMATED_SHOE, Deck, DeckRegistry
+from sabot_firmware.machine_constants import DECK_CARDS
 from sabot_firmware.rng import persistent_seed
+from sabot_firmware.rounds import STACK_CARDS
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed, Refusal
 from sabot_protocol.record_store import RecordStore
 
@@ -39,11 +41,11 @@ class GameSettings:
         self.name = ""
         self.method = AUTOMATED_SHOE
         self.decks = 1  # decks of 52 in one deck or batch
-        self.stack_cards = 3
+        self.stack_cards = STACK_CARDS
 
     def cards(self) -> int:
         """Cards in one deck or batch."""
-        return 52 * self.decks
+        return DECK_CARDS * self.decks
 
 
 class PersistentState:

@@ -4,6 +4,8 @@ A round is dealt in stacks, one for each betting hand and one for the dealer. Th
 all cards of the deck must be there again (`MD3 10.B`, `10.C`). A round dealt card by card consists of draws.
 """
 
+STACK_CARDS = 3  # unless the game says otherwise
+
 # What a round's count says
 CORRECT = 1  # all cards, as many as it must be in every stack
 MISDEALT = 2  # all cards, but a stack had more or fewer
@@ -15,7 +17,7 @@ UNPROVED = 5  # dealt card by card: nothing is proved before the shoe's end
 class Round:
     """One round on one deck."""
 
-    def __init__(self, round_id: int, deck_id: int, hands: int, stack_cards: int = 3) -> None:
+    def __init__(self, round_id: int, deck_id: int, hands: int, stack_cards: int = STACK_CARDS) -> None:
         self.round_id = round_id
         self.deck_id = deck_id
         self.hands = hands  # 0 until bets are closed

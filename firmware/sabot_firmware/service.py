@@ -16,8 +16,8 @@ from sabot_firmware.hardware import (
 )
 from sabot_firmware.refusals import forbidden
 from sabot_protocol import ticks
-from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
+from sabot_protocol.modes import SHOE, SHUFFLER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,13 +98,13 @@ class Service:
         """Begin or end service; never during a round, never while cards move."""
         controller = self._controller
         half_states = (
-            (controller.shuffler, SHUFFLER_SERVICEABLE if on else (shuffler.SERVICE,), "shuffler"),
-            (controller.shoe, SHOE_SERVICEABLE if on else (shoe.SERVICE,), "shoe"),
+            (controller.shuffler, SHUFFLER_SERVICEABLE if on else (shuffler.SERVICE,), SHUFFLER),
+            (controller.shoe, SHOE_SERVICEABLE if on else (shoe.SERVICE,), SHOE),
         )
-        for half, allowed, name in half_states:
+        for half, allowed, number in half_states:
             if half.state not in allowed:
                 mask = sum([1 << state for state in allowed])
-                raise Refusal("wrong_state", (half.state, mask, enum_number("Half", name)))
+                raise Refusal("wrong_state", (half.state, mask, number))
         if on:
             self._forget()
             controller.shuffler.enter(shuffler.SERVICE)

@@ -31,6 +31,9 @@ SLOTS_AT_ONCE = 32
 MOST_REVEALABLE = 4  # of the decks at the table, and of the last decks that left it
 RAW_NOISE = 1  # of RngSource
 RNG_FAILED = 20  # of Fault
+REPLACED = enum_number("DropReason", "replaced")
+STOPPED = enum_number("DropReason", "stopped")
+DECK_REMOVED = enum_number("DropReason", "deck_removed")
 
 _LABEL = b"sabot shuffle 1"
 _ABOUT = "<8sIIH"  # device, deck, shuffle, cards
@@ -167,7 +170,7 @@ class ShuffleCommands:
         persistent.shuffle_id += 1
         persistent.save_or_undo(before)
         if self._committed is not None:
-            self._drop(self._committed, "replaced")
+            self._drop(self._committed, REPLACED)
         commitment = Commitment(self.device, deck_id, persistent.shuffle_id, persistent.game.cards(), seed)
         self._committed = commitment
         self._controller.report("shuffle_committed", deck_id, commitment.shuffle_id, commitment.digest)
@@ -224,7 +227,7 @@ class ShuffleCommands:
             return
         commitment.wipe_slots()
         if self._persistent.decks.find(commitment.deck_id) is None:  # the deck was removed meanwhile
-            self._drop(commitment, "deck_removed")
+            self._drop(commitment, DECK_REMOVED)
             return
         for older in self._of(self._completed, commitment.deck_id):
             for oldest in self._of(self._revealable, commitment.deck_id):
@@ -241,21 +244,20 @@ class ShuffleCommands:
         """The shuffle was stopped: the next one needs a new commitment."""
         commitment, self._running = self._running, None
         if commitment is not None:
-            self._drop(commitment, "stopped")
+            self._drop(commitment, STOPPED)
 
     def deck_removed(self, deck_id: int) -> None:
         """A deck leaves the table. Its order is never revealed, since its cards may be used elsewhere."""
         for commitment in self._of(self._completed, deck_id):
             self._completed.remove(commitment)
-            self._drop(commitment, "deck_removed")
+            self._drop(commitment, DECK_REMOVED)
         if self._committed is not None and self._committed.deck_id == deck_id:
-            self._drop(self._committed, "deck_removed")
+            self._drop(self._committed, DECK_REMOVED)
             self._committed = None
 
     def _of(self, commitments: "list[Commitment]", deck_id: int) -> "list[Commitment]":
         return [each for each in commitments if each.deck_id == deck_id]
 
-    def _drop(self, commitment: Commitment, why: str) -> None:
+    def _drop(self, commitment: Commitment, why: int) -> None:
         commitment.wipe()
-        reason = enum_number("DropReason", why)
-        self._controller.report("shuffle_dropped", commitment.deck_id, commitment.shuffle_id, reason)
+        self._controller.report("shuffle_dropped", commitment.deck_id, commitment.shuffle_id, why)

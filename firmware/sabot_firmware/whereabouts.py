@@ -1,4 +1,4 @@
-"""Where the cards of a deck are, as far as it is proved: the device's side of the ledger.
+"""Where the cards of a deck are, as far as it is proved.
 
 Every card of a deck is in exactly one place: tray, path, chamber, store, shoe, exit tray or hands. The number
 in the tray is unknown until the tray has been seen empty. While a deck is shuffled, progress is not reported.
@@ -13,7 +13,7 @@ from sabot_firmware.shuffler import Shuffler
 UNKNOWN = 0xFFFF
 PLACES = 7
 
-# Where the shoe half vouches for what it holds
+# States in which the shoe half knows how many cards it holds
 VOUCHED = (
     shoe.LOADING,
     shoe.READY,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sabot_image_build import modules, sources, uf2_image
 from sabot_image_build.modules import BOARD, COMPONENTS_MODULE, GENERATED, MANIFEST, ROOT, ImageComponent
 from sabot_image_build.programs import BuildFailed, ToolMissing, need, run
+from sabot_protocol import __version__
 
 if TYPE_CHECKING:
     from mpremote.romfs import VfsRomWriter
@@ -24,7 +25,6 @@ UF2 = OUT / "sabot-rp2040.uf2"
 DEVELOPMENT = OUT / "micropython-rp2040.uf2"
 FILES = OUT / "sabot-rp2040.romfs"
 MPY = OUT / "mpy"
-VERSION = "0.1.0"
 DEVELOPMENT_BOARD = Path(__file__).parent / "SABOT_PICO_DEV"
 DEVELOPMENT_MODULES = Path(__file__).parent / "development"
 MICROPYTHON = "1.25"
@@ -69,7 +69,7 @@ def build_mpy(out: Path = MPY) -> dict[str, bytes]:
 
 def write_components() -> list[ImageComponent]:
     """Write the module that names the application's components."""
-    made = modules.components(VERSION, MICROPYTHON)
+    made = modules.components(__version__, MICROPYTHON)
     GENERATED.mkdir(parents=True, exist_ok=True)
     _write_if_new(GENERATED / COMPONENTS_MODULE, modules.components_module(made))
     return made

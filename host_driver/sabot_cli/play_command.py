@@ -16,7 +16,6 @@ from sabot_driver.serial_numbers import format_serial
 from sabot_table.cards import DECK_CARDS
 from sabot_table.errors import TableError
 from sabot_table.procedure import TableRole
-from sabot_table.procedure.packs import COVER_FROM, CUT_FROM
 from sabot_table.rule_texts import GameKind
 
 PLAYERS = 6
@@ -148,8 +147,11 @@ def _read_reports(reports: tuple[str, ...]) -> list[IrregularityReport]:
 
 
 def _check_cover(book: WagerPlan, cover: int, emulated: bool) -> None:
-    if book.rules.game is not GameKind.MINI or not emulated:
+    text = book.rules.fixed
+    if text.cover is None or not emulated:
         raise click.UsageError("--cover is for mini baccarat on an emulated device; elsewhere one is asked")
-    most = DECK_CARDS * book.rules.cards.decks - COVER_FROM - CUT_FROM
-    if not COVER_FROM <= cover <= most:
-        raise click.UsageError(f"the cover card lies {COVER_FROM} to {most} cards above the bottom (MDM 5.C)")
+    least = text.cover.above_bottom
+    most = DECK_CARDS * book.rules.cards.decks - least - text.cut.from_bottom
+    if not least <= cover <= most:
+        where = f"the cover card lies {least} to {most} cards above the bottom"
+        raise click.UsageError(f"{where} ({text.clause('place_cover')})")

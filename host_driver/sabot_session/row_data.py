@@ -345,7 +345,7 @@ class VerdictGiven(RowData):
 
 
 class Exposed(RowData):
-    """Hands that lie face up, and who told their cards. ``source`` None: the cards are not known."""
+    """Hands that lie face up, and who told their cards; no source: the cards are not known."""
 
     hands: tuple[Hand, ...]
     source: CardSource | None
@@ -377,16 +377,9 @@ class Announced(RowData):
 
 
 class SeenCard(RowData):
-    """A card that was exposed out of its turn; None: no one saw its face."""
+    """A card that was exposed out of its turn, if somebody saw its face."""
 
     card: CardText | None = None
-
-
-class Settled(RowData):
-    """Each wager's result; None: the dealer settled, and the program does not know how."""
-
-    lines: tuple[ResultLine, ...] | None
-    meters: tuple["Meter", ...] = ()  # progressive meters afterwards
 
 
 class Meter(RowData):
@@ -396,8 +389,15 @@ class Meter(RowData):
     cents: Cents
 
 
+class Settled(RowData):
+    """Each wager's result; without lines the dealer settled, and the program does not know how."""
+
+    lines: tuple[ResultLine, ...] | None
+    meters: tuple[Meter, ...] = ()  # progressive meters afterwards
+
+
 class Voided(RowData):
-    """Why a round is void (its clause is the row's), and what goes back; None: the wagers are not known."""
+    """Why a round is void (its clause is the row's), and what goes back, if the wagers are known."""
 
     why: Said
     give_back: tuple[Wager, ...] | None
@@ -412,7 +412,7 @@ class MustHit(RowData):
 
 
 class Correction(RowData):
-    """Dealer and floor together replace parts of a round. What is None stays as it was."""
+    """Dealer and floor together replace parts of a round. A part that is left out stays as it was."""
 
     dealer: Name  # person id; the floor is the row's actor
     dealer_how: Authentication

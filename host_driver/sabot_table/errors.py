@@ -17,7 +17,7 @@ class ImpossibleCards(TableError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a rule set: where it stands, what it is, what to do."""
+    """One thing wrong with a file: where it stands, what it is, what to do."""
 
     where: str
     what: str
@@ -27,13 +27,33 @@ class Problem:
         return f"{self.where}: {self.what}; {self.do}"
 
 
-class RuleSetError(TableError, ValueError):
-    """A rule set that cannot be used; ``problems`` holds everything that is wrong with it."""
+class FileError(TableError, ValueError):
+    """A file that cannot be used; ``problems`` holds everything that is wrong with it."""
 
     def __init__(self, source: str, problems: tuple[Problem, ...]) -> None:
         super().__init__(f"{source}: " + " | ".join(str(each) for each in problems))
         self.source = source
         self.problems = problems
+
+
+class RuleSetError(FileError):
+    """A rule set that cannot be used."""
+
+
+class RuleTextError(FileError):
+    """The file of a rule text that cannot be used."""
+
+
+class HousePolicyError(FileError):
+    """A house policy that cannot be used, or is laxer than the rule text."""
+
+
+class UnknownRuleText(TableError, LookupError):
+    """No rule text has this key, or no file is there; ``known`` lists the keys there are."""
+
+    def __init__(self, what: str, known: str = "") -> None:
+        super().__init__(what)
+        self.known = known
 
 
 class UnknownRuleSet(TableError, LookupError):

@@ -1,12 +1,11 @@
-"""Paytables: which line pays what. The texts' own are data (``paytables.toml``)."""
+"""Paytables: which line pays what. Each text's own are in its file (`rule_text_files`)."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from importlib import resources
-from typing import Any
+
+from sabot_table.rule_text_files import PaytableRow, RuleText, packaged, rule_text
 
 LOSE = "lose"
 PUSH = Fraction(0)
@@ -64,40 +63,60 @@ class Paytable:
         }
 
 
-@cache
 def all_paytables() -> tuple[Paytable, ...]:
-    """Every paytable of every text."""
-    data = resources.files("sabot_table").joinpath("paytables.toml").read_text(encoding="utf-8")
-    return tuple(_read(row) for row in tomllib.loads(data)["paytable"])
+    """Every paytable of every packaged text."""
+    return tuple(each for key in packaged() for each in paytables_of(rule_text(key)))
+
+
+def paytables_of(text: RuleText) -> tuple[Paytable, ...]:
+    """Every paytable of a text."""
+    return _tables(text.key, text.sha256)
+
+
+@cache
+def _tables(key: str, sha256: str) -> tuple[Paytable, ...]:
+    """The paytables of a text; its hash tells two files of one key apart."""
+    text = rule_text(key)
+    assert text.sha256 == sha256
+    return tuple(_read(text, row) for row in text.paytable)
 
 
 def paytables_for(text: str, variant: str, wager: str) -> tuple[Paytable, ...]:
     """Every paytable that a text gives for a wager of a game, in the order of its letters."""
     return tuple(
-        each for each in all_paytables()
-        if (each.text, each.wager) == (text, wager) and (not each.variants or variant in each.variants)
+        each
+        for each in paytables_of(rule_text(text))
+        if each.wager == wager and (not each.variants or variant in each.variants)
     )
+
+
+def least_pays(text: str, variant: str, wager: str) -> int | None:
+    """The least that a wager pays where the text gives only that; None where it fixes the payout."""
+    rows = (row for row in _rows(rule_text(text), variant) if row.wager == wager)
+    return next((row.least_pays for row in rows), None)
 
 
 def wagers_of(text: str, variant: str) -> tuple[str, ...]:
     """Every wager that a text knows for a game, in the text's order."""
-    rows = (each for each in all_paytables() if each.text == text)
-    known = (each.wager for each in rows if not each.variants or variant in each.variants)
-    return tuple(dict.fromkeys(known))
+    return tuple(dict.fromkeys(row.wager for row in _rows(rule_text(text), variant)))
 
 
-def _read(row: Mapping[str, Any]) -> Paytable:
-    stake_within = 1 if row.get("for_one") else 0
+def _rows(text: RuleText, variant: str) -> list[PaytableRow]:
+    return [row for row in text.paytable if not row.variants or variant in row.variants]
+
+
+def _read(text: RuleText, row: PaytableRow) -> Paytable:
+    stake_within = 1 if row.for_one else 0
     return Paytable(
-        text=row["text"],
-        variants=tuple(row.get("variants", ())),
-        wager=row["wager"],
-        letter=row.get("letter"),
-        clause=row["clause"],
-        rule=row["rule"],
-        pays={line: Fraction(odds) - stake_within for line, odds in row.get("pays", {}).items()},
-        awards={line: _award(text) for line, text in row.get("awards", {}).items()},
-        vigorish=frozenset(row.get("vigorish", ())),
+        text=text.key,
+        variants=row.variants,
+        wager=row.wager,
+        letter=row.letter,
+        clause=text.cite(row.clause),
+        rule=text.cite(row.rule),
+        pays={line: Fraction(odds) - stake_within for line, odds in row.pays.items()},
+        awards={line: _award(given) for line, given in row.awards.items()},
+        vigorish=frozenset(row.vigorish),
     )
 
 

@@ -23,15 +23,17 @@ class Meter:
 
     @property
     def cents(self) -> int:
-        """What it shows."""
-        return self.units // UNITS
+        """What it shows and pays; a Must Hit meter never more than its maximum."""
+        return min(self.units, self.most_units) // UNITS
+
+    @property
+    def most_units(self) -> int:
+        """The most that it shows; what was contributed beyond waits for the next round of the meter."""
+        return self.terms.maximum_cents * UNITS if isinstance(self.terms, MustHitTerms) else self.units
 
     def with_contribution(self, cents: int) -> "Meter":
         """With its share of so much wagered."""
-        units = self.units + cents * self.terms.rate_basis_points
-        if isinstance(self.terms, MustHitTerms):
-            units = min(units, self.terms.maximum_cents * UNITS)
-        return replace(self, units=units)
+        return replace(self, units=self.units + cents * self.terms.rate_basis_points)
 
     def share(self, percent: int) -> int:
         """The cents in so many percent of what it shows."""
@@ -42,8 +44,9 @@ class Meter:
         return replace(self, units=self.units - cents * UNITS)
 
     def reset(self) -> "Meter":
-        """Back where it starts again."""
-        return replace(self, units=self.terms.reset_cents * UNITS)
+        """Back where it starts again, with what was contributed beyond the maximum."""
+        beyond = self.units - min(self.units, self.most_units)
+        return replace(self, units=self.terms.reset_cents * UNITS + beyond)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,12 @@ class Meters:
     def with_contribution(self, cents: int) -> "Meters":
         """With every meter's share of so much wagered."""
         return Meters({name: meter.with_contribution(cents) for name, meter in self.by_name.items()})
+
+    @property
+    def must_hit_due(self) -> bool:
+        """Whether the Must Hit meter reached its maximum, so that it must be won now (MDM 12.N-O)."""
+        meter = self.by_name.get("must-hit")
+        return meter is not None and meter.units >= meter.most_units
 
     def amount(self, award: Award) -> int:
         """What an award pays as the meters stand, stake included."""

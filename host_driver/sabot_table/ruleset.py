@@ -1,12 +1,11 @@
 """Rule sets: what one table plays, as data. Reads, checks and hashes them.
 
 A rule set is a TOML file, packaged (``rulesets/``) or an operator's own, which may extend another. What a
-text leaves open is chosen there; what it fixes (`sabot_table.rule_texts`) cannot be changed by it.
+text leaves open is chosen there; what it fixes (`sabot_table.rule_text_files`) cannot be changed by it.
 """
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,19 +13,28 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from sabot_table import paytables
 from sabot_table.cards import KING, NINE, SUITS, cards
-from sabot_table.errors import NotACard, Problem, RuleSetError, UnknownRuleSet, UnknownWager
+from sabot_table.errors import (
+    NotACard,
+    Problem,
+    RuleSetError,
+    RuleTextError,
+    UnknownRuleSet,
+    UnknownRuleText,
+    UnknownWager,
+)
 from sabot_table.paytables import Paytable
-from sabot_table.rule_texts import RULE_TEXTS, DealingMethod, GameKind, RuleText
+from sabot_table.rule_text_files import RuleText, add_file, rule_text
+from sabot_table.rule_texts import DealingMethod, GameKind
+from sabot_table.toml_files import Part, read_text, read_toml, shaped
 from sabot_table.versions import NotAVersion, version
 from sabot_table.wagers.royal_9 import KingNine
 
 MAIN_WAGERS = {GameKind.THREE_CARD: ("ante",), GameKind.MINI: ("banker", "player", "tie")}
 ROYAL_9 = "royal-9"
-TIE_PAYS_FROM = 8  # MDM 12.B
 # Initial and reset amounts are at least these, by paytable (MDM 12.L).
 STAR_FROM_CENTS = {"A": 5_000_000, "B": 2_500_000, "C": 5_000_000}
 SUIT_FROM_CENTS = {"A": 35_000, "B": 35_000, "C": 45_000}
@@ -36,11 +44,7 @@ MUST_HIT_FROM_CENTS = ((25_000, 100_000), (10_000, 50_000), (10_000, 20_000))
 Positive = Annotated[int, Field(gt=0)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class CardTerms(_Part):
+class CardTerms(Part):
     """Cards in one shoe (or deck), whether two such sets alternate, and the hours they may be used."""
 
     decks: Positive
@@ -49,33 +53,37 @@ class CardTerms(_Part):
     hours_hand: Positive | None = None
 
 
-class DealingTerms(_Part):
-    """The methods the table may deal by; the first is the one it opens with."""
+class DealingTerms(Part):
+    """The methods the table may deal by; the first is the one it opens with.
+
+    ``approved``: the models that the regulator approved. None given: the table does not check it.
+    """
 
     methods: Annotated[tuple[DealingMethod, ...], Field(min_length=1)]
+    approved: tuple[str, ...] = ()
 
 
-class SeatTerms(_Part):
+class SeatTerms(Part):
     """How many seats there are, and on which side of the dealer seat 1 is."""
 
     count: Positive
     seat_one: Literal["dealer-left", "dealer-right"]
 
 
-class VigorishTerms(_Part):
+class VigorishTerms(Part):
     """How the vigorish is rounded, and when it is taken."""
 
     rounding: Literal["none", "up25"] = "none"
     collected: Literal["at-payout", "marked"] = "at-payout"
 
 
-class OptionTerms(_Part):
+class OptionTerms(Part):
     """What the texts leave to the operator's submission."""
 
     disclosed_third: Literal["discard", "simulated-round"] = "discard"  # MDM 13.C(2)
 
 
-class WagerTerms(_Part):
+class WagerTerms(Part):
     """One wager: whether it is offered, by which lettered table; what it pays where the text sets a least."""
 
     offered: bool = True
@@ -83,7 +91,7 @@ class WagerTerms(_Part):
     pays: Positive | None = None
 
 
-class MeterTerms(_Part):
+class MeterTerms(Part):
     """A progressive meter: where it begins, where it starts again, and its share of each wager in 1/100 %."""
 
     initial_cents: Positive
@@ -97,7 +105,7 @@ class MustHitTerms(MeterTerms):
     maximum_cents: Positive
 
 
-class Royal9Terms(_Part):
+class Royal9Terms(Part):
     """All that the Royal 9 wager needs: stake, each seat's own King-9 ("KH 9S"), meters and rates."""
 
     stake_cents: Positive
@@ -116,7 +124,7 @@ class Royal9Terms(_Part):
         return found
 
 
-class RuleSet(_Part):
+class RuleSet(Part):
     """What one table plays, checked against its text."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -129,13 +137,13 @@ class RuleSet(_Part):
     vigorish: VigorishTerms = VigorishTerms()
     options: OptionTerms = OptionTerms()
     wagers: dict[str, WagerTerms]
-    components: dict[str, dict[str, str]] = {}
+    components: dict[str, dict[str, str]] = Field(default_factory=dict)
     royal_9: Royal9Terms | None = None
 
     @property
     def fixed(self) -> RuleText:
         """What the text fixes."""
-        return RULE_TEXTS[self.text]
+        return rule_text(self.text)
 
     @property
     def game(self) -> GameKind:
@@ -180,6 +188,7 @@ class RuleSet(_Part):
         """The hash of all that decides play: the resolved rule set and the paytables it pays by."""
         whole = {
             "rules": self.model_dump(mode="json"),
+            "text": self.fixed.sha256,
             "paytables": [self.paytable(wager).to_json() for wager in self.offered],
         }
         canonical = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -210,10 +219,7 @@ def load(name_or_path: str | Path) -> RuleSet:
 
 def parse(data: Mapping[str, object], source: str = "rule set") -> RuleSet:
     """A rule set out of its data, without ``extends``; `RuleSetError` names everything that is wrong."""
-    try:
-        rules = RuleSet.model_validate_json(json.dumps(data, default=str))
-    except ValidationError as error:
-        raise RuleSetError(source, tuple(_shape_problem(dict(each)) for each in error.errors())) from error
+    rules = shaped(RuleSet, data, source, RuleSetError)
     problems = tuple(_problems(rules))
     if problems:
         raise RuleSetError(source, problems)
@@ -223,31 +229,20 @@ def parse(data: Mapping[str, object], source: str = "rule set") -> RuleSet:
 def _find(name: str, folder: Path) -> _Source:
     if name in names():
         text = resources.files("sabot_table").joinpath("rulesets", f"{name}.toml").read_text(encoding="utf-8")
-        return _Source(name, _toml(text, name), Path())
+        return _Source(name, read_toml(text, name, RuleSetError), Path())
     path = folder / name
     if not path.is_file():
         raise UnknownRuleSet(
             f"no rule set '{name}': it is neither a file nor one of {', '.join(names())}; "
             "give one of these names or the path of a TOML file"
         )
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        problem = Problem(f"byte {error.start}", "is not UTF-8", "save the file as UTF-8 text")
-        raise RuleSetError(str(path), (problem,)) from error
-    return _Source(str(path), _toml(text, str(path)), path.parent)
-
-
-def _toml(text: str, source: str) -> Mapping[str, object]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        problem = Problem("TOML", str(error), "correct the file's syntax there")
-        raise RuleSetError(source, (problem,)) from error
+    text = read_text(path, RuleSetError)
+    return _Source(str(path), read_toml(text, str(path), RuleSetError), path.parent)
 
 
 def _resolve(source: _Source, seen: tuple[str, ...]) -> Mapping[str, object]:
     data = dict(source.data)
+    _add_text(data, source)
     base = data.pop("extends", None)
     if base is None:
         return data
@@ -263,6 +258,24 @@ def _resolve(source: _Source, seen: tuple[str, ...]) -> Mapping[str, object]:
     return _merge(_resolve(_find(base, source.folder), (*seen, source.name)), data)
 
 
+def _add_text(data: dict[str, object], source: _Source) -> None:
+    """Read the rule text that a rule set brings along; its key takes the place of the file's name."""
+    file = data.pop("text_file", None)
+    if file is None:
+        return
+    if not isinstance(file, str):
+        problem = Problem("text_file", f"is {file!r}", "give the path of a rule text's file")
+        raise RuleSetError(source.name, (problem,))
+    if "text" in data:
+        problem = Problem("text_file", "is given beside text", "give one of the two")
+        raise RuleSetError(source.name, (problem,))
+    try:
+        data["text"] = add_file(source.folder / file).key
+    except (RuleTextError, UnknownRuleText) as error:
+        problem = Problem("text_file", str(error), "correct that file")
+        raise RuleSetError(source.name, (problem,)) from error
+
+
 def _merge(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
     merged = dict(base)
     for key, value in over.items():
@@ -273,26 +286,11 @@ def _merge(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, 
 
 # -- checking ------------------------------------------------------------------------------------
 
-_ADVICE = {
-    "missing": "add it",
-    "extra_forbidden": "remove it or correct its spelling",
-}
-
-
-def _shape_problem(error: Mapping[str, object]) -> Problem:
-    where = error["loc"]
-    assert isinstance(where, tuple)
-    kind, message = str(error["type"]), str(error["msg"])
-    what = {"missing": "is missing", "extra_forbidden": "is not a key of a rule set"}.get(kind)
-    if what is None:
-        what = f"is {error['input']!r}: {message[0].lower()}{message[1:]}"
-    return Problem(".".join(map(str, where)) or "file", what, _ADVICE.get(kind, "correct the value"))
-
-
 def _problems(rules: RuleSet) -> Iterator[Problem]:
-    text = RULE_TEXTS.get(rules.text)
-    if text is None:
-        yield Problem("text", f"is '{rules.text}'", f"give one of {', '.join(RULE_TEXTS)}")
+    try:
+        text = rule_text(rules.text)
+    except UnknownRuleText as error:
+        yield Problem("text", f"is '{rules.text}'", f"give one of {error.known}, or a text_file")
         return
     if rules.variant not in text.variants:
         known = ", ".join(text.variants)
@@ -313,36 +311,36 @@ def _problems(rules: RuleSet) -> Iterator[Problem]:
 
 
 def _bounds(rules: RuleSet, text: RuleText) -> Iterator[Problem]:
-    low, high = text.decks
-    if not low <= rules.cards.decks <= high:
-        allowed = str(low) if low == high else f"{low} to {high}"
-        yield Problem("cards.decks", f"is {rules.cards.decks}", f"give {allowed} ({text.decks_clause})")
-    if rules.seats.count > text.seats:
-        most = f"give {text.seats} at most ({text.seats_clause})"
-        yield Problem("seats.count", f"is {rules.seats.count}", most)
+    for where, given, (low, high), clause in (
+        ("cards.decks", rules.cards.decks, text.cards.decks, text.clause("decks")),
+        ("seats.count", rules.seats.count, (text.seats.least, text.seats.most), text.clause("seats")),
+    ):
+        if not low <= given <= high:
+            allowed = str(low) if low == high else f"{low} to {high}"
+            yield Problem(where, f"is {given}", f"give {allowed} ({clause})")
     for method in rules.dealing.methods:
-        if method not in text.methods:
+        if method not in text.dealing.methods:
             yield Problem(
                 "dealing.methods", f"{text.key} has no '{method}'",
-                f"choose among {', '.join(text.methods)} ({text.methods_clause})",
+                f"choose among {', '.join(text.dealing.methods)} ({text.clause('methods')})",
             )
-    if rules.vigorish.collected == "marked" and not text.may_mark_vigorish:
+    if rules.vigorish.collected == "marked" and not text.settlement.may_mark_vigorish:
         yield Problem(
             "vigorish.collected", "is 'marked'",
-            f"give 'at-payout': it is taken when the win is paid ({text.vigorish_clause})",
+            f"give 'at-payout': it is taken when the win is paid ({text.clause('vigorish')})",
         )
 
 
 def _hours(rules: RuleSet, text: RuleText) -> Iterator[Problem]:
     hand = DealingMethod.HAND in rules.dealing.methods
     for key, hours, most in (
-        ("hours_shoe", rules.cards.hours_shoe, text.hours_shoe),
-        ("hours_hand", rules.cards.hours_hand, text.hours_hand if hand else None),
+        ("hours_shoe", rules.cards.hours_shoe, text.cards.hours_shoe),
+        ("hours_hand", rules.cards.hours_hand, text.cards.hours_hand if hand else None),
     ):
         if most is not None and (hours is None or hours > most):
             yield Problem(
                 f"cards.{key}", "is missing" if hours is None else f"is {hours}",
-                f"give {most} at most ({text.hours_clause})",
+                f"give {most} at most ({text.clause('hours')})",
             )
 
 
@@ -363,10 +361,12 @@ def _wager_problems(rules: RuleSet) -> Iterator[Problem]:
             yield Problem(where, given, f"{which} ({tables[0].clause})")
         if terms.pays is None:
             continue
-        if (rules.text, wager) != ("MDM", "tie"):
+        least = paytables.least_pays(rules.text, rules.variant, wager)
+        if least is None:
             yield Problem(f"{where}.pays", "the text fixes what this wager pays", "leave it out")
-        elif terms.pays < TIE_PAYS_FROM:
-            yield Problem(f"{where}.pays", f"is {terms.pays}", f"give {TIE_PAYS_FROM} at least (MDM 12.B)")
+        elif terms.pays < least:
+            do = f"give {least} at least ({tables[0].clause})"
+            yield Problem(f"{where}.pays", f"is {terms.pays}", do)
     for wager in MAIN_WAGERS[rules.game]:
         if wager not in rules.wagers or not rules.wagers[wager].offered:
             yield Problem(f"wagers.{wager}", "is missing", "offer it: the game is played on it")

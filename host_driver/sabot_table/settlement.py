@@ -18,7 +18,6 @@ from sabot_table.wager_acceptance import Wagers, check_seat, check_wagers
 from sabot_table.wagers import evaluators
 from sabot_table.wagers.royal_9 import KingNine, RoyalHands, royal_9
 
-FORFEIT_TEXT = "MD3"  # the only one by which a player's wagers can be taken
 MUST_HIT = "must-hit"
 MUST_HIT_CLAUSE = "MDM 12.N"
 CHECK_CONTROLLER = "check the progressive controller"
@@ -181,11 +180,12 @@ def settle(
     """Settle a round. Wrong wagers and impossible cards raise, and nothing is settled."""
     check_wagers(rules, wagers)
     check_play(rules, wagers, play)
-    for seat in (*forfeits, *abandoned):
-        check_seat(rules, seat)
-        if rules.text != FORFEIT_TEXT:
-            what = f"taking the wagers of seat {seat}"
-            raise RuleViolation(what, rules.fixed.closed_clause, "settle them like all others")
+    for act, seats in (("forfeit", forfeits), ("abandon", abandoned)):
+        for seat in seats:
+            check_seat(rules, seat)
+            if act not in rules.fixed.rows:
+                what = f"taking the wagers of seat {seat}"
+                raise RuleViolation(what, rules.fixed.absent_clause(act), "settle them like all others")
     judged = [
         (seat, wager, cents, lines_met(rules, wager, seat, play))
         for seat, made in wagers.items()
@@ -201,7 +201,7 @@ def settle(
             else None
         )
         if taken is not None:
-            lines.append(_taken(seat, wager, cents, taken))
+            lines.append(_taken(rules, seat, wager, cents, taken))
         elif wager == ROYAL_9:
             line, award = _award_line(rules, seat, cents, met, meters)
             lines.append(line)
@@ -282,8 +282,8 @@ def _line(rules: RuleSet, paytable: Paytable, seat: int, cents: int, met: Sequen
     )
 
 
-def _taken(seat: int, wager: str, cents: int, outcome: WagerOutcome) -> SettlementLine:
-    clause = "MD3 11.A" if outcome is WagerOutcome.FORFEIT else "MD3 7.B"
+def _taken(rules: RuleSet, seat: int, wager: str, cents: int, outcome: WagerOutcome) -> SettlementLine:
+    clause = rules.fixed.clause("forfeit" if outcome is WagerOutcome.FORFEIT else "abandon")
     return SettlementLine(seat, wager, cents, outcome, str(outcome), 0, 0, clause)
 
 
@@ -323,11 +323,12 @@ def _must_hit(wagers: Wagers, seat: int, meters: Meters | None) -> tuple[Settlem
 def _in_order(rules: RuleSet, lines: Iterable[SettlementLine]) -> tuple[SettlementLine, ...]:
     """The text's order of settlement: MD3 11.B, WA3 order, MDM 11.B."""
     kinds = [*rules.offered, MUST_HIT]
-    if rules.fixed.order is SettlementOrder.LOSERS_FIRST:
+    if rules.fixed.settlement.order is SettlementOrder.LOSERS_FIRST:
         return tuple(
             sorted(lines, key=lambda line: (line.outcome not in TAKEN, -line.seat, kinds.index(line.wager)))
         )
-    seats = rules.clockwise() if rules.fixed.order is SettlementOrder.CLOCKWISE else rules.clockwise()[::-1]
+    clockwise = rules.fixed.settlement.order is SettlementOrder.CLOCKWISE
+    seats = rules.clockwise() if clockwise else rules.clockwise()[::-1]
     return tuple(sorted(lines, key=lambda line: (seats.index(line.seat), kinds.index(line.wager))))
 
 
@@ -345,6 +346,6 @@ def _settlement(
         source,
         clause,
         meters,
-        vigorish_first=rules.fixed.order is SettlementOrder.LOSERS_FIRST,
+        vigorish_first=rules.fixed.settlement.order is SettlementOrder.LOSERS_FIRST,
         marked=rules.vigorish.collected == "marked",
     )

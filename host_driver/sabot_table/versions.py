@@ -33,10 +33,14 @@ def at_least(text: str, least: str) -> bool:
 
 
 def check_components(rules: "RuleSet", model: str, versions: Mapping[str, str]) -> None:
-    """Refuse a device whose model the rule set does not list or whose components are too old.
+    """Refuse a device whose model is not approved or not listed, or whose components are too old.
 
-    A rule set without minimums takes any device.
+    A rule set without approved models and minimums takes any device.
     """
+    approved = rules.dealing.approved
+    if approved and model not in approved:
+        what = f"the model '{model}' is not approved"
+        raise RuleViolation(what, rules.fixed.clause("approval"), f"use one of {', '.join(approved)}")
     if not rules.components:
         return
     if model not in rules.components:

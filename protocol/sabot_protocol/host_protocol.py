@@ -39,6 +39,7 @@ from sabot_protocol.notifications import (
     SessionDown,
     SessionUp,
 )
+from sabot_protocol.pending_requests import PendingRequest, PendingRequests
 from sabot_protocol.schema import HIDDEN, MAX_WINDOW
 from sabot_protocol.schema_hash import SCHEMA_HASH
 from sabot_protocol.session import elevation_proof, slot_key
@@ -78,32 +79,12 @@ MEMORY_LOST = enum_number("GapReason", "memory_lost")
 OWNER = enum_number("AttachMode", "owner")
 OBSERVER = enum_number("AttachMode", "observer")
 OF_ONE_SESSION = ("elevate", "detach")
-BUSY_MS = 50  # before a request is sent again that the device was too busy for
 WITH_SECRET = tuple([name for name, _ in HIDDEN])  # the last 32 bytes of their bodies
 MAX_REQUESTS = 1024
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-class _PendingRequest:
-    """A request until it ends."""
-
-    def __init__(self, request_id: int, message: MessageCodec, body: bytes) -> None:
-        self.request_id = request_id
-        self.message = message
-        self.body = body
-        self.asked_of: tuple[bytes, int] | None = None  # the device's memory and boot id then, if known
-        self.memory_id = b""  # of the device it was sent to; empty until then
-        self.boot_id = 0  # of the device it was sent to last
-        self.flags = 0
-        self.expires: int | None = None
-        self.by: tuple[int, bytes] | None = None  # the slot and the key of the person who authorises it
-        self.elevated = False  # in this session
-        self.refused: tuple[int, bytes] | None = None  # what the device said against that
-        self.sent_here = False  # in this session
-        self.held = False  # not to be sent before ``release``
 
 
 class HostProtocol(FrameReceiver):
@@ -151,15 +132,11 @@ class HostProtocol(FrameReceiver):
         self._newest = 0  # the newest command of this host that the device knows from before this session
         self._attaching: int | None = None  # the attach request's number while it is not answered
         self._catching_up: int | None = None  # the number passed over while the device's newest is far behind
-        self._elevations: dict[int, _PendingRequest] = {}  # by the elevation's request id
+        self._elevations: dict[int, PendingRequest] = {}  # by the elevation's request id
         self._up = False
-        self._requests: dict[int, _PendingRequest] = {}
-        self._unsent: list[int] = []
+        self._requests = PendingRequests()
         self._unanswered = 0  # in this session
-        self._busy: list[int] = []  # refused for now
-        self._retry_at: int | None = None
         self._busy_code = codec.error_named("busy").id
-        self._next_expiry: int | None = None  # when the next request may expire
         self._acknowledged: tuple[int, int] | None = None
         self._ack_pending = False
         self._notifications: list[Notification] = []
@@ -312,7 +289,7 @@ class HostProtocol(FrameReceiver):
         which decides that it is not executed.
         """
         needed = self._numbers.next
-        for asked in self._requests.values():
+        for asked in self._requests.by_id.values():
             if asked.message.kind == "command" and asked.request_id > self._newest:
                 needed = min(needed, asked.request_id)
         self._catching_up = None
@@ -326,10 +303,7 @@ class HostProtocol(FrameReceiver):
         said = self._peer
         assert said is not None
         self._up = True
-        for asked in self._requests.values():
-            asked.elevated, asked.refused, asked.sent_here = False, None, False
-        self._unsent = sorted([request_id for request_id, asked in self._requests.items() if not asked.held])
-        self._busy, self._retry_at = [], None  # all of them are sent in this session anyway
+        self._requests.begin_session()
         self._notifications.append(
             SessionUp(
                 said.serial, said.boot_id, said.memory_id, said.version, self._rebooted, self._limited,
@@ -355,24 +329,22 @@ class HostProtocol(FrameReceiver):
             raise UnknownMessage("message 0x%02x is not a request" % message)
         if self._up and not self._in_version(found):
             raise RequestNotAllowed(self._mismatch(found))
-        if len(self._requests) >= MAX_REQUESTS:
+        if len(self._requests.by_id) >= MAX_REQUESTS:
             raise RequestNotAllowed(
                 "%d requests are waiting already: take their answers first" % MAX_REQUESTS
             )
         request_id = self._numbers.take() if found.kind == "command" else self._take_query()
-        asked = _PendingRequest(request_id, found, body)
+        asked = PendingRequest(request_id, found, body)
         asked.by = by
         asked.held = held
         if self.boot_id:
             asked.asked_of = (self.memory_id, self.boot_id)
-        return self._ask(asked, now, timeout_ms)
+        self._requests.add(asked, now, timeout_ms)
+        return request_id
 
     def release(self, request_id: int) -> None:
         """A request that was held may be sent; one that has ended meanwhile is not."""
-        asked = self._requests.get(request_id)
-        if asked is not None and asked.held:
-            asked.held = False
-            self._unsent.append(request_id)
+        self._requests.release(request_id)
 
     def resolve(
         self, request_id: int, message: int, memory_id: bytes, now: int, timeout_ms: int | None = None
@@ -381,22 +353,22 @@ class HostProtocol(FrameReceiver):
         found = self._codec.find(message)
         if found is None or found.kind != "command":
             raise UnknownMessage("message 0x%02x is not a command" % message)
-        asked = _PendingRequest(request_id, found, b"")
+        asked = PendingRequest(request_id, found, b"")
         asked.flags = RESOLVE
         asked.memory_id = memory_id
-        self._ask(asked, now, timeout_ms)
+        self._requests.add(asked, now, timeout_ms)
 
     def abandon(self, request_id: int) -> None:
         """Nobody waits for this answer any more. A command sent may still be executed."""
-        self._requests.pop(request_id, None)
+        self._requests.by_id.pop(request_id, None)
 
     def waiting(self) -> int:
         """How many requests have not ended."""
-        return len(self._requests)
+        return len(self._requests.by_id)
 
     def is_pending(self, request_id: int) -> bool:
         """Whether this request has not ended."""
-        return request_id in self._requests
+        return request_id in self._requests.by_id
 
     def acknowledge(self, boot_id: int, n: int) -> None:
         """Everything up to this event is on disk; the device is told, also after a reconnect."""
@@ -408,16 +380,6 @@ class HostProtocol(FrameReceiver):
         happened = self._notifications
         self._notifications = []
         return happened
-
-    def _ask(self, asked: _PendingRequest, now: int, timeout_ms: int | None) -> int:
-        if timeout_ms is not None:
-            asked.expires = ticks.add(now, timeout_ms)
-            if self._next_expiry is None or ticks.diff(asked.expires, self._next_expiry) < 0:
-                self._next_expiry = asked.expires
-        self._requests[asked.request_id] = asked
-        if not asked.held:
-            self._unsent.append(asked.request_id)
-        return asked.request_id
 
     def _in_version(self, message: MessageCodec) -> bool:
         assert self._peer is not None
@@ -432,7 +394,7 @@ class HostProtocol(FrameReceiver):
         words = "the device speaks version %d.%d, which may not have '%s' as %d.%d does: update one of them"
         return words % (theirs + (message.name,) + ours)
 
-    def _reason_not_to_send(self, asked: _PendingRequest) -> str | None:
+    def _reason_not_to_send(self, asked: PendingRequest) -> str | None:
         """Why a request must not be sent in this session, or None. A command may become a question."""
         sent_before = bool(asked.memory_id)
         if asked.message.kind == "command" and sent_before:
@@ -450,20 +412,20 @@ class HostProtocol(FrameReceiver):
         return NUMBER_USED if not asked.flags and asked.request_id <= self._newest else None
 
     def _send_requests(self, link: Link) -> None:
-        while self._unsent and not self._busy and self._unanswered < link.window and link.room() > 0:
-            asked = self._requests.get(self._unsent[0])
+        requests = self._requests
+        while self._unanswered < link.window and link.room() > 0:
+            asked = requests.next_unsent()
             if asked is None:
-                self._unsent.pop(0)
-                continue
+                break
             if asked.message.kind == "command" and asked.memory_id and self._mode != OWNER:
-                self._unsent.pop(0)  # only an owner is told what became of it
+                requests.take_unsent()  # only an owner is told what became of it
                 continue
             why = self._reason_not_to_send(asked)
             body = b"" if asked.flags else asked.body  # a question what became of it needs none
             if why is None and len(body) > link.max_body:
                 why = TOO_LONG
             if why is not None:
-                self._unsent.pop(0)
+                requests.take_unsent()
                 self._fail(asked.request_id, why)
                 continue
             if len(body) >= KEY_SIZE and asked.message.name in WITH_SECRET:
@@ -473,7 +435,7 @@ class HostProtocol(FrameReceiver):
                 asked.elevated = True
                 self._elevate(link, asked, asked.by, body)
                 continue  # the request itself is next
-            self._unsent.pop(0)
+            requests.take_unsent()
             link.send(REQUEST, asked.message.id, asked.flags, asked.request_id, body)
             asked.sent_here = not asked.memory_id
             asked.memory_id = self.memory_id
@@ -484,14 +446,14 @@ class HostProtocol(FrameReceiver):
             boot_id, n = self._acknowledged
             link.send(EVENT_ACK, 0, 0, n, struct.pack("<I", boot_id))
 
-    def _hide(self, link: Link, asked: _PendingRequest) -> bytes:
+    def _hide(self, link: Link, asked: PendingRequest) -> bytes:
         """The body with its secret under this session's pad."""
         secret = asked.body[-KEY_SIZE:]
         if asked.message.name == "set_key" and asked.body[0] == DEVICE and self._slot == DEVICE:
             self.other_key = secret  # until the answer tells, the device has this one or the one before
         return asked.body[:-KEY_SIZE] + link.session.hide(asked.message.id, asked.request_id, secret)
 
-    def _elevate(self, link: Link, asked: _PendingRequest, by: tuple[int, bytes], body: bytes) -> None:
+    def _elevate(self, link: Link, asked: PendingRequest, by: tuple[int, bytes], body: bytes) -> None:
         said = self._peer
         assert said is not None
         slot, person_key = by
@@ -507,33 +469,16 @@ class HostProtocol(FrameReceiver):
         link.send(REQUEST, elevate.id, 0, request_id, fields)
 
     def _fail(self, request_id: int, why: str) -> None:
-        del self._requests[request_id]
+        del self._requests.by_id[request_id]
         self._notifications.append(RequestFailed(request_id, why))
-
-    def _expire(self, now: int) -> None:
-        if self._next_expiry is None or ticks.diff(now, self._next_expiry) < 0:
-            return
-        self._next_expiry = None
-        for request_id in sorted(self._requests):
-            expires = self._requests[request_id].expires
-            if expires is None:
-                continue
-            if ticks.diff(now, expires) >= 0:
-                self._fail(request_id, TIMED_OUT)
-            elif self._next_expiry is None or ticks.diff(expires, self._next_expiry) < 0:
-                self._next_expiry = expires
 
     # -- bytes in and out -----------------------------------------------------------------------
 
     def poll(self, now: int) -> bytes:
         """The bytes to put on the cable now. Call it after ``receive``, after a request and when due."""
-        self._expire(now)
-        if self._busy:
-            if self._retry_at is None:
-                self._retry_at = ticks.add(now, BUSY_MS)
-            elif ticks.diff(now, self._retry_at) >= 0:
-                self._unsent = sorted(self._busy + self._unsent)
-                self._busy, self._retry_at = [], None
+        for request_id in self._requests.expired(now):
+            self._fail(request_id, TIMED_OUT)
+        self._requests.retry(now)
         frames: list[bytearray] = []
         if self._handshake is not None:
             hello = self._handshake.poll(now)
@@ -559,16 +504,13 @@ class HostProtocol(FrameReceiver):
             link is None
             or self._handshake is not None
             or self._ack_pending
-            or bool(self._unsent)
-            or (bool(self._busy) and self._retry_at is None)
+            or self._requests.has_work()
             or link.has_pending_output()
         )
 
     def deadline(self) -> int | None:
         """The tick at which ``poll`` is due by itself, or None."""
-        due = self._next_expiry
-        if self._retry_at is not None and (due is None or ticks.diff(self._retry_at, due) < 0):
-            due = self._retry_at
+        due = self._requests.deadline()
         for each in (self._link, self._handshake):
             other = None if each is None else each.deadline()
             if other is not None and (due is None or ticks.diff(other, due) < 0):
@@ -647,13 +589,9 @@ class HostProtocol(FrameReceiver):
         if elevated is not None:
             elevated.refused = (status, body) if status else None
             return
-        asked = self._requests.get(request_id)
+        asked = self._requests.by_id.get(request_id)
         if asked is not None and status == self._busy_code and not asked.flags:
-            self._busy.append(request_id)  # undecided: it is sent again, when events have been acknowledged
-            for waiting in [asked] + [
-                self._requests[each] for each in self._unsent if each in self._requests
-            ]:
-                waiting.elevated, waiting.refused = False, None  # and authorised anew
+            self._requests.device_busy(asked)
             return
         if asked is None:
             self.diagnostics.late_answers += 1
@@ -661,7 +599,7 @@ class HostProtocol(FrameReceiver):
         error = self._codec.error(status) if status else None
         if error is not None and error.name == "not_owner" and asked.memory_id and not asked.sent_here:
             return  # it was sent in an earlier session: only an owner is told what became of it
-        del self._requests[request_id]
+        del self._requests.by_id[request_id]
         if asked.message.name == "set_key" and asked.body and asked.body[0] == DEVICE and self.other_key:
             if not status:
                 self.key = self.other_key

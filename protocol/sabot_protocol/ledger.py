@@ -3,7 +3,7 @@
 A command is known by (host id, command number), whatever session it comes in. Before it is executed the
 ledger writes BEGUN to critical memory, afterwards its answer. So of each of the last sixteen commands it
 can say, also after a power cut: executed (with the answer), not executed, or interrupted half-way.
-What is older is told from its host's newest number: decided, answer forgotten.
+Of an older command only its host's newest number is left: it was decided, its answer is forgotten.
 
 A host's commands are decided in the order of their numbers and leave the ledger in that order, so a number
 that is missing between two that are there was never executed, and never will be.
@@ -16,7 +16,7 @@ from sabot_protocol.record_store import COMMAND_SIZE, COMMAND_SLOTS, RecordStore
 # What the ledger says of a command.
 NEW = 0  # never seen: it may be executed
 EXECUTED = 1  # decided; the answer is here
-INTERRUPTED = 2  # begun, then the power went: nobody knows how far it got
+INTERRUPTED = 2  # begun, then the power failed: how far it got is unknown
 FORGOTTEN = 3  # decided once, the answer is no longer kept
 SKIPPED = 4  # a later one was decided and this one never was: it may not be executed any more
 
@@ -71,7 +71,7 @@ class Ledger:
                     self._next = order + 1
 
     def state_of(self, host_id: bytes, number: int) -> int:
-        """NEW, EXECUTED, INTERRUPTED, FORGOTTEN or SKIPPED."""
+        """What the ledger says of a command: NEW, EXECUTED, INTERRUPTED, FORGOTTEN or SKIPPED."""
         entry = self._find(host_id, number)
         if entry is not None:
             return EXECUTED if entry.state == _ENDED else INTERRUPTED
@@ -97,8 +97,8 @@ class Ledger:
     def newest(self, host_id: bytes) -> int:
         """The highest number of this host's commands on record, 0 if there is none.
 
-        For a host that may have been forgotten it is the highest number of all that were: whatever such a
-        host has asked up to it is forgotten, and it goes on above.
+        For a host that may have been dropped it is the highest number of all dropped hosts. Commands of such
+        a host up to that number are FORGOTTEN; it continues above.
         """
         return self._on_record(host_id) or self._on_record(_SOMEBODY)
 

@@ -16,7 +16,7 @@ from importlib import import_module
 from random import Random, SystemRandom
 from typing import Any, Protocol
 
-from sabot_protocol import schema, ticks
+from sabot_protocol import __version__, schema, ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_protocol import Caller
 from sabot_simulators.device_settings import DeviceSettings
@@ -25,7 +25,7 @@ from sabot_simulators.simulated_people import SimulatedPeople
 from sabot_simulators.view import View
 
 MODEL = "Sabot simulator"
-VERSION = "0.1.0"  # of every component
+VERSION = __version__  # of every component
 SIMULATOR = schema.SIMULATOR_FLAG
 TEST_RNG = schema.TEST_RNG_FLAG
 IDLE_US = 2_000_000  # longer than any motion takes

@@ -24,7 +24,7 @@ from sabot_simulators import chips
 from sabot_simulators.board_faults import BoardFaults
 from sabot_simulators.chips import PowerCut
 from sabot_simulators.dealer import Dealer, RecoveryFailed
-from sabot_simulators.emulated_device import LONGEST_WAIT_US, WaitTimeout
+from sabot_simulators.emulated_device import LONGEST_WAIT_US, SteppedDevice, WaitTimeout
 from sabot_simulators.lossy_host import LossyHostDevice
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine, power_fails
@@ -80,7 +80,7 @@ class SoakReport:
 class SoakDealer(Dealer):
     """A dealer who sometimes comes late, opens a door, or has the machine emptied."""
 
-    def __init__(self, device: PythonDevice, random: Random) -> None:
+    def __init__(self, device: SteppedDevice, random: Random) -> None:
         super().__init__(device)
         self._random = random
         self._opened_us: dict[int, int] = {}

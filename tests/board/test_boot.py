@@ -4,7 +4,8 @@ from tests.board.table import Table
 
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_image_build import modules
-from sabot_image_build.build import MICROPYTHON, VERSION
+from sabot_image_build.build import MICROPYTHON
+from sabot_protocol import __version__
 from sabot_protocol.codec import enum_number
 from sabot_simulators.rp2040 import runner_messages
 from sabot_simulators.rp2040.pico import SERIAL
@@ -22,11 +23,11 @@ def test_its_serial_number_is_the_boards_own(ready: Table) -> None:
     ready.device.host.disconnect()
     identity = ready.device.ask_clear("identify")
     assert identity[8] == SERIAL
-    assert identity[9:] == ("Sabot on RP2040", VERSION)
+    assert identity[9:] == ("Sabot on RP2040", __version__)
 
 
 def test_it_names_three_components_with_the_hashes_of_what_they_are_made_of(ready: Table) -> None:
-    for component in modules.components(VERSION, MICROPYTHON):
+    for component in modules.components(__version__, MICROPYTHON):
         number = enum_number("Component", component.name)
         assert ready.device.ask("component", number) == (number, component.sha256, component.version)
 

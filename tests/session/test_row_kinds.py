@@ -12,7 +12,7 @@ from sabot_session.row_data import CardText, RowData
 from sabot_session.row_kinds import BY_NAME, FROM_THE_MACHINE, HOW, KINDS, ROLES, By, check_row
 from sabot_session.rows import Actor, Authentication, Row
 from sabot_table.procedure import TableRole
-from sabot_table.procedure.action_table import PACK_ACTIONS, TABLE_ACTIONS
+from sabot_table.text_vocabulary import EVERY_ACT
 
 MakeRow = Callable[..., Row]
 WIN = {"seat": 1, "wager": "tie", "outcome": "win", "line": "tie", "clause": "MD3 12.B"}
@@ -23,7 +23,7 @@ def test_every_kind_has_one_name() -> None:
     assert len(BY_NAME) == len(KINDS)
 
 
-@pytest.mark.parametrize("action", sorted({row.action for row in TABLE_ACTIONS + PACK_ACTIONS}))
+@pytest.mark.parametrize("action", sorted(EVERY_ACT))
 def test_every_action_of_the_procedure_has_a_kind_of_row(action: str) -> None:
     assert action in BY_NAME
 

@@ -97,9 +97,11 @@ class Croupier:
         self.device("finish_shuffle", pack, self.table.pack_cards if count is None else count)
 
     def hand_shuffle(self, pack: int) -> None:
-        """The dealer shuffles."""
+        """The dealer shuffles; where the text asks for it, the floor looks at the stack."""
         self.do("start_shuffle", DEALER, pack, machine=False)
         self.do("finish_shuffle", DEALER, pack)
+        if self.table.has("verify_shuffle"):
+            self.do("verify_shuffle", FLOOR, pack)
 
     # -- three-card rounds ----------------------------------------------------------------------
 
@@ -145,8 +147,10 @@ class Croupier:
             self.device("deal_stack", playing.round_id, len(playing.stacks) + 1, cards_in)
 
     def counted(self, verdict: Verdict = Verdict.CORRECT) -> None:
-        """The device counted the stub."""
+        """The device counted the stub; after a wrong count the dealer determines what the device says."""
         self.device("end_round", self.table.round.round_id, verdict)
+        if self.table.state == "counting":
+            self.do("determine", DEALER, verdict)
 
     def deal_cards(self, number: int | None = None) -> None:
         """The dealer deals card by card, by default to the end."""

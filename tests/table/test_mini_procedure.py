@@ -24,6 +24,7 @@ MINI, SIX = "md-mini-baccarat", "baccarat-six-deck"
 @pytest.mark.rule("MDM 4.B")
 @pytest.mark.rule("MDM 4.C")
 @pytest.mark.rule("MDM 4.D")
+@pytest.mark.rule("BAC house")
 def test_batches_for_a_shuffler_are_spread_and_stacked_without_a_wash_others_are_washed() -> None:
     table = Croupier(MINI)
     table.do("open_table", FLOOR)
@@ -41,7 +42,7 @@ def test_batches_for_a_shuffler_are_spread_and_stacked_without_a_wash_others_are
     by_hand.do("receive_pack", FLOOR, 1, "red")
     for action, role in (("inspect", DEALER), ("verify", FLOOR), ("spread", DEALER)):
         by_hand.do(action, role, 1)
-    with by_hand.refused("BAC shoe"):
+    with by_hand.refused("BAC house"):
         by_hand.do("stack", DEALER, 1)
     broken = Croupier(MINI)
     broken.do("open_table", FLOOR)
@@ -132,7 +133,7 @@ def test_a_recut_is_ordered_before_loading_and_made_by_the_next_person() -> None
     table.do("cut", DEALER, 1, 100)
     table.do("place_cover", DEALER, 1, 20)
     table.do("load", DEALER, 1)
-    with table.refused("MDM 5.D", "before the shoe is loaded"):
+    with table.refused("MDM 5.D", "which is in the shoe"):
         table.do("order_recut", FLOOR, 1)
 
 
@@ -203,7 +204,7 @@ def test_batches_alternate_shoe_by_shoe_and_are_whole() -> None:
     table.do("end_shoe", DEALER)
     table.machine_shuffle(1, 415)
     assert table.ordered("remove-pack") == [
-        {"pack": 1, "why": "415 cards instead of 416", "reason": "wrong_count"}
+        {"pack": 1, "why": "415 cards instead of 416", "reason": "wrong_count", "clause": "MDM 3.A"}
     ]
 
 
@@ -247,7 +248,7 @@ def test_four_cards_then_the_third_cards_that_the_rules_want() -> None:
     table.bet((2, "player", 1_000), (5, "banker", 2_000))
     for _ in range(3):
         table.do("deal_card", DEALER)
-    with table.refused("MDM 11.A"):
+    with table.refused("MDM 8.D"):
         table.do("announce", DEALER, cards("2H 3D"), cards("3H 4S"), CardSource.DEALER)
     table.do("deal_card", DEALER)
     with table.refused("MDM 9.C", "before the first four"):
@@ -394,8 +395,9 @@ def test_marked_vigorish_is_collected_before_a_new_shoe_or_when_the_player_leave
     table.do("cut", PLAYER, 2, 100, seat=2)
     table.do("place_cover", DEALER, 2, 14)
     table.do("load", DEALER, 2)
-    with table.refused("MDM 12.D", "seats 2 owe vigorish"):
+    with table.refused("MDM 12.D", "seats 2, 5 owe vigorish"):
         table.do("burn", DEALER, 2, card("3C"), 3)
+    assert table.do("collect_vigorish", DEALER, 5) == 200
     assert table.do("collect_vigorish", DEALER, 2) == 100
     with table.refused("MDM 12.D", "owes no vigorish"):
         table.do("collect_vigorish", DEALER, 2)
@@ -672,7 +674,7 @@ def test_six_decks_are_shuffled_every_round_and_neither_cut_nor_burned() -> None
     for _ in range(3):
         table.do("start_shuffle", DEALER, 1, machine=True)
         table.device("finish_shuffle", 1, 312)
-        with table.refused("BAC shoe", "needs no cut"):
+        with table.refused("BAC shoe", "cut, which BAC does not have"):
             table.do("cut", DEALER, 1, 100)
         table.do("load", DEALER, 1)
         table.play_coup()

@@ -91,6 +91,7 @@ def test_meters_grow_by_their_rate_exactly() -> None:
     assert meters.by_name["spade"].units == SPADE * UNITS + 3 * STAKE * 333  # 16.65 cents each
     assert meters.by_name["spade"].cents == SPADE + 49
     assert START.with_contribution(10**9).by_name["must-hit"].cents == 20_000  # its maximum
+    assert START.with_contribution(10**9).must_hit_due
 
 
 def test_a_void_round_leaves_the_meters_as_they_are() -> None:

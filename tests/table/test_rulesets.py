@@ -117,8 +117,8 @@ BAD = [
     (MINI, change("cards", "decks", 9), "cards.decks", "is 9", "give 6 to 8 (MDM 3.A)"),
     (MINI, change("cards", "decks", "8"), "cards.decks", "is '8'", "correct the value"),
     (MINI, change("cards", "decks", KeyError), "cards.decks", "is missing", "add it"),
-    (MD3, change("seats", "count", 7), "seats.count", "is 7", "give 6 at most (MD3 2.A)"),
-    (MINI, change("seats", "count", 10), "seats.count", "is 10", "give 9 at most (MDM 2.A)"),
+    (MD3, change("seats", "count", 7), "seats.count", "is 7", "give 6 (MD3 2.A)"),
+    (MINI, change("seats", "count", 10), "seats.count", "is 10", "give 1 to 9 (MDM 2.A)"),
     (MINI, change("seats", "count", 0), "seats.count", "is 0", "correct the value"),
     (MINI, change("seats", "seat_one", "left"), "seats.seat_one", "is 'left'", "correct the value"),
     (MD3, change("cards", "hours_shoe", 9), "cards.hours_shoe", "is 9", "give 8 at most (MD3 3.C)"),
@@ -163,16 +163,16 @@ BAD = [
         "'x' is not a version",
         "numbers",
     ),
-    (MINI, change("text", "NJ"), "text", "is 'NJ'", "give one of MD3, WA3, MDM, BAC"),
+    (MINI, change("text", "NJ"), "text", "is 'NJ'", "give one of BAC, MD3, MDM, WA3, or a text_file"),
     (MINI, change("variant", "wild"), "variant", "MDM has no 'wild'", "give one of standard, ez"),
     (
         MINI,
         change("colour", "red"),
         "colour",
-        "is not a key of a rule set",
+        "is not a key of this file",
         "remove it or correct its spelling",
     ),
-    (MINI, change("cards", "deck", 8), "cards.deck", "is not a key of a rule set", "remove it"),
+    (MINI, change("cards", "deck", 8), "cards.deck", "is not a key of this file", "remove it"),
 ]
 
 

@@ -64,7 +64,7 @@ def test_prepared_cards_skip_the_opening_but_are_cut() -> None:
 @pytest.mark.rule("MD3 3.B")
 def test_packs_have_different_backs_and_new_numbers_and_there_are_two_at_most() -> None:
     table = Croupier(MD3)
-    with table.refused("MD3 4.A", "closed table"):
+    with table.refused("MD3 4.A", "receive pack while no play"):
         table.do("receive_pack", FLOOR, 1, "red")
     table.do("open_table", FLOOR)
     table.do("receive_pack", FLOOR, 1, "red")
@@ -110,7 +110,7 @@ def test_a_pack_with_a_wrong_count_leaves(count: int) -> None:
     table = Croupier(MD3).open(2)
     table.machine_shuffle(1, count)
     assert table.ordered("remove-pack") == [
-        {"pack": 1, "why": f"{count} cards instead of 52", "reason": "wrong_count"}
+        {"pack": 1, "why": f"{count} cards instead of 52", "reason": "wrong_count", "clause": "MD3 5.B"}
     ]
     assert [each.pack_id for each in table.table.packs()] == [2]
 
@@ -153,7 +153,7 @@ def test_a_cut_is_made_by_the_dealer_at_least_ten_from_the_top() -> None:
     with table.refused("MD3 5.D"):
         table.do("cut", FLOOR, 1, 20)
     table.do("cut", DEALER, 1, 10)
-    with table.refused("MD3 5.D", "second cover card"):
+    with table.refused("MD3 5.D", "which MD3 does not have"):
         table.do("place_cover", DEALER, 1, 20)
     table.do("load", DEALER, 1)
     with table.refused("MD3 5.D", "burn"):
@@ -516,7 +516,7 @@ def test_the_automated_shoe_counts_every_round() -> None:
     table.counted(Verdict.CARD_MISSING)
     table.do("collect", DEALER)
     assert table.ordered("remove-pack") == [
-        {"pack": 2, "why": "card_missing in round 2", "reason": "wrong_count"}
+        {"pack": 2, "why": "card_missing in round 2", "reason": "wrong_count", "clause": "MD3 5.B"}
     ]
 
 
@@ -581,12 +581,13 @@ def test_impossible_hands_are_not_taken() -> None:
 
 
 @pytest.mark.rule("MD3 11.A")
+@pytest.mark.rule("WA3 house")
 def test_forfeits_are_marylands() -> None:
     table = Croupier(WA3)
     table.device("identify", "i-Deal", VERSIONS)
     table.automated()
     table.antes()
-    with table.refused("WA3 sets", "settled like all others"):
+    with table.refused("WA3 house", "which WA3 does not have"):
         table.do("forfeit", FLOOR, 1)
 
 

@@ -319,7 +319,10 @@ class DeviceControl:
         if state == "counting" or (state == "voided" and not unproved):
             # Unproved: all cards came, and for the shoe's path there is the floor's word.
             verdict = vocabulary.Verdict.CORRECT if unproved else vocabulary.Verdict[told.verdict.name]
-            self.desk.device(self.desk.procedure.three_card.end_round, told.round_id, verdict)
+            three_card = self.desk.procedure.three_card
+            self.desk.device(three_card.end_round, told.round_id, verdict)
+            if self.desk.table.state == "counting":  # the dealer follows the device's advice
+                self.desk.do(three_card.determine, TableRole.DEALER, verdict)
 
     def _round_voided(self, round_id: int, reason: VoidReason) -> None:
         self.void_reason = reason.name.lower()

@@ -50,8 +50,7 @@ class IrregularityReport:
 
     def may_be(self, state: str, allowed: Collection[str]) -> bool:
         """Whether this is the moment for it."""
-        action = {"wrong_number": "void", "shoe_failed": "void"}.get(self.what, self.what)
-        return state in IRREGULARITIES[self.what][1] and action in allowed
+        return state in IRREGULARITIES[self.what][1] and self.what in allowed
 
     def arguments(self) -> tuple[Any, ...]:
         """What the procedure is told besides who and when."""

@@ -24,8 +24,6 @@ from sabot_protocol.host.messages import (
     ShufflerState,
 )
 from sabot_table.procedure import TableRole
-from sabot_table.procedure.packs import COVER_FROM, CUT_FROM
-from sabot_table.rule_texts import CutRule
 
 IN_SHOE = ("loaded", "playing")
 LAY_IN_S = 600.0  # how long people have to cut a batch and lay it in
@@ -34,8 +32,8 @@ LAY_IN_S = 600.0  # how long people have to cut a batch and lay it in
 class ShoeHandling(RoundPlay):
     """One shoe at a time, of one batch; the other batch is shuffled meanwhile."""
 
-    cover_above = COVER_FROM
-    """Where the dealer puts the second cover card: so many cards above the bottom."""
+    cover_above = 0
+    """Where the dealer puts the second cover card: so many cards above the bottom; 0: the least allowed."""
     _delivered = 0  # the batch that lies on the table, to be cut
     _came_out: DeckDelivered | None = None  # with its count
     _burnt = 0  # draws of burnt cards that were taken
@@ -183,11 +181,13 @@ class ShoeHandling(RoundPlay):
         desk, table = self.desk, self.desk.table
         pack, size, packs = desk.pack(pack_id), table.pack_cards, desk.procedure.packs
         from_top = above = None
+        terms = desk.rules.fixed
         if packs.needs_cut(pack) and pack.state == "shuffled":
             seat = next(iter(packs.cutters(pack)), None)
             who = "the dealer" if seat is None else f"seat {seat}"
             what = f"{who} cuts: cards from the top"
-            from_top = self.card_entry.number(what, CUT_FROM, size - CUT_FROM, size // 2)
+            least, most = terms.cut.from_top, size - terms.cut.from_bottom
+            from_top = self.card_entry.number(what, least, most, size // 2)
             desk.do(
                 desk.procedure.packs.cut,
                 TableRole.DEALER if seat is None else TableRole.PLAYER,
@@ -195,9 +195,10 @@ class ShoeHandling(RoundPlay):
                 from_top,
                 seat=seat,
             )
-        if packs.needs_cut(pack) and self.desk.rules.fixed.cut is CutRule.ALWAYS:
+        if packs.needs_cut(pack) and terms.cover is not None:
             what = "the cover card: cards above the bottom"
-            above = self.card_entry.number(what, COVER_FROM, size - 1, self.cover_above)
+            least = terms.cover.above_bottom
+            above = self.card_entry.number(what, least, size - 1, self.cover_above or least)
             if pack.state == "cut":
                 desk.do(desk.procedure.packs.place_cover, TableRole.DEALER, pack_id, above)
         if self.people is not None:

@@ -25,17 +25,23 @@ class BettingProcedure:
         self.table.check("sit", by)
         check_seat(self.table.rules, seat)
         if seat in self.table.memory.seated:
-            raise self.table.refuse(f"seat {seat} is taken", "7.B", "2.A", "choose another")
+            raise self.table.refuse(f"seat {seat} is taken", "sit", "choose another")
+        if seat in self.table.memory.marked:
+            what = f"seat {seat}, whose last player owes vigorish,"
+            raise self.table.refuse(what, "collect_vigorish", "collect it first: its marker stays until then")
         self.table.memory.seated = sorted([*self.table.memory.seated, seat])
         self.table.move("sit", by)
 
     def leave(self, by: Attribution, seat: int) -> None:
-        """A player leaves: marked vigorish is due (MDM 12.D(2)(b)). Wagers in a round stay for the floor."""
+        """A player leaves: marked vigorish is due and stays owed until it is collected (MDM 12.D(2)(b)).
+
+        Wagers in a round stay for the floor.
+        """
         self.table.check("leave", by)
         if seat not in self.table.memory.seated:
-            raise self.table.refuse(f"nobody sits at seat {seat}", "7.B", "2.A", "look at the seats again")
+            raise self.table.refuse(f"nobody sits at seat {seat}", "sit", "look at the seats again")
         self.table.memory.seated.remove(seat)
-        owed = self.table.memory.marked.pop(seat, 0)
+        owed = self.table.memory.marked.get(seat, 0)
         if owed:
             self.table.order("collect-vigorish", seat=seat, cents=owed)
         if self.table.state == "betting":
@@ -47,7 +53,7 @@ class BettingProcedure:
         self.table.check("collect_vigorish", by)
         if seat not in self.table.memory.marked:
             raise self.table.refuse(
-                f"seat {seat} owes no vigorish", "12.A", "12.D", "look at the markers again"
+                f"seat {seat} owes no vigorish", "collect_vigorish", "look at the markers again"
             )
         self.table.move("collect_vigorish", by)
         return self.table.memory.marked.pop(seat)
@@ -57,20 +63,22 @@ class BettingProcedure:
         self.table.check("open_bets", by)
         pack = self._packs.next_pack()
         self._equipment.check_device()
+        self._packs.check_packs()
         self._packs.check_hours(pack, by)
         if self.table.method is DealingMethod.HAND and pack.shuffled_by != "machine":
             raise self.table.refuse(
-                "dealing cards from the hand that no machine shuffled", "9.A", "8", "use a shoe"
+                "dealing cards from the hand that no machine shuffled", "hand_dealing", "use a shoe"
             )
         if self.table.memory.exposed:
             shown = ", ".join(self.table.memory.exposed)
             what = f"wagers after {shown} was seen"
-            raise self.table.refuse(what, "13.A", "13.D", "play the simulated round first")
+            raise self.table.refuse(what, "card_exposed", "play the simulated round first")
         if self.table.memory.cover == "announce":
-            raise self.table.refuse("a hand before 'last hand' is announced", "5.D", "9.D", "announce it")
+            what = "a hand before 'last hand' is announced"
+            raise self.table.refuse(what, "announce_last_hand", "announce it")
         if self.table.memory.cover == "over":
             raise self.table.refuse(
-                "another hand from this shoe", "5.D", "9.D", "end the shoe and load the next"
+                "another hand from this shoe", "announce_last_hand", "end the shoe and load the next"
             )
         self.begin(pack, simulated=False)
         self.table.move("open_bets", by)
@@ -88,7 +96,7 @@ class BettingProcedure:
         check_seat(self.table.rules, seat)
         if seat not in self.table.memory.seated:
             raise WagerRefused(
-                seat, wager, "nobody sits there", self.table.clause("7.B", "2.A"), "only seated players wager"
+                seat, wager, "nobody sits there", self.table.clause("sit"), "only seated players wager"
             )
         made = self.table.round.wagers.get(seat, {})
         check_wager(self.table.rules, seat, wager, cents, {**made, wager: cents})
@@ -101,7 +109,7 @@ class BettingProcedure:
         made = dict(self.table.round.wagers.get(seat, {}))
         if made.pop(wager, None) is None:
             raise WagerRefused(
-                seat, wager, "was not made", self.table.clause("7.D", "7.D"), "look at the layout again"
+                seat, wager, "was not made", self.table.clause("withdraw_wager"), "look at the layout again"
             )
         check_wagers(self.table.rules, {seat: made})
         self.table.round.wagers[seat] = made
@@ -112,7 +120,7 @@ class BettingProcedure:
     def _must_be_open(self, action: str, by: Attribution, seat: int, wager: str) -> None:
         if self.table.state in ("dealing", "counting", "revealing", "drawing", "settling"):
             simulated = self.table.memory.round is not None and self.table.memory.round.simulated
-            clause = "MDM 13.D" if simulated else self.table.rules.fixed.closed_clause
+            clause = self.table.clause("begin_simulated" if simulated else "bets_closed")
             why = "in a simulated round" if simulated else 'after "no more bets"'
             raise WagerRefused(seat, wager, why, clause, "wait for the next round")
         self.table.check(action, by)
@@ -135,11 +143,11 @@ class BettingProcedure:
         self.table.check("no_more_bets", by)
         playing = self.table.round
         if not playing.wagers:
-            raise self.table.refuse("a round without wagers", "7.C", "8.B", "wait for one, or go idle")
+            raise self.table.refuse("a round without wagers", "no_more_bets", "wait for one, or go idle")
         pack = self.table.pack(playing.pack_id)
         if pack.state != ("playing" if self.table.burns else "loaded"):
             raise self.table.refuse(
-                f"pack {pack.pack_id} is no longer in the shoe", "5.C", "5.C", "load it again"
+                f"pack {pack.pack_id} is no longer in the shoe", "load", "load it again"
             )
         self._equipment.check_device()
         self._packs.check_hours(pack, by)

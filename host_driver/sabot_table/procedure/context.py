@@ -1,7 +1,7 @@
 """What all parts of the procedure share: rules, memory, the two state machines, refusals, orders, the log."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -9,22 +9,15 @@ from transitions import Machine
 
 from sabot_table.cards import DECK_CARDS
 from sabot_table.errors import RuleViolation
-from sabot_table.procedure.action_table import (
-    PACK_ACTIONS,
-    PACK_STATES,
-    TABLE_ACTIONS,
-    TABLE_STATES,
-    ActionRule,
-)
+from sabot_table.house_policy import HousePolicy
 from sabot_table.procedure.memory import PackState, RoundState, TableMemory
 from sabot_table.procedure.vocabulary import Attribution, DeviceUnit, Order, TableRole
 from sabot_table.progressive import Meters
+from sabot_table.rule_text_files import STAYS, ActionRule
 from sabot_table.rule_texts import DealingMethod, GameKind
 from sabot_table.ruleset import RuleSet
 from sabot_table.settlement import CardSource
-
-TABLE_ROWS = {row.action: row for row in TABLE_ACTIONS}
-PACK_ROWS = {row.action: row for row in PACK_ACTIONS}
+from sabot_table.text_vocabulary import PACK_STATES, TABLE_STATES
 
 
 class StateMachine:
@@ -43,8 +36,8 @@ class StateMachine:
             transitions=[
                 {
                     "trigger": row.action,
-                    "source": row.sources.split(),
-                    "dest": None if row.dest == "=" else row.dest,
+                    "source": list(row.sources),
+                    "dest": None if row.dest == STAYS else row.dest,
                 }
                 for row in rows
             ],
@@ -68,13 +61,16 @@ class TableContext:
     The parts of the procedure work on it. An action checks everything before it changes anything.
     """
 
-    def __init__(self, rules: RuleSet, memory: TableMemory) -> None:
+    def __init__(self, rules: RuleSet, memory: TableMemory, policy: HousePolicy | None = None) -> None:
         self.rules = rules
+        self.policy = policy or HousePolicy(name=rules.name)
         self.memory = memory
         self._orders: list[Order] = []
         self._log: list[tuple[Attribution, str]] = []
-        self._table = StateMachine(TABLE_STATES, TABLE_ACTIONS)
-        self._pack = StateMachine(PACK_STATES, PACK_ACTIONS)
+        self._rows: Mapping[str, ActionRule] = self.policy.rows(rules.fixed.rows)
+        self._pack_rows: Mapping[str, ActionRule] = self.policy.rows(rules.fixed.pack_rows)
+        self._table = StateMachine(TABLE_STATES, self._rows.values())
+        self._pack = StateMachine(PACK_STATES, self._pack_rows.values())
 
     # -- what others see ------------------------------------------------------------------------
 
@@ -105,50 +101,58 @@ class TableContext:
 
     def expects(self) -> tuple[ActionRule, ...]:
         """What may happen at the table now, by the table of states; guards may still refuse it."""
-        return tuple(TABLE_ROWS[each] for each in self._table.allowed(self.state))
+        return tuple(self._rows[each] for each in self._table.allowed(self.state))
 
     def expects_of(self, pack_id: int) -> tuple[ActionRule, ...]:
         """The same for a pack."""
-        return tuple(PACK_ROWS[each] for each in self._pack.allowed(self.pack(pack_id).state))
+        return tuple(self._pack_rows[each] for each in self._pack.allowed(self.pack(pack_id).state))
 
     # -- checking and moving --------------------------------------------------------------------
 
-    def clause(self, md3: str, mdm: str) -> str:
-        """The clause of this table's text."""
-        return {
-            "MD3": f"MD3 {md3}", "MDM": f"MDM {mdm}", "WA3": self.rules.fixed.irregularity_clause,
-            "BAC": self.rules.fixed.irregularity_clause,
-        }[self.rules.text]  # fmt: skip
+    def has(self, action: str) -> bool:
+        """Whether this table's text has an act, of the table or on a pack."""
+        return action in self._rows or action in self._pack_rows
 
-    def refuse(self, what: str, md3: str, mdm: str, do: str) -> RuleViolation:
-        """A refusal by this table's text."""
-        return RuleViolation(what, self.clause(md3, mdm), do)
+    def clause(self, key: str) -> str:
+        """The clause of this table's text for an act or a ground (`text_vocabulary`)."""
+        return self.rules.fixed.clause(key)
+
+    def refuse(self, what: str, key: str, do: str) -> RuleViolation:
+        """A refusal by the clause that this table's text has for an act or a ground."""
+        return RuleViolation(what, self.clause(key), do)
 
     def check(self, action: str, by: Attribution) -> None:
-        """Refuse an action whose row does not allow it now, or not to this role."""
-        row = TABLE_ROWS[action]
+        """Refuse an act that the text does not have, that its row does not allow now, or not to this role."""
+        row = self._row(self._rows, action)
         if action not in self._table.allowed(self.state):
             allowed = ", ".join(self._table.allowed(self.state))
             what = f"{words(action)} while {TABLE_STATES[self.state]}"
-            raise self.refuse(what, row.md3, row.mdm, f"now: {allowed}")
+            raise RuleViolation(what, row.clause, f"now: {allowed}")
         self._check_role(row, by)
 
     def check_pack(self, action: str, pack: PackState, by: Attribution) -> None:
-        """The same for an action on a pack."""
-        row = PACK_ROWS[action]
+        """The same for an act on a pack."""
+        row = self._row(self._pack_rows, action)
         if self.state == "closed":
-            raise self.refuse(f"{words(action)} at a closed table", row.md3, row.mdm, "open the table first")
+            raise RuleViolation(f"{words(action)} at a closed table", row.clause, "open the table first")
         if action not in self._pack.allowed(pack.state):
             allowed = ", ".join(self._pack.allowed(pack.state)) or "nothing"
             what = f"{words(action)} of pack {pack.pack_id}, which is {PACK_STATES[pack.state]}"
-            raise self.refuse(what, row.md3, row.mdm, f"now: {allowed}")
+            raise RuleViolation(what, row.clause, f"now: {allowed}")
         self._check_role(row, by)
+
+    def _row(self, rows: Mapping[str, ActionRule], action: str) -> ActionRule:
+        row = rows.get(action)
+        if row is None:
+            text = self.rules.fixed
+            do = "do without it; void the round if it is wrong"
+            raise RuleViolation(f"{words(action)}, which {text.key} does not have", self.clause(action), do)
+        return row
 
     def _check_role(self, row: ActionRule, by: Attribution) -> None:
         if by.role not in row.who:
-            wanted = " or ".join(row.who)
             what = f"{words(row.action)} by {by.who} as {by.role}"
-            raise self.refuse(what, row.md3, row.mdm, f"this is for {wanted}")
+            raise RuleViolation(what, row.clause, f"this is for {' or '.join(row.who)}")
 
     def move(self, action: str, by: Attribution) -> None:
         """Go where the row leads, and write down who did it."""
@@ -175,7 +179,7 @@ class TableContext:
     def round(self) -> RoundState:
         """The round in play."""
         if self.memory.round is None:
-            raise self.refuse("no round is in play", "7.C", "8.B", "open bets first")
+            raise self.refuse("no round is in play", "open_bets", "open bets first")
         return self.memory.round
 
     def pack(self, pack_id: int) -> PackState:
@@ -183,7 +187,7 @@ class TableContext:
         for each in self.memory.packs:
             if each.pack_id == pack_id and each.state != "removed":
                 return each
-        raise self.refuse(f"there is no pack {pack_id}", "3.A", "3.A", "use one that was received here")
+        raise self.refuse(f"there is no pack {pack_id}", "packs", "use one that was received here")
 
     def packs(self) -> list[PackState]:
         """Those still at the table."""
@@ -206,6 +210,10 @@ class TableContext:
     def uses_shuffler(self) -> bool:
         """Whether a shuffler is in use at this table: two packs need one."""
         return self.rules.cards.alternating and DeviceUnit.SHUFFLER not in self.memory.units
+
+    def hours(self) -> int | None:
+        """How long a pack may be used by the method in use now; None: nothing limits it."""
+        return self.policy.most_hours(self.method, self.rules.hours(self.method))
 
     def meters(self) -> Meters | None:
         """The progressive meters as they stand; None where Royal 9 is not offered."""
@@ -231,30 +239,26 @@ class TableContext:
         for unit, how in self.memory.units.items():
             if how == "failed":
                 what = f"the {unit} failed and is not marked"
-                raise self.refuse(what, "13.E", "5.A", "cover it or put the out-of-order sign on it first")
+                do = "cover it or put the out-of-order sign on it first"
+                raise self.refuse(what, "mark_out_of_order", do)
 
-    def check_round(self, round_id: int, what: str, md3: str = "11.B", mdm: str = "11.A") -> None:
+    def check_round(self, round_id: int, what: str, key: str = "cards_known") -> None:
         """Refuse what the device reports of another round than the one in play."""
         if round_id != self.round.round_id:
             do = f"round {self.round.round_id} is played"
-            raise self.refuse(f"{what} of round {round_id}", md3, mdm, do)
+            raise self.refuse(f"{what} of round {round_id}", key, do)
 
     def check_source(self, source: CardSource, by: Attribution) -> None:
         """Refuse cards of the exit reader from a person, and typed cards from the device."""
         if (source is CardSource.READER) != (by.role is TableRole.DEVICE):
             what = f"cards from the {source} told by {by.role}"
-            raise self.refuse(what, "11.B", "11.A", "say who saw them")
+            raise self.refuse(what, "cards_known", "say who saw them")
 
     def check_typed(self) -> None:
         """Refuse to change what the exit reader saw."""
         if self.round.source != CardSource.DEALER:
             do = "void the round if it is wrong"
-            raise self.refuse("other cards than the reader saw", "11.B", "11.A", do)
-
-    def only_mini(self, what: str, section: str) -> None:
-        """Refuse at a three-card table what only mini baccarat has."""
-        if self.three_card:
-            raise self.refuse(what, "13.C", section, "this game has none; void the round if it is wrong")
+            raise self.refuse("other cards than the reader saw", "cards_known", do)
 
 
 def words(action: str) -> str:

@@ -33,15 +33,21 @@ class EquipmentProcedure:
         playing = self.table.memory.round
         deals = playing is not None and playing.method == DealingMethod.AUTOMATED_SHOE
         if unit is DeviceUnit.SHOE and deals and self.table.state in ("dealing", "counting", "drawing"):
-            self._voiding.void_round(by, "13.D", "13.E", "the shoe failed", cards_in_device=True)
+            self._voiding.void_round(by, "shoe_failed", "the shoe failed", cards_in_device=True)
 
     def mark_out_of_order(self, by: Attribution, unit: DeviceUnit, how: Literal["covered", "sign"]) -> None:
         """The failed half is covered, or has its sign."""
         self.table.check("mark_out_of_order", by)
         if unit not in self.table.memory.units:
-            raise self.table.refuse(f"the {unit} works", "13.E", "5.A", "mark what has failed")
+            raise self.table.refuse(f"the {unit} works", "mark_out_of_order", "mark what has failed")
         self.table.memory.units[unit] = how
         self.table.move("mark_out_of_order", by)
+
+    def clear_jam(self, by: Attribution, unit: DeviceUnit, tool: bool = False) -> None:
+        """A jam was cleared. Without a tool it is the dealer's and the floor countersigns; else service's."""
+        action = "clear_jam_with_tool" if tool else "clear_jam"
+        self.table.check(action, by)
+        self.table.note(f"{action} {unit}", by)
 
     def repaired(self, by: Attribution, unit: DeviceUnit) -> None:
         """The half works again."""
@@ -54,15 +60,15 @@ class EquipmentProcedure:
         self.table.check("change_method", by)
         if method not in self.table.rules.dealing.methods:
             allowed = ", ".join(self.table.rules.dealing.methods)
-            raise self.table.refuse(f"dealing by {method}", "5.C", "8", f"this table deals by {allowed}")
+            raise self.table.refuse(f"dealing by {method}", "methods", f"this table deals by {allowed}")
         self.table.check_marked()
         if method is DealingMethod.HAND and DeviceUnit.SHUFFLER in self.table.memory.units:
             raise self.table.refuse(
-                "dealing from the hand without a shuffler", "9.A", "8", "use a manual shoe"
+                "dealing from the hand without a shuffler", "hand_dealing", "use a manual shoe"
             )
         if method is DealingMethod.AUTOMATED_SHOE and self.table.memory.units:
             raise self.table.refuse(
-                "the device is out of order", "13.E", "5.A", "use another method, or repair it"
+                "the device is out of order", "mark_out_of_order", "use another method, or repair it"
             )
         self.table.memory.method = method
         self.table.move("change_method", by)
@@ -71,12 +77,12 @@ class EquipmentProcedure:
         """Refuse to play by a method that needs what is out of order or not identified."""
         if self.table.method is DealingMethod.AUTOMATED_SHOE and self.table.memory.units:
             raise self.table.refuse(
-                "the device is out of order", "13.E", "5.A", "mark it and change the method"
+                "the device is out of order", "mark_out_of_order", "mark it and change the method"
             )
         self.table.check_marked()
         if self.table.method is DealingMethod.HAND and DeviceUnit.SHUFFLER in self.table.memory.units:
             raise self.table.refuse(
-                "dealing from the hand without a shuffler", "9.A", "8", "use a manual shoe"
+                "dealing from the hand without a shuffler", "hand_dealing", "use a manual shoe"
             )
         if self.table.method is DealingMethod.AUTOMATED_SHOE:
             check_components(self.table.rules, self.table.memory.model, self.table.memory.versions)

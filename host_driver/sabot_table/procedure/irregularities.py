@@ -25,14 +25,14 @@ class IrregularityProcedure:
         if not self.table.three_card:
             if seen is None:
                 raise self.table.refuse(
-                    "a face-up card without its name", "13.A", "13.D", "say which card it is"
+                    "a face-up card without its name", "card_exposed", "say which card it is"
                 )
             self._mini.card_exposed(by, seen)
             return
         self.table.check("face_up_card", by)
         inside = self.table.round.method == DealingMethod.AUTOMATED_SHOE
         why = "a card lay face up"
-        self._voiding.void_round(by, "13.A", "13.D", why, cards_in_device=inside, action="face_up_card")
+        self._voiding.void_round(by, "face_up_card", why, cards_in_device=inside, action="face_up_card")
 
     def drawn_in_error(self, by: Attribution, seen: Card | None = None) -> None:
         """A card too many was drawn: unseen it is the next card; seen it is another matter."""
@@ -47,14 +47,14 @@ class IrregularityProcedure:
             return
         if self.table.state != "dealing":
             raise self.table.refuse(
-                "a card drawn while none is dealt", "13.B", "13.A", "have the floor decide"
+                "a card drawn while none is dealt", "drawn_in_error", "have the floor decide"
             )
         if self.table.round.method == DealingMethod.AUTOMATED_SHOE:
             self._voiding.void_round(
-                by, "13.C", "13.E", "a card too many came out of the shoe", cards_in_device=True
+                by, "wrong_number", "a card too many came out of the shoe", cards_in_device=True
             )
         elif seen is not None:
-            self._voiding.void_round(by, "13.A", "13.D", f"{seen} was seen")
+            self._voiding.void_round(by, "face_up_card", f"{seen} was seen")
         else:
             self.table.round.reserved += 1
             self.table.move("drawn_in_error", by)

@@ -12,6 +12,7 @@ class PackState:
     opened_s: int
     state: str = "received"
     shuffled_by: str = ""  # "machine", "hand", "prepared"
+    shuffle_verified: bool = False  # by the floor, after a shuffle by hand (MDM 5.A(2))
     counted: bool = False  # by the shuffler, after its last shuffle
     cut_by: int | None = None  # a seat; None: the dealer or nobody
     declined: list[int] = field(default_factory=list)  # seats that did not want to cut
@@ -40,6 +41,7 @@ class RoundState:
     dealer: list[str] = field(default_factory=list)
     hands: dict[int, list[str]] = field(default_factory=dict)
     source: str = ""
+    advice: str = ""  # the device's verdict of a wrong count, which the dealer decides (MD3 10.C(2))
     forfeits: list[int] = field(default_factory=list)
     abandoned: list[int] = field(default_factory=list)
     must_hit_seat: int | None = None

@@ -23,8 +23,7 @@ class MiniProcedure:
     def deal_card(self, by: Attribution) -> None:
         """One of the first four cards, face down: Player, Banker, Player, Banker (MDM 8.C)."""
         self.table.check("deal_card", by)
-        if self.table.three_card:
-            raise self.table.refuse("a card to nobody", "8.D", "8.C", "say whom it goes to")
+        self._only_mini("a card to nobody", "deal_card")
         self.table.round.dealt += 1
         self.table.move("deal_card", by)
         if self.table.round.dealt >= FIRST_CARDS:
@@ -38,17 +37,19 @@ class MiniProcedure:
         self.table.check_source(source, by)
         if (len(player), len(banker)) != (2, 2):
             raise self.table.refuse(
-                "other than two cards each", "8.D", "8.C", "announce both hands' first two"
+                "other than two cards each", "deal_card", "announce both hands' first two"
             )
         if self.table.round.player:
-            raise self.table.refuse("a second announcement", "8.D", "8.C", "the four cards are known")
+            raise self.table.refuse("a second announcement", "deal_card", "the four cards are known")
         known = self.table.round.opened_by
         in_order = [player[0], banker[0], player[1], banker[1]]
         if [str(each) for each in in_order][: len(known)] != known:
             what = f"a simulated round that does not begin with {', '.join(known)}"
-            raise self.table.refuse(what, "13.A", "13.D", "type the cards as they lie")
+            raise self.table.refuse(what, "begin_simulated", "type the cards as they lie")
         check_possible((*player, *banker), self.table.rules.cards.decks)
         self._keep(player, banker, source)
+        counts = f"Player {points(player)}, Banker {points(banker)}"
+        self.table.order("announce", text=counts)  # before any third card (MDM 8.D(3), 9.A)
         self.table.move("announce", by)
         self._go_on(by)
 
@@ -61,7 +62,7 @@ class MiniProcedure:
         where the device does not count them.
         """
         table, playing = self.table, self.table.round
-        table.only_mini("a single card", "8.C")
+        self._only_mini("a single card", "deal_card")
         if table.state == "drawing" and number > FIRST_CARDS:
             table.check_round(round_id, "a card")
             self._next_draw(draw)
@@ -69,7 +70,7 @@ class MiniProcedure:
             return
         if (round_id, number) != (playing.round_id, playing.dealt + 1):
             do = f"card {playing.dealt + 1} of round {playing.round_id} is next"
-            raise table.refuse(f"card {number} of round {round_id}", "8.D", "8.C", do)
+            raise table.refuse(f"card {number} of round {round_id}", "deal_card", do)
         table.check("deal_card", by)
         self._next_draw(draw)
         playing.drawn += [0] * (playing.dealt - len(playing.drawn)) + [draw]  # those before came by none
@@ -78,14 +79,18 @@ class MiniProcedure:
     def card_set_aside(self, by: Attribution, round_id: int, draw: int) -> None:
         """A card came out of the shoe that goes to no hand now: it was seen, or drawn in error."""
         self.table.check_round(round_id, "a card")
-        self.table.only_mini("a single card", "8.C")
+        self._only_mini("a single card", "deal_card")
         self._next_draw(draw)
         self.table.note(f"card aside {draw}", by)
+
+    def _only_mini(self, what: str, key: str) -> None:
+        if self.table.three_card:
+            raise self.table.refuse(what, key, "say which seat it belongs to")
 
     def _next_draw(self, draw: int) -> None:
         if draw and draw != self.table.round.draws + 1:
             do = f"draw {self.table.round.draws + 1} is next"
-            raise self.table.refuse(f"draw {draw}", "8.D", "8.C", do)
+            raise self.table.refuse(f"draw {draw}", "deal_card", do)
         self.table.round.draws = draw
 
     def first_four_read(
@@ -120,12 +125,12 @@ class MiniProcedure:
         due = self.third_due()
         if not self.table.round.player:
             raise self.table.refuse(
-                "a third card before the first four are known", "8.D", "9.C", "announce them"
+                "a third card before the first four are known", "third_card", "announce them"
             )
         if to != due:
             do = f"the {due} draws" if due else "nobody draws"
             raise self.table.refuse(
-                f"a third card to the {to}", "8.D", "10.B", f"{do}; or report what happened"
+                f"a third card to the {to}", "third_card_rules", f"{do}; or report what happened"
             )
         self._check_third(drawn)
         (self.table.round.player if to == PLAYER else self.table.round.banker).append(str(drawn))
@@ -156,8 +161,8 @@ class MiniProcedure:
     def retype_coup(self, by: Attribution, player: tuple[Card, ...], banker: tuple[Card, ...]) -> None:
         """The floor corrects what the dealer typed wrong: the whole coup, before anything is settled."""
         self.table.check("retype", by)
+        self._only_mini("a coup", "retype")
         self.table.check_typed()
-        self.table.only_mini("a coup", "11.A")
         coup = Coup(player, banker)
         check_possible(coup.cards, self.table.rules.cards.decks)
         self._keep(coup.player, coup.banker, CardSource.DEALER)
@@ -177,10 +182,9 @@ class MiniProcedure:
     def cover_card(self, by: Attribution) -> None:
         """The cover card came: this hand is finished, one more is the last (MDM 9.D)."""
         self.table.check("cover_card", by)
-        self.table.only_mini("the cover card", "9.D")
         self._packs.check_shoe("a cover card")
-        if not self.table.burns or self.table.memory.cover:
-            raise self.table.refuse("a cover card", "5.D", "9.D", "it is out already, or this game has none")
+        if self.table.memory.cover:
+            raise self.table.refuse("a cover card", "cover_card", "it is out already")
         self.table.memory.cover = "out"
         self.table.move("cover_card", by)
 
@@ -189,7 +193,7 @@ class MiniProcedure:
         self.table.check("announce_last_hand", by)
         if self.table.memory.cover != "announce":
             raise self.table.refuse(
-                "a last hand", "5.D", "9.D", "it is announced after the hand of the cover card"
+                "a last hand", "announce_last_hand", "it is announced after the hand of the cover card"
             )
         self.table.memory.cover = "last"
         self.table.order("announce", text="last hand")
@@ -200,15 +204,14 @@ class MiniProcedure:
     def unauthorised_third(self, by: Attribution, seen: Card | None) -> None:
         """The Player got a third card that the rules do not give: unseen (MDM 13.B) or seen (13.C)."""
         self.table.check("unauthorised_third", by)
-        self.table.only_mini("an unauthorised third card", "13.B")
         playing, due = self.table.round, self.third_due()
         if not playing.player:
             raise self.table.refuse(
-                "a third card before the first four are known", "8.D", "9.C", "announce them"
+                "a third card before the first four are known", "third_card", "announce them"
             )
         if due == PLAYER or len(playing.player) == 3:
             raise self.table.refuse(
-                "the Player draws a third card", "8.D", "10.B", "another is drawn in error"
+                "the Player draws a third card", "third_card_rules", "another is drawn in error"
             )
         if due == BANKER and seen is not None:
             self._check_third(seen)
@@ -230,7 +233,6 @@ class MiniProcedure:
     def card_exposed(self, by: Attribution, seen: Card) -> None:
         """Any other card was seen: the round in play finishes, then it opens a simulated one (MDM 13.D)."""
         self.table.check("card_exposed", by)
-        self.table.only_mini("a card that was seen", "13.D")
         self._packs.check_shoe("a card that was seen")
         self.table.memory.exposed.append(str(seen))
         self.table.move("card_exposed", by)
@@ -240,7 +242,7 @@ class MiniProcedure:
         self.table.check("begin_simulated", by)
         if not self.table.memory.exposed:
             raise self.table.refuse(
-                "a simulated round", "13.A", "13.D", "only a card that was seen opens one"
+                "a simulated round", "begin_simulated", "only a card that was seen opens one"
             )
         pack = self._packs.next_pack()
         if self.table.rules.fixed.every_round:

@@ -22,7 +22,7 @@ class RoundEndProcedure:
         self.table.check("must_hit", by)
         if ROYAL_9 not in self.table.round.wagers.get(seat, {}):
             what = f"seat {seat} has no Royal 9 wager"
-            raise self.table.refuse(what, "11.B", "12.N", "check the progressive controller")
+            raise self.table.refuse(what, "must_hit", "check the progressive controller")
         self.table.round.must_hit_seat = seat
         self.table.move("must_hit", by)
 
@@ -32,6 +32,9 @@ class RoundEndProcedure:
         playing, meters = self.table.round, self.table.meters()
         if meters is not None:
             meters = meters.with_contribution(sum(made.get(ROYAL_9, 0) for made in playing.wagers.values()))
+            if meters.must_hit_due and playing.must_hit_seat is None and self._royal_9_seats():
+                do = "wait until the progressive controller names the winner"
+                raise self.table.refuse("a Must Hit meter at its maximum without a winner", "must_hit", do)
         cards = self._hands() if self.table.three_card else self._mini.coup()
         settled = settle(
             self.table.rules, playing.wagers, cards,
@@ -46,6 +49,9 @@ class RoundEndProcedure:
         self.table.move("settle", by)
         return settled
 
+    def _royal_9_seats(self) -> list[int]:
+        return [seat for seat, made in self.table.round.wagers.items() if ROYAL_9 in made]
+
     def _hands(self) -> DealtHands:
         playing = self.table.round
         shown = {seat: tuple(card(each) for each in hand) for seat, hand in playing.hands.items()}
@@ -57,7 +63,7 @@ class RoundEndProcedure:
         playing = self.table.round
         pack = self.table.pack(playing.pack_id)
         if playing.cards_in_device:
-            raise self.table.refuse("cards left in the device", "13.D", "13.E", "take them out and say so")
+            raise self.table.refuse("cards left in the device", "empty_device", "take them out and say so")
         if pack.must_leave:
             self._packs.remove_marked(pack, by)
         elif self.table.rules.fixed.every_round:
@@ -67,7 +73,7 @@ class RoundEndProcedure:
             self._packs.forget_shoe()
         if self.table.memory.cover == "out":
             self.table.memory.cover = "announce"
-        elif self.table.memory.cover == "last" and not playing.simulated:
-            self.table.memory.cover = "over"
+        elif self.table.memory.cover == "last" and not playing.simulated and not playing.void_clause:
+            self.table.memory.cover = "over"  # a void hand was not the last: it is not complete (9.D(3))
         self.table.memory.round = None
         self.table.move("collect", by)

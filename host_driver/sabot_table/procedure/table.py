@@ -3,7 +3,7 @@
 from pydantic import TypeAdapter, ValidationError
 
 from sabot_table.errors import BadSave
-from sabot_table.procedure.action_table import PACK_STATES, TABLE_STATES
+from sabot_table.house_policy import HousePolicy
 from sabot_table.procedure.betting import BettingProcedure
 from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.equipment import EquipmentProcedure
@@ -16,8 +16,10 @@ from sabot_table.procedure.three_card_procedure import ThreeCardProcedure
 from sabot_table.procedure.vocabulary import Attribution
 from sabot_table.procedure.voiding import VoidProcedure
 from sabot_table.ruleset import RuleSet, load, names
+from sabot_table.text_vocabulary import PACK_STATES, TABLE_STATES
 
 SAVED = TypeAdapter(TableMemory)
+OUT_OR_STORED = ("shuffled", "cut", "covered", "loaded", "playing", "discards")
 WITHOUT_ROUND = ("closed", "between", "idle")
 
 
@@ -28,8 +30,11 @@ class TableProcedure:
     raises `RuleViolation`, and changes nothing, if the rule text forbids the action now or to this role.
     """
 
-    def __init__(self, rules: RuleSet, memory: TableMemory | None = None) -> None:
-        table = TableContext(rules, memory or TableMemory(rules.sha256, method=rules.dealing.methods[0]))
+    def __init__(
+        self, rules: RuleSet, memory: TableMemory | None = None, policy: HousePolicy | None = None
+    ) -> None:
+        kept = memory or TableMemory(rules.sha256, method=rules.dealing.methods[0])
+        table = TableContext(rules, kept, policy)
         self.table = table
         self.packs = PackProcedure(table)
         self.voiding = VoidProcedure(table)
@@ -41,7 +46,7 @@ class TableProcedure:
         self.round_end = RoundEndProcedure(table, self.packs, self.mini)
 
     @classmethod
-    def restore(cls, rules: RuleSet, saved: str) -> "TableProcedure":
+    def restore(cls, rules: RuleSet, saved: str, policy: HousePolicy | None = None) -> "TableProcedure":
         """The table as `TableContext.save` wrote it; `BadSave` if the text is damaged or of other rules."""
         try:
             memory = SAVED.validate_json(saved)
@@ -62,7 +67,7 @@ class TableProcedure:
             raise BadSave(f"a saved table cannot be {memory.state} with packs {', '.join(sorted(packs))}")
         if memory.round is None and memory.state not in WITHOUT_ROUND:
             raise BadSave(f"a saved table cannot be {memory.state} without a round")
-        return cls(rules, memory)
+        return cls(rules, memory, policy)
 
     # -- opening, closing, idle -----------------------------------------------------------------
 
@@ -75,7 +80,7 @@ class TableProcedure:
         """The floor closes the table; refused while a seat owes vigorish."""
         self.table.check("close_table", by)
         if self.table.memory.marked:
-            raise self.table.refuse("closing while vigorish is owed", "12.A", "12.D", "collect it first")
+            raise self.table.refuse("closing while vigorish is owed", "collect_vigorish", "collect it first")
         self.table.move("close_table", by)
 
     def idle(self, by: Attribution) -> None:
@@ -99,12 +104,11 @@ class TableProcedure:
         self.table.move("player_arrives", by)
 
     def _must_spread(self, pack: PackState) -> bool:
-        out = pack.state in ("loaded", "playing", "discards")
-        stored = pack.state in ("shuffled", "cut", "covered")
-        if self.table.burns:
-            return out or (stored and pack.shuffled_by != "machine")
-        kept = pack.shuffled_by == "machine" and pack.counted  # MD3 5.G-H
-        return (out or stored) and not kept
+        if pack.state not in OUT_OR_STORED:
+            return False
+        terms = self.table.rules.fixed.idle
+        kept = pack.shuffled_by == "machine" and (pack.counted or not terms.kept_if_counted)
+        return not (kept and pack.state in terms.kept_in)
 
 
 def _name_of_rules(sha256: str) -> str:

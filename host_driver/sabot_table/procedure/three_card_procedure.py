@@ -9,10 +9,9 @@ from sabot_table.procedure.packs import PackProcedure
 from sabot_table.procedure.vocabulary import Attribution, RemovalReason, Verdict
 from sabot_table.procedure.voiding import VoidProcedure
 from sabot_table.rule_texts import DealingMethod
-from sabot_table.settlement import FORFEIT_TEXT, CardSource, DealtHands, check_play
+from sabot_table.settlement import CardSource, DealtHands, check_play
 
 DEALER = 0  # among those whom cards go to
-COUNT_EVERY = 5  # rounds, without a counting shuffler (MD3 8.E, 9.C)
 
 
 class ThreeCardProcedure:
@@ -30,16 +29,16 @@ class ThreeCardProcedure:
         self.table.check("deal_stack", by)
         playing, turns = self.table.round, self.table.turns()
         if playing.method != DealingMethod.AUTOMATED_SHOE:
-            raise self.table.refuse("a stack", "10.B", "8", f"this round is dealt by {playing.method}")
+            raise self.table.refuse("a stack", "deal_stack", f"this round is dealt by {playing.method}")
         if (round_id, stack) != (playing.round_id, len(playing.stacks) + 1):
             what = f"stack {stack} of round {round_id}"
             do = f"stack {len(playing.stacks) + 1} of round {playing.round_id} is next"
-            raise self.table.refuse(what, "10.B", "8", do)
+            raise self.table.refuse(what, "deal_stack", do)
         playing.stacks.append(cards)
         self.table.move("deal_stack", by)
         if cards != HAND_CARDS:
             self._voiding.void_round(
-                by, "13.C", "13.E", f"stack {stack} has {cards} cards", cards_in_device=True
+                by, "wrong_number", f"stack {stack} has {cards} cards", cards_in_device=True
             )
         elif len(playing.stacks) == len(turns):
             self.table.move("hands_dealt", by)
@@ -55,13 +54,14 @@ class ThreeCardProcedure:
         """One card of a three-card round, from the manual shoe or the hand."""
         self.table.check("deal_card", by)
         playing = self.table.round
-        if not self.table.three_card or playing.method == DealingMethod.AUTOMATED_SHOE:
-            raise self.table.refuse(
-                "a single card to a seat", "10.B", "8.C", f"this round is dealt by {playing.method}"
-            )
+        if not self.table.three_card:
+            raise self.table.refuse("a single card to a seat", "deal_card", "this game deals two hands")
+        if playing.method == DealingMethod.AUTOMATED_SHOE:
+            do = f"this round is dealt by {playing.method}"
+            raise self.table.refuse("a single card to a seat", "deal_stack", do)
         if to != self.next_to():
             raise self.table.refuse(
-                f"a card to {name(to)}", "8.D", "8.C", f"the next goes to {name(self.next_to())}"
+                f"a card to {name(to)}", "deal_card", f"the next goes to {name(self.next_to())}"
             )
         playing.dealt += 1
         playing.reserved = max(0, playing.reserved - 1)
@@ -72,27 +72,51 @@ class ThreeCardProcedure:
     # -- the stub -------------------------------------------------------------------------------
 
     def end_round(self, by: Attribution, round_id: int, verdict: Verdict) -> None:
-        """The device counted stacks and stub (MD3 10.C); of a void round it may still tell a wrong deck."""
-        self.table.check("recount" if self.table.state == "voided" else "count_stub", by)
+        """The device counted stacks and stub (MD3 10.C). A wrong count is advice: the dealer determines.
+
+        Of a void round the device may still tell a wrong deck.
+        """
+        void, wrong = self.table.state == "voided", verdict is not Verdict.CORRECT
+        self.table.check("recount" if void else "count_wrong" if wrong else "count_stub", by)
         if round_id != self.table.round.round_id:
             what = f"the count of round {round_id}"
-            raise self.table.refuse(what, "10.C", "8", f"round {self.table.round.round_id} is played")
-        self._judge(by, verdict, "10.C")
+            raise self.table.refuse(what, "count_automated", f"round {self.table.round.round_id} is played")
+        if void or not wrong:
+            self._judge(by, verdict, "count_automated")
+            return
+        self.table.round.advice = str(verdict)
+        self.table.move("count_wrong", by)
+        self.table.order("determine", round=round_id, advice=str(verdict))
+
+    def determine(self, by: Attribution, verdict: Verdict) -> None:
+        """The dealer determines after a wrong count whether the cards were misdealt (MD3 10.C(2-4)).
+
+        The round is void either way. A misdealt pack stays; one with a missing or extra card leaves.
+        """
+        self.table.check("determine", by)
+        if not self.table.round.advice:
+            what = "a determination without a wrong count"
+            raise self.table.refuse(what, "determine", "wait for the count")
+        if verdict is Verdict.CORRECT:
+            do = "say whether the cards were misdealt, or a card is missing or extra"
+            raise self.table.refuse("a wrong count called correct", "determine", do)
+        self._judge(by, verdict, "count_automated", action="determine")
 
     def count_stub(self, by: Attribution, stub: int, hands: Mapping[int, int] | None = None) -> Verdict:
         """The dealer counted the stub; where it does not fit, the cards of every hand too (MD3 8.F)."""
         self.table.check("count_stub", by)
         turns = self.table.turns()
+        key = "count_hand" if self.table.round.method == DealingMethod.HAND else "count_manual"
         if hands is None:
             if stub + HAND_CARDS * len(turns) != self.table.pack_cards:
                 what = f"a stub of {stub} with {len(turns)} hands"
                 raise self.table.refuse(
-                    what, "8.F", "8", "count the cards of every hand too: was it misdealt?"
+                    what, key, "count the cards of every hand too: was it misdealt?"
                 )
             counts = [HAND_CARDS] * len(turns)
         elif set(hands) != set(turns):
             raise self.table.refuse(
-                "a count of other hands", "8.F", "8", f"count those of {', '.join(map(name, turns))}"
+                "a count of other hands", key, f"count those of {', '.join(map(name, turns))}"
             )
         else:
             counts = list(hands.values())
@@ -102,7 +126,7 @@ class ThreeCardProcedure:
         else:
             misdealt = any(each != HAND_CARDS for each in counts)
             verdict = Verdict.MISDEALT if misdealt else Verdict.CORRECT
-        self._judge(by, verdict, "8.F")
+        self._judge(by, verdict, key)
         return verdict
 
     def pass_stub(self, by: Attribution) -> None:
@@ -111,16 +135,18 @@ class ThreeCardProcedure:
         pack = self.table.pack(self.table.round.pack_id)
         if self.table.round.method == DealingMethod.AUTOMATED_SHOE:
             raise self.table.refuse(
-                "an uncounted stub of the automated shoe", "10.C", "8", "wait for its count"
+                "an uncounted stub of the automated shoe", "count_automated", "wait for its count"
             )
-        clause = "9.C" if self.table.round.method == DealingMethod.HAND else "8.E"
-        if not pack.counted and pack.uncounted_rounds + 1 >= COUNT_EVERY:
-            what = f"the stub uncounted for {COUNT_EVERY} rounds"
-            raise self.table.refuse(what, clause, "8", "count it now")
+        terms = self.table.rules.fixed.stub
+        assert terms is not None  # a text with this act has it
+        if not pack.counted and pack.uncounted_rounds + 1 >= terms.count_every:
+            hand = self.table.round.method == DealingMethod.HAND
+            what = f"the stub uncounted for {terms.count_every} rounds"
+            raise self.table.refuse(what, "uncounted_hand" if hand else "uncounted_manual", "count it now")
         pack.uncounted_rounds += 1
         self.table.move("pass_stub", by)
 
-    def _judge(self, by: Attribution, verdict: Verdict, section: str) -> None:
+    def _judge(self, by: Attribution, verdict: Verdict, key: str, action: str = "void") -> None:
         pack = self.table.pack(self.table.round.pack_id)
         pack.uncounted_rounds = 0
         if verdict in (Verdict.CARD_MISSING, Verdict.CARD_EXTRA):
@@ -131,7 +157,7 @@ class ThreeCardProcedure:
         elif verdict is Verdict.CORRECT:
             self.table.move("count_stub", by)
         else:
-            self._voiding.void_round(by, section, "13.E", str(verdict))
+            self._voiding.void_round(by, key, str(verdict), action=action)
 
     # -- the reveal -----------------------------------------------------------------------------
 
@@ -153,7 +179,7 @@ class ThreeCardProcedure:
         self.table.check_round(round_id, "cards")
         turns = self.table.turns()
         if len(stacks) != len(turns):
-            raise self.table.refuse(f"{len(stacks)} stacks", "11.B", "11.A", f"there are {len(turns)}")
+            raise self.table.refuse(f"{len(stacks)} stacks", "cards_known", f"there are {len(turns)}")
         hands = dict(zip(turns, stacks, strict=True))
         self.reveal(by, hands.pop(DEALER), hands, CardSource.READER)
 
@@ -163,7 +189,7 @@ class ThreeCardProcedure:
         check_play(self.table.rules, self.table.round.wagers, DealtHands(dealer, hands))
         for hand in (dealer, *hands.values()):
             if len(hand) != HAND_CARDS:
-                raise self.table.refuse(f"a hand of {len(hand)} cards", "13.C", "11.A", "void the round")
+                raise self.table.refuse(f"a hand of {len(hand)} cards", "wrong_number", "void the round")
         self.table.round.dealer = [str(each) for each in dealer]
         self.table.round.hands = {seat: [str(each) for each in hand] for seat, hand in hands.items()}
         self.table.round.source = str(source)
@@ -173,35 +199,31 @@ class ThreeCardProcedure:
     ) -> None:
         """The floor corrects cards that the dealer typed wrong, before anything is settled."""
         self.table.check("retype", by)
-        self.table.check_typed()
         if not self.table.three_card:
-            raise self.table.refuse("hands of seats", "11.B", "11.A", "retype the coup")
+            raise self.table.refuse("hands of seats", "retype", "retype the coup")
+        self.table.check_typed()
         self._keep_hands(dealer, hands, CardSource.DEALER)
         self.table.move("retype", by)
 
     def forfeit(self, by: Attribution, seat: int) -> None:
         """A player broke the rules of the hand and loses the round's wagers (MD3 11.A(5))."""
         self.table.check("forfeit", by)
-        self._must_bet(seat, "11.A")
+        self._must_bet(seat, "forfeit")
         self.table.round.forfeits.append(seat)
         self.table.move("forfeit", by)
 
     def abandon(self, by: Attribution, seat: int) -> None:
         """The floor treats the wagers of a player who left as lost (MD3 7.B(3))."""
         self.table.check("abandon", by)
-        self._must_bet(seat, "7.B")
+        self._must_bet(seat, "abandon")
         if seat in self.table.memory.seated:
-            raise self.table.refuse(f"seat {seat} has not left", "7.B", "7.D", "only who left abandons")
+            raise self.table.refuse(f"seat {seat} has not left", "abandon", "only who left abandons")
         self.table.round.abandoned.append(seat)
         self.table.move("abandon", by)
 
-    def _must_bet(self, seat: int, section: str) -> None:
-        if self.table.rules.text != FORFEIT_TEXT:
-            raise self.table.refuse(
-                "taking wagers from a player", section, "7.D", "they are settled like all others"
-            )
+    def _must_bet(self, seat: int, act: str) -> None:
         if seat not in self.table.round.wagers:
-            raise self.table.refuse(f"seat {seat} has no wagers", section, "7.D", "look at the layout again")
+            raise self.table.refuse(f"seat {seat} has no wagers", act, "look at the layout again")
 
 
 def name(to: int) -> str:

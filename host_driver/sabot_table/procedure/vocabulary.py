@@ -4,17 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from sabot_table.rule_texts import RemovalReason, TableRole
 
-class TableRole(StrEnum):
-    """Who does something at the table."""
-
-    DEALER = "dealer"
-    FLOOR = "floor"
-    PLAYER = "player"
-    DEVICE = "device"
-    CONTROLLER = "controller"  # of the progressive meters
-    SERVICE = "service"  # a technician
-    PROGRAM = "program"  # the program on the table PC, which stands for nobody
+__all__ = ["Attribution", "DeviceUnit", "Order", "RemovalReason", "TableRole", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +40,3 @@ class Verdict(StrEnum):
     MISDEALT = "misdealt"
     CARD_MISSING = "card_missing"
     CARD_EXTRA = "card_extra"
-
-
-class RemovalReason(StrEnum):
-    """Why a pack leaves the table. The device is told the same reason."""
-
-    WRONG_COUNT = "wrong_count"
-    DAMAGED = "damaged"
-    HOURS = "hours"  # used for as long as the rule text allows
-    FLOOR_ORDER = "floor_order"

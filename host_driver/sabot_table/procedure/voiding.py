@@ -4,14 +4,7 @@ from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.vocabulary import Attribution
 from sabot_table.rule_texts import DealingMethod
 from sabot_table.settlement import settle_void
-
-# The clause of each reason for which a device voids a round; 13.D for all others.
-DEVICE_VOIDS = {
-    "face_up_card": "13.A",
-    "wrong_number": "13.C",
-    "stack_disturbed": "13.C",
-    "floor_order": "13.C",
-}
+from sabot_table.text_vocabulary import EVERY_GROUND
 
 
 class VoidProcedure:
@@ -23,8 +16,7 @@ class VoidProcedure:
     def void_round(
         self,
         by: Attribution,
-        md3: str,
-        mdm: str,
+        key: str,
         why: str,
         *,
         cards_in_device: bool = False,
@@ -33,11 +25,14 @@ class VoidProcedure:
     ) -> None:
         """Void the round in play by the clause of this table's text, and return all wagers.
 
+        ``key``: a reason of a void, or the ground of a count (`text_vocabulary`).
         ``cards_in_device``: cards must come out of the device before the round is collected.
         ``device_knows``: the device voided the round itself, so nobody has to tell it.
         """
         playing = self.table.round
-        playing.void_clause, playing.void_why = self.table.clause(md3, mdm), why
+        text = self.table.rules.fixed
+        playing.void_clause = text.clause(key) if key in EVERY_GROUND else text.void_clause(key)
+        playing.void_why = why
         playing.cards_in_device = cards_in_device
         if cards_in_device and not self.table.rules.fixed.every_round:
             self.table.memory.cover = (
@@ -54,37 +49,36 @@ class VoidProcedure:
     def voided_by_device(self, by: Attribution, round_id: int, reason: str) -> None:
         """The device voided its round; ``reason`` is its own name for why."""
         table = self.table
-        table.check_round(round_id, "a void", "13.D", "13.E")
+        table.check_round(round_id, "a void", "shoe_failed")
         if table.state == "voided":
             return  # the table knew before the device
-        if reason == "too_few_cards" and not table.three_card:
+        if reason == "too_few_cards" and table.has("too_few_cards"):
             self.too_few_cards(by)
             return
         table.check("void", by)
-        clause, why = DEVICE_VOIDS.get(reason, "13.D"), reason.replace("_", " ")
-        self.void_round(by, clause, "13.E", why, cards_in_device=True, device_knows=True)
+        why = reason.replace("_", " ")
+        self.void_round(by, reason, why, cards_in_device=True, device_knows=True)
 
     def too_few_cards(self, by: Attribution) -> None:
         """The shoe cannot finish the round: void, and a new set of cards (MDM 13.E)."""
         self.table.check("too_few_cards", by)
-        self.table.only_mini("too few cards", "13.E")
         if self.table.burns:
             self.table.memory.cover = "over"
-        self.void_round(by, "13.C", "13.E", "too few cards", action="too_few_cards")
+        self.void_round(by, "too_few_cards", "too few cards", action="too_few_cards")
 
     def wrong_number(self, by: Attribution, why: str) -> None:
         """Somebody has a wrong number of cards: void, and shuffled again (MD3 13.C)."""
-        self.table.check("void", by)
+        self.table.check("wrong_number", by)
         automated = self.table.round.method == DealingMethod.AUTOMATED_SHOE and self.table.state == "dealing"
-        self.void_round(by, "13.C", "13.E", why, cards_in_device=automated)
+        self.void_round(by, "wrong_number", why, cards_in_device=automated, action="wrong_number")
 
     def shoe_failed(self, by: Attribution, why: str) -> None:
         """The automated shoe jammed, stopped or did not deal: void, its cards come out (MD3 13.D)."""
-        self.table.check("void", by)
+        self.table.check("shoe_failed", by)
         if self.table.round.method != DealingMethod.AUTOMATED_SHOE:
             do = f"this round is dealt by {self.table.method}"
-            raise self.table.refuse("a failure of the automated shoe", "13.D", "13.E", do)
-        self.void_round(by, "13.D", "13.E", why, cards_in_device=True)
+            raise self.table.refuse("a failure of the automated shoe", "shoe_failed", do)
+        self.void_round(by, "shoe_failed", why, cards_in_device=True, action="shoe_failed")
 
     def empty_device(self, by: Attribution) -> None:
         """After a failure: the cards came out of the device, to be shuffled with those dealt (MD3 13.D)."""

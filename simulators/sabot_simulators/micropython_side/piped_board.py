@@ -24,7 +24,7 @@ from sabot_firmware.controller import Controller
 from sabot_firmware.critical import CriticalMemory, Fram
 from sabot_firmware.hardware import Hardware
 from sabot_firmware.persistent_state import RECORDS
-from sabot_protocol import ticks
+from sabot_protocol import __version__, ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
 from sabot_protocol.executor import Caller
@@ -139,7 +139,6 @@ IS_BYTES = 3
 IS_LIST = 4
 
 MODEL = "Sabot simulator"
-VERSION = "0.1.0"
 NO_SERIAL = bytes(8)
 # Options of START
 CABLE = 1  # the wire's end is here too
@@ -431,7 +430,7 @@ class PipedBoard:
             self._controller.shuffle_commands.device = serial
             from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
 
-            identity = DeviceIdentity(serial, MODEL, VERSION, flags)
+            identity = DeviceIdentity(serial, MODEL, __version__, flags)
             self._end = DeviceProtocol(
                 identity,
                 memory,

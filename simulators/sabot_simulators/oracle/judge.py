@@ -68,7 +68,7 @@ class RoundSeen:
 
 
 class Oracle:
-    """Judges every report of a device; wrong claims are collected, not raised."""
+    """Judges every report of a device. Wrong claims are collected in ``wrong``, not raised."""
 
     def __init__(self, device: SteppedDevice) -> None:
         self._device = device
@@ -77,6 +77,7 @@ class Oracle:
         self.claims = 0
         """How many were judged."""
         self.wrong: list[WrongClaim] = []
+        """Every wrong claim. One whose ``unseen`` is None has no excuse: a defect of the firmware."""
         self.round: RoundSeen | None = None
         """The newest round."""
         self._decks: dict[int, DeckSeen] = {}

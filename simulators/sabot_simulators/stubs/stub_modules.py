@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from sabot_simulators.stubs.stubbed_chip import NEVER, Dma, StubbedChip
+from sabot_simulators.stubs.stubbed_chip import ALLOCATED_A_BYTE, NEVER, Dma, StubbedChip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,10 +28,12 @@ class Streams:
     def readinto(self, data: bytearray) -> int:
         """Read the next byte into the buffer."""
         data[0] = self._chip.usb_in.pop(0)
+        self._chip.heap.allocate(ALLOCATED_A_BYTE)
         return 1
 
     def write(self, data: "bytes | memoryview") -> int:
         """Write all bytes. Without a cable they are lost."""
+        self._chip.heap.allocate(len(data) * ALLOCATED_A_BYTE)
         if self._chip.cable:
             self._chip.usb_out += data
         return len(data)
@@ -100,22 +102,27 @@ def make_modules(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> d
             data[:] = chip.fram.read(len(data))
 
     class Uart:
-        """The second cable, to which nothing is connected."""
+        """The second cable."""
 
         def __init__(self, number: int, **named: Any) -> None:
             pass
 
         def any(self) -> int:
-            return 0
+            return len(chip.uart_in)
 
         def read(self, count: int) -> bytes:
-            return b""
+            data = bytes(chip.uart_in[:count])
+            del chip.uart_in[:count]
+            chip.heap.allocate(len(data) * ALLOCATED_A_BYTE)
+            return data
 
         def write(self, data: bytes) -> int:
+            chip.heap.allocate(len(data) * ALLOCATED_A_BYTE)
+            chip.uart_out += data
             return len(data)
 
         def readable(self) -> bool:
-            return False
+            return bool(chip.uart_in)
 
     class Timer:
         ONE_SHOT = 0
@@ -144,12 +151,7 @@ def make_modules(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> d
 
         def feed(self) -> None:
             chip.fed_us = chip.now_us
-            heap.allocated += ALLOCATED_A_TURN
-
-    class Heap:
-        allocated = 0
-
-    heap = Heap()
+            chip.heap.allocate(ALLOCATED_A_TURN)
 
     class Poll:
         def __init__(self) -> None:
@@ -203,9 +205,6 @@ def make_modules(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> d
             for index, byte in enumerate(data):
                 chip.flash[at + index] &= byte
 
-    def collect() -> None:
-        heap.allocated = 0
-
     stream = Streams(chip)
     contents: dict[str, dict[str, Any]] = {
         "machine": {
@@ -221,7 +220,10 @@ def make_modules(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> d
             "viper": lambda function: function, "native": lambda function: function,
             "const": lambda value: value, "kbd_intr": lambda byte: None,
         },
-        "gc": {"collect": collect, "allocated": lambda: heap.allocated, "mem_alloc": lambda: 90_000},
+        "gc": {
+            "collect": chip.heap.collect, "allocated": lambda: chip.heap.allocated,
+            "mem_alloc": lambda: 90_000,
+        },
         "time": {
             "ticks_us": lambda: chip.now_us + chip.ticks_from_us & 0x3FFFFFFF,
             "ticks_ms": lambda: (chip.now_us + chip.ticks_from_us) // 1000 & 0x3FFFFFFF,
@@ -236,7 +238,7 @@ def make_modules(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> d
 
 
 def load_program(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> ModuleType:
-    """Import ``boards.rp2040.loop`` again over the stubs, and restore ``sys.modules`` afterwards."""
+    """Import ``boards.rp2040.program`` again over the stubs, and restore ``sys.modules`` afterwards."""
     stubs = make_modules(chip, serial, reset_by_watchdog)
     ours = [name for name in sys.modules if name.startswith(PREFIX)]
     before = {name: sys.modules.get(name) for name in [*stubs, *ours]}
@@ -246,7 +248,7 @@ def load_program(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> M
         del sys.modules[name]
     sys.modules.update(stubs)
     try:
-        return importlib.import_module(f"{PREFIX}.loop")
+        return importlib.import_module(f"{PREFIX}.program")
     finally:
         for name in [each for each in sys.modules if each.startswith(PREFIX)]:
             del sys.modules[name]

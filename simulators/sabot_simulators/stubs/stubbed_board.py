@@ -6,7 +6,7 @@ depends on how threads are scheduled, and the same seed gives the same run.
 
 import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Self
 
 from sabot_simulators.rp2040 import runner_messages
@@ -16,6 +16,7 @@ from sabot_simulators.stubs.stubbed_chip import (
     FLASH_SIZE,
     FirmwareFailed,
     FramChip,
+    PowerFailed,
     PowerGone,
     StubbedChip,
     WatchdogExpired,
@@ -37,8 +38,10 @@ class StubbedBoard:
         self.axes: tuple[int, ...] = (0, 0)
         self.boots = 0
         self._thread: threading.Thread | None = None
-        self._firmwares_turn = threading.Semaphore(0)
-        self._worlds_turn = threading.Semaphore(0)
+        self.on_load: Callable[[ModuleType], None] = lambda program: None
+        """Called with ``boards.rp2040.loop`` as it was imported for this start, before it runs."""
+        self._firmwares_turn = _taken()
+        self._worlds_turn = _taken()
         self._gone = False
         self._failed: BaseException | None = None
         self.chip = self._new_chip()
@@ -78,6 +81,7 @@ class StubbedBoard:
         self._gone, self._failed = False, None
         self.boots += 1
         program = load_program(self.chip, self._serial, by_watchdog)
+        self.on_load(program)
         self._thread = threading.Thread(
             target=self._live, args=(program.main,), name="sabot-stubbed-board", daemon=True
         )
@@ -91,8 +95,8 @@ class StubbedBoard:
         self._gone = True
         self._firmwares_turn.release()
         thread.join()
-        self._worlds_turn = threading.Semaphore(0)
-        self._firmwares_turn = threading.Semaphore(0)
+        self._worlds_turn = _taken()
+        self._firmwares_turn = _taken()
 
     def pass_time(self, until_us: float) -> None:
         """Let time pass while the board is off."""
@@ -117,14 +121,20 @@ class StubbedBoard:
             self._thread.join()
             self.power_on(by_watchdog=True)
             return RunResult(self.now_us, runner_messages.RESET, (), b"", b"", self.axes)
+        if isinstance(self._failed, PowerFailed):
+            self._thread.join()
+            self._thread = None
+            return RunResult(self.now_us, "off", (), b"", b"", self.axes)
         if self._failed is not None:
             raise FirmwareFailed(f"the program ended: {self._failed!r}") from self._failed
         if chip.noise_left() < NOISE_LEFT:
             chip.tell(NoiseWanted(chip.now_us))
         told, chip.told = tuple(chip.told), []
         said, chip.usb_out = bytes(chip.usb_out), bytearray()
-        why = runner_messages.SAID if said else runner_messages.TOLD if told else runner_messages.UNTIL
-        return RunResult(self.now_us, why, told, said, b"", self.axes)
+        uart, chip.uart_out = bytes(chip.uart_out), bytearray()
+        spoke = said or uart
+        why = runner_messages.SAID if spoke else runner_messages.TOLD if told else runner_messages.UNTIL
+        return RunResult(self.now_us, why, told, said, uart, self.axes)
 
     def _hand_over(self) -> None:
         """In the firmware's thread: give control to the world's thread and wait for it to return control."""
@@ -145,3 +155,10 @@ class StubbedBoard:
         except BaseException as error:  # noqa: BLE001  the world's thread raises it
             self._failed = error
         self._worlds_turn.release()
+
+
+def _taken() -> threading.Lock:
+    """A lock that is held: one thread releases it to let the other go on."""
+    lock = threading.Lock()
+    lock.acquire()
+    return lock

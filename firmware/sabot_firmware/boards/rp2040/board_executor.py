@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from sabot_protocol.codec import Values
 
 
+BOARD_COMMANDS = ("component", "start_loader")
+"""The commands that ``BoardExecutor`` executes, by the name of its methods."""
+
+
 def components() -> "dict[int, tuple[str, bytes]]":
     """Version and SHA-256 of each component by number, as the build wrote them; empty if it did not."""
     try:
@@ -27,7 +31,7 @@ def _nothing(_: bool) -> None:
 
 
 class BoardExecutor(Executor):
-    """Executes ``component`` and ``start_loader`` itself, and passes other commands to the controller.
+    """Executes ``BOARD_COMMANDS`` itself, and passes other commands to the controller.
 
     It exists before the controller and without one, so that a device that gave up can still be identified and
     updated.
@@ -61,22 +65,29 @@ class BoardExecutor(Executor):
         self.controller.take_entropy(entropy)
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
-        """Execute a command; Refusal if it may not be executed now."""
-        if name == "start_loader":
-            state = self.controller.status()
-            check_command(name, state[0], state[1])
-            if not self.controller.idle_and_empty():
-                raise forbidden("not_cleared")
-            self.leaving = True
-            return ()
-        if name != "component":
-            self.hold(True)
-            try:
-                return self.controller.execute(name, values, caller)
-            finally:
-                self.hold(False)
-        found = self._components.get(values[0])
+        """Execute a command here or in the controller; Refusal if it may not be executed now."""
+        if name in BOARD_COMMANDS:
+            answer: Values = getattr(self, name)(*values)
+            return answer
+        self.hold(True)
+        try:
+            return self.controller.execute(name, values, caller)
+        finally:
+            self.hold(False)
+
+    def component(self, number: int) -> "Values":
+        """Hash and version of one component of the image."""
+        found = self._components.get(number)
         if found is None:
             raise Refusal("not_supported")
         version, digest = found
-        return values[0], digest, version
+        return number, digest, version
+
+    def start_loader(self) -> "Values":
+        """Leave the program for the boot loader; only an idle and empty machine may."""
+        state = self.controller.status()
+        check_command("start_loader", state[0], state[1])
+        if not self.controller.idle_and_empty():
+            raise forbidden("not_cleared")
+        self.leaving = True
+        return ()

@@ -1,17 +1,15 @@
-"""The program of the board: the core, its cables and its time, joined by one loop that really waits.
+"""One life of the device on the board: controller, cables and time, joined by one loop that waits for events.
 
 The loop sleeps in ``select.poll`` until an edge or a byte comes or something is due. What can wait (display,
-log, garbage, randomness for the next shuffle) is done only while nothing moves. An exception of any kind
-stops every motor; then the device begins anew over its critical memory, as after a power cut, and says why.
-What fails again and again is left alone: the link stays up and refuses everything that moves.
+log, garbage, randomness for the next shuffle) is done only while nothing moves.
 
-A frame of the wire takes ten milliseconds, in which a card goes ten millimetres. So while the loop talks,
-edges are given to the core in the midst of it (``Device._edge_came``): motors are ordered at once, what is to
-be written down or told of it follows when the talk is over.
+A frame of the wire takes ten milliseconds, in which a card moves ten millimetres. So edges that come while
+the loop talks go to the controller at once (``Device._edge_came``): motors are ordered immediately, records
+and events follow when the talk is over.
 
-A collection of garbage cannot be interrupted, and takes longer than a card may wait. So none may come by
-itself while something moves: what is allocated is counted, in time the halves are asked to stand between two
-cards, and if that takes too long the cables are not read meanwhile (``Device._rest``).
+A garbage collection cannot be interrupted and takes longer than a card may wait, so none may start by itself
+while something moves. The loop counts what is allocated and asks the halves to pause between two cards. If
+that takes too long, it does not read the cables meanwhile (``Device._pause_for_collection``).
 """
 
 import gc
@@ -31,24 +29,20 @@ from sabot_firmware.boards.rp2040.heap import (
     PAUSE_BYTES,
     allocated,
 )
-from sabot_firmware.boards.rp2040.log_flash import LogFlash, MarkFlash
+from sabot_firmware.boards.rp2040.live_controller import WATCHDOG_RESET, DisabledExecutor, LiveController
+from sabot_firmware.boards.rp2040.log_flash import MarkFlash
 from sabot_firmware.boards.rp2040.noise import count_differing, raw_noise, thermal_noise
 from sabot_firmware.boards.rp2040.presence_contact import PresenceContactInput
-from sabot_firmware.controller import Controller, sooner
-from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.event_log import EventLog
 from sabot_firmware.jam import BY_SERVICE
-from sabot_firmware.persistent_state import RECORDS
 from sabot_firmware.provisioning_mark import FlashProvisioningMark
 from sabot_firmware.rng.device_rng import DeviceRng
 from sabot_firmware.shuffler import FEEDING
-from sabot_protocol import ticks
+from sabot_protocol import __version__, ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.device_port import DevicePort
-from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
-from sabot_protocol.provisioning import UnusableStore
+from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol
 from sabot_protocol.record_store import RecordStore
-from sabot_protocol.schema import FAULT_LATCHED_FLAG
 
 try:
     from sabot_firmware.boards.rp2040.grid_cables import NONE, GridCables
@@ -62,8 +56,6 @@ if TYPE_CHECKING:
     from sabot_protocol.codec import Value
 
 MODEL = "Sabot on RP2040"
-VERSION = "0.1.0"
-WATCHDOG_MS = 4000
 LONGEST_WAIT_MS = 1000
 ROOM_US = 5000  # what can wait is done if nothing is due for so long
 STUCK_US = 20000  # then a host that took nothing is tried again
@@ -75,65 +67,9 @@ LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is
 TICKS_BY_ALARM = True
 LOG_ROWS = 4
 CONTACT_MS = 250  # how often the contact in the logic compartment is looked at
-CRASH = ("crash", 96)  # the record of what went wrong last
-MOST_CRASHES = 3
-SOUND_AFTER_MS = 60000
 LEAVE_MS = 500  # for the answer to reach the host, and events the log
 
-_POWER = enum_number("BootReason", "power")
-_WATCHDOG = enum_number("BootReason", "watchdog")
-_UNKNOWN = enum_number("BootReason", "unknown")
-_WATCHDOG_RESET = enum_number("Fault", "watchdog_reset")
 _CONTROLLER = enum_number("Place", "controller")
-
-
-class DisabledExecutor(Executor):
-    """In place of a core that failed again and again: it says so and does nothing."""
-
-    def status(self) -> "tuple[int, int, int, int, int, int]":
-        """Out of order, for a fault of the controller."""
-        out = enum_number("ShufflerState", "out_of_order"), enum_number("ShoeState", "out_of_order")
-        return out[0], out[1], _WATCHDOG_RESET, FAULT_LATCHED_FLAG, 0, 0
-
-
-class LiveController(Controller):
-    """A core that reads the clock itself: what begins after a record was written begins then, not before."""
-
-    orders_only = False
-    """The loop talks: what follows from an edge beyond orders waits for the next step."""
-    between: "Callable[[], None]" = staticmethod(nothing)
-    """Called between two steps of what takes long: cards that are fed do not wait for its end."""
-
-    def process_changes(self) -> None:
-        """Process changes of state, unless the loop talks: the next step does it then."""
-        if not self.orders_only:
-            self.between()
-            super().process_changes()
-
-    def _save_contents(self) -> None:
-        self.between()
-        super()._save_contents()
-
-    def update_panel(self) -> None:
-        """Show the states of both halves, and serve fed cards before and after."""
-        self.between()
-        super().update_panel()
-        self.between()
-
-    def move_on(self, at_us: int) -> "int | None":
-        """Let motions do what is due, and no more; how long until the next is due, or None."""
-        jog = self.service.jog_due_us()  # its end waits for nothing
-        due, other = self.shuffler.step(at_us), self.shoe.step(at_us)
-        return sooner(sooner(due, other), jog)
-
-    @property
-    def now_us(self) -> int:
-        """The time at this moment."""
-        return now_us()
-
-    @now_us.setter
-    def now_us(self, _: int) -> None:
-        """Whatever it is told, it knows better."""
 
 
 def _nothing(_: object) -> None:
@@ -141,7 +77,7 @@ def _nothing(_: object) -> None:
 
 
 class KeysCleared(Exception):
-    """Somebody at the contact had the keys cleared: the device begins anew, with its critical memory."""
+    """Somebody at the contact had the keys cleared: the device starts anew, with its critical memory."""
 
 
 class Device:
@@ -169,7 +105,7 @@ class Device:
         self._timer = machine.Timer(-1)  # for what is due while it talks
         self._came = self._edge_came
         self._end = DeviceProtocol(
-            DeviceIdentity(serial, MODEL, VERSION),
+            DeviceIdentity(serial, MODEL, __version__),
             memory,
             self._executor,
             self._rng.nonce,
@@ -220,7 +156,7 @@ class Device:
 
     def tell_crash(self) -> None:
         """Report that the controller failed."""
-        self._end.emit("fault_raised", _WATCHDOG_RESET, _CONTROLLER, 0, BY_SERVICE)
+        self._end.emit("fault_raised", WATCHDOG_RESET, _CONTROLLER, 0, BY_SERVICE)
 
     def _report(self, name: str, *values: "Value") -> None:
         self._between()
@@ -457,75 +393,3 @@ class Device:
         return False
 
 
-class Program:
-    """The device's life from power-up on: what fails is stopped, written down and begun anew."""
-
-    def __init__(self) -> None:
-        self._watchdog = machine.WDT(timeout=WATCHDOG_MS)
-        self._reason = _WATCHDOG if machine.reset_cause() == machine.WDT_RESET else _POWER
-        self._board: Rp2040 | None = None
-        self._memory: RecordStore = UnusableStore()  # until the chip is there
-        self._crashes = 0
-        self._opened = False
-
-    def run(self) -> None:
-        """Returns only to let the loader be started."""
-        while True:
-            began = now_ms()
-            try:
-                self._live()
-                return
-            except KeysCleared:
-                self._crashes, self._opened, self._reason = 0, True, _UNKNOWN
-            except Exception as error:  # noqa: BLE001  whatever it is: nothing may move
-                if self._board is not None:
-                    self._board.safe()
-                sound = ticks.diff(now_ms(), began) > SOUND_AFTER_MS
-                self._crashes = 1 if sound else self._crashes + 1
-                self._reason = _UNKNOWN
-                self._keep(error)
-                gc.collect()
-
-    def _live(self) -> None:
-        """One life of the device; it ends with an exception, or when the loader is to be started."""
-        given_up = self._crashes >= MOST_CRASHES
-        if self._board is None and not given_up:
-            self._board = Rp2040()
-        if self._crashes <= MOST_CRASHES:
-            self._memory = _open_memory()
-        else:
-            self._memory = UnusableStore()  # the chip itself may be what fails: only identification is left
-        log = EventLog(LogFlash())
-        board = None if given_up else self._board  # what failed is not touched again
-        reopen = None if self._crashes <= MOST_CRASHES else _open_memory
-        opened, self._opened = self._opened, False
-        device = Device(board, self._memory, log, self._reason, reopen, opened)
-        if given_up:
-            device.stay_idle()
-        else:
-            device.begin(self._memory, self._crashes > 0 or self._reason == _WATCHDOG)
-        gc.collect()
-        while not device.leaves(now_ms()):
-            self._watchdog.feed()
-            device.turn()
-        if self._board is not None:
-            self._board.safe()
-        device.let_go()
-        self._memory = UnusableStore()
-
-    def _keep(self, error: Exception) -> None:
-        """Write down what went wrong, for whoever asks later."""
-        text = "%s: %s" % (type(error).__name__, error)
-        try:
-            self._memory.save(CRASH[0], text.encode()[: CRASH[1]])
-        except Exception:  # noqa: BLE001  the memory may be what failed
-            return
-
-
-def _open_memory() -> RecordStore:
-    return CriticalMemory(SpiFram(), others=RECORDS + (CRASH,))
-
-
-def main() -> None:
-    """Returns only to let the loader be started."""
-    Program().run()

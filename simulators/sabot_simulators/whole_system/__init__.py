@@ -1,0 +1,1 @@
+"""The whole system from one seed, in virtual time: mechanism, board program, cables, driver, people."""

@@ -1,0 +1,52 @@
+"""One seed replays the whole system; a sample of seeds finds nothing, and planted defects are found."""
+
+from dataclasses import replace
+
+import pytest
+
+from sabot_simulators.whole_system.planted import PLANTS
+from sabot_simulators.whole_system.run import run
+from sabot_simulators.whole_system.scenario import Trouble, draw
+from sabot_simulators.whole_system.shrink import Shrinker, tell
+
+
+def test_one_seed_replays_everything() -> None:
+    scenario = draw(7, minutes=3)
+    first, second = run(scenario), run(scenario)
+    assert first.trace == second.trace
+    assert first.story == second.story
+    assert first.trace != run(replace(scenario, troubles=())).trace
+
+
+@pytest.mark.sweep(every=15)
+@pytest.mark.parametrize("seed", range(1, 31))
+def test_nothing_is_wrong(seed: int) -> None:
+    result = run(draw(seed, minutes=6, weeks=False))
+    assert result.problems == [], "\n".join(result.story[-60:])
+    assert result.events
+    assert result.claims
+
+
+def test_an_event_acknowledged_before_it_is_written_is_found_and_shrunk_to_a_short_story() -> None:
+    scenario = draw(3, minutes=2)
+    with PLANTS["acknowledged-before-written"][1]():
+        found = run(scenario)
+        assert any("was acknowledged" in problem for problem in found.problems)
+        shrinker = Shrinker(found, tries=6)
+        smallest = shrinker.shrink(replace(scenario, troubles=scenario.troubles[:1], faults=()))
+    assert len(smallest.parts()) <= 1
+    assert "was acknowledged" in tell(smallest, shrinker.result)
+
+
+def test_half_a_day_without_a_host() -> None:
+    result = run(replace(draw(2, minutes=2), days_alone=0.5, troubles=(), faults=()))
+    assert result.problems == []
+    assert result.virtual_s > 43_200
+
+
+def test_a_journal_that_is_not_synchronised_is_found_by_a_loss_of_power() -> None:
+    outages = tuple(Trouble(60.0 + 40 * n, "computer_loses_power", 5.0) for n in range(4))
+    scenario = replace(draw(1, minutes=4), faults=(), troubles=outages)
+    assert run(scenario).problems == []
+    with PLANTS["journal-not-synchronised"][1]():
+        assert run(scenario).problems
