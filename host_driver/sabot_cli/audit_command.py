@@ -147,6 +147,8 @@ def _ask_device(
     journal = state.user_files.journal(about.serial, client.simulator)
     if not has_journal and journal.exists():
         evidence.read_journal(journal)
+    for _ in client.events(0, timeout=0.5):
+        pass  # until the device has told everything
     assert client.peer is not None
     memory_id = client.peer.memory_id
     for entry in client.journal.entries():

@@ -167,7 +167,7 @@ class WiredPythonDevice(PythonDevice, Executor):
     def _wire(self) -> None:
         self.end = DeviceProtocol(
             DeviceIdentity(self.serial, MODEL, VERSION, self.flags), self.memory, self,
-            self._nonce, self.now_ms, POWER,
+            self.controller.shuffle_commands.rng.nonce, self.now_ms, POWER,
             event_capacity=self.settings.events_kept, log=self._log,
             mark=FlashProvisioningMark(self._mark_flash),
             reopen=super()._open_memory if self.crashed else None, opened=self._keys_cleared,
@@ -175,14 +175,15 @@ class WiredPythonDevice(PythonDevice, Executor):
         if self.controller.persistent.record_lost():
             self.end.renew_memory_id()
 
-    def _nonce(self, size: int) -> bytes:
-        """Bytes for the wire: the firmware's, mixed with this computer's.
+    def renew_memory_id(self) -> None:
+        """Be a new device to hosts, although a seed repeats everything that the firmware draws.
 
-        A seed repeats shuffles, not these bytes. Else a device that starts anew would have the memory id of
-        the one before, and the host, whose journal is ahead of it, would refuse it.
+        Else a device that starts anew would have the memory id of the one before it. The host, whose journal
+        is ahead of the new device, would refuse it.
         """
-        made = self.controller.shuffle_commands.rng.nonce(size)
-        return bytes(a ^ b for a, b in zip(made, os.urandom(size), strict=True))
+        drawn, self.end.random = self.end.random, os.urandom
+        self.end.renew_memory_id()
+        self.end.random = drawn
 
     # -- cables ---------------------------------------------------------------------------------
 

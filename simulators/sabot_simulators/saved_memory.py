@@ -34,23 +34,25 @@ class MemoryFile:
         self.path = path
         self._device = device
         self._written = -1
+        self.loaded = False
+        """Whether the device was started with the memory of the file."""
 
-    def load(self) -> bool:
-        """Start the device with the memory in the file; False if there is no file yet.
+    def load(self) -> None:
+        """Start the device with the memory in the file, if there is one.
 
         BadMemoryFile if it cannot be read or is of another device.
         """
         try:
             text = self.path.read_text(encoding="ascii")
         except FileNotFoundError:
-            return False
+            return
         except (OSError, UnicodeDecodeError) as error:
             raise BadMemoryFile(f"{self.path}: {error}") from error
         try:
             self._restore(json.loads(text))
         except (ValueError, KeyError, TypeError, zlib.error) as error:
             raise BadMemoryFile(f"{self.path} is no saved memory: {error!r}") from error
-        return True
+        self.loaded = True
 
     def _restore(self, saved: dict[str, Any]) -> None:
         if saved["version"] != VERSION:

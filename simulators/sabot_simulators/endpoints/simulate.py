@@ -96,6 +96,8 @@ def simulate(
     except FirmwareMissing as error:
         raise click.UsageError(str(error)) from error
     kept = None if memory is None else _memory(memory, device)
+    if seed is not None and kind == FIRMWARE[0] and (kept is None or not kept.loaded):
+        _renew(device)
     served = DeviceServer(device)
     hands = None
     try:
@@ -139,10 +141,17 @@ def _memory(path: Path, device: EmulatedDevice) -> "MemoryFile":
     check_writable(path)
     kept = MemoryFile(path, device)
     try:
-        kept.load()
+        kept.load()  # kept.loaded says whether there was a file
     except BadMemoryFile as error:
         raise click.UsageError(f"--state {error}") from error
     return kept
+
+
+def _renew(device: EmulatedDevice) -> None:
+    from sabot_simulators.python_device import WiredPythonDevice
+
+    assert isinstance(device, WiredPythonDevice)
+    device.renew_memory_id()
 
 
 def _serve(served: DeviceServer, kept: "MemoryFile | None", seconds: float | None) -> None:
