@@ -73,11 +73,11 @@ class DeviceSide:
     """What a table's state and its machine's state ask of the machine."""
 
     def __init__(
-        self, state: SessionState, procedure: TableProcedure, random: Callable[[int], bytes]
+        self, state: SessionState, procedure: TableProcedure, nonce: Callable[[int], bytes]
     ) -> None:
         self._state = state
         self._procedure = procedure
-        self._random = random
+        self._nonce = nonce
         self.cleared_at = 0
         """The place of the fault that was cleared last."""
 
@@ -141,7 +141,7 @@ class DeviceSide:
         elif isinstance(told, GameChanged):
             device.game = GameState(told.method, told.decks, told.stack_cards, told.deck_hours, told.one_deck)
         elif isinstance(told, ShuffleCommitted):
-            nonce = self._random(NONCE_SIZE).hex()
+            nonce = self._nonce(told.shuffle_id).hex()
             # The device is bound to the newest one only.
             device.commitments = {told.deck_id: Commitment(told.shuffle_id, told.commitment.hex(), nonce)}
             device.commit_asked = 0

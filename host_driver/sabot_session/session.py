@@ -6,7 +6,7 @@ visible. If the commit fails, the session is what it was before.
 """
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from sabot_protocol.host.message_base import Message, Request
 from sabot_session import act_handlers
 from sabot_session.acts import Act
 from sabot_session.device_reports import DEVICE, DeviceReports
-from sabot_session.device_side import CARDS_OUT, DeviceSide
+from sabot_session.device_side import CARDS_OUT, NONCE_SIZE, DeviceSide
 from sabot_session.needs import Need
 from sabot_session.outcomes import (
     ActDone,
@@ -32,12 +32,18 @@ from sabot_session.people import Authenticated
 from sabot_session.row_kinds import BY_NAME
 from sabot_session.rows import Actor, Authentication, DeviceEventId, Json, Record, Row, SavedSession
 from sabot_session.session_state import NeedHistory, OutboxCommand, SessionState, restore, save
+from sabot_session.snapshot import Changes, ChangeStream, snapshot
 from sabot_session.table_needs import TableNeeds
 from sabot_session.table_rows import KINDS, UNWRITTEN, clause_of, row_data
 from sabot_table.errors import ImpossibleCards, RuleViolation
 from sabot_table.procedure import Attribution, TableProcedure, TableRole
 from sabot_table.procedure.memory import TableMemory
 from sabot_table.ruleset import RuleSet
+
+
+def random_nonce(shuffle_id: int) -> bytes:
+    """Our part in a shuffle's chance: nobody can foretell it."""
+    return secrets.token_bytes(NONCE_SIZE)
 
 
 class People(Protocol):
@@ -58,15 +64,18 @@ class TableSession:
         *,
         table: str = "table",
         policy: Mapping[str, frozenset[TableRole]] | None = None,
-        random: Callable[[int], bytes] = secrets.token_bytes,
+        nonce: Callable[[int], bytes] = random_nonce,
     ) -> None:
-        """Continue what is on record, or begin. ``policy`` names fewer roles for an act than the rules do."""
+        """Continue what is on record, or begin.
+
+        ``policy`` names fewer roles for an act than the rules do. ``nonce`` gives ours for a shuffle id.
+        """
         self.rules = rules
         self.name = table
         self._record = record
         self._people = people
         self._policy = policy or {}
-        self._random = random
+        self._nonce = nonce
         saved = record.load()
         if saved is None:
             memory = TableMemory(rules.sha256, method=rules.dealing.methods[0])
@@ -78,8 +87,11 @@ class TableSession:
         self._keys: dict[str, Any] = {}  # by act id: never written
         self._taken: set[int] = set()  # commands that the shell has
         self._answered_by: dict[str, str] = {}  # need id -> person
+        self._stream = ChangeStream()
         self._load(self._saved)
         self.state.device.up = False
+        self._note_needs(self.state.memory.newest_s)
+        self._stream.publish(snapshot(self))
 
     def _load(self, saved: str) -> None:
         self.state = restore(self.rules, saved)
@@ -87,7 +99,7 @@ class TableSession:
             self.rules, TableProcedure(self.rules, self.state.memory).table.save()
         )
         self.state.memory = self.procedure.table.memory
-        self.machine = DeviceSide(self.state, self.procedure, self._random)
+        self.machine = DeviceSide(self.state, self.procedure, self._nonce)
         self.reports = DeviceReports(self)
         self._needs = TableNeeds(self.state, self.procedure, self.machine)
         self._rows: list[Row] = []
@@ -115,6 +127,14 @@ class TableSession:
                 )
             )
         return found
+
+    def snapshot(self) -> dict[str, Any]:
+        """The table as it stands, as versioned JSON; it holds no card that the dealer has not exposed."""
+        return snapshot(self)
+
+    def changes(self, after: str | None) -> Changes | None:
+        """The parts of the snapshot that changed since a cursor; all of it without one, or after a gap."""
+        return self._stream.changes(after)
 
     @property
     def cursor(self) -> int:
@@ -314,6 +334,7 @@ class TableSession:
             if rows or saved != self._saved:
                 self._record.commit(rows, SavedSession(saved, at))
             self._saved, self.journal_at = saved, at
+            self._stream.publish(snapshot(self))
         except BaseException:
             self._load(self._saved)
             raise
@@ -423,10 +444,6 @@ class TableSession:
     def device_by(now_s: int) -> Attribution:
         """The device, for what it told."""
         return Attribution("device", TableRole.DEVICE, now_s)
-
-    def rows_after(self, after: int = 0) -> Sequence[Any]:
-        """Rows of the record, for faces."""
-        return self._record.rows(after)
 
 
 OUTSIDE = frozenset(

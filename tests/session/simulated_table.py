@@ -1,10 +1,10 @@
 """A table on an emulated device of this process, with simulated people who meet its needs."""
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from sabot_cli.device_access import provision_simulator_keys
@@ -24,6 +24,11 @@ from sabot_table.wager_acceptance import every_wager
 
 TIMEOUT_S = 20.0
 PATIENCE_S = 30.0
+
+
+def fixed_nonce(shuffle_id: int) -> bytes:
+    """The same nonce for the same shuffle in every run."""
+    return hashlib.sha256(b"nonce %d" % shuffle_id).digest()
 
 
 class SimulatedTable:
@@ -82,16 +87,17 @@ def simulated_table(
     record: Record | None = None,
     simulators_key: bool = True,
     now_s: Callable[[], int] | None = None,
+    journal: Path | None = None,
 ) -> Iterator[SimulatedTable]:
     """A table on ``sim://?query``."""
     rules = load(rules) if isinstance(rules, str) else rules
     record = record or MemoryRecord()
     options = {} if now_s is None else {"now_s": now_s}
-    with connect(f"sim://?{query}", timeout=TIMEOUT_S) as client:
+    with connect(f"sim://?{query}", journal=journal, timeout=TIMEOUT_S) as client:
         files = UserFiles(tmp_path)
         provision_simulator_keys(files, client, TIMEOUT_S)
         key = read_key(files.floor_key(client.identity.serial))
-        session = TableSession(rules, record, SimulatedRegister(), random=Random(1).randbytes)
+        session = TableSession(rules, record, SimulatedRegister(), nonce=fixed_nonce)
         with ThreadedSession(session, client, simulators_key=simulators_key, **options) as run:
             wagers = {seat: made for seat, made in every_wager(rules).items() if seat <= seats}
             people: Any = people_at(client.url)
