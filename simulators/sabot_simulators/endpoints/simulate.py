@@ -117,11 +117,10 @@ def simulate(
             urls.append(_terminal(served, link))
         output = state.output
         output.simulator = True
-        for url in urls:
-            output.tell(
-                "serving", f"[bold yellow]SIMULATOR[/bold yellow]  {serial} at {url}", url=url, serial=serial
-            )
         with contextlib.suppress(KeyboardInterrupt):
+            for url in urls:
+                words = f"[bold yellow]SIMULATOR[/bold yellow]  {serial} at {url}"
+                output.tell("serving", words, url=url, serial=serial)
             _serve(served, kept, seconds)
     finally:
         if hands is not None:
