@@ -15,7 +15,7 @@ from sabot_table.procedure.round_end import RoundEndProcedure
 from sabot_table.procedure.three_card_procedure import ThreeCardProcedure
 from sabot_table.procedure.vocabulary import Attribution
 from sabot_table.procedure.voiding import VoidProcedure
-from sabot_table.ruleset import RuleSet
+from sabot_table.ruleset import RuleSet, load, names
 from sabot_table.text_vocabulary import PACK_STATES, TABLE_STATES
 
 SAVED = TypeAdapter(TableMemory)
@@ -57,9 +57,10 @@ class TableProcedure:
                 f"version {memory.version} of a saved table; restore it with the program that wrote it"
             )
         if memory.ruleset_sha256 != rules.sha256:
+            before = _name_of_rules(memory.ruleset_sha256)
             raise BadSave(
-                f"the table was saved under another rule set ({memory.ruleset_sha256[:12]}), "
-                f"not {rules.name} ({rules.sha256[:12]}); restore it with that one"
+                f"the table was saved under another rule set: {before}, not {rules.name} as it is now; "
+                "restore it with that one"
             )
         packs = {each.state for each in memory.packs}
         if memory.state not in TABLE_STATES or not packs <= set(PACK_STATES):
@@ -108,3 +109,11 @@ class TableProcedure:
         terms = self.table.rules.fixed.idle
         kept = pack.shuffled_by == "machine" and (pack.counted or not terms.kept_if_counted)
         return not (kept and pack.state in terms.kept_in)
+
+
+def _name_of_rules(sha256: str) -> str:
+    """The rule set of this hash by its name; one that is not installed, or was changed since, by its hash."""
+    for name in names():
+        if load(name).sha256 == sha256:
+            return name
+    return f"one that is not installed here (SHA-256 {sha256[:12]}…)"
