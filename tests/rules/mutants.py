@@ -29,7 +29,8 @@ ROOT = Path(__file__).parent.parent.parent
 STATE = ROOT / "build" / "rule-mutants.json"
 FILES = (
     "test_three_card_procedure", "test_mini_procedure", "test_clauses_in_play", "test_house_policy",
-    "test_days", "test_settlement", "test_wagers", "test_rulesets", "test_progressive", "test_stakes", "test_versions",
+    "test_days", "test_settlement", "test_wagers", "test_rulesets", "test_progressive",
+    "test_stakes", "test_versions",
 )  # fmt: skip
 # Bounds are read while a rule set is loaded, also outside of tests: all these files run for them.
 BOUNDS = ("cards", "seats", "dealing", "cut", "cover", "stub", "idle", "wagers", "settlement")
