@@ -1,31 +1,46 @@
 """Captures of the wire, their replay, and the support archive."""
 
 import dataclasses
+import hashlib
 import io
 import json
+import logging
 import zipfile
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 from rich.progress import Progress
 
 from sabot_cli import doctor as examination
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
 from sabot_cli.device_commands import event_fields, status_fields, tell_event
+from sabot_cli.help_text import example
 from sabot_cli.output import OK, Output, plain, utc
+from sabot_cli.provenance import device_components
+from sabot_cli.written_files import CannotWrite, check_writable
+from sabot_driver import Client
+from sabot_driver.device_values import parse_wear
 from sabot_driver.errors import SabotError
+from sabot_driver.journal_reader import read_commands, read_entries
 from sabot_driver.private_files import open_new
-from sabot_driver.serial_numbers import format_serial
+from sabot_driver.received_events import parse_entry
+from sabot_driver.serial_numbers import format_serial, parse_serial
 from sabot_protocol.host.capture import CaptureDamaged, read_capture
 from sabot_protocol.host.constructs import parse_frame, parse_payload
-from sabot_protocol.host.messages import Counters, Trace
+from sabot_protocol.host.messages import BY_ID, Counters, Trace, Wear
 from sabot_protocol.schema import COUNTERS
 
 LAST_EVENTS = 1000
+LAST_LINES = 10_000
 QUIET_S = 1.0  # after so long without an event, the device has told all
 HIDDEN = "…"
 KEYS = ("key", "wrapped")  # fields that carry one, in clear or hidden under a pad
@@ -107,47 +122,128 @@ def _tell_frame(output: Output, framed: bytes, at_us: int, first: int, to_device
     )
 
 
-@click.command()
+@click.command(epilog=example("sabot bundle --out support.zip --device sim://"))
 @device_options
 @click.option("--out", type=click.Path(path_type=Path), default=Path("sabot-support.zip"), show_default=True)
 @click.pass_obj
 def bundle(state: CliContext, /, out: Path, options: DeviceOptions) -> int:
     """Gather what support needs in one archive.
 
-    It has no keys, no host ids, and never the order of cards.
+    It has no keys, no host ids, and never the order of cards. Without the device it has what this computer
+    knows: the journal, and of the table's record its size and hash. The exit code is then 0 all the same.
     """
     output = state.output
+    check_writable(out)
     silent = CliContext(Output(as_json=False), state.user_files)
     silent.output.console = type(output.console)(file=io.StringIO())
-    parts: dict[str, Any] = {"made.json": {"at": utc(datetime.now(UTC))}}
+    parts: dict[str, Any] = {"made.json": {"at": utc(datetime.now(UTC)), "version": version("sabot")}}
     parts["doctor.json"] = [redacted(each) for each in examination.examine(silent, []).all]
-    with open_device(state, options, owner=False) as client:
-        timeout = options.timeout
-        about = client.identity
-        parts["device.json"] = {
-            "serial": format_serial(about.serial),
-            "model": about.model,
-            "version": about.version,
-            "protocol": [about.major, about.minor],
-            "schema": about.schema.hex(),
-            "simulator": client.simulator,
-        }
-        parts["status.json"] = status_fields(client.status(timeout))
-        values = client.ask(Counters(), timeout).values
-        parts["device-counters.json"] = dict(zip(COUNTERS, values, strict=False))
-        own = client.loop.connection.protocol.diagnostics.counters()
-        parts["host-counters.json"] = dict(zip(COUNTERS, own, strict=False))
+    journals = _journals(state, options)
+    with _host_log() as lines:
         try:
-            parts["device-trace.json"] = client.ask(Trace(0), timeout).headers.hex()
+            with open_device(state, options, owner=False) as client:
+                _device_parts(parts, client, options.timeout)
+                journals = [state.user_files.journal(client.identity.serial, client.simulator)]
         except SabotError as error:
-            parts["device-trace.json"] = {"not allowed": str(error)}
-        told = islice(client.events(0, timeout=QUIET_S), LAST_EVENTS)  # all that the device keeps
-        parts["events.json"] = [redacted(event_fields(each)) for each in told]
-    with open_new(out) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in parts.items():
-            archive.writestr(name, json.dumps(content, indent=1, ensure_ascii=False))
+            parts["device.json"] = {"not reached": redacted(str(error)), "error": type(error).__name__}
+            output.tell(
+                "warning", f"[yellow]the device is not in the archive: {escape(str(error))}[/yellow]",
+                message=str(error),
+            )  # fmt: skip
+    for path in journals:
+        if path.exists():
+            parts |= _journal_parts(state, path)
+    parts["host-log.json"] = [redacted(each) for each in lines]
+    try:
+        with open_new(out) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in parts.items():
+                archive.writestr(name, json.dumps(content, indent=1, ensure_ascii=False))
+    except OSError as error:
+        raise CannotWrite(f"{out}: {error.strerror}") from error
     output.tell("bundle", f"{out}: {len(parts)} parts", file=str(out), parts=sorted(parts))
     return OK
+
+
+def _device_parts(parts: dict[str, Any], client: Client, timeout: float) -> None:
+    """What the device says of itself."""
+    about = client.identity
+    parts["device.json"] = {
+        "serial": format_serial(about.serial),
+        "model": about.model,
+        "version": about.version,
+        "protocol": [about.major, about.minor],
+        "schema": about.schema.hex(),
+        "simulator": client.simulator,
+    }
+    parts["status.json"] = status_fields(client.status(timeout))
+    parts["wear.json"] = {each.name: each.value for each in parse_wear(client.ask(Wear(), timeout))}
+    parts["components.json"] = device_components(client, timeout)
+    values = client.ask(Counters(), timeout).values
+    parts["device-counters.json"] = dict(zip(COUNTERS, values, strict=False))
+    own = client.loop.connection.protocol.diagnostics.counters()
+    parts["host-counters.json"] = dict(zip(COUNTERS, own, strict=False))
+    try:
+        parts["device-trace.json"] = client.ask(Trace(0), timeout).headers.hex()
+    except SabotError as error:
+        parts["device-trace.json"] = {"not allowed": str(error)}
+    events = islice(client.events(0, timeout=QUIET_S), LAST_EVENTS)  # all that the device keeps
+    parts["events.json"] = [redacted(event_fields(each)) for each in events]
+
+
+def _journals(state: CliContext, options: DeviceOptions) -> list[Path]:
+    """The journals of the table that is named, or of all devices, for when the device does not answer."""
+    if options.table is not None:
+        entry = state.user_files.table(options.table)
+        if entry.serial is not None:
+            return [state.user_files.journal(parse_serial(entry.serial), entry.simulator)]
+    return state.user_files.journals()
+
+
+def _journal_parts(state: CliContext, path: Path) -> dict[str, Any]:
+    """A journal's last events and commands, and the size and hash of the table's record beside it."""
+    name = path.stem
+    try:
+        last = deque(read_entries(path), LAST_EVENTS)
+        commands = read_commands(path)[-LAST_EVENTS:]
+    except SabotError as error:
+        return {f"journal-{name}.json": {"not read": redacted(str(error))}}
+    parts: dict[str, Any] = {
+        f"journal-{name}.json": [redacted(event_fields(parse_entry(each))) for each in last],
+        f"commands-{name}.json": [
+            {
+                "number": each.number,
+                "request": BY_ID[each.message].NAME if each.message in BY_ID else each.message,
+                "at": utc(datetime.fromtimestamp(each.at_us / 1e6, UTC)),
+                "outcome": each.outcome,
+            }
+            for each in commands
+        ],
+    }
+    record = state.user_files.table_record(path)
+    if record.exists():
+        digest = hashlib.sha256(record.read_bytes()).hexdigest()
+        parts[f"record-{name}.json"] = {"bytes": record.stat().st_size, "sha256": digest}
+    return parts
+
+
+@contextmanager
+def _host_log() -> Iterator["deque[str]"]:
+    """What the driver says of itself meanwhile, in detail; the last lines of it."""
+    lines: deque[str] = deque(maxlen=LAST_LINES)
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(f"{record.levelname} {record.name}: {record.getMessage()}")
+
+    log, keep = logging.getLogger("sabot"), Keep()
+    before = log.level
+    log.addHandler(keep)
+    log.setLevel(logging.DEBUG)
+    try:
+        yield lines
+    finally:
+        log.removeHandler(keep)
+        log.setLevel(before)
 
 
 SECRET = ("host_id", "owner", *KEYS, "proof")

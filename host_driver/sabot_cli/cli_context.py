@@ -1,5 +1,6 @@
 """What all commands share. The driver is loaded only when a command needs it, not for ``sabot --help``."""
 
+import logging
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,8 @@ class CliContext:
     """Where a command's words go, and where this computer keeps its files."""
 
     def __init__(self, output: "Output | None" = None, user_files: "UserFiles | None" = None) -> None:
+        self.arguments: list[str] = []
+        """How the program was called, without its name."""
         if output is not None:
             self.output = output
         if user_files is not None:
@@ -37,8 +40,22 @@ class CliContext:
         return UserFiles()
 
 
+def log_to_terminal(verbose: int) -> None:
+    """Say what the driver does: nothing, in short (1) or in detail (2)."""
+    if verbose:
+        level = logging.DEBUG if verbose > 1 else logging.INFO
+        logging.basicConfig(level=level, format="%(name)s: %(message)s", force=True)
+    else:
+        logging.getLogger("sabot").addHandler(logging.NullHandler())
+
+
 def json_option(command: F) -> F:
-    """``--json`` for a command."""
+    """``--json`` and ``-v`` for a command; ``-v`` may so stand anywhere."""
+
+    def verbose(context: click.Context, _: click.Parameter, value: int) -> int:
+        if value:
+            log_to_terminal(value)
+        return value
 
     def chosen(context: click.Context, _: click.Parameter, value: bool) -> bool:
         state: CliContext = context.obj
@@ -53,4 +70,8 @@ def json_option(command: F) -> F:
         is_eager=True,
         help="one JSON object a line",
     )
-    return option(command)
+    louder = click.option(
+        "-v", "--verbose", count=True, expose_value=False, callback=verbose,
+        help="say what the driver does; twice: in detail",
+    )  # fmt: skip
+    return louder(option(command))

@@ -17,7 +17,7 @@ from sabot_driver import Client, connect
 from sabot_driver.capturing_transport import CapturingTransport
 from sabot_driver.clock import Clock
 from sabot_driver.discovery import find_devices, only_device
-from sabot_driver.errors import BadUrl, CaptureIncomplete
+from sabot_driver.errors import BadUrl, CaptureIncomplete, SabotError
 from sabot_driver.keyring import read_key, write_key
 from sabot_driver.private_files import open_new
 from sabot_driver.serial_numbers import format_serial, parse_serial
@@ -40,6 +40,14 @@ class DeviceOptions:
     simulator: bool = False
 
 
+def _table_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Names of tables that begin so, for the shell."""
+    try:
+        return [name for name in UserFiles().tables() if name.startswith(begun)]
+    except SabotError:
+        return []
+
+
 timeout_option = click.option(
     "--timeout",
     type=click.FloatRange(0.1, 600),
@@ -57,7 +65,12 @@ def device_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """
     options = [
         click.option("--device", "device", metavar="URL", help="port, socket://, usb://SERIAL or sim://"),
-        click.option("--table", metavar="NAME", help="a table of this computer: see 'sabot table list'"),
+        click.option(
+            "--table",
+            metavar="NAME",
+            shell_complete=_table_names,
+            help="a table of this computer: see 'sabot table list'",
+        ),
         click.option(
             "--simulator", is_flag=True, help="the device is one you emulate; not needed for sim://"
         ),
@@ -81,6 +94,9 @@ def find_device(state: CliContext, chosen: DeviceOptions) -> TableEntry:
     if chosen.device is not None and chosen.table is not None:
         raise click.UsageError("--device and --table exclude each other")
     if chosen.device is not None:
+        if chosen.device in state.user_files.tables():
+            name = chosen.device
+            raise click.UsageError(f"'{name}' is a table, not a URL: use --table {name}")
         return TableEntry("", chosen.device, simulator=chosen.simulator or is_simulator(chosen.device))
     if chosen.table is not None:
         entry = state.user_files.table(chosen.table)
@@ -137,7 +153,12 @@ def open_device(
             "timeout": chosen.timeout,
         }
         how["simulator"] = entry.simulator
-        client = connect(url, owner=owner, journal=journal, transport=way, **how)
+        try:
+            client = connect(url, owner=owner, journal=journal, transport=way, **how)
+        except BadUrl as error:
+            if not settings:
+                raise
+            raise click.UsageError(str(error).removeprefix(f"{url}: ")) from error
         if client.is_new and client.simulator and fill:
             if not owner:
                 client.close()

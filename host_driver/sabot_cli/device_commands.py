@@ -29,7 +29,7 @@ from sabot_driver.clock import Clock
 from sabot_driver.device_values import DeviceStatus, meaning_of, name_of, parse_status
 from sabot_driver.discovery import find_devices
 from sabot_driver.error_mapping import wrong_kind
-from sabot_driver.errors import KeysLost, WrongDevice
+from sabot_driver.errors import KeysLost, NotAllowed, WrongDevice
 from sabot_driver.serial_numbers import format_serial
 from sabot_driver.transports import transport_for
 from sabot_driver.unsecured_exchange import UnsecuredExchange
@@ -38,6 +38,7 @@ from sabot_protocol.host.message_base import Message, astuple
 from sabot_protocol.host.messages import (
     DeckCounted,
     FaultRaised,
+    Forbidden,
     IdentityFlag,
     Role,
     Shuffle,
@@ -203,14 +204,16 @@ def event_fields(event: ReceivedEvent | LostEvents) -> dict[str, Any]:
     }
 
 
-def tell_event(output: Output, event: ReceivedEvent | LostEvents) -> None:
-    """One event, for a person or a program."""
-    fields = event_fields(event)
+def tell_event(
+    output: Output, event: ReceivedEvent | LostEvents, /, dated: bool = False, **more: Any
+) -> None:
+    """One event, for a person (with its date, if asked for) or a program (with more fields)."""
+    fields = {**more, **event_fields(event)}
     if isinstance(event, LostEvents):
         size = "an unknown number of" if event.size is None else str(event.size)
         output.tell("device_event", f"[red]{size} events are lost ({fields['reason']})[/red]", **fields)
         return
-    moment = (event.at or event.received).astimezone().strftime("%H:%M:%S")
+    moment = (event.at or event.received).astimezone().strftime("%Y-%m-%d %H:%M:%S" if dated else "%H:%M:%S")
     words = " ".join(f"{name}={value}" for name, value in fields["fields"].items())
     style = "red" if isinstance(event.message, FaultRaised) else "bold"
     output.tell(
@@ -272,7 +275,12 @@ def shuffle(state: CliContext, /, deck_id: int, options: DeviceOptions) -> int:
             output.tell("busy", "A round is open and the shuffler half is busy.", **status_fields(now))
             return IN_PROGRESS
         here = client.loop.rows
-        begun = client.ask(Shuffle(deck_id), options.timeout)
+        try:
+            begun = client.ask(Shuffle(deck_id), options.timeout)
+        except NotAllowed as error:
+            if error.reason is Forbidden.NO_SUCH_DECK:
+                error.advice = "Register decks first: 'sabot play' does so when it opens a table."
+            raise
         output.tell(
             "shuffle_begun", f"shuffle {begun.shuffle_id} begun", shuffle_id=begun.shuffle_id, deck_id=deck_id
         )

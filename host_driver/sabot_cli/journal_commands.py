@@ -1,5 +1,9 @@
 """``sabot journal``: what the journals of this computer hold, and letting go of what is old."""
 
+import csv
+import json
+import re
+import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,17 +11,46 @@ from pathlib import Path
 import click
 
 from sabot_cli.cli_context import CliContext, F, json_option
+from sabot_cli.device_commands import event_fields, tell_event
+from sabot_cli.help_text import example
 from sabot_cli.output import OK, utc
-from sabot_driver.pruning import Contents, contents, forget_reader, open_journal, prune, size_of
-from sabot_driver.serial_numbers import parse_serial
-from sabot_driver.user_files import TABLE_RECORD
+from sabot_driver import LostEvents, ReceivedEvent
+from sabot_driver.journal_reader import read_entries, read_serial
+from sabot_driver.pruning import (
+    Contents,
+    contents,
+    forget_reader,
+    open_journal,
+    prune,
+    put_aside,
+    size_of,
+)
+from sabot_driver.received_events import parse_entry
+from sabot_driver.serial_numbers import format_serial, parse_serial
 
 DAY_US = 86_400_000_000
+CSV_COLUMNS = ("serial", "id", "received_utc", "device_utc", "boot", "n", "name", "fields")
+UNITS_S = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
 @click.group()
 def journal() -> None:
     """What devices have told this computer, on disk."""
+
+
+def read_since(context: click.Context, parameter: click.Parameter, text: str | None) -> int:
+    """A moment in microseconds of UTC: a local date, a local date and time, or how long ago."""
+    if text is None:
+        return 0
+    ago = re.fullmatch(r"(\d+(?:\.\d+)?) *(s|min|h|d)", text.strip())
+    if ago is not None:
+        return time.time_ns() // 1000 - round(float(ago[1]) * UNITS_S[ago[2]] * 1e6)
+    try:
+        return round(datetime.fromisoformat(text.strip()).astimezone().timestamp() * 1e6)
+    except ValueError:
+        raise click.BadParameter(
+            f"'{text}' is no moment; write 2026-11-17, '2026-11-17 20:15', 90min, 6h or 2d"
+        ) from None
 
 
 def which_options(command: F) -> F:
@@ -45,8 +78,7 @@ def _which(state: CliContext, serial: str | None, table: str | None, file: Path 
     if serial is not None:
         machine, emulated = (state.user_files.journal(parse_serial(serial), each) for each in (False, True))
         return [emulated if emulated.exists() and not machine.exists() else machine]
-    there = (state.user_files.state / "journals").glob("**/*.db")
-    return sorted(path for path in there if not path.name.endswith(TABLE_RECORD))
+    return state.user_files.journals()
 
 
 @journal.command("show")
@@ -73,6 +105,76 @@ def show(state: CliContext, serial: str | None, table: str | None, file: Path | 
             unread=there.unread,
             bytes=there.bytes,
         )
+    return OK
+
+
+@journal.command("events", epilog=example("sabot journal events --since 1d --json"))
+@json_option
+@which_options
+@click.option(
+    "--since", metavar="WHEN", callback=read_since, help="2026-11-17, '2026-11-17 20:15', or 90min, 6h, 2d"
+)
+@click.option("--csv", "as_csv", is_flag=True, help="a table for a spreadsheet, on standard output")
+@click.pass_obj
+def events(
+    state: CliContext, serial: str | None, table: str | None, file: Path | None, since: int, as_csv: bool
+) -> int:
+    """The events of a journal, decoded; also while another program has the device.
+
+    Times are local for a person, and UTC in JSON and CSV.
+    """
+    if as_csv and state.output.as_json:
+        raise click.UsageError("--json and --csv exclude each other")
+    rows = csv.writer(sys.stdout) if as_csv else None
+    if rows is not None:
+        rows.writerow(CSV_COLUMNS)
+    for path in _which(state, serial, table, file):
+        told = read_serial(path)
+        device = None if told is None else format_serial(told)
+        for entry in read_entries(path, since):
+            event = parse_entry(entry)
+            if rows is not None:
+                rows.writerow(_csv_row(device, event))
+            else:
+                tell_event(state.output, event, dated=True, serial=device, id=event.id)
+    return OK
+
+
+def _csv_row(device: str | None, event: ReceivedEvent | LostEvents) -> list[object]:
+    fields = event_fields(event)
+    received = utc(event.received)
+    if isinstance(event, LostEvents):
+        about = {"reason": fields["reason"], "size": event.size}
+        return [device, event.id, received, "", *event.before, event.name, json.dumps(about)]
+    about = fields["fields"]
+    return [
+        device,
+        event.id,
+        received,
+        fields["device_utc"] or "",
+        event.boot_id,
+        event.n,
+        event.name,
+        json.dumps(about),
+    ]
+
+
+@journal.command("aside", epilog=example("sabot journal aside --serial SIM00001"))
+@json_option
+@which_options
+@click.pass_obj
+def aside(state: CliContext, serial: str | None, table: str | None, file: Path | None) -> int:
+    """Put a journal aside, so that the next session begins a new one.
+
+    Nothing is deleted: the file is moved to the folder 'aside' with the date in its name. This computer is
+    then a new host to the device. It receives what the device still has, and a gap says what is missing.
+    Commands whose end is not known stay open in the old file.
+    """
+    if serial is None and table is None and file is None:
+        raise click.UsageError("say which journal: --serial, --table or --file")
+    (path,) = _which(state, serial, table, file)
+    to = put_aside(path, state.user_files.state / "aside")
+    state.output.tell("aside", f"{path.name} is now {to}", file=str(path), aside=str(to))
     return OK
 
 

@@ -3,14 +3,13 @@
 Each command is loaded when it is asked for. So ``sabot --help`` needs neither the driver nor the rules.
 """
 
-import logging
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 
 import click
 
-from sabot_cli.cli_context import CliContext
+from sabot_cli.cli_context import CliContext, log_to_terminal
 from sabot_cli.lazy_command import LazyCommand
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -21,6 +20,9 @@ COMMANDS = {
     "audit": LazyCommand("sabot_cli.audit_command", "Prove shuffles after their reveal."),
     "bundle": LazyCommand("sabot_cli.capture_commands", "Gather what support needs in one archive."),
     "capture": LazyCommand("sabot_cli.capture_commands", "Write what a device says to a file for Wireshark."),
+    "completion": LazyCommand(
+        "sabot_cli.completion_command", "Print what makes your shell complete sabot's commands."
+    ),
     "devices": LazyCommand("sabot_cli.device_commands", "Find devices, and ask each who it is."),
     "doctor": LazyCommand("sabot_cli.doctor", "Look for what could be wrong on this computer."),
     "evict": LazyCommand("sabot_cli.key_commands", "Take the device from the host that owns it."),
@@ -84,17 +86,13 @@ class Commands(click.Group):
 @click.option("-v", "--verbose", count=True, help="say what the driver does; twice: in detail")
 def cli(verbose: int) -> None:
     """Drive a card shuffler and dealing shoe, or an emulated one (--device sim://)."""
-    if verbose:
-        logging.basicConfig(
-            level=logging.DEBUG if verbose > 1 else logging.INFO, format="%(name)s: %(message)s"
-        )
-    else:
-        logging.getLogger("sabot").addHandler(logging.NullHandler())
+    log_to_terminal(verbose)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code. Errors are said with advice, never as a traceback."""
     state = CliContext()
+    state.arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result = cli.main(args=arguments, prog_name="sabot", standalone_mode=False, obj=state)
         return result if isinstance(result, int) else OK
@@ -116,9 +114,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         from sabot_driver.errors import SabotError
 
-        if not isinstance(error, SabotError):
-            raise
-        return state.output.error(error)
+        if isinstance(error, SabotError):
+            return state.output.error(error)
+        if isinstance(error, OSError) and error.filename is not None:
+            from sabot_cli.written_files import file_error
+
+            return state.output.error(file_error(error))
+        raise
 
 
 def main() -> None:

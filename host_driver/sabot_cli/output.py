@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from sabot_driver.errors import (
     AmbiguousDevice,
+    BadCredential,
     BadUrl,
     DeviceFaulted,
     DeviceTimeout,
@@ -39,7 +40,7 @@ OK, FAILED, USAGE, NO_DEVICE, AMBIGUOUS, NOT_VERIFIED, IN_PROGRESS, FAULT = 0, 1
 _CODES: tuple[tuple[tuple[type[SabotError], ...], int], ...] = (
     ((BadUrl, NoApplication), USAGE),
     ((AmbiguousDevice,), AMBIGUOUS),
-    ((WrongDevice, NotProvisioned, KeysLost, KeyMissing, KeyExposed), NOT_VERIFIED),
+    ((WrongDevice, NotProvisioned, KeysLost, KeyMissing, KeyExposed, BadCredential), NOT_VERIFIED),
     ((VersionMismatch, JournalDamaged), NOT_VERIFIED),
     ((BadImage, NotWritten), NOT_VERIFIED),
     ((OwnerHeld, BoardBusy), IN_PROGRESS),

@@ -33,7 +33,8 @@ def person_credential(state: CliContext, client: Client, role: Role, file: Path 
     if file is not None:
         return Credential.read(role, file)
     if client.simulator:
-        return Credential(role, simulators_key(state, client))
+        path = state.user_files.floor_key(client.identity.serial)
+        return Credential(role, simulators_key(state, client), source=str(path))
     name = role.name.lower()
     raise KeyMissing(f"this needs the key of {name}", f"Give the key file: --{name}-key FILE.")
 

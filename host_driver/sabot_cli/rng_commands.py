@@ -1,6 +1,8 @@
 """``sabot rng``: what a laboratory needs to judge the device's randomness by its own means."""
 
 import hashlib
+import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -8,8 +10,11 @@ from rich.progress import Progress
 
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
+from sabot_cli.help_text import example
 from sabot_cli.output import OK
 from sabot_cli.people_keys import person_credential
+from sabot_cli.provenance import provenance
+from sabot_cli.written_files import CannotWrite, check_writable, write_text
 from sabot_driver.errors import SabotError
 from sabot_driver.serial_numbers import format_serial
 from sabot_protocol.host.messages import RngSamples, RngSource, Role
@@ -18,18 +23,12 @@ AT_ONCE = 128  # bytes of one answer
 ONE_A_BYTE = [bytes(byte >> shift & 1 for shift in range(7, -1, -1)) for byte in range(256)]
 
 
-class CannotWrite(SabotError):
-    """A file that cannot be written."""
-
-    advice = "Name a file that can be written."
-
-
 @click.group()
 def rng() -> None:
     """The device's randomness, for a laboratory."""
 
 
-@rng.command()
+@rng.command(epilog=example("sabot rng export --bytes 1250 --out noise.bin --device sim://"))
 @device_options
 @click.option(
     "--source",
@@ -55,9 +54,14 @@ def export(
 ) -> int:
     """Write samples of the device's randomness to a file; none of them is ever used for a shuffle.
 
-    Eight samples are a byte, the first in its highest bit.
+    Eight samples are a byte, the first in its highest bit. FILE.json beside it says where the samples come
+    from: device, components, versions, command, dates, SHA-256.
     """
     output, timeout = state.output, options.timeout
+    sidecar = out.with_name(out.name + ".json")
+    check_writable(out)
+    check_writable(sidecar)
+    began = datetime.now(UTC)
     digest, written = hashlib.sha256(), 0
     with open_device(state, options, owner=True) as client:
         lab = person_credential(state, client, Role.LAB, lab_key)
@@ -76,15 +80,28 @@ def export(
                     file.write(data)
                     written += len(samples)
                     progress.update(task, completed=written)
+        except SabotError:  # some of ours are errors of the system too
+            raise
         except OSError as error:
             raise CannotWrite(f"{out}: {error.strerror}") from error
         serial = format_serial(client.identity.serial)
+        about = {
+            "file": out.name,
+            "source": source,
+            "bytes_read": written,
+            "samples": 8 * written,
+            "bits_per_byte_of_file": 1 if one_a_byte else 8,
+            "sha256": digest.hexdigest(),
+            **provenance(client, timeout, state.arguments, began),
+        }
+    write_text(sidecar, json.dumps(about, indent=1) + "\n")
     output.tell(
         "exported",
-        f"{written} bytes of {source} in {out}",
+        f"{written} bytes of {source} in {out}, described in {sidecar.name}",
         serial=serial,
         source=source,
         file=str(out),
+        sidecar=str(sidecar),
         bytes=written,
         samples=8 * written,
         one_a_byte=one_a_byte,

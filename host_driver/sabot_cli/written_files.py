@@ -11,6 +11,17 @@ class CannotWrite(SabotError):
     advice = "Name a file in a folder that you may write to."
 
 
+class FileProblem(SabotError):
+    """A file or folder that cannot be used."""
+
+    advice = "Check that it is there, that you may use it, and that the disk has room."
+
+
+def file_error(error: OSError) -> FileProblem:
+    """An error of the operating system about a file, as ours."""
+    return FileProblem(f"{error.filename}: {error.strerror}")
+
+
 def check_writable(path: Path) -> None:
     """CannotWrite if a file of this name could not be written; before long work, not after it."""
     folder = path.parent

@@ -20,6 +20,7 @@ from sabot_driver import client as blocking
 from sabot_driver.client import CONNECT_S, TIMEOUT_S, Client, Resolved
 from sabot_driver.clock import Deadline, checked_timeout
 from sabot_driver.credentials import Credential
+from sabot_driver.errors import BadCredential
 from sabot_driver.link_state import LinkState, Notice, Peer
 from sabot_driver.received_events import LostEvents, ReceivedEvent, parse_entry
 from sabot_protocol.host import messages
@@ -108,6 +109,8 @@ class AsyncClient:
             if not ended:  # the driver's threads are late
                 await self._do(self._client.loop.expire, future)
             return await answer
+        except BadCredential as error:
+            raise (error if by is None else error.presented(by.role.name.lower(), by.source)) from None
         except asyncio.CancelledError:
             answer.cancel()
             self._hand.submit(self._client.abandon, number)

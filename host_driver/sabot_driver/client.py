@@ -17,6 +17,7 @@ from sabot_driver.connection import Connection
 from sabot_driver.credentials import Credential, check_key, free_slot
 from sabot_driver.error_mapping import wrong_kind
 from sabot_driver.errors import (
+    BadCredential,
     Closed,
     DeviceTimeout,
     JournalDamaged,
@@ -171,7 +172,10 @@ class Client:
         """
         deadline = Deadline(timeout)
         number, future = self.submit(message, timeout, by)
-        return self._result(future, deadline, number)
+        try:
+            return self._result(future, deadline, number)
+        except BadCredential as error:
+            raise (error if by is None else error.presented(by.role.name.lower(), by.source)) from None
 
     def submit(
         self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Credential | None = None

@@ -23,11 +23,13 @@ class Credential:
     """The house's number of the person; 0 if the role has one person only on this device."""
     slot: int | None = None
     """The person's key slot; None to ask the device for it."""
+    source: str = field(default="", compare=False)
+    """The file the key came from, for messages."""
 
     @classmethod
     def read(cls, role: Role, path: Path) -> "Credential":
         """The credential in a key file."""
-        return cls(role, read_key(path), read_person(path))
+        return cls(role, read_key(path), read_person(path), source=str(path))
 
     def check(self) -> None:
         """ValueError for a key or a slot that cannot be one."""
@@ -45,9 +47,7 @@ class Credential:
         name = self.role.name.lower()
         who = f"person {self.person} as {name}" if self.person else name
         if not found:
-            raise KeyMissing(
-                f"this device has no key of {who}", "'sabot key list' tells whose keys it has."
-            )
+            raise KeyMissing(f"this device has no key of {who}", "'sabot key list' tells whose keys it has.")
         if len(found) > 1:
             raise KeyMissing(
                 f"this device has keys of {len(found)} people as {name}",

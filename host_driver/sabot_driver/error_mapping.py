@@ -71,7 +71,7 @@ def attach_error(url: str, refused: AttachRefused) -> SabotError:
         return WrongDevice(
             f"{url}: this journal has later events than the device; the device was reset, or the "
             "journal belongs to another device",
-            "Move the journal away and start with a new one; docs/driver.md says what that means.",
+            "Put the journal aside with 'sabot journal aside'; docs/driver.md says what that means.",
         )
     return error
 

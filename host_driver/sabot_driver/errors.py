@@ -208,7 +208,7 @@ class JournalBusy(JournalError, TimeoutError):
 class JournalDamaged(JournalError):
     """The journal cannot be read, or belongs to another device."""
 
-    advice = "Move the file away and start with a new one; docs/driver.md says what that means."
+    advice = "Put it aside with 'sabot journal aside'; docs/driver.md says what a new one means."
 
 
 class JournalMissing(JournalError, FileNotFoundError):
@@ -364,6 +364,17 @@ class BadCredential(Refused, PermissionError):
     """The credential does not match the person's key on the device."""
 
     NAME = "bad_credential"
+
+    def presented(self, role: str, source: str) -> "BadCredential":
+        """The same error with the role, and the file the key came from if it is known."""
+        where = f" in {source}" if source else ""
+        self.args = (
+            f"{self.request}: the key of {role}{where} is not the one that the device has for {role}",
+        )
+        self.advice = (
+            f"Give the right key file (--{role}-key FILE); 'sabot key list' tells whose keys it has."
+        )
+        return self
 
 
 class NumberAhead(Refused):

@@ -12,10 +12,12 @@ Numbers of rows and commands are never given again. A journal that another progr
 import contextlib
 import sqlite3
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from sabot_driver.errors import JournalMissing
+from sabot_driver.errors import JournalDamaged, JournalMissing
 from sabot_driver.journal import Journal
+from sabot_driver.private_files import BESIDE, make_folder, sync_folder
 from sabot_driver.serial_numbers import format_serial
 
 _OLD_EVENTS = "FROM events WHERE at_us < ? AND id < (SELECT MAX(id) FROM events)"
@@ -96,6 +98,27 @@ def forget_reader(journal: Journal, reader: str) -> bool:
     """Nobody reads under this name any more; whether anybody did."""
     with journal.sql() as db:
         return db.execute("DELETE FROM readers WHERE name = ?", (reader,)).rowcount > 0
+
+
+def put_aside(path: Path, folder: Path) -> Path:
+    """Move a journal into a folder, with the date in its name, and return where it is now.
+
+    JournalMissing if there is none, PortBusy if another program has it. A damaged one can be put aside too.
+    """
+    if not path.exists():
+        raise JournalMissing(f"{path}: there is no such journal")
+    with contextlib.suppress(JournalDamaged), Journal(path) as held, held.sql() as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    make_folder(folder)
+    to = folder / f"{path.stem}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%S')}{path.suffix}"
+    if to.exists():
+        raise JournalMissing(f"{to}: a journal was put aside there in this very second", "Try again.")
+    for end in ("", *BESIDE):
+        beside = path.with_name(path.name + end)
+        if beside.exists():
+            beside.rename(to.with_name(to.name + end))
+    sync_folder(folder)
+    return to
 
 
 def size_of(path: Path | None) -> int:

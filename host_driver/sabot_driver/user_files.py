@@ -86,6 +86,11 @@ class UserFiles:
         folder = self.state / "journals"
         return (folder / SIMULATORS if simulator else folder) / f"{format_serial(serial)}.db"
 
+    def journals(self) -> list[Path]:
+        """Every journal of this computer; records of tables lie beside them and are none."""
+        there = (self.state / "journals").glob("**/*.db")
+        return sorted(path for path in there if not path.name.endswith(TABLE_RECORD))
+
     def tables(self) -> dict[str, TableEntry]:
         """Every table by its name."""
         path = self.tables_file

@@ -477,6 +477,19 @@ class FaultCleared(RowData):
     countersign: bool = False  # a dealer cleared it, and the floor must countersign
 
 
+class FaultDone(RowData):
+    """A person says that a fault's steps are done; the sensors decide."""
+
+    fault: Name
+    countersign: bool = False  # a dealer said so, and the floor must countersign
+
+
+class MachineStarted(RowData):
+    """The machine started again; nothing in it is proved."""
+
+    reason: Name
+
+
 class MachineUnit(RowData):
     """A half of a machine."""
 

@@ -44,6 +44,10 @@ class RuleTextError(FileError):
     """The file of a rule text that cannot be used."""
 
 
+class HousePolicyError(FileError):
+    """A house policy that cannot be used, or is laxer than the rule text."""
+
+
 class UnknownRuleText(TableError, LookupError):
     """No rule text has this key, or no file is there; ``known`` lists the keys there are."""
 

@@ -52,7 +52,7 @@ class DevicePort(FrameReceiver):
         self.handshake = HandshakeResponder(self)
         self.credentials = Credentials(self)
         self.requests = RequestHandler(self, self.credentials)
-        self._room = True  # at the last poll: the cable takes what is said
+        self._room = True  # at the last poll: the cable takes output
         # on the grid
         self._tick: int | None = None  # the next tick at which there is something to do
         self._held = False  # the decoder holds a frame that found no place
@@ -86,8 +86,8 @@ class DevicePort(FrameReceiver):
     def poll(self, now: int, room: bool = True) -> bytes:
         """The bytes to put on the cable now. Call it after ``receive``, after ``emit`` and when due.
 
-        Without room on the cable (the host does not read) nothing is said, and what waits here stays
-        within its bounds; a host that has been silent for too long loses its session all the same.
+        Without room on the cable (the host does not read) the port sends nothing, and its queues keep their
+        bounds. A host that has been silent for too long loses its session all the same.
         """
         device = self.device
         device.tick(now)
@@ -134,14 +134,14 @@ class DevicePort(FrameReceiver):
     # -- the grid -------------------------------------------------------------------------------
 
     def _take_ready(self, tick: "int | None") -> bytes:
-        """What is to be sent by a tick; everything, without one."""
+        """Take the frames that are due by a tick; without a tick, all of them."""
         ready = b""
         while self._ready and (tick is None or ticks.diff(tick, self._ready[0][0]) >= 0):
             ready += self._ready.pop(0)[1]
         return ready
 
     def run_tick(self, now: int) -> bytes:
-        """Deal with what was taken up to a tick of the grid; return what is sent ANSWERED_AFTER ticks later.
+        """Handle the bytes received up to a tick of the grid; return what is sent ANSWERED_AFTER ticks later.
 
         A board whose ticks are made by hardware calls this itself, once a tick, instead of ``poll``.
         """
@@ -187,7 +187,7 @@ class DevicePort(FrameReceiver):
         )
 
     def waiting(self) -> int:
-        """How many bytes were taken and have not been looked at."""
+        """How many received bytes have not been decoded yet."""
         return self._decoder.unread()
 
     def has_work(self, now: int) -> bool:
@@ -205,7 +205,7 @@ class DevicePort(FrameReceiver):
         return link.room() > link.window // 4
 
     def _leave_grid(self, now: int) -> None:
-        """What had to wait for the next tick is dealt with at once."""
+        """Handle at once what waited for the next tick."""
         self._tick = None
         self._place_at = None
         if self._held:
@@ -334,7 +334,7 @@ class DevicePort(FrameReceiver):
         self.host_id = NO_HOST
 
     def on_key_changed(self, slot: int, now: int, answer_first: bool) -> None:
-        """A slot's key is no longer what it was: end what was proved with it."""
+        """The key of a slot changed: end the session and the elevation that were proved with the old key."""
         if self.credentials.grant is not None and self.credentials.grant[0] == slot:
             self.credentials.grant = None
         if self.slot != slot or self.link is None:
@@ -362,6 +362,6 @@ class DevicePort(FrameReceiver):
             self.device.set_owner(None)
 
     def _end_provisioning(self) -> None:
-        """The owner of a new device has done with it: slots that are empty now are closed."""
+        """The owner of a new device is done: from now on empty key slots stay empty."""
         if self.device.owner is self:
             self.device.keys.open = False

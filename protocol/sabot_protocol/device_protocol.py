@@ -1,7 +1,7 @@
 """The device's end of the wire: what all its cables share.
 
 Identity, keys, command ledger, events, owner and clock are here; ``device_port`` is one cable with its
-session. What a request asks for is put to the executor, which is the device's core.
+session. Requests about the machine go to the executor, which is the device's controller.
 """
 
 import struct
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class DeviceIdentity:
-    """What a device says of itself before anybody has proved anything."""
+    """What a device tells every host about itself, without proof."""
 
     def __init__(self, serial: bytes, model: str, version: str, flags: int = 0) -> None:
         self.serial = serial
@@ -75,8 +75,8 @@ class DeviceProtocol:
     ) -> None:
         """``mark`` says in another chip whether the device ever had a key.
 
-        ``reopen`` gives critical memory anew where ``memory`` is ``UnusableStore``. ``opened``: somebody was
-        just at the contact, and provisioning is open.
+        ``reopen`` opens critical memory again where ``memory`` is ``UnusableStore``. ``opened`` says that a
+        person has just held the presence contact, so provisioning is open.
         """
         self.identity = identity
         self.executor = executor
@@ -147,7 +147,7 @@ class DeviceProtocol:
         memory.save("boot", self.memory_id + struct.pack("<I", self.boot_id))
 
     def renew_memory_id(self) -> None:
-        """Draw a new memory id: numbers that hosts go by begin anew. MemoryFailed if it cannot be kept."""
+        """Draw a new memory id: hosts see that all numbers start anew. MemoryFailed if it cannot be saved."""
         self._renew_memory_id(self._memory)
 
     def _renew_memory_id(self, memory: RecordStore) -> None:
@@ -209,9 +209,9 @@ class DeviceProtocol:
     # -- time -----------------------------------------------------------------------------------
 
     def tick(self, now: int) -> None:
-        """Let time go on; ports do this with every call. On the grid it goes on from tick to tick.
+        """Set the time; ports do this with every call. On the grid the time advances from tick to tick.
 
-        An event carries this time: a finer one would tell what delayed the event.
+        An event carries this time. A finer time would reveal what delayed the event.
         """
         if self.executor.on_grid():
             now = self.grid.floor(now)
@@ -233,7 +233,7 @@ class DeviceProtocol:
             self.keys.open = False
 
     def now(self) -> int:
-        """The tick that was told last."""
+        """The time set last, in ticks."""
         return self._now
 
     def uptime_s(self) -> int:
@@ -280,7 +280,7 @@ class DeviceProtocol:
             self.emit("clock_changed", step, TIME_SET)
 
     def clear_clock(self) -> None:
-        """Nobody knows the time any more, until a host sets it."""
+        """Mark the time of day as unknown until a host sets it."""
         self._utc = None
         self.emit("clock_changed", 0, UNKNOWN_TIME)
 
@@ -292,7 +292,7 @@ class DeviceProtocol:
         self._open_until = self._uptime_s + OPEN_S
 
     def end_sessions(self, slot: int, but: "DevicePort") -> None:
-        """A slot's key has changed: what was proved with the old one ends; ``but`` may answer first."""
+        """A slot's key changed: sessions proved with the old key end; the port ``but`` may answer first."""
         for port in list(self.sessions):
             port.on_key_changed(slot, self._now, port is but)
 

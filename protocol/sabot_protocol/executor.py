@@ -1,4 +1,4 @@
-"""What the device's end of the wire asks of the device: a core that executes, a log that keeps."""
+"""What the device's end of the wire needs of the device: an executor of commands, and an event log."""
 
 from sabot_protocol.errors import Refusal
 
@@ -18,7 +18,7 @@ class Caller:
 
 
 class Executor:
-    """What the device's core must offer. This one can do nothing and says so."""
+    """Executes commands for the wire. This base class refuses them all."""
 
     def status(self) -> "tuple[int, int, int, int, int, int]":
         """(shuffler state, shoe state, fault, status flags, round id, stack)."""
@@ -33,26 +33,26 @@ class Executor:
         return False
 
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
-        """Carry out a request that the schema allows this caller; return the answer's values.
+        """Execute a request that the schema allows this caller; return the answer's values.
 
-        The answer says that it was accepted and begun; what comes of it is told by events.
-        Refusal says why not, and then nothing has happened.
+        The answer says that the request was accepted and begun; events report its result. Refusal says why
+        it was not, and then nothing has happened.
         """
         raise Refusal("not_supported")
 
     def forget_numbers(self) -> None:
-        """Let every number that a host counts on begin anew: the memory id is a new one."""
+        """Start the numbers of rounds and decks anew: the memory id is a new one."""
 
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator, now and for all later boots.
 
-        Comes with provisioning, before the key is kept. MemoryFailed if they cannot be kept.
+        Called at provisioning, before the key is saved. MemoryFailed if the bytes cannot be saved.
         """
 
 
 class EventSink:
-    """Where every event is written down for good, if the device has such a place."""
+    """A persistent log of every event, if the device has one."""
 
     def add(self, row: bytes) -> None:
-        """Write down one event: id, clock quality, head and body."""
+        """Append one event: id, clock quality, header and body."""
         raise NotImplementedError

@@ -26,7 +26,7 @@ class FrameReceiver:
             self._dispatch_frame(now)
 
     def _dispatch_frame(self, now: int) -> None:
-        """Deal with the frame that the decoder holds."""
+        """Handle the frame that the decoder holds."""
         diagnostics = self.diagnostics
         decoder = self._decoder
         if decoder.error is not None:

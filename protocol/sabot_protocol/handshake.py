@@ -1,4 +1,4 @@
-"""The host's side of what is said outside a session: questions in clear, and the handshake."""
+"""The host's side of messages outside a session: ``identify``, ``provision`` and the handshake."""
 
 from sabot_protocol import frame, ticks
 from sabot_protocol.codec import Codec
@@ -72,7 +72,7 @@ class Retransmitter:
         return self._frame is not None and self._sends >= MAX_SENDS and ticks.diff(now, self._due) >= 0
 
     def deadline(self) -> int | None:
-        """When ``poll`` or ``exhausted`` changes its mind."""
+        """The tick at which ``poll`` or ``exhausted`` may return something else."""
         return None if self._frame is None else self._due
 
 
@@ -105,7 +105,7 @@ class ClearExchange:
                 self._repeater.stop()
 
     def poll(self, now: int) -> bytes:
-        """The bytes to send now; sets ``failure`` when nobody answers."""
+        """The bytes to send now; sets ``failure`` when the device does not answer."""
         if self._repeater.exhausted(now):
             self.failure = NO_ANSWER
             self._repeater.stop()
@@ -164,7 +164,7 @@ class Handshake:
             error = self._codec.error(values[1])
             why = error.name if error is not None else "error_%d" % values[1]
             if why == TOO_SOON:
-                self._unanswered = why  # somebody else's doing: the hello is repeated until it is taken
+                self._unanswered = why  # another host caused it: the hello is repeated until it is accepted
             else:
                 self.failure = why
                 self._repeater.stop()

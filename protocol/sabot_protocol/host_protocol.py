@@ -11,7 +11,7 @@ What becomes of a request that was under way when the session ended:
   the same boot                    is sent again with the same number: executed once, or already was
   a command, device rebooted       is sent again to be *resolved*: the device's ledger says executed (with
                                    the answer), not executed, or interrupted; it is never executed then
-  a command the device forgot      fails as ``forgotten``: nobody can say, and nobody guesses
+  a command the device forgot      fails as ``forgotten``: whether it was executed is unknown
   a command of a host that is no
   longer the owner                 waits until the host is the owner again, or its time is up
 
@@ -104,7 +104,7 @@ class HostProtocol(FrameReceiver):
     ) -> None:
         """``other_key`` is tried if the device does not have ``key``: one of them is not confirmed yet."""
         if numbers.host_id == NO_HOST:
-            raise RequestNotAllowed("a host id of eight zeros is nobody's: make one at random and keep it")
+            raise RequestNotAllowed("a host id of eight zeros means no host: draw one at random and store it")
         super().__init__(is_host=True)
         self.boot_id = 0
         self.memory_id = b""
@@ -167,7 +167,7 @@ class HostProtocol(FrameReceiver):
         self.position = (boot_id, n)
 
     def connect(self, now: int, mode: int = OWNER) -> None:
-        """A cable is there: begin a session. ``Up``, ``AttachRefused`` or ``Down`` follows."""
+        """A cable is there: start a session. ``SessionUp``, ``AttachRefused`` or ``SessionDown`` follows."""
         self._mode = mode
         self._tried_other = False
         self._forget_session()
@@ -175,7 +175,7 @@ class HostProtocol(FrameReceiver):
         self._start_handshake(now)
 
     def disconnect(self, reason: str = CLOSED) -> None:
-        """The cable is gone, or nobody wants it any more. Requests wait for the next session."""
+        """The cable is gone, or the caller closes it. Requests wait for the next session."""
         had_one = self._link is not None or self._handshake is not None
         self._forget_session()
         if had_one:
@@ -317,7 +317,7 @@ class HostProtocol(FrameReceiver):
         self, message: int, body: bytes, now: int, timeout_ms: int | None = None,
         by: tuple[int, bytes] | None = None, held: bool = False,
     ) -> int:
-        """Ask the device; the number returned comes back with ``Answered`` or ``Failed``.
+        """Ask the device; the request id returned comes back in ``RequestAnswered`` or ``RequestFailed``.
 
         Asked while there is no session, it is sent in the next one. ``by`` is the slot and the key (as the
         person has it) of who authorises it. Secrets are given as they are, and hidden on the wire. One that
@@ -359,7 +359,7 @@ class HostProtocol(FrameReceiver):
         self._requests.add(asked, now, timeout_ms)
 
     def abandon(self, request_id: int) -> None:
-        """Nobody waits for this answer any more. A command sent may still be executed."""
+        """Drop a request: its answer is not reported. A command that was sent may still be executed."""
         self._requests.by_id.pop(request_id, None)
 
     def waiting(self) -> int:

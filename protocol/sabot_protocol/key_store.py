@@ -18,8 +18,8 @@ _PEOPLE = tuple([enum_number("Role", name) for name in ("dealer", "floor", "serv
 class KeyStore:
     """Keys by slot, in critical memory. A new device has none, and there is no default.
 
-    ``open`` is true from provisioning until its owner has done with it: then empty slots may be filled
-    without anybody's elevation. A restart closes them.
+    ``open`` is true from provisioning until its owner is done. Meanwhile the owner may fill empty slots
+    without an elevation. A restart ends this.
     """
 
     def __init__(self, memory: RecordStore) -> None:

@@ -1,8 +1,8 @@
 """The modes of the two halves: every step from state to state there is, and what each command asks for.
 
-Two rules hold. All steps are here: the firmware takes no other one (``WrongStep``), and a host that sees
-another one knows that something is wrong. And nothing else is here: why a step is taken now is the firmware's
-business. The diagrams of ``docs/modes.md`` are drawn from these tables.
+All steps are here: the firmware takes no other one (``IllegalTransition``), and a host that sees another one
+has found a defect. When a step is taken is decided in the firmware. The diagrams of ``docs/modes.md`` are
+generated from these tables.
 """
 
 from sabot_protocol.codec import enum_number

@@ -73,7 +73,7 @@ class EventReceived(Notification):
 
 
 class EventGap(Notification):
-    """Events after ``after`` and before ``before`` are lost; ``size`` is None where nobody knows."""
+    """Events after ``after`` and before ``before`` are lost; ``size`` is None if their number is unknown."""
 
     def __init__(
         self, reason: int, size: int | None, after: tuple[int, int], before: tuple[int, int]

@@ -2,7 +2,7 @@
 
 A device never works without its real keys. Their state is told at power-up and kept here:
 
-unprovisioned  the device never had a key, or somebody at its contact had them cleared
+unprovisioned  the device never had a key, or a person cleared the keys by its contact
 provisioned    the key is there
 keys_damaged   a key was given once and is not there, or critical memory cannot be used: the device
                identifies itself and refuses everything else, ``provision`` included
@@ -32,7 +32,7 @@ KEYS_DAMAGED = enum_number("KeyState", "keys_damaged")
 # What the mark says.
 NEVER = 0  # no key was ever given
 GIVEN = 1
-CLEARED = 2  # by somebody at the contact; a key is taken only while provisioning is open
+CLEARED = 2  # by a person at the contact; a key is taken only while provisioning is open
 
 
 class ProvisioningMark:
@@ -51,7 +51,7 @@ class ProvisioningMark:
 
 
 class UnusableStore(RecordStore):
-    """Critical memory that is not to be used: the program failed again and again with it."""
+    """Critical memory that must not be used, because the program failed repeatedly with it."""
 
     def load(self, name: str) -> bytes | None:
         """MemoryFailed."""
@@ -123,7 +123,7 @@ class Provisioning:
             self._marked = GIVEN
 
     def clear(self, memory: RecordStore, uptime_s: int) -> None:
-        """Somebody was there: forget the keys and open provisioning; MemoryFailed or OSError if that fails.
+        """The contact was held: delete the keys and open provisioning; MemoryFailed or OSError if that fails.
 
         Keys first, the mark last: a power cut between leaves *keys_damaged*.
         """

@@ -1,4 +1,4 @@
-"""Sealed packets: who said it, in which session, and never twice.
+"""Sealed packets: each proves its sender and session, and is accepted once.
 
 A payload starts with one byte that says which way it goes and whether it is sealed. A sealed one is
 
@@ -40,7 +40,7 @@ def transcript(hello: bytes, challenge: bytes) -> bytes:
     """The 32 bytes that stand for one handshake.
 
     ``hello`` and ``challenge`` are the two messages' fields as sent, the challenge without its
-    proof, so everything both sides said of themselves is bound into the keys.
+    proof, so the keys depend on everything that both sides told of themselves.
     """
     return sha256(b"sabot session 1" + bytes((len(hello),)) + hello + challenge).digest()
 

@@ -55,6 +55,7 @@ def imports(path: Path) -> set[str]:
     [
         ("host_driver/sabot_driver", {"sabot_firmware", "sabot_simulators", "sabot_cli", "click", "rich"}),
         ("host_driver/sabot_cli", {"sabot_firmware", "sabot_simulators"}),
+        ("host_driver/sabot_session", {"sabot_firmware", "sabot_simulators", "sabot_cli", "click", "rich"}),
     ],
 )
 def test_arrows_point_one_way(root: Path, folder: str, forbidden: set[str]) -> None:

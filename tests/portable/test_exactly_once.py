@@ -592,6 +592,51 @@ def test_an_event_is_acknowledged_only_by_its_owner_and_again_after_a_reconnect(
     assert pair.device.events.acknowledged == 1
 
 
+def test_each_request_fails_when_its_own_time_is_up():
+    pair = Pair()  # nobody answers
+    status = CODEC.named("status").id
+    late = pair.host.request(status, b"", pair.now, 300)
+    soon = pair.host.request(status, b"", pair.now, 100)
+    for number, ms in ((soon, 100), (late, 300)):
+        due = pair.host.deadline()
+        assert due == ticks.add(pair.now, ms)
+        pair.host.poll(ticks.add(due, -1))
+        assert pair.host.take_notifications() == []
+        pair.host.poll(due)
+        (failed,) = pair.host.take_notifications()
+        assert (failed.request_id, failed.reason) == (number, "timed_out")
+    assert pair.host.deadline() is None
+
+
+def test_uptime_passes_the_wrap_of_the_ticks_and_never_goes_back():
+    pair = Pair().connect()
+    device, now = pair.device, pair.now
+    device.tick(now)
+    began = device.uptime_s()
+    for step in range(1, 7):  # more than the ticks can count
+        now = ticks.add(now, 1 << 28)
+        device.tick(now)
+        assert 0 <= device.uptime_s() - began - step * (1 << 28) // 1000 <= 1
+    uptime = device.uptime_s()
+    device.tick(ticks.add(now, -5000))  # another cable's older time
+    assert device.uptime_s() == uptime
+    assert device.now() == now
+
+
+def test_an_acknowledgement_takes_back_no_other():
+    pair = Pair().connect()
+    events = pair.device.events
+    boot, last = events.boot_id, events.last
+    assert last > 1
+    events.acknowledge(boot, last)
+    events.acknowledge(boot, 1)  # an older one
+    assert events.unacknowledged() == 0
+    pair.device.emit("buttons", 1)
+    events.acknowledge(boot + 1, last + 1)  # of another boot
+    events.acknowledge(boot, last + 2)  # of an event that has not been
+    assert events.unacknowledged() == 1
+
+
 def test_overflow_is_a_gap_with_its_size():
     pair = Pair(capacity=5).connect()
     before = pair.device.events.last

@@ -845,7 +845,8 @@ def test_a_restart_after_everything_that_happens_changes_nothing() -> None:
         (lambda saved: saved.update(state="dealing", round=None), "dealing without a round"),
         (lambda saved: saved["packs"][0].update(state="eaten"), "eaten"),
         (lambda saved: saved.pop("ruleset_sha256"), "no saved table"),
-        (lambda saved: saved.update(ruleset_sha256="0" * 64), "another rule set"),
+        (lambda saved: saved.update(ruleset_sha256="0" * 64), "another rule set: one that is not installed"),
+        (lambda saved: saved.update(ruleset_sha256=load(WA3).sha256), f"another rule set: {WA3}, not {MD3}"),
     ],
 )
 def test_a_damaged_or_foreign_memory_is_not_restored(change: object, match: str) -> None:

@@ -393,7 +393,7 @@ def locate(state: CliContext, /, seconds: int, options: DeviceOptions) -> int:
     return OK
 
 
-@service.command("out-of-order", epilog=example("sabot service out-of-order --device sim://BAC-07"))
+@service.command("out-of-order", epilog=example("sabot service out-of-order --device sim://"))
 @device_options
 @service_key_option
 @pass_state

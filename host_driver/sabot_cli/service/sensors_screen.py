@@ -60,8 +60,8 @@ def screen(seen: SensorChanges) -> Table:
     shown = Table(box=None, pad_edge=False, expand=False, title="Sensors (q ends)", title_justify="left")
     for _ in range(2):
         shown.add_column("sensor", width=15, no_wrap=True)
-        shown.add_column("level", width=7, no_wrap=True)
-        shown.add_column("changes", width=9, no_wrap=True)
+        shown.add_column("level", width=12, no_wrap=True)
+        shown.add_column("changes", width=8, no_wrap=True)
     readings = seen.now.sensors
     half = (len(readings) + 1) // 2
     for at in range(half):

@@ -9,6 +9,7 @@ from transitions import Machine
 
 from sabot_table.cards import DECK_CARDS
 from sabot_table.errors import RuleViolation
+from sabot_table.house_policy import HousePolicy
 from sabot_table.procedure.memory import PackState, RoundState, TableMemory
 from sabot_table.procedure.vocabulary import Attribution, DeviceUnit, Order, TableRole
 from sabot_table.progressive import Meters
@@ -60,13 +61,14 @@ class TableContext:
     The parts of the procedure work on it. An action checks everything before it changes anything.
     """
 
-    def __init__(self, rules: RuleSet, memory: TableMemory) -> None:
+    def __init__(self, rules: RuleSet, memory: TableMemory, policy: HousePolicy | None = None) -> None:
         self.rules = rules
+        self.policy = policy or HousePolicy(name=rules.name)
         self.memory = memory
         self._orders: list[Order] = []
         self._log: list[tuple[Attribution, str]] = []
-        self._rows: Mapping[str, ActionRule] = rules.fixed.rows
-        self._pack_rows: Mapping[str, ActionRule] = rules.fixed.pack_rows
+        self._rows: Mapping[str, ActionRule] = self.policy.rows(rules.fixed.rows)
+        self._pack_rows: Mapping[str, ActionRule] = self.policy.rows(rules.fixed.pack_rows)
         self._table = StateMachine(TABLE_STATES, self._rows.values())
         self._pack = StateMachine(PACK_STATES, self._pack_rows.values())
 
@@ -208,6 +210,10 @@ class TableContext:
     def uses_shuffler(self) -> bool:
         """Whether a shuffler is in use at this table: two packs need one."""
         return self.rules.cards.alternating and DeviceUnit.SHUFFLER not in self.memory.units
+
+    def hours(self) -> int | None:
+        """How long a pack may be used by the method in use now; None: nothing limits it."""
+        return self.policy.most_hours(self.method, self.rules.hours(self.method))
 
     def meters(self) -> Meters | None:
         """The progressive meters as they stand; None where Royal 9 is not offered."""

@@ -337,14 +337,14 @@ class PackProcedure:
         """Refuse a pack past its hours by the method in use now; time that anyone told does not go back."""
         left_s = self.hours_left_s(pack, by.at_s)
         if left_s is not None and left_s <= 0:
-            hours = self.table.rules.hours(self.table.method)
+            hours = self.table.hours()
             used_s = max(by.at_s, self.table.memory.newest_s) - pack.opened_s
             what = f"pack {pack.pack_id} was opened {used_s // HOUR_S} hours ago"
             raise self.table.refuse(what, "hours", f"change it: {hours} hours is the most")
 
     def hours_left_s(self, pack: PackState, at_s: int) -> int | None:
         """How long a pack may still be used by the method in use now; None where the text sets no limit."""
-        hours = self.table.rules.hours(self.table.method)
+        hours = self.table.hours()
         if hours is None:
             return None
         return hours * HOUR_S - (max(at_s, self.table.memory.newest_s) - pack.opened_s)

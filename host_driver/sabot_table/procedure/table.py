@@ -3,6 +3,7 @@
 from pydantic import TypeAdapter, ValidationError
 
 from sabot_table.errors import BadSave
+from sabot_table.house_policy import HousePolicy
 from sabot_table.procedure.betting import BettingProcedure
 from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.equipment import EquipmentProcedure
@@ -14,7 +15,7 @@ from sabot_table.procedure.round_end import RoundEndProcedure
 from sabot_table.procedure.three_card_procedure import ThreeCardProcedure
 from sabot_table.procedure.vocabulary import Attribution
 from sabot_table.procedure.voiding import VoidProcedure
-from sabot_table.ruleset import RuleSet
+from sabot_table.ruleset import RuleSet, load, names
 from sabot_table.text_vocabulary import PACK_STATES, TABLE_STATES
 
 SAVED = TypeAdapter(TableMemory)
@@ -29,8 +30,11 @@ class TableProcedure:
     raises `RuleViolation`, and changes nothing, if the rule text forbids the action now or to this role.
     """
 
-    def __init__(self, rules: RuleSet, memory: TableMemory | None = None) -> None:
-        table = TableContext(rules, memory or TableMemory(rules.sha256, method=rules.dealing.methods[0]))
+    def __init__(
+        self, rules: RuleSet, memory: TableMemory | None = None, policy: HousePolicy | None = None
+    ) -> None:
+        kept = memory or TableMemory(rules.sha256, method=rules.dealing.methods[0])
+        table = TableContext(rules, kept, policy)
         self.table = table
         self.packs = PackProcedure(table)
         self.voiding = VoidProcedure(table)
@@ -42,7 +46,7 @@ class TableProcedure:
         self.round_end = RoundEndProcedure(table, self.packs, self.mini)
 
     @classmethod
-    def restore(cls, rules: RuleSet, saved: str) -> "TableProcedure":
+    def restore(cls, rules: RuleSet, saved: str, policy: HousePolicy | None = None) -> "TableProcedure":
         """The table as `TableContext.save` wrote it; `BadSave` if the text is damaged or of other rules."""
         try:
             memory = SAVED.validate_json(saved)
@@ -53,16 +57,17 @@ class TableProcedure:
                 f"version {memory.version} of a saved table; restore it with the program that wrote it"
             )
         if memory.ruleset_sha256 != rules.sha256:
+            before = _name_of_rules(memory.ruleset_sha256)
             raise BadSave(
-                f"the table was saved under another rule set ({memory.ruleset_sha256[:12]}), "
-                f"not {rules.name} ({rules.sha256[:12]}); restore it with that one"
+                f"the table was saved under another rule set: {before}, not {rules.name} as it is now; "
+                "restore it with that one"
             )
         packs = {each.state for each in memory.packs}
         if memory.state not in TABLE_STATES or not packs <= set(PACK_STATES):
             raise BadSave(f"a saved table cannot be {memory.state} with packs {', '.join(sorted(packs))}")
         if memory.round is None and memory.state not in WITHOUT_ROUND:
             raise BadSave(f"a saved table cannot be {memory.state} without a round")
-        return cls(rules, memory)
+        return cls(rules, memory, policy)
 
     # -- opening, closing, idle -----------------------------------------------------------------
 
@@ -104,3 +109,11 @@ class TableProcedure:
         terms = self.table.rules.fixed.idle
         kept = pack.shuffled_by == "machine" and (pack.counted or not terms.kept_if_counted)
         return not (kept and pack.state in terms.kept_in)
+
+
+def _name_of_rules(sha256: str) -> str:
+    """The rule set of this hash by its name; one that is not installed, or was changed since, by its hash."""
+    for name in names():
+        if load(name).sha256 == sha256:
+            return name
+    return f"one that is not installed here (SHA-256 {sha256[:12]}…)"

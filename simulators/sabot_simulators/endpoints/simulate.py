@@ -8,7 +8,7 @@ import click
 
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_commands import SECONDS
-from sabot_driver.errors import BadUrl
+from sabot_driver.errors import BadUrl, PortBusy
 from sabot_simulators.device_settings import FIRMWARE, BadSetting, DeviceSettings
 from sabot_simulators.emulated_device import FirmwareMissing, emulate
 from sabot_simulators.endpoints.control_socket import ControlSocket
@@ -89,7 +89,12 @@ def simulate(
             hands = _control(control, served)
         urls = []
         if port is not None:
-            listener = TcpListener(port=port)
+            try:
+                listener = TcpListener(port=port)
+            except OSError as error:
+                raise PortBusy(
+                    f"TCP port {port}: {error.strerror}", "Another program has it; --tcp 0 takes a free port."
+                ) from error
             served.listen(listener)
             urls.append(listener.url)
         if as_pty or port is None:

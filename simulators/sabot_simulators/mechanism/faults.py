@@ -97,6 +97,11 @@ COUNTED_AT = {
 MISFED_TURNS = 2  # how often the roller must be started anew
 OVERHANG_UM = (8_000, 40_000)
 
+def faults_and_places() -> str:
+    """Every fault as it is written, a line each, with what happens."""
+    return "\n".join(f"  {kind}@{'|'.join(places)}: {what}" for kind, (what, places) in sorted(KINDS.items()))
+
+
 _TEXT = re.compile(r"(?P<kind>[^@:~+]*)(?:@(?P<place>[^@:~+]*))?(?:(?P<mark>[:~+])(?P<value>.*))?")
 
 
@@ -122,7 +127,8 @@ class PlannedFault:
             raise UnknownFault(f"'{text}' is not written as NAME[@PLACE][:CARD | ~PROBABILITY | +SECONDS]")
         kind, place, mark, value = found["kind"], found["place"], found["mark"], found["value"]
         if kind not in KINDS:
-            raise UnknownFault(f"no fault is called '{kind}'; there are {', '.join(sorted(KINDS))}")
+            known = faults_and_places()
+            raise UnknownFault(f"no fault is called '{kind}'. Faults and their places:\n{known}")
         places = KINDS[kind][1]
         if place is None:
             place = places[0]

@@ -1,0 +1,383 @@
+"""What each act does: actions of the procedure, rows, requests for the device."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sabot_protocol.host import messages
+from sabot_protocol.host.messages import Fault, RemoveReason, VoidReason
+from sabot_session import acts
+from sabot_session.device_side import BACKS, OVER
+from sabot_session.rows import Actor, Json
+from sabot_session.session_state import RoundProgress
+from sabot_session.table_rows import hands_data
+from sabot_table.cards import cards
+from sabot_table.errors import RuleViolation
+from sabot_table.procedure import Attribution, TableRole
+from sabot_table.procedure.vocabulary import RemovalReason
+from sabot_table.settlement import CardSource
+
+if TYPE_CHECKING:
+    from sabot_session.session import TableSession
+
+GAME_NAME = 24  # characters the device keeps of a game's name
+FLOOR = TableRole.FLOOR
+ON_DEVICE = {
+    RemovalReason.WRONG_COUNT: RemoveReason.WRONG_COUNT,
+    RemovalReason.DAMAGED: RemoveReason.DAMAGED,
+    RemovalReason.HOURS: RemoveReason.HOURS,
+    RemovalReason.FLOOR_ORDER: RemoveReason.FLOOR_ORDER,
+}
+COUNTERSIGN: dict[str, Json] = {"countersign": True}
+
+
+def _actor(session: "TableSession", by: Attribution) -> Actor:
+    return session._actors[by.who, by.role]
+
+
+# -- the table and its people -------------------------------------------------------------------
+
+
+def open_table(session: "TableSession", act: acts.OpenTable, by: Attribution, act_id: str) -> None:
+    """The table opens; the machine is set to its game if it is not."""
+    rules = session.rules
+    told: dict[str, Json] = {
+        "table": session.name,
+        "rule_text": rules.text,
+        "ruleset": rules.name,
+        "ruleset_sha256": rules.sha256,
+        "method": session.procedure.table.method,
+        "serial": session.state.device.serial,
+    }
+    session.do(session.procedure.open_table, by, told=told)
+    _queue_game(session, act_id)
+
+
+def set_game(session: "TableSession", act: acts.SetGame, by: Attribution, act_id: str) -> None:
+    """The machine is set to this table's game."""
+    session.row("set_game", _actor(session, by))
+    _queue_game(session, act_id)
+
+
+def _queue_game(session: "TableSession", act_id: str) -> None:
+    game, wanted = session.state.device.game, session.machine.wanted_game()
+    if game is None or game == wanted:
+        return
+    if (game.method, game.decks, game.stack_cards, game.deck_hours) != (
+        wanted.method,
+        wanted.decks,
+        wanted.stack_cards,
+        wanted.deck_hours,
+    ):
+        request = messages.SetGame(
+            session.rules.name[:GAME_NAME],
+            messages.Method(wanted.method),
+            wanted.decks,
+            wanted.stack_cards,
+            wanted.deck_hours,
+        )
+        session.queue(request, FLOOR, act_id)
+    if game.one_deck != wanted.one_deck:
+        session.queue(messages.PlayOneDeck(wanted.one_deck), FLOOR, act_id)
+
+
+def close_table(session: "TableSession", act: acts.CloseTable, by: Attribution, act_id: str) -> None:
+    """The table closes; what is still open is listed."""
+    if session.procedure.table.state in OVER:
+        session.reports.collect(by.at_s)
+    told: dict[str, Json] = {
+        "countersignatures": list(session.state.countersign),
+        "disputes": [],
+        "holds": [],
+    }
+    session.do(session.procedure.close_table, by, told=told)
+
+
+def sign_in(session: "TableSession", act: acts.SignIn, by: Attribution, act_id: str) -> None:
+    """A dealer begins to deal here; between rounds only."""
+    _between_rounds(session, "a change of dealers")
+    before, after = session.state.dealer, _actor(session, by)
+    if before is not None:
+        session.row("sign_out", before, {"relieved_by": by.who})
+    session.row("sign_in", after)
+    session.state.dealer = after
+
+
+def sign_out(session: "TableSession", act: acts.SignOut, by: Attribution, act_id: str) -> None:
+    """The dealer leaves the table; between rounds only."""
+    _between_rounds(session, "a dealer who leaves")
+    session.row("sign_out", _actor(session, by), {"relieved_by": ""})
+    session.state.dealer = None
+
+
+def _between_rounds(session: "TableSession", what: str) -> None:
+    if session.procedure.table.state not in ("closed", "between", "idle", "collecting"):
+        raise RuleViolation(
+            f"{what} in a round", session.procedure.table.clause("open_bets"), "finish it first"
+        )
+
+
+def call_floor(session: "TableSession", act: acts.CallFloor, by: Attribution, act_id: str) -> None:
+    """Lamp and display show it."""
+    session.row("call_floor", _actor(session, by), {"why": act.why})
+    session.queue(messages.CallFloor(1))
+
+
+def countersign(session: "TableSession", act: acts.Countersign, by: Attribution, act_id: str) -> None:
+    """The floor countersigns a row."""
+    if act.row not in session.state.countersign:
+        clause = session.procedure.table.clause("void")
+        raise RuleViolation(f"countersigning row {act.row}", clause, "it needs no countersignature")
+    session.row("countersign", _actor(session, by), {"row": act.row, "note": act.note})
+    session.state.countersign.remove(act.row)
+
+
+# -- packs --------------------------------------------------------------------------------------
+
+
+def receive_pack(session: "TableSession", act: acts.ReceivePack, by: Attribution, act_id: str) -> None:
+    """A pack arrives; its hours run, and the machine is told of it."""
+    if act.back not in BACKS or not act.bag:
+        clause = session.procedure.table.clause("receive_pack")
+        raise RuleViolation(
+            f"a pack with {act.back} backs, bag '{act.bag}'", clause, "say back and bag number"
+        )
+    pack_id = max(session.procedure.table.memory.highest_pack, session.state.highest_deck) + 1
+    hours = session.rules.hours(session.procedure.table.method)
+    told: dict[str, Json] = {
+        "pack_id": pack_id,
+        "back": act.back,
+        "cards": session.procedure.table.pack_cards,
+        "bag": act.bag,
+        "brought_by": act.brought_by,
+        "until_s": None if hours is None else by.at_s + hours * 3600,
+    }
+    session.do(session.procedure.packs.receive_pack, by, pack_id, act.back, told=told)
+    session.queue(messages.RegisterDeck(pack_id, BACKS[act.back], by.at_s), FLOOR, act_id)
+
+
+def register_pack(session: "TableSession", act: acts.RegisterPack, by: Attribution, act_id: str) -> None:
+    """The machine is told of a pack."""
+    pack = session.procedure.table.pack(act.pack_id)
+    session.row("register_pack", _actor(session, by), {"pack_id": act.pack_id})
+    session.queue(messages.RegisterDeck(act.pack_id, BACKS[pack.back], pack.opened_s), FLOOR, act_id)
+
+
+def prepare(session: "TableSession", act: Any, by: Attribution, act_id: str) -> None:
+    """One step of the opening of a pack."""
+    packs = session.procedure.packs
+    action = {
+        acts.Inspect: packs.inspect,
+        acts.Verify: packs.verify,
+        acts.Spread: packs.spread,
+        acts.Wash: packs.wash,
+        acts.Stack: packs.stack,
+    }[type(act)]
+    session.do(action, by, act.pack_id)
+
+
+def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, act_id: str) -> None:
+    """A pack leaves the table; one inside the machine must come out first."""
+    table = session.procedure.table
+    told: dict[str, Json] = {
+        "pack_id": act.pack_id,
+        "reason": act.reason,
+        "destination": act.destination,
+        "bag": act.bag,
+    }
+    pack = next((each for each in table.packs() if each.pack_id == act.pack_id), None)
+    if pack is not None and session.machine.is_inside(pack):
+        raise RuleViolation(
+            f"pack {act.pack_id} removed from inside the machine",
+            table.clause("remove"),
+            "empty it first",
+        )
+    if pack is not None:
+        session.do(session.procedure.packs.remove_pack, by, act.pack_id, act.reason, told=told)
+    else:
+        gone = next((each for each in table.memory.packs if each.pack_id == act.pack_id), None)
+        why = "" if gone is None else gone.must_leave
+        session.row("remove", _actor(session, by), {**told, "why": why}, table.clause("shuffle_count"))
+        session.state.leaving = [each for each in session.state.leaving if each != act.pack_id]
+    if act.pack_id in session.state.device.decks:
+        session.queue(messages.RemoveDeck(act.pack_id, ON_DEVICE[act.reason]), FLOOR, act_id)
+
+
+def order_shuffle(session: "TableSession", act: acts.OrderShuffle, by: Attribution, act_id: str) -> None:
+    """A pack that came out unplayed is shuffled again, on the floor's order (MD3 5.A)."""
+    session.do(session.procedure.packs.start_shuffle, by, act.pack_id, machine=True)
+
+
+# -- a round ------------------------------------------------------------------------------------
+
+
+def no_more_bets(session: "TableSession", act: acts.NoMoreBets, by: Attribution, act_id: str) -> None:
+    """The round is opened and closed for bets; the machine deals."""
+    procedure, table = session.procedure, session.procedure.table
+    wagers = (
+        session.state.bets if act.wagers is None else {seat: dict(made) for seat, made in act.wagers.items()}
+    )
+    if table.state in OVER:
+        session.reports.collect(by.at_s)
+        session.reports.load_if_ready(by.at_s)
+    serial = session.state.device.serial
+    session.do(procedure.betting.open_bets, by, told={"dealer": by.who, "serial": serial})
+    for seat in sorted(set(wagers) - set(table.memory.seated)):
+        session.do(procedure.betting.sit, by, seat, told={"seat": seat})
+    main = session.rules.main_wagers
+    for seat, made in sorted(wagers.items()):
+        for wager in sorted(made, key=lambda each: each not in main):
+            session.do(procedure.betting.place_wager, by, seat, wager, made[wager])
+    session.do(procedure.betting.no_more_bets, by, told={})
+    session.state.round = RoundProgress(table.round.round_id)
+    session.state.bets = {seat: dict(made) for seat, made in wagers.items()}
+
+
+def expose(session: "TableSession", act: acts.Expose, by: Attribution, act_id: str) -> None:
+    """The hands lie open: only now the machine is asked for their cards."""
+    table, progress = session.procedure.table, session.state.round
+    if table.state != "revealing" or progress is None or progress.exposed_by is not None:
+        raise RuleViolation(
+            "exposing hands", table.clause("reveal"), "the hands are not dealt, or lie open"
+        )
+    data = hands_data(table.turns(), {}, None)
+    session.row("reveal", _actor(session, by), data, table.clause("reveal"), table.round.round_id)
+    progress.exposed_by = _actor(session, by)
+
+
+def type_hands(session: "TableSession", act: acts.TypeHands, by: Attribution, act_id: str) -> None:
+    """The dealer types the cards that lie open; wagers are settled."""
+    typed = {seat: cards(" ".join(names)) for seat, names in act.hands.items()}
+    named = {seat: tuple(str(each) for each in hand) for seat, hand in typed.items()}
+    told = hands_data(session.procedure.table.turns(), named, "dealer")
+    dealer = typed.pop(0, ())
+    session.do(session.procedure.three_card.reveal, by, dealer, typed, CardSource.DEALER, told=told)
+    session.reports.settle(by.at_s)
+
+
+def determine(session: "TableSession", act: acts.Determine, by: Attribution, act_id: str) -> None:
+    """The dealer says what a wrong count means; a pack that is short or has a card too many leaves."""
+    table, progress = session.procedure.table, session.state.round
+    if progress is None or not progress.advice:
+        raise RuleViolation("determining a count", table.clause("count_automated"), "no count is wrong")
+    round_id, advice = table.round.round_id, messages.Verdict(progress.advice).name.lower()
+    told: dict[str, Json] = {"verdict": act.verdict, "advice": advice}
+    session.row("determine", _actor(session, by), told, table.clause("count_automated"), round_id)
+    session.do(session.procedure.three_card.end_round, by, round_id, act.verdict, told=COUNTERSIGN)
+    if table.pack(table.round.pack_id).must_leave:
+        session.reports.collect(by.at_s)
+
+
+def report(session: "TableSession", act: Any, by: Attribution, act_id: str) -> None:
+    """The dealer reports what voids the round; the floor countersigns it."""
+    procedure = session.procedure
+    if isinstance(act, acts.ReportFaceUp):
+        session.do(procedure.irregularities.face_up_card, by, told=COUNTERSIGN)
+        reason = VoidReason.FACE_UP_CARD
+    elif isinstance(act, acts.ReportWrongNumber):
+        session.do(procedure.voiding.wrong_number, by, act.why, told=COUNTERSIGN)
+        reason = VoidReason.WRONG_NUMBER
+    elif isinstance(act, acts.VoidRound):
+        session.do(procedure.voiding.wrong_number, by, act.why)
+        reason = VoidReason.FLOOR_ORDER
+    else:
+        session.do(procedure.voiding.shoe_failed, by, act.why, told=COUNTERSIGN)
+        reason = VoidReason.SHOE_FAILED
+    if session.state.round is not None:
+        session.state.round.void_reason = reason
+
+
+def hold(session: "TableSession", act: acts.Hold, by: Attribution, act_id: str) -> None:
+    """The round's cards stay out of the tray."""
+    table, progress = session.procedure.table, session.state.round
+    if progress is None or table.state in ("between", "closed", "idle"):
+        raise RuleViolation(
+            "holding cards", table.clause("collect"), "the cards of the round are in the tray"
+        )
+    session.row("hold", _actor(session, by), {"why": act.why}, round_id=progress.round_id)
+    progress.held, progress.held_row = act.why, session.state.rows + 1
+
+
+def release(session: "TableSession", act: acts.Release, by: Attribution, act_id: str) -> None:
+    """Held cards may be fed again."""
+    table, progress = session.procedure.table, session.state.round
+    if progress is None or not progress.held:
+        raise RuleViolation("releasing cards", table.clause("collect"), "no cards are held")
+    session.row(
+        "release",
+        _actor(session, by),
+        {"row": progress.held_row, "note": act.note},
+        round_id=progress.round_id,
+    )
+    progress.held = ""
+
+
+# -- the machine --------------------------------------------------------------------------------
+
+
+def clear_fault(session: "TableSession", act: acts.ClearFault, by: Attribution, act_id: str) -> None:
+    """The machine checks with its sensors whether a fault is gone; the floor countersigns a dealer's act."""
+    fault = Fault[act.fault.upper()]
+    playing = session.procedure.table.memory.round
+    data: dict[str, Json] = {"fault": act.fault, "countersign": by.role is TableRole.DEALER}
+    clause = session.procedure.table.clause("shoe_failed")
+    round_id = 0 if playing is None else playing.round_id
+    session.row("clear_fault", _actor(session, by), data, clause, round_id)
+    session.state.device.refused = ""
+    role = None if by.role is TableRole.DEALER else by.role
+    session.queue(messages.ClearFault(fault), role, act_id)
+
+
+def empty_machine(session: "TableSession", act: acts.EmptyMachine, by: Attribution, act_id: str) -> None:
+    """Every card inside comes out; packs that were shuffled are shuffled again on this order (MD3 5.A)."""
+    table = session.procedure.table
+    playing = table.memory.round
+    round_id = 0 if playing is None else playing.round_id
+    session.row("empty_machine", _actor(session, by), {}, table.clause("start_shuffle"), round_id)
+    session.queue(messages.EmptyMachine(), FLOOR, act_id)
+
+
+def purge(session: "TableSession", act: acts.Purge, by: Attribution, act_id: str) -> None:
+    """The deal roller turns by one pitch."""
+    session.row("purge", _actor(session, by), {}, session.procedure.table.clause("shoe_failed"))
+    session.queue(messages.Purge(), FLOOR, act_id)
+
+
+def path_inspected(session: "TableSession", act: acts.PathInspected, by: Attribution, act_id: str) -> None:
+    """The floor states that no card lies in the shoe's path."""
+    session.row("path_inspected", _actor(session, by), {}, session.procedure.table.clause("shoe_failed"))
+    session.queue(messages.PathInspected(), FLOOR, act_id)
+
+
+Handler = Callable[["TableSession", Any, Attribution, str], None]
+HANDLERS: Mapping[type[acts.Act], Handler] = {
+    acts.OpenTable: open_table,
+    acts.CloseTable: close_table,
+    acts.SignIn: sign_in,
+    acts.SignOut: sign_out,
+    acts.CallFloor: call_floor,
+    acts.ReceivePack: receive_pack,
+    acts.RegisterPack: register_pack,
+    acts.Inspect: prepare,
+    acts.Verify: prepare,
+    acts.Spread: prepare,
+    acts.Wash: prepare,
+    acts.Stack: prepare,
+    acts.RemovePack: remove_pack,
+    acts.OrderShuffle: order_shuffle,
+    acts.NoMoreBets: no_more_bets,
+    acts.Expose: expose,
+    acts.TypeHands: type_hands,
+    acts.Determine: determine,
+    acts.ReportFaceUp: report,
+    acts.ReportWrongNumber: report,
+    acts.ReportShoeFailed: report,
+    acts.VoidRound: report,
+    acts.Hold: hold,
+    acts.Release: release,
+    acts.Countersign: countersign,
+    acts.SetGame: set_game,
+    acts.ClearFault: clear_fault,
+    acts.EmptyMachine: empty_machine,
+    acts.Purge: purge,
+    acts.PathInspected: path_inspected,
+}

@@ -1,0 +1,350 @@
+"""Acts: what people tell a table's session that they did, decided or want. Plain values.
+
+An act has a name, which faces and records use, and the roles that may give it. The rule text may allow an act
+to fewer roles or refuse it, and so may the house policy; neither allows more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from sabot_table.procedure import TableRole
+from sabot_table.procedure.vocabulary import RemovalReason, Verdict
+
+D, F, S = TableRole.DEALER, TableRole.FLOOR, TableRole.SERVICE
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """The base of every act."""
+
+    NAME: ClassVar[str] = ""
+    ROLES: ClassVar[tuple[TableRole, ...]] = ()
+
+
+# -- the table and its people -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTable(Act):
+    """The table opens, and the machine is set to its game."""
+
+    NAME = "open_table"
+    ROLES = (F,)
+
+
+@dataclass(frozen=True, slots=True)
+class CloseTable(Act):
+    """The table closes."""
+
+    NAME = "close_table"
+    ROLES = (F,)
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn(Act):
+    """A dealer begins to deal here. The dealer before is relieved."""
+
+    NAME = "sign_in"
+    ROLES = (D,)
+
+
+@dataclass(frozen=True, slots=True)
+class SignOut(Act):
+    """The dealer leaves, and nobody follows yet."""
+
+    NAME = "sign_out"
+    ROLES = (D,)
+
+
+@dataclass(frozen=True, slots=True)
+class CallFloor(Act):
+    """The dealer calls the floor."""
+
+    NAME = "call_floor"
+    ROLES = (D,)
+
+    why: str = "called"
+
+
+# -- packs --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivePack(Act):
+    """A pack arrives in a bag or under a seal with this number."""
+
+    NAME = "receive_pack"
+    ROLES = (F,)
+
+    back: str
+    bag: str
+    brought_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterPack(Act):
+    """The machine is told of a pack that the table has received."""
+
+    NAME = "register_pack"
+    ROLES = (F,)
+
+    pack_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect(Act):
+    """The dealer inspected a pack."""
+
+    NAME = "inspect"
+    ROLES = (D,)
+
+    pack_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verify(Act):
+    """The floor verified the inspection."""
+
+    NAME = "verify"
+    ROLES = (F,)
+
+    pack_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread(Act):
+    """The pack is spread."""
+
+    NAME = "spread"
+    ROLES = (D,)
+
+    pack_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wash(Act):
+    """The pack is turned and mixed."""
+
+    NAME = "wash"
+    ROLES = (D,)
+
+    pack_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stack(Act):
+    """The pack is one stack."""
+
+    NAME = "stack"
+    ROLES = (D,)
+
+    pack_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemovePack(Act):
+    """A pack leaves the table for good."""
+
+    NAME = "remove_pack"
+    ROLES = (F,)
+
+    pack_id: int
+    reason: RemovalReason
+    destination: str = "cancelled"
+    bag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderShuffle(Act):
+    """The floor orders a pack to be shuffled again that came out of the machine unplayed."""
+
+    NAME = "order_shuffle"
+    ROLES = (F,)
+
+    pack_id: int
+
+
+# -- a round ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NoMoreBets(Act):
+    """Bets are closed. Seats and wagers lie as told, or as in the round before (None)."""
+
+    NAME = "no_more_bets"
+    ROLES = (D,)
+
+    wagers: Mapping[int, Mapping[str, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expose(Act):
+    """The hands lie open, and the wagers are settled as shown."""
+
+    NAME = "expose"
+    ROLES = (D,)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeHands(Act):
+    """The cards as they lie open, where no reader told them. Seat 0 is the dealer."""
+
+    NAME = "type_hands"
+    ROLES = (D,)
+
+    hands: Mapping[int, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Determine(Act):
+    """The dealer determines what a wrong count means (MD3 10.C(2-4))."""
+
+    NAME = "determine"
+    ROLES = (D,)
+
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFaceUp(Act):
+    """A card lies face up in the shoe."""
+
+    NAME = "report_face_up"
+    ROLES = (D,)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportWrongNumber(Act):
+    """Somebody has a wrong number of cards, or a card too many came out."""
+
+    NAME = "report_wrong_number"
+    ROLES = (D,)
+
+    why: str = "a wrong number of cards"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportShoeFailed(Act):
+    """The shoe jammed, stopped or did not deal."""
+
+    NAME = "report_shoe_failed"
+    ROLES = (D,)
+
+    why: str = "the shoe did not deal"
+
+
+@dataclass(frozen=True, slots=True)
+class VoidRound(Act):
+    """The floor voids the round."""
+
+    NAME = "void_round"
+    ROLES = (F,)
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold(Act):
+    """The cards of this round stay out of the tray until the floor releases them."""
+
+    NAME = "hold"
+    ROLES = (D, F)
+
+    why: str = "held"
+
+
+@dataclass(frozen=True, slots=True)
+class Release(Act):
+    """The floor releases held cards."""
+
+    NAME = "release"
+    ROLES = (F,)
+
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Countersign(Act):
+    """The floor countersigns a row of the record."""
+
+    NAME = "countersign"
+    ROLES = (F,)
+
+    row: int
+    note: str = ""
+
+
+# -- the machine --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SetGame(Act):
+    """The machine is set to this table's game."""
+
+    NAME = "set_game"
+    ROLES = (F,)
+
+
+@dataclass(frozen=True, slots=True)
+class ClearFault(Act):
+    """The steps of a fault were done; the machine checks with its sensors."""
+
+    NAME = "clear_fault"
+    ROLES = (D, F, S)
+
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyMachine(Act):
+    """Every card inside comes out and is shuffled again."""
+
+    NAME = "empty_machine"
+    ROLES = (F,)
+
+
+@dataclass(frozen=True, slots=True)
+class Purge(Act):
+    """The shoe's door was opened and closed; the deal roller turns once."""
+
+    NAME = "purge"
+    ROLES = (F,)
+
+
+@dataclass(frozen=True, slots=True)
+class PathInspected(Act):
+    """The floor looked: no card lies in the shoe's path."""
+
+    NAME = "path_inspected"
+    ROLES = (F,)
+
+
+ACTS: Mapping[str, type[Act]] = {
+    each.NAME: each
+    for each in (
+        OpenTable, CloseTable, SignIn, SignOut, CallFloor, ReceivePack, RegisterPack, Inspect, Verify, Spread,
+        Wash, Stack, RemovePack, OrderShuffle, NoMoreBets, Expose, TypeHands, Determine, ReportFaceUp,
+        ReportWrongNumber, ReportShoeFailed, VoidRound, Hold, Release, Countersign, SetGame, ClearFault,
+        EmptyMachine, Purge, PathInspected,
+    )
+}  # fmt: skip
+"""Every act by its name."""
+
+
+class NotAnAct(ValueError):
+    """A name or data that make no act; the text says which."""
+
+
+def parse_act(name: str, data: Mapping[str, Any]) -> Act:
+    """The act of this name with this data, as a face sends it; `NotAnAct` if there is none such."""
+    kind = ACTS.get(name)
+    if kind is None:
+        raise NotAnAct(f"there is no act '{name}'")
+    try:
+        made: Act = TypeAdapter(kind).validate_python(data)
+    except ValidationError as error:
+        raise NotAnAct(f"act '{name}': {error.errors()[0]['msg']}") from error
+    return made

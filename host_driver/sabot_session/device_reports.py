@@ -1,0 +1,431 @@
+"""What a device's events and answers mean for the table: actions of its procedure, and rows."""
+
+from typing import TYPE_CHECKING, Any
+
+from sabot_driver.errors import NotAllowed
+from sabot_protocol.host import messages
+from sabot_protocol.host.message_base import Message, Request
+from sabot_protocol.host.messages import (
+    Booted,
+    DeckCounted,
+    FaultCleared,
+    FaultRaised,
+    Forbidden,
+    Place,
+    RoundEnded,
+    RoundVoided,
+    ShoeState,
+    ShuffleCommitted,
+    StackDispensed,
+    Verdict,
+    VoidReason,
+)
+from sabot_session.device_side import CARDS_OUT
+from sabot_session.outcomes import Failed, NotYours
+from sabot_session.rows import Actor, Authentication, Json
+from sabot_session.session_state import OutboxCommand
+from sabot_session.table_rows import hands_data
+from sabot_table.cards import DECK_CARDS, card
+from sabot_table.errors import ImpossibleCards
+from sabot_table.procedure import Attribution, TableRole, vocabulary
+
+if TYPE_CHECKING:
+    from sabot_session.session import TableSession
+
+DEVICE = Actor("", TableRole.DEVICE, Authentication.SENSED)
+PROGRAM = Actor("", TableRole.PROGRAM, Authentication.PROGRAM)
+RANKS, SUITS = "A23456789TJQK", "SHDC"  # of a face's number, 0 to 51
+WARN_MINUTES = (10, 30)
+FIRST_SHOE_PLACE = Place.PUSHER
+
+
+class DeviceReports:
+    """Takes what the device told in a step of the session."""
+
+    def __init__(self, session: "TableSession") -> None:
+        self._session = session
+
+    # -- what the device told -------------------------------------------------------------------
+
+    def hear(self, told: Message, now_s: int) -> None:
+        """An event: the procedure and the record follow it."""
+        table, progress = self._session.procedure.table, self._session.state.round
+        by = self._session.device_by(now_s)
+        round_id = 0 if table.memory.round is None else table.memory.round.round_id
+        if isinstance(told, DeckCounted):
+            pack = next((each for each in table.packs() if each.pack_id == told.deck_id), None)
+            if pack is not None and pack.state == "shuffling":
+                action = self._session.procedure.packs.finish_shuffle
+                self._session.do(action, by, told.deck_id, told.count, told={"cards": told.count})
+        elif isinstance(told, messages.DeckRemoved):
+            there = any(each.pack_id == told.deck_id for each in table.packs())
+            if there and (table.memory.round is None or table.memory.round.pack_id != told.deck_id):
+                reason = vocabulary.RemovalReason(told.reason.name.lower())
+                self._session.do(self._session.procedure.packs.remove_pack, by, told.deck_id, reason)
+        elif isinstance(told, messages.ShufflerChanged):
+            committed = self._session.state.device.commitments.get(told.deck_id)
+            if told.state is messages.ShufflerState.FEEDING and committed is not None:
+                self._shuffle_begun(committed.shuffle_id, now_s)  # the event came before the answer
+        elif isinstance(told, ShuffleCommitted):
+            self._session.row(
+                "shuffle_committed",
+                PROGRAM,
+                {
+                    "pack_id": told.deck_id,
+                    "memory_id": self._session.state.device.memory_id,
+                    "shuffle_id": told.shuffle_id,
+                    "commitment": told.commitment.hex(),
+                },
+            )
+        elif isinstance(told, FaultRaised):
+            self._session.row(
+                "fault_raised",
+                DEVICE,
+                {
+                    "serial": self._session.state.device.serial,
+                    "half": _half(told.place),
+                    "fault": told.fault.name.lower(),
+                    "place": told.place.name.lower(),
+                    "cards": told.cards,
+                    "steps": [told.steps] if told.steps else [],
+                },
+                round_id=round_id,
+            )
+        elif isinstance(told, FaultCleared):
+            self._session.row(
+                "fault_cleared",
+                DEVICE,
+                {
+                    "serial": self._session.state.device.serial,
+                    "half": _half(self._session.machine.cleared_at),
+                    "fault": told.fault.name.lower(),
+                },
+                round_id=round_id,
+            )
+        elif isinstance(told, Booted):
+            self._session.row(
+                "machine_started", DEVICE, {"reason": told.reason.name.lower()}, round_id=round_id
+            )
+        elif progress is None or not round_id or getattr(told, "round_id", 0) != round_id:
+            return
+        elif isinstance(told, StackDispensed) and table.state == "dealing":
+            self._session.do(
+                self._session.procedure.three_card.deal_stack, by, round_id, told.stack, told.cards
+            )
+        elif isinstance(told, RoundEnded):
+            progress.device_done = True
+            self._round_ended(told.verdict, told.stub, told.count, now_s)
+        elif isinstance(told, RoundVoided):
+            progress.device_done = True
+            self._round_voided(told.reason, now_s)
+
+    def _round_ended(self, verdict: Verdict, stub: int, count: int, now_s: int) -> None:
+        table, progress = self._session.procedure.table, self._session.state.round
+        assert progress is not None
+        playing = table.round
+        progress.stub, progress.count = stub, count
+        unproved = (
+            verdict is Verdict.UNPROVED
+        )  # all cards came; for the shoe's path there is the floor's word
+        advice = "correct" if unproved else verdict.name.lower()
+        told: dict[str, Json] = {
+            "by": "machine",
+            "stacks": count - stub,
+            "stub": stub,
+            "expected": table.pack_cards,
+            "verdict": None,
+            "advice": advice,
+        }
+        if table.state == "counting" and advice != "correct":
+            progress.advice = verdict  # the dealer determines what it means (MD3 10.C(2-4))
+            self._session.row("count_stub", DEVICE, told, table.clause("count_automated"), playing.round_id)
+        elif table.state == "counting":
+            by = self._session.device_by(now_s)
+            told["verdict"] = advice
+            self._session.do(
+                self._session.procedure.three_card.end_round,
+                by,
+                playing.round_id,
+                vocabulary.Verdict.CORRECT,
+                told=told,
+            )
+
+    def _round_voided(self, reason: VoidReason, now_s: int) -> None:
+        table, progress = self._session.procedure.table, self._session.state.round
+        assert progress is not None
+        if progress.advice and table.state == "counting":
+            return  # the count says so, and the dealer determines what it means
+        if table.state in ("voided", "revealing", "settling", "collecting"):
+            return
+        action = self._session.procedure.voiding.voided_by_device
+        told: dict[str, Json] = {"countersign": True}
+        self._session.do(
+            action, self._session.device_by(now_s), table.round.round_id, reason.name.lower(), told=told
+        )
+
+    # -- what the device answered ---------------------------------------------------------------
+
+    def executed(self, request: Request[Any], answer: Message | None, now_s: int) -> None:
+        """The device executed a request; ``answer`` is None if only its ledger told so."""
+        device, progress = self._session.state.device, self._session.state.round
+        survey = device.survey
+        if survey and survey[0].split()[0] == request.NAME:
+            if answer is None:
+                return  # asked again
+            survey.pop(0)
+            self._session.machine.surveyed(answer)
+            if isinstance(answer, messages.ComponentIs):
+                device.versions[messages.Component(answer.component).name.lower()] = answer.version
+            elif isinstance(answer, messages.LastRoundIs):
+                self._reconcile(answer, now_s)
+            if not survey:
+                self._identify(now_s)
+        elif isinstance(request, messages.CommitShuffle):
+            if request.deck_id not in device.commitments:
+                device.commit_asked = request.deck_id
+        elif isinstance(request, messages.ShuffleWith):
+            self._shuffle_begun(request.shuffle_id, now_s)
+        elif isinstance(request, messages.Sensors):
+            if isinstance(answer, messages.SensorsAre) and self._session.machine.tray_covered(answer.levels):
+                device.tray_seen_empty, device.refused = False, ""
+        elif isinstance(request, messages.RegisterDeck):
+            device.decks[request.deck_id] = request.back
+        elif isinstance(request, messages.RemoveDeck):
+            device.decks.pop(request.deck_id, None)
+        elif isinstance(request, messages.ClearFault):
+            for each in device.faults:
+                each.clearing = each.clearing or each.fault == request.fault
+        elif isinstance(request, messages.Purge):
+            device.looked_in = True
+        elif isinstance(request, messages.EmptyMachine):
+            device.emptying = device.shoe != ShoeState.EMPTY or device.shuffler != messages.ShufflerState.IDLE
+        elif progress is not None:
+            self._round_request_executed(request, answer, now_s)
+
+    def _round_request_executed(self, request: Request[Any], answer: Message | None, now_s: int) -> None:
+        progress = self._session.state.round
+        assert progress is not None
+        if isinstance(request, messages.OpenRound):
+            progress.opened = True
+        elif isinstance(request, messages.CloseBets):
+            progress.closed = True
+        elif isinstance(request, messages.DispenseStack):
+            progress.stacks_asked = request.stack
+        elif isinstance(request, messages.EndRound):
+            progress.end_asked = True
+        elif isinstance(request, messages.VoidRound):
+            progress.device_done = True
+        elif isinstance(request, messages.RevealRound):
+            progress.revealed = True
+        elif isinstance(answer, messages.FacesAre):
+            progress.faces.append(list(answer.faces))
+            self._faces_read(now_s)
+
+    def _faces_read(self, now_s: int) -> None:
+        table, progress = self._session.procedure.table, self._session.state.round
+        assert progress is not None
+        if any(not each or max(each) >= DECK_CARDS for each in progress.faces):
+            progress.must_type, progress.faces = True, []
+            return
+        turns = table.turns()
+        if len(progress.faces) < len(turns):
+            return
+        hands = [
+            tuple(card(RANKS[face % 13] + SUITS[face // 13]) for face in each) for each in progress.faces
+        ]
+        told = hands_data(
+            turns,
+            {seat: tuple(str(one) for one in hand) for seat, hand in zip(turns, hands, strict=True)},
+            "reader",
+        )
+        try:
+            self._session.do(
+                self._session.procedure.three_card.hands_read,
+                self._session.device_by(now_s),
+                table.round.round_id,
+                hands,
+                told=told,
+            )
+        except ImpossibleCards as error:
+            self._impossible(str(error), now_s)
+            return
+        self.settle(now_s)
+
+    def settle(self, now_s: int) -> None:
+        """The hands are known: wagers are settled by the act with which the dealer exposed them."""
+        progress = self._session.state.round
+        assert progress is not None
+        assert progress.exposed_by is not None
+        dealer = progress.exposed_by
+        self._session.acting(dealer)
+        self._session.do(
+            self._session.procedure.round_end.settle, Attribution(dealer.person, dealer.role, now_s)
+        )
+
+    def _impossible(self, why: str, now_s: int) -> None:
+        """The reader saw cards that no such pack can have: the round is void, and the pack leaves."""
+        table, progress = self._session.procedure.table, self._session.state.round
+        assert progress is not None
+        action = self._session.procedure.voiding.voided_by_device
+        told: dict[str, Json] = {"countersign": True}
+        self._session.do(
+            action, self._session.device_by(now_s), table.round.round_id, "wrong_number", told=told
+        )
+        table.round.cards_in_device = False
+        pack = table.pack(table.round.pack_id)
+        self._session.procedure.packs.mark_for_removal(pack, vocabulary.RemovalReason.DAMAGED, why)
+
+    def _shuffle_begun(self, shuffle_id: int, now_s: int) -> None:
+        """The machine has taken a pack out of the tray: its round's cards are collected."""
+        device, table = self._session.state.device, self._session.procedure.table
+        found = [deck for deck, each in device.commitments.items() if each.shuffle_id == shuffle_id]
+        if not found:
+            return
+        device.commitments.pop(found[0])
+        device.fed = 0 if device.in_shuffler == found[0] else found[0]
+        device.doubtful = [each for each in device.doubtful if each != found[0]]
+        pack = table.pack(found[0])
+        playing = table.memory.round
+        if playing is not None and playing.pack_id == pack.pack_id:
+            self.collect(now_s)
+        if pack.state != "shuffling":
+            action = self._session.procedure.packs.start_shuffle
+            self._session.do(
+                action,
+                self._session.device_by(now_s),
+                pack.pack_id,
+                machine=True,
+                told={"shuffle_id": shuffle_id},
+            )
+
+    def collect(self, now_s: int) -> None:
+        """The dealer collected the cards of a round that is over; its pack leaves if it must."""
+        by = self._session.dealer_by(now_s)
+        if by is None:
+            raise NotYours("collecting the cards: no dealer is signed in")
+        self._session.do(self._session.procedure.round_end.collect, by)
+        self._session.state.round = None
+
+    def _identify(self, now_s: int) -> None:
+        device, memory = self._session.state.device, self._session.procedure.table.memory
+        if (memory.model, memory.versions) == (device.model, device.versions):
+            return
+        told: dict[str, Json] = {
+            "serial": device.serial,
+            "model": device.model,
+            "components": [{"name": name, "version": version} for name, version in device.versions.items()],
+        }
+        action = self._session.procedure.equipment.identify
+        self._session.do(
+            action, self._session.device_by(now_s), device.model, dict(device.versions), told=told
+        )
+
+    def _reconcile(self, last: messages.LastRoundIs, now_s: int) -> None:
+        """After the link came up: what the device says of the round in play is so."""
+        table, device, progress = (
+            self._session.procedure.table,
+            self._session.state.device,
+            self._session.state.round,
+        )
+        table.number_after(last.round_id)
+        playing = table.memory.round
+        if playing is None or progress is None or table.state not in CARDS_OUT or not progress.opened:
+            return
+        if device.open_round == playing.round_id and not device.lost_events:
+            return
+        if last.round_id == playing.round_id and not last.void and not device.lost_events:
+            return  # it ended there, and its events are on their way
+        if device.open_round == playing.round_id:
+            progress.void_reason = VoidReason.FLOOR_ORDER
+        else:
+            progress.device_done = True
+        reason = last.void if last.round_id == playing.round_id and last.void else VoidReason.POWER_CUT
+        device.lost_events = False
+        self._round_voided(VoidReason(reason), now_s)
+
+    def failed(self, request: Request[Any], result: Failed, sent: OutboxCommand, now_s: int) -> None:
+        """A request was not executed, or nobody knows whether it was."""
+        error, device, progress = result.error, self._session.state.device, self._session.state.round
+        reason = error.reason if isinstance(error, NotAllowed) else None
+        if device.survey and device.survey[0].split()[0] == request.NAME:
+            if error is not None and request.NAME == messages.ComponentQuery.NAME:
+                device.survey.pop(0)  # a device that does not say is judged by what it says
+                if not device.survey:
+                    self._identify(now_s)
+            return
+        if result.unknown:
+            self._session.machine.link(device.up, device.serial, device.memory_id, device.model)
+            return
+        if error is None:
+            return  # it was not executed: the state decides again
+        if reason is Forbidden.TRAY_EMPTY:
+            device.tray_seen_empty = True
+        elif reason is Forbidden.SERVICE_ONLY and isinstance(request, messages.ClearFault):
+            for each in device.faults:
+                each.service = each.service or each.fault == request.fault
+        elif isinstance(request, messages.CloseBets) and progress is not None and progress.stacks_asked:
+            progress.closed = True  # cards have come: bets are closed there too
+        elif isinstance(request, messages.RevealRound | messages.Faces) and progress is not None:
+            progress.must_type, progress.faces = True, []
+        elif isinstance(request, messages.OpenRound) and progress is not None:
+            progress.device_done = True
+            self._round_voided(VoidReason.SHOE_FAILED, now_s)
+        self._session.machine.refused(request)
+        self._session.row("command_answered", PROGRAM, {"command": request.NAME, "outcome": str(error)[:500]})
+
+    # -- what follows from the state ------------------------------------------------------------
+
+    def go_on(self, now_s: int) -> None:
+        """Steps that follow by themselves: cards that came out, a pack that lies in the shoe."""
+        table = self._session.procedure.table
+        playing = table.memory.round
+        if playing is not None and table.state == "voided" and playing.cards_in_device:
+            self._cards_came_out(now_s)
+        self.load_if_ready(now_s)
+
+    def _cards_came_out(self, now_s: int) -> None:
+        table, device, progress = (
+            self._session.procedure.table,
+            self._session.state.device,
+            self._session.state.round,
+        )
+        assert progress is not None
+        if progress.opened and not progress.device_done:
+            return
+        out = device.shoe in (ShoeState.EMPTY, ShoeState.BLOCKED) and not device.survey
+        other = device.shoe == ShoeState.READY and device.in_shoe != table.round.pack_id
+        by = self._session.dealer_by(now_s)
+        if by is not None and (out or other or not progress.opened):
+            self._session.do(self._session.procedure.voiding.empty_device, by)
+
+    def load_if_ready(self, now_s: int) -> None:
+        """The device has a pack in its shoe whose turn it is."""
+        table, device = self._session.procedure.table, self._session.state.device
+        if table.state != "between" or device.shoe != ShoeState.READY or device.survey:
+            return
+        pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
+        if pack is not None and pack.state == "shuffled" and self._session.machine.in_turn():
+            self._session.do(self._session.procedure.packs.load, self._session.device_by(now_s), pack.pack_id)
+
+    def warn_of_hours(self, now_s: int) -> None:
+        """Warn before a pack's hours end."""
+        for pack in self._session.procedure.table.packs():
+            left_s = self._session.procedure.packs.hours_left_s(pack, now_s)
+            if left_s is None:
+                continue
+            due = next((each for each in WARN_MINUTES if left_s <= each * 60), None)
+            if due is not None and due < self._session.state.warned.get(pack.pack_id, WARN_MINUTES[-1] + 1):
+                self._session.state.warned[pack.pack_id] = due
+                self._session.row(
+                    "hours_warned",
+                    PROGRAM,
+                    {
+                        "pack_id": pack.pack_id,
+                        "minutes": due,
+                        "until_s": now_s + left_s,
+                    },
+                )
+
+
+def _half(place: int) -> vocabulary.DeviceUnit:
+    return vocabulary.DeviceUnit.SHOE if place >= FIRST_SHOE_PLACE else vocabulary.DeviceUnit.SHUFFLER

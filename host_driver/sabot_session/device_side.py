@@ -1,0 +1,316 @@
+"""The machine as a session knows it: what its events and answers mean, and which request is next.
+
+`DeviceSide` keeps `DeviceState` true and decides the next request from the state alone. So a request that was
+refused, lost or never sent is decided again from the next state, and nothing is sent because of a past one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sabot_protocol.host.message_base import Message, Request
+from sabot_protocol.host.messages import (
+    Back,
+    Booted,
+    CloseBets,
+    CommitShuffle,
+    Component,
+    ComponentQuery,
+    DeckRegistered,
+    DeckRemoved,
+    Decks,
+    DecksAre,
+    DispenseStack,
+    Emptied,
+    EndRound,
+    Faces,
+    FaultCleared,
+    FaultRaised,
+    Game,
+    GameChanged,
+    GameIs,
+    LastRound,
+    Method,
+    OpenRound,
+    Purged,
+    RevealRound,
+    Sensor,
+    Sensors,
+    ShoeChanged,
+    ShoeState,
+    ShuffleCommitted,
+    ShuffleDropped,
+    ShufflerChanged,
+    ShufflerState,
+    ShuffleWith,
+    Status,
+    StatusFlag,
+    StatusReport,
+    VoidReason,
+    VoidRound,
+)
+from sabot_session.session_state import Commitment, DeviceState, FaultState, GameState, SessionState
+from sabot_table.hand_ranking import HAND_CARDS
+from sabot_table.procedure import TableProcedure
+from sabot_table.procedure.memory import PackState
+from sabot_table.rule_texts import DealingMethod
+
+NAMES = {Back.RED: "red", Back.BLUE: "blue"}
+BACKS = {name: back for back, name in NAMES.items()}
+NO_LIMIT = 0xFFFF  # hours of a deck, as the device understands them
+NONCE_SIZE = 32
+COMPONENTS = tuple(f"component {each.value}" for each in Component)
+SURVEY = ("status", "decks", "game", "last_round", *COMPONENTS)
+FED_FROM = ("stacked", "discards", "shuffling")
+OVER = ("collecting", "voided")  # the round is over, its cards lie on the layout
+MAY_BE_VOIDED = (ShoeState.ROUND_OPEN, ShoeState.STACK_WAITING)
+CARDS_OUT = ("dealing", "counting")
+AT_REST = (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
+MAY_BE_EMPTIED = (ShufflerState.IDLE, ShufflerState.STORED, ShufflerState.UNPROVED)
+SHOE_MAY_BE_EMPTIED = (ShoeState.EMPTY, ShoeState.READY, ShoeState.UNPROVED)
+
+
+class DeviceSide:
+    """What a table's state and its machine's state ask of the machine."""
+
+    def __init__(
+        self, state: SessionState, procedure: TableProcedure, nonce: Callable[[int], bytes]
+    ) -> None:
+        self._state = state
+        self._procedure = procedure
+        self._nonce = nonce
+        self.cleared_at = 0
+        """The place of the fault that was cleared last."""
+
+    @property
+    def device(self) -> DeviceState:
+        """The machine's state."""
+        return self._state.device
+
+    # -- what was told --------------------------------------------------------------------------
+
+    def link(self, up: bool, serial: str = "", memory_id: str = "", model: str = "") -> None:
+        """The link is up or down. Once it is up the machine is asked for everything."""
+        device = self.device
+        device.up = up
+        if up:
+            device.serial, device.memory_id, device.model = serial, memory_id, model
+            device.survey = list(SURVEY)
+            device.refused = ""
+
+    def hear(self, told: Message) -> None:
+        """An event: the machine's state follows it."""
+        device = self.device
+        device.refused = ""
+        if isinstance(told, Booted):
+            device.faults.clear()
+            device.commitments.clear()
+            device.fed = device.commit_asked = device.in_shoe = device.in_shuffler = 0
+            device.shoe, device.shuffler = ShoeState.STARTING, ShufflerState.STARTING
+            device.emptying = False
+            self._doubt(*(each.pack_id for each in self._procedure.table.packs()))
+            device.survey = list(SURVEY)
+        elif isinstance(told, ShoeChanged):
+            device.shoe = told.state
+            device.in_shoe = 0 if told.state is ShoeState.EMPTY else told.deck_id
+            if told.state in (ShoeState.EMPTY, ShoeState.READY):
+                device.looked_in = False
+            if told.state in (ShoeState.JAMMED, ShoeState.DOOR_OPEN):
+                self._doubt(told.deck_id)
+        elif isinstance(told, ShufflerChanged):
+            device.shuffler = told.state
+            device.in_shuffler = 0 if told.state is ShufflerState.IDLE else told.deck_id
+            if told.state in (ShufflerState.FEEDING, ShufflerState.JAMMED):
+                device.fed = 0
+            if told.state in (ShufflerState.JAMMED, ShufflerState.DOOR_OPEN):
+                self._doubt(told.deck_id)
+        elif isinstance(told, FaultRaised):
+            device.faults.append(FaultState(told.fault, told.place, told.cards, told.steps))
+            device.emptying = False
+        elif isinstance(told, FaultCleared):
+            self._cleared(told.fault)
+        elif isinstance(told, Emptied):
+            device.emptying = False
+            self._doubt(*(each.pack_id for each in self._procedure.table.packs()))
+        elif isinstance(told, Purged):
+            device.looked_in = True
+        elif isinstance(told, DeckRegistered):
+            device.decks[told.deck_id] = told.back
+        elif isinstance(told, DeckRemoved):
+            device.decks.pop(told.deck_id, None)
+            device.commitments.pop(told.deck_id, None)
+        elif isinstance(told, GameChanged):
+            device.game = GameState(told.method, told.decks, told.stack_cards, told.deck_hours, told.one_deck)
+        elif isinstance(told, ShuffleCommitted):
+            nonce = self._nonce(told.shuffle_id).hex()
+            # The device is bound to the newest one only.
+            device.commitments = {told.deck_id: Commitment(told.shuffle_id, told.commitment.hex(), nonce)}
+            device.commit_asked = 0
+        elif isinstance(told, ShuffleDropped):
+            device.commitments = {
+                deck: each for deck, each in device.commitments.items() if each.shuffle_id != told.shuffle_id
+            }
+
+    def _doubt(self, *packs: int) -> None:
+        """These packs come out of the machine and may not have been played."""
+        self.device.doubtful = sorted({*self.device.doubtful, *packs})
+
+    def _cleared(self, fault: int) -> None:
+        for each in self.device.faults:
+            if each.fault == fault:  # both halves may have stopped for the same
+                self.device.faults.remove(each)
+                self.cleared_at = each.place
+                return
+
+    def surveyed(self, answer: Message) -> None:
+        """An answer about the machine's state."""
+        device = self.device
+        if isinstance(answer, StatusReport):
+            device.shoe, device.shuffler = answer.shoe, answer.shuffler
+            if not answer.flags & StatusFlag.FAULT_LATCHED:
+                device.faults.clear()
+            device.open_round = answer.round_id if answer.flags & StatusFlag.ROUND_OPEN else 0
+            progress = self._state.round
+            if progress is not None and device.open_round == progress.round_id:
+                progress.opened = True
+                progress.stacks_asked = max(progress.stacks_asked, answer.stack)
+        elif isinstance(answer, DecksAre):
+            device.decks = dict(zip(answer.ids, answer.backs, strict=True))
+            highest = max([*answer.ids, answer.last_played, self._state.highest_deck])
+            self._state.highest_deck = highest
+        elif isinstance(answer, GameIs):
+            device.game = GameState(
+                answer.method, answer.decks, answer.stack_cards, answer.deck_hours, answer.one_deck
+            )
+
+    # -- what is next ---------------------------------------------------------------------------
+
+    def next_request(self) -> Request[Any] | None:
+        """The request that the state asks for; None if the machine has what it needs, or people must act."""
+        if not self.device.up:
+            return None
+        if self.device.survey:
+            return _question(self.device.survey[0])
+        request = self._of_round() or self._of_feed()
+        if request is not None and self.device.refused == _key(request):
+            return None
+        return request
+
+    def refused(self, request: Request[Any]) -> None:
+        """The device refused a request: it is not sent again before something has changed."""
+        self.device.refused = _key(request)
+
+    def _of_round(self) -> Request[Any] | None:
+        table, device, progress = self._procedure.table, self.device, self._state.round
+        playing = table.memory.round
+        if playing is None or progress is None or playing.method != DealingMethod.AUTOMATED_SHOE:
+            return None
+        number, rests = playing.round_id, device.shoe == ShoeState.ROUND_OPEN
+        if table.state == "dealing":
+            if not progress.opened:
+                return OpenRound(number, playing.pack_id)
+            if not progress.closed:
+                return CloseBets(number, len(table.turns()))
+            dealt = len(playing.stacks)
+            if rests and progress.stacks_asked == dealt:
+                return DispenseStack(number, dealt + 1)
+        elif table.state == "counting" and rests and not progress.end_asked and not progress.advice:
+            return EndRound(number)
+        elif table.state == "revealing" and progress.exposed_by is not None and not progress.must_type:
+            if not progress.revealed:
+                return RevealRound(number)
+            return Faces(number, len(progress.faces) + 1)
+        elif table.state == "voided" and progress.opened and not progress.device_done:
+            reason = VoidReason(progress.void_reason or VoidReason.FLOOR_ORDER)
+            return VoidRound(number, reason) if device.shoe in MAY_BE_VOIDED else None
+        return None
+
+    def _of_feed(self) -> Request[Any] | None:
+        pack = self.pack_to_feed()
+        if pack is None or self.device.tray_seen_empty or self.device.commit_asked == pack.pack_id:
+            return None
+        committed = self.device.commitments.get(pack.pack_id)
+        if committed is None:
+            return CommitShuffle(pack.pack_id)
+        return ShuffleWith(committed.shuffle_id, bytes.fromhex(committed.nonce))
+
+    def pack_to_feed(self) -> PackState | None:
+        """The pack that the shuffler half could take now; people lay it into the tray."""
+        table, device = self._procedure.table, self.device
+        if device.shuffler != ShufflerState.IDLE or device.fed or device.emptying or table.state == "closed":
+            return None
+        waiting = [each for each in table.packs() if self._waits(each)]
+        waiting.sort(key=lambda each: each.pack_id == table.memory.last_pack)
+        if not waiting or (device.shoe == ShoeState.LOADING and len(waiting) > 1):
+            return None
+        return waiting[0]
+
+    def _waits(self, pack: PackState) -> bool:
+        if pack.must_leave or not self.on_device(pack) or self.is_inside(pack):
+            return False
+        playing, progress = self._procedure.table.memory.round, self._state.round
+        if playing is None or playing.pack_id != pack.pack_id:
+            return pack.state in FED_FROM
+        over = self._procedure.table.state in OVER and not playing.cards_in_device
+        return over and progress is not None and not progress.held and progress.device_done
+
+    def on_device(self, pack: PackState) -> bool:
+        """Whether the machine knows this pack, with its back."""
+        return self.device.decks.get(pack.pack_id) == BACKS.get(pack.back)
+
+    def is_inside(self, pack: PackState) -> bool:
+        """Whether the pack is in one of the machine's halves."""
+        return pack.pack_id in (self.device.in_shoe, self.device.in_shuffler)
+
+    # -- what people must be told ---------------------------------------------------------------
+
+    def poll(self) -> Request[Any] | None:
+        """What is asked again and again: whether somebody has laid cards into the tray."""
+        waits = self.device.up and self.device.tray_seen_empty and self.pack_to_feed() is not None
+        return Sensors() if waits else None
+
+    def tray_covered(self, levels: int) -> bool:
+        """Whether the tray's sensor sees cards."""
+        return bool(levels >> Sensor.TRAY & 1)
+
+    def in_turn(self) -> bool:
+        """Whether the pack in the shoe may play the next round."""
+        memory = self._procedure.table.memory
+        alternates = self._procedure.table.rules.cards.alternating and not memory.one_pack
+        return self.device.in_shoe != memory.last_pack or not alternates
+
+    def must_come_out(self) -> bool:
+        """Whether cards are inside that no one vouches for, or that may not be dealt."""
+        device, table = self.device, self._procedure.table
+        if device.emptying or device.shuffler not in MAY_BE_EMPTIED or device.shoe not in SHOE_MAY_BE_EMPTIED:
+            return False
+        if device.shoe == ShoeState.UNPROVED or device.shuffler == ShufflerState.UNPROVED:
+            return True
+        if device.shoe != ShoeState.READY or table.state in ("betting", *CARDS_OUT, "revealing"):
+            return False
+        known = any(each.pack_id == device.in_shoe for each in table.packs())
+        return not known or (not self.in_turn() and len(device.decks) > 1)
+
+    def wanted_game(self) -> GameState:
+        """What the machine must be set to under this rule set."""
+        rules = self._procedure.table.rules
+        # MD3 3.C, MDM 3.C: how long cards may be used is the rule text's; some texts set no limit.
+        hours = rules.hours(DealingMethod.AUTOMATED_SHOE) or NO_LIMIT
+        return GameState(
+            Method.AUTOMATED_SHOE, rules.cards.decks, HAND_CARDS, hours, int(not rules.cards.alternating)
+        )
+
+
+def _question(name: str) -> Request[Any]:
+    if name.startswith("component"):
+        return ComponentQuery(int(name.split()[1]))
+    kinds: dict[str, type[Request[Any]]] = {
+        "status": Status,
+        "decks": Decks,
+        "game": Game,
+        "last_round": LastRound,
+    }
+    return kinds[name]()
+
+
+def _key(request: Request[Any]) -> str:
+    return f"{request.NAME} {request.pack().hex()}"

@@ -1,0 +1,72 @@
+"""Needs: what must happen at a table now, who may do it, and by which clause. Faces only render them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from sabot_session.rows import Json
+from sabot_table.procedure import TableRole
+
+
+class NeedKind(StrEnum):
+    """What must happen."""
+
+    OPEN_TABLE = "open_table"
+    SIGN_IN = "sign_in"
+    LINK = "link"  # the machine does not answer
+    SET_GAME = "set_game"
+    RECEIVE_PACK = "receive_pack"
+    REGISTER_PACK = "register_pack"
+    PREPARE_PACK = "prepare_pack"  # inspect, verify, spread, wash, stack
+    REMOVE_PACK = "remove_pack"
+    ORDER_SHUFFLE = "order_shuffle"
+    FEED = "feed"  # a pack into the tray
+    RELEASE = "release"  # cards that are held
+    CLEAR_FAULT = "clear_fault"
+    EMPTY_MACHINE = "empty_machine"
+    PURGE = "purge"
+    INSPECT_PATH = "inspect_path"
+    OUT_OF_ORDER = "out_of_order"
+    BETS = "bets"
+    TAKE_STACK = "take_stack"
+    TAKE_STUB = "take_stub"
+    DETERMINE = "determine"
+    EXPOSE = "expose"
+    TYPE_HANDS = "type_hands"
+    COUNTERSIGN = "countersign"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that must happen now."""
+
+    id: str
+    kind: NeedKind
+    roles: tuple[TableRole, ...]
+    """Who may meet it; empty if no person at the table can."""
+    words: str
+    clause: str
+    acts: tuple[str, ...]
+    """The names of the acts that meet it; empty if the machine senses it."""
+    since_s: int
+    seen: int
+    """The record's newest row when the need took this form. An act names a row that is not older."""
+    details: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def sensed(self) -> bool:
+        """Whether the machine notices by itself that it was done."""
+        return not self.acts and bool(self.roles)
+
+
+@dataclass(frozen=True, slots=True)
+class NeedForm:
+    """A need as the table's state gives it, without its history. ``key`` tells it from others of its kind."""
+
+    kind: NeedKind
+    roles: tuple[TableRole, ...]
+    words: str
+    clause: str = ""
+    acts: tuple[str, ...] = ()
+    key: str = ""
+    details: Mapping[str, Json] = field(default_factory=dict)

@@ -1,0 +1,481 @@
+"""One table: procedure, device, people and record, without input and output.
+
+Acts of people, events of the device, answers and times go in. Needs, requests to the device and rows of the
+record come out. Everything that one input changes is committed with its rows before anything of it is
+visible. If the commit fails, the session is what it was before.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from sabot_driver.errors import SabotError
+from sabot_protocol.host import messages
+from sabot_protocol.host.message_base import Message, Request
+from sabot_session import act_handlers
+from sabot_session.acts import Act
+from sabot_session.device_reports import DEVICE, DeviceReports
+from sabot_session.device_side import CARDS_OUT, NONCE_SIZE, DeviceSide
+from sabot_session.needs import Need
+from sabot_session.outcomes import (
+    ActDone,
+    ActRefused,
+    Answered,
+    DeviceCommand,
+    Failed,
+    NeedGone,
+    NotYours,
+    StateChanged,
+)
+from sabot_session.people import Authenticated
+from sabot_session.row_kinds import BY_NAME
+from sabot_session.rows import Actor, Authentication, DeviceEventId, Json, Record, Row, SavedSession
+from sabot_session.session_state import NeedHistory, OutboxCommand, SessionState, restore, save
+from sabot_session.snapshot import Changes, ChangeStream, snapshot
+from sabot_session.table_needs import TableNeeds
+from sabot_session.table_rows import KINDS, UNWRITTEN, clause_of, row_data
+from sabot_table.errors import ImpossibleCards, RuleViolation
+from sabot_table.procedure import Attribution, TableProcedure, TableRole
+from sabot_table.procedure.memory import TableMemory
+from sabot_table.ruleset import RuleSet
+
+
+def random_nonce(shuffle_id: int) -> bytes:
+    """Our part in a shuffle's chance: nobody can foretell it."""
+    return secrets.token_bytes(NONCE_SIZE)
+
+
+class People(Protocol):
+    """The register of people: who somebody is, by what they hold and know."""
+
+    def authenticate(self, shown: Any, at_s: int, /) -> Authenticated:
+        """The person behind what somebody shows; `SabotError` if it proves nobody."""
+
+
+class TableSession:
+    """One table as people run it."""
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        record: Record,
+        people: People,
+        *,
+        table: str = "table",
+        policy: Mapping[str, frozenset[TableRole]] | None = None,
+        nonce: Callable[[int], bytes] = random_nonce,
+    ) -> None:
+        """Continue what is on record, or begin.
+
+        ``policy`` names fewer roles for an act than the rules do. ``nonce`` gives ours for a shuffle id.
+        """
+        self.rules = rules
+        self.name = table
+        self._record = record
+        self._people = people
+        self._policy = policy or {}
+        self._nonce = nonce
+        saved = record.load()
+        if saved is None:
+            memory = TableMemory(rules.sha256, method=rules.dealing.methods[0])
+            self._saved = save(SessionState(memory))
+            self.journal_at = 0
+        else:
+            self._saved = saved.state
+            self.journal_at = saved.journal_at
+        self._keys: dict[str, Any] = {}  # by act id: never written
+        self._taken: set[int] = set()  # commands that the shell has
+        self._answered_by: dict[str, str] = {}  # need id -> person
+        self._stream = ChangeStream()
+        self._load(self._saved)
+        self.state.device.up = False
+        self._note_needs(self.state.memory.newest_s)
+        self._stream.publish(snapshot(self))
+
+    def _load(self, saved: str) -> None:
+        self.state = restore(self.rules, saved)
+        self.procedure = TableProcedure.restore(
+            self.rules, TableProcedure(self.rules, self.state.memory).table.save()
+        )
+        self.state.memory = self.procedure.table.memory
+        self.machine = DeviceSide(self.state, self.procedure, self._nonce)
+        self.reports = DeviceReports(self)
+        self._needs = TableNeeds(self.state, self.procedure, self.machine)
+        self._rows: list[Row] = []
+        self._actors: dict[tuple[str, TableRole], Actor] = {}
+        self._round_of_log = 0
+
+    # -- what others see ------------------------------------------------------------------------
+
+    def needs(self) -> list[Need]:
+        """What must happen now, the most urgent first."""
+        found = []
+        for form in self._needs.forms():
+            history = self.state.needs[f"{form.kind} {form.key}"]
+            found.append(
+                Need(
+                    f"{form.kind}-{history.number}",
+                    form.kind,
+                    form.roles,
+                    form.words,
+                    form.clause,
+                    form.acts,
+                    history.since_s,
+                    history.seen,
+                    form.details,
+                )
+            )
+        return found
+
+    def snapshot(self) -> dict[str, Any]:
+        """The table as it stands, as versioned JSON; it holds no card that the dealer has not exposed."""
+        return snapshot(self)
+
+    def changes(self, after: str | None) -> Changes | None:
+        """The parts of the snapshot that changed since a cursor; all of it without one, or after a gap."""
+        return self._stream.changes(after)
+
+    @property
+    def cursor(self) -> int:
+        """The record's newest row: the state that a person sees now."""
+        return self.state.rows
+
+    def take_command(self) -> DeviceCommand | None:
+        """The next request for the device, once; None if there is none, or the last one has no answer yet."""
+        if not self.state.outbox or self.state.outbox[0].id in self._taken or not self.state.device.up:
+            return None
+        first = self.state.outbox[0]
+        self._taken.add(first.id)
+        return self._command(first)
+
+    def open_command(self) -> DeviceCommand | None:
+        """The request that was in the outbox when the session was restored; its outcome must be found out."""
+        return self._command(self.state.outbox[0]) if self.state.outbox else None
+
+    def _command(self, kept: OutboxCommand) -> DeviceCommand:
+        kind: Any = messages.BY_NAME[kept.name]
+        key = self._keys.get(kept.act_id) if kept.role else None
+        return DeviceCommand(kept.id, kind.unpack(bytes.fromhex(kept.body)), bool(kept.role), key)
+
+    # -- people ---------------------------------------------------------------------------------
+
+    def act(
+        self, act_id: str, need_id: str | None, seen: int, credential: object, act: Act, now_s: int
+    ) -> ActDone:
+        """Take a person's act: check it, commit it, and only then let anything follow from it.
+
+        ``need_id`` is the need that it meets; None for an act that no need asks for. ``credential`` None is
+        the dealer who is signed in. An ``act_id`` that is on record returns its row and does nothing.
+        Raises `ActRefused` with its kinds, or the procedure's `RuleViolation`; nothing has changed then.
+        """
+        before = self._record.act(act_id)
+        if before is not None:
+            return ActDone(before.number, repeated=True)
+        if need_id is not None:
+            self._check_need(need_id, seen, act)
+        actor, key = self._authenticate(credential, act, now_s)
+
+        def take() -> None:
+            self._actors[actor.person, actor.role] = actor
+            by = Attribution(actor.person, actor.role, now_s)
+            act_handlers.HANDLERS[type(act)](self, act, by, act_id)
+            if not self._rows:
+                raise AssertionError(f"{act.NAME} left no row")
+            self._rows = [replace(each, act_id=act_id) for each in self._rows]
+
+        self._keys[act_id] = key
+        try:
+            self._step(now_s, take, actor=actor)
+        except (SabotError, RuleViolation, ImpossibleCards):
+            self._keys.pop(act_id, None)
+            raise
+        if need_id is not None:
+            self._answered_by[need_id] = actor.person
+        kept = self._record.act(act_id)
+        return ActDone(self.state.rows if kept is None else kept.number)
+
+    def _check_need(self, need_id: str, seen: int, act: Act) -> None:
+        need = next((each for each in self.needs() if each.id == need_id), None)
+        if need is None:
+            by = self._answered_by.get(need_id, "")
+            raise NeedGone(f"{act.NAME}: this was done before" + (f" by {by}" if by else ""), by)
+        if act.NAME not in need.acts:
+            raise ActRefused(f"{act.NAME} does not meet '{need.words}'")
+        if seen < need.seen:
+            raise StateChanged(f"{act.NAME}: '{need.words}' has changed since you looked")
+
+    def _authenticate(self, credential: object, act: Act, now_s: int) -> tuple[Actor, Any]:
+        allowed = [each for each in act.ROLES if each in self._policy.get(act.NAME, frozenset(act.ROLES))]
+        if credential is None:
+            dealer = self.state.dealer
+            if dealer is None or TableRole.DEALER not in allowed:
+                raise NotYours(f"{act.NAME}: this is for {' or '.join(allowed)}, with a credential")
+            how = dealer.how if dealer.how is Authentication.SIMULATED else Authentication.SIGNED_IN
+            return Actor(dealer.person, TableRole.DEALER, how), None
+        who = self._people.authenticate(credential, now_s)
+        if who.how is Authentication.SIMULATED and not self.state.simulated_people:
+            raise NotYours(f"{act.NAME}: simulated people act only at an emulated device")
+        role = next((each for each in allowed if each in who.roles), None)
+        if role is None:
+            raise NotYours(f"{act.NAME} by {who.person}: this is for {' or '.join(allowed)}")
+        return Actor(who.person, role, who.how), who.key
+
+    # -- the device -----------------------------------------------------------------------------
+
+    def link(
+        self,
+        up: bool,
+        now_s: int,
+        *,
+        serial: str = "",
+        memory_id: str = "",
+        model: str = "",
+        emulated: bool = False,
+    ) -> None:
+        """The link to the device is up or down.
+
+        ``emulated``: its session proved that it is a simulator, with a key of the simulators' store.
+        """
+
+        def take() -> None:
+            self.state.simulated_people = emulated if up else self.state.simulated_people
+            self.machine.link(up, serial, memory_id, model)
+
+        self._step(now_s, take)
+
+    def device_event(self, at: int, message: Message | None, boot: int, number: int, now_s: int) -> None:
+        """An event of the device; ``at`` is its place in the driver's journal. Known places are ignored."""
+        if at <= self.journal_at:
+            return
+        device = self.state.device
+        follows = DeviceEventId(device.serial, device.memory_id, boot, number)
+
+        def take() -> None:
+            if message is not None:
+                self.machine.hear(message)
+                self.reports.hear(message, now_s)
+
+        self._step(now_s, take, journal_at=at, follows=follows)
+
+    def events_lost(self, at: int, now_s: int) -> None:
+        """The device lost events before it could tell them: what it says of itself counts from now on."""
+        if at <= self.journal_at:
+            return
+
+        def take() -> None:
+            self.state.device.lost_events = self.procedure.table.state in CARDS_OUT
+            self.machine.link(
+                True, self.state.device.serial, self.state.device.memory_id, self.state.device.model
+            )
+
+        self._step(now_s, take, journal_at=at)
+
+    def answer(self, command_id: int, result: Answered | Failed, now_s: int) -> None:
+        """What became of a request. A second answer to the same request is ignored."""
+        if not self.state.outbox or self.state.outbox[0].id != command_id:
+            return
+        command = self._command(self.state.outbox[0])
+
+        def take() -> None:
+            done = self.state.outbox.pop(0)
+            if result.number:
+                self.state.device.last_number = result.number
+            if isinstance(result, Answered):
+                self.reports.executed(command.message, result.message, now_s)
+            else:
+                self.reports.failed(command.message, result, done, now_s)
+
+        self._step(now_s, take)
+        self._taken.discard(command_id)
+
+    def tick(self, now_s: int) -> None:
+        """Time passes: hours of packs, and cards that somebody may have laid into the tray."""
+
+        def take() -> None:
+            self.reports.warn_of_hours(now_s)
+            if not self.state.outbox:
+                request = self.machine.poll()
+                if request is not None:
+                    self.queue(request)
+
+        self._step(now_s, take)
+
+    # -- one step -------------------------------------------------------------------------------
+
+    def _step(
+        self,
+        now_s: int,
+        take: Callable[[], None],
+        *,
+        actor: Actor | None = None,
+        journal_at: int | None = None,
+        follows: DeviceEventId | None = None,
+    ) -> None:
+        self._rows = []
+        self._follows = follows
+        self._now_s = now_s
+        try:
+            take()
+            self.reports.go_on(now_s)
+            self._write_log({})
+            if not self.state.outbox:
+                request = self.machine.next_request()
+                if request is not None:
+                    self.queue(request)
+            rows = self._rows
+            self.state.countersign += [
+                self.state.rows + at for at, row in enumerate(rows, 1) if row.data.get("countersign")
+            ]
+            self.state.rows += len(rows)
+            self._note_needs(now_s)
+            saved = save(self.state)
+            at = self.journal_at if journal_at is None else journal_at
+            if rows or saved != self._saved:
+                self._record.commit(rows, SavedSession(saved, at))
+            self._saved, self.journal_at = saved, at
+            self._stream.publish(snapshot(self))
+        except BaseException:
+            self._load(self._saved)
+            raise
+        finally:
+            self._rows = []
+            self._follows = None
+
+    def _note_needs(self, now_s: int) -> None:
+        known: dict[str, NeedHistory] = {}
+        for form in self._needs.forms():
+            key, shape = f"{form.kind} {form.key}", repr((form.roles, form.acts, form.details))
+            before = self.state.needs.get(key)
+            if before is None:
+                before = NeedHistory(self.state.next_need, now_s, self.state.rows, shape)
+                self.state.next_need += 1
+            elif before.form != shape:
+                before = NeedHistory(before.number, before.since_s, self.state.rows, shape)
+            known[key] = before
+        self.state.needs = known
+
+    # -- for the handlers of acts ---------------------------------------------------------------
+
+    def queue(self, request: Request[Any], role: TableRole | None = None, act_id: str = "") -> None:
+        """Put a request into the outbox; ``role`` is whose credential the device asks for."""
+        person = next((who for who, _ in self._actors), "") if role else ""
+        self.state.outbox.append(
+            OutboxCommand(
+                self.state.next_command, request.NAME, request.pack().hex(), role or "", person, act_id
+            )
+        )
+        self.state.next_command += 1
+
+    def do(
+        self,
+        action: Callable[..., Any],
+        by: Attribution,
+        *args: Any,
+        told: Mapping[str, Json] | None = None,
+        **details: Any,
+    ) -> Any:
+        """An action of the procedure, and its rows; ``told`` is what only the act or the event knows."""
+        playing = self.procedure.table.memory.round
+        self._round_of_log = 0 if playing is None else playing.round_id  # one that ends has rows too
+        result = action(by, *args, **details)
+        self._write_log(told or {})
+        return result
+
+    def row(
+        self,
+        kind: str,
+        actor: Actor,
+        data: Mapping[str, Json] | None = None,
+        clause: str = "",
+        round_id: int = 0,
+    ) -> None:
+        """A row that no action of the procedure writes."""
+        self._rows.append(
+            Row(kind, self._now_s, actor, data or {}, round_id, clause, follows=self._follows_of(actor))
+        )
+
+    def _follows_of(self, actor: Actor) -> DeviceEventId | None:
+        return self._follows if actor.how is Authentication.SENSED else None
+
+    def _write_log(self, told: Mapping[str, Json]) -> None:
+        table = self.procedure.table
+        table.take_orders()  # what they ask for follows from the state
+        playing = table.memory.round
+        for by, what in table.take_log():
+            action, _, pack = what.partition(" ")
+            if action == "remove" and "destination" not in told:
+                self.state.leaving.append(int(pack))  # the floor says where it goes
+                continue
+            if action in UNWRITTEN:
+                continue
+            actor = DEVICE if by.role is TableRole.DEVICE else self._actors[by.who, by.role]
+            if action == "reveal" and actor is DEVICE:
+                action = "cards_read"
+            self._log_row(action, int(pack or 0), actor, by.at_s, told)
+            if action in VOIDING and playing is not None and playing.void_clause:
+                self._log_row("void", 0, actor, by.at_s, told)
+
+    def _log_row(self, action: str, pack_id: int, actor: Actor, at_s: int, told: Mapping[str, Json]) -> None:
+        table = self.procedure.table
+        playing, kind = table.memory.round, KINDS.get(action, action)
+        fields = BY_NAME[kind].data.model_fields
+        known = {name: value for name, value in told.items() if name in fields}
+        data = row_data(table, action, pack_id, playing, known)
+        round_id = self._round_of_log if playing is None else playing.round_id
+        round_id = 0 if action in OUTSIDE else round_id
+        clause = clause_of(table, action, playing)
+        self._rows.append(Row(kind, at_s, actor, data, round_id, clause, follows=self._follows_of(actor)))
+
+    def acting(self, actor: Actor) -> None:
+        """Rows of this step that name this person and role are this actor's."""
+        self._actors[actor.person, actor.role] = actor
+
+    def dealer_by(self, now_s: int) -> Attribution | None:
+        """The dealer who is signed in, for what the machine sensed; None if nobody is."""
+        dealer = self.state.dealer
+        if dealer is None:
+            return None
+        how = dealer.how if dealer.how is Authentication.SIMULATED else Authentication.SIGNED_IN
+        self._actors[dealer.person, TableRole.DEALER] = Actor(dealer.person, TableRole.DEALER, how)
+        return Attribution(dealer.person, TableRole.DEALER, now_s)
+
+    @staticmethod
+    def device_by(now_s: int) -> Attribution:
+        """The device, for what it told."""
+        return Attribution("device", TableRole.DEVICE, now_s)
+
+
+OUTSIDE = frozenset(
+    {
+        "receive",
+        "inspect",
+        "verify",
+        "spread",
+        "spread_idle",
+        "wash",
+        "stack",
+        "stack_unwashed",
+        "accept_prepared",
+        "decline_cut",
+        "cut",
+        "order_recut",
+        "place_cover",
+        "load",
+        "burn",
+        "open_table",
+        "close_table",
+        "idle",
+        "player_arrives",
+        "change_method",
+        "play_one_pack",
+        "repaired",
+        "start_shuffle",
+        "finish_shuffle",
+        "remove",
+        "identify",
+    }
+)
+"""Actions that belong to no round, also while one is played."""
+VOIDING = ("face_up_card", "too_few_cards", "wrong_number", "shoe_failed")
+"""Reports that void the round; the row of the void follows theirs."""

@@ -1,0 +1,171 @@
+"""The state of a session: everything that must survive the end of the program. It is saved as JSON."""
+
+from dataclasses import dataclass, field
+
+from pydantic import TypeAdapter, ValidationError
+
+from sabot_driver.errors import SabotError
+from sabot_session.rows import Actor
+from sabot_table.procedure.memory import TableMemory
+from sabot_table.ruleset import RuleSet
+
+VERSION = 1
+
+
+class BadSavedSession(SabotError, ValueError):
+    """A saved session that this program cannot continue."""
+
+    advice = "Continue it with the program and the rule set that wrote it, or begin a new record."
+
+
+@dataclass
+class FaultState:
+    """A fault that a half of the machine has stopped for."""
+
+    fault: int
+    place: int
+    cards: int
+    steps: str
+    service: bool = False  # the device lets only service clear it
+    clearing: bool = False  # its steps were done, and the device looks around
+
+
+@dataclass
+class Commitment:
+    """A shuffle that the device is bound to and that has not begun."""
+
+    shuffle_id: int
+    commitment: str  # hex
+    nonce: str  # hex, ours
+
+
+@dataclass
+class GameState:
+    """What the machine is set to."""
+
+    method: int
+    decks: int
+    stack_cards: int
+    deck_hours: int
+    one_deck: int
+
+
+@dataclass
+class DeviceState:
+    """The machine as its events and answers have told it."""
+
+    serial: str = ""
+    memory_id: str = ""  # hex
+    up: bool = False
+    survey: list[str] = field(default_factory=list)  # questions still to be asked since the link is up
+    shoe: int = 0
+    shuffler: int = 0
+    in_shoe: int = 0
+    in_shuffler: int = 0
+    decks: dict[int, int] = field(default_factory=dict)  # deck id -> back
+    faults: list[FaultState] = field(default_factory=list)
+    game: GameState | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    model: str = ""
+    fed: int = 0  # a deck that the device took; the event of its feeding is on its way
+    commit_asked: int = 0  # deck whose commitment is on its way
+    commitments: dict[int, Commitment] = field(default_factory=dict)  # by deck
+    tray_seen_empty: bool = False
+    emptying: bool = False  # cards come out because the floor said so
+    doubtful: list[int] = field(default_factory=list)  # packs that may have come out unplayed
+    looked_in: bool = False  # the shoe's path was purged since the shoe is blocked
+    refused: str = ""  # a request that the device refused; not repeated before something changes
+    last_number: int = 0  # of the newest command that the device answered
+    open_round: int = 0  # the device's own, as its status told it
+    lost_events: bool = False  # in the round in play
+
+
+@dataclass
+class RoundProgress:
+    """How far the device is with the round in play, and what people told of it."""
+
+    round_id: int
+    opened: bool = False
+    closed: bool = False
+    stacks_asked: int = 0
+    end_asked: bool = False
+    device_done: bool = False  # ended or void there
+    advice: int = 0  # the device's verdict, once it counted
+    stub: int | None = None
+    count: int | None = None
+    void_reason: int = 0  # to tell the device
+    exposed_by: Actor | None = None
+    revealed: bool = False
+    faces: list[list[int]] = field(default_factory=list)  # by stack, once exposed
+    must_type: bool = False
+    held: str = ""  # why its cards stay out of the tray
+    held_row: int = 0
+
+
+@dataclass
+class OutboxCommand:
+    """A request to the device that has no answer yet."""
+
+    id: int
+    name: str
+    body: str  # hex
+    role: str = ""  # "floor" or "service" where a person must authorise it
+    person: str = ""
+    act_id: str = ""
+
+
+@dataclass
+class NeedHistory:
+    """Since when a need is there, and the row after which it has its present form."""
+
+    number: int
+    since_s: int
+    seen: int
+    form: str
+
+
+@dataclass
+class SessionState:
+    """All of a session."""
+
+    memory: TableMemory
+    version: int = VERSION
+    device: DeviceState = field(default_factory=DeviceState)
+    round: RoundProgress | None = None
+    dealer: Actor | None = None
+    bets: dict[int, dict[str, int]] = field(default_factory=dict)  # of the last round
+    outbox: list[OutboxCommand] = field(default_factory=list)
+    next_command: int = 1
+    highest_deck: int = 0  # that the device ever had
+    needs: dict[str, NeedHistory] = field(default_factory=dict)
+    next_need: int = 1
+    countersign: list[int] = field(default_factory=list)  # rows that the floor has not countersigned
+    leaving: list[int] = field(default_factory=list)  # packs that must leave; the floor has not said where to
+    rows: int = 0  # the record's newest row
+    warned: dict[int, int] = field(default_factory=dict)  # pack -> minutes of its last warning
+    simulated_people: bool = False
+    """Whether simulated people may act: the device proved that it is emulated."""
+
+
+SAVED = TypeAdapter(SessionState)
+
+
+def restore(rules: RuleSet, saved: str) -> SessionState:
+    """The state that was saved; `BadSavedSession` if it is damaged, newer, or of another rule set."""
+    try:
+        state = SAVED.validate_json(saved)
+    except ValidationError as error:
+        raise BadSavedSession(f"this is no saved session: {error.errors()[0]['msg']}") from error
+    if state.version != VERSION:
+        raise BadSavedSession(f"version {state.version} of a saved session; this program has {VERSION}")
+    if state.memory.ruleset_sha256 != rules.sha256:
+        raise BadSavedSession(
+            f"the session was saved under another rule set ({state.memory.ruleset_sha256[:12]}), "
+            f"not {rules.name} ({rules.sha256[:12]})"
+        )
+    return state
+
+
+def save(state: SessionState) -> str:
+    """The state as JSON."""
+    return SAVED.dump_json(state).decode()

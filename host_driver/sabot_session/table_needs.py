@@ -1,0 +1,330 @@
+"""Which needs a table has: a pure function of its state."""
+
+from collections.abc import Iterator
+
+from sabot_protocol.host.messages import Back, Fault, Place, ShoeState, ShufflerState, Verdict
+from sabot_session import acts
+from sabot_session.device_side import NAMES, OVER, DeviceSide
+from sabot_session.needs import NeedForm, NeedKind
+from sabot_session.rows import Json
+from sabot_session.session_state import SessionState
+from sabot_table.procedure import TableProcedure, TableRole
+from sabot_table.procedure.memory import PackState
+from sabot_table.procedure.vocabulary import RemovalReason
+from sabot_table.procedure.vocabulary import Verdict as TableVerdict
+
+D, F, S = TableRole.DEALER, TableRole.FLOOR, TableRole.SERVICE
+PREPARATION = {
+    "received": (acts.Inspect, "inspect {back}"),
+    "inspected": (acts.Verify, "verify the dealer's inspection of {back}"),
+    "verified": (acts.Spread, "spread {back}"),
+    "spread": (acts.Wash, "wash {back}"),
+    "washed": (acts.Stack, "stack {back}"),
+}
+"""What the opening of a pack asks for, by the pack's state (MD3 4.A-C)."""
+REPORTS = (
+    acts.ReportFaceUp.NAME,
+    acts.ReportWrongNumber.NAME,
+    acts.ReportShoeFailed.NAME,
+    acts.VoidRound.NAME,
+)
+"""What may be told of a round while its cards are dealt, whatever else is needed."""
+
+
+class TableNeeds:
+    """Reads a table's state and says what must happen now."""
+
+    def __init__(self, state: SessionState, procedure: TableProcedure, machine: DeviceSide) -> None:
+        self._state = state
+        self._procedure = procedure
+        self._machine = machine
+
+    def forms(self) -> list[NeedForm]:
+        """Every need, the most urgent first."""
+        if self._procedure.table.state == "closed":
+            name = acts.OpenTable.NAME
+            return [NeedForm(NeedKind.OPEN_TABLE, (F,), "open the table", self._clause(name), (name,))]
+        return [
+            *self._of_link(),
+            *self._of_people(),
+            *self._of_faults(),
+            *self._of_round(),
+            *self._of_cards_inside(),
+            *self._of_packs(),
+            *self._of_bets(),
+            *self._of_countersignatures(),
+        ]
+
+    def _clause(self, key: str) -> str:
+        return self._procedure.table.clause(key)
+
+    def _asked(self, *requests: str) -> bool:
+        """Whether such a request is on its way to the device: a person has met that need."""
+        return any(each.name in requests for each in self._state.outbox)
+
+    # -- people and link ------------------------------------------------------------------------
+
+    def _of_link(self) -> Iterator[NeedForm]:
+        if not self._state.device.up:
+            yield NeedForm(
+                NeedKind.LINK, (), "the machine does not answer: check its cable and power; play goes on then"
+            )
+
+    def _of_people(self) -> Iterator[NeedForm]:
+        if self._state.dealer is None:
+            yield NeedForm(NeedKind.SIGN_IN, (D,), "a dealer signs in", "", (acts.SignIn.NAME,))
+
+    def _of_countersignatures(self) -> Iterator[NeedForm]:
+        for row in self._state.countersign:
+            yield NeedForm(
+                NeedKind.COUNTERSIGN,
+                (F,),
+                f"countersign row {row} of the record",
+                "",
+                (acts.Countersign.NAME,),
+                str(row),
+                {"row": row},
+            )
+
+    # -- the machine ----------------------------------------------------------------------------
+
+    def _of_faults(self) -> Iterator[NeedForm]:
+        device = self._state.device
+        for at, each in enumerate(device.faults):
+            if each.clearing or self._asked(acts.ClearFault.NAME):
+                continue
+            fault, place = Fault(each.fault).name.lower(), Place(each.place).name.lower()
+            words = f"{fault.replace('_', ' ')} at the {place.replace('_', ' ')}: {each.steps}".rstrip(": ")
+            yield NeedForm(
+                NeedKind.CLEAR_FAULT,
+                (S,) if each.service else (D, F, S),
+                words,
+                self._clause("shoe_failed"),
+                (acts.ClearFault.NAME,),
+                f"{fault} {at}",
+                {"fault": fault, "place": place, "cards": each.cards, "steps": each.steps},
+            )
+        if ShoeState.OUT_OF_ORDER in (device.shoe,) or device.shuffler == ShufflerState.OUT_OF_ORDER:
+            words = "the machine is out of order: cover it or put its sign on it, and call service"
+            yield NeedForm(NeedKind.OUT_OF_ORDER, (), words, self._clause("mark_out_of_order"))
+
+    def _of_cards_inside(self) -> Iterator[NeedForm]:
+        device = self._state.device
+        if not device.up or device.survey or device.faults:
+            return
+        if self._machine.must_come_out() and not self._asked("empty_machine"):
+            words = "empty the machine: every card inside is shuffled again"
+            yield NeedForm(
+                NeedKind.EMPTY_MACHINE, (F,), words, self._clause("start_shuffle"), (acts.EmptyMachine.NAME,)
+            )
+        if self._asked("purge", "path_inspected"):
+            return
+        if device.shoe == ShoeState.BLOCKED and not device.looked_in:
+            words = "a card may lie in the shoe's path: open the shoe's door, look, close it, then purge"
+            yield NeedForm(NeedKind.PURGE, (F,), words, self._clause("shoe_failed"), (acts.Purge.NAME,))
+        elif device.shoe == ShoeState.BLOCKED:
+            words = "nothing came out: look into the shoe's path once more and say that it is empty"
+            yield NeedForm(
+                NeedKind.INSPECT_PATH, (F,), words, self._clause("shoe_failed"), (acts.PathInspected.NAME,)
+            )
+        wanted, busy = self._machine.wanted_game(), self._asked("set_game", "play_one_deck")
+        if device.game is not None and device.game != wanted and not busy:
+            words = "the machine is set to another game: set it to this table's"
+            yield NeedForm(NeedKind.SET_GAME, (F,), words, self._clause("methods"), (acts.SetGame.NAME,))
+
+    # -- packs ----------------------------------------------------------------------------------
+
+    def _of_packs(self) -> Iterator[NeedForm]:
+        table, device = self._procedure.table, self._state.device
+        if not device.up or device.survey:
+            return
+        there = table.packs()
+        if device.game == self._machine.wanted_game():
+            for back in ("red", "blue") if table.rules.cards.alternating else ("red",):
+                leaving = [each for each in table.memory.packs if each.pack_id in self._state.leaving]
+                backs = {NAMES[Back(each)] for each in device.decks.values()}
+                if back not in backs and all(each.back != back for each in (*there, *leaving)):
+                    words = f"bring a new pack with {back} backs"
+                    yield NeedForm(
+                        NeedKind.RECEIVE_PACK,
+                        (F,),
+                        words,
+                        self._clause("receive_pack"),
+                        (acts.ReceivePack.NAME,),
+                        back,
+                        {"back": back},
+                    )
+        for deck_id in dict.fromkeys((*self._state.leaving, *device.decks)):
+            if all(each.pack_id != deck_id for each in there) and not self._asked("remove_deck"):
+                yield self._remove(deck_id)
+        for pack in there:
+            yield from self._of_pack(pack)
+
+    def _remove(self, deck_id: int) -> NeedForm:
+        memory, on_device = self._procedure.table.memory, self._state.device.decks.get(deck_id)
+        gone = next((each for each in memory.packs if each.pack_id == deck_id), None)
+        back = gone.back if gone is not None else "" if on_device is None else NAMES[Back(on_device)]
+        why = "no one knows it here" if gone is None else gone.must_leave or "it must leave"
+        reason = RemovalReason.FLOOR_ORDER if gone is None else RemovalReason(gone.removal_reason)
+        return NeedForm(
+            NeedKind.REMOVE_PACK,
+            (F,),
+            f"take {back.upper()} off the table: {why}",
+            self._clause("shuffle_count"),
+            (acts.RemovePack.NAME,),
+            str(deck_id),
+            {"pack_id": deck_id, "reason": str(reason), "why": why},
+        )
+
+    def _of_pack(self, pack: PackState) -> Iterator[NeedForm]:
+        table, key = self._procedure.table, str(pack.pack_id)
+        details: dict[str, Json] = {"pack_id": pack.pack_id, "back": pack.back}
+        back = pack.back.upper()
+        if not self._machine.on_device(pack):
+            if self._asked("register_deck"):
+                return
+            words = f"make {back} known to the machine"
+            yield NeedForm(
+                NeedKind.REGISTER_PACK,
+                (F,),
+                words,
+                self._clause("receive_pack"),
+                (acts.RegisterPack.NAME,),
+                key,
+                details,
+            )
+            return
+        if pack.state in PREPARATION:
+            act, words = PREPARATION[pack.state]
+            yield NeedForm(
+                NeedKind.PREPARE_PACK,
+                act.ROLES,
+                words.format(back=back),
+                self._clause(act.NAME),
+                (act.NAME,),
+                key,
+                {**details, "step": act.NAME},
+            )
+            return
+        progress, playing = self._state.round, table.memory.round
+        if playing is not None and playing.pack_id == pack.pack_id:
+            if progress is not None and progress.held and table.state in OVER:
+                words = f"{back} is held: {progress.held}"
+                yield NeedForm(NeedKind.RELEASE, (F,), words, "", (acts.Release.NAME,), key, details)
+        elif pack.state in ("shuffled", "loaded") and self._lies_outside(pack):
+            words = f"{back} came out of the machine: order it shuffled again"
+            yield NeedForm(
+                NeedKind.ORDER_SHUFFLE,
+                (F,),
+                words,
+                self._clause("start_shuffle"),
+                (acts.OrderShuffle.NAME,),
+                key,
+                details,
+            )
+        waits = self._machine.pack_to_feed()
+        if waits is not None and waits.pack_id == pack.pack_id:
+            words = f"lay {back} into the tray"
+            yield NeedForm(NeedKind.FEED, (D,), words, self._clause("start_shuffle"), (), key, details)
+
+    def _lies_outside(self, pack: PackState) -> bool:
+        device = self._state.device
+        rest = device.shoe in (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
+        idle = device.shuffler in (ShufflerState.IDLE, ShufflerState.STORED)
+        out = pack.pack_id in device.doubtful and not device.emptying and not self._machine.is_inside(pack)
+        return rest and idle and out and not device.faults
+
+    # -- the round ------------------------------------------------------------------------------
+
+    def _of_round(self) -> Iterator[NeedForm]:
+        table, device, progress = self._procedure.table, self._state.device, self._state.round
+        playing = table.memory.round
+        if playing is None or progress is None:
+            return
+        if (
+            table.state in ("dealing", "counting")
+            and device.shoe == ShoeState.STACK_WAITING
+            and playing.stacks
+        ):
+            turns = table.turns()
+            seat = turns[min(len(playing.stacks), len(turns)) - 1]
+            whose = f"seat {seat}" if seat else "the dealer"
+            yield NeedForm(
+                NeedKind.TAKE_STACK,
+                (D,),
+                f"take the stack of {whose}",
+                self._clause("deal_stack"),
+                (),
+                str(len(playing.stacks)),
+                {"stack": len(playing.stacks), "seat": seat},
+            )
+        if device.shoe == ShoeState.STUB_WAITING:
+            yield NeedForm(NeedKind.TAKE_STUB, (D,), "take the stub", self._clause("count_automated"))
+        if table.state == "counting" and progress.advice:
+            yield self._determine()
+        elif table.state == "revealing" and progress.exposed_by is None:
+            words = "expose the hands, settle as shown"
+            yield NeedForm(NeedKind.EXPOSE, (D,), words, self._clause("reveal"), (acts.Expose.NAME,))
+        elif table.state == "revealing" and progress.must_type:
+            words = "type the hands as they lie"
+            yield NeedForm(
+                NeedKind.TYPE_HANDS,
+                (D,),
+                words,
+                self._clause("reveal"),
+                (acts.TypeHands.NAME,),
+                "",
+                {"round_id": playing.round_id, "hands": table.turns()},
+            )
+
+    def _determine(self) -> NeedForm:
+        progress = self._state.round
+        assert progress is not None
+        advice, count = Verdict(progress.advice).name.lower(), progress.count
+        expected = self._procedure.table.pack_cards
+        words = f"{count} seen, {expected} expected: count the hands and say whether it was misdealt"
+        choices = [str(each) for each in TableVerdict if each is not TableVerdict.CORRECT]
+        return NeedForm(
+            NeedKind.DETERMINE,
+            (D,),
+            words,
+            self._clause("count_automated"),
+            (acts.Determine.NAME,),
+            "",
+            {
+                "advice": advice,
+                "count": count,
+                "stub": progress.stub,
+                "expected": expected,
+                "verdicts": choices,
+            },
+        )
+
+    def _of_bets(self) -> Iterator[NeedForm]:
+        if not self.may_close_bets():
+            return
+        bets = self._state.bets
+        words = "no more bets" if bets else "no more bets: say which seats bet"
+        yield NeedForm(
+            NeedKind.BETS,
+            (D,),
+            words,
+            self._clause("no_more_bets"),
+            (acts.NoMoreBets.NAME,),
+            "",
+            {"seats": sorted(bets), "pack_id": self._state.device.in_shoe},
+        )
+
+    def may_close_bets(self) -> bool:
+        """Whether the pack whose turn it is lies in the shoe, and nothing stands against a round."""
+        table, device = self._procedure.table, self._state.device
+        playing = table.memory.round
+        over = table.state == "between" or (
+            table.state in OVER and playing is not None and not playing.cards_in_device
+        )
+        if not over or self._state.dealer is None or not device.up or device.survey:
+            return False
+        pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
+        if pack is None or pack.state not in ("shuffled", "loaded"):
+            return False
+        return device.shoe == ShoeState.READY and self._machine.in_turn() and not device.emptying

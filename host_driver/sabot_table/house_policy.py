@@ -1,0 +1,104 @@
+"""A house policy: what a house allows less than its rule text. It may only be stricter.
+
+A policy is a TOML file:
+
+    name = "pit-2"
+
+    [acts.shoe_failed]
+    who = "floor"              # some of those whom the text allows
+    countersign = true         # also where the text does not ask for it
+
+    [hours]
+    shoe = 6                   # at most what the rule set allows
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pydantic import Field
+
+from sabot_table.errors import HousePolicyError, Problem
+from sabot_table.rule_text_files import ActionRule, Filled, Positive, Roles
+from sabot_table.rule_texts import DealingMethod, TableRole
+from sabot_table.ruleset import RuleSet
+from sabot_table.toml_files import Part, read_text, read_toml, shaped
+
+PEOPLE = (TableRole.DEALER, TableRole.FLOOR, TableRole.PLAYER, TableRole.SERVICE)
+
+
+class ActPolicy(Part):
+    """Who of those whom the text allows may do an act here, and whether the floor countersigns it."""
+
+    who: Roles | None = None
+    countersign: bool | None = None
+
+
+class HourPolicy(Part):
+    """How long a pack may be used here."""
+
+    shoe: Positive | None = None
+    hand: Positive | None = None
+
+
+class HousePolicy(Part):
+    """What one house allows; `rows` and `hours` are what the table goes by."""
+
+    name: Filled
+    acts: dict[str, ActPolicy] = Field(default_factory=dict)
+    hours: HourPolicy = HourPolicy()
+
+    def rows(self, rows: Mapping[str, ActionRule]) -> dict[str, ActionRule]:
+        """The rows of a text as this house allows them. What a device reports is never forbidden."""
+        return {action: self._row(row) for action, row in rows.items()}
+
+    def _row(self, row: ActionRule) -> ActionRule:
+        policy = self.acts.get(row.action)
+        if policy is None:
+            return row
+        who = row.who
+        if policy.who is not None:
+            who = tuple(each for each in row.who if each in policy.who or each not in PEOPLE)
+        return row.model_copy(update={"who": who, "countersign": row.countersign or bool(policy.countersign)})
+
+    def most_hours(self, method: DealingMethod, allowed: int | None) -> int | None:
+        """How long a pack may be used by a method; ``allowed`` is the rule set's limit."""
+        own = self.hours.hand if method is DealingMethod.HAND else self.hours.shoe
+        return own if allowed is None else allowed if own is None else min(own, allowed)
+
+
+def load_policy(path: Path, rules: RuleSet) -> HousePolicy:
+    """The policy of a file; `HousePolicyError` names everything that is wrong or laxer than the text."""
+    return parse_policy(read_text(path, HousePolicyError), rules, str(path))
+
+
+def parse_policy(text: str, rules: RuleSet, source: str = "house policy") -> HousePolicy:
+    """The policy of a file's text, checked against the rule set of its table."""
+    policy = shaped(HousePolicy, read_toml(text, source, HousePolicyError), source, HousePolicyError)
+    problems = tuple(_problems(policy, rules))
+    if problems:
+        raise HousePolicyError(source, problems)
+    return policy
+
+
+def _problems(policy: HousePolicy, rules: RuleSet) -> Iterator[Problem]:
+    rows = {**rules.fixed.rows, **rules.fixed.pack_rows}
+    for action, given in policy.acts.items():
+        where, row = f"acts.{action}", rows.get(action)
+        if row is None:
+            yield Problem(where, f"is no act of {rules.text}", f"give some of {', '.join(sorted(rows))}")
+            continue
+        people = [each for each in row.who if each in PEOPLE]
+        for role in given.who or ():
+            if role not in people:
+                allowed = ", ".join(people) or "nobody"
+                yield Problem(f"{where}.who", f"adds {role}", f"leave only some of {allowed} ({row.clause})")
+        if given.countersign is False and row.countersign:
+            do = f"leave it out: the text asks for it ({row.clause})"
+            yield Problem(f"{where}.countersign", "is false", do)
+    for key, hours, most in (
+        ("shoe", policy.hours.shoe, rules.cards.hours_shoe),
+        ("hand", policy.hours.hand, rules.cards.hours_hand),
+    ):
+        if hours is not None and most is not None and hours > most:
+            do = f"give {most} at most ({rules.fixed.clause('hours')})"
+            yield Problem(f"hours.{key}", f"is {hours}", do)

@@ -1,0 +1,266 @@
+"""What ``sabot`` says when something is not as expected, and the examples of every command's help."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import click
+import pytest
+from tests.conformance.targets import Tcp
+from tests.driver.command import SABOT, Sabot
+
+from sabot_cli.main import COMMANDS, cli
+from sabot_driver.keyring import write_key
+from sabot_driver.user_files import UserFiles
+
+pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
+
+
+def test_a_wrong_key_exits_5_and_names_role_and_file(sabot: Sabot, tmp_path: Path) -> None:
+    key = write_key(tmp_path / "wrong.key", os.urandom(32))
+    for arguments, role in (
+        (("service", "self-test", "--service-key"), "service"),
+        (("rng", "export", "--bytes", "128", "--out", tmp_path / "x", "--lab-key"), "lab"),
+    ):
+        ran = sabot(*arguments, key, "--device", "sim://", "--json")
+        assert ran.code == 5, ran.out
+        assert f"the key of {role} in {key}" in ran.lines[-1]["message"]
+        assert f"--{role}-key" in ran.lines[-1]["advice"]
+
+
+def test_a_table_given_as_a_device_is_told_so(sabot: Sabot) -> None:
+    assert sabot("table", "set", "BAC-07", "--device", "sim://").code == 0
+    ran = sabot("status", "--device", "BAC-07")
+    assert ran.code == 2
+    assert "--table BAC-07" in ran.err
+
+
+@pytest.mark.parametrize("command", ["play", "simulate"])
+def test_an_unknown_fault_lists_faults_and_places(sabot: Sabot, command: str) -> None:
+    ran = sabot(command, "--fault", "jam", *(("--device", "sim://") if command == "play" else ()))
+    assert ran.code == 2
+    assert "stuck@entry|insertion|chamber|deal|exit: the card stops" in ran.err
+    assert "URL" not in ran.err
+    assert "sim://" not in ran.err
+
+
+def test_a_tcp_port_in_use_is_no_traceback(sabot: Sabot) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ran = sabot("simulate", "--tcp", taken.getsockname()[1], "--json")
+    assert (ran.code, ran.lines[-1]["error"]) == (3, "PortBusy")
+    assert "--tcp 0" in ran.lines[-1]["advice"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bundle", "--device", "sim://", "--out"),
+        ("capture", "--device", "sim://", "--seconds", "0.1", "--out"),
+        ("rng", "export", "--device", "sim://", "--bytes", "10", "--out"),
+        ("provision", "--device", "sim://", "--floor-key"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_no_traceback(
+    sabot: Sabot, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").write_text("")
+    ran = sabot(*arguments, tmp_path / "file" / "below", "--json")
+    assert ran.code in (1, 2), ran.out
+    assert str(tmp_path / "file") in ran.lines[-1]["message"]
+    assert ran.lines[-1]["advice"]
+
+
+def test_a_home_that_cannot_be_used_is_no_traceback(
+    sabot: Sabot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SABOT_HOME", str(tmp_path / "file"))
+    ran = sabot("status", "--device", "sim://", "--json")
+    assert ran.code == 1
+    assert ran.lines[-1]["advice"]
+
+
+@pytest.mark.parametrize("arguments", [("-v", "status"), ("status", "-v")])
+def test_more_may_be_asked_for_anywhere(arguments: tuple[str, ...]) -> None:
+    ran = subprocess.run(
+        [*SABOT, *arguments, "--device", "sim://"], capture_output=True, text=True, check=True
+    )
+    assert "sabot" in ran.stderr
+    quiet = subprocess.run(
+        [*SABOT, "status", "--device", "sim://"], capture_output=True, text=True, check=True
+    )
+    assert quiet.stderr == ""
+
+
+def test_a_shell_completes_commands_options_and_tables(sabot: Sabot, home: Path) -> None:
+    assert "_SABOT_COMPLETE=bash_complete" in sabot("completion", "bash").out
+    assert sabot("table", "set", "BAC-07", "--device", "sim://").code == 0
+
+    def completed(words: str) -> list[str]:
+        count = len(words.split(" ")) - 1
+        environment = {
+            **os.environ,
+            "_SABOT_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(count),
+        }
+        program = "from sabot_cli.main import cli; cli.main(prog_name='sabot')"
+        ran = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+        )
+        return [line.partition(",")[2] for line in ran.stdout.splitlines()]
+
+    assert completed("sabot serv") == ["service"]
+    assert "self-test" in completed("sabot service ")
+    assert completed("sabot status --table BA") == ["BAC-07"]
+
+
+# -- the journal ---------------------------------------------------------------------------------------
+
+
+def test_events_of_a_journal_are_read_while_it_is_in_use(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    target = Tcp(tmp_path)
+    url = target.listener.url
+    assert sabot("service", "locate", "--device", url, "--simulator", "--json").code == 0
+    ran = sabot("journal", "events", "--json")
+    assert ran.code == 0
+    told = ran.of("device_event")
+    assert {"booted", "located"} <= {each["name"] for each in told}
+    assert [each["id"] for each in told] == sorted(each["id"] for each in told)
+    assert {each["serial"] for each in told} == {"SIM00001"}
+    read = list(csv.DictReader(io.StringIO(sabot("journal", "events", "--csv").out)))
+    assert [row["name"] for row in read] == [each["name"] for each in told]
+    assert json.loads(read[0]["fields"]) == told[0]["fields"]
+    assert sabot("journal", "events", "--since", "2999-01-01", "--json").lines == []
+    assert len(sabot("journal", "events", "--since", "1h", "--json").lines) == len(told)
+    shown = sabot("journal", "events")
+    assert "located" in shown.out
+    assert sabot("journal", "events", "--since", "yesterday").code == 2
+    target.close()
+
+
+def test_a_journal_is_put_aside_and_a_new_one_begins(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    target = Tcp(tmp_path)
+    device = ("--device", target.listener.url, "--simulator", "--json")
+    assert sabot("service", "locate", *device).code == 0
+    before = len(sabot("journal", "events", "--json").lines)
+    ran = sabot("journal", "aside", "--serial", "SIM00001", "--json")
+    assert ran.code == 0, ran.out
+    moved = Path(ran.of("aside")[0]["aside"])
+    assert len(sabot("journal", "events", "--file", moved, "--json").lines) == before
+    assert sabot("journal", "events", "--json").lines == []
+    assert sabot("service", "locate", *device).code == 0
+    assert sabot("journal", "events", "--json").lines
+    assert sabot("journal", "aside").code == 2
+    target.close()
+
+
+def test_a_damaged_journal_can_be_put_aside(sabot: Sabot, home: Path) -> None:
+    path = UserFiles().journal(b"SIM00001", simulator=True)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"not a database" * 100)
+    assert sabot("journal", "events", "--json").code == 5
+    assert sabot("journal", "aside", "--serial", "SIM00001").code == 0
+    assert not path.exists()
+
+
+def test_a_bundle_without_the_device_has_the_journal(sabot: Sabot, tmp_path: Path, home: Path) -> None:
+    target = Tcp(tmp_path)
+    url = target.listener.url
+    assert sabot("play", "--device", url, "--simulator", "--rounds", 1, "--json").code == 0
+    whole, alone = tmp_path / "whole.zip", tmp_path / "alone.zip"
+    assert sabot("bundle", "--device", url, "--simulator", "--out", whole, "--json").code == 0
+    target.close()
+    ran = sabot("bundle", "--device", url, "--simulator", "--out", alone, "--json", "--timeout", 1)
+    assert ran.code == 0, ran.out
+    assert ran.of("warning")
+    with zipfile.ZipFile(whole) as archive:
+        names = set(archive.namelist())
+        wear = json.loads(archive.read("wear.json"))
+        components = json.loads(archive.read("components.json"))
+        assert json.loads(archive.read("host-log.json"))
+    assert wear["rounds"] == 1
+    assert set(components) == {"controller", "card_recognition", "rng"}
+    with zipfile.ZipFile(alone) as archive:
+        less = set(archive.namelist())
+        events = json.loads(archive.read("journal-SIM00001.json"))
+        commands = json.loads(archive.read("commands-SIM00001.json"))
+        assert "not reached" in json.loads(archive.read("device.json"))
+        everything = "".join(archive.read(name).decode() for name in less)
+    assert less < names
+    assert {"journal-SIM00001.json", "commands-SIM00001.json", "record-SIM00001.json"} <= less
+    assert "round_ended" in {each["name"] for each in events}
+    assert "open_round" in {each["request"] for each in commands}
+    for path in (home / "keys" / "simulators").glob("*.key"):
+        assert path.read_text().split()[0] not in everything
+
+
+# -- examples ------------------------------------------------------------------------------------------
+
+
+def examples() -> list[str]:
+    """The example of every command's help that has one."""
+    found: list[str] = []
+
+    def walk(command: click.Command) -> None:
+        if command.epilog:
+            found.append(command.epilog.rsplit("\n", 1)[-1].strip())
+        if isinstance(command, click.Group):
+            for each in command.commands.values():
+                walk(each)
+
+    for name, lazy in COMMANDS.items():
+        walk(lazy.load(name))
+    return sorted(set(found))
+
+
+NEEDS = {
+    "sabot service return --device sim://BAC-07": "sabot service out-of-order --device sim://BAC-07",
+    "sabot journal aside --serial SIM00001": None,
+}
+"""What an example needs before: another command, or a journal (None)."""
+
+
+@pytest.mark.parametrize("line", examples())
+def test_the_example_of_a_commands_help_runs(
+    sabot: Sabot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if line in NEEDS:
+        first = NEEDS[line]
+        if first is None:
+            target = Tcp(tmp_path)
+            sabot("service", "locate", "--device", target.listener.url, "--simulator")
+            target.close()
+        else:
+            sabot(*first.split()[1:])
+    ran = sabot(*line.partition(">")[0].split()[1:])
+    assert ran.code == 0, ran.out + ran.err
+
+
+def test_there_are_examples() -> None:
+    assert len(examples()) >= 14
+    assert cli.name is not None
+
+
+def test_exported_samples_have_a_sidecar_that_says_where_they_come_from(sabot: Sabot, tmp_path: Path) -> None:
+    out = tmp_path / "noise.bin"
+    ran = sabot("rng", "export", "--bytes", 200, "--out", out, "--device", "sim://?seed=1", "--json")
+    assert ran.code == 0, ran.out
+    about = json.loads((tmp_path / "noise.bin.json").read_text(encoding="utf-8"))
+    assert about["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest() == ran.of("exported")[0]["sha256"]
+    assert about["device"]["serial"] == "SIM00001"
+    assert about["device"]["test_rng"] is True
+    assert set(about["device"]["components"]) == {"controller", "card_recognition", "rng"}
+    assert about["samples"] == 1600
+    assert about["command"].startswith("sabot rng export --bytes 200 --out ")
+    assert about["began"] <= about["ended"]

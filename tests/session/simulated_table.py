@@ -1,0 +1,106 @@
+"""A table on an emulated device of this process, with simulated people who meet its needs."""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sabot_cli.device_access import provision_simulator_keys
+from sabot_driver import Client, Credential, connect
+from sabot_driver.keyring import read_key
+from sabot_driver.user_files import UserFiles
+from sabot_protocol.host.messages import Role
+from sabot_session.memory_record import MemoryRecord
+from sabot_session.needs import NeedKind
+from sabot_session.rows import NumberedRow, Record
+from sabot_session.session import TableSession
+from sabot_session.threaded_session import ThreadedSession
+from sabot_simulators.endpoints.in_process import people_at
+from sabot_simulators.simulated_staff import SimulatedRegister, SimulatedStaff
+from sabot_table.ruleset import RuleSet, load
+from sabot_table.wager_acceptance import every_wager
+
+TIMEOUT_S = 20.0
+PATIENCE_S = 30.0
+
+
+def fixed_nonce(shuffle_id: int) -> bytes:
+    """The same nonce for the same shuffle in every run."""
+    return hashlib.sha256(b"nonce %d" % shuffle_id).digest()
+
+
+class SimulatedTable:
+    """A session with its staff."""
+
+    def __init__(self, client: Client, run: ThreadedSession, staff: SimulatedStaff, record: Record) -> None:
+        self.client = client
+        self.run = run
+        self.staff = staff
+        self.record = record
+
+    def play(
+        self, done: Callable[["SimulatedTable"], bool], leave: frozenset[NeedKind] = frozenset()
+    ) -> None:
+        """Meet needs until something is so; AssertionError with the needs if it is not in a good while."""
+        ends = time.monotonic() + PATIENCE_S
+        while not done(self):
+            cursor = self.run.read(lambda session: session.cursor)
+            if self.staff.meet_one(leave) is None:
+                self.run.wait_changed(cursor, 0.05)
+            if time.monotonic() > ends:
+                words = [each.words for each in self.run.needs()]
+                device = self.run.read(lambda session: session.state.device)
+                raise AssertionError(f"needs {words}, refused {self.staff.refused[-3:]}, device {device}")
+
+    def rounds(self, count: int) -> None:
+        """Play until so many rounds are collected, void or not."""
+        self.play(lambda table: len(table.rows("collect")) >= count)
+
+    def rows(self, *kinds: str) -> list[NumberedRow]:
+        """Rows of these kinds; all without one."""
+        return [each for each in self.record.rows(0, 100_000) if not kinds or each.row.kind in kinds]
+
+    def need(self, kind: NeedKind) -> Any:
+        """The need of this kind; None if there is none."""
+        return next((each for each in self.run.needs() if each.kind is kind), None)
+
+    def until(self, kind: NeedKind) -> Any:
+        """Meet every other need until this one is there."""
+        self.play(lambda table: table.need(kind) is not None, frozenset({kind}))
+        return self.need(kind)
+
+    def cut_power(self) -> None:
+        """Cut the emulated device's power and give it back."""
+        port: Any = self.client.loop.transport
+        port.port.bench.served.reboot()
+
+
+@contextmanager
+def simulated_table(
+    tmp_path: Path,
+    query: str = "seed=1",
+    *,
+    rules: RuleSet | str = "md-three-card-baccarat",
+    seats: int = 2,
+    record: Record | None = None,
+    simulators_key: bool = True,
+    now_s: Callable[[], int] | None = None,
+    journal: Path | None = None,
+) -> Iterator[SimulatedTable]:
+    """A table on ``sim://?query``."""
+    rules = load(rules) if isinstance(rules, str) else rules
+    record = record or MemoryRecord()
+    options = {} if now_s is None else {"now_s": now_s}
+    with connect(f"sim://?{query}", journal=journal, timeout=TIMEOUT_S) as client:
+        files = UserFiles(tmp_path)
+        provision_simulator_keys(files, client, TIMEOUT_S)
+        key = read_key(files.floor_key(client.identity.serial))
+        session = TableSession(rules, record, SimulatedRegister(), nonce=fixed_nonce)
+        with ThreadedSession(session, client, simulators_key=simulators_key, **options) as run:
+            wagers = {seat: made for seat, made in every_wager(rules).items() if seat <= seats}
+            people: Any = people_at(client.url)
+            floor, service = Credential(Role.FLOOR, key), Credential(Role.SERVICE, key)
+            staff = SimulatedStaff(run, wagers, floor, service, lambda number: people.hands[number])
+            yield SimulatedTable(client, run, staff, record)

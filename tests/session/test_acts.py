@@ -1,0 +1,185 @@
+"""Acts of people: checked, committed, done once; refused with the reason, and then nothing has changed."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from sabot_session import acts
+from sabot_session.acts import Act
+from sabot_session.errors import RecordFull
+from sabot_session.memory_record import MemoryRecord
+from sabot_session.needs import NeedKind
+from sabot_session.outcomes import ActRefused, NeedGone, NotYours, StateChanged
+from sabot_session.people import Authenticated
+from sabot_session.rows import Authentication, Row, SavedSession
+from sabot_session.session import TableSession
+from sabot_table.errors import RuleViolation
+from sabot_table.procedure import TableRole
+from sabot_table.ruleset import load
+
+NOW_S = 1_790_000_000
+ROLES = {
+    "anna": frozenset({TableRole.FLOOR}),
+    "ben": frozenset({TableRole.DEALER}),
+    "cleo": frozenset({TableRole.DEALER, TableRole.FLOOR}),
+}
+
+
+class Register:
+    """People by name, all with badge and PIN; a name that begins with "simulated" is a simulated dealer's."""
+
+    def authenticate(self, credential: object, at_s: int) -> Authenticated:
+        """The person of this name."""
+        name = str(credential)
+        if name.startswith("simulated"):
+            return Authenticated(name, frozenset(TableRole), Authentication.SIMULATED)
+        return Authenticated(name, ROLES[name], Authentication.BADGE_AND_PIN)
+
+
+class FullRecord(MemoryRecord):
+    """A record whose disk is full at the next commit."""
+
+    full = False
+
+    def commit(self, rows: Sequence[Row], saved: SavedSession) -> int:
+        """As usual, or `RecordFull`."""
+        if self.full:
+            raise RecordFull("the disk is full")
+        return super().commit(rows, saved)
+
+
+def session_of(record: MemoryRecord) -> TableSession:
+    session = TableSession(load("md-three-card-baccarat"), record, Register())
+    session.tick(NOW_S)
+    return session
+
+
+def give(session: TableSession, act: Act, by: object, act_id: str = "") -> None:
+    """An act that meets a need, as a person gives it who sees the newest state."""
+    need = next(each for each in session.needs() if act.NAME in each.acts)
+    session.act(act_id or f"{act.NAME} {session.cursor}", need.id, session.cursor, by, act, NOW_S)
+
+
+def test_an_act_is_recorded_with_its_person_role_and_authentication() -> None:
+    record = MemoryRecord()
+    give(session_of(record), acts.OpenTable(), "anna")
+    (opened,) = record.rows()
+    assert opened.row.actor.person == "anna"
+    assert (opened.row.actor.role, opened.row.actor.how) == (TableRole.FLOOR, Authentication.BADGE_AND_PIN)
+    assert (opened.row.kind, opened.row.clause, opened.row.at_s) == ("open_table", "MD3 4.A", NOW_S)
+
+
+def test_a_repeated_act_returns_its_row_and_does_nothing() -> None:
+    record = MemoryRecord()
+    session = session_of(record)
+    give(session, acts.OpenTable(), "anna", "one")
+    again = session.act("one", "open_table-1", 0, "anna", acts.OpenTable(), NOW_S)
+    assert (again.row, again.repeated, len(record.rows())) == (1, True, 1)
+
+
+def test_a_need_that_is_gone_is_refused_with_who_met_it() -> None:
+    session = session_of(MemoryRecord())
+    need = session.needs()[0]
+    give(session, acts.OpenTable(), "anna")
+    with pytest.raises(NeedGone) as refused:
+        session.act("two", need.id, session.cursor, "cleo", acts.OpenTable(), NOW_S)
+    assert refused.value.by == "anna"
+
+
+def test_an_act_on_an_older_form_of_a_need_is_refused() -> None:
+    session = session_of(MemoryRecord())
+    give(session, acts.OpenTable(), "anna")
+    need = next(each for each in session.needs() if each.kind is NeedKind.SIGN_IN)
+    with pytest.raises(StateChanged):
+        session.act("two", need.id, need.seen - 1, "ben", acts.SignIn(), NOW_S)
+
+
+@pytest.mark.parametrize("by", ["ben", None], ids=["dealer", "nobody signed in"])
+def test_an_act_of_another_role_is_refused(by: str | None) -> None:
+    record = MemoryRecord()
+    session = session_of(record)
+    with pytest.raises(NotYours):
+        give(session, acts.OpenTable(), by)
+    assert not record.rows()
+
+
+def test_the_house_may_allow_an_act_to_fewer_roles_and_never_to_more() -> None:
+    policy = {"sign_in": frozenset({TableRole.FLOOR}), "open_table": frozenset({TableRole.DEALER})}
+    session = TableSession(load("md-three-card-baccarat"), MemoryRecord(), Register(), policy=policy)
+    session.tick(NOW_S)
+    for person in ("ben", "anna"):
+        with pytest.raises(NotYours):
+            give(session, acts.OpenTable(), person)
+
+
+def test_an_act_that_does_not_meet_its_need_is_refused() -> None:
+    session = session_of(MemoryRecord())
+    with pytest.raises(ActRefused):
+        session.act("one", session.needs()[0].id, 0, "anna", acts.EmptyMachine(), NOW_S)
+
+
+def test_a_failed_commit_changes_nothing() -> None:
+    record = FullRecord()
+    session = session_of(record)
+    record.full = True
+    with pytest.raises(RecordFull):
+        give(session, acts.OpenTable(), "anna", "one")
+    assert [each.kind for each in session.needs()] == [NeedKind.OPEN_TABLE]
+    record.full = False
+    give(session, acts.OpenTable(), "anna", "one")
+    assert [each.row.kind for each in record.rows()] == ["open_table"]
+
+
+def test_a_refusal_of_the_rules_changes_nothing() -> None:
+    record = MemoryRecord()
+    session = session_of(record)
+    give(session, acts.OpenTable(), "anna")
+    with pytest.raises(RuleViolation):
+        session.act("two", None, session.cursor, "anna", acts.ReceivePack("green", "B1"), NOW_S)
+    assert [each.row.kind for each in record.rows()] == ["open_table"]
+
+
+def test_dealers_change_between_rounds_and_the_signed_in_dealer_needs_no_pin() -> None:
+    record = MemoryRecord()
+    session = session_of(record)
+    give(session, acts.OpenTable(), "anna")
+    give(session, acts.SignIn(), "ben")
+    session.act("three", None, session.cursor, "cleo", acts.SignIn(), NOW_S)
+    session.act("four", None, session.cursor, None, acts.CallFloor("a dispute"), NOW_S)
+    rows = [(each.row.kind, each.row.actor.person, each.row.actor.how) for each in record.rows(after=1)]
+    badge = Authentication.BADGE_AND_PIN
+    assert rows == [
+        ("sign_in", "ben", badge),
+        ("sign_out", "ben", badge),
+        ("sign_in", "cleo", badge),
+        ("call_floor", "cleo", Authentication.SIGNED_IN),
+    ]
+
+
+def test_a_restored_session_goes_on() -> None:
+    record = MemoryRecord()
+    session = session_of(record)
+    give(session, acts.OpenTable(), "anna")
+    give(session, acts.SignIn(), "ben")
+    again = TableSession(load("md-three-card-baccarat"), record, Register())
+    assert [each.id for each in again.needs()] == [each.id for each in session.needs()]
+    assert again.state.dealer == session.state.dealer
+
+
+@pytest.mark.parametrize("name", list(acts.ACTS))
+def test_no_act_happens_without_a_person(name: str) -> None:
+    """On a device that is no emulator: nobody signed in, or a simulated person. Every act is refused."""
+    record = MemoryRecord()
+    session = session_of(record)
+    session.link(True, NOW_S, serial="SABOT001", memory_id="00112233", model="machine", emulated=False)
+    data = {
+        "pack_id": 1, "reason": "damaged", "back": "red", "bag": "B1", "hands": {}, "verdict": "misdealt",
+        "why": "so", "row": 1, "fault": "misfeed",
+    }  # fmt: skip
+    kind = acts.ACTS[name]
+    act = acts.parse_act(name, {each: data[each] for each in kind.__dataclass_fields__ if each in data})
+    for nobody in (None, "simulated dealer"):
+        with pytest.raises(NotYours):
+            session.act(f"{name} {nobody}", None, session.cursor, nobody, act, NOW_S)
+    assert not record.rows()
+    assert all(each.name not in ("register_deck", "clear_fault") for each in session.state.outbox)

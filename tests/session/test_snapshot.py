@@ -1,0 +1,91 @@
+"""Snapshot and stream: cursors, gaps, bounded memory; no face before the dealer exposed the hands."""
+
+import json
+import logging
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.session.simulated_table import SimulatedTable, fixed_nonce, simulated_table
+
+from sabot_session.memory_record import MemoryRecord
+from sabot_session.needs import NeedKind
+from sabot_session.snapshot import MOST_CHANGES, ChangeStream
+
+FACE = re.compile(r'"(A|[2-9]|10|T|J|Q|K)[CDHS]"')
+
+
+def test_a_reader_gets_all_of_it_first_and_then_what_changed() -> None:
+    stream = ChangeStream()
+    stream.publish({"a": 1, "b": 2})
+    first = stream.changes(None)
+    assert first is not None
+    assert (first.full, first.parts) == (True, {"a": 1, "b": 2})
+    assert stream.changes(first.cursor) is None
+    assert not stream.publish({"a": 1, "b": 2})
+    stream.publish({"a": 1, "b": 3})
+    then = stream.changes(first.cursor)
+    assert then is not None
+    assert (then.full, then.parts) == (False, {"b": 3})
+
+
+def test_a_reader_who_is_too_far_behind_gets_all_of_it() -> None:
+    stream = ChangeStream()
+    stream.publish({"a": 0, "b": 0})
+    first = stream.cursor
+    for number in range(MOST_CHANGES):
+        stream.publish({"a": number + 1, "b": 0})
+    just = stream.changes(first)
+    assert just is not None
+    assert not just.full
+    stream.publish({"a": -1, "b": 0})
+    late = stream.changes(first)
+    assert late is not None
+    assert late.full
+
+
+@pytest.mark.parametrize("cursor", ["", "nonsense", "00000000.1", "{run}.999999", "{run}.-1", "{run}.1e3"])
+def test_a_cursor_that_is_none_of_ours_gets_all_of_it(cursor: str) -> None:
+    stream = ChangeStream()
+    stream.publish({"a": 1})
+    found = stream.changes(cursor.format(run=stream.cursor.split(".")[0]))
+    assert found is not None
+    assert found.full
+
+
+def told(table: SimulatedTable, log: str) -> str:
+    """Everything that the session has told anybody so far."""
+    state = json.dumps(table.run.read(lambda session: session.snapshot()))
+    streamed = table.run.read(lambda session: session.changes(None))
+    record = table.record
+    assert isinstance(record, MemoryRecord)
+    assert record.saved is not None
+    rows = json.dumps([dict(each.row.data) for each in record.rows(0, 10_000)])
+    return state + json.dumps(streamed.parts) + rows + record.saved.state + log
+
+
+@pytest.mark.slow
+@pytest.mark.rule("MD3 11.B")
+def test_no_face_is_told_before_the_dealer_exposed_the_hands(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with simulated_table(tmp_path, journal=tmp_path / "journal.db") as table:
+        need = table.until(NeedKind.EXPOSE)
+        table.play(lambda table: table.need(NeedKind.FEED) is None, frozenset({NeedKind.EXPOSE}))
+        assert FACE.search(told(table, caplog.text)) is None
+        with sqlite3.connect(tmp_path / "journal.db") as journal:
+            revealed = "SELECT count(*) FROM commands WHERE message = 0x61"
+            asked = journal.execute(revealed).fetchone()[0]
+        table.staff.meet(need)
+        table.rounds(1)
+        hands = json.dumps([dict(each.row.data) for each in table.rows("cards_read")])
+        assert len(FACE.findall(hands)) == 9
+        with sqlite3.connect(tmp_path / "journal.db") as journal:
+            assert (asked, journal.execute(revealed).fetchone()[0] > 0) == (0, True)
+
+
+def test_the_nonce_of_tests_is_a_nonce() -> None:
+    assert len(fixed_nonce(1)) == 32
+    assert fixed_nonce(1) != fixed_nonce(2)
