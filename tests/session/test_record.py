@@ -137,6 +137,7 @@ def test_an_act_is_accepted_once(path: Path, make_row: MakeRow) -> None:
         assert found is not None
         assert found.number == 2
         assert record.act("y") is None
+        assert record.commit([make_row("idle", act_id="y")], SAVED) == 4
     with SqliteRecord(path) as record, pytest.raises(ActRepeated):
         record.commit([make_row("idle", act_id="x")], SAVED)
 
@@ -181,8 +182,12 @@ def test_a_second_program_is_refused_by_name_and_a_killed_one_leaves_all_it_comm
 
 
 def test_one_program_cannot_open_a_record_twice(path: Path) -> None:
-    with SqliteRecord(path), pytest.raises(RecordHeld):
-        SqliteRecord(path.parent / ".." / path.parent.name / path.name)
+    link = path.with_name("link.db")
+    with SqliteRecord(path):
+        link.symlink_to(path)
+        for name in (path, link):
+            with pytest.raises(RecordHeld):
+                SqliteRecord(name)
     SqliteRecord(path).close()
 
 
