@@ -25,9 +25,9 @@ def test_the_record_alone_tells_every_round(tmp_path: Path) -> None:
     ):
         table.rounds(4)
     rules = load("md-three-card-baccarat")
-    with RecordReader(path) as record:
-        found = [each for each in list_rounds(record) if each.end is not RoundEnd.OPEN][:4]
-        custody = custody_of(record.all_rows())
+    with RecordReader(path) as reader:
+        found = [each for each in list_rounds(reader) if each.end is not RoundEnd.OPEN][:4]
+        custody = custody_of(reader.all_rows())
     assert [each.round_id for each in found] == [1, 2, 3, 4]
     assert all(each.complete for each in found), [each.missing for each in found]
     assert sorted({str(each.end) for each in found}) == ["settled", "void"]
