@@ -592,6 +592,37 @@ def test_an_event_is_acknowledged_only_by_its_owner_and_again_after_a_reconnect(
     assert pair.device.events.acknowledged == 1
 
 
+def test_each_request_fails_when_its_own_time_is_up():
+    pair = Pair()  # nobody answers
+    status = CODEC.named("status").id
+    late = pair.host.request(status, b"", pair.now, 300)
+    soon = pair.host.request(status, b"", pair.now, 100)
+    for number, ms in ((soon, 100), (late, 300)):
+        due = pair.host.deadline()
+        assert due == ticks.add(pair.now, ms)
+        pair.host.poll(ticks.add(due, -1))
+        assert pair.host.take_notifications() == []
+        pair.host.poll(due)
+        (failed,) = pair.host.take_notifications()
+        assert (failed.request_id, failed.reason) == (number, "timed_out")
+    assert pair.host.deadline() is None
+
+
+def test_uptime_passes_the_wrap_of_the_ticks_and_never_goes_back():
+    pair = Pair().connect()
+    device, now = pair.device, pair.now
+    device.tick(now)
+    began = device.uptime_s()
+    for step in range(1, 7):  # more than the ticks can count
+        now = ticks.add(now, 1 << 28)
+        device.tick(now)
+        assert 0 <= device.uptime_s() - began - step * (1 << 28) // 1000 <= 1
+    uptime = device.uptime_s()
+    device.tick(ticks.add(now, -5000))  # another cable's older time
+    assert device.uptime_s() == uptime
+    assert device.now() == now
+
+
 def test_an_acknowledgement_takes_back_no_other():
     pair = Pair().connect()
     events = pair.device.events
@@ -745,6 +776,16 @@ def test_the_clock_carries_its_milliseconds():
         told.append(pair.device.utc()[:2])
     first = 1800000000
     assert told == [(first, 999), (first + 1, 0), (first + 1, 150), (first + 1, 999), (first + 2, 0)]
+
+
+def test_uptime_goes_on_when_the_ticks_wrap():
+    pair = Pair()
+    now, step = pair.now, 100_000_000
+    for _ in range(12):  # the ticks wrap after 1,073,741,824 ms
+        now = ticks.add(now, step)
+        pair.device.tick(now)
+    assert now < pair.now + 12 * step
+    assert pair.device.uptime_s() == 12 * step // 1000
 
 
 def test_events_carry_boot_ticks_utc_and_the_clocks_quality():
