@@ -137,6 +137,7 @@ class Journal:
         self.path = path
         self.ended: dict[int, str] = {}
         """What became of commands, as far as it is not on disk yet: ``write`` puts it there."""
+        self._committed = JournalBatch()  # what is on disk without the caller of ``write`` knowing it
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._read_lock = self._lock if path is None else threading.RLock()
@@ -243,7 +244,10 @@ class Journal:
         JournalBusy if another program holds the write lock for too long, JournalFull and JournalDamaged as
         they are named.
         """
-        rows = [_row(memory_id, each, at_us) for memory_id, each in batch.events]
+        done = self._committed  # by an earlier call that failed after its COMMIT: nothing is written twice
+        events = [each for each in batch.events if not any(each is other for other in done.events)]
+        commands = [each for each in batch.commands if not any(each is other for other in done.commands)]
+        rows = [_row(memory_id, each, at_us) for memory_id, each in events]
         ended = dict(self.ended)
         last: int | None = None
         with self.sql() as db:
@@ -255,22 +259,24 @@ class Journal:
                 db.executemany(
                     "INSERT INTO commands (number, message, body, memory_id, at_us, outcome) "
                     "VALUES (?,?,?,?,?,?)",
-                    [(c.number, c.message, c.body, c.memory_id, c.at_us, c.outcome) for c in batch.commands],
+                    [(c.number, c.message, c.body, c.memory_id, c.at_us, c.outcome) for c in commands],
                 )
                 db.executemany(
                     "UPDATE commands SET outcome = ? WHERE number = ?",
                     [(outcome, number) for number, outcome in ended.items()],
                 )
-                if rows:
+                if batch.events:
                     (last,) = db.execute("SELECT MAX(id) FROM events").fetchone()
                 db.execute("COMMIT")
-            except sqlite3.Error:
+                self._committed = batch
+            except BaseException:  # whatever it is: a transaction left open would refuse every later batch
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
         for number, outcome in ended.items():
             if self.ended.get(number) == outcome:
                 del self.ended[number]
+        self._committed = JournalBatch()
         return last
 
     def append(self, told: Sequence[UnsavedEvent], at_us: int) -> int:
