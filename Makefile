@@ -27,7 +27,7 @@ PICO := simulators/sabot_simulators/rp2040
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board docs clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must 
 
 monte-carlo: $(VENV)/.fairness ## DEALT=20000 rounds of each of two rule sets, played by sabot play, against the exact odds
 	$(BIN)/python -m tests.table.monte_carlo --rounds $(DEALT)
+
+rule-mutants: $(VENV)/.test ## each row of each rule text dropped or changed: which changes does no test notice? Goes on where it stopped
+	$(BIN)/python -m tests.rules.mutants
 
 soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever claimed that was not so?
 	$(BIN)/python -m sabot_simulators.soak --tables $(TABLES)

@@ -19,6 +19,16 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
 
 
+RESULTS = ROOT / "docs" / "campaigns"  # dated results, as programs wrote them
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_line_is_longer_than_120_characters(page: Path) -> None:
+    if page.parent != RESULTS or page.name == "README.md":
+        lines = enumerate(page.read_text(encoding="utf-8").split("\n"), 1)
+        assert [number for number, line in lines if len(line) > 120] == []
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_folder_says_what_lives_there(folder: str) -> None:
     assert (ROOT / folder / "README.md").is_file()

@@ -18,6 +18,14 @@ from sabot_driver.serial_numbers import format_serial, parse_serial
 from sabot_protocol.host.shuffle_audit import RevealedShuffle
 from sabot_protocol.host.shuffle_audit import audit as audited
 
+VERDICTS = {
+    "proved": "proved",
+    "wrong": "wrong",
+    "dropped": "dropped",
+    "secret": "not revealed: its deck was not fed again yet",
+    "not_kept": "reveal not kept here",
+}
+"""Every verdict, in words."""
 BEFORE = ("commitment", "nonce")
 """What must have been kept before the reveal, or it proves nothing."""
 
@@ -28,7 +36,7 @@ class AuditResult:
 
     shuffle_id: int
     verdict: str
-    """``proved``, ``wrong``, ``dropped``, or ``secret``: nobody has its reveal."""
+    """``proved``, ``wrong``, ``dropped``, ``secret`` (its deck was not fed again), or ``not_kept``."""
     wrong: list[str]
     deck_id: int | None
     faces: int = 0
@@ -40,7 +48,12 @@ def audit_shuffle(told: ShuffleStatements, serial: bytes | None, new_deck: bool 
     deck_id = told.value_of("deck")
     wrong = told.contradictions()
     if told.value_of("seed") is None or told.value_of("slots") is None:
-        verdict = "wrong" if wrong else "dropped" if told.value_of("drop") is not None else "secret"
+        if wrong:
+            verdict = "wrong"
+        elif told.value_of("drop") is not None:
+            verdict = "dropped"
+        else:
+            verdict = "secret" if told.value_of("revealable") is None else "not_kept"
         return AuditResult(told.shuffle_id, verdict, wrong, deck_id)
     wrong += [
         f"no source has the {what} from before the reveal"
@@ -92,6 +105,11 @@ def audit(
 
     Slots are computed from seed and nonce and compared with those the machine measured, card by card; faces
     too, where it is known in which order the cards were fed. Exit code 5 if anything does not fit.
+
+    A device whose memory was lost, or a simulator that was started anew, counts shuffles from 1 again. Those
+    lives are told apart by the memory id in the journal. 'reveal not kept here' means that the deck was fed
+    again, and that no source has what the device revealed then: ask the device (--device) or give the lines
+    of 'sabot play --json'.
     """
     evidence = ShuffleEvidence()
     for path in journals:
@@ -103,6 +121,7 @@ def audit(
             _ask_device(state, evidence, client, options.timeout, bool(journals))
     elif not files and not journals:
         raise click.UsageError("give files, --journal or --device")
+    evidence.join_lives()
     if serial is not None:
         evidence.serials = {"--serial": parse_serial(serial), **evidence.serials}
     return report_audit(state.output, evidence, new_decks)
@@ -128,36 +147,56 @@ def _ask_device(
     journal = state.user_files.journal(about.serial, client.simulator)
     if not has_journal and journal.exists():
         evidence.read_journal(journal)
-    for event in client.events(0, timeout=0.5):
-        raw = getattr(event, "raw", None)
-        if raw is not None:
-            evidence.add_event(raw[0], raw[1], client.url)
-    for shuffle_id in sorted(evidence.shuffles):
-        with contextlib.suppress(NotAllowed):  # still secret, or forgotten
-            shown, placed = ask_reveal(client, shuffle_id, timeout)
-            evidence.add_reveal(shown, placed, client.url)
+    for _ in client.events(0, timeout=0.5):
+        pass  # until the device has told everything
+    assert client.peer is not None
+    memory_id = client.peer.memory_id
+    for entry in client.journal.entries():
+        if entry.memory_id == memory_id and not entry.is_gap:
+            evidence.add_event(entry.message, entry.body, client.url, memory_id)
+    evidence.join_lives()
+    for told in evidence.ordered():
+        if told.memory_id == memory_id:
+            with contextlib.suppress(NotAllowed):  # still secret, or forgotten
+                shown, placed = ask_reveal(client, told.shuffle_id, timeout)
+                evidence.add_reveal(shown, placed, client.url, memory_id)
+
+
+def _of_life(evidence: ShuffleEvidence, memory_id: bytes) -> str:
+    """Which life of the device's memory a shuffle belongs to, for a person."""
+    if memory_id not in evidence.lives:
+        return " of an unknown memory"
+    return f" of memory {evidence.lives.index(memory_id) + 1} of {len(evidence.lives)}"
 
 
 def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> int:
     """Judge every shuffle and say it; the exit code."""
     serials = set(evidence.serials.values())
     device = next(iter(evidence.serials.values()), None)
-    general = [f"shuffle {number} is missing: no source has it" for number in evidence.missing()]
+    several = len({told.memory_id for told in evidence.shuffles.values()}) > 1
+    general = [
+        f"shuffle {number}{_of_life(evidence, life) if several else ''} is missing: no source has it"
+        for life, number in evidence.missing()
+    ]
     if len(serials) > 1:
         general.append("the files are of different devices: " + ", ".join(sorted(map(repr, serials))))
-    counts = dict.fromkeys(("proved", "wrong", "dropped", "secret"), 0)
+    counts = dict.fromkeys(VERDICTS, 0)
     decks: set[int | None] = set()
-    for shuffle_id, told in sorted(evidence.shuffles.items()):
+    for told in evidence.ordered():
         judged = audit_shuffle(told, device, new_decks and told.value_of("deck") not in decks)
         decks.add(judged.deck_id)
         counts[judged.verdict] += 1
         colour = {"proved": "green", "wrong": "red"}.get(judged.verdict, "dim")
         faces = f", {judged.faces} faces" if judged.faces else ""
         why = "".join(f"\n  {each}" for each in judged.wrong)
+        where = _of_life(evidence, told.memory_id) if several else ""
+        said = VERDICTS[judged.verdict]
         output.tell(
             "shuffle_audited",
-            f"shuffle {shuffle_id}, deck {judged.deck_id}: [{colour}]{judged.verdict}[/{colour}]{faces}{why}",
-            shuffle_id=shuffle_id,
+            f"shuffle {told.shuffle_id}{where}, deck {judged.deck_id}: "
+            f"[{colour}]{said}[/{colour}]{faces}{why}",
+            shuffle_id=told.shuffle_id,
+            memory_id=told.memory_id.hex() or None,
             deck_id=judged.deck_id,
             verdict=judged.verdict,
             faces=judged.faces,
@@ -166,7 +205,7 @@ def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> 
     for each in general:
         output.tell("evidence", f"[red]{each}[/red]", wrong=each)
     ok = not general and not counts["wrong"] and counts["proved"] > 0
-    words = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "no shuffles"
+    words = ", ".join(f"{count} {VERDICTS[name]}" for name, count in counts.items() if count) or "no shuffles"
     if not counts["proved"]:
         words += "; nothing is proved"
     if evidence.lost_events:
@@ -177,6 +216,7 @@ def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> 
         serial=None if device is None else format_serial(device),
         **counts,
         lost_events=evidence.lost_events,
+        memory_lives=len(evidence.lives),
         wrong_in_general=general,
         ok=ok,
     )

@@ -5,9 +5,11 @@ from importlib import resources
 from typing import Any
 
 import click
+from rich.markup import escape
 from rich.table import Table as Shown
 
 from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.help_text import example
 from sabot_cli.output import OK
 from sabot_table import odds as worth
 from sabot_table import ruleset
@@ -16,20 +18,35 @@ from sabot_table.errors import TableError
 pass_state = click.make_pass_decorator(CliContext)
 
 
-@click.command()
+@click.command(epilog=example("sabot rules --clauses md-three-card-baccarat"))
 @json_option
+@click.argument("name", metavar="[RULESET]", required=False)
 @click.option("--clauses", is_flag=True, help="the regulators' clauses and the tests that prove each")
 @pass_state
-def rules(state: CliContext, clauses: bool) -> int:
-    """List the rule sets, or the clauses behind them."""
+def rules(state: CliContext, clauses: bool, name: str | None) -> int:
+    """List the rule sets, or the clauses behind them.
+
+    With a rule set's name: only that one, or only the clauses of its rule text. The tests that prove a clause
+    are named; the last line is a command that runs them, in a checkout of the sources.
+    """
     output = state.output
+    try:
+        chosen = None if name is None else ruleset.load(name)
+    except TableError as error:
+        raise click.UsageError(str(error)) from None
     if clauses:
+        tests: list[str] = []
         for each in _clauses():
-            tests = len(each["tests"])
-            text = f"{each['clause']:<18} {each['duty']:<8} {tests:>3} tests  {each['says']}"
-            output.tell("clause", text, **each)
+            if chosen is None or each["clause"].split()[0] == chosen.text:
+                tests += each["tests"]
+                text = f"{each['clause']}  ({each['duty']})  {escape(each['says'])}"
+                output.tell(
+                    "clause", text + "".join(f"\n    {escape(test)}" for test in each["tests"]), **each
+                )
+        files = " ".join(dict.fromkeys(test.partition("::")[0] for test in tests))
+        output.tell("run", f"to run them: .venv/bin/python -m pytest {files}", files=files.split())
         return OK
-    for name in ruleset.names():
+    for name in ruleset.names() if chosen is None else [chosen.name]:
         found = ruleset.load(name)
         output.tell(
             "ruleset",

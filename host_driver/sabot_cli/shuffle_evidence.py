@@ -17,6 +17,7 @@ from sabot_driver.serial_numbers import parse_serial
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host.messages import (
     DropReason,
+    GapReason,
     ShuffleCommitted,
     ShuffleDropped,
     ShuffleRevealable,
@@ -24,6 +25,8 @@ from sabot_protocol.host.messages import (
     ShuffleWith,
 )
 
+UNKNOWN_LIFE = b""
+"""The life of a source that does not tell the memory id."""
 REVEAL = " (reveal)"  # marks what was told only once the order was no secret any more
 
 
@@ -38,6 +41,8 @@ class ShuffleStatements:
     """All statements about one shuffle: for each subject, the value that each source gave."""
 
     shuffle_id: int
+    memory_id: bytes = UNKNOWN_LIFE
+    """The life of the device's memory that it belongs to."""
     statements: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, what: str, value: Any, source: str) -> None:
@@ -69,24 +74,69 @@ class ShuffleStatements:
 
 
 class ShuffleEvidence:
-    """The statements about all shuffles of one device."""
+    """The statements about all shuffles of one device.
+
+    A device that lost its memory, or an emulated one that was started anew, counts shuffles from 1 again. The
+    memory id tells these lives apart: shuffle 1 of one life is not shuffle 1 of the next.
+    """
 
     def __init__(self) -> None:
-        self.shuffles: dict[int, ShuffleStatements] = {}
+        self.shuffles: dict[tuple[bytes, int], ShuffleStatements] = {}
+        self.lives: list[bytes] = []
+        """Memory ids that sources tell, oldest first."""
         self.serials: dict[str, bytes] = {}
         self.complete: list[str] = []
         """Those who would know of every shuffle between the first and the last they name."""
         self.lost_events = 0
 
-    def shuffle(self, shuffle_id: int) -> ShuffleStatements:
-        """The statements about one shuffle."""
-        return self.shuffles.setdefault(shuffle_id, ShuffleStatements(shuffle_id))
+    def shuffle(self, shuffle_id: int, memory_id: bytes = UNKNOWN_LIFE) -> ShuffleStatements:
+        """The statements about one shuffle of one life."""
+        if memory_id and memory_id not in self.lives:
+            self.lives.append(memory_id)
+        return self.shuffles.setdefault((memory_id, shuffle_id), ShuffleStatements(shuffle_id, memory_id))
 
-    def missing(self) -> list[int]:
-        """Shuffle numbers that no witness knows of, between the first and the last."""
-        if not self.shuffles or not self.complete:
+    def ordered(self) -> list[ShuffleStatements]:
+        """All shuffles, life by life, each life by number."""
+        places = {memory_id: place for place, memory_id in enumerate([*self.lives, UNKNOWN_LIFE])}
+        return [self.shuffles[key] for key in sorted(self.shuffles, key=lambda key: (places[key[0]], key[1]))]
+
+    def missing(self) -> list[tuple[bytes, int]]:
+        """Life and number of shuffles that no witness knows of, between the first and the last of a life."""
+        if not self.complete:
             return []
-        return [n for n in range(min(self.shuffles), max(self.shuffles)) if n not in self.shuffles]
+        found = []
+        for life in [*self.lives, UNKNOWN_LIFE]:
+            known = {number for memory_id, number in self.shuffles if memory_id == life}
+            if known:
+                found += [(life, n) for n in range(min(known), max(known)) if n not in known]
+        return found
+
+    def join_lives(self) -> None:
+        """Find the life of what sources without a memory id told.
+
+        With one life there is no choice. With more, the commitment decides; a shuffle whose commitment no
+        life has goes to the newest life that has its number, where the contradiction shows.
+        """
+        for key in [key for key in self.shuffles if key[0] == UNKNOWN_LIFE]:
+            told = self.shuffles[key]
+            having = [life for life in self.lives if (life, key[1]) in self.shuffles]
+            if not having:
+                if len(self.lives) != 1:
+                    continue
+                having = self.lives
+            mine = told.value_of("commitment")
+            fitting = [
+                life
+                for life in having
+                if mine is not None
+                and (life, key[1]) in self.shuffles
+                and self.shuffles[life, key[1]].value_of("commitment") == mine
+            ]
+            home = self.shuffle(key[1], (fitting or having)[-1])
+            for what, by in told.statements.items():
+                for source, value in by.items():
+                    home.add(what, value, source)
+            del self.shuffles[key]
 
     # -- a journal ------------------------------------------------------------------------------
 
@@ -96,53 +146,53 @@ class ShuffleEvidence:
         try:
             with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
                 meta = dict(db.execute("SELECT name, value FROM meta"))
-                newest = db.execute("SELECT memory_id FROM events ORDER BY id DESC LIMIT 1").fetchone()
-                memory_id = b"" if newest is None else newest[0]
                 events = db.execute(
-                    "SELECT is_gap, message, body, gap_size FROM events WHERE memory_id = ? ORDER BY id",
-                    (memory_id,),
+                    "SELECT memory_id, is_gap, message, body, gap_size FROM events ORDER BY id"
                 ).fetchall()
                 commands = db.execute(
-                    "SELECT message, body, outcome FROM commands WHERE memory_id = ? ORDER BY number",
-                    (memory_id,),
+                    "SELECT memory_id, message, body, outcome FROM commands ORDER BY number"
                 ).fetchall()
         except sqlite3.Error as error:
             raise BadEvidence(f"{path}: {error}") from error
         if "serial" in meta:
             self.serials[source] = bytes(meta["serial"])
         try:
-            for is_gap, message, body, gap_size in events:
-                if is_gap:
+            for memory_id, is_gap, message, body, gap_size in events:
+                if not is_gap:
+                    self.add_event(message, body, source, bytes(memory_id))
+                elif message != GapReason.MEMORY_LOST:  # that one lies between two lives
                     self.lost_events += gap_size or 1
-                else:
-                    self.add_event(message, body, source)
-            for message, body, outcome in commands:
+            for memory_id, message, body, outcome in commands:
                 if message == ShuffleWith.ID and outcome == "done":
                     begun = ShuffleWith.unpack(body)
-                    self.shuffle(begun.shuffle_id).add("nonce", begun.nonce, source)
+                    self.shuffle(begun.shuffle_id, bytes(memory_id)).add("nonce", begun.nonce, source)
         except FieldError as error:
             raise BadEvidence(f"{path}: {error}") from error
         if not self.lost_events:
             self.complete.append(source)
 
-    def add_event(self, message: int, body: bytes, source: str) -> None:
-        """An event of the device, as it came."""
+    def add_event(self, message: int, body: bytes, source: str, memory_id: bytes) -> None:
+        """An event of the device, as it came, in one life of its memory."""
         if message == ShuffleCommitted.ID:
             made = ShuffleCommitted.unpack(body)
-            told = self.shuffle(made.shuffle_id)
+            told = self.shuffle(made.shuffle_id, memory_id)
             told.add("deck", made.deck_id, source)
             told.add("commitment", made.commitment, source)
         elif message == ShuffleDropped.ID:
             gone = ShuffleDropped.unpack(body)
-            self.shuffle(gone.shuffle_id).add("drop", DropReason(gone.reason).name.lower(), source)
+            told = self.shuffle(gone.shuffle_id, memory_id)
+            told.add("drop", DropReason(gone.reason).name.lower(), source)
         elif message == ShuffleRevealable.ID:
-            self.shuffle(ShuffleRevealable.unpack(body).shuffle_id).add("revealable", True, source)
+            number = ShuffleRevealable.unpack(body).shuffle_id
+            self.shuffle(number, memory_id).add("revealable", True, source)
 
     # -- the device -----------------------------------------------------------------------------
 
-    def add_reveal(self, shown: ShuffleRevealed, placed: Iterable[int], source: str) -> None:
+    def add_reveal(
+        self, shown: ShuffleRevealed, placed: Iterable[int], source: str, memory_id: bytes
+    ) -> None:
         """What a device answered when it was asked to reveal a shuffle."""
-        told, source = self.shuffle(shown.shuffle_id), source + REVEAL
+        told, source = self.shuffle(shown.shuffle_id, memory_id), source + REVEAL
         for what, value in (
             ("deck", shown.deck_id), ("cards", shown.cards), ("commitment", shown.commitment),
             ("seed", shown.seed), ("nonce", shown.nonce), ("slots", tuple(placed)),

@@ -39,6 +39,15 @@ def check_writable(path: Path) -> None:
         raise CannotWrite(f"{path}: {error.strerror}") from error
 
 
+def check_folder(folder: Path) -> None:
+    """CannotWrite if a folder of this name cannot be made or written to; it is made if there is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotWrite(f"{folder}: {error.strerror}") from error
+    check_writable(folder / "index.html")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text; CannotWrite says why not."""
     try:

@@ -393,13 +393,15 @@ class Connection:
         """What must be written now; None if nothing. The next batch comes after this one's result."""
         if not self.has_batch():
             return None
-        events, self._unsaved = self._unsaved, []
-        if events:
-            self._handed = _position(events[-1])
-        commands, self._unrecorded = [each for each in self._unrecorded if each.number in self._held], []
+        events = self._unsaved
+        commands = [each for each in self._unrecorded if each.number in self._held]
         # while the journal fails, this is also how it is tried
         more = self._numbers.are_few() or self.journal_error is not None
-        return JournalBatch(events, commands, self._numbers.ahead() if more else None)
+        batch = JournalBatch(events, commands, self._numbers.ahead() if more else None)
+        handed = _position(events[-1]) if events else self._handed
+        # Last, and in one go: an exception before leaves the events here, else they would be lost.
+        self._unsaved, self._unrecorded, self._handed = [], [], handed
+        return batch
 
     def requeue(self, batch: JournalBatch) -> None:
         """Take back a batch that could not be written; nothing follows from it."""

@@ -135,8 +135,7 @@ class IoLoop:
         if self.can_write(now):
             batch = connection.take_batch()
             if batch is not None:
-                self._writing = True
-                self._disk.start(batch)
+                self._start_writing(batch)
         self._inside = False
         return self.deadline(now)
 
@@ -174,6 +173,15 @@ class IoLoop:
         self._inside = True
         self._enter(now)
         self._inside = False
+
+    def _start_writing(self, batch: JournalBatch) -> None:
+        self._writing = True
+        try:
+            self._disk.start(batch)
+        except BaseException:
+            self._writing = False
+            self.connection.requeue(batch)
+            raise
 
     def _enter(self, now: int) -> None:
         if self._inside:

@@ -1,14 +1,14 @@
-"""The journal: what a device has told this host, on disk before the device is told so.
+"""The journal: the events that a device sent to this host, on disk before the host acknowledges them.
 
-One SQLite file a device, in WAL mode with ``synchronous=FULL``. It is the outbox of the device's events: an
-event is acknowledged only once it is here, and every program that wants events reads them from here. The
-host's id and its command numbers live in the same file, so they are lost or restored together.
+Each device has one SQLite file, in WAL mode with ``synchronous=FULL``. The host acknowledges an event only
+after the journal holds it, and every program reads events from the journal. The host's id and its command
+numbers are in the same file, so that they are lost or restored together.
 
-Writing may have to wait for another program or for the disk, so one thread of the line does it (``write``),
-and never with the line's lock held. Reading has a connection of its own and does not wait for a writer.
+A write may wait for another program or for the disk. The disk worker's thread therefore calls ``write``, and
+it holds no lock of the IO loop meanwhile. Reads use their own connection and do not wait for a writer.
 
-A second file beside it, ``….lock``, is held in an exclusive transaction while a program uses the journal; the
-system lets go of it when the program dies, however it dies.
+While a program uses the journal, it holds an exclusive transaction on a second file, ``….lock``. The system
+releases that lock when the program ends, also after a crash.
 """
 
 import contextlib
@@ -28,12 +28,12 @@ from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.notifications import EventGap, EventReceived
 
 VERSION = 1
-NUMBERS_AT_ONCE = 1024  # reserved on disk in one go; at most so many are lost by a crash
+NUMBERS_AT_ONCE = 1024  # reserved on disk together; a crash skips at most this many
 PAGE = 256
 BUSY_S = 5.0  # how long a write waits for another program that holds the write lock
 
 UnsavedEvent = tuple[bytes, EventReceived | EventGap]
-"""What a device has told: the id of its memory then, and the event or gap."""
+"""The memory id of the device when it sent the event, and the event or gap."""
 
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -73,10 +73,10 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One row: an event as it came, or a gap where events are lost."""
+    """One row: an event as received, or a gap."""
 
     id: int
-    """Rises with every row of this journal; what a reader remembers to go on from."""
+    """Rises with every row of this journal; a reader stores it as its position."""
     memory_id: bytes
     boot_id: int
     n: int
@@ -84,22 +84,22 @@ class JournalEntry:
     is_gap: bool
     ticks_ms: int
     utc_ms: int | None
-    """UTC in milliseconds as the device has it, None while it does not know."""
+    """UTC in milliseconds by the device's clock; None while that clock is not set."""
     quality: int
     message: int
     """The event's message; for a gap, its reason."""
     body: bytes
     gap_size: int | None
-    """Events lost in a gap; None where nobody knows."""
+    """How many events a gap lost; None if the device does not know."""
     gap_from: tuple[int, int] | None
     """The last event before a gap: (boot id, n)."""
     at_us: int
-    """When the driver had it, UTC in microseconds."""
+    """When the driver wrote the row, UTC in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandRecord:
-    """A command that was given, and what became of it as far as this host knows."""
+    """A command of this host, and its outcome if that is known."""
 
     number: int
     message: int
@@ -111,14 +111,14 @@ class CommandRecord:
 
 @dataclass(slots=True)
 class JournalBatch:
-    """What is to be put on disk in one go."""
+    """Rows for one transaction."""
 
     events: list[UnsavedEvent] = field(default_factory=list)
     """Events and gaps."""
     commands: list[CommandRecord] = field(default_factory=list)
     """Commands that are about to be sent."""
     reserve: int | None = None
-    """Numbers below this one may be given afterwards."""
+    """Command numbers below this one are reserved by the transaction."""
 
 
 class Journal:
@@ -136,7 +136,8 @@ class Journal:
         """
         self.path = path
         self.ended: dict[int, str] = {}
-        """What became of commands, as far as it is not on disk yet: ``write`` puts it there."""
+        """Outcomes of commands that are not on disk yet; the next ``write`` writes them."""
+        self._committed = JournalBatch()  # what is on disk without the caller of ``write`` knowing it
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._read_lock = self._lock if path is None else threading.RLock()
@@ -201,9 +202,9 @@ class Journal:
             self._put("host_id", random(8))
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files and release the lock."""
         if self._pid != os.getpid():
-            return  # they are the parent's
+            return  # the files belong to the parent process
         with self._lock, self._read_lock:
             self._reading.close()
             self._db.close()
@@ -218,13 +219,13 @@ class Journal:
 
     @property
     def host_id(self) -> bytes:
-        """Who this host is to the device, as long as this journal lives."""
+        """The id by which the device knows this host; it stays the same as long as this file exists."""
         found = self._get("host_id")
         assert found is not None
         return found
 
     def numbers(self) -> "StoredNumbers":
-        """Command numbers, none ever given twice."""
+        """The source of command numbers; it never returns a number twice."""
         return StoredNumbers(self)
 
     def position(self) -> tuple[bytes, int, int] | None:
@@ -243,7 +244,10 @@ class Journal:
         JournalBusy if another program holds the write lock for too long, JournalFull and JournalDamaged as
         they are named.
         """
-        rows = [_row(memory_id, each, at_us) for memory_id, each in batch.events]
+        done = self._committed  # by an earlier call that failed after its COMMIT: nothing is written twice
+        events = [each for each in batch.events if not any(each is other for other in done.events)]
+        commands = [each for each in batch.commands if not any(each is other for other in done.commands)]
+        rows = [_row(memory_id, each, at_us) for memory_id, each in events]
         ended = dict(self.ended)
         last: int | None = None
         with self.sql() as db:
@@ -255,22 +259,24 @@ class Journal:
                 db.executemany(
                     "INSERT INTO commands (number, message, body, memory_id, at_us, outcome) "
                     "VALUES (?,?,?,?,?,?)",
-                    [(c.number, c.message, c.body, c.memory_id, c.at_us, c.outcome) for c in batch.commands],
+                    [(c.number, c.message, c.body, c.memory_id, c.at_us, c.outcome) for c in commands],
                 )
                 db.executemany(
                     "UPDATE commands SET outcome = ? WHERE number = ?",
                     [(outcome, number) for number, outcome in ended.items()],
                 )
-                if rows:
+                if batch.events:
                     (last,) = db.execute("SELECT MAX(id) FROM events").fetchone()
                 db.execute("COMMIT")
-            except sqlite3.Error:
+                self._committed = batch
+            except BaseException:  # whatever it is: a transaction left open would refuse every later batch
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
         for number, outcome in ended.items():
             if self.ended.get(number) == outcome:
                 del self.ended[number]
+        self._committed = JournalBatch()
         return last
 
     def append(self, told: Sequence[UnsavedEvent], at_us: int) -> int:
@@ -298,18 +304,18 @@ class Journal:
             at = page[-1].id
 
     def reader_position(self, reader: str) -> int:
-        """How far a named reader has come; 0 for a new one."""
+        """The id of the last row that a named reader has read; 0 for a new reader."""
         row = self._one("SELECT id FROM readers WHERE name = ?", (reader,))
         return 0 if row is None else int(row[0])
 
     def set_reader_position(self, reader: str, id: int) -> None:
-        """A named reader has dealt with everything up to a row."""
+        """Store that a named reader has read all rows up to this one."""
         self._do("INSERT OR REPLACE INTO readers (name, id) VALUES (?, ?)", (reader, id))
 
     # -- commands -------------------------------------------------------------------------------
 
     def commands(self, open_only: bool = False) -> list[CommandRecord]:
-        """Commands in the order they were given; or those whose end is not known here."""
+        """Commands in the order of their numbers; optionally only those without a known outcome."""
         return self._commands("WHERE outcome IS NULL" if open_only else "", open_only)
 
     def command(self, number: int) -> CommandRecord | None:
@@ -337,7 +343,7 @@ class Journal:
 
     @contextlib.contextmanager
     def sql(self) -> "Iterator[sqlite3.Connection]":
-        """The database, for this thread alone; what SQLite says of it comes as a JournalError."""
+        """The database, locked for this thread. Errors of SQLite are raised as JournalError."""
         self._check_process()
         with self._lock:
             try:
@@ -382,15 +388,15 @@ class StoredNumbers(CommandNumbers):
         self.reserved = self.next
 
     def left(self) -> int:
-        """How many may be given and sent at once."""
+        """How many reserved numbers are left."""
         return max(self.reserved - self.next, 0)
 
     def ahead(self) -> int:
-        """Up to where numbers are reserved: far enough for long, near enough for a crash to skip them."""
+        """The end of the next reservation: NUMBERS_AT_ONCE ahead, so that a crash skips no more."""
         return self.next + NUMBERS_AT_ONCE
 
     def are_few(self) -> bool:
-        """Whether it is time to reserve more."""
+        """Whether more numbers should be reserved now."""
         return self.left() < NUMBERS_AT_ONCE // 2
 
 
@@ -411,7 +417,7 @@ def _entry(id: int, *row: Any) -> JournalEntry:
 
 
 def _hold(path: Path) -> sqlite3.Connection:
-    """Hold the lock beside a journal; PortBusy says who has it."""
+    """Lock the file beside a journal; PortBusy names the program that holds it."""
     try:
         return hold(path)
     except FileHeld as error:

@@ -1,12 +1,12 @@
-"""Keeping a journal from growing for ever: what it holds, and letting go of what is old.
+"""What a journal holds, and how to delete old rows so that the file does not grow without limit.
 
-What goes is older than the operator wants to keep, *and* nobody needs it any more. These stay, however old:
+Pruning deletes rows that came before a given time. It keeps these rows, however old they are:
 
-- the newest row, which is the place from which the device goes on telling;
+- the newest row: it is the position from which the device replays events;
 - events that a named reader has not read;
-- commands whose end is not known here, which are still to be resolved.
+- commands without a known outcome: the driver still has to resolve them.
 
-Numbers of rows and commands are never given again. A journal that another program has is refused (PortBusy).
+Row ids and command numbers are never used again. If another program has the journal open, PortBusy is raised.
 """
 
 import contextlib
@@ -33,28 +33,28 @@ class Contents:
     serial: str | None
     events: int
     oldest_us: int | None
-    """When its oldest row came, UTC in microseconds."""
+    """When the driver wrote the oldest row, UTC in microseconds."""
     newest_us: int | None
     commands: int
     open_commands: int
-    """Commands whose end is not known here."""
+    """Commands without a known outcome."""
     unread: dict[str, int]
-    """By named reader: how many rows it has not read."""
+    """For each named reader, the number of rows it has not read."""
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was let go of, or would be."""
+    """How many rows were deleted, or would be in a dry run."""
 
     events: int
     commands: int
     unread: int
-    """Events old enough to go, which stay because a reader has not read them."""
+    """Old events that were kept because a reader has not read them."""
 
 
 def open_journal(path: Path) -> Journal:
-    """A journal that is there; JournalMissing if it is not, PortBusy if another program has it."""
+    """Open an existing journal; JournalMissing if there is none, PortBusy if another program has it open."""
     if not path.exists():
         raise JournalMissing(f"{path}: there is no such journal")
     return Journal(path)
@@ -75,7 +75,7 @@ def contents(journal: Journal) -> Contents:
 
 
 def prune(journal: Journal, before_us: int, dry_run: bool = False) -> Pruned:
-    """Let go of what came before a moment and nobody needs any more; all of it or, if that fails, nothing."""
+    """Delete the rows from before a time that are not needed any more; all of them, or none on an error."""
     with journal.sql() as db:
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -95,7 +95,7 @@ def prune(journal: Journal, before_us: int, dry_run: bool = False) -> Pruned:
 
 
 def forget_reader(journal: Journal, reader: str) -> bool:
-    """Nobody reads under this name any more; whether anybody did."""
+    """Remove a named reader, so that its unread rows can be pruned; False if there is no such reader."""
     with journal.sql() as db:
         return db.execute("DELETE FROM readers WHERE name = ?", (reader,)).rowcount > 0
 
@@ -103,7 +103,7 @@ def forget_reader(journal: Journal, reader: str) -> bool:
 def put_aside(path: Path, folder: Path) -> Path:
     """Move a journal into a folder, with the date in its name, and return where it is now.
 
-    JournalMissing if there is none, PortBusy if another program has it. A damaged one can be put aside too.
+    JournalMissing if there is none, PortBusy if another program has it open. A damaged journal is moved too.
     """
     if not path.exists():
         raise JournalMissing(f"{path}: there is no such journal")
@@ -122,7 +122,7 @@ def put_aside(path: Path, folder: Path) -> Path:
 
 
 def size_of(path: Path | None) -> int:
-    """The bytes a journal takes on disk; 0 for one in memory."""
+    """The size of a journal on disk in bytes; 0 for a journal in memory."""
     if path is None:
         return 0
     files = (path, path.with_name(path.name + "-wal"))

@@ -1,7 +1,7 @@
-"""Ways to a device: anything pyserial opens by name or URL, and USB.
+"""Transports: serial ports and URLs that pyserial opens, TCP sockets, and USB.
 
-A transport is opened, read by one thread, written by another, woken and closed. It raises LinkLost when the
-other end is gone, PortBusy, PortDenied and NoDevice when it cannot be opened; nothing else.
+One thread reads a transport while another writes to it. ``open`` raises PortBusy, PortDenied or NoDevice.
+``read`` and ``write`` raise LinkLost when the connection is lost. A transport raises no other errors.
 """
 
 import contextlib
@@ -22,8 +22,8 @@ from sabot_driver.errors import BadUrl, LinkLost, NoDevice, PortBusy, PortDenied
 
 BAUD = 115200  # a USB serial port ignores it
 CONNECT_S = 5.0
-WRITE_S = 2.0  # a port that takes nothing for so long is gone
-BLOCK_S = 0.2  # how long a read may wait where nothing can wake it
+WRITE_S = 2.0  # a port that accepts no byte for this time counts as lost
+BLOCK_S = 0.2  # the longest read on a port that cannot be woken
 WAKEABLE_S = 5.0
 CHUNK = 65536
 SERIAL_HANDLERS = "sabot.serial_handlers"
@@ -34,12 +34,12 @@ _GONE = (serial.SerialException, OSError, TypeError, AttributeError, ValueError)
 
 
 class Transport(Protocol):
-    """One way to one device. ``open`` and ``close`` may follow each other many times."""
+    """A connection to one device. It may be opened and closed many times."""
 
     url: str
 
     def open(self) -> None:
-        """Open it; PortBusy, PortDenied or NoDevice say why not."""
+        """Open the port; raises PortBusy, PortDenied or NoDevice."""
 
     def read(self) -> bytes:
         """What has come, as soon as something has; nothing after a while, or when woken.
@@ -48,23 +48,23 @@ class Transport(Protocol):
         """
 
     def write(self, data: bytes) -> None:
-        """Send all of it, or LinkLost."""
+        """Send all bytes, or raise LinkLost."""
 
     def wake(self) -> None:
         """End a read that waits."""
 
     def close(self) -> None:
-        """Let go; a second time does nothing."""
+        """Close the port; a second call does nothing."""
 
 
 class SerialTransport:
-    """A serial port, or any URL that pyserial knows."""
+    """A serial port, or any URL that pyserial can open."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         _add_handlers()
         try:
-            limit = None if url.startswith("rfc2217://") else WRITE_S  # that one has a limit of its own
+            limit = None if url.startswith("rfc2217://") else WRITE_S  # its handler has its own limit
             self._port: Any = serial.serial_for_url(
                 url, baudrate=BAUD, timeout=BLOCK_S, write_timeout=limit, do_not_open=True
             )
@@ -75,11 +75,11 @@ class SerialTransport:
 
     @property
     def port(self) -> Any:
-        """The object of pyserial, for tests."""
+        """The pyserial object, for tests."""
         return self._port
 
     def open(self) -> None:
-        """Open the port for this process alone, where the system can."""
+        """Open the port, exclusively where the system supports that."""
         with contextlib.suppress(AttributeError, ValueError, NotImplementedError):
             self._port.exclusive = True
         try:
@@ -216,7 +216,7 @@ class SocketTransport:
 
 
 def _write_all(fileno: int, data: bytes) -> None:
-    """Write to a descriptor that does not block; OSError when it takes nothing for too long."""
+    """Write to a non-blocking descriptor; OSError if it accepts no byte for WRITE_S."""
     ends: float | None = None
     while True:
         try:
@@ -233,7 +233,7 @@ def _write_all(fileno: int, data: bytes) -> None:
 
 
 def _until_ready(*filenos: int) -> Callable[[float], list[int]]:
-    """What waits so many seconds for one of these to be readable, and says which are."""
+    """A function that waits up to some seconds and returns which of the descriptors are readable."""
     if not hasattr(select, "poll"):  # Windows, where only sockets are waited for
         return lambda seconds: select.select(filenos, [], [], seconds)[0]
     poller = select.poll()
@@ -243,7 +243,7 @@ def _until_ready(*filenos: int) -> Callable[[float], list[int]]:
 
 
 class _Waits:
-    """Waits for a file descriptor or for being woken; where ports have descriptors."""
+    """Waits until a file descriptor is readable or ``wake`` is called."""
 
     def __init__(self, fileno: int) -> None:
         self._fileno = fileno
@@ -278,14 +278,14 @@ class _Waits:
 
 
 def opening_error(url: str, error: BaseException) -> SabotError:
-    """Why a port could not be opened, as one of our errors."""
+    """The typed error for an error of pyserial or the system at opening."""
     number = getattr(error, "errno", None)
     text = str(error)
     if number == errno.EINVAL and "://" in url:
         why = f"{url}: {getattr(error, 'strerror', None) or text}"
         return BadUrl(why, "Correct that part of the URL." if url.startswith("sim://") else None)
     if number in (errno.EACCES, errno.EPERM) or isinstance(error, PermissionError):
-        # Windows says "access is denied" for a port that another program has open
+        # Windows reports "access is denied" if another program has the port open
         busy = "PermissionError" in text and "COM" in url.upper()
         return PortBusy(f"{url}: {text}") if busy else PortDenied(f"{url}: {text}")
     if number in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "exclusively lock" in text:
@@ -298,14 +298,14 @@ def opening_error(url: str, error: BaseException) -> SabotError:
 
 
 def _add_handlers() -> None:
-    """Let pyserial look for URL handlers in the packages that installed ones name."""
+    """Register the URL handler packages of installed distributions with pyserial."""
     for entry in entry_points(group=SERIAL_HANDLERS):
         if entry.value not in serial.protocol_handler_packages:
             serial.protocol_handler_packages.append(entry.value)
 
 
 def is_simulator(url: str) -> bool:
-    """Whether a URL by itself means an emulated device."""
+    """Whether the URL's scheme always names an emulated device."""
     return urlsplit(url).scheme == "sim"
 
 

@@ -1,4 +1,4 @@
-"""USB by pyusb: the vendor interface with its two bulk endpoints, found by serial number."""
+"""USB through pyusb: finds a device by serial number and uses its vendor interface (two bulk endpoints)."""
 
 import contextlib
 import errno
@@ -23,7 +23,7 @@ from sabot_driver.usb_ids import (
 )
 
 BACKENDS = "sabot.usb_backends"
-READ_MS = 100  # nothing can wake a bulk read
+READ_MS = 100  # a bulk read cannot be woken, so it must be short
 WRITE_MS = 2000
 CHUNK = 4096  # a full window of frames; pyusb makes a buffer of this size for each read
 
@@ -90,13 +90,13 @@ class UsbTransport:
         return found[0]
 
     def _drain(self) -> None:
-        """What an earlier owner left unread is not ours."""
+        """Discard bytes that were meant for an earlier owner of the interface."""
         with contextlib.suppress(usb.core.USBError):
             while len(self._device.read(ENDPOINT_IN, CHUNK, 1)):
                 pass
 
     def read(self) -> bytes:
-        """What has come."""
+        """Received bytes; none if nothing came within 100 ms. LinkLost if the device is gone."""
         device = self._device
         if device is None:
             raise LinkLost(f"{self.url}: closed")
@@ -108,7 +108,7 @@ class UsbTransport:
             raise LinkLost(f"{self.url}: {error}") from error
 
     def write(self, data: bytes) -> None:
-        """Send all of it."""
+        """Send all bytes, or raise LinkLost."""
         device = self._device
         if device is None:
             raise LinkLost(f"{self.url}: closed")
@@ -120,7 +120,7 @@ class UsbTransport:
             raise LinkLost(f"{self.url}: the device took {written} of {len(data)} bytes")
 
     def wake(self) -> None:
-        """A bulk read ends by itself soon enough."""
+        """Nothing to do: a bulk read ends after 100 ms."""
 
     def close(self) -> None:
         """Release the interface."""
@@ -133,7 +133,7 @@ class UsbTransport:
 
 
 def find(using: Any = None) -> Iterator[Any]:
-    """The devices on USB with our ids; none where there is no libusb."""
+    """The devices on USB with our vendor and product id; none if libusb is not installed."""
     try:
         yield from usb.core.find(find_all=True, idVendor=VENDOR, idProduct=PRODUCT, backend=using)
     except usb.core.NoBackendError:
@@ -143,18 +143,18 @@ def find(using: Any = None) -> Iterator[Any]:
 def _serial_of(device: Any) -> str | None:
     try:
         text = device.serial_number
-    except (ValueError, usb.core.USBError):  # not allowed to ask
+    except (ValueError, usb.core.USBError):  # this user may not read it
         return None
     return None if text is None else str(text)
 
 
 def serials(using: Any = None) -> list[str]:
-    """The serial numbers of the devices on USB; '?' for one that may not be asked."""
+    """The serial numbers of the devices on USB; '?' if this user may not read it."""
     return [_serial_of(each) or "?" for each in find(using)]
 
 
 def backend(name: str, settings: dict[str, list[str]]) -> Any:
-    """An installed backend of pyusb by its name."""
+    """An installed pyusb backend by its name; BadUrl if there is none, or if it rejects the settings."""
     for entry in entry_points(group=BACKENDS):
         if entry.name == name:
             try:
@@ -166,7 +166,7 @@ def backend(name: str, settings: dict[str, list[str]]) -> Any:
 
 
 def usb_error(url: str, error: usb.core.USBError) -> SabotError:
-    """Why a device could not be opened, as one of our errors."""
+    """The typed error for a pyusb error at opening."""
     if error.errno == errno.EACCES:
         return PortDenied(f"{url}: {error}")
     if error.errno == errno.EBUSY:

@@ -1,4 +1,4 @@
-"""Where this computer keeps what it knows of its tables: names, keys, journals."""
+"""The files of one user of this computer: names of tables, device keys, journals."""
 
 import os
 import tomllib
@@ -18,7 +18,7 @@ TABLE_RECORD = ".table.db"
 
 
 class TableUnknown(SabotError, KeyError):
-    """No table of that name is set up here."""
+    """No table of that name is set up on this computer."""
 
     advice = "See 'sabot table list'; set one up with 'sabot table set NAME --device URL'."
 
@@ -34,22 +34,22 @@ class SettingsDamaged(SabotError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """One table: where its device is, and which one it is."""
+    """One table: the URL of its device, and which device belongs there."""
 
     name: str
     url: str
     serial: str | None = None
-    """The device that belongs there; another one is refused."""
+    """The serial number of the table's device; the driver refuses any other device."""
     simulator: bool = False
-    """Whether it is an emulated device; a machine is refused there, as is a simulator anywhere else."""
+    """Whether the device is emulated. A machine is refused here, and an emulated device elsewhere."""
 
 
 class UserFiles:
-    """Files of one user of this computer; all of them in one folder if SABOT_HOME names it.
+    """The paths of one user's files; all of them are in one folder if SABOT_HOME names it.
 
-    ``tables.toml`` has the names of tables, ``keys/SERIAL.key`` a device's key, which only its owner can
-    read, and ``journals/SERIAL.db`` what that device has told. Keys and journals of simulators are apart, in
-    ``keys/simulators`` and ``journals/simulators``: nothing a simulator says gets among a machine's.
+    ``tables.toml`` holds the names of tables. ``keys/SERIAL.key`` is a device's key; only its owner can read
+    it. ``journals/SERIAL.db`` is a device's journal. Keys and journals of emulated devices are in
+    ``keys/simulators`` and ``journals/simulators``, so that they never mix with those of a machine.
     """
 
     def __init__(self, home: Path | None = None) -> None:
@@ -74,11 +74,11 @@ class UserFiles:
         return [each.serial for each in self.tables().values() if each.serial and not each.simulator]
 
     def table_record(self, journal: Path) -> Path:
-        """Where the procedure of a table is kept, beside its device's journal."""
+        """The path of a table's record, beside the journal of its device."""
         return journal.with_suffix(TABLE_RECORD)
 
     def floor_key(self, serial: bytes) -> Path:
-        """Where the key of the floor is kept for an emulated device; people keep those of real ones."""
+        """The path of the floor's key for an emulated device. For a machine, people keep their own keys."""
         return self.keyring.path(serial, simulator=True).with_suffix(".floor.key")
 
     def journal(self, serial: bytes, simulator: bool = False) -> Path:
@@ -87,7 +87,7 @@ class UserFiles:
         return (folder / SIMULATORS if simulator else folder) / f"{format_serial(serial)}.db"
 
     def journals(self) -> list[Path]:
-        """Every journal of this computer; records of tables lie beside them and are none."""
+        """All journals of this user, without the records of tables that lie beside them."""
         there = (self.state / "journals").glob("**/*.db")
         return sorted(path for path in there if not path.name.endswith(TABLE_RECORD))
 
@@ -118,7 +118,7 @@ class UserFiles:
         return found
 
     def set_table(self, entry: TableEntry) -> None:
-        """Set a table up, or anew; the other ones stay."""
+        """Add or replace one table; the other tables stay as they are."""
         tables = {**self.tables(), entry.name: entry}
         lines = ["# Tables of this computer; written by 'sabot table set'.\n"]
         for each in tables.values():
@@ -130,7 +130,7 @@ class UserFiles:
         path = self.tables_file
         make_folder(path.parent)
         new = path.with_name(path.name + ".new")
-        with open_new(new) as file:  # who can write it says which device a table trusts
+        with open_new(new) as file:  # this file decides which device a table trusts
             file.write("".join(lines).encode())
             file.flush()
             os.fsync(file.fileno())

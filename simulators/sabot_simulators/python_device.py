@@ -1,5 +1,6 @@
 """The shipped controller in this process: ``PythonDevice`` without a wire, ``WiredPythonDevice`` with one."""
 
+import os
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -140,6 +141,10 @@ class WiredPythonDevice(PythonDevice, Executor):
         assert isinstance(self._chip, SimFram)
         return self._chip
 
+    def chips(self) -> "dict[str, SimFram | SimFlash]":
+        """All chips that keep something without power, by name."""
+        return {"critical": self.chip, "log": self._flash, "mark": self._mark_flash}
+
     # -- boot -----------------------------------------------------------------------------------
 
     def reboot(self, now_ms: int | None = None) -> None:
@@ -169,6 +174,16 @@ class WiredPythonDevice(PythonDevice, Executor):
         )  # fmt: skip
         if self.controller.persistent.record_lost():
             self.end.renew_memory_id()
+
+    def renew_memory_id(self) -> None:
+        """Be a new device to hosts, although a seed repeats everything that the firmware draws.
+
+        Else a device that starts anew would have the memory id of the one before it. The host, whose journal
+        is ahead of the new device, would refuse it.
+        """
+        drawn, self.end.random = self.end.random, os.urandom
+        self.end.renew_memory_id()
+        self.end.random = drawn
 
     # -- cables ---------------------------------------------------------------------------------
 

@@ -46,6 +46,21 @@ class SimulatedPeople:
         """
         self.shoe.cut_from_top, self.shoe.cover_above = from_top, cover_above
 
+    @property
+    def cards_of_a_deck(self) -> int:
+        """What a deck, or batch, of the game has."""
+        return self._cards
+
+    def decks(self) -> dict[int, int]:
+        """The decks that the people know: back by deck id."""
+        return dict(self._backs)
+
+    def hold_decks(self, backs: dict[int, int], cards: int) -> None:
+        """Begin with these decks in the hands, in a new deck's order; the machine holds none of them."""
+        self._backs, self._cards = dict(backs), cards
+        random = self._device.machine.random
+        self._new = {deck_id: new_deck(back, random, cards) for deck_id, back in backs.items()}
+
     def before_command(self, name: str, values: "Values") -> bool:
         """Prepare what a command needs, such as cards in the tray; whether anything was done."""
         machine = self._device.machine

@@ -1,5 +1,6 @@
 """Fixtures of the driver's tests."""
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,10 @@ from tests.conformance.targets import MicroPython, Pty
 from tests.driver.chaos import nothing_left_behind
 from tests.driver.command import Sabot
 from tests.driver.connection_ends import Ends
+from tests.driver.injected_errors import FailingConnection
 from tests.driver.locked_disk import WAIT_S, Bench
 
+from sabot_driver import Journal
 from sabot_simulators.endpoints import emulated_usb as emulated
 
 Kind = type[Pty]
@@ -67,3 +70,18 @@ def kind(request: pytest.FixtureRequest) -> Kind:
         request.getfixturevalue("micropython")
     made: Kind = request.param
     return made
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FailingConnection]]:
+    """Journals are opened with databases that can fail."""
+
+    def connect(path: object) -> sqlite3.Connection:
+        return sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False, factory=FailingConnection
+        )
+
+    monkeypatch.setattr(Journal, "_connect", staticmethod(connect))
+    FailingConnection.left = 0
+    yield FailingConnection
+    FailingConnection.left = 0

@@ -3,9 +3,10 @@
 from pytest_mock import MockerFixture
 from tests.driver.connection_ends import Ends
 
-from sabot_driver.errors import JournalBusy, JournalFull
+from sabot_driver.errors import JournalBusy, JournalFull, NoAnswer, NotSabot
 from sabot_driver.journal import JournalBatch
-from sabot_protocol.host.messages import CallFloor, Locate
+from sabot_driver.link_state import LinkState
+from sabot_protocol.host.messages import CallFloor, Locate, Located
 from sabot_protocol.notifications import EventReceived
 
 
@@ -101,3 +102,32 @@ def test_a_command_without_a_number_batch_written_fails_at_once_when_the_disk_do
     assert batch is not None
     ends.connection.batch_failed(batch, JournalFull("full"))
     assert JournalFull in [type(end.error) for end in ends.connection.completions if end.future is future]
+
+
+def test_a_silent_device_and_one_that_speaks_another_language_are_told_apart() -> None:
+    for data, problem in ((b"", NoAnswer), (b"$GPGGA,123519,4807.038,N\r\n\0", NotSabot)):
+        ends = Ends()
+        ends.connection.port_opening()
+        ends.connection.port_opened(ends.now)
+        while ends.connection.link is LinkState.PROVING:
+            ends.connection.receive(data, ends.now)
+            ends.connection.poll(ends.now)
+            ends.now += 100
+        assert type(ends.connection.problem) is problem
+
+
+def test_after_an_interruption_the_device_repeats_no_event_that_waits_for_the_disk(ends: Ends) -> None:
+    """The journal takes each event once, so a repeated one would end the session."""
+    ends.write()
+    before = ends.journal.last_id()
+    ends.device.emit("located", 1)
+    ends.settle()
+    ends.connection.recover(ends.now)
+    ends.port.close()
+    ends.connect()
+    ends.device.emit("located", 2)
+    ends.settle()
+    ends.write()
+    rows = list(ends.journal.after(before))
+    assert [row.body for row in rows if row.message == Located.ID] == [b"\1", b"\2"]
+    assert [row.n for row in rows] == list(range(rows[0].n, rows[0].n + len(rows)))

@@ -64,6 +64,22 @@ def test_a_void_round_gives_every_wager_back(sabot: Sabot) -> None:
     assert {line["clause"] for line in void["settlement"]} == {"MD3 13.D"}
 
 
+def test_clauses_of_one_rule_set_name_their_tests_and_how_to_run_them(sabot: Sabot) -> None:
+    ran = sabot("rules", "--clauses", "wa-three-card-baccarat", "--json")
+    assert ran.code == 0
+    assert {each["clause"].split()[0] for each in ran.of("clause")} == {"WA3"}
+    files = ran.of("run")[0]["files"]
+    assert files
+    assert all(Path(each).exists() for each in files)
+    shown = sabot("rules", "--clauses", "wa-three-card-baccarat")
+    assert "::test_" in shown.out
+    assert "-m pytest tests/" in shown.out
+    assert [each["ruleset"] for each in sabot("rules", "wa-three-card-baccarat", "--json").lines] == [
+        "wa-three-card-baccarat"
+    ]
+    assert sabot("rules", "--clauses", "no-such-game").code == 2
+
+
 def test_wagers_come_from_a_file(sabot: Sabot, tmp_path: Path) -> None:
     file = tmp_path / "wagers.toml"
     file.write_text("[2]\nante = 2500\n[5]\nante = 1000\ndragon-bonus = 500\n", encoding="utf-8")

@@ -1,5 +1,6 @@
 """``sabot fairness``, ``sabot audit`` and ``sabot rng``: what they say, what they find, how they end."""
 
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -29,9 +30,23 @@ def test_fairness_writes_orders_a_page_and_one_object_a_line(sabot: Sabot, tmp_p
     rows = orders.read_text().splitlines()
     assert len(rows) == 100
     assert sorted(map(int, rows[0].split())) == list(range(52))
+    assert lines[-1]["orders_sha256"] == hashlib.sha256(orders.read_bytes()).hexdigest()
     text = (page / "index.html").read_text()
+    said = (lines[-1]["orders_sha256"], "no bias found", "Holm", "sabot fairness --shuffles 100")
+    drawn = ("@media print", "position", "line: seen; dots: uniform deck")
+    assert [words for words in said + drawn if words not in text] == []
+    assert text.count("<li>") == 14, "a method for each test"
     assert text.count("<svg") == 2
     assert text.count("<rect") == 52 * 52
+
+
+@pytest.mark.parametrize("option", ["--orders", "--report"])
+def test_a_path_that_cannot_be_written_is_told_before_anything_is_shuffled(
+    sabot: Sabot, tmp_path: Path, option: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    code, lines = sabot("fairness", "--shuffles", "1000000", option, str(tmp_path / "file" / "below"))
+    assert (code, lines[-1]["error"]) == (1, "CannotWrite")
 
 
 def test_a_biased_machine_ends_fairness_with_5(sabot: Sabot) -> None:
@@ -56,8 +71,8 @@ def test_without_numpy_fairness_says_what_to_install(sabot: Sabot, monkeypatch: 
 def test_fairness_on_a_device_reads_the_deck_and_can_be_audited(sabot: Sabot, tmp_path: Path) -> None:
     orders = tmp_path / "orders.txt"
     code, lines = sabot("fairness", "--shuffles", "3", "--device", "sim://", "--orders", str(orders))
-    assert code == 0
-    assert lines[-1]["verdict"] == "uniform"
+    assert code == 5
+    assert lines[-1]["verdict"] == "too_few", "three shuffles say nothing"
     assert len(orders.read_text().splitlines()) == 3
     told = tmp_path / "lab.jsonl"
     told.write_text("\n".join(map(json.dumps, lines)))
@@ -104,7 +119,7 @@ def test_a_session_is_proved_from_its_lines_and_with_its_journal(sabot: Sabot, s
 def test_a_journal_alone_proves_nothing_as_it_has_no_seeds(sabot: Sabot, session: Session) -> None:
     code, lines = sabot("audit", "--journal", str(session.journal))
     assert code == 5
-    assert lines[-1]["secret"] == 4
+    assert (lines[-1]["not_kept"], lines[-1]["secret"]) == (3, 1), "three decks were fed again"
 
 
 @pytest.mark.xdist_group("audit")
@@ -199,7 +214,7 @@ def test_lines_of_sabot_play_are_proved_faces_included(sabot: Sabot, tmp_path: P
 
 def test_a_device_is_asked_for_what_it_may_reveal(sabot: Sabot) -> None:
     url = "sim://asked?seed=4"
-    assert sabot("fairness", "--shuffles", "2", "--device", url)[0] == 0
+    assert sabot("fairness", "--shuffles", "2", "--device", url)[0] == 5
     code, lines = sabot("audit", "--device", url)
     assert code == 5  # this host kept no nonce of that session: it is not on disk
     assert wrong(lines)[0][1].startswith("no source has the")

@@ -82,6 +82,17 @@ def test_clearing_is_not_believed_without_door_and_sensors(do: Callable[[Simulat
     assert table.shoe_state == shoe.JAMMED
 
 
+def test_a_half_without_cards_is_not_cleared_before_its_door_was_opened() -> None:
+    """No sensor sees a card, but a card may lie where no sensor looks."""
+    table = Table(3)
+    table.device.run_until_idle()
+    table.machine.strike("brown_out")
+    table.device.run_until(lambda: True)
+    assert table.faults() == [("controller", "supply_low")] * 2
+    assert table.refused("clear_fault", fault("supply_low"), role="service") == "not_cleared"
+    table.recover()
+
+
 def test_another_fault_than_the_one_there_is_cannot_be_cleared() -> None:
     table = Table(3, "stuck@exit:30")
     jammed(table)

@@ -55,6 +55,7 @@ def test_more_cards_than_fit_are_stopped() -> None:
     table.machine.load(red(4, 7))  # there is room for them by now
     table.shuffled()
     assert table.faults() == [("entry", "count_wrong")]
+    assert table.named("fault_raised")[0][2] == 54  # the first card too many, and none after it
     assert table.named("deck_counted") == []
     assert len(table.machine.stack()) <= machine_constants.DECK_CAPACITY
 

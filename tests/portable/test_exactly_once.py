@@ -778,6 +778,16 @@ def test_the_clock_carries_its_milliseconds():
     assert told == [(first, 999), (first + 1, 0), (first + 1, 150), (first + 1, 999), (first + 2, 0)]
 
 
+def test_uptime_goes_on_when_the_ticks_wrap():
+    pair = Pair()
+    now, step = pair.now, 100_000_000
+    for _ in range(12):  # the ticks wrap after 1,073,741,824 ms
+        now = ticks.add(now, step)
+        pair.device.tick(now)
+    assert now < pair.now + 12 * step
+    assert pair.device.uptime_s() == 12 * step // 1000
+
+
 def test_events_carry_boot_ticks_utc_and_the_clocks_quality():
     pair = Pair().connect()
     first = pair.happened(EventReceived)[0]

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from tests.table.croupier import DEALER, FLOOR, HOUR, PLAYER, Croupier
 
 import sabot_table
@@ -44,7 +43,6 @@ count = 3
 """
 
 
-@pytest.fixture
 def nowhere(tmp_path: Path) -> RuleSet:
     """A rule set under the invented text."""
     text = (ROOT / "texts" / "MD3.toml").read_text(encoding="utf-8")
@@ -70,10 +68,11 @@ def settle(table: Croupier) -> None:
     table.do("collect", DEALER)
 
 
-def test_a_day_is_played_under_a_text_that_no_code_knows(nowhere: RuleSet) -> None:
+def test_a_day_is_played_under_a_text_that_no_code_knows(tmp_path: Path) -> None:
+    rules = nowhere(tmp_path)
     assert not any("ZZ9" in path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py"))
-    assert nowhere.fixed is rule_text("ZZ9")
-    table = Croupier(nowhere, restarts=True).open(2)
+    assert rules.fixed is rule_text("ZZ9")
+    table = Croupier(rules, restarts=True).open(2)
     table.machine_shuffle(1)
     table.machine_shuffle(2)
     table.do("load", DEALER, 1)

@@ -149,7 +149,9 @@ def test_a_cut_is_made_by_the_dealer_at_least_ten_from_the_top() -> None:
         with table.refused("MD3 5.D", "at least 10 from the top"):
             table.do("cut", DEALER, 1, place)
     with table.refused("MD3 5.D", "the dealer cuts"):
-        table.do("cut", PLAYER, 1, 20, seat=1)
+        table.do("cut", DEALER, 1, 20, seat=1)
+    with table.refused("MD3 5.D", "this is for dealer"):
+        table.do("cut", PLAYER, 1, 20)
     with table.refused("MD3 5.D"):
         table.do("cut", FLOOR, 1, 20)
     table.do("cut", DEALER, 1, 10)

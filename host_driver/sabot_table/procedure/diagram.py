@@ -32,8 +32,9 @@ def page() -> str:
     parts += [PACK_HEAD, listing(PACK_STATES)]
     for text in texts:
         parts += [f"## {text.key}: {text.title}\n\n### The table\n", diagram(TABLE_STATES, text.rows)]
-        parts += [actions(text.rows.values()), "### A pack\n", diagram(PACK_STATES, text.pack_rows)]
-        parts += [actions(text.pack_rows.values())]
+        parts += [actions(TABLE_STATES, text.rows.values())]
+        parts += ["### A pack\n", diagram(PACK_STATES, text.pack_rows)]
+        parts += [actions(PACK_STATES, text.pack_rows.values())]
     for game, name in GAMES.items():
         parts += [f"## Clauses of refusals and voids: {name}\n"]
         parts += [clauses(game, [text for text in texts if text.game is game])]
@@ -57,15 +58,22 @@ def listing(states: Mapping[str, str]) -> str:
     return "\n".join(["| state | what it is |", "| --- | --- |", *lines, ""])
 
 
-def actions(rows: Iterable[ActionRule]) -> str:
-    """Every row."""
+def actions(states: Mapping[str, str], rows: Iterable[ActionRule]) -> str:
+    """A table of every row. More than half of the states are shown as all but the others."""
     lines = ["| act | from | to | who | clause |", "| --- | --- | --- | --- | --- |"]
     for row in rows:
         dest = "*stays*" if row.dest == "=" else row.dest
         clause = row.clause + (", *countersigned*" if row.countersign else "")
-        sources, who = ", ".join(row.sources), ", ".join(row.who)
+        sources, who = _sources(states, row), ", ".join(row.who)
         lines.append(f"| `{row.action}` | {sources} | {dest} | {who} | {clause} |")
     return "\n".join([*lines, ""])
+
+
+def _sources(states: Mapping[str, str], row: ActionRule) -> str:
+    others = [state for state in states if state not in row.sources]
+    if not others:
+        return "any"
+    return f"all but {', '.join(others)}" if len(others) < len(row.sources) else ", ".join(row.sources)
 
 
 def clauses(game: GameKind, texts: Sequence[RuleText]) -> str:

@@ -5,7 +5,7 @@ from sabot_protocol import meanings, modes
 _TOP = """# The modes of the two halves
 
 Generated from `protocol/sabot_protocol/modes.py` by `make generate`: do not edit. The firmware takes no other
-step than these, and a host that is told of another one knows that something is wrong.
+step than these. If a device reports another step, the host knows that something is wrong.
 
 """
 

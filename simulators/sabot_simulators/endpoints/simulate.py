@@ -2,20 +2,27 @@
 
 import contextlib
 import threading
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_commands import SECONDS
+from sabot_cli.written_files import check_writable
 from sabot_driver.errors import BadUrl, PortBusy
 from sabot_simulators.device_settings import FIRMWARE, BadSetting, DeviceSettings
-from sabot_simulators.emulated_device import FirmwareMissing, emulate
+from sabot_simulators.emulated_device import EmulatedDevice, FirmwareMissing, emulate
 from sabot_simulators.endpoints.control_socket import ControlSocket
 from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
 from sabot_simulators.endpoints.tcp import TcpListener
 from sabot_simulators.mechanism.faults import KINDS
 
+if TYPE_CHECKING:
+    from sabot_simulators.saved_memory import MemoryFile
+
+SAVE_S = 0.5
 BOARDS = ("rp2040",)
 """Kinds of firmware that are a whole board."""
 
@@ -40,6 +47,8 @@ BOARDS = ("rp2040",)
 @click.option("--no-dealer", is_flag=True, help="nobody takes stacks and feeds the tray")
 @click.option("--control", type=click.Path(path_type=Path),
               help="a Unix socket for what hands do at the machine: 'presence on', 'door shoe open'")
+@click.option("--state", "memory", type=click.Path(path_type=Path, dir_okay=False),
+              help="a file that keeps the device's memory over restarts; it is made if there is none")
 @click.option("--seconds", type=SECONDS, help="stop after so long; without it, Ctrl-C does")
 @click.pass_obj
 def simulate(
@@ -57,12 +66,16 @@ def simulate(
     board: str | None,
     no_dealer: bool,
     control: Path | None,
+    memory: Path | None,
     seconds: float | None,
 ) -> int:
     """Serve an emulated device, and print its URL.
 
-    On a pseudo-terminal, or with --tcp on a TCP port.
+    On a pseudo-terminal, or with --tcp on a TCP port. Without --state each start is a new device: hosts give
+    it keys anew, and the events of the old one are reported as lost.
     """
+    if memory is not None and (board is not None or firmware not in (None, FIRMWARE[0])):
+        raise click.UsageError(f"--state goes with --firmware {FIRMWARE[0]} only")
     if board is not None and firmware not in (None, board):
         raise click.UsageError(f"--board {board} has its own firmware; leave out --firmware")
     if link is not None and port is not None and not as_pty:
@@ -82,6 +95,9 @@ def simulate(
         device = emulate(settings, wire_ms())
     except FirmwareMissing as error:
         raise click.UsageError(str(error)) from error
+    kept = None if memory is None else _memory(memory, device)
+    if seed is not None and kind == FIRMWARE[0] and (kept is None or not kept.loaded):
+        _renew(device)
     served = DeviceServer(device)
     hands = None
     try:
@@ -101,18 +117,50 @@ def simulate(
             urls.append(_terminal(served, link))
         output = state.output
         output.simulator = True
-        for url in urls:
-            output.tell(
-                "serving", f"[bold yellow]SIMULATOR[/bold yellow]  {serial} at {url}", url=url, serial=serial
-            )
         with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait(seconds)
+            for url in urls:
+                words = f"[bold yellow]SIMULATOR[/bold yellow]  {serial} at {url}"
+                output.tell("serving", words, url=url, serial=serial)
+            _serve(served, kept, seconds)
     finally:
         if hands is not None:
             hands.close()
         served.close()
+        if kept is not None:
+            kept.save()
         device.close()
     return 0
+
+
+def _memory(path: Path, device: EmulatedDevice) -> "MemoryFile":
+    from sabot_simulators.python_device import WiredPythonDevice
+    from sabot_simulators.saved_memory import BadMemoryFile, MemoryFile
+
+    assert isinstance(device, WiredPythonDevice)
+    check_writable(path)
+    kept = MemoryFile(path, device)
+    try:
+        kept.load()  # kept.loaded says whether there was a file
+    except BadMemoryFile as error:
+        raise click.UsageError(f"--state {error}") from error
+    return kept
+
+
+def _renew(device: EmulatedDevice) -> None:
+    from sabot_simulators.python_device import WiredPythonDevice
+
+    assert isinstance(device, WiredPythonDevice)
+    device.renew_memory_id()
+
+
+def _serve(served: DeviceServer, kept: "MemoryFile | None", seconds: float | None) -> None:
+    """Wait for the end, and save the memory meanwhile: it outlives a program that is killed."""
+    ends = None if seconds is None else time.monotonic() + seconds
+    while ends is None or time.monotonic() < ends:
+        left = SAVE_S if ends is None else min(SAVE_S, max(ends - time.monotonic(), 0))
+        threading.Event().wait(left)
+        if kept is not None:
+            served.call(kept.save)
 
 
 def _control(path: Path, served: DeviceServer) -> ControlSocket:

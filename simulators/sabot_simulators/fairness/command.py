@@ -1,7 +1,9 @@
 """``sabot fairness``: shuffles, tests the order that the cards really have, prints the result."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +13,17 @@ from rich.table import Table
 
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import DeviceOptions, open_device
+from sabot_cli.help_text import example
 from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output
 from sabot_cli.people_keys import table_credentials
+from sabot_cli.provenance import software
+from sabot_cli.written_files import CannotWrite, check_folder, check_writable
 from sabot_driver.errors import SabotError
 from sabot_simulators.fairness.seeded_biases import PLANTS
 
 if TYPE_CHECKING:
     from sabot_simulators.fairness.evidence import Evidence
+    from sabot_simulators.fairness.order_tests import OrderReport
     from sabot_simulators.fairness.simulated_shuffles import Orders
 
 CARDS = tuple(str(52 * decks) for decks in range(1, 9))
@@ -29,7 +35,7 @@ class EvidenceMissing(SabotError):
     advice = "Install them: pip install 'sabot[fairness]'."
 
 
-@click.command()
+@click.command(epilog=example("sabot fairness --shuffles 100"))
 @json_option
 @click.option("--shuffles", type=click.IntRange(2), default=2000, show_default=True, metavar="N")
 @click.option("--cards", type=click.Choice(CARDS), default="52", show_default=True)
@@ -63,7 +69,8 @@ def fairness(
 
     Shuffled by firmware and mechanism here, or on a device.
 
-    Exit code 0 for uniform, 5 for biased, 7 if the machine stopped.
+    Exit code 0 if no bias was found, 5 for biased or for too few shuffles to judge (100 are the least), 7 if
+    the machine stopped.
     """
     try:
         from sabot_simulators.fairness.evidence import gather, judged
@@ -71,7 +78,11 @@ def fairness(
         from sabot_simulators.fairness.simulated_shuffles import ShuffleFailed
     except ImportError as error:
         raise EvidenceMissing(f"the evidence needs {error.name}, which is not installed") from error
-    output = state.output
+    output, began = state.output, datetime.now(UTC)
+    if orders is not None:
+        check_writable(orders)
+    if report is not None:
+        check_folder(report)
     if device is not None and (plant is not None or cards != "52" or until_flagged):
         raise click.UsageError("--device goes with neither --plant, --cards nor --until-flagged")
     try:
@@ -89,10 +100,17 @@ def fairness(
         write_orders(orders, evidence.orders)
     title = plant or device or "the reference machine"
     if report is not None:
-        page = write_page(report, title, evidence.findings, evidence.orders)
+        about = {
+            "shuffled by": "simulated machines" if device is None else device,
+            "seed": str(seed) if device is None else "the device's own noise",
+            "planted bias": plant or "none",
+            "SHA-256 of the orders": orders_sha256(evidence.orders),
+            **software(state.arguments, began),
+        }
+        page = write_page(report, title, evidence.findings, evidence.orders, about)
         output.tell("report", f"wrote {page}", file=str(page))
     _tell(output, title, plant, evidence)
-    return NOT_VERIFIED if evidence.findings.verdict == "biased" else OK
+    return OK if evidence.findings.verdict == "uniform" else NOT_VERIFIED
 
 
 @contextmanager
@@ -120,20 +138,55 @@ def _on_device(
         return lab.shuffle(shuffles, shuffled)
 
 
-def write_orders(path: Path, orders: "Orders") -> None:
+def _order_lines(orders: "Orders") -> Iterator[str]:
     """One order a line: cards by their place in the tray, from 0, the top one first."""
-    with path.open("w", encoding="ascii") as file:
-        for order in orders:
-            file.write(" ".join(map(str, order)) + "\n")
+    return (" ".join(map(str, order)) + "\n" for order in orders)
+
+
+def write_orders(path: Path, orders: "Orders") -> None:
+    """Write the orders to a file, one a line; CannotWrite if that fails."""
+    try:
+        with path.open("w", encoding="ascii", newline="\n") as file:
+            file.writelines(_order_lines(orders))
+    except OSError as error:
+        raise CannotWrite(f"{path}: {error.strerror}") from error
+
+
+def orders_sha256(orders: "Orders") -> str:
+    """The SHA-256 of the file that ``write_orders`` writes."""
+    digest = hashlib.sha256()
+    for line in _order_lines(orders):
+        digest.update(line.encode("ascii"))
+    return digest.hexdigest()
+
+
+WORDS = {
+    "uniform": "no bias found",
+    "biased": "[red]biased[/red]",
+    "too_few": "[yellow]too few shuffles to judge[/yellow]",
+}
+"""Every verdict, in words."""
+
+
+def _would_have_seen(findings: "OrderReport") -> str:
+    """The bias that the two broadest tests would have found, in words."""
+    if findings.verdict != "uniform":
+        return ""
+    first = findings.tests[:2]
+    seen = "; ".join(f"{findings.detectable(each):.2g} {each.unit} ({each.name})" for each in first)
+    return f"\nwould have seen, with 99 %: {seen}; the table has the others"
 
 
 def _tell(output: Output, title: str, plant: str | None, evidence: "Evidence") -> None:
     """Print every test, then the verdict."""
     findings = evidence.findings
-    table = Table("test", "seen", "expected", "p", "p, corrected", "found with 99 %", "in")
+    table = Table(
+        "test", "seen", "expected", "p", "p corr.", "would have seen", box=None, pad_edge=False
+    )
     for test in findings.tests:
         numbers = (test.statistic, test.expected, test.p, test.p_corrected, findings.detectable(test))
-        table.add_row(test.name, *(f"{number:.4g}" for number in numbers), test.unit)
+        *shown, seen = (f"{number:.4g}" for number in numbers)
+        table.add_row(test.name, *shown, f"{seen} {test.unit}")
         names = ("statistic", "expected", "p", "p_corrected", "detectable")
         output.tell("test", test=test.name, **dict(zip(names, numbers, strict=True)), detectable_in=test.unit)
     if not output.as_json:
@@ -142,14 +195,15 @@ def _tell(output: Output, title: str, plant: str | None, evidence: "Evidence") -
     found = f"\nfound after {evidence.flagged_at} shuffles" if evidence.flagged_at is not None else ""
     output.tell(
         "fairness",
-        f"{title}: {findings.verdict}, {findings.shuffles} shuffles of {findings.cards} cards, "
-        f"{evidence.seconds_per_thousand:.1f} s a thousand{stops}{found}",
+        f"{title}: {WORDS[findings.verdict]}, {findings.shuffles} shuffles of {findings.cards} cards, "
+        f"{evidence.seconds_per_thousand:.1f} s a thousand{stops}{found}{_would_have_seen(findings)}",
         verdict=findings.verdict,
         shuffles=findings.shuffles,
         cards=findings.cards,
         level=findings.level,
         plant=plant,
         flagged_at=evidence.flagged_at,
+        orders_sha256=orders_sha256(evidence.orders),
         stops=evidence.stops,
         seconds_per_thousand=round(evidence.seconds_per_thousand, 3),
     )

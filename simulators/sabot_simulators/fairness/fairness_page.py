@@ -1,5 +1,6 @@
 """A page of the evidence: the table of tests, a heat-map of card by position, the curve of right guesses."""
 
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
@@ -22,16 +23,28 @@ table {{ border-collapse: collapse }}
 td, th {{ padding: .2rem .8rem; text-align: right; border-bottom: 1px solid #ddd }}
 td:first-child, th:first-child, td:last-child, th:last-child {{ text-align: left }}
 .biased {{ color: #b00020 }}
-</style>
-<h1>{title}: <span class="{verdict}">{verdict}</span></h1>
+.wide {{ overflow-x: auto }}
+svg {{ max-width: 100%; height: auto }}
+svg text {{ font: 10px sans-serif; fill: #444 }}
+.about td {{ text-align: left; overflow-wrap: anywhere }}
+@media print {{ body {{ max-width: none; margin: 0; font-size: 10pt }} h2 {{ break-after: avoid }}
+svg, tr {{ break-inside: avoid }} * {{ print-color-adjust: exact }} }}
+</style><meta name="viewport" content="width=device-width, initial-scale=1">
+<h1>{title}: <span class="{verdict}">{words}</span></h1>
 <p>{shuffles:,} shuffles of {cards} cards through firmware and simulated mechanism; the order is that of the
 cards themselves. A uniform machine is called biased once in {once:,}.</p>
-<table><tr><th>test</th><th>seen</th><th>expected</th><th>p</th><th>p, corrected</th>
+<div class="wide"><table><tr><th>test</th><th>seen</th><th>expected</th><th>p</th><th>p, corrected</th>
 <th>found with 99 %</th><th>in</th></tr>
-{rows}</table>
+{rows}</table></div>
+<p>"Found with 99 %" is the deviation that the test would have found with that probability. P-values are
+corrected for the number of tests by Holm's method (S. Holm, Scandinavian Journal of Statistics 6, 1979).</p>
+<h2>Method of each test</h2>
+<ul>{methods}</ul>
+<h2>Where this comes from</h2>
+<table class="about">{about}</table>
 <h2>Card by position</h2>
 <p>How often each card (downwards) was at each position (across), against the mean: red oftener, blue rarer;
-full colour is four standard deviations.</p>
+full colour is four standard deviations. Cards and positions are counted from 1, the top card first.</p>
 {heat}
 <h2>Guesses</h2>
 <p>How often a player who sees every card after guessing it is right, going on in the direction of the last
@@ -41,8 +54,13 @@ two (line), and what a uniform deck gives (dots): {mean:.2f} cards a deck agains
 """
 
 
-def write_page(folder: Path, title: str, findings: OrderReport, orders: Orders) -> Path:
-    """Write ``index.html`` into a folder, made if need be; where it is."""
+WORDS = {"uniform": "no bias found", "biased": "biased", "too_few": "too few shuffles to judge"}
+
+
+def write_page(
+    folder: Path, title: str, findings: OrderReport, orders: Orders, about: Mapping[str, object]
+) -> Path:
+    """Write ``index.html`` into a folder, made if need be; where it is. ``about`` says where it is from."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = "".join(
         f"<tr><td>{escape(test.name)}</td><td>{test.statistic:.5g}</td><td>{test.expected:.5g}</td>"
@@ -57,6 +75,14 @@ def write_page(folder: Path, title: str, findings: OrderReport, orders: Orders) 
         PAGE.format(
             title=escape(title),
             verdict=findings.verdict,
+            words=WORDS[findings.verdict],
+            methods="".join(
+                f"<li>{escape(test.name)}: {escape(test.method)}</li>\n" for test in findings.tests
+            ),
+            about="".join(
+                f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>\n"
+                for name, value in about.items()
+            ),
             shuffles=findings.shuffles,
             cards=findings.cards,
             once=round(1 / findings.level),
@@ -81,14 +107,20 @@ def heat_map(orders: Orders) -> str:
     mean = shuffles * block * block / cards
     deviations = (counts - mean) / np.sqrt(mean)
     side = cells * SIZE
-    parts = [f'<svg viewBox="0 0 {side} {side}" width="{side}" role="img">']
+    frame = f"-20 -5 {side + 25} {side + 25}"
+    parts = [f'<svg viewBox="{frame}" width="{side + 25}" role="img" aria-label="card by position">']
+    for at in range(0, cells, 13):
+        first = at * block + 1
+        parts.append(f'<text x="{at * SIZE}" y="{side + 12}">{first}</text>')
+        parts.append(f'<text x="-18" y="{at * SIZE + 8}">{first}</text>')
+    parts.append(f'<text x="{side - 45}" y="{side + 12}">position</text>')
     for row in range(cells):
         for column in range(cells):
             depth = max(-1.0, min(1.0, float(deviations[row, column]) / DEEP))
             pale = round(255 * (1 - abs(depth)))
             colour = f"rgb(255,{pale},{pale})" if depth > 0 else f"rgb({pale},{pale},255)"
-            at = f'x="{column * SIZE}" y="{row * SIZE}"'
-            parts.append(f'<rect {at} width="{SIZE}" height="{SIZE}" fill="{colour}"/>')
+            where = f'x="{column * SIZE}" y="{row * SIZE}"'
+            parts.append(f'<rect {where} width="{SIZE}" height="{SIZE}" fill="{colour}"/>')
     return "".join([*parts, "</svg>"])
 
 
@@ -101,6 +133,11 @@ def guess_curve(right: NDArray[np.float64], chances: NDArray[np.float64]) -> str
         for at, each in enumerate(chances)
     )
     return (
-        f'<svg viewBox="-5 -5 {WIDTH + 10} {HEIGHT + 10}" width="{WIDTH}" role="img">{dots}'
+        f'<svg viewBox="-30 -8 {WIDTH + 40} {HEIGHT + 26}" width="{WIDTH}" role="img" aria-label="guesses">'
+        f"{dots}"
+        f'<text x="-26" y="6">100 %</text><text x="-26" y="{HEIGHT}">0 %</text>'
+        f'<text x="0" y="{HEIGHT + 14}">card 1</text>'
+        f'<text x="{WIDTH - 40}" y="{HEIGHT + 14}">card {len(right)}</text>'
+        f'<text x="40" y="12">line: seen; dots: uniform deck</text>'
         f'<polyline points="{line}" fill="none" stroke="#b00020" stroke-width="1.5"/></svg>'
     )

@@ -17,6 +17,7 @@ from sabot_simulators.fairness.simulated_shuffles import Orders
 
 LEVEL = 0.001  # how often a uniform machine is called biased
 POWER = 0.99
+LEAST_SHUFFLES = 100  # p-values rest on many shuffles; the false alarms were measured from here on
 LEAST_EXPECTED = 5  # of a class of a chi-square test, or it is taken together with the next
 DECK = 52
 RED_CARDS = range(13, 39)  # hearts and diamonds, by their place in a new deck
@@ -37,6 +38,8 @@ class OrderTest:
     unit: str
     """What the deviation is measured in."""
     p_corrected: float = 1.0
+    method: str = ""
+    """What is compared, and how."""
 
 
 @dataclass
@@ -50,7 +53,12 @@ class OrderReport:
 
     @property
     def verdict(self) -> str:
-        """``biased`` if any test says so after correction."""
+        """``biased`` if any test says so after correction, else ``uniform``; ``too_few`` to say anything.
+
+        ``uniform`` means that no bias was found; ``detectable`` says which bias would have been.
+        """
+        if self.shuffles < LEAST_SHUFFLES:
+            return "too_few"
         return "biased" if any(test.p_corrected < self.level for test in self.tests) else "uniform"
 
     def detectable(self, test: OrderTest) -> float:
@@ -60,11 +68,16 @@ class OrderReport:
 
 def judge(orders: Orders, pairs: NDArray[np.intp], level: float = LEVEL) -> OrderReport:
     """Test orders; ``pairs`` are the rows whose next row is the next shuffle of the same deck."""
-    tests = [make(orders) for make in OF_ONE_DECK]
+    tests = [_described(make(orders), make.__doc__) for make in OF_ONE_DECK]
     if len(pairs):
-        tests += [make(orders, pairs) for make in OF_TWO_DECKS]
+        tests += [_described(make(orders, pairs), make.__doc__) for make in OF_TWO_DECKS]
     correct(tests)
     return OrderReport(len(orders), orders.shape[1], tests, level)
+
+
+def _described(test: OrderTest, words: str | None) -> OrderTest:
+    test.method = " ".join((words or "").split())
+    return test
 
 
 def correct(tests: list[OrderTest]) -> None:

@@ -1,11 +1,14 @@
 """The people at the table: a dealer with a human pace, who goes on after anything that happens."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 
+from sabot_driver.errors import SabotError
 from sabot_firmware import shoe
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import Refusal
+from sabot_protocol.host.messages import Status
 from sabot_simulators.chips import PowerCut
 from sabot_simulators.dealer import RecoveryFailed
 from sabot_simulators.emulated_device import WaitTimeout
@@ -19,6 +22,8 @@ BETTING_S = (25, 60)
 TAKING_US = (400_000, 2_500_000)
 QUERIES = ("last_round", "decks", "status", "key_slots")
 ASKS = 0.5  # that somebody looks something up between two rounds
+ASKED_US = (2_000_000, 8_000_000)
+PATIENCE_MS = (300, 2_000, 10_000)
 CALLS = 0.2  # that the dealer calls the floor between two rounds
 GIVE_UPS = 3  # then the table stays closed
 FLOOR_ORDER = enum_number("VoidReason", "floor_order")
@@ -60,12 +65,32 @@ class TableDealer(SoakDealer):
         return super()._refill()
 
 
+class Screen:
+    """The table PC's screen: it asks for the status every few seconds, whether there is a session or not."""
+
+    def __init__(self, world: WholeSystem) -> None:
+        self._world = world
+        self._random = Random(f"{world.scenario.seed}/screen")
+        self._ask_later()
+
+    def _ask_later(self) -> None:
+        self._world.machine.agenda.after(self._random.randint(*ASKED_US), self._ask, None)
+
+    def _ask(self, _: None) -> None:
+        if self._world.pc.running:
+            with suppress(SabotError):  # the screen shows it
+                self._world.pc.ask(Status(), self._random.choice(PATIENCE_MS))
+        if not self._world.pc.held_off or not self._world.troubles.over:
+            self._ask_later()
+
+
 class Table:
     """One table from its opening to the end of the scenario's time."""
 
     def __init__(self, world: WholeSystem) -> None:
         self.world = world
         self.dealer = TableDealer(world)
+        self.screen = Screen(world)
         self._random = Random(f"{world.scenario.seed}/table")
         self.rounds = 0
         self.stops = 0
@@ -154,6 +179,7 @@ class Table:
         world.troubles.over = False
         for pc in world.pcs:
             pc.held_off = False
+        self.screen = Screen(world)
         world.pc.start()
         if world.scenario.observer:
             world.observer.start()

@@ -1,0 +1,107 @@
+"""A simulator that is started again: with its memory in a file, and without it."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.driver.command import SABOT, Sabot, simulated
+
+pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
+
+
+def play(sabot: Sabot, url: str, rounds: int = 1) -> list[dict[str, object]]:
+    """The lines of a game; it ends well."""
+    ran = sabot("play", "--device", url, "--simulator", "--rounds", rounds, "--players", 2, "--json")
+    assert ran.code == 0, ran.out
+    return ran.lines
+
+
+def test_a_seeded_simulator_that_starts_anew_is_played_again(sabot: Sabot) -> None:
+    for _ in range(2):
+        with simulated("--pty", "--seed", "7") as url:
+            play(sabot, url)
+
+
+def test_an_audit_tells_two_lives_of_a_memory_apart(sabot: Sabot, tmp_path: Path) -> None:
+    lines = tmp_path / "lines.json"
+    for _ in range(2):
+        with simulated("--pty", "--seed", "7") as url:
+            ran = sabot("play", "--device", url, "--simulator", "--rounds", 3, "--players", 2, "--json")
+            with lines.open("a", encoding="utf-8") as file:
+                file.write(ran.out)
+            last = ran
+    ran = sabot("audit", "--journal", next((Path(tmp_path) / "home").rglob("SIM00001.db")), "--json")
+    told = ran.of("shuffle_audited")
+    lives = {each["memory_id"] for each in told}
+    assert len(lives) == 2
+    assert "wrong" not in {each["verdict"] for each in told}, "an honest device is not accused"
+    assert {"secret", "not_kept"} <= {each["verdict"] for each in told}
+    assert ran.of("audit")[0]["memory_lives"] == 2
+    shown = sabot("audit", "--journal", next((Path(tmp_path) / "home").rglob("SIM00001.db")))
+    assert "reveal not kept here" in shown.out
+    assert "its deck was not fed again yet" in shown.out
+    assert "of memory 2 of 2" in shown.out
+    proofs = tmp_path / "last.json"
+    proofs.write_text(last.out, encoding="utf-8")
+    ran = sabot("audit", proofs, "--journal", next((Path(tmp_path) / "home").rglob("SIM00001.db")), "--json")
+    assert ran.code == 0, ran.out
+    newest = [each for each in ran.of("shuffle_audited") if each["memory_id"] == told[-1]["memory_id"]]
+    assert "proved" in {each["verdict"] for each in newest}
+    assert ran.of("audit")[0]["wrong"] == 0
+
+
+def test_memory_in_a_file_outlives_the_program(sabot: Sabot, tmp_path: Path) -> None:
+    state = tmp_path / "device.state"
+    with simulated("--pty", "--state", str(state)) as url:
+        play(sabot, url)
+        assert sabot("service", "calibrate", "card_um", 305, "--device", url, "--simulator").code in (0, 1)
+    assert state.stat().st_mode & 0o077 == 0, "it holds keys"
+    with simulated("--pty", "--state", str(state)) as url:
+        ran = sabot("service", "wear", "--device", url, "--simulator", "--json")
+        assert [each["roller"] for each in ran.of("roller_time")][:2] == ["feed", "insert"]
+        assert all(40 < each["last_ms"] < 130 for each in ran.of("roller_time"))
+        wear = ran.of("wear")
+        assert next(each["value"] for each in wear if each["name"] == "rounds") == 1
+        lines = play(sabot, url)
+        assert not [each for each in lines if each["event"] == "error"]
+    events = [each["name"] for each in sabot("journal", "events", "--json").lines]
+    assert "lost_events" not in events or events.count("booted") == 2
+
+
+def test_memory_in_a_file_outlives_a_kill(sabot: Sabot, tmp_path: Path) -> None:
+    state = tmp_path / "device.state"
+    options = ["simulate", "--json", "--pty", "--speed", "max", "--state", str(state)]
+    process = subprocess.Popen([*SABOT, *options], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+
+    url = json.loads(process.stdout.readline())["url"]
+    assert sabot("service", "out-of-order", "--device", url, "--simulator").code == 0
+    time.sleep(1.5)
+    process.send_signal(signal.SIGKILL)
+    process.wait(30)
+    process.stdout.close()
+    with simulated("--pty", "--state", str(state)) as url:
+        shown = sabot("status", "--device", url, "--simulator", "--json").of("status")[0]
+        assert (shown["shuffler"], shown["shoe"]) == ("out_of_order", "out_of_order")
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"version": 9}', "\xff"])
+def test_a_file_that_is_no_memory_is_refused(sabot: Sabot, tmp_path: Path, content: str) -> None:
+    state = tmp_path / "device.state"
+    state.write_text(content, encoding="latin-1")
+    ran = sabot("simulate", "--pty", "--state", state)
+    assert ran.code == 2
+    assert "device.state" in ran.err
+
+
+def test_the_memory_of_another_device_is_refused(sabot: Sabot, tmp_path: Path) -> None:
+    state = tmp_path / "device.state"
+    with simulated("--pty", "--state", str(state)):
+        pass
+    ran = sabot("simulate", "--pty", "--serial", "SIM00002", "--state", state)
+    assert ran.code == 2
+    assert "another device" in ran.err
+    assert sabot("simulate", "--pty", "--firmware", "micropython", "--state", state).code == 2

@@ -1,0 +1,303 @@
+"""Each row of each rule text is dropped or changed: does some test notice? ``make rule-mutants`` runs it.
+
+A first run of the tests records which rows each test uses. Then each mutant is one forked process: it changes
+one row of one text, runs only the tests that use the row, and ends at the first failure. Results are kept in
+``build/rule-mutants.json``; a second run goes on where the first one stopped.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import tomllib
+from collections.abc import Iterator
+from copy import deepcopy
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sabot_table import paytables, rule_text_files
+from sabot_table.errors import RuleTextError
+from sabot_table.procedure.context import TableContext
+from sabot_table.rule_text_files import RuleText
+from sabot_table.toml_files import shaped
+
+ROOT = Path(__file__).parent.parent.parent
+STATE = ROOT / "build" / "rule-mutants.json"
+FILES = (
+    "test_three_card_procedure", "test_mini_procedure", "test_clauses_in_play", "test_house_policy",
+    "test_days", "test_settlement", "test_wagers", "test_rulesets", "test_progressive",
+    "test_stakes", "test_versions",
+)  # fmt: skip
+# Bounds are read while a rule set is loaded, also outside of tests: all these files run for them.
+BOUNDS = ("cards", "seats", "dealing", "cut", "cover", "stub", "idle", "wagers", "settlement")
+NOWHERE = "0.X"  # a clause that no text has
+Path_ = tuple[str | int, ...]
+
+
+def data_of(key: str) -> dict[str, Any]:
+    """The file of a text."""
+    file = resources.files("sabot_table").joinpath(rule_text_files.FOLDER, f"{key}.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+# -- mutants -------------------------------------------------------------------------------------
+
+
+def mutants(key: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(name, the row that it changes, the text's data) for everything that is changed in a text."""
+    data = data_of(key)
+    for table in ("acts", "pack_acts"):
+        for action, row in data[table].items():
+            where = f"{table}.{action}"
+            yield f"{where} dropped", where, _without(data, (table, action))
+            for name, part, value in _row_changes(row):
+                yield f"{where} {name}", where, _with(data, (table, action, part), value)
+    for table in ("clauses", "voids", "removal", "absent"):
+        for name in data.get(table, {}):
+            where = f"{table}.{name}"
+            yield f"{where} cites another clause", where, _with(data, (table, name), NOWHERE)
+    for table in BOUNDS:
+        for name, value in data.get(table, {}).items():
+            for told, other in _other_bounds(value):
+                yield f"{table}.{name} {told}", table, _with(data, (table, name), other)
+    for place, row in enumerate(data["paytable"]):
+        where = f"paytable.{row['wager']}"
+        label = f"{where}[{place}]"
+        yield f"{label} dropped", where, _without(data, ("paytable", place))
+        for part in ("clause", "rule"):
+            yield f"{label} {part}", where, _with(data, ("paytable", place, part), NOWHERE)
+        for line, odds in row.get("pays", {}).items():
+            path = ("paytable", place, "pays", line)
+            yield f"{label} {line} pays more", where, _with(data, path, _more(odds))
+
+
+def _row_changes(row: dict[str, Any]) -> Iterator[tuple[str, str, object]]:
+    who = row["who"].split()
+    for role in who:
+        if len(who) > 1:
+            yield f"not by {role}", "who", " ".join(each for each in who if each != role)
+    yield "by player" if "player" not in who else "by service", "who", (
+        f"{row['who']} player" if "player" not in who else f"{row['who']} service"
+    )
+    sources = row["from"].split()
+    for state in sources:
+        if len(sources) > 1:
+            yield f"not from {state}", "from", " ".join(each for each in sources if each != state)
+    if row["to"] != "=":
+        yield "stays", "to", "="
+    yield "cites another clause", "clause", NOWHERE
+    yield "countersign changed", "countersign", not row.get("countersign", False)
+
+
+def _other_bounds(value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, bool):
+        yield "changed", not value
+    elif isinstance(value, int):
+        yield "higher", value + 1
+        if value > 1:
+            yield "lower", value - 1
+    elif isinstance(value, list) and all(isinstance(each, int) for each in value):
+        yield "wider", [value[0], value[1] + 1]
+        yield "narrower", [value[0] + 1, value[1] + 1]
+    elif isinstance(value, list):
+        for each in value:
+            yield f"without {each}", [other for other in value if other != each]
+    elif isinstance(value, str):
+        others = {
+            "may": ["shall"], "shall": ["may"], "every-round": ["every-shoe"], "every-shoe": ["every-round"],
+            "unless-machine": ["always", "never"], "always": ["unless-machine"], "never": ["always"],
+            "clockwise": ["counter-clockwise", "losers-first"], "counter-clockwise": ["clockwise"],
+            "losers-first": ["clockwise"],
+        }  # fmt: skip
+        words = value.split()
+        for other in others.get(value, []):
+            yield f"is {other}", other
+        for each in words if value not in others else []:
+            if len(words) > 1:
+                yield f"without {each}", " ".join(other for other in words if other != each)
+
+
+def _more(odds: int | str) -> int | str:
+    return odds + 1 if isinstance(odds, int) else "3"
+
+
+def _without(data: dict[str, Any], path: Path_) -> dict[str, Any]:
+    changed = deepcopy(data)
+    place: Any = changed
+    for part in path[:-1]:
+        place = place[part]
+    del place[path[-1]]
+    return changed
+
+
+def _with(data: dict[str, Any], path: Path_, value: object) -> dict[str, Any]:
+    changed = deepcopy(data)
+    place: Any = changed
+    for part in path[:-1]:
+        place = place[part]
+    place[path[-1]] = value
+    return changed
+
+
+# -- which tests use a row -----------------------------------------------------------------------
+
+
+class Coverage:
+    """A plugin of pytest that records the rows which each test uses."""
+
+    def __init__(self) -> None:
+        self.used: dict[str, set[str]] = {}  # "MD3 acts.settle" -> tests
+        self._test = ""
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """A test begins."""
+        self._test = nodeid
+
+    def note(self, key: str, row: str) -> None:
+        """A row of a text was used."""
+        if self._test:
+            self.used.setdefault(f"{key} {row}", set()).add(self._test)
+
+    def patch(self) -> None:
+        """Watch every place where a row is looked up."""
+        either = ("acts", "pack_acts", "absent")
+        for owner, name, tables in (
+            (TableContext, "check", ("acts",)),
+            (TableContext, "move", ("acts",)),
+            (TableContext, "check_pack", ("pack_acts",)),
+            (TableContext, "move_pack", ("pack_acts",)),
+            (TableContext, "has", either),
+            (RuleText, "clause", ("clauses", *either)),
+            (RuleText, "absent_clause", ("absent",)),
+            (RuleText, "void_clause", ("voids",)),
+            (RuleText, "removal_clause", ("removal",)),
+        ):
+            self._watch(owner, name, tables)
+
+    def _watch(self, owner: type, name: str, tables: tuple[str, ...]) -> None:
+        inner = getattr(owner, name)
+
+        def watched(me: Any, key: str, *args: Any) -> Any:
+            text = me.rules.text if isinstance(me, TableContext) else me.key
+            for table in tables:
+                self.note(text, f"{table}.{key}")
+            return inner(me, key, *args)
+
+        setattr(owner, name, watched)
+
+
+def forked(work: Any) -> int:
+    """Run something in a process of its own, silently; its exit code."""
+    child = os.fork()
+    if child == 0:
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        code = 99
+        try:
+            code = int(work())
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def run_tests(tests: list[str], *plugins: object) -> int:
+    """Run these tests in this process."""
+    os.chdir(ROOT)
+    return int(pytest.main(["-x", "-p", "no:cacheprovider", *tests], plugins=[*plugins]))
+
+
+def record_coverage(path: Path) -> dict[str, list[str]]:
+    """The tests that use each row; recorded anew only if tests, texts or the table's code changed."""
+    watched = [ROOT / f"tests/table/{name}.py" for name in FILES]
+    watched += sorted((ROOT / "host_driver" / "sabot_table").rglob("*.py"))
+    watched += sorted((ROOT / "host_driver" / "sabot_table" / rule_text_files.FOLDER).glob("*.toml"))
+    sha256 = hashlib.sha256(b"".join(each.read_bytes() for each in watched)).hexdigest()
+    if path.exists():
+        kept = json.loads(path.read_text())
+        if kept["sha256"] == sha256:
+            return dict(kept["rows"])
+
+    def work() -> int:
+        coverage = Coverage()
+        coverage.patch()
+        code = run_tests([f"tests/table/{name}.py" for name in FILES], coverage)
+        rows = {row: sorted(tests) for row, tests in coverage.used.items()}
+        path.write_text(json.dumps({"sha256": sha256, "rows": rows}))
+        return code
+
+    code = forked(work)
+    if code != 0:
+        sys.exit(f"the tests fail without any change (exit {code}); mend them first")
+    return dict(json.loads(path.read_text())["rows"])
+
+
+# -- running -------------------------------------------------------------------------------------
+
+
+def judge(key: str, row: str, data: dict[str, Any], covering: list[str]) -> str:
+    """What becomes of a mutant: "refused" by the loader, "noticed" by a test, "missed", "not covered"."""
+    try:
+        text = shaped(RuleText, data, key, RuleTextError)
+        problems = tuple(rule_text_files._problems(text))
+    except RuleTextError:
+        return "refused"
+    if problems:
+        return "refused"
+    if row in BOUNDS or row.startswith("paytable."):
+        covering = [f"tests/table/{name}.py" for name in FILES]
+    if not covering:
+        return "not covered"
+
+    def work() -> int:
+        rule_text_files._packaged[key] = text
+        paytables._tables.cache_clear()
+        return run_tests(covering)
+
+    code = forked(work)
+    return {0: "missed", 1: "noticed"}.get(code, f"failed with exit {code}")
+
+
+def main() -> None:
+    """Run every mutant that has no result yet, and print what no test noticed."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--texts", default=",".join(rule_text_files.packaged()))
+    asked.add_argument("--rows", default="", help="only rows whose name begins so, such as acts")
+    asked.add_argument("--fresh", action="store_true", help="forget earlier results")
+    given = asked.parse_args()
+    STATE.parent.mkdir(exist_ok=True)
+    kept: dict[str, Any] = {} if given.fresh or not STATE.exists() else json.loads(STATE.read_text())
+    texts = {key: rule_text_files.rule_text(key).sha256 for key in given.texts.split(",")}
+    covering = record_coverage(STATE.with_suffix(".coverage.json"))
+    results: dict[str, str] = kept.setdefault("results", {})
+    hashes: dict[str, str] = kept.setdefault("texts", {})
+    for key, sha256 in texts.items():
+        if hashes.get(key) != sha256:  # another text: its results are of no use
+            others = {name: was for name, was in results.items() if not name.startswith(f"{key} ")}
+            results = kept["results"] = others
+            hashes[key] = sha256
+        for name, row, data in mutants(key):
+            label = f"{key} {name}"
+            if label in results or not row.startswith(given.rows):
+                continue
+            results[label] = judge(key, row, data, covering.get(f"{key} {row}", []))
+            STATE.write_text(json.dumps(kept, indent=1))
+    report(results)
+
+
+def report(results: dict[str, str]) -> None:
+    """How many mutants there were, and the rows that no test noticed."""
+    for verdict in sorted(set(results.values())):
+        found = [name for name, was in results.items() if was == verdict]
+        sys.stdout.write(f"{verdict}: {len(found)} of {len(results)}\n")
+        if verdict not in ("noticed", "refused"):
+            sys.stdout.write("".join(f"  {name}\n" for name in found))
+
+
+if __name__ == "__main__":
+    main()
