@@ -6,13 +6,18 @@ import re
 import select
 import subprocess
 import time
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.driver.command import SABOT, Sabot, simulated
 
 from sabot_cli.service.bring_up import BY_HAND
-from sabot_protocol.host.messages import Sensor
+from sabot_cli.service.machine_work import NoSelfTest, await_self_test
+from sabot_driver import Client, ReceivedEvent
+from sabot_protocol.host.message_base import Message
+from sabot_protocol.host.messages import Fault, FaultRaised, Half, Place, SelfTested, Sensor
 from sabot_protocol.schema import WEAR
 
 pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
@@ -256,3 +261,37 @@ def test_a_calibration_is_guided(home: Path) -> None:
         shown.press("y\n")
         assert "it was 300" in re.sub(r"\s+", " ", shown.expect("--undo"))
         assert shown.end() == 0
+
+
+# -- results of a self-test ---------------------------------------------------------------------------------
+
+
+class ToldEvents:
+    """A client that has been told these events."""
+
+    def __init__(self, *messages: Message) -> None:
+        now = datetime(2026, 11, 17, tzinfo=UTC)
+        self._events = [
+            ReceivedEvent(at, each, 1, at, 0, None, 0, now, (each.ID, b""))
+            for at, each in enumerate(messages, 1)
+        ]
+
+    def events(self, after: int, timeout: float) -> list[ReceivedEvent]:
+        return [each for each in self._events if each.id > after]
+
+
+def test_a_half_that_failed_and_its_fault_are_in_the_result() -> None:
+    fault = FaultRaised(Fault.SWITCH_MISSED, Place.PUSHER, 0, "call service")
+    told = ToldEvents(SelfTested(Half.SHUFFLER, 1), fault, SelfTested(Half.SHOE, 0))
+    result = await_self_test(cast(Client, told), 0)
+    assert result.passed == {Half.SHUFFLER: True, Half.SHOE: False}
+    assert result.faults == [fault]
+    assert not result.ok
+    assert await_self_test(
+        cast(Client, ToldEvents(SelfTested(Half.SHOE, 1), SelfTested(Half.SHUFFLER, 1))), 0
+    ).ok
+
+
+def test_a_self_test_that_never_ends_is_an_error() -> None:
+    with pytest.raises(NoSelfTest):
+        await_self_test(cast(Client, ToldEvents(SelfTested(Half.SHOE, 1))), 0, limit_s=0.05)

@@ -60,7 +60,10 @@ def test_memory_in_a_file_outlives_the_program(sabot: Sabot, tmp_path: Path) -> 
         assert sabot("service", "calibrate", "card_um", 305, "--device", url, "--simulator").code in (0, 1)
     assert state.stat().st_mode & 0o077 == 0, "it holds keys"
     with simulated("--pty", "--state", str(state)) as url:
-        wear = sabot("service", "wear", "--device", url, "--simulator", "--json").of("wear")
+        ran = sabot("service", "wear", "--device", url, "--simulator", "--json")
+        assert [each["roller"] for each in ran.of("roller_time")][:2] == ["feed", "insert"]
+        assert all(40 < each["last_ms"] < 130 for each in ran.of("roller_time"))
+        wear = ran.of("wear")
         assert next(each["value"] for each in wear if each["name"] == "rounds") == 1
         lines = play(sabot, url)
         assert not [each for each in lines if each["event"] == "error"]

@@ -639,6 +639,107 @@ def test_a_memory_that_cannot_be_read_at_power_up_claims_nothing_and_forgets_not
     assert at.device.command("decks")[0] == [1, 2]
 
 
+class HalfBroken(RecordStore):
+    """Critical memory that fails as it is told to."""
+
+    loads, writes_and_fails = True, False
+
+    def load(self, name: str) -> bytes | None:
+        """Read a record, or fail."""
+        if not self.loads:
+            raise MemoryFailed(name)
+        return super().load(name)
+
+    def save(self, name: str, data: bytes) -> None:
+        """Write a record, and fail afterwards if told so."""
+        super().save(name, data)
+        if self.writes_and_fails:
+            raise MemoryFailed(name)
+
+
+def test_a_write_that_may_have_succeeded_is_not_taken_for_one_that_did_not() -> None:
+    """The command was refused and undone; the record in memory says that it was executed."""
+    memory = HalfBroken()
+    state = PersistentState(memory)
+    state.round_id = 1
+    state.save()
+    before = state.pack()
+    state.round_id = 2
+    memory.writes_and_fails = True
+    with pytest.raises(Refusal):
+        state.save_or_undo(before)
+    assert state.round_id == 1
+    memory.writes_and_fails = False
+    state.save()
+    assert PersistentState(memory).round_id == 1
+
+
+def test_a_record_that_could_not_be_read_is_not_overwritten() -> None:
+    memory = HalfBroken()
+    state = PersistentState(memory)
+    state.round_id = 7
+    state.save()
+    memory.loads = False
+    unread = PersistentState(memory)
+    memory.loads = True
+    with pytest.raises(MemoryFailed):
+        unread.save()
+    assert PersistentState(memory).round_id == 7
+
+
+def test_a_machine_whose_memory_failed_is_out_of_order_until_service_returns_it() -> None:
+    at, chip = table(13)
+    assert at.open_table()
+    at.device.command("open_round", 1, 1)
+    fail(chip, "deaf")
+    at.device.command("void_round", 1, void_reason("floor_order"))
+    at.device.run_until_idle()
+    work(chip)
+    for door in (hardware.SHOE_DOOR, hardware.SHUFFLER_DOOR):
+        at.machine.open_door(door)
+        at.device.run_until(lambda: True)
+        at.machine.empty_by_hand(door)
+        at.machine.close_door(door)
+        at.device.run_until(lambda: True)
+        at.device.command("clear_fault", enum_number("Fault", "memory_damaged"), role="service")
+        at.device.run_until_idle()
+    assert (at.shuffler_state, at.shoe_state) == (shuffler.OUT_OF_ORDER, shoe.OUT_OF_ORDER)
+    at.device.command("return_to_service", role="service")
+    at.device.run_until_idle()
+    assert (at.shuffler_state, at.shoe_state) == (shuffler.IDLE, shoe.EMPTY)
+
+
+def test_a_half_that_was_cleared_needs_no_clearing_after_a_power_cut() -> None:
+    at, chip = table(15)
+    at.device.run_until_idle()
+    at.machine.strike("over_temperature")
+    at.device.run_for(70_000_000)
+    at.machine.open_door(hardware.SHUFFLER_DOOR)
+    at.device.run_until(lambda: True)
+    at.machine.close_door(hardware.SHUFFLER_DOOR)
+    at.device.run_until(lambda: True)
+    at.device.command("clear_fault", enum_number("Fault", "over_temperature"), role="floor")
+    at.device.run_until_idle()
+    at.device.reports.clear()
+    reboot_over(at, chip)
+    at.device.run_until_idle()
+    assert at.shuffler_state == shuffler.IDLE
+    assert at.faults() == []
+
+
+def test_after_a_damaged_record_a_card_may_lie_where_no_sensor_sees_it() -> None:
+    """The record no longer says what moved, so the shuffler half stops until its door was opened."""
+    at, chip = table(14)
+    at.device.run_until_idle()
+    start = record_at("core")
+    chip.cells[start : start + 400] = b"\x5a" * 400
+    reboot_over(at, chip)
+    at.device.run_until_idle()
+    at.device.command("return_to_service", role="service")
+    at.device.run_until_idle()
+    assert at.faults()[-1] == ("chamber", "power_lost")
+
+
 # -- the log in flash -----------------------------------------------------------------------------------
 
 

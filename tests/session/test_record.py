@@ -95,6 +95,13 @@ def test_only_the_owner_can_read_any_of_its_files(path: Path, make_row: MakeRow)
     assert set(modes.values()) == {0o600}
 
 
+def test_a_commit_waits_for_the_disk(path: Path) -> None:
+    """A power cut cannot be made here: these two settings are what SQLite promises to survive it by."""
+    with SqliteRecord(path) as record:
+        assert record._db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+        assert record._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
 def test_a_bad_row_keeps_its_whole_commit_out(path: Path, make_row: MakeRow) -> None:
     with SqliteRecord(path) as record:
         with pytest.raises(BadRow):
@@ -130,6 +137,7 @@ def test_an_act_is_accepted_once(path: Path, make_row: MakeRow) -> None:
         assert found is not None
         assert found.number == 2
         assert record.act("y") is None
+        assert record.commit([make_row("idle", act_id="y")], SAVED) == 4
     with SqliteRecord(path) as record, pytest.raises(ActRepeated):
         record.commit([make_row("idle", act_id="x")], SAVED)
 
@@ -155,12 +163,14 @@ def test_threads_share_a_record(path: Path, make_row: MakeRow) -> None:
 def test_a_second_program_is_refused_by_name_and_a_killed_one_leaves_all_it_committed(path: Path) -> None:
     with subprocess.Popen([sys.executable, str(WRITER), str(path)], stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
-        told = [int(writer.stdout.readline()) for _ in range(20)]
-        with pytest.raises(RecordHeld, match=rf"process {writer.pid} \(record_writer.py\)"):
-            SqliteRecord(path)
-        with RecordReader(path) as reader:  # reading needs no lock
-            assert reader.newest() >= told[19]
-        writer.kill()
+        try:
+            told = [int(writer.stdout.readline()) for _ in range(20)]
+            with pytest.raises(RecordHeld, match=rf"process {writer.pid} \(record_writer.py\)"):
+                SqliteRecord(path)
+            with RecordReader(path) as reader:  # reading needs no lock
+                assert reader.newest() >= told[19]
+        finally:
+            writer.kill()
         told += [int(each) for each in writer.stdout.read().split(b"\n")[:-1]]
     with SqliteRecord(path) as record:
         numbers = [each.number for each in record.all_rows()]
@@ -172,8 +182,12 @@ def test_a_second_program_is_refused_by_name_and_a_killed_one_leaves_all_it_comm
 
 
 def test_one_program_cannot_open_a_record_twice(path: Path) -> None:
-    with SqliteRecord(path), pytest.raises(RecordHeld):
-        SqliteRecord(path.parent / ".." / path.parent.name / path.name)
+    link = path.with_name("link.db")
+    with SqliteRecord(path):
+        link.symlink_to(path)
+        for name in (path, link):
+            with pytest.raises(RecordHeld):
+                SqliteRecord(name)
     SqliteRecord(path).close()
 
 

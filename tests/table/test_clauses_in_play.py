@@ -45,6 +45,19 @@ def test_after_a_wrong_count_the_dealer_determines_and_the_machine_advises(
     assert left == ([] if found is Verdict.MISDEALT else [1])
 
 
+@pytest.mark.rule("MD3 10.C")
+def test_a_dealers_verdict_of_a_wrong_count_is_the_determination() -> None:
+    table = Croupier(MD3).automated()
+    table.antes()
+    table.stacks()
+    with table.refused("MD3 10.C", "this is for device"):
+        table.do("end_round", FLOOR, 1, Verdict.MISDEALT)
+    table.do("end_round", DEALER, 1, Verdict.CARD_EXTRA)
+    assert (table.table.state, table.table.round.void_clause) == ("voided", "MD3 10.C")
+    table.do("collect", DEALER)
+    assert [each.pack_id for each in table.table.packs()] == [2]
+
+
 @pytest.mark.rule("MD3 9.B")
 @pytest.mark.rule("MD3 9.D")
 @pytest.mark.rule("MD3 8.B")

@@ -6,7 +6,7 @@ from sabot_table.cards import Card
 from sabot_table.hand_ranking import HAND_CARDS
 from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.packs import PackProcedure
-from sabot_table.procedure.vocabulary import Attribution, RemovalReason, Verdict
+from sabot_table.procedure.vocabulary import Attribution, RemovalReason, TableRole, Verdict
 from sabot_table.procedure.voiding import VoidProcedure
 from sabot_table.rule_texts import DealingMethod
 from sabot_table.settlement import CardSource, DealtHands, check_play
@@ -74,14 +74,17 @@ class ThreeCardProcedure:
     def end_round(self, by: Attribution, round_id: int, verdict: Verdict) -> None:
         """The device counted stacks and stub (MD3 10.C). A wrong count is advice: the dealer determines.
 
-        Of a void round the device may still tell a wrong deck.
+        Of a void round the device may still tell a wrong deck. A wrong verdict of the dealer is the
+        determination itself.
         """
         void, wrong = self.table.state == "voided", verdict is not Verdict.CORRECT
-        self.table.check("recount" if void else "count_wrong" if wrong else "count_stub", by)
+        determined = by.role is TableRole.DEALER
+        action = "determine" if determined else "count_wrong"
+        self.table.check("recount" if void else action if wrong else "count_stub", by)
         if round_id != self.table.round.round_id:
             what = f"the count of round {round_id}"
             raise self.table.refuse(what, "count_automated", f"round {self.table.round.round_id} is played")
-        if void or not wrong:
+        if void or determined or not wrong:
             self._judge(by, verdict, "count_automated")
             return
         self.table.round.advice = str(verdict)

@@ -180,10 +180,13 @@ def _would_have_seen(findings: "OrderReport") -> str:
 def _tell(output: Output, title: str, plant: str | None, evidence: "Evidence") -> None:
     """Print every test, then the verdict."""
     findings = evidence.findings
-    table = Table("test", "seen", "expected", "p", "p, corrected", "found with 99 %", "in")
+    table = Table(
+        "test", "seen", "expected", "p", "p corr.", "would have seen", box=None, pad_edge=False
+    )
     for test in findings.tests:
         numbers = (test.statistic, test.expected, test.p, test.p_corrected, findings.detectable(test))
-        table.add_row(test.name, *(f"{number:.4g}" for number in numbers), test.unit)
+        *shown, seen = (f"{number:.4g}" for number in numbers)
+        table.add_row(test.name, *shown, f"{seen} {test.unit}")
         names = ("statistic", "expected", "p", "p_corrected", "detectable")
         output.tell("test", test=test.name, **dict(zip(names, numbers, strict=True)), detectable_in=test.unit)
     if not output.as_json:
