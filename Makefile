@@ -12,6 +12,7 @@ TABLES ?= 2000
 SEEDS ?= 2000
 CAMPAIGN_ROUNDS ?= 100000
 DAYS ?= 30
+KILLS ?= 200
 SESSION_HOURS ?= 1
 CUTS ?= 200
 BOARD_ROUNDS ?= 100
@@ -27,7 +28,7 @@ PICO := simulators/sabot_simulators/rp2040
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board docs clean
+.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +101,9 @@ soak-campaign: $(VENV)/.play ## CAMPAIGN_ROUNDS=100000 rounds with bursts of fau
 
 soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real MicroPython: wrong claims, and whether its heap grows
 	$(BIN)/python -m sabot_simulators.soak_micropython --rounds $(ROUNDS)
+
+kill-days: $(VENV)/.test ## KILLS=200 kills of a table's program in ten days, each compared with the undisturbed day
+	$(BIN)/python -m tests.session.kill_days --kills $(KILLS)
 
 fuzz: $(VENV)/.fuzz ## fuzz decoder, codec and session with atheris for SECONDS=60
 	$(BIN)/python tests/fuzz/fuzz_wire.py --seconds $(SECONDS)

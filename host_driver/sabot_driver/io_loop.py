@@ -91,6 +91,7 @@ class IoLoop:
         self._disk = disk
         self._wake = wake
         self._writing = False
+        self._starting: JournalBatch | None = None  # taken, and not yet given to the disk worker
         self._retry_disk_at: int | None = None
         self._inside = False  # a call is under way, or was interrupted
 
@@ -135,7 +136,10 @@ class IoLoop:
         if self.can_write(now):
             batch = connection.take_batch()
             if batch is not None:
-                self._start_writing(batch)
+                self._starting = batch
+                self._writing = True
+                self._disk.start(batch)
+                self._starting = None
         self._inside = False
         return self.deadline(now)
 
@@ -170,18 +174,13 @@ class IoLoop:
     def fail(self, now: int, error: Exception) -> None:
         """Report a bug that ended a step, and continue in a new session."""
         self.connection.failed(error)
+        starting, self._starting = self._starting, None
+        if starting is not None:  # else its events would be lost
+            self._writing = False
+            self.connection.requeue(starting)
         self._inside = True
         self._enter(now)
         self._inside = False
-
-    def _start_writing(self, batch: JournalBatch) -> None:
-        self._writing = True
-        try:
-            self._disk.start(batch)
-        except BaseException:
-            self._writing = False
-            self.connection.requeue(batch)
-            raise
 
     def _enter(self, now: int) -> None:
         if self._inside:

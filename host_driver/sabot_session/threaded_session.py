@@ -28,6 +28,7 @@ from sabot_session.acts import Act
 from sabot_session.needs import Need
 from sabot_session.outcomes import ActDone, Answered, DeviceCommand, Failed
 from sabot_session.session import TableSession
+from sabot_session.snapshot import Changes
 
 log = logging.getLogger("sabot")
 
@@ -113,6 +114,13 @@ class ThreadedSession:
             self._check()
             return self._session.cursor
 
+    def wait_changes(self, after: str | None, timeout: float) -> Changes | None:
+        """What changed since a cursor, as soon as something did; None if time is up."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.failure is not None or self._session.changes(after), timeout)
+            self._check()
+            return self._session.changes(after)
+
     def _check(self) -> None:
         if self.failure is not None:
             raise self.failure
@@ -173,11 +181,9 @@ class ThreadedSession:
         except queue.Empty:
             what = self._tick
         with self._changed:
-            before = self._session.cursor
             what()
             command = self._session.take_command()
-            if self._session.cursor != before:
-                self._changed.notify_all()
+            self._changed.notify_all()
         if command is not None:
             self._send(command)
 
@@ -188,7 +194,7 @@ class ThreadedSession:
 
     def _send(self, command: DeviceCommand) -> None:
         if command.needs_key and command.key is None:
-            self._session.answer(command.id, Failed(), self._now_s())  # the person must act again
+            self._put_soon(lambda: self._answer(command, Failed()))  # the person must act again
             return
         try:
             number, future = self._client.submit(command.message, ASK_S, command.key)

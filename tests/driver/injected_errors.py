@@ -49,6 +49,18 @@ class StrikeAt:
         return found
 
 
+class Recorder(StrikeAt):
+    """Raises nothing, and notes which function each call is of."""
+
+    def __init__(self) -> None:
+        super().__init__(1, RuntimeError)
+        self.calls: list[str] = []
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and self._is_ours(frame.f_code):
+            self.calls.append(f"{frame.f_code.co_filename}:{frame.f_code.co_qualname}")
+
+
 class FailingConnection(sqlite3.Connection):
     """A database whose n-th statement fails once."""
 

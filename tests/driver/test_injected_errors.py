@@ -1,12 +1,13 @@
 """Each call of the driver, and each SQL statement of its journal, fails once: the client recovers."""
 
 import sqlite3
+from collections import Counter
 from typing import Any
 
 import pytest
 from pytest_mock import MockerFixture
 from tests.driver.connection_ends import Ends
-from tests.driver.injected_errors import FailingConnection, InjectedLife, StrikeAt
+from tests.driver.injected_errors import FailingConnection, InjectedLife, Recorder, StrikeAt
 from tests.sweeps import Amount
 
 from sabot_driver import Journal
@@ -32,19 +33,28 @@ def test_an_error_at_each_sql_statement(failing: type[FailingConnection], code: 
     assert n > 20, "a batch has six statements"
 
 
+def calls_to_fail() -> list[int]:
+    """The first three calls of each function of the driver, and every 97th one after them."""
+    life = InjectedLife()
+    life.strike = recorder = Recorder()
+    life.play()
+    seen: Counter[str] = Counter()
+    chosen = []
+    for n, place in enumerate(recorder.calls, 1):
+        seen[place] += 1
+        if seen[place] <= 3 or seen[place] % 97 == 0:
+            chosen.append(n)
+    assert len(seen) > 100
+    return chosen
+
+
 @pytest.mark.parametrize("error", [MemoryError, RuntimeError])
 def test_an_exception_at_each_call_of_the_drivers_threads(error: type[Exception], amount: Amount) -> None:
-    n, places = 0, set()
-    while True:
-        n += amount(61, full=1)
+    for n in calls_to_fail()[:: amount(12, full=1)]:
         life = InjectedLife()
         life.strike = strike = StrikeAt(n, error)
         life.play()
         life.check(f"call {n} ({strike.where}), {error.__name__}")
-        if not strike.where:
-            break
-        places.add(strike.where)
-    assert len(places) > 20
 
 
 class FailsOnce(dict[int, str]):

@@ -24,6 +24,7 @@ from sabot_table.wager_acceptance import every_wager
 
 TIMEOUT_S = 20.0
 PATIENCE_S = 30.0
+SEATS = 2
 
 
 def fixed_nonce(shuffle_id: int) -> bytes:
@@ -77,13 +78,25 @@ class SimulatedTable:
         port.port.bench.served.reboot()
 
 
+def staff_of(
+    table: ThreadedSession, rules: RuleSet, files: UserFiles, client: Client, seats: int
+) -> SimulatedStaff:
+    """Simulated people with keys of the emulated device; players at so many seats make every wager."""
+    key = read_key(files.floor_key(client.identity.serial))
+    floor, service = Credential(Role.FLOOR, key), Credential(Role.SERVICE, key)
+    wagers = {seat: made for seat, made in every_wager(rules).items() if seat <= seats}
+    people = people_at(client.url)
+    seen = None if people is None else people.hands.__getitem__
+    return SimulatedStaff(table, wagers, floor, service, seen)
+
+
 @contextmanager
 def simulated_table(
     tmp_path: Path,
     query: str = "seed=1",
     *,
     rules: RuleSet | str = "md-three-card-baccarat",
-    seats: int = 2,
+    seats: int = SEATS,
     record: Record | None = None,
     simulators_key: bool = True,
     now_s: Callable[[], int] | None = None,
@@ -96,11 +109,7 @@ def simulated_table(
     with connect(f"sim://?{query}", journal=journal, timeout=TIMEOUT_S) as client:
         files = UserFiles(tmp_path)
         provision_simulator_keys(files, client, TIMEOUT_S)
-        key = read_key(files.floor_key(client.identity.serial))
         session = TableSession(rules, record, SimulatedRegister(), nonce=fixed_nonce)
         with ThreadedSession(session, client, simulators_key=simulators_key, **options) as run:
-            wagers = {seat: made for seat, made in every_wager(rules).items() if seat <= seats}
-            people: Any = people_at(client.url)
-            floor, service = Credential(Role.FLOOR, key), Credential(Role.SERVICE, key)
-            staff = SimulatedStaff(run, wagers, floor, service, lambda number: people.hands[number])
+            staff = staff_of(run, rules, files, client, seats)
             yield SimulatedTable(client, run, staff, record)

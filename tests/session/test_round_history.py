@@ -252,3 +252,15 @@ def test_rounds_outlive_the_program(played: SqliteRecord) -> None:
         for round_id, found in before.items():
             resumed = read_round(again, round_id)
             assert (resumed.facts, resumed.verdict, resumed.end) == (found.facts, found.verdict, found.end)
+
+
+def test_the_first_reason_of_a_void_round_stays() -> None:
+    device = Actor("", TableRole.DEVICE, Authentication.SENSED)
+    first, second = {"why": "the shoe jammed", "give_back": None}, {"why": "told again", "give_back": None}
+    rows = [
+        NumberedRow(1, Row("void", 1, device, first, 7)),
+        NumberedRow(2, Row("void", 2, device, second, 7)),
+    ]
+    void = build_round(rows).void
+    assert void is not None
+    assert void.why == "the shoe jammed"

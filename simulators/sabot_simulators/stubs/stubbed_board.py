@@ -39,7 +39,7 @@ class StubbedBoard:
         self.boots = 0
         self._thread: threading.Thread | None = None
         self.on_load: Callable[[ModuleType], None] = lambda program: None
-        """Called with ``boards.rp2040.loop`` as it was imported for this start, before it runs."""
+        """Called with ``boards.rp2040.program`` as it was imported for this start, before it runs."""
         self._firmwares_turn = _taken()
         self._worlds_turn = _taken()
         self._gone = False

@@ -1,7 +1,7 @@
 """The board's program with listeners inside: what it really emitted and executed, whatever reached a host.
 
-``watch`` replaces three classes of ``boards.rp2040.loop`` by subclasses that only listen. Everything else is
-the shipped program.
+``watch`` replaces four classes of ``boards.rp2040.loop`` and ``program`` by subclasses that only listen.
+Everything else is the shipped program.
 """
 
 from collections.abc import Callable
@@ -68,7 +68,8 @@ class DeviceTruth:
 
 def watch(program: ModuleType, truth: DeviceTruth) -> None:
     """Have everything that this program does noted in ``truth``."""
-    live_controller, program_class = program.LiveController, program.Program
+    loop = program.Device.__init__.__globals__  # of ``boards.rp2040.loop``, imported anew with the program
+    live_controller, program_class = loop["LiveController"], program.Program
 
     class ListeningProtocol(DeviceProtocol):
         def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -119,10 +120,9 @@ def watch(program: ModuleType, truth: DeviceTruth) -> None:
             truth.crashes.append(repr(error))
             super()._keep(error)
 
-    replaced = {
+    loop |= {
         "DeviceProtocol": ListeningProtocol,
         "DevicePort": ListeningPort,
         "LiveController": ListeningController,
-        "Program": ListeningProgram,
     }
-    program.__dict__.update(replaced)
+    program.__dict__["Program"] = ListeningProgram
