@@ -139,7 +139,8 @@ def test_the_floor_countersigns_these_acts_and_no_others(key: str) -> None:
     text = rule_text(key)
     rows = (*text.rows.values(), *text.pack_rows.values())
     own = "face_up_card" if "face_up_card" in text.rows else "too_few_cards"
-    assert {row.action for row in rows if row.countersign} == {own, "wrong_number", "shoe_failed", "clear_jam"}
+    signed = {row.action for row in rows if row.countersign}
+    assert signed == {own, "wrong_number", "shoe_failed", "clear_jam"}
 
 
 @pytest.mark.rule("MD3 13.D")
