@@ -134,6 +134,15 @@ def test_voids_that_people_see_and_jams_without_a_tool_are_the_dealers_and_count
     assert TableRole.DEALER not in rows["void"].who
 
 
+@pytest.mark.parametrize("key", packaged())
+def test_the_floor_countersigns_these_acts_and_no_others(key: str) -> None:
+    text = rule_text(key)
+    rows = (*text.rows.values(), *text.pack_rows.values())
+    own = "face_up_card" if "face_up_card" in text.rows else "too_few_cards"
+    signed = {row.action for row in rows if row.countersign}
+    assert signed == {own, "wrong_number", "shoe_failed", "clear_jam"}
+
+
 @pytest.mark.rule("MD3 13.D")
 def test_a_jam_that_needs_a_tool_is_cleared_by_service() -> None:
     table = Croupier(MD3).automated()
