@@ -40,6 +40,8 @@ class Half:
                 self.half.edge(sensor, level, at_us & ticks.MASK, now)
             self.edges.clear()
             due = self.half.step(now)
+            while self.half.unreported:
+                self.half.next_unreported()  # as a controller does
             if done():
                 return
             assert agenda.run(None if due is None else agenda.now_us + due)

@@ -781,7 +781,7 @@ def test_without_a_place_the_first_is_meant() -> None:
     ("text", "words"),
     [
         ("", "no fault is called"),
-        ("jam", "no fault is called 'jam'; there are aligned_double"),
+        ("jam", r"no fault is called 'jam'\. Faults and their places:\n  aligned_double@tray"),
         ("stall@feed", "no fault is called"),
         ("stuck@moon", "cannot happen at 'moon', only at entry"),
         ("stuck@", "cannot happen at ''"),
