@@ -43,6 +43,7 @@ class Job:
     seconds: tuple[float, ...]
     in_process: bool
     """Whether replacing the code of functions is enough, so that nothing must be imported again."""
+    limit_s: float = LIMIT_S
 
     @property
     def file_digest(self) -> str:
@@ -217,7 +218,7 @@ class Tree:
             "after": job.after,
             "tests": job.tests,
             "seconds": dict(zip(job.tests, job.seconds, strict=True)),
-            "limit_s": LIMIT_S,
+            "limit_s": job.limit_s,
             "in_process": job.in_process,
         }
         pipe: IO[str] | None = server.stdin

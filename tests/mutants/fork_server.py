@@ -112,9 +112,9 @@ class ForkServer:
         while tests:
             result = self._fork(job, tests, ends, session)
             ran += result["ran"]
+            test = result["test"]
             if result["outcome"] not in (KILLED, HUNG):
                 break
-            test = result["test"]
             hung = (
                 result["outcome"] == HUNG
             )  # or the computer has become slow, which the test without the mutant tells
@@ -167,16 +167,17 @@ class ForkServer:
     def _watch(self, reading: int, ends: float, seconds: dict[str, float]) -> tuple[str, str, int, str]:
         """Follow the child: it tells each test that it begins, and how the run ended."""
         test, begun, ran, rest = "", time.monotonic(), 0, b""
+        longest = max(seconds.values())
         while True:
-            allowed = begun + SLOWER * seconds.get(test, 0.0) + HANG_S
+            allowed = begun + SLOWER * seconds.get(test, longest) + HANG_S
             ready, _, _ = select.select([reading], [], [], max(min(ends, allowed) - time.monotonic(), 0.0))
             if not ready:
-                if time.monotonic() >= allowed:
+                if test and time.monotonic() >= allowed:
                     return HUNG, test, ran, ""
                 return OUT_OF_TIME, test, ran, ""
             got = os.read(reading, 65536)
             if not got:
-                return KILLED, test, ran, "the process ended"
+                return (KILLED, test, ran, "the process ended") if test else (UNFIT, "", 0, "")
             rest += got
             *lines, rest = rest.split(b"\n")
             for line in lines:
