@@ -124,7 +124,8 @@ def _check_gap(world: WholeSystem, row: JournalEntry, at: tuple[int, int], upto:
     if row.message == MEMORY_LOST or row.gap_size is None:
         return
     uncertain = sum(life.emit_broken_off for life in lives[at[0] : upto[0]])
-    unsaved = any(life.protocol.events.unsaved for life in lives[at[0] : upto[0] + 1])
+    stores = [life.events for life in lives[at[0] : upto[0] + 1]]
+    unsaved = any(store.unsaved for store in stores if store is not None)
     if not lost <= row.gap_size <= lost + uncertain and not unsaved:
         world.problem(f"a gap of {row.gap_size} before {(row.boot_id, row.n)}, and {lost} events are lost")
 

@@ -13,6 +13,7 @@ from sabot_firmware.controller import Controller
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceProtocol
 from sabot_protocol.errors import Refusal
+from sabot_protocol.event_store import EventStore
 
 Event = tuple[int, bytes]
 """An event's message and its values, as packed."""
@@ -30,8 +31,13 @@ class Life:
 
     @property
     def names(self) -> tuple[bytes, int]:
-        """Memory id and boot id."""
-        return self.protocol.memory_id, self.protocol.boot_id
+        """Memory id and boot id; nothing if the power failed before they were read."""
+        return getattr(self.protocol, "memory_id", b""), getattr(self.protocol, "boot_id", 0)
+
+    @property
+    def events(self) -> EventStore | None:
+        """The events that it keeps; None if the power failed before there were any."""
+        return getattr(self.protocol, "events", None)
 
 
 @dataclass(frozen=True)

@@ -471,9 +471,9 @@ class WholeSystem(SteppedDevice):
     def _check_acknowledged(self) -> None:
         """The device was told that an event is on disk only if it is."""
         life = self.truth.life
-        if life is None or not self.truth.controller:
+        if life is None or life.events is None or not self.truth.controller:
             return
-        acknowledged = (len(self.truth.lives), life.protocol.events.acknowledged, self.pc.starts)
+        acknowledged = (len(self.truth.lives), life.events.acknowledged, self.pc.starts)
         if acknowledged == self._acknowledged:
             return
         self._acknowledged = acknowledged
