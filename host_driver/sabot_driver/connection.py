@@ -570,7 +570,7 @@ class Connection:
     def _finish(
         self, number: int, answer: Any = None, error: SabotError | None = None, executed: bool = False
     ) -> None:
-        found = self._open.pop(number)
+        found = self._open[number]
         if found.recorded:
             known = "done" if executed else outcome(error)
             if known is not None:
@@ -580,6 +580,7 @@ class Connection:
             if error is None or isinstance(error, Refused):
                 self._clock_unset = False
         self.completions.append(Completion(found.future, answer, error))
+        del self._open[number]  # last: a request that leaves here without a completion would wait for ever
 
 
 def _reached(event: EventReceived | EventGap) -> tuple[int, int]:
