@@ -52,7 +52,7 @@ test-full: lint ## all cases of all sweeps; SWEEPS=rest leaves out what make tes
 lint: $(VENV)/.test ## ruff and mypy
 	$(BIN)/ruff check .
 	@$(BIN)/python -m sabot_image_build.mypy_stubs
-	$(BIN)/mypy
+	$(BIN)/python -m mypy
 
 generate: $(VENV)/.test ## write the files that come out of the schema, the rules and the driver's tables
 	$(BIN)/python -m sabot_protocol.generate

@@ -1,6 +1,7 @@
 """The state of a session: everything that must survive the end of the program. It is saved as JSON."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -143,6 +144,8 @@ class SessionState:
     leaving: list[int] = field(default_factory=list)  # packs that must leave; the floor has not said where to
     rows: int = 0  # the record's newest row
     warned: dict[int, int] = field(default_factory=dict)  # pack -> minutes of its last warning
+    last_round: dict[str, Any] | None = None
+    """The round before, as a snapshot showed it last: screens show it until the next one."""
     simulated_people: bool = False
     """Whether simulated people may act: the device proved that it is emulated."""
 
