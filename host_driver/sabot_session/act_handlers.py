@@ -137,6 +137,13 @@ def receive_pack(session: "TableSession", act: acts.ReceivePack, by: Attribution
         raise RuleViolation(
             f"a pack with {act.back} backs, bag '{act.bag}'", clause, "say back and bag number"
         )
+    unknown = [each for each in session.procedure.table.packs() if not session.machine.on_device(each)]
+    if unknown and session.state.device.up:
+        raise RuleViolation(
+            f"a pack while the machine does not know {unknown[0].back.upper()}",
+            session.procedure.table.clause("receive_pack"),
+            "make that pack known to it first: it takes decks by rising numbers",
+        )
     pack_id = max(session.procedure.table.memory.highest_pack, session.state.highest_deck) + 1
     hours = session.rules.hours(session.procedure.table.method)
     told: dict[str, Json] = {

@@ -352,6 +352,11 @@ class DeviceReports:
         elif reason is Forbidden.SERVICE_ONLY and isinstance(request, messages.ClearFault):
             for each in device.faults:
                 each.service = each.service or each.fault == request.fault
+        elif reason is Forbidden.DECK_USED_BEFORE and isinstance(request, messages.RegisterDeck):
+            self._session.state.highest_deck = max(self._session.state.highest_deck, request.deck_id)
+            pack = self._session.procedure.table.pack(request.deck_id)
+            mark = self._session.procedure.packs.mark_for_removal
+            mark(pack, vocabulary.RemovalReason.FLOOR_ORDER, "the machine takes no deck with this number")
         elif isinstance(request, messages.CloseBets) and progress is not None and progress.stacks_asked:
             progress.closed = True  # cards have come: bets are closed there too
         elif isinstance(request, messages.RevealRound | messages.Faces) and progress is not None:

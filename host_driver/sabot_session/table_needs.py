@@ -138,7 +138,9 @@ class TableNeeds:
         if not device.up or device.survey:
             return
         there = table.packs()
-        if device.game == self._machine.wanted_game():
+        # The machine takes decks by rising numbers, so one that it does not know comes first.
+        unknown = next((each for each in there if not self._machine.on_device(each)), None)
+        if device.game == self._machine.wanted_game() and unknown is None:
             for back in ("red", "blue") if table.rules.cards.alternating else ("red",):
                 leaving = [each for each in table.memory.packs if each.pack_id in self._state.leaving]
                 backs = {NAMES[Back(each)] for each in device.decks.values()}
@@ -157,7 +159,8 @@ class TableNeeds:
             if all(each.pack_id != deck_id for each in there) and not self._asked("remove_deck"):
                 yield self._remove(deck_id)
         for pack in there:
-            yield from self._of_pack(pack)
+            if self._machine.on_device(pack) or pack is unknown:
+                yield from self._of_pack(pack)
 
     def _remove(self, deck_id: int) -> NeedForm:
         memory, on_device = self._procedure.table.memory, self._state.device.decks.get(deck_id)
@@ -179,6 +182,9 @@ class TableNeeds:
         table, key = self._procedure.table, str(pack.pack_id)
         details: dict[str, Json] = {"pack_id": pack.pack_id, "back": pack.back}
         back = pack.back.upper()
+        if pack.must_leave and self._may_leave(pack):
+            yield self._remove(pack.pack_id)
+            return
         if not self._machine.on_device(pack):
             if self._asked("register_deck"):
                 return
@@ -225,6 +231,12 @@ class TableNeeds:
         if waits is not None and waits.pack_id == pack.pack_id:
             words = f"lay {back} into the tray"
             yield NeedForm(NeedKind.FEED, (D,), words, self._clause("start_shuffle"), (), key, details)
+
+    def _may_leave(self, pack: PackState) -> bool:
+        """Whether a pack lies on the table, and no round needs it."""
+        playing = self._procedure.table.memory.round
+        in_round = playing is not None and playing.pack_id == pack.pack_id
+        return not in_round and not self._machine.is_inside(pack) and not self._asked("remove_deck")
 
     def _lies_outside(self, pack: PackState) -> bool:
         device = self._state.device
