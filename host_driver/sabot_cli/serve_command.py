@@ -22,7 +22,6 @@ from sabot_driver import Client
 from sabot_driver.errors import SabotError
 from sabot_session.acts import Act
 from sabot_session.asyncio_session import AsyncSession
-from sabot_session.memory_record import MemoryRecord
 from sabot_session.needs import Need
 from sabot_session.outcomes import ActDone
 from sabot_session.people import PeopleRegister
@@ -172,11 +171,8 @@ def _serve(
     from sabot_serve.table_people import ServedPeople
 
     journal = client.journal.path
-    record = (
-        MemoryRecord()
-        if journal is None
-        else stack.enter_context(SqliteRecord(state.user_files.table_record(journal)))
-    )
+    path = None if journal is None else state.user_files.table_record(journal)
+    record = stack.enter_context(SqliteRecord(path))
     staff = _staff() if client.simulator else None
     shown: Demonstration | None = None
     if is_emulator(client.url):

@@ -304,20 +304,20 @@ def _seat(snapshot: Json, seat: int, say: Say) -> dict[str, Any]:
         "made": dict(made),
         "kept": dict(bets),
         "hand": _hand(snapshot, seat, say),
-        "lines": [_line(each, say) for each in lines if each["seat"] == seat],
+        "lines": [step for each in lines if each["seat"] == seat for step in _steps_of(each, say)],
     }
 
 
-def _line(line: Json, say: Say) -> dict[str, Any]:
+def _steps_of(line: Json, say: Say) -> list[dict[str, Any]]:
+    """What the dealer does with one wager."""
     outcome = str(line["outcome"])
     cents = line["pays_cents"] if outcome == "win" else line["stake_cents"]
-    return {
-        "outcome": outcome,
-        "do": said(say, phrases.DO, outcome),
-        "wager": said(say, phrases.WAGERS, line["wager"]),
-        "money": money(cents),
-        "vigorish": money(line["vig_cents"]) if line["vig_cents"] else "",
-    }
+    wager = said(say, phrases.WAGERS, line["wager"])
+    steps = [{"outcome": outcome, "do": said(say, phrases.DO, outcome), "wager": wager, "money": money(cents)}]
+    if line["vig_cents"]:
+        do = say(phrases.VIGORISH)
+        steps.append({"outcome": "vigorish", "do": do, "wager": "", "money": money(line["vig_cents"])})
+    return steps
 
 
 def _shown_round(snapshot: Json) -> Json | None:

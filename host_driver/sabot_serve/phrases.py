@@ -200,6 +200,7 @@ DO: Mapping[str, str] = {
     "abandoned": N_("TAKE"),
 }
 """What the dealer does with a wager, by its outcome."""
+VIGORISH = N_("VIG")
 WAGERS: Mapping[str, str] = {
     "ante": N_("Ante"),
     "tie": N_("Tie"),

@@ -14,14 +14,14 @@ from sabot_table.procedure import TableRole
 if TYPE_CHECKING:
     from sabot_session.session import TableSession
 
-BY_RULE: tuple[tuple[type[acts.Act], str], ...] = (
-    (acts.ReportFaceUp, "face_up_card"),
-    (acts.ReportWrongNumber, "wrong_number"),
-    (acts.ReportShoeFailed, "shoe_failed"),
-    (acts.VoidRound, "wrong_number"),
-    (acts.CloseTable, "close_table"),
+BY_RULE: tuple[type[acts.Act], ...] = (
+    acts.ReportFaceUp,
+    acts.ReportWrongNumber,
+    acts.ReportShoeFailed,
+    acts.VoidRound,
+    acts.CloseTable,
 )
-"""Acts that the rule text allows in some states, each with the action of the text."""
+"""Acts that the rule text allows in some states."""
 CHANGE_OF_DEALERS = ("closed", "between", "idle", "collecting")
 NOTHING_TO_HOLD = ("closed", "between", "idle")
 
@@ -51,11 +51,11 @@ def _of_people(session: "TableSession") -> Iterator[Offer]:
 
 def _of_rules(session: "TableSession") -> Iterator[Offer]:
     allowed = {each.action: each for each in session.procedure.table.expects()}
-    for act, action in BY_RULE:
-        if action in allowed:
-            roles = tuple(each for each in act.ROLES if each in allowed[action].who)
-            if roles:
-                yield Offer(act.NAME, roles, allowed[action].clause)
+    for act in BY_RULE:
+        row = allowed.get(act.ACTION)
+        roles = () if row is None else tuple(each for each in act.ROLES if each in row.who)
+        if row is not None and roles:
+            yield Offer(act.NAME, roles, row.clause)
 
 
 def _of_round(session: "TableSession") -> Iterator[Offer]:

@@ -15,9 +15,9 @@ from sabot_serve.demonstration import Demonstration, demonstration
 from sabot_serve.running import TableService
 from sabot_serve.table_people import ServedPeople
 from sabot_session.asyncio_session import AsyncSession
-from sabot_session.memory_record import MemoryRecord
 from sabot_session.needs import Need, NeedKind
 from sabot_session.outcomes import ActDone
+from sabot_session.record import SqliteRecord
 from sabot_session.rows import NumberedRow, Record
 from sabot_session.session import TableSession
 from sabot_session.threaded_session import ThreadedSession
@@ -127,9 +127,9 @@ def served_table(
 ) -> Iterator[ServedTable]:
     """A served table on ``sim://?query``. ``running``: whether it listens, or is only used in this process."""
     rules = load("md-three-card-baccarat")
-    record = record or MemoryRecord()
     files = UserFiles(tmp_path)
     with ExitStack() as stack:
+        record = record or stack.enter_context(SqliteRecord(None))
         client = stack.enter_context(connect(f"sim://?{query}", timeout=TIMEOUT_S))
         provision_simulator_keys(files, client, TIMEOUT_S)
         key = read_key(files.floor_key(client.identity.serial))

@@ -169,8 +169,8 @@ function updateSeat(element, each) {
   put(points, each.hand ? each.hand.points : "");
   cards.replaceChildren(...(each.hand ? cardsOf(each.hand) : []));
   if (each.lines.length && !Object.keys(draft ?? {}).length) {
-    lines.replaceChildren(...each.lines.map((line) => make("span", { class: `line ${line.outcome}` },
-      make("b", {}, line.do), ` ${line.wager} `, make("b", {}, line.money), line.vigorish ? ` −${line.vigorish}` : "")));
+    lines.replaceChildren(...each.lines.map((line) =>
+      make("span", { class: `line ${line.outcome}` }, make("b", {}, `${line.do} ${line.money}`), ` ${line.wager}`)));
     const next = Object.values(made).reduce((sum, cents) => sum + cents, 0);
     if (view.table.over && next) lines.append(make("span", { class: "line" }, say("next", { money: money(next) })));
   } else if (each.seat) {
