@@ -85,6 +85,7 @@ class TableApp:
             middleware=[Middleware(WebGuard, hosts=served.hosts, scheme=served.scheme)],
             lifespan=self._lifespan,
         )
+        self.asgi.router.redirect_slashes = False
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:

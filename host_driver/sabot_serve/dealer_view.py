@@ -312,8 +312,8 @@ def _steps_of(line: Json, say: Say) -> list[dict[str, Any]]:
     """What the dealer does with one wager."""
     outcome = str(line["outcome"])
     cents = line["pays_cents"] if outcome == "win" else line["stake_cents"]
-    wager = said(say, phrases.WAGERS, line["wager"])
-    steps = [{"outcome": outcome, "do": said(say, phrases.DO, outcome), "wager": wager, "money": money(cents)}]
+    wager, do = said(say, phrases.WAGERS, line["wager"]), said(say, phrases.DO, outcome)
+    steps = [{"outcome": outcome, "do": do, "wager": wager, "money": money(cents)}]
     if line["vig_cents"]:
         do = say(phrases.VIGORISH)
         steps.append({"outcome": "vigorish", "do": do, "wager": "", "money": money(line["vig_cents"])})

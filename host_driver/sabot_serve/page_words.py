@@ -19,7 +19,6 @@ DEALER: Mapping[str, str] = {
     "badge": N_("Badge"),
     "pin": N_("PIN"),
     "key": N_("Key file"),
-    "sign_in_first": N_("Sign in first."),
     "hold": N_("Hold the button to confirm."),
     "seat": N_("Seat %(seat)s"),
     "dealer_hand": N_("Dealer"),
@@ -40,9 +39,7 @@ DEALER: Mapping[str, str] = {
     "less": N_("Less for %(wager)s"),
     "hand": N_("Cards of seat %(seat)s, such as 9S KH 2D"),
     "hand_dealer": N_("Cards of the dealer, such as 9S KH 2D"),
-    "pack_of": N_("%(name)s pack"),
     "countersign": N_("%(count)s rows wait for the floor's signature"),
-    "points": N_("points"),
 }
 
 

@@ -110,11 +110,14 @@ def _bracketed(host: str) -> str:
 
 
 def _bind(host: str, port: int) -> socket.socket:
+    made = None
     try:
         kind, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(kind, socket.SOCK_STREAM)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
     except OSError as error:
+        if made is not None:
+            made.close()
         raise NotServed(f"{host}:{port}: {error.strerror or error}") from error
     return made

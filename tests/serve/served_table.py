@@ -38,7 +38,12 @@ class ServedTable:
     """A served table, as a test uses it."""
 
     def __init__(
-        self, client: Client, run: ThreadedSession, service: TableService, shown: Demonstration, record: Record
+        self,
+        client: Client,
+        run: ThreadedSession,
+        service: TableService,
+        shown: Demonstration,
+        record: Record,
     ) -> None:
         self.client = client
         self.run = run
@@ -125,7 +130,7 @@ def served_table(
     port: int = 0,
     seats: int = 2,
 ) -> Iterator[ServedTable]:
-    """A served table on ``sim://?query``. ``running``: whether it listens, or is only used in this process."""
+    """A served table on ``sim://?query``. ``running``: whether it listens."""
     rules = load("md-three-card-baccarat")
     files = UserFiles(tmp_path)
     with ExitStack() as stack:
