@@ -20,7 +20,14 @@ from sabot_session.needs import NeedKind
 pytestmark = pytest.mark.slow
 FACE = re.compile(r'"(A|[2-9]|10|T|J|Q|K)[CDHS]"')
 FOREIGN = "http://attacker.example"
-CALL: dict[str, Any] = {"act_id": "attack-1", "need": None, "seen": 0, "act": "call_floor", "data": {}, "credential": None}
+CALL: dict[str, Any] = {
+    "act_id": "attack-1",
+    "need": None,
+    "seen": 0,
+    "act": "call_floor",
+    "data": {},
+    "credential": None,
+}
 
 
 def raw(table: ServedTable, request: bytes, most: int = 4096) -> bytes:
