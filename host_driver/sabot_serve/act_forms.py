@@ -22,7 +22,7 @@ class Field:
     """One value that an act has."""
 
     name: str
-    kind: str  # text, number, choice, json, or an editor's name
+    kind: str  # text, number, yes_no, choice, json, or an editor's name
     required: bool
     choices: tuple[str, ...] = ()
 
@@ -46,7 +46,7 @@ def fields_of(act: str) -> tuple[Field, ...]:
     found = []
     for name, part in schema.get("properties", {}).items():
         part = _resolved(part, schema)
-        kind = {"string": "text", "integer": "number"}.get(part.get("type", ""), "json")
+        kind = {"string": "text", "integer": "number", "boolean": "yes_no"}.get(part.get("type", ""), "json")
         if "enum" in part:
             kind = "choice"
         elif name in EDITORS:
@@ -60,6 +60,11 @@ def _resolved(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str
         return part
     found: Mapping[str, Any] = schema["$defs"][str(part["$ref"]).rsplit("/", 1)[-1]]
     return found
+
+
+def whole_form(act: str) -> Form:
+    """The one way to give an act that no need asks for: everything that is required is asked."""
+    return Form(act, {}, tuple(each for each in fields_of(act) if each.required))
 
 
 def forms(act: str, details: Mapping[str, Any]) -> Sequence[Form]:

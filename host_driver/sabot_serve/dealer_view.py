@@ -12,6 +12,7 @@ from typing import Any
 from sabot_serve import act_forms, phrases
 from sabot_serve.act_forms import Form
 from sabot_serve.phrases import Say, said
+from sabot_session.acts import ACTS
 from sabot_table.cards import cards
 from sabot_table.errors import TableError
 from sabot_table.hand_ranking import HAND_CARDS, HandCategory, rank_hand
@@ -23,8 +24,8 @@ SHAPES = {PLAY: "circle", ACT: "triangle", FLOOR: "diamond", STOP: "octagon", WA
 LAMP = {PLAY: "playing", WAIT: "playing", ACT: "dealer", FLOOR: "floor", STOP: "floor"}
 VOIDS = ("report_face_up", "report_wrong_number", "report_shoe_failed", "void_round")
 """Acts that void a round: they are confirmed by holding the button."""
-APART = ("call_floor", "sign_in", "sign_out")
-"""Offers that have a place of their own on the page."""
+APART = ("call_floor", "sign_in", "sign_out", "open_bets", "place_wager", "withdraw_wager")
+"""Offers that have a place of their own on the page, or that "no more bets" tells with the seats."""
 SHOE_BUSY = {
     "loading": ("pusher",),
     "dispensing": ("deal", "exit"),
@@ -44,7 +45,7 @@ def dealer_view(snapshot: Json, say: Say = str) -> dict[str, Any]:
         "head": head,
         "buttons": _main_buttons(snapshot, needs, say),
         "also": [_also(snapshot, each, say) for each in needs[1:5]],
-        "more": [_offer(snapshot, each, say) for each in snapshot["offers"] if each["act"] not in APART],
+        "more": _more(snapshot, say),
         "people": _people(snapshot),
         "path": _path(snapshot, say),
         "steps": _steps(snapshot),
@@ -85,6 +86,7 @@ def _head(snapshot: Json, needs: Sequence[Json], say: Say) -> dict[str, Any]:
         "lamp": LAMP[tone],
         "clause": clause,
         "void": void,
+        "notice": snapshot["notice"],
         "latched": bool(needs) and needs[0]["kind"] in ("remove_pack", "determine"),
     }
 
@@ -189,7 +191,7 @@ def _button(
             "name": each.name,
             "label": said(say, phrases.FIELDS, each.name).capitalize(),
             "kind": each.kind,
-            "choices": list(each.choices),
+            "choices": {value: said(say, phrases.CHOICES, value).capitalize() for value in each.choices},
         }
         for each in form.asks
     ]
@@ -221,6 +223,13 @@ def _also(snapshot: Json, need: Json, say: Say) -> dict[str, Any]:
     }
 
 
+def _more(snapshot: Json, say: Say) -> list[dict[str, Any]]:
+    """What may be told although no need asks for it; what voids a round comes first."""
+    offered = [each for each in snapshot["offers"] if each["act"] not in APART and each["act"] in ACTS]
+    offered.sort(key=lambda each: each["act"] not in VOIDS)
+    return [_offer(snapshot, each, say) for each in offered]
+
+
 def _offer(snapshot: Json, offer: Json, say: Say) -> dict[str, Any]:
     form = act_forms.forms(offer["act"], {})[0]
     button = _button(form, offer["roles"], offer["clause"], None, snapshot["newest_row"], say)
@@ -230,7 +239,10 @@ def _offer(snapshot: Json, offer: Json, say: Say) -> dict[str, Any]:
 
 
 def _given_back(snapshot: Json, say: Say) -> str:
-    made = {} if snapshot["round"] is None else snapshot["round"]["wagers"]
+    playing = snapshot["round"]
+    if playing is None or not playing["wagers_known"]:
+        return say(phrases.N_("Every wager goes back."))
+    made = playing["wagers"]
     cents = sum(sum(each.values()) for each in made.values())
     return say(phrases.N_("Every wager goes back: %(money)s at %(seats)s seats.")) % {
         "money": money(cents),
@@ -246,6 +258,7 @@ def _people(snapshot: Json) -> dict[str, Any]:
         "may_sign_in": "sign_in" in offered | asked,
         "may_sign_out": "sign_out" in offered,
         "call_floor": "call_floor" in offered,
+        "called": snapshot["called"],
         "countersign": len(snapshot["countersign"]),
     }
 
@@ -295,14 +308,14 @@ def money(cents: int) -> str:
 
 def _seat(snapshot: Json, seat: int, say: Say) -> dict[str, Any]:
     playing, shown, table = snapshot["round"], _shown_round(snapshot), snapshot["table"]
-    bets = table["bets"].get(str(seat), {})
-    made = bets if playing is None else playing["wagers"].get(str(seat), {})
+    bets = table["bets"]
+    made = bets if playing is None else playing["wagers"]
     lines = [] if shown is None else shown["settlement"] or []
     return {
         "seat": seat,
-        "bets": bool(made),
-        "made": dict(made),
-        "kept": dict(bets),
+        "bets": str(seat) in made,
+        "made": dict(made.get(str(seat), {})),
+        "kept": dict(bets[str(seat)]) if str(seat) in bets else None,
         "hand": _hand(snapshot, seat, say),
         "lines": [step for each in lines if each["seat"] == seat for step in _steps_of(each, say)],
     }
@@ -312,8 +325,11 @@ def _steps_of(line: Json, say: Say) -> list[dict[str, Any]]:
     """What the dealer does with one wager."""
     outcome = str(line["outcome"])
     cents = line["pays_cents"] if outcome == "win" else line["stake_cents"]
+    much = (
+        line.get("odds", "") if cents is None else money(cents)
+    )  # chips that nobody counted are paid by odds
     wager, do = said(say, phrases.WAGERS, line["wager"]), said(say, phrases.DO, outcome)
-    steps = [{"outcome": outcome, "do": do, "wager": wager, "money": money(cents)}]
+    steps = [{"outcome": outcome, "do": do, "wager": wager, "money": much}]
     if line["vig_cents"]:
         do = say(phrases.VIGORISH)
         steps.append({"outcome": "vigorish", "do": do, "wager": "", "money": money(line["vig_cents"])})
@@ -372,6 +388,7 @@ def _table(snapshot: Json, say: Say) -> dict[str, Any]:
         "over": playing is None,
         "state": snapshot["table"]["state"],
         "seats": snapshot["table"]["seats"],
+        "bets_known": snapshot["table"]["bets_known"],
         "wagers": wagers,
         "wager_names": {each: said(say, phrases.WAGERS, each) for each in wagers},
         "simulator": snapshot["device"]["emulated"],

@@ -39,6 +39,13 @@ DEALER: Mapping[str, str] = {
     "less": N_("Less for %(wager)s"),
     "hand": N_("Cards of seat %(seat)s, such as 9S KH 2D"),
     "hand_dealer": N_("Cards of the dealer, such as 9S KH 2D"),
+    "called": N_("Floor called"),
+    "call": N_("Call floor"),
+    "yes": N_("Yes"),
+    "no": N_("No"),
+    "bets": N_("bets"),
+    "amounts_on": N_("Type the amount of each wager"),
+    "amounts_off": N_("Seats only: chips are not counted"),
     "countersign": N_("%(count)s rows wait for the floor's signature"),
 }
 

@@ -37,6 +37,10 @@ WORDS: Mapping[str, str] = {
     "expose": N_("EXPOSE"),
     "type_hands": N_("TYPE HANDS"),
     "countersign": N_("SIGN"),
+    "player_arrives": N_("IDLE"),
+    "mark_out_of_order": N_("MARK IT"),
+    "decide_dispute": N_("DISPUTE"),
+    "confirm_correction": N_("CORRECTION"),
 }
 """The one word of a need, by its kind."""
 STEPS: Mapping[str, str] = {
@@ -129,12 +133,33 @@ ACTS: Mapping[str, str] = {
     "empty_machine": N_("Empty the machine"),
     "purge": N_("Purge"),
     "path_inspected": N_("Path is empty"),
+    "sit": N_("A player takes a seat"),
+    "leave": N_("A player leaves"),
+    "return_bets": N_("Give all bets back"),
+    "forfeit": N_("A hand is forfeit"),
+    "abandon": N_("A player left the wagers"),
+    "idle": N_("Nobody plays"),
+    "player_arrives": N_("A player arrives"),
+    "open_dispute": N_("Screen is wrong (dispute)"),
+    "decide_dispute": N_("Decide the dispute"),
+    "propose_correction": N_("Propose a correction"),
+    "confirm_correction": N_("Confirm the correction"),
+    "decline_correction": N_("Decline the correction"),
+    "leave_untyped": N_("Leave the cards unknown"),
+    "report_unit_failed": N_("Half of the machine failed"),
+    "mark_out_of_order": N_("Mark out of order"),
+    "repaired": N_("Repaired"),
+    "return_to_service": N_("Return to use"),
 }
 """What a button says, by its act."""
 CHOICES: Mapping[str, str] = {
     "misdealt": N_("Misdealt"),
     "card_missing": N_("Not misdealt: a card is missing"),
     "card_extra": N_("Not misdealt: a card too many"),
+    "covered": N_("Covered"),
+    "sign": N_("Has its sign"),
+    "shuffler": N_("Shuffler"),
+    "shoe": N_("Shoe"),
 }
 FIELDS: Mapping[str, str] = {
     "back": N_("Back"),
@@ -148,6 +173,12 @@ FIELDS: Mapping[str, str] = {
     "pack_id": N_("Pack"),
     "wagers": N_("Wagers"),
     "hands": N_("Hands"),
+    "seat": N_("Seat"),
+    "unit": N_("Half of the machine"),
+    "surveillance": N_("Surveillance reference"),
+    "decision": N_("Decision"),
+    "machine_wrong": N_("Was the machine wrong?"),
+    "round_id": N_("Round"),
 }
 TABLE: Mapping[str, tuple[str, str]] = {
     "closed": (N_("CLOSED"), N_("The table is closed.")),

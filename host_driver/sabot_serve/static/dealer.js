@@ -17,7 +17,8 @@ let view = null;
 let person = document.querySelector('meta[name="person"]').content;
 let stale = true;
 let busy = false;
-let draft = null; // wagers by seat that differ from those kept
+let draft = null; // by seat: the wagers of the next round, if they are not those kept
+let amounts = null; // whether each wager's amount is typed; null: as the round before did
 let clock = null;
 
 // -- showing ------------------------------------------------------------------------------------
@@ -40,7 +41,8 @@ function show(whole) {
   put(byId("clause"), [head.clause, people.countersign ? say("countersign", { count: people.countersign }) : ""]
     .filter(Boolean).join(" · "));
   put(byId("void"), head.void);
-  if (table.state !== "between" && table.state !== "collecting" && table.state !== "voided") draft = null;
+  put(byId("notice"), head.notice);
+  if (!mayBet()) draft = null;
   showPeople();
   showPath();
   sync(byId("buttons"), view.buttons, (each) => each.key, makeButton, updateButton);
@@ -66,6 +68,9 @@ function showPeople() {
   const who = dealer ? say("deals", { person: dealer }) : say("nobody");
   put(byId("who"), person && person !== dealer ? `${who} · ${say("you_are", { person })}` : who);
   put(byId("sign"), deals() ? say("sign_out") : say("sign_in"));
+  put(byId("call"), view.people.called ? say("called") : say("call"));
+  byId("call").classList.toggle("on", Boolean(view.people.called));
+  put(byId("amounts"), say(withAmounts() ? "amounts_off" : "amounts_on"));
 }
 
 function deals() {
@@ -142,14 +147,14 @@ function cardsOf(hand) {
 }
 
 function showSeats() {
-  const hands = [{ seat: 0, hand: view.dealer, lines: [], bets: true, made: {}, kept: {} }, ...view.seats];
+  const hands = [{ seat: 0, hand: view.dealer, lines: [], bets: true, made: {}, kept: null }, ...view.seats];
   sync(byId("seats"), hands, (each) => each.seat, makeSeat, updateSeat);
 }
 
 function makeSeat({ seat }) {
   const inside = [make("p", { class: "name" }), make("p", { class: "points" }), make("p", { class: "cards" }), make("ul")];
   if (seat === 0) return make("div", { class: "seat dealers" }, ...inside);
-  return make("button", { class: "seat", type: "button", onclick: () => editWagers(seat) }, ...inside.map(asSpan));
+  return make("button", { class: "seat", type: "button", onclick: () => touchSeat(seat) }, ...inside.map(asSpan));
 }
 
 function asSpan(element) {
@@ -159,25 +164,25 @@ function asSpan(element) {
 
 function updateSeat(element, each) {
   const [name, points, cards, lines] = element.children;
-  const made = each.seat ? wagersOf(each) : {};
+  const made = each.seat ? wagersOf(each) : {}; // null: the seat does not bet
   put(name, each.seat ? say("seat", { seat: each.seat }) : say("dealer_hand"));
   const shown = JSON.stringify([each, made, draft !== null, view.table.over]);
   if (element.dataset.shown === shown) return;
   element.dataset.shown = shown;
-  const betting = each.seat === 0 || Object.keys(made).length > 0 || each.lines.length > 0;
-  element.classList.toggle("empty", !betting);
+  element.classList.toggle("empty", made === null);
+  if (each.seat) element.setAttribute("aria-pressed", String(made !== null));
   put(points, each.hand ? each.hand.points : "");
   cards.replaceChildren(...(each.hand ? cardsOf(each.hand) : []));
-  if (each.lines.length && !Object.keys(draft ?? {}).length) {
+  if (each.lines.length && draft === null) {
     lines.replaceChildren(...each.lines.map((line) =>
       make("span", { class: `line ${line.outcome}` }, make("b", {}, `${line.do} ${line.money}`), ` ${line.wager}`)));
-    const next = Object.values(made).reduce((sum, cents) => sum + cents, 0);
+    const next = Object.values(made ?? {}).reduce((sum, cents) => sum + cents, 0);
     if (view.table.over && next) lines.append(make("span", { class: "line" }, say("next", { money: money(next) })));
   } else if (each.seat) {
-    const names = Object.entries(made);
+    const names = Object.entries(made ?? {});
     lines.replaceChildren(...(names.length
       ? names.map(([wager, cents]) => make("span", { class: "line" }, `${wagerName(wager)} ${money(cents)}`))
-      : [make("span", { class: "line none" }, say("no_bet"))]));
+      : [make("span", { class: made ? "line bet" : "line none" }, say(made ? "bets" : "no_bet"))]));
   }
 }
 
@@ -193,7 +198,22 @@ function wagerName(name) {
 // -- wagers -------------------------------------------------------------------------------------
 
 function wagersOf(each) {
-  return draft?.[each.seat] ?? each.made;
+  if (draft !== null) return draft[each.seat] ?? null;
+  return each.bets ? each.made : null;
+}
+
+function withAmounts() {
+  return amounts ?? (view.table.bets_known && view.seats.some((each) => Object.keys(each.kept ?? {}).length > 0));
+}
+
+// Chips lie on the layout: one touch says that a seat bets, or does not. Or each wager's amount is typed.
+function touchSeat(seat) {
+  if (!mayBet() || stale) return;
+  draft = draft ?? Object.fromEntries(view.seats.filter((one) => one.kept).map((one) => [one.seat, { ...one.kept }]));
+  if (withAmounts()) editWagers(seat);
+  else if (draft[seat]) delete draft[seat];
+  else draft[seat] = {};
+  showSeats();
 }
 
 function mayBet() {
@@ -201,15 +221,14 @@ function mayBet() {
 }
 
 function editWagers(seat) {
-  if (!mayBet() || stale) return;
-  const each = view.seats.find((one) => one.seat === seat);
-  draft = draft ?? Object.fromEntries(view.seats.map((one) => [one.seat, { ...one.kept }]));
-  const made = draft[seat];
+  const made = draft[seat] ?? {};
   put(byId("wagers-title"), say("seat", { seat }));
   const change = (wager, cents) => {
     const now = Math.max(0, (made[wager] ?? 0) + cents);
     if (now) made[wager] = now;
     else delete made[wager];
+    if (Object.keys(made).length) draft[seat] = made;
+    else delete draft[seat];
     fill();
     showSeats();
   };
@@ -223,19 +242,17 @@ function editWagers(seat) {
       put(element.children[1], money(made[wager] ?? 0));
     });
   byId("wagers-none").onclick = () => {
-    for (const wager of Object.keys(made)) delete made[wager];
+    delete draft[seat];
     showSeats();
     byId("wagers").close();
   };
   fill();
   byId("wagers").showModal();
-  return each;
 }
 
 function draftedWagers() {
   if (draft === null) return {};
-  const wagers = Object.fromEntries(Object.entries(draft).filter(([, made]) => Object.keys(made).length));
-  return { wagers };
+  return withAmounts() ? { wagers: draft } : { seats: Object.keys(draft).map(Number) };
 }
 
 // -- acts ---------------------------------------------------------------------------------------
@@ -387,8 +404,12 @@ function askFields(ask) {
     return [0, ...view.seats.filter((each) => each.bets).map((each) => each.seat)].map((seat) =>
       field(`hand-${seat}`, seat ? say("hand", { seat }) : say("hand_dealer"), { required: true }));
   }
-  if (ask.kind === "choice") {
-    const select = make("select", { id: `ask-${ask.name}`, name: ask.name }, ...ask.choices.map((each) => make("option", { value: each }, each)));
+  if (ask.kind === "choice" || ask.kind === "yes_no" || ask.name === "seat") {
+    const choices = ask.kind === "choice" ? ask.choices
+      : ask.kind === "yes_no" ? { no: say("no"), yes: say("yes") }
+        : Object.fromEntries(view.table.seats.map((seat) => [seat, say("seat", { seat })]));
+    const select = make("select", { id: `ask-${ask.name}`, name: ask.name },
+      ...Object.entries(choices).map(([value, label]) => make("option", { value }, label)));
     return [make("div", { class: "field" }, make("label", { for: `ask-${ask.name}` }, ask.label), select)];
   }
   return [field(ask.name, ask.label, { required: true, inputmode: ask.kind === "number" ? "numeric" : undefined })];
@@ -404,6 +425,7 @@ function readField(form, ask) {
   }
   const { value } = form.elements[ask.name];
   if (ask.kind === "number") return Number(value);
+  if (ask.kind === "yes_no") return value === "yes";
   if (ask.kind === "json") return JSON.parse(value);
   return value.trim();
 }
@@ -476,6 +498,13 @@ byId("call").addEventListener("click", () => {
   else signIn();
 });
 
+byId("amounts").addEventListener("click", () => {
+  amounts = !withAmounts();
+  draft = null;
+  showPeople();
+  showSeats();
+  byId("menu").close();
+});
 byId("more").addEventListener("click", () => byId("menu").showModal());
 for (const each of document.querySelectorAll("[data-close]")) {
   each.addEventListener("click", () => each.closest("dialog").close());
