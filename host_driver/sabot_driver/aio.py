@@ -93,14 +93,9 @@ class AsyncClient(ClientState[AsyncioLoop]):
         return self._held
 
     async def set_key(
-        self,
-        role: Role,
-        key: bytes,
-        person: int = 0,
-        slot: int | None = None,
-        by: Credential | None = None,
-        timeout: float = TIMEOUT_S,
-    ) -> int:
+        self, role: Role, key: bytes, person: int = 0, slot: int | None = None,
+        by: Credential | None = None, timeout: float = TIMEOUT_S,
+    ) -> int:  # fmt: skip
         """As ``Client.set_key``."""
         deadline = Deadline(timeout)
         if slot is None:
