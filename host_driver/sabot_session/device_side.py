@@ -11,6 +11,7 @@ from sabot_protocol.host.message_base import Message, Request
 from sabot_protocol.host.messages import (
     Back,
     Booted,
+    ClearFault,
     CloseBets,
     CommitShuffle,
     Component,
@@ -48,6 +49,7 @@ from sabot_protocol.host.messages import (
     VoidReason,
     VoidRound,
 )
+from sabot_session import shuffle_reveals
 from sabot_session.session_state import Commitment, DeviceState, FaultState, GameState, SessionState
 from sabot_table.hand_ranking import HAND_CARDS
 from sabot_table.procedure import TableProcedure
@@ -106,6 +108,7 @@ class DeviceSide:
             device.fed = device.commit_asked = device.in_shoe = device.in_shuffler = 0
             device.shoe, device.shuffler = ShoeState.STARTING, ShufflerState.STARTING
             device.emptying = False
+            shuffle_reveals.forget(device)
             self._doubt(*(each.pack_id for each in self._procedure.table.packs()))
             device.survey = list(SURVEY)
         elif isinstance(told, ShoeChanged):
@@ -154,11 +157,23 @@ class DeviceSide:
         self.device.doubtful = sorted({*self.device.doubtful, *packs})
 
     def _cleared(self, fault: int) -> None:
+        """One half's fault is gone. Both halves may have stopped for the same one."""
+        outbox = self._state.outbox
+        if outbox and outbox[0].name == ClearFault.NAME:
+            self.device.cleared_unanswered = fault  # the event came before the answer
         for each in self.device.faults:
-            if each.fault == fault:  # both halves may have stopped for the same
+            if each.fault == fault:
                 self.device.faults.remove(each)
                 self.cleared_at = each.place
                 return
+
+    def clearing(self, fault: int) -> None:
+        """The device executed a request to clear a fault: the event of one half follows, or came before."""
+        if self.device.cleared_unanswered != fault:
+            waiting = [each for each in self.device.faults if each.fault == fault and not each.clearing]
+            for each in waiting[:1]:
+                each.clearing = True
+        self.device.cleared_unanswered = 0
 
     def surveyed(self, answer: Message) -> None:
         """An answer about the machine's state."""
@@ -189,7 +204,7 @@ class DeviceSide:
             return None
         if self.device.survey:
             return _question(self.device.survey[0])
-        request = self._of_round() or self._of_feed()
+        request = self._of_round() or self._of_feed() or shuffle_reveals.next_request(self.device)
         if request is not None and self.device.refused == _key(request):
             return None
         return request
@@ -246,13 +261,15 @@ class DeviceSide:
         return waiting[0]
 
     def _waits(self, pack: PackState) -> bool:
+        if pack.pack_id in self._state.holds:
+            return False
         if pack.must_leave or not self.on_device(pack) or self.is_inside(pack):
             return False
         playing, progress = self._procedure.table.memory.round, self._state.round
         if playing is None or playing.pack_id != pack.pack_id:
             return pack.state in FED_FROM
         over = self._procedure.table.state in OVER and not playing.cards_in_device
-        return over and progress is not None and not progress.held and progress.device_done
+        return over and progress is not None and progress.device_done
 
     def on_device(self, pack: PackState) -> bool:
         """Whether the machine knows this pack, with its back."""
@@ -285,6 +302,10 @@ class DeviceSide:
         if device.emptying or device.shuffler not in MAY_BE_EMPTIED or device.shoe not in SHOE_MAY_BE_EMPTIED:
             return False
         if device.shoe == ShoeState.UNPROVED or device.shuffler == ShufflerState.UNPROVED:
+            return True
+        playing = table.memory.round
+        busy = playing is not None and table.state not in OVER
+        if not busy and any(each.must_leave and self.is_inside(each) for each in table.packs()):
             return True
         if device.shoe != ShoeState.READY or table.state in ("betting", *CARDS_OUT, "revealing"):
             return False
