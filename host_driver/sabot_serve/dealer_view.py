@@ -231,7 +231,7 @@ def _more(snapshot: Json, say: Say) -> list[dict[str, Any]]:
 
 
 def _offer(snapshot: Json, offer: Json, say: Say) -> dict[str, Any]:
-    form = act_forms.forms(offer["act"], {})[0]
+    form = act_forms.whole_form(offer["act"])
     button = _button(form, offer["roles"], offer["clause"], None, snapshot["newest_row"], say)
     if form.act in VOIDS:
         button["gives_back"] = _given_back(snapshot, say)
@@ -325,15 +325,20 @@ def _steps_of(line: Json, say: Say) -> list[dict[str, Any]]:
     """What the dealer does with one wager."""
     outcome = str(line["outcome"])
     cents = line["pays_cents"] if outcome == "win" else line["stake_cents"]
-    much = (
-        line.get("odds", "") if cents is None else money(cents)
-    )  # chips that nobody counted are paid by odds
-    wager, do = said(say, phrases.WAGERS, line["wager"]), said(say, phrases.DO, outcome)
+    # Chips that nobody counted are paid by odds.
+    much = _short_odds(line.get("odds", "")) if cents is None else money(cents)
+    short = phrases.SHORT_WAGERS if line["wager"] in phrases.SHORT_WAGERS else phrases.WAGERS
+    wager, do = said(say, short, line["wager"]), said(say, phrases.DO, outcome)
     steps = [{"outcome": outcome, "do": do, "wager": wager, "money": much}]
     if line["vig_cents"]:
         do = say(phrases.VIGORISH)
         steps.append({"outcome": "vigorish", "do": do, "wager": "", "money": money(line["vig_cents"])})
     return steps
+
+
+def _short_odds(odds: str) -> str:
+    """Odds for a narrow column: "1 to 1, less 5 %" is "1:1 -5%"."""
+    return odds.replace(" to ", ":").replace(", less ", " -").replace(" %", "%")
 
 
 def _shown_round(snapshot: Json) -> Json | None:

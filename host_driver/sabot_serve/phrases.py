@@ -242,6 +242,10 @@ WAGERS: Mapping[str, str] = {
 }
 
 
+SHORT_WAGERS: Mapping[str, str] = {"three-kings": N_("3 Kings"), "dragon-bonus": N_("Dragon")}
+"""Names for a narrow column."""
+
+
 def plain(name: str) -> str:
     """A name of the program as a reader sees it, where no phrase is known."""
     return name.replace("_", " ").replace("-", " ")
