@@ -23,12 +23,13 @@ PLANTS := ten-shelves grip-off-by-one modulo-bias retry-redraws lcg32 stuck-slot
 FAIRNESS := $(BIN)/sabot fairness
 BIASED := 5
 MERMAID := 11.12.0
+AXE := 4.14.0
 PICO := simulators/sabot_simulators/rp2040
 # Byte code is kept also where the environment says otherwise: without it each program the tests start is compiled anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board mutants mutants-sample docs clean
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days fuzz fuzz-campaign firmware pico test-board test-browser soak-board bench-board attack-board mutants mutants-sample docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,7 +80,10 @@ fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must 
 monte-carlo: $(VENV)/.fairness ## DEALT=20000 rounds of each of two rule sets, played by sabot play, against the exact odds
 	$(BIN)/python -m tests.table.monte_carlo --rounds $(DEALT)
 
-rule-mutants: $(VENV)/.test ## each row of each rule text dropped or changed: which changes does no test notice? Goes on where it stopped
+rule-test-browser: $(VENV)/.browser build/axe/node_modules/axe-core/axe.min.js ## the table's pages in Debian's chromium, pictures of every state in build/screens
+	SABOT_BROWSER=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/browser
+
+mutants: $(VENV)/.test ## each row of each rule text dropped or changed: which changes does no test notice? Goes on where it stopped
 	$(BIN)/python -m tests.rules.mutants
 
 soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever claimed that was not so?
@@ -156,12 +160,13 @@ $(BIN)/python:
 $(VENV)/.play: EXTRAS := micropython
 $(VENV)/.serve: EXTRAS := serve,micropython
 $(VENV)/.test: EXTRAS := test
+$(VENV)/.browser: EXTRAS := test,browser
 $(VENV)/.bench: EXTRAS := bench,micropython
 $(VENV)/.fairness: EXTRAS := fairness
 $(VENV)/.fuzz: EXTRAS := test,fuzz
 $(VENV)/.board: EXTRAS := test
 $(VENV)/.docs: EXTRAS := docs
-$(VENV)/.play $(VENV)/.serve $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board $(VENV)/.docs: pyproject.toml | $(BIN)/python
+$(VENV)/.play $(VENV)/.serve $(VENV)/.browser $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
 	@touch $@
 
@@ -170,3 +175,6 @@ $(PICO)/node_modules/.package-lock.json: $(PICO)/package-lock.json
 
 build/mermaid/node_modules/mermaid/dist/mermaid.min.js:
 	npm install --prefix build/mermaid --no-save --no-audit --no-fund --ignore-scripts --silent mermaid@$(MERMAID)
+
+build/axe/node_modules/axe-core/axe.min.js:
+	npm install --prefix build/axe --no-save --no-audit --no-fund --ignore-scripts --silent axe-core@$(AXE)
