@@ -80,10 +80,7 @@ fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must 
 monte-carlo: $(VENV)/.fairness ## DEALT=20000 rounds of each of two rule sets, played by sabot play, against the exact odds
 	$(BIN)/python -m tests.table.monte_carlo --rounds $(DEALT)
 
-rule-test-browser: $(VENV)/.browser build/axe/node_modules/axe-core/axe.min.js ## the table's pages in Debian's chromium, pictures of every state in build/screens
-	SABOT_BROWSER=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/browser
-
-mutants: $(VENV)/.test ## each row of each rule text dropped or changed: which changes does no test notice? Goes on where it stopped
+rule-mutants: $(VENV)/.test ## each row of each rule text dropped or changed: which changes does no test notice? Goes on where it stopped
 	$(BIN)/python -m tests.rules.mutants
 
 soak: $(VENV)/.play ## TABLES=2000 tables with random faults: was anything ever claimed that was not so?
@@ -138,6 +135,9 @@ bench-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## figures o
 attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer times on the emulated Pico: 200 decks of the strongest attack, 30 of each other; goes on where it stopped
 	$(BIN)/python -m sabot_image_build
 	$(BIN)/python -m tests.board.answer_times
+
+test-browser: $(VENV)/.browser build/axe/node_modules/axe-core/axe.min.js ## the table's pages in Debian's chromium, pictures of every state in build/screens
+	SABOT_BROWSER=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/browser
 
 mutants: $(VENV)/.test ## 200 small changes of each package, one at a time: which does no test notice? goes on where it stopped
 	$(BIN)/python -m tests.mutants $(PACKAGES)

@@ -21,7 +21,7 @@ LOOK = """
   const main = ["word", "sentence"].map((id) => document.getElementById(id));
   const labels = document.querySelectorAll("#buttons .label");
   const texts = [...main, ...labels].filter((each) => each && shown(each));
-  const cut = (each) => each.scrollWidth > each.clientWidth + 1 || each.scrollHeight > each.clientHeight + 1;
+  const cut = (each) => each.scrollWidth > each.clientWidth + 1;
   const page = document.documentElement;
   return {
     small: buttons.filter((each) => Math.min(...size(each)) < LEAST - 0.5)

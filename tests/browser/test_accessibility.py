@@ -29,7 +29,7 @@ def check(root: Path) -> Callable[[Any], None]:
 def test_axe_finds_nothing(
     serve: Callable[..., Any], open_page: Callable[..., Any], check: Callable[[Any], None]
 ) -> None:
-    with serve("seed=1&fault=stuck@exit:30") as table:
+    with serve("seed=1&fault=stuck@exit:60") as table:
         page = open_page(table)
         page.page.goto(f"{table.address}/enter")
         check(page.page)
