@@ -6,23 +6,15 @@ to fewer roles or refuse it, and so may the house policy; neither allows more.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from sabot_table.procedure import TableRole
+from sabot_session import equipment_acts
+from sabot_session.act_base import Act, D, F, S
 from sabot_table.procedure.vocabulary import RemovalReason, Verdict
 
-D, F, S = TableRole.DEALER, TableRole.FLOOR, TableRole.SERVICE
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """The base of every act."""
-
-    NAME: ClassVar[str] = ""
-    ROLES: ClassVar[tuple[TableRole, ...]] = ()
-
+__all__ = ["ACTS", "Act", "NotAnAct", "parse_act"]
 
 # -- the table and its people -------------------------------------------------------------------
 
@@ -33,6 +25,7 @@ class OpenTable(Act):
 
     NAME = "open_table"
     ROLES = (F,)
+    ACTION = "open_table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +34,7 @@ class CloseTable(Act):
 
     NAME = "close_table"
     ROLES = (F,)
+    ACTION = "close_table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +72,7 @@ class ReceivePack(Act):
 
     NAME = "receive_pack"
     ROLES = (F,)
+    ACTION = "receive_pack"
 
     back: str
     bag: str
@@ -100,6 +95,7 @@ class Inspect(Act):
 
     NAME = "inspect"
     ROLES = (D,)
+    ACTION = "inspect"
 
     pack_id: int
 
@@ -110,6 +106,7 @@ class Verify(Act):
 
     NAME = "verify"
     ROLES = (F,)
+    ACTION = "verify"
 
     pack_id: int
 
@@ -120,6 +117,7 @@ class Spread(Act):
 
     NAME = "spread"
     ROLES = (D,)
+    ACTION = "spread"
 
     pack_id: int
 
@@ -130,6 +128,7 @@ class Wash(Act):
 
     NAME = "wash"
     ROLES = (D,)
+    ACTION = "wash"
 
     pack_id: int
 
@@ -140,6 +139,7 @@ class Stack(Act):
 
     NAME = "stack"
     ROLES = (D,)
+    ACTION = "stack"
 
     pack_id: int
 
@@ -150,6 +150,7 @@ class RemovePack(Act):
 
     NAME = "remove_pack"
     ROLES = (F,)
+    ACTION = "remove"
 
     pack_id: int
     reason: RemovalReason
@@ -163,6 +164,7 @@ class OrderShuffle(Act):
 
     NAME = "order_shuffle"
     ROLES = (F,)
+    ACTION = "start_shuffle"
 
     pack_id: int
 
@@ -176,6 +178,7 @@ class NoMoreBets(Act):
 
     NAME = "no_more_bets"
     ROLES = (D,)
+    ACTION = "no_more_bets"
 
     wagers: Mapping[int, Mapping[str, int]] | None = None
 
@@ -186,6 +189,7 @@ class Expose(Act):
 
     NAME = "expose"
     ROLES = (D,)
+    ACTION = "reveal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,7 @@ class TypeHands(Act):
 
     NAME = "type_hands"
     ROLES = (D,)
+    ACTION = "reveal"
 
     hands: Mapping[int, tuple[str, ...]]
 
@@ -204,6 +209,7 @@ class Determine(Act):
 
     NAME = "determine"
     ROLES = (D,)
+    ACTION = "determine"
 
     verdict: Verdict
 
@@ -214,6 +220,7 @@ class ReportFaceUp(Act):
 
     NAME = "report_face_up"
     ROLES = (D,)
+    ACTION = "face_up_card"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +229,7 @@ class ReportWrongNumber(Act):
 
     NAME = "report_wrong_number"
     ROLES = (D,)
+    ACTION = "wrong_number"
 
     why: str = "a wrong number of cards"
 
@@ -232,6 +240,7 @@ class ReportShoeFailed(Act):
 
     NAME = "report_shoe_failed"
     ROLES = (D,)
+    ACTION = "shoe_failed"
 
     why: str = "the shoe did not deal"
 
@@ -242,6 +251,7 @@ class VoidRound(Act):
 
     NAME = "void_round"
     ROLES = (F,)
+    ACTION = "void"
 
     why: str
 
@@ -322,16 +332,15 @@ class PathInspected(Act):
     ROLES = (F,)
 
 
-ACTS: Mapping[str, type[Act]] = {
-    each.NAME: each
-    for each in (
-        OpenTable, CloseTable, SignIn, SignOut, CallFloor, ReceivePack, RegisterPack, Inspect, Verify, Spread,
-        Wash, Stack, RemovePack, OrderShuffle, NoMoreBets, Expose, TypeHands, Determine, ReportFaceUp,
-        ReportWrongNumber, ReportShoeFailed, VoidRound, Hold, Release, Countersign, SetGame, ClearFault,
-        EmptyMachine, Purge, PathInspected,
-    )
-}  # fmt: skip
-"""Every act by its name."""
+_ALL: tuple[type[Act], ...] = (
+    OpenTable, CloseTable, SignIn, SignOut, CallFloor, ReceivePack, RegisterPack, Inspect, Verify, Spread,
+    Wash, Stack, RemovePack, OrderShuffle, NoMoreBets, Expose, TypeHands, Determine, ReportFaceUp,
+    ReportWrongNumber, ReportShoeFailed, VoidRound, Hold, Release, Countersign, SetGame, ClearFault,
+    EmptyMachine, Purge, PathInspected,
+    *equipment_acts.ACTS,
+)  # fmt: skip
+ACTS: Mapping[str, type[Act]] = {each.NAME: each for each in _ALL}
+"""Every act by its name. A module of acts has a tuple ``ACTS``; it is joined here."""
 
 
 class NotAnAct(ValueError):

@@ -52,6 +52,7 @@ from sabot_session.session_state import Commitment, DeviceState, FaultState, Gam
 from sabot_table.hand_ranking import HAND_CARDS
 from sabot_table.procedure import TableProcedure
 from sabot_table.procedure.memory import PackState
+from sabot_table.procedure.vocabulary import DeviceUnit
 from sabot_table.rule_texts import DealingMethod
 
 NAMES = {Back.RED: "red", Back.BLUE: "blue"}
@@ -72,9 +73,7 @@ SHOE_MAY_BE_EMPTIED = (ShoeState.EMPTY, ShoeState.READY, ShoeState.UNPROVED)
 class DeviceSide:
     """What a table's state and its machine's state ask of the machine."""
 
-    def __init__(
-        self, state: SessionState, procedure: TableProcedure, nonce: Callable[[int], bytes]
-    ) -> None:
+    def __init__(self, state: SessionState, procedure: TableProcedure, nonce: Callable[[int], bytes]) -> None:
         self._state = state
         self._procedure = procedure
         self._nonce = nonce
@@ -213,7 +212,7 @@ class DeviceSide:
             dealt = len(playing.stacks)
             if rests and progress.stacks_asked == dealt:
                 return DispenseStack(number, dealt + 1)
-        elif table.state == "counting" and rests and not progress.end_asked and not progress.advice:
+        elif table.state == "counting" and rests and not progress.end_asked and not playing.advice:
             return EndRound(number)
         elif table.state == "revealing" and progress.exposed_by is not None and not progress.must_type:
             if not progress.revealed:
@@ -237,6 +236,8 @@ class DeviceSide:
         """The pack that the shuffler half could take now; people lay it into the tray."""
         table, device = self._procedure.table, self.device
         if device.shuffler != ShufflerState.IDLE or device.fed or device.emptying or table.state == "closed":
+            return None
+        if DeviceUnit.SHUFFLER in table.memory.units:
             return None
         waiting = [each for each in table.packs() if self._waits(each)]
         waiting.sort(key=lambda each: each.pack_id == table.memory.last_pack)

@@ -26,7 +26,8 @@ class NeedKind(StrEnum):
     EMPTY_MACHINE = "empty_machine"
     PURGE = "purge"
     INSPECT_PATH = "inspect_path"
-    OUT_OF_ORDER = "out_of_order"
+    OUT_OF_ORDER = "out_of_order"  # the machine says so; service returns it
+    MARK_OUT_OF_ORDER = "mark_out_of_order"  # sign or cover (MD3 13.E)
     BETS = "bets"
     TAKE_STACK = "take_stack"
     TAKE_STUB = "take_stub"

@@ -90,7 +90,6 @@ class RoundProgress:
     stacks_asked: int = 0
     end_asked: bool = False
     device_done: bool = False  # ended or void there
-    advice: int = 0  # the device's verdict, once it counted
     stub: int | None = None
     count: int | None = None
     void_reason: int = 0  # to tell the device

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from sabot_session.rows import Json
 from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.memory import PackState, RoundState
+from sabot_table.rule_texts import DealingMethod
 
 KINDS = {"receive": "receive_pack"}
 """Kinds of rows that have another name than the action in the procedure's log."""
+COUNTS = ("count_stub", "count_wrong", "recount", "determine")
 UNWRITTEN = ("place_wager", "hands_dealt")
 """Actions that another row of the same step tells."""
 
@@ -16,6 +18,8 @@ def clause_of(table: TableContext, action: str, playing: RoundState | None) -> s
     """The clause of this table's text for an action."""
     if action == "void" and playing is not None and playing.void_clause:
         return playing.void_clause
+    if action in COUNTS and playing is not None and playing.method == DealingMethod.AUTOMATED_SHOE:
+        return table.clause("count_automated")
     return table.clause({"cards_read": "reveal", "receive": "receive_pack"}.get(action, action))
 
 

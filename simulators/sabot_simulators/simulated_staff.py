@@ -130,6 +130,8 @@ class SimulatedStaff:
             return self._hands_as_they_lie(need)
         if kind is NeedKind.CLEAR_FAULT:
             return acts.ClearFault(str(details["fault"]))
+        if kind is NeedKind.MARK_OUT_OF_ORDER:
+            return acts.parse_act(need.acts[0], {"unit": details["unit"], "how": "sign"})
         if kind is NeedKind.COUNTERSIGN:
             return acts.Countersign(_number(details["row"]))
         return acts.parse_act(need.acts[0], {} if pack_id is None else {"pack_id": pack_id})

@@ -83,9 +83,7 @@ class PackProcedure:
         self.table.move_pack("remove", pack, by)
         reason = RemovalReason(pack.removal_reason or RemovalReason.DAMAGED)
         clause = self.table.rules.fixed.removal_clause(reason)
-        self.table.order(
-            "remove-pack", pack=pack.pack_id, why=pack.must_leave, reason=reason, clause=clause
-        )
+        self.table.order("remove-pack", pack=pack.pack_id, why=pack.must_leave, reason=reason, clause=clause)
 
     # -- opening --------------------------------------------------------------------------------
 
@@ -297,9 +295,7 @@ class PackProcedure:
         pack = self.table.pack(pack_id)
         self.table.check_pack("burn", pack, by)
         if burned != first.burns:
-            raise self.table.refuse(
-                f"{burned} cards burned by {first}", "burn", f"it burns {first.burns}"
-            )
+            raise self.table.refuse(f"{burned} cards burned by {first}", "burn", f"it burns {first.burns}")
         if self.table.memory.marked:
             seats = ", ".join(map(str, sorted(self.table.memory.marked)))
             what = f"a new shoe while seats {seats} owe vigorish"
