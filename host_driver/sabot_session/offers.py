@@ -18,12 +18,21 @@ BY_RULE: tuple[tuple[type[acts.Act], str], ...] = (
     (acts.ReportFaceUp, "face_up_card"),
     (acts.ReportWrongNumber, "wrong_number"),
     (acts.ReportShoeFailed, "shoe_failed"),
-    (acts.VoidRound, "wrong_number"),
+    (acts.VoidRound, "void"),
     (acts.CloseTable, "close_table"),
+    (acts.Sit, "sit"),
+    (acts.Leave, "leave"),
+    (acts.OpenBets, "open_bets"),
+    (acts.PlaceWager, "place_wager"),
+    (acts.WithdrawWager, "withdraw_wager"),
+    (acts.ReturnBets, "return_bets"),
+    (acts.Forfeit, "forfeit"),
+    (acts.Abandon, "abandon"),
+    (acts.Idle, "idle"),
+    (acts.ReportUnitFailed, "unit_failed"),
 )
 """Acts that the rule text allows in some states, each with the action of the text."""
 CHANGE_OF_DEALERS = ("closed", "between", "idle", "collecting")
-NOTHING_TO_HOLD = ("closed", "between", "idle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +68,14 @@ def _of_rules(session: "TableSession") -> Iterator[Offer]:
 
 
 def _of_round(session: "TableSession") -> Iterator[Offer]:
-    progress = session.state.round
-    if progress is not None and not progress.held and session.procedure.table.state not in NOTHING_TO_HOLD:
+    state = session.state
+    if set(state.unfed) - set(state.holds):
         yield _offer(acts.Hold)
+    if session.procedure.table.memory.rounds:
+        yield _offer(acts.OpenDispute)
+        yield _offer(acts.ProposeCorrection)
+    if session.procedure.table.memory.units:
+        yield _offer(acts.Repaired)
 
 
 def _offer(act: type[acts.Act]) -> Offer:
