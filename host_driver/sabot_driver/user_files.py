@@ -109,6 +109,11 @@ class UserFiles:
         there = (self.state / "journals").glob("**/*.db")
         return sorted(path for path in there if not path.name.endswith(TABLE_RECORD))
 
+    def records(self) -> list[Path]:
+        """All records of tables of this user."""
+        there = (self.state / "journals").glob(f"**/*{TABLE_RECORD}")
+        return sorted(path for path in there if not path.name.endswith(".mini" + TABLE_RECORD))
+
     def tables(self) -> dict[str, TableEntry]:
         """Every table by its name."""
         path = self.tables_file

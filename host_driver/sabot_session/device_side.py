@@ -148,6 +148,8 @@ class DeviceSide:
             device.commitments = {
                 deck: each for deck, each in device.commitments.items() if each.shuffle_id != told.shuffle_id
             }
+        if device.shoe == ShoeState.EMPTY and device.shuffler == ShufflerState.IDLE:
+            device.emptying = False  # the answer to `empty_machine` may come after the event that ends it
 
     def _doubt(self, *packs: int) -> None:
         """These packs come out of the machine and may not have been played."""

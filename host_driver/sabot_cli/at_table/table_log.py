@@ -12,8 +12,10 @@ from sabot_session.round_history import Round, read_round
 from sabot_session.row_kinds import data_of
 from sabot_session.rows import Actor, Authentication, NumberedRow
 from sabot_table.procedure import TableRole
+from sabot_table.settlement import CardSource
 
 WARNING, TROUBLE = "yellow", "red"
+SOURCES = {CardSource.READER: "reader", CardSource.DEALER: "typed"}
 
 
 class TableLog:
@@ -96,6 +98,9 @@ class TableLog:
                 reason = data.reason.replace("_", " ")
                 where = data.destination.replace("_", " ")
                 self._say(f"{who} took {self.back(data.pack_id)} off the table ({reason}): {where}")
+                self._output.tell("deck_removed", deck_id=data.pack_id, reason=str(data.reason))
+            case d.Bets():
+                self._output.tell("no_more_bets", round_id=row.round_id, seats=list(data.seats))
             case d.ShuffleFinished():
                 self.shuffles += 1
                 self.proved += data.cards == data.expected
@@ -182,7 +187,7 @@ class TableLog:
             "stub": None if counted is None else counted.stub,
             "count": None if void is not None else total,
             "expected": None if counted is None else counted.expected,
-            "card_source": None if not known or each.source is None else str(each.source),
+            "card_source": SOURCES[each.source] if known and each.source is not None else None,
             "void": void is not None,
             "void_reason": None if void is None else void.why.replace(" ", "_"),
             "void_clause": None if void is None else void.clause,
