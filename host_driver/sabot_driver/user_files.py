@@ -1,6 +1,7 @@
 """The files of one user of this computer: names of tables, device keys, journals."""
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,11 +82,6 @@ class UserFiles:
         """Serial numbers of tables that have a machine."""
         return [each.serial for each in self.tables().values() if each.serial and not each.simulator]
 
-    @property
-    def people(self) -> Path:
-        """The register of people."""
-        return self.state / "people.db"
-
     def table_record(self, journal: Path, entry: TableEntry | None = None) -> Path:
         """The path of a table's record, beside the journal of its device.
 
@@ -94,6 +90,15 @@ class UserFiles:
         if entry is None or entry.record is None:
             return journal.with_suffix(TABLE_RECORD)
         return journal.with_name(entry.record + TABLE_RECORD)
+
+    def table_folder(self, name: str) -> Path:
+        """Where programs find what runs a table, by the table's name or by its device's URL."""
+        return self.state / "tables" / (re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("_.") or "table")
+
+    @property
+    def people(self) -> Path:
+        """The register of people of this computer."""
+        return self.state / "people.db"
 
     def floor_key(self, serial: bytes) -> Path:
         """The path of the floor's key for an emulated device. For a machine, people keep their own keys."""
