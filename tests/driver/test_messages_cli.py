@@ -120,7 +120,7 @@ def test_a_shell_completes_commands_options_and_tables(sabot: Sabot, home: Path)
         )
         return [line.partition(",")[2] for line in ran.stdout.splitlines()]
 
-    assert completed("sabot serv") == ["service"]
+    assert completed("sabot servi") == ["service"]
     assert "self-test" in completed("sabot service ")
     assert completed("sabot status --table BA") == ["BAC-07"]
 
