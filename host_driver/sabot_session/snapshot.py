@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from sabot_protocol.host.messages import Fault, Place, ShoeState, ShufflerState
 from sabot_session.needs import Need
+from sabot_session.offers import offers
+from sabot_table.procedure.memory import PackState
 
 if TYPE_CHECKING:
     from sabot_session.session import TableSession
@@ -35,13 +37,17 @@ def snapshot(session: "TableSession") -> dict[str, Any]:
             "dealer": None if dealer is None else dealer.person,
             "method": str(table.method),
             "seated": list(table.memory.seated),
+            "seats": list(session.rules.clockwise()),
+            "wagers": list(session.rules.offered),
+            "bets": {str(seat): dict(made) for seat, made in state.bets.items()},
         },
         "needs": [_need(each) for each in session.needs()],
-        "device": _device(session),
-        "packs": [
-            {"pack_id": each.pack_id, "back": each.back, "state": each.state, "must_leave": each.must_leave}
-            for each in table.packs()
+        "offers": [
+            {"act": each.act, "roles": [str(role) for role in each.roles], "clause": each.clause}
+            for each in offers(session)
         ],
+        "device": _device(session),
+        "packs": [_pack(session, each) for each in table.packs()],
         "round": _round(session),
         "countersign": list(state.countersign),
         "newest_row": state.rows,
@@ -60,6 +66,19 @@ def _need(need: Need) -> dict[str, Any]:
         "since_s": need.since_s,
         "seen": need.seen,
         "details": dict(need.details),
+    }
+
+
+def _pack(session: "TableSession", pack: PackState) -> dict[str, Any]:
+    hours = session.procedure.table.hours()
+    return {
+        "pack_id": pack.pack_id,
+        "back": pack.back,
+        "state": pack.state,
+        "must_leave": pack.must_leave,
+        "cards": session.procedure.table.pack_cards,
+        "counted": pack.counted,
+        "until_s": None if hours is None else pack.opened_s + hours * 3600,
     }
 
 

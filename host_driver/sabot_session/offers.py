@@ -1,0 +1,68 @@
+"""Offers: acts that people may give now although no need asks for them, such as a report or a hold.
+
+Faces show them beside the needs. An offer follows from the table's state; a guard of the procedure may still
+refuse the act, and says why.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sabot_session import acts
+from sabot_table.procedure import TableRole
+
+if TYPE_CHECKING:
+    from sabot_session.session import TableSession
+
+BY_RULE: tuple[tuple[type[acts.Act], str], ...] = (
+    (acts.ReportFaceUp, "face_up_card"),
+    (acts.ReportWrongNumber, "wrong_number"),
+    (acts.ReportShoeFailed, "shoe_failed"),
+    (acts.VoidRound, "wrong_number"),
+    (acts.CloseTable, "close_table"),
+)
+"""Acts that the rule text allows in some states, each with the action of the text."""
+CHANGE_OF_DEALERS = ("closed", "between", "idle", "collecting")
+NOTHING_TO_HOLD = ("closed", "between", "idle")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An act that may be given now, by whom, and by which clause."""
+
+    act: str
+    roles: tuple[TableRole, ...]
+    clause: str = ""
+
+
+def offers(session: "TableSession") -> list[Offer]:
+    """Every act that is possible now without a need."""
+    return [*_of_people(session), *_of_rules(session), *_of_round(session)]
+
+
+def _of_people(session: "TableSession") -> Iterator[Offer]:
+    dealer, state = session.state.dealer, session.procedure.table.state
+    if dealer is not None:
+        yield _offer(acts.CallFloor)
+        if state in CHANGE_OF_DEALERS:
+            yield _offer(acts.SignIn)  # a dealer relieves another
+            yield _offer(acts.SignOut)
+
+
+def _of_rules(session: "TableSession") -> Iterator[Offer]:
+    allowed = {each.action: each for each in session.procedure.table.expects()}
+    for act, action in BY_RULE:
+        if action in allowed:
+            roles = tuple(each for each in act.ROLES if each in allowed[action].who)
+            if roles:
+                yield Offer(act.NAME, roles, allowed[action].clause)
+
+
+def _of_round(session: "TableSession") -> Iterator[Offer]:
+    progress = session.state.round
+    if progress is not None and not progress.held and session.procedure.table.state not in NOTHING_TO_HOLD:
+        yield _offer(acts.Hold)
+
+
+def _offer(act: type[acts.Act]) -> Offer:
+    return Offer(act.NAME, act.ROLES)
