@@ -675,15 +675,13 @@ WAYS_TO_DEAL: tuple[type[Act], ...] = (
     BeginSimulated, AuthoriseSimulated, Idle, PlayerArrives,
 )  # fmt: skip
 
-ACTS: Mapping[str, type[Act]] = {
-    each.NAME: each
-    for each in (
-        OpenTable, CloseTable, SignIn, SignOut, CallFloor, ReceivePack, RegisterPack, Inspect, Verify, Spread,
-        Wash, Stack, RemovePack, OrderShuffle, NoMoreBets, Expose, TypeHands, Determine, ReportFaceUp,
-        ReportWrongNumber, ReportShoeFailed, VoidRound, Hold, Release, Countersign, SetGame, ClearFault,
-        EmptyMachine, Purge, PathInspected, *WAYS_TO_DEAL,
-    )
-}  # fmt: skip
+_EVERY: tuple[type[Act], ...] = (
+    OpenTable, CloseTable, SignIn, SignOut, CallFloor, ReceivePack, RegisterPack, Inspect, Verify, Spread,
+    Wash, Stack, RemovePack, OrderShuffle, NoMoreBets, Expose, TypeHands, Determine, ReportFaceUp,
+    ReportWrongNumber, ReportShoeFailed, VoidRound, Hold, Release, Countersign, SetGame, ClearFault,
+    EmptyMachine, Purge, PathInspected, *WAYS_TO_DEAL,
+)  # fmt: skip
+ACTS: Mapping[str, type[Act]] = {each.NAME: each for each in _EVERY}
 """Every act by its name."""
 
 

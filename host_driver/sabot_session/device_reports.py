@@ -50,7 +50,9 @@ class DeviceReports:
     def hear(self, told: Message, now_s: int) -> None:
         """An event: the procedure and the record follow it."""
         table, progress = self._session.procedure.table, self._session.state.round
-        by = self._session.device_by(now_s)
+        by, way = self._session.device_by(now_s), self._session.ways.now()
+        if way is not None and way.hear(self._session, told, now_s):
+            return
         round_id = 0 if table.memory.round is None else table.memory.round.round_id
         if isinstance(told, DeckCounted):
             pack = next((each for each in table.packs() if each.pack_id == told.deck_id), None)
@@ -168,7 +170,7 @@ class DeviceReports:
     def executed(self, request: Request[Any], answer: Message | None, now_s: int) -> None:
         """The device executed a request; ``answer`` is None if only its ledger told so."""
         device, progress = self._session.state.device, self._session.state.round
-        survey = device.survey
+        survey, way = device.survey, self._session.ways.now()
         if survey and survey[0].split()[0] == request.NAME:
             if answer is None:
                 return  # asked again
@@ -199,6 +201,8 @@ class DeviceReports:
             device.looked_in = True
         elif isinstance(request, messages.EmptyMachine):
             device.emptying = device.shoe != ShoeState.EMPTY or device.shuffler != messages.ShufflerState.IDLE
+        elif way is not None and way.executed(self._session, request, answer, now_s):
+            return
         elif progress is not None:
             self._round_request_executed(request, answer, now_s)
 
@@ -247,7 +251,7 @@ class DeviceReports:
                 told=told,
             )
         except ImpossibleCards as error:
-            self._impossible(str(error), now_s)
+            self.void_impossible(str(error), now_s)
             return
         self.settle(now_s)
 
@@ -262,7 +266,7 @@ class DeviceReports:
             self._session.procedure.round_end.settle, Attribution(dealer.person, dealer.role, now_s)
         )
 
-    def _impossible(self, why: str, now_s: int) -> None:
+    def void_impossible(self, why: str, now_s: int) -> None:
         """The reader saw cards that no such pack can have: the round is void, and the pack leaves."""
         table, progress = self._session.procedure.table, self._session.state.round
         assert progress is not None
@@ -370,6 +374,9 @@ class DeviceReports:
         elif isinstance(request, messages.OpenRound) and progress is not None:
             progress.device_done = True
             self._round_voided(VoidReason.SHOE_FAILED, now_s)
+        way = self._session.ways.now()
+        if way is not None:
+            way.failed(self._session, request)
         self._session.machine.refused(request)
         self._session.row("command_answered", PROGRAM, {"command": request.NAME, "outcome": str(error)[:500]})
 
@@ -381,6 +388,9 @@ class DeviceReports:
         playing = table.memory.round
         if playing is not None and table.state == "voided" and playing.cards_in_device:
             self._cards_came_out(now_s)
+        way = self._session.ways.now()
+        if way is not None:
+            way.go_on(self._session, now_s)
         self.load_if_ready(now_s)
 
     def _cards_came_out(self, now_s: int) -> None:
@@ -403,6 +413,8 @@ class DeviceReports:
         table, device = self._session.procedure.table, self._session.state.device
         if table.state != "between" or device.shoe != ShoeState.READY or device.survey:
             return
+        if self._session.ways.now() is not None:
+            return  # people load it
         pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
         if pack is not None and pack.state == "shuffled" and self._session.machine.in_turn():
             self._session.do(self._session.procedure.packs.load, self._session.device_by(now_s), pack.pack_id)

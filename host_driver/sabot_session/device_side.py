@@ -31,10 +31,12 @@ from sabot_protocol.host.messages import (
     LastRound,
     Method,
     OpenRound,
+    PlayOneDeck,
     Purged,
     RevealRound,
     Sensor,
     Sensors,
+    SetGame,
     ShoeChanged,
     ShoeState,
     ShuffleCommitted,
@@ -58,12 +60,13 @@ NAMES = {Back.RED: "red", Back.BLUE: "blue"}
 BACKS = {name: back for back, name in NAMES.items()}
 NO_LIMIT = 0xFFFF  # hours of a deck, as the device understands them
 NONCE_SIZE = 32
+GAME_NAME = 24  # characters the device keeps of a game's name
 COMPONENTS = tuple(f"component {each.value}" for each in Component)
 SURVEY = ("status", "decks", "game", "last_round", *COMPONENTS)
 FED_FROM = ("stacked", "discards", "shuffling")
 OVER = ("collecting", "voided")  # the round is over, its cards lie on the layout
 MAY_BE_VOIDED = (ShoeState.ROUND_OPEN, ShoeState.STACK_WAITING)
-CARDS_OUT = ("dealing", "counting")
+CARDS_OUT = ("dealing", "counting", "drawing")
 AT_REST = (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
 MAY_BE_EMPTIED = (ShufflerState.IDLE, ShufflerState.STORED, ShufflerState.UNPROVED)
 SHOE_MAY_BE_EMPTIED = (ShoeState.EMPTY, ShoeState.READY, ShoeState.UNPROVED)
@@ -301,6 +304,24 @@ class DeviceSide:
         known = any(each.pack_id == device.in_shoe for each in table.packs())
         return not known or (not self.in_turn() and len(device.decks) > 1)
 
+    def game_requests(self) -> list[Request[Any]]:
+        """What sets the machine to this table's game; nothing if it is, or if it has not said what it is."""
+        game, wanted = self.device.game, self.wanted_game()
+        requests: list[Request[Any]] = []
+        if game is None:
+            return requests
+        if (game.method, game.decks, game.stack_cards, game.deck_hours) != (
+            wanted.method,
+            wanted.decks,
+            wanted.stack_cards,
+            wanted.deck_hours,
+        ):
+            name, method = self._procedure.table.rules.name[:GAME_NAME], Method(wanted.method)
+            requests.append(SetGame(name, method, wanted.decks, wanted.stack_cards, wanted.deck_hours))
+        if game.one_deck != wanted.one_deck:
+            requests.append(PlayOneDeck(wanted.one_deck))
+        return requests
+
     def _wrong_on_shelf(self) -> bool:
         """Whether the pack on the shelf has not the turn, so that the other one cannot be shuffled."""
         table, device = self._procedure.table, self.device
@@ -318,9 +339,8 @@ class DeviceSide:
         hours = rules.hours(self._procedure.table.method) or NO_LIMIT
         if way is not None:
             return way.game(hours)
-        return GameState(
-            Method.AUTOMATED_SHOE, rules.cards.decks, HAND_CARDS, hours, int(not rules.cards.alternating)
-        )
+        one = self._procedure.table.memory.one_pack or not rules.cards.alternating
+        return GameState(Method.AUTOMATED_SHOE, rules.cards.decks, HAND_CARDS, hours, int(one))
 
 
 def _question(name: str) -> Request[Any]:

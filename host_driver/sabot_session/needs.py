@@ -34,6 +34,7 @@ class NeedKind(StrEnum):
     EXPOSE = "expose"
     TYPE_HANDS = "type_hands"
     COUNTERSIGN = "countersign"
+    CHANGE_METHOD = "change_method"
     MARK_OUT_OF_ORDER = "mark_out_of_order"  # cover it, or put the sign on it
     ONE_PACK = "one_pack"  # go on with one
     SHUFFLE_BY_HAND = "shuffle_by_hand"

@@ -20,6 +20,18 @@ BY_RULE: tuple[tuple[type[acts.Act], str], ...] = (
     (acts.ReportShoeFailed, "shoe_failed"),
     (acts.VoidRound, "wrong_number"),
     (acts.CloseTable, "close_table"),
+    (acts.ReportDrawnInError, "drawn_in_error"),
+    (acts.ReportThird, "unauthorised_third"),
+    (acts.ReportExposed, "card_exposed"),
+    (acts.ReportTooFew, "too_few_cards"),
+    (acts.ReportCover, "cover_card"),
+    (acts.ReportUnitFailed, "unit_failed"),
+    (acts.Repaired, "repaired"),
+    (acts.ChangeMethod, "change_method"),
+    (acts.PlayOnePack, "play_one_pack"),
+    (acts.Leave, "leave"),
+    (acts.Idle, "idle"),
+    (acts.PlayerArrives, "player_arrives"),
 )
 """Acts that the rule text allows in some states, each with the action of the text."""
 CHANGE_OF_DEALERS = ("closed", "between", "idle", "collecting")

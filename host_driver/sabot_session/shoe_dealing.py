@@ -107,7 +107,7 @@ class ShoeDealing:
             if device.shoe != ShoeState.ROUND_OPEN:
                 return None
             if not void:
-                return messages.EndRound(playing.round_id)
+                return None if progress.end_asked else messages.EndRound(playing.round_id)
             reason = VoidReason(progress.void_reason or VoidReason.FLOOR_ORDER)
             return messages.VoidRound(playing.round_id, reason)
         over = self._procedure.table.rules.fixed.every_round or (void and playing.cards_in_device)
@@ -187,7 +187,7 @@ class ShoeDealing:
         session.do(mini.card_dispensed, by, playing.round_id, number, draw, told={"number": number, "draw": draw})
         if not first:
             data: dict[str, Json] = {"number": number, "draw": draw}
-            clause = self._procedure.table.clause("deal_card")
+            clause = self._procedure.table.clause("third_card")
             session.row("deal_card", DEVICE, data, clause, playing.round_id)
 
     def _shoe_ended(self, session: "TableSession", told: messages.ShoeEnded) -> None:
@@ -327,7 +327,7 @@ class ShoeDealing:
             )  # fmt: skip
         elif table.state == "drawing":
             yield from self._needs_of_faces(playing, progress)
-        elif table.state in AFTER and not self.may_close_bets():
+        elif table.state in AFTER and progress.device_done and not self.may_close_bets():
             yield from end_needs(self._procedure)
 
     def _needs_of_faces(self, playing: RoundState, progress: RoundProgress) -> Iterator[NeedForm]:

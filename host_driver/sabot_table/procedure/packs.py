@@ -290,7 +290,8 @@ class PackProcedure:
             )
         self.check_turn(pack)
         self.table.move_pack("load", pack, by)
-        self.table.memory.delivered = 0
+        if self.table.burns:
+            self.table.memory.delivered = 0  # else its turn is used by the round that it plays
 
     def burn(self, by: Attribution, pack_id: int, first: Card, burned: int) -> None:
         """A new shoe's first card is shown and so many go with it, face down (MDM 5.F-G)."""
