@@ -171,9 +171,7 @@ class JournalThread:
 class ThreadedLoop:
     """One device's connection, kept by threads until it is closed."""
 
-    def __init__(
-        self, connection: Connection, transport: Transport, journal: Journal, clock: Clock
-    ) -> None:
+    def __init__(self, connection: Connection, transport: Transport, journal: Journal, clock: Clock) -> None:
         self.connection = connection
         self.transport = transport
         self.journal = journal

@@ -46,9 +46,7 @@ class BoardBusy(FlashError, BlockingIOError):
 class NoRoom(FlashError):
     """The application is larger than a slot."""
 
-    advice = (
-        "Make it smaller, or the slots larger: firmware/sabot_image_build/development/sabot_slots.py."
-    )
+    advice = "Make it smaller, or the slots larger: firmware/sabot_image_build/development/sabot_slots.py."
 
 
 class NotWritten(FlashError):

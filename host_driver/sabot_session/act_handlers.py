@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from sabot_protocol.host import messages
 from sabot_protocol.host.messages import Fault, RemoveReason, VoidReason
-from sabot_session import acts, dealing_handlers
+from sabot_session import acts, dealing_handlers, equipment_handlers
 from sabot_session.device_side import BACKS, OVER
-from sabot_session.rows import Actor, Json
+from sabot_session.rows import Json
 from sabot_session.session_state import RoundProgress
 from sabot_session.table_rows import coup_data, hands_data
 from sabot_table.cards import cards, check_possible
@@ -29,11 +29,6 @@ ON_DEVICE = {
     RemovalReason.HOURS: RemoveReason.HOURS,
     RemovalReason.FLOOR_ORDER: RemoveReason.FLOOR_ORDER,
 }
-COUNTERSIGN: dict[str, Json] = {"countersign": True}
-
-
-def _actor(session: "TableSession", by: Attribution) -> Actor:
-    return session._actors[by.who, by.role]
 
 
 # -- the table and its people -------------------------------------------------------------------
@@ -60,7 +55,7 @@ def open_table(session: "TableSession", act: acts.OpenTable, by: Attribution, ac
 
 def set_game(session: "TableSession", act: acts.SetGame, by: Attribution, act_id: str) -> None:
     """The machine is set to this table's game."""
-    session.row("set_game", _actor(session, by))
+    session.row("set_game", session.actor(by))
     session.set_game(act_id)
 
 
@@ -79,7 +74,7 @@ def close_table(session: "TableSession", act: acts.CloseTable, by: Attribution, 
 def sign_in(session: "TableSession", act: acts.SignIn, by: Attribution, act_id: str) -> None:
     """A dealer begins to deal here; between rounds only."""
     _between_rounds(session, "a change of dealers")
-    before, after = session.state.dealer, _actor(session, by)
+    before, after = session.state.dealer, session.actor(by)
     if before is not None:
         session.row("sign_out", before, {"relieved_by": by.who})
     session.row("sign_in", after)
@@ -89,7 +84,7 @@ def sign_in(session: "TableSession", act: acts.SignIn, by: Attribution, act_id: 
 def sign_out(session: "TableSession", act: acts.SignOut, by: Attribution, act_id: str) -> None:
     """The dealer leaves the table; between rounds only."""
     _between_rounds(session, "a dealer who leaves")
-    session.row("sign_out", _actor(session, by), {"relieved_by": ""})
+    session.row("sign_out", session.actor(by), {"relieved_by": ""})
     session.state.dealer = None
 
 
@@ -102,7 +97,7 @@ def _between_rounds(session: "TableSession", what: str) -> None:
 
 def call_floor(session: "TableSession", act: acts.CallFloor, by: Attribution, act_id: str) -> None:
     """Lamp and display show it."""
-    session.row("call_floor", _actor(session, by), {"why": act.why})
+    session.row("call_floor", session.actor(by), {"why": act.why})
     session.queue(messages.CallFloor(1))
 
 
@@ -111,7 +106,8 @@ def countersign(session: "TableSession", act: acts.Countersign, by: Attribution,
     if act.row not in session.state.countersign:
         clause = session.procedure.table.clause("void")
         raise RuleViolation(f"countersigning row {act.row}", clause, "it needs no countersignature")
-    session.row("countersign", _actor(session, by), {"row": act.row, "note": act.note})
+    data: dict[str, Json] = {"row": act.row, "note": act.note}
+    session.row("countersign", session.actor(by), data, round_id=session.round_of_row(act.row))
     session.state.countersign.remove(act.row)
 
 
@@ -124,6 +120,13 @@ def receive_pack(session: "TableSession", act: acts.ReceivePack, by: Attribution
         clause = session.procedure.table.clause("receive_pack")
         raise RuleViolation(
             f"a pack with {act.back} backs, bag '{act.bag}'", clause, "say back and bag number"
+        )
+    unknown = [each for each in session.procedure.table.packs() if not session.machine.on_device(each)]
+    if unknown and session.state.device.up and session.ways.machine_serves():
+        raise RuleViolation(
+            f"a pack while the machine does not know {unknown[0].back.upper()}",
+            session.procedure.table.clause("receive_pack"),
+            "make that pack known to it first: it takes decks by rising numbers",
         )
     pack_id = max(session.procedure.table.memory.highest_pack, session.state.highest_deck) + 1
     hours = session.rules.hours(session.procedure.table.method)
@@ -143,7 +146,7 @@ def receive_pack(session: "TableSession", act: acts.ReceivePack, by: Attribution
 def register_pack(session: "TableSession", act: acts.RegisterPack, by: Attribution, act_id: str) -> None:
     """The machine is told of a pack."""
     pack = session.procedure.table.pack(act.pack_id)
-    session.row("register_pack", _actor(session, by), {"pack_id": act.pack_id})
+    session.row("register_pack", session.actor(by), {"pack_id": act.pack_id})
     session.queue(messages.RegisterDeck(act.pack_id, BACKS[pack.back], pack.opened_s), FLOOR, act_id)
 
 
@@ -182,7 +185,7 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
     else:
         gone = next((each for each in table.memory.packs if each.pack_id == act.pack_id), None)
         why = "" if gone is None else gone.must_leave
-        session.row("remove", _actor(session, by), {**told, "why": why}, table.clause("shuffle_count"))
+        session.row("remove", session.actor(by), {**told, "why": why}, table.clause("shuffle_count"))
         session.state.leaving = [each for each in session.state.leaving if each != act.pack_id]
     if serves and act.pack_id in session.state.device.decks:
         session.queue(messages.RemoveDeck(act.pack_id, ON_DEVICE[act.reason]), FLOOR, act_id)
@@ -229,8 +232,8 @@ def expose(session: "TableSession", act: acts.Expose, by: Attribution, act_id: s
     if not dealt or progress is None or progress.exposed_by is not None or table.round.player:
         raise RuleViolation("exposing hands", table.clause(key), "the hands are not dealt, or lie open")
     data = hands_data(table.turns(), {}, None) if table.three_card else coup_data(None, None, None)
-    session.row("reveal", _actor(session, by), data, table.clause(key), table.round.round_id)
-    progress.exposed_by = _actor(session, by)
+    session.row("reveal", session.actor(by), data, table.clause(key), table.round.round_id)
+    progress.exposed_by = session.actor(by)
     if not table.three_card and len([each for each in table.round.drawn if each]) < FIRST_CARDS:
         progress.must_type = True  # a card that was drawn before the round is not read in it
 
@@ -255,13 +258,13 @@ def type_hands(session: "TableSession", act: acts.TypeHands, by: Attribution, ac
         turns = [seat for seat in table.turns() if seat in told_now]
         session.row(
             "expose_hand",
-            _actor(session, by),
+            session.actor(by),
             hands_data(turns, named, "dealer"),
             table.clause("reveal"),
             table.round.round_id,
         )
         return
-    progress.exposed_by = progress.exposed_by or _actor(session, by)
+    progress.exposed_by = progress.exposed_by or session.actor(by)
     told = hands_data(table.turns(), named, "dealer")
     dealer = typed.pop(0, ())
     session.do(session.procedure.three_card.reveal, by, dealer, typed, CardSource.DEALER, told=told)
@@ -270,13 +273,9 @@ def type_hands(session: "TableSession", act: acts.TypeHands, by: Attribution, ac
 
 def determine(session: "TableSession", act: acts.Determine, by: Attribution, act_id: str) -> None:
     """The dealer says what a wrong count means; a pack that is short or has a card too many leaves."""
-    table, progress = session.procedure.table, session.state.round
-    if progress is None or not progress.advice:
-        raise RuleViolation("determining a count", table.clause("count_automated"), "no count is wrong")
-    round_id, advice = table.round.round_id, messages.Verdict(progress.advice).name.lower()
-    told: dict[str, Json] = {"verdict": act.verdict, "advice": advice}
-    session.row("determine", _actor(session, by), told, table.clause("count_automated"), round_id)
-    session.do(session.procedure.three_card.end_round, by, round_id, act.verdict, told=COUNTERSIGN)
+    table = session.procedure.table
+    told: dict[str, Json] = {"verdict": act.verdict, "advice": table.round.advice}
+    session.do(session.procedure.three_card.determine, by, act.verdict, told=told)
     if table.pack(table.round.pack_id).must_leave:
         session.reports.collect(by.at_s)
 
@@ -285,16 +284,16 @@ def report(session: "TableSession", act: Any, by: Attribution, act_id: str) -> N
     """The dealer reports what voids the round; the floor countersigns it."""
     procedure = session.procedure
     if isinstance(act, acts.ReportFaceUp):
-        session.do(procedure.irregularities.face_up_card, by, told=COUNTERSIGN)
+        session.do(procedure.irregularities.face_up_card, by)
         reason = VoidReason.FACE_UP_CARD
     elif isinstance(act, acts.ReportWrongNumber):
-        session.do(procedure.voiding.wrong_number, by, act.why, told=COUNTERSIGN)
+        session.do(procedure.voiding.wrong_number, by, act.why)
         reason = VoidReason.WRONG_NUMBER
     elif isinstance(act, acts.VoidRound):
-        session.do(procedure.voiding.wrong_number, by, act.why)
+        session.do(procedure.voiding.void_by_floor, by, act.why)
         reason = VoidReason.FLOOR_ORDER
     else:
-        session.do(procedure.voiding.shoe_failed, by, act.why, told=COUNTERSIGN)
+        session.do(procedure.voiding.shoe_failed, by, act.why)
         reason = VoidReason.SHOE_FAILED
     if session.state.round is not None:
         session.state.round.void_reason = reason
@@ -307,7 +306,7 @@ def hold(session: "TableSession", act: acts.Hold, by: Attribution, act_id: str) 
         raise RuleViolation(
             "holding cards", table.clause("collect"), "the cards of the round are in the tray"
         )
-    session.row("hold", _actor(session, by), {"why": act.why}, round_id=progress.round_id)
+    session.row("hold", session.actor(by), {"why": act.why}, round_id=progress.round_id)
     progress.held, progress.held_row = act.why, session.state.rows + 1
 
 
@@ -318,7 +317,7 @@ def release(session: "TableSession", act: acts.Release, by: Attribution, act_id:
         raise RuleViolation("releasing cards", table.clause("collect"), "no cards are held")
     session.row(
         "release",
-        _actor(session, by),
+        session.actor(by),
         {"row": progress.held_row, "note": act.note},
         round_id=progress.round_id,
     )
@@ -335,7 +334,7 @@ def clear_fault(session: "TableSession", act: acts.ClearFault, by: Attribution, 
     data: dict[str, Json] = {"fault": act.fault, "countersign": by.role is TableRole.DEALER}
     clause = session.procedure.table.clause("shoe_failed")
     round_id = 0 if playing is None else playing.round_id
-    session.row("clear_fault", _actor(session, by), data, clause, round_id)
+    session.row("clear_fault", session.actor(by), data, clause, round_id)
     session.state.device.refused = ""
     role = None if by.role is TableRole.DEALER else by.role
     session.queue(messages.ClearFault(fault), role, act_id)
@@ -346,19 +345,19 @@ def empty_machine(session: "TableSession", act: acts.EmptyMachine, by: Attributi
     table = session.procedure.table
     playing = table.memory.round
     round_id = 0 if playing is None else playing.round_id
-    session.row("empty_machine", _actor(session, by), {}, table.clause("start_shuffle"), round_id)
+    session.row("empty_machine", session.actor(by), {}, table.clause("start_shuffle"), round_id)
     session.queue(messages.EmptyMachine(), FLOOR, act_id)
 
 
 def purge(session: "TableSession", act: acts.Purge, by: Attribution, act_id: str) -> None:
     """The deal roller turns by one pitch."""
-    session.row("purge", _actor(session, by), {}, session.procedure.table.clause("shoe_failed"))
+    session.row("purge", session.actor(by), {}, session.procedure.table.clause("shoe_failed"))
     session.queue(messages.Purge(), FLOOR, act_id)
 
 
 def path_inspected(session: "TableSession", act: acts.PathInspected, by: Attribution, act_id: str) -> None:
     """The floor states that no card lies in the shoe's path."""
-    session.row("path_inspected", _actor(session, by), {}, session.procedure.table.clause("shoe_failed"))
+    session.row("path_inspected", session.actor(by), {}, session.procedure.table.clause("shoe_failed"))
     session.queue(messages.PathInspected(), FLOOR, act_id)
 
 
@@ -395,4 +394,6 @@ HANDLERS: Mapping[type[acts.Act], Handler] = {
     acts.Purge: purge,
     acts.PathInspected: path_inspected,
     **dealing_handlers.HANDLERS,
+    **equipment_handlers.HANDLERS,
 }
+"""What each act does. A module of acts has its handlers in a mapping ``HANDLERS``; it is joined here."""

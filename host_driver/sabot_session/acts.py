@@ -6,24 +6,16 @@ to fewer roles or refuse it, and so may the house policy; neither allows more.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from sabot_table.procedure import TableRole
-from sabot_table.procedure.vocabulary import DeviceUnit, RemovalReason, Verdict
+from sabot_session import dealing_acts, equipment_acts
+from sabot_session.act_base import Act, D, F, S
+from sabot_table.procedure.vocabulary import RemovalReason, Verdict
 from sabot_table.rule_texts import DealingMethod
 
-D, F, S = TableRole.DEALER, TableRole.FLOOR, TableRole.SERVICE
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """The base of every act."""
-
-    NAME: ClassVar[str] = ""
-    ROLES: ClassVar[tuple[TableRole, ...]] = ()
-
+__all__ = ["ACTS", "Act", "NotAnAct", "parse_act"]
 
 # -- the table and its people -------------------------------------------------------------------
 
@@ -34,6 +26,7 @@ class OpenTable(Act):
 
     NAME = "open_table"
     ROLES = (F,)
+    ACTION = "open_table"
 
     method: DealingMethod | None = None
 
@@ -44,6 +37,7 @@ class CloseTable(Act):
 
     NAME = "close_table"
     ROLES = (F,)
+    ACTION = "close_table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +75,7 @@ class ReceivePack(Act):
 
     NAME = "receive_pack"
     ROLES = (F,)
+    ACTION = "receive_pack"
 
     back: str
     bag: str
@@ -103,6 +98,7 @@ class Inspect(Act):
 
     NAME = "inspect"
     ROLES = (D,)
+    ACTION = "inspect"
 
     pack_id: int
 
@@ -113,6 +109,7 @@ class Verify(Act):
 
     NAME = "verify"
     ROLES = (F,)
+    ACTION = "verify"
 
     pack_id: int
 
@@ -123,6 +120,7 @@ class Spread(Act):
 
     NAME = "spread"
     ROLES = (D,)
+    ACTION = "spread"
 
     pack_id: int
 
@@ -133,6 +131,7 @@ class Wash(Act):
 
     NAME = "wash"
     ROLES = (D,)
+    ACTION = "wash"
 
     pack_id: int
 
@@ -143,6 +142,7 @@ class Stack(Act):
 
     NAME = "stack"
     ROLES = (D,)
+    ACTION = "stack"
 
     pack_id: int
 
@@ -153,6 +153,7 @@ class RemovePack(Act):
 
     NAME = "remove_pack"
     ROLES = (F,)
+    ACTION = "remove"
 
     pack_id: int
     reason: RemovalReason
@@ -166,6 +167,7 @@ class OrderShuffle(Act):
 
     NAME = "order_shuffle"
     ROLES = (F,)
+    ACTION = "start_shuffle"
 
     pack_id: int
 
@@ -179,6 +181,7 @@ class NoMoreBets(Act):
 
     NAME = "no_more_bets"
     ROLES = (D,)
+    ACTION = "no_more_bets"
 
     wagers: Mapping[int, Mapping[str, int]] | None = None
 
@@ -189,6 +192,7 @@ class Expose(Act):
 
     NAME = "expose"
     ROLES = (D,)
+    ACTION = "reveal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +201,7 @@ class TypeHands(Act):
 
     NAME = "type_hands"
     ROLES = (D,)
+    ACTION = "reveal"
 
     hands: Mapping[int, tuple[str, ...]]
 
@@ -207,6 +212,7 @@ class Determine(Act):
 
     NAME = "determine"
     ROLES = (D,)
+    ACTION = "determine"
 
     verdict: Verdict
 
@@ -217,6 +223,7 @@ class ReportFaceUp(Act):
 
     NAME = "report_face_up"
     ROLES = (D,)
+    ACTION = "face_up_card"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +232,7 @@ class ReportWrongNumber(Act):
 
     NAME = "report_wrong_number"
     ROLES = (D,)
+    ACTION = "wrong_number"
 
     why: str = "a wrong number of cards"
 
@@ -235,6 +243,7 @@ class ReportShoeFailed(Act):
 
     NAME = "report_shoe_failed"
     ROLES = (D,)
+    ACTION = "shoe_failed"
 
     why: str = "the shoe did not deal"
 
@@ -245,6 +254,7 @@ class VoidRound(Act):
 
     NAME = "void_round"
     ROLES = (F,)
+    ACTION = "void"
 
     why: str
 
@@ -325,364 +335,15 @@ class PathInspected(Act):
     ROLES = (F,)
 
 
-# -- ways to deal -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeMethod(Act):
-    """Cards are dealt another way from now on."""
-
-    NAME = "change_method"
-    ROLES = (F,)
-
-    method: DealingMethod
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PlayOnePack(Act):
-    """The floor chooses to go on with one pack."""
-
-    NAME = "play_one_pack"
-    ROLES = (F,)
-
-
-@dataclass(frozen=True, slots=True)
-class ReportUnitFailed(Act):
-    """A half of the machine cannot be used."""
-
-    NAME = "unit_failed"
-    ROLES = (D, F)
-
-    unit: DeviceUnit
-    why: str = "it cannot be used"
-
-
-@dataclass(frozen=True, slots=True)
-class MarkOutOfOrder(Act):
-    """A failed half is covered, or has its sign."""
-
-    NAME = "mark_out_of_order"
-    ROLES = (D, F)
-
-    unit: DeviceUnit
-    how: Literal["covered", "sign"]
-
-
-@dataclass(frozen=True, slots=True)
-class Repaired(Act):
-    """A half may be used again."""
-
-    NAME = "repaired"
-    ROLES = (F,)
-
-    unit: DeviceUnit
-
-
-@dataclass(frozen=True, slots=True)
-class StartShuffle(Act):
-    """The dealer begins to shuffle a pack by hand."""
-
-    NAME = "start_shuffle"
-    ROLES = (D,)
-
-    pack_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class FinishShuffle(Act):
-    """The dealer has shuffled a pack by hand."""
-
-    NAME = "finish_shuffle"
-    ROLES = (D,)
-
-    pack_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class VerifyShuffle(Act):
-    """The floor looked at a stack that was shuffled by hand."""
-
-    NAME = "verify_shuffle"
-    ROLES = (F,)
-
-    pack_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeclineCut(Act):
-    """A player does not want to cut; the dealer tells it."""
-
-    NAME = "decline_cut"
-    ROLES = (D,)
-
-    pack_id: int
-    seat: int
-
-
-@dataclass(frozen=True, slots=True)
-class CutPack(Act):
-    """A pack is cut so many cards from the top, by a seat or by the dealer (0)."""
-
-    NAME = "cut"
-    ROLES = (D,)
-
-    pack_id: int
-    from_top: int
-    seat: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class OrderRecut(Act):
-    """The floor orders another cut."""
-
-    NAME = "order_recut"
-    ROLES = (F,)
-
-    pack_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceCover(Act):
-    """The second cover card lies so many cards above the bottom."""
-
-    NAME = "place_cover"
-    ROLES = (D,)
-
-    pack_id: int
-    above_bottom: int
-
-
-@dataclass(frozen=True, slots=True)
-class LaidIn(Act):
-    """A pack lies in the machine's shoe, and the door is shut; the machine checks with its sensors."""
-
-    NAME = "laid_in"
-    ROLES = (F,)
-
-    pack_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class LoadPack(Act):
-    """A pack lies in the manual shoe, or in the dealer's hand."""
-
-    NAME = "load"
-    ROLES = (D,)
-
-    pack_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class Burn(Act):
-    """A new shoe's first card is shown, and as many cards as it counts go with it, face down."""
-
-    NAME = "burn"
-    ROLES = (D,)
-
-    pack_id: int
-    first: str
-
-
-@dataclass(frozen=True, slots=True)
-class EndShoe(Act):
-    """The cards of a finished manual shoe are in the discard rack."""
-
-    NAME = "discard"
-    ROLES = (D,)
-
-    pack_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class CollectVigorish(Act):
-    """The dealer collects the vigorish that a seat owes."""
-
-    NAME = "collect_vigorish"
-    ROLES = (D,)
-
-    seat: int
-
-
-@dataclass(frozen=True, slots=True)
-class Leave(Act):
-    """A player leaves the table; the dealer tells it."""
-
-    NAME = "leave"
-    ROLES = (D,)
-
-    seat: int
-
-
-@dataclass(frozen=True, slots=True)
-class Dealt(Act):
-    """Every hand has the cards that it begins with, dealt by hand one after the other."""
-
-    NAME = "dealt"
-    ROLES = (D,)
-
-
-@dataclass(frozen=True, slots=True)
-class CountStub(Act):
-    """The dealer counted the stub; where it does not fit, the cards of every hand too. Seat 0 is the dealer."""
-
-    NAME = "count_stub"
-    ROLES = (D,)
-
-    stub: int
-    hands: Mapping[int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PassStub(Act):
-    """The stub goes to the discards uncounted."""
-
-    NAME = "pass_stub"
-    ROLES = (D,)
-
-
-@dataclass(frozen=True, slots=True)
-class Announce(Act):
-    """The first four cards lie open and are these."""
-
-    NAME = "announce"
-    ROLES = (D,)
-
-    player: tuple[str, ...]
-    banker: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TurnThird(Act):
-    """A hand's third card lies open and is this one."""
-
-    NAME = "third_card"
-    ROLES = (D,)
-
-    to: Literal["player", "banker"]
-    card: str
-
-
-@dataclass(frozen=True, slots=True)
-class Settle(Act):
-    """The wagers are settled as shown."""
-
-    NAME = "settle"
-    ROLES = (D,)
-
-
-@dataclass(frozen=True, slots=True)
-class Collect(Act):
-    """The cards of the round are off the layout."""
-
-    NAME = "collect"
-    ROLES = (D,)
-
-
-@dataclass(frozen=True, slots=True)
-class ReportDrawnInError(Act):
-    """A card too many was drawn; its name if somebody saw it."""
-
-    NAME = "drawn_in_error"
-    ROLES = (D,)
-
-    seen: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReportThird(Act):
-    """The Player got a third card against the rules; its name if somebody saw it."""
-
-    NAME = "unauthorised_third"
-    ROLES = (D,)
-
-    seen: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReportExposed(Act):
-    """A card was seen that belongs to no hand."""
-
-    NAME = "card_exposed"
-    ROLES = (D,)
-
-    card: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReportTooFew(Act):
-    """The shoe cannot finish the round."""
-
-    NAME = "too_few_cards"
-    ROLES = (D,)
-
-
-@dataclass(frozen=True, slots=True)
-class ReportCover(Act):
-    """The cover card came out of a manual shoe."""
-
-    NAME = "cover_card"
-    ROLES = (D,)
-
-
-@dataclass(frozen=True, slots=True)
-class AnnounceLastHand(Act):
-    """The dealer announces the shoe's last hand."""
-
-    NAME = "announce_last_hand"
-    ROLES = (D,)
-
-
-@dataclass(frozen=True, slots=True)
-class BeginSimulated(Act):
-    """A card that was seen opens a round without wagers."""
-
-    NAME = "begin_simulated"
-    ROLES = (D,)
-
-
-@dataclass(frozen=True, slots=True)
-class AuthoriseSimulated(Act):
-    """The floor lets the machine deal a round without wagers."""
-
-    NAME = "authorise_simulated"
-    ROLES = (F,)
-
-
-@dataclass(frozen=True, slots=True)
-class Idle(Act):
-    """Nobody plays."""
-
-    NAME = "idle"
-    ROLES = (D,)
-
-
-@dataclass(frozen=True, slots=True)
-class PlayerArrives(Act):
-    """Somebody wants to play at an idle table."""
-
-    NAME = "player_arrives"
-    ROLES = (D,)
-
-    spread_stored: bool = False
-
-
-WAYS_TO_DEAL: tuple[type[Act], ...] = (
-    ChangeMethod, PlayOnePack, ReportUnitFailed, MarkOutOfOrder, Repaired, StartShuffle, FinishShuffle,
-    VerifyShuffle, DeclineCut, CutPack, OrderRecut, PlaceCover, LaidIn, LoadPack, Burn, EndShoe,
-    CollectVigorish, Leave, Dealt, CountStub, PassStub, Announce, TurnThird, Settle, Collect,
-    ReportDrawnInError, ReportThird, ReportExposed, ReportTooFew, ReportCover, AnnounceLastHand,
-    BeginSimulated, AuthoriseSimulated, Idle, PlayerArrives,
-)  # fmt: skip
-
-_EVERY: tuple[type[Act], ...] = (
+_ALL: tuple[type[Act], ...] = (
     OpenTable, CloseTable, SignIn, SignOut, CallFloor, ReceivePack, RegisterPack, Inspect, Verify, Spread,
     Wash, Stack, RemovePack, OrderShuffle, NoMoreBets, Expose, TypeHands, Determine, ReportFaceUp,
     ReportWrongNumber, ReportShoeFailed, VoidRound, Hold, Release, Countersign, SetGame, ClearFault,
-    EmptyMachine, Purge, PathInspected, *WAYS_TO_DEAL,
+    EmptyMachine, Purge, PathInspected,
+    *equipment_acts.ACTS, *dealing_acts.ACTS,
 )  # fmt: skip
-ACTS: Mapping[str, type[Act]] = {each.NAME: each for each in _EVERY}
-"""Every act by its name."""
+ACTS: Mapping[str, type[Act]] = {each.NAME: each for each in _ALL}
+"""Every act by its name. A module of acts has a tuple ``ACTS``; it is joined here."""
 
 
 class NotAnAct(ValueError):

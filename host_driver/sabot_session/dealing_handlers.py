@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sabot_protocol.host import messages
-from sabot_session import acts
-from sabot_session.rows import Actor, Json
+from sabot_session import dealing_acts as acts
+from sabot_session.act_base import Act
+from sabot_session.rows import Json
 from sabot_session.session_state import RoundProgress, ShoeProgress
 from sabot_session.table_rows import clause_of, coup_data
 from sabot_table.cards import Card, card, cards
@@ -23,10 +24,6 @@ FLOOR = TableRole.FLOOR
 COUNTERSIGN: dict[str, Json] = {"countersign": True}
 
 
-def _actor(session: "TableSession", by: Attribution) -> Actor:
-    return session._actors[by.who, by.role]
-
-
 # -- the machine and the method -----------------------------------------------------------------
 
 
@@ -41,31 +38,6 @@ def play_one_pack(session: "TableSession", act: acts.PlayOnePack, by: Attributio
     """The table goes on with one pack, and so does the machine."""
     session.do(session.procedure.packs.play_one_pack, by)
     session.set_game(act_id)
-
-
-def unit_failed(session: "TableSession", act: acts.ReportUnitFailed, by: Attribution, act_id: str) -> None:
-    """A half cannot be used; a round that it deals is void."""
-    told: dict[str, Json] = {
-        "serial": session.state.device.serial, "unit": act.unit, "why": act.why, **COUNTERSIGN,
-    }  # fmt: skip
-    session.do(session.procedure.equipment.unit_failed, by, act.unit, told=told)
-    session.state.shoe = ShoeProgress(out=session.state.shoe.out)
-
-
-def mark_out_of_order(session: "TableSession", act: acts.MarkOutOfOrder, by: Attribution, act_id: str) -> None:
-    """The failed half is covered, or has its sign."""
-    told: dict[str, Json] = {"serial": session.state.device.serial, "unit": act.unit, "how": act.how}
-    session.do(session.procedure.equipment.mark_out_of_order, by, act.unit, act.how, told=told)
-
-
-def repaired(session: "TableSession", act: acts.Repaired, by: Attribution, act_id: str) -> None:
-    """A half may be used again. The machine is asked for everything, because cards were moved meanwhile."""
-    table, device = session.procedure.table, session.state.device
-    if act.unit not in table.memory.units:
-        raise RuleViolation(f"the {act.unit} is not out of order", table.clause("repaired"), "use it")
-    told: dict[str, Json] = {"serial": device.serial, "unit": act.unit}
-    session.do(session.procedure.equipment.repaired, by, act.unit, told=told)
-    session.machine.link(device.up, device.serial, device.memory_id, device.model)
 
 
 def idle(session: "TableSession", act: acts.Idle, by: Attribution, act_id: str) -> None:
@@ -127,7 +99,7 @@ def laid_in(session: "TableSession", act: acts.LaidIn, by: Attribution, act_id: 
     if batch is None or batch.pack_id != act.pack_id or not session.ways.delivery.is_ready(batch):
         what = f"pack {act.pack_id} laid into the shoe"
         raise RuleViolation(what, table.clause("load"), "cut it and place its cover card first")
-    session.row("laid_in", _actor(session, by), {"pack_id": act.pack_id}, table.clause("load"))
+    session.row("laid_in", session.actor(by), {"pack_id": act.pack_id}, table.clause("load"))
     session.state.device.refused = ""
     session.queue(messages.LoadShoe(act.pack_id), FLOOR, act_id)
 
@@ -139,7 +111,7 @@ def load(session: "TableSession", act: acts.LoadPack, by: Attribution, act_id: s
         what = f"pack {act.pack_id} in a manual shoe"
         raise RuleViolation(what, table.clause("methods"), f"this table deals by {table.method}")
     session.do(session.procedure.packs.load, by, act.pack_id)
-    session.state.shoe = ShoeProgress()
+    session.state.shoe = ShoeProgress(in_hand=act.pack_id)
 
 
 def burn(session: "TableSession", act: acts.Burn, by: Attribution, act_id: str) -> None:
@@ -154,7 +126,7 @@ def burn(session: "TableSession", act: acts.Burn, by: Attribution, act_id: str) 
     if shoe.burns_taken != 1 or shoe.burn_card:
         raise RuleViolation("a burn card", table.clause("burn"), "wait for the machine's first card")
     data: dict[str, Json] = {"pack_id": act.pack_id, "first": str(first)}
-    session.row("burn_card", _actor(session, by), data, table.clause("burn"))
+    session.row("burn_card", session.actor(by), data, table.clause("burn"))
     shoe.burn_card = str(first)
 
 
@@ -166,7 +138,9 @@ def end_shoe(session: "TableSession", act: acts.EndShoe, by: Attribution, act_id
 # -- seats --------------------------------------------------------------------------------------
 
 
-def collect_vigorish(session: "TableSession", act: acts.CollectVigorish, by: Attribution, act_id: str) -> None:
+def collect_vigorish(
+    session: "TableSession", act: acts.CollectVigorish, by: Attribution, act_id: str
+) -> None:
     """A seat pays what it owes."""
     owed = session.procedure.table.memory.marked.get(act.seat, 0)
     told: dict[str, Json] = {"seat": act.seat, "cents": owed}
@@ -208,7 +182,7 @@ def count_stub(session: "TableSession", act: acts.CountStub, by: Attribution, ac
     if verdict != "correct":  # the procedure writes the void only
         table.check("count_stub", by)
         clause = clause_of(table, "count_stub", table.round)
-        session.row("count_stub", _actor(session, by), told, clause, table.round.round_id)
+        session.row("count_stub", session.actor(by), told, clause, table.round.round_id)
     session.do(session.procedure.three_card.count_stub, by, act.stub, act.hands, told={**told, **COUNTERSIGN})
 
 
@@ -262,17 +236,32 @@ def settle(session: "TableSession", act: acts.Settle, by: Attribution, act_id: s
 def collect(session: "TableSession", act: acts.Collect, by: Attribution, act_id: str) -> None:
     """The cards are off the layout; the round is over."""
     progress, table = session.state.round, session.procedure.table
-    if progress is not None and progress.opened and not progress.device_done:
+    waits = progress is not None and progress.opened and not progress.device_done
+    if waits and session.ways.machine_serves():
         raise RuleViolation("collecting cards", table.clause("collect"), "wait: the machine ends the round")
     session.do(session.procedure.round_end.collect, by)
     session.state.round = None
 
 
-def drawn_in_error(session: "TableSession", act: acts.ReportDrawnInError, by: Attribution, act_id: str) -> None:
+def taken_out(session: "TableSession", act: acts.TakenOut, by: Attribution, act_id: str) -> None:
+    """The cards of a void round came out of a machine that cannot be used."""
+    table = session.procedure.table
+    if session.ways.machine_serves():
+        raise RuleViolation(
+            "cards taken out by hand", table.clause("empty_device"), "the machine ejects them"
+        )
+    session.do(session.procedure.voiding.empty_device, by)
+    if session.state.round is not None:
+        session.state.round.device_done = True
+
+
+def drawn_in_error(
+    session: "TableSession", act: acts.ReportDrawnInError, by: Attribution, act_id: str
+) -> None:
     """A card too many: unseen it is the next card; seen it is another matter."""
     _by_hand(session, "a card drawn in error")
     seen = _seen(act.seen)
-    session.do(session.procedure.irregularities.drawn_in_error, by, seen, told={"card": act.seen, **COUNTERSIGN})
+    session.do(session.procedure.irregularities.drawn_in_error, by, seen, told={"card": act.seen})
 
 
 def unauthorised_third(session: "TableSession", act: acts.ReportThird, by: Attribution, act_id: str) -> None:
@@ -305,7 +294,7 @@ def _seen(named: str | None) -> Card | None:
 
 def too_few(session: "TableSession", act: acts.ReportTooFew, by: Attribution, act_id: str) -> None:
     """The shoe cannot finish the round: void, and new cards."""
-    session.do(session.procedure.voiding.too_few_cards, by, told=COUNTERSIGN)
+    session.do(session.procedure.voiding.too_few_cards, by)
 
 
 def cover_card(session: "TableSession", act: acts.ReportCover, by: Attribution, act_id: str) -> None:
@@ -339,17 +328,16 @@ def authorise_simulated(
     playing = table.memory.round
     if playing is None or not playing.simulated:
         raise RuleViolation("a simulated round", table.clause("begin_simulated"), "none is in play")
-    session.row("authorise_simulated", _actor(session, by), {}, table.clause("begin_simulated"), playing.round_id)
+    session.row(
+        "authorise_simulated", session.actor(by), {}, table.clause("begin_simulated"), playing.round_id
+    )
     session.queue(messages.SimulateRound(playing.round_id, playing.pack_id), FLOOR, act_id)
 
 
 Handler = Callable[["TableSession", Any, Attribution, str], None]
-HANDLERS: Mapping[type[acts.Act], Handler] = {
+HANDLERS: Mapping[type[Act], Handler] = {
     acts.ChangeMethod: change_method,
     acts.PlayOnePack: play_one_pack,
-    acts.ReportUnitFailed: unit_failed,
-    acts.MarkOutOfOrder: mark_out_of_order,
-    acts.Repaired: repaired,
     acts.Idle: idle,
     acts.PlayerArrives: player_arrives,
     acts.StartShuffle: start_shuffle,
@@ -371,6 +359,7 @@ HANDLERS: Mapping[type[acts.Act], Handler] = {
     acts.Announce: announce,
     acts.TurnThird: third_card,
     acts.Settle: settle,
+    acts.TakenOut: taken_out,
     acts.Collect: collect,
     acts.ReportDrawnInError: drawn_in_error,
     acts.ReportThird: unauthorised_third,

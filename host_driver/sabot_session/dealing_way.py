@@ -1,7 +1,7 @@
 """A way of dealing as a part of the session: what it asks of the machine and of people.
 
-`DealingWays` knows which way a table deals now: by game, method, and whether the machine may be used. It returns
-None where the machine deals stacks: `device_side`, `device_reports` and `table_needs` do that by themselves.
+`DealingWays` knows which way a table deals now: by game, method, and whether the machine may be used. It
+returns None where the machine deals stacks: `device_side`, `device_reports` and `table_needs` do that.
 """
 
 from collections.abc import Iterator

@@ -126,36 +126,25 @@ class DeviceReports:
         assert progress is not None
         playing = table.round
         progress.stub, progress.count = stub, count
-        unproved = (
-            verdict is Verdict.UNPROVED
-        )  # all cards came; for the shoe's path there is the floor's word
-        advice = "correct" if unproved else verdict.name.lower()
+        # UNPROVED: all cards came; for the shoe's path there is the floor's word.
+        advice = "correct" if verdict is Verdict.UNPROVED else verdict.name.lower()
         told: dict[str, Json] = {
             "by": "machine",
             "stacks": count - stub,
             "stub": stub,
             "expected": table.pack_cards,
-            "verdict": None,
+            "verdict": advice if advice == "correct" else None,  # else the dealer determines (MD3 10.C(2-4))
             "advice": advice,
         }
-        if table.state == "counting" and advice != "correct":
-            progress.advice = verdict  # the dealer determines what it means (MD3 10.C(2-4))
-            self._session.row("count_stub", DEVICE, told, table.clause("count_automated"), playing.round_id)
-        elif table.state == "counting":
+        if table.state in ("counting", "voided"):
+            end_round = self._session.procedure.three_card.end_round
             by = self._session.device_by(now_s)
-            told["verdict"] = advice
-            self._session.do(
-                self._session.procedure.three_card.end_round,
-                by,
-                playing.round_id,
-                vocabulary.Verdict.CORRECT,
-                told=told,
-            )
+            self._session.do(end_round, by, playing.round_id, vocabulary.Verdict(advice), told=told)
 
     def _round_voided(self, reason: VoidReason, now_s: int) -> None:
         table, progress = self._session.procedure.table, self._session.state.round
         assert progress is not None
-        if progress.advice and table.state == "counting":
+        if table.round.advice and table.state == "counting":
             return  # the count says so, and the dealer determines what it means
         if table.state in ("voided", "revealing", "settling", "collecting"):
             return
@@ -367,6 +356,11 @@ class DeviceReports:
         elif reason is Forbidden.SERVICE_ONLY and isinstance(request, messages.ClearFault):
             for each in device.faults:
                 each.service = each.service or each.fault == request.fault
+        elif reason is Forbidden.DECK_USED_BEFORE and isinstance(request, messages.RegisterDeck):
+            self._session.state.highest_deck = max(self._session.state.highest_deck, request.deck_id)
+            pack = self._session.procedure.table.pack(request.deck_id)
+            mark = self._session.procedure.packs.mark_for_removal
+            mark(pack, vocabulary.RemovalReason.FLOOR_ORDER, "the machine takes no deck with this number")
         elif isinstance(request, messages.CloseBets) and progress is not None and progress.stacks_asked:
             progress.closed = True  # cards have come: bets are closed there too
         elif isinstance(request, messages.RevealRound | messages.Faces) and progress is not None:
@@ -388,10 +382,23 @@ class DeviceReports:
         playing = table.memory.round
         if playing is not None and table.state == "voided" and playing.cards_in_device:
             self._cards_came_out(now_s)
+        self._units_failed(now_s)
         way = self._session.ways.now()
         if way is not None:
             way.go_on(self._session, now_s)
         self.load_if_ready(now_s)
+
+    def _units_failed(self, now_s: int) -> None:
+        """A machine that says it is out of order has failed with both halves."""
+        device, units = self._session.state.device, self._session.procedure.table.memory.units
+        for unit, failed in (
+            (vocabulary.DeviceUnit.SHUFFLER, device.shuffler == messages.ShufflerState.OUT_OF_ORDER),
+            (vocabulary.DeviceUnit.SHOE, device.shoe == ShoeState.OUT_OF_ORDER),
+        ):
+            if failed and unit not in units:
+                told: dict[str, Json] = {"serial": device.serial, "unit": unit, "why": "out of order"}
+                action = self._session.procedure.equipment.unit_failed
+                self._session.do(action, self._session.device_by(now_s), unit, told=told)
 
     def _cards_came_out(self, now_s: int) -> None:
         table, device, progress = (

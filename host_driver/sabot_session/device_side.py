@@ -55,6 +55,7 @@ from sabot_session.session_state import Commitment, DeviceState, FaultState, Gam
 from sabot_table.hand_ranking import HAND_CARDS
 from sabot_table.procedure import TableProcedure
 from sabot_table.procedure.memory import PackState
+from sabot_table.procedure.vocabulary import DeviceUnit
 
 NAMES = {Back.RED: "red", Back.BLUE: "blue"}
 BACKS = {name: back for back, name in NAMES.items()}
@@ -220,7 +221,7 @@ class DeviceSide:
             dealt = len(playing.stacks)
             if rests and progress.stacks_asked == dealt:
                 return DispenseStack(number, dealt + 1)
-        elif table.state == "counting" and rests and not progress.end_asked and not progress.advice:
+        elif table.state == "counting" and rests and not progress.end_asked and not playing.advice:
             return EndRound(number)
         elif table.state == "revealing" and progress.exposed_by is not None and not progress.must_type:
             if not progress.revealed:
@@ -244,6 +245,8 @@ class DeviceSide:
         """The pack that the shuffler half could take now; people lay it into the tray."""
         table, device = self._procedure.table, self.device
         if device.shuffler != ShufflerState.IDLE or device.fed or device.emptying or table.state == "closed":
+            return None
+        if DeviceUnit.SHUFFLER in table.memory.units:
             return None
         waiting = [each for each in table.packs() if self._waits(each)]
         waiting.sort(key=lambda each: each.pack_id == table.memory.last_pack)
@@ -297,6 +300,9 @@ class DeviceSide:
             return False
         if device.shoe == ShoeState.UNPROVED or device.shuffler == ShufflerState.UNPROVED:
             return True
+        inside = device.shoe == ShoeState.READY or device.shuffler == ShufflerState.STORED
+        if table.state == "between" and inside and device.game not in (None, self.wanted_game()):
+            return True  # the game is set with an empty machine only
         if self._ways.now() is not None and device.shoe == ShoeState.EMPTY:
             return self._wrong_on_shelf()
         if device.shoe != ShoeState.READY or table.state in ("betting", *CARDS_OUT, "revealing"):
@@ -325,7 +331,11 @@ class DeviceSide:
     def _wrong_on_shelf(self) -> bool:
         """Whether the pack on the shelf has not the turn, so that the other one cannot be shuffled."""
         table, device = self._procedure.table, self.device
-        if device.shuffler != ShufflerState.STORED or table.state != "between" or self._state.shoe.deliver_asked:
+        if (
+            device.shuffler != ShufflerState.STORED
+            or table.state != "between"
+            or self._state.shoe.deliver_asked
+        ):
             return False
         pack = next((each for each in table.packs() if each.pack_id == device.in_shuffler), None)
         others = [each for each in table.packs() if each is not pack]

@@ -1,7 +1,8 @@
-"""Cards dealt by the dealer's hand: from a manual shoe or from the hand, shuffled by the machine or not (MD3 8, 9).
+"""Cards dealt by the dealer: from a manual shoe or from the hand, shuffled by the machine or not (MD3 8, 9).
 
-The machine, where it serves, shuffles packs, counts them and brings them out. Everything else is people's: they say
-that hands are dealt, count the stub, and type the cards as they lie. Without a machine the dealer shuffles one pack.
+The machine, where it serves, shuffles packs, counts them and brings them out. Everything else is people's:
+they say that hands are dealt, count the stub, and type the cards as they lie. Without a machine the dealer
+shuffles one pack.
 """
 
 from collections.abc import Iterator
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from sabot_protocol.host.message_base import Message, Request
 from sabot_protocol.host.messages import Method
-from sabot_session import acts
+from sabot_session import acts, dealing_acts
+from sabot_session.act_base import Act
 from sabot_session.needs import NeedForm, NeedKind
 from sabot_session.pack_delivery import PackDelivery
 from sabot_session.rows import Json
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 D, F = TableRole.DEALER, TableRole.FLOOR
 ON_DEVICE = {DealingMethod.MANUAL_SHOE: Method.MANUAL_SHOE, DealingMethod.HAND: Method.HAND}
+STORED = ("shuffled", "cut", "covered", "loaded")
 AFTER = ("settling", "collecting", "voided")
 
 
@@ -80,9 +83,13 @@ class HandDealing:
     def _needs_of_round(self, playing: RoundState, progress: RoundProgress) -> Iterator[NeedForm]:
         table = self._procedure.table
         if table.state == "dealing":
-            each = "three cards to each hand" if table.three_card else "four cards: Player, Banker, Player, Banker"
+            each = (
+                "three cards to each hand"
+                if table.three_card
+                else "four cards: Player, Banker, Player, Banker"
+            )
             words = f"deal {each}, one card after the other"
-            yield self._form(NeedKind.DEAL, words, "deal_card", acts.Dealt)
+            yield self._form(NeedKind.DEAL, words, "deal_card", dealing_acts.Dealt)
         elif table.state == "counting":
             yield self._count(playing)
         elif table.state == "revealing":
@@ -100,17 +107,23 @@ class HandDealing:
         due = self._procedure.mini.third_due()
         if not playing.player:
             words = "turn the four cards, announce the points, type the cards"
-            yield self._form(NeedKind.TYPE_CARDS, words, "announce", acts.Announce, details)
+            yield self._form(NeedKind.TYPE_CARDS, words, "announce", dealing_acts.Announce, details)
         elif due is not None:
             words = f"deal the {due.capitalize()}'s third card and type it"
-            yield self._form(NeedKind.TYPE_THIRD, words, "third_card", acts.TurnThird, {**details, "to": due})
+            yield self._form(
+                NeedKind.TYPE_THIRD, words, "third_card", dealing_acts.TurnThird, {**details, "to": due}
+            )
 
     def _count(self, playing: RoundState) -> NeedForm:
         table = self._procedure.table
         hand, pack = playing.method == DealingMethod.HAND, table.pack(playing.pack_id)
         terms = table.rules.fixed.stub
         may_pass = terms is not None and (pack.counted or pack.uncounted_rounds + 1 < terms.count_every)
-        names = (acts.PassStub.NAME, acts.CountStub.NAME) if may_pass else (acts.CountStub.NAME,)
+        names = (
+            (dealing_acts.PassStub.NAME, dealing_acts.CountStub.NAME)
+            if may_pass
+            else (dealing_acts.CountStub.NAME,)
+        )
         words = "count the stub, or put it into the discard rack" if may_pass else "count the stub"
         expected = table.pack_cards - HAND_CARDS * len(table.turns())
         details: dict[str, Json] = {"expected": expected, "hands": [*table.turns()]}
@@ -125,30 +138,44 @@ class HandDealing:
         yield from self._delivery.needs()
         pack_next = self._delivery.next_pack()
         if pack_next is not None and self._delivery.is_ready(pack_next):
-            where = "take {} into the hand" if table.method is DealingMethod.HAND else "put {} into the manual shoe"
+            where = (
+                "take {} into the hand"
+                if table.method is DealingMethod.HAND
+                else "put {} into the manual shoe"
+            )
             words = where.format(pack_next.back.upper())
-            yield self._form(NeedKind.LOAD, words, "load", acts.LoadPack, {"pack_id": pack_next.pack_id})
+            yield self._form(
+                NeedKind.LOAD, words, "load", dealing_acts.LoadPack, {"pack_id": pack_next.pack_id}
+            )
         inside = self._in_shoe()
         if inside is None:
             return
-        if inside.state == "loaded" and table.burns and not table.memory.marked:
+        in_hand = inside.pack_id == self._state.shoe.in_hand
+        if inside.state == "loaded" and table.burns and not table.memory.marked and in_hand:
             words = "show the new shoe's first card, burn as many as it counts, and say which it is"
-            yield self._form(NeedKind.BURN, words, "burn", acts.Burn, {"pack_id": inside.pack_id})
-        elif table.memory.cover == "over":
+            yield self._form(NeedKind.BURN, words, "burn", dealing_acts.Burn, {"pack_id": inside.pack_id})
+        elif table.memory.cover == "over" or (inside.state == "playing" and not in_hand):
             words = "the shoe is over: put its cards into the discard rack"
-            yield self._form(NeedKind.END_SHOE, words, "discard", acts.EndShoe, {"pack_id": inside.pack_id})
+            yield self._form(
+                NeedKind.END_SHOE, words, "discard", dealing_acts.EndShoe, {"pack_id": inside.pack_id}
+            )
 
     def _shuffle(self, pack: PackState) -> Iterator[NeedForm]:
         """Without a machine: the dealer shuffles, and packs that came out of it are shuffled again."""
         back, details = pack.back.upper(), {"pack_id": pack.pack_id}
-        by_machine = pack.shuffled_by == "machine" and pack.pack_id != self._state.shoe.out
+        ours = (self._state.shoe.out, self._state.shoe.in_hand)
+        by_machine = pack.shuffled_by == "machine" and pack.pack_id not in ours
         if pack.state in ("stacked", "discards"):
             words = f"shuffle {back} by hand"
-            yield self._form(NeedKind.SHUFFLE_BY_HAND, words, "start_shuffle", acts.StartShuffle, details)
+            yield self._form(
+                NeedKind.SHUFFLE_BY_HAND, words, "start_shuffle", dealing_acts.StartShuffle, details
+            )
         elif pack.state == "shuffling" and pack.shuffled_by == "hand":
             words = f"finish the shuffle of {back}: one single stack"
-            yield self._form(NeedKind.SHUFFLE_BY_HAND, words, "finish_shuffle", acts.FinishShuffle, details)
-        elif pack.state in ("shuffling", "shuffled") and by_machine:
+            yield self._form(
+                NeedKind.SHUFFLE_BY_HAND, words, "finish_shuffle", dealing_acts.FinishShuffle, details
+            )
+        elif pack.state in ("shuffling", *STORED) and by_machine:
             words = f"take {back} out of the machine and order it shuffled by hand"
             clause, name = self._procedure.table.clause("start_shuffle"), acts.OrderShuffle.NAME
             yield NeedForm(
@@ -159,12 +186,18 @@ class HandDealing:
         return next((each for each in self._procedure.table.packs() if each.state in IN_SHOE), None)
 
     def _form(
-        self, kind: NeedKind, words: str, key: str, act: type[acts.Act],
+        self, kind: NeedKind, words: str, key: str, act: type[Act],
         details: dict[str, Json] | dict[str, int] | None = None,
     ) -> NeedForm:  # fmt: skip
         known: dict[str, Json] = {**(details or {})}
         return NeedForm(
-            kind, (D,), words, self._procedure.table.clause(key), (act.NAME,), str(known.get("pack_id", "")), known
+            kind,
+            (D,),
+            words,
+            self._procedure.table.clause(key),
+            (act.NAME,),
+            str(known.get("pack_id", "")),
+            known,
         )
 
     def may_close_bets(self) -> bool:
@@ -173,6 +206,8 @@ class HandDealing:
         pack, cover = self._in_shoe(), table.memory.cover
         if self._state.dealer is None or pack is None or pack.must_leave:
             return False
+        if pack.pack_id != self._state.shoe.in_hand:
+            return False  # it lies in the machine
         if table.memory.exposed or cover in ("announce", "over", "out"):
             return False
         if table.state == "between":

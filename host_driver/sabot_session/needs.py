@@ -26,7 +26,8 @@ class NeedKind(StrEnum):
     EMPTY_MACHINE = "empty_machine"
     PURGE = "purge"
     INSPECT_PATH = "inspect_path"
-    OUT_OF_ORDER = "out_of_order"
+    OUT_OF_ORDER = "out_of_order"  # the machine says so; service returns it
+    MARK_OUT_OF_ORDER = "mark_out_of_order"  # sign or cover (MD3 13.E)
     BETS = "bets"
     TAKE_STACK = "take_stack"
     TAKE_STUB = "take_stub"
@@ -35,7 +36,6 @@ class NeedKind(StrEnum):
     TYPE_HANDS = "type_hands"
     COUNTERSIGN = "countersign"
     CHANGE_METHOD = "change_method"
-    MARK_OUT_OF_ORDER = "mark_out_of_order"  # cover it, or put the sign on it
     ONE_PACK = "one_pack"  # go on with one
     SHUFFLE_BY_HAND = "shuffle_by_hand"
     VERIFY_SHUFFLE = "verify_shuffle"
@@ -53,6 +53,7 @@ class NeedKind(StrEnum):
     NAME_CARD = "name_card"  # one that came face up
     SETTLE = "settle"
     COLLECT = "collect"
+    TAKE_OUT = "take_out"  # cards out of a machine that cannot be used
     LAST_HAND = "last_hand"
     SIMULATED_ROUND = "simulated_round"
     TAKE_CARD = "take_card"

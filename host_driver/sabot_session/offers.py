@@ -8,30 +8,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabot_session import acts
+from sabot_session import acts, dealing_acts, equipment_acts
+from sabot_session.act_base import Act
 from sabot_table.procedure import TableRole
 
 if TYPE_CHECKING:
     from sabot_session.session import TableSession
 
-BY_RULE: tuple[tuple[type[acts.Act], str], ...] = (
+BY_RULE: tuple[tuple[type[Act], str], ...] = (
     (acts.ReportFaceUp, "face_up_card"),
     (acts.ReportWrongNumber, "wrong_number"),
     (acts.ReportShoeFailed, "shoe_failed"),
     (acts.VoidRound, "wrong_number"),
     (acts.CloseTable, "close_table"),
-    (acts.ReportDrawnInError, "drawn_in_error"),
-    (acts.ReportThird, "unauthorised_third"),
-    (acts.ReportExposed, "card_exposed"),
-    (acts.ReportTooFew, "too_few_cards"),
-    (acts.ReportCover, "cover_card"),
-    (acts.ReportUnitFailed, "unit_failed"),
-    (acts.Repaired, "repaired"),
-    (acts.ChangeMethod, "change_method"),
-    (acts.PlayOnePack, "play_one_pack"),
-    (acts.Leave, "leave"),
-    (acts.Idle, "idle"),
-    (acts.PlayerArrives, "player_arrives"),
+    (dealing_acts.ReportDrawnInError, "drawn_in_error"),
+    (dealing_acts.ReportThird, "unauthorised_third"),
+    (dealing_acts.ReportExposed, "card_exposed"),
+    (dealing_acts.ReportTooFew, "too_few_cards"),
+    (dealing_acts.ReportCover, "cover_card"),
+    (equipment_acts.ReportUnitFailed, "unit_failed"),
+    (equipment_acts.Repaired, "repaired"),
+    (dealing_acts.ChangeMethod, "change_method"),
+    (dealing_acts.PlayOnePack, "play_one_pack"),
+    (dealing_acts.Leave, "leave"),
+    (dealing_acts.Idle, "idle"),
+    (dealing_acts.PlayerArrives, "player_arrives"),
 )
 """Acts that the rule text allows in some states, each with the action of the text."""
 CHANGE_OF_DEALERS = ("closed", "between", "idle", "collecting")
@@ -76,5 +77,5 @@ def _of_round(session: "TableSession") -> Iterator[Offer]:
         yield _offer(acts.Hold)
 
 
-def _offer(act: type[acts.Act]) -> Offer:
+def _offer(act: type[Act]) -> Offer:
     return Offer(act.NAME, act.ROLES)

@@ -2,34 +2,50 @@
 
 from collections.abc import Iterator
 
-from sabot_session import acts
+from sabot_session import acts, dealing_acts
 from sabot_session.needs import NeedForm, NeedKind
 from sabot_session.rows import Json
 from sabot_session.session_state import SessionState
 from sabot_table.procedure import TableProcedure, TableRole
+from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.vocabulary import DeviceUnit, RemovalReason
 from sabot_table.rule_texts import DealingMethod
 
 D, F = TableRole.DEALER, TableRole.FLOOR
 
 
+def _end_of_round(table: TableContext) -> Iterator[NeedForm]:
+    """The round that the machine dealt last is ended by people."""
+    if table.state == "settling":
+        name, words = dealing_acts.Settle.NAME, "settle the wagers as shown"
+        yield NeedForm(NeedKind.SETTLE, (D,), words, table.clause("settle"), (name,))
+    elif table.state == "voided" and table.round.cards_in_device:
+        name, words = dealing_acts.TakenOut.NAME, "take the round's cards out of the machine"
+        yield NeedForm(NeedKind.TAKE_OUT, (D,), words, table.clause("empty_device"), (name,))
+    elif table.state in ("collecting", "voided"):
+        name, words = dealing_acts.Collect.NAME, "collect the cards"
+        yield NeedForm(NeedKind.COLLECT, (D,), words, table.clause("collect"), (name,))
+
+
 def out_of_order_needs(state: SessionState, procedure: TableProcedure) -> Iterator[NeedForm]:
-    """Mark what failed, choose another method, and play with one pack."""
+    """Choose another method, and play with one pack."""
     table = procedure.table
-    for unit, how in table.memory.units.items():
-        if how == "failed":
-            name, words = acts.MarkOutOfOrder.NAME, f"cover the {unit} or put the out-of-order sign on it"
-            details: dict[str, Json] = {"unit": unit}
-            yield NeedForm(NeedKind.MARK_OUT_OF_ORDER, (D, F), words, table.clause(name), (name,), unit, details)
-    if not table.memory.units or table.state not in ("between", "idle"):
+    if not table.memory.units:
+        return
+    playing = table.memory.round
+    if playing is not None and playing.method == DealingMethod.AUTOMATED_SHOE:
+        yield from _end_of_round(table)
+    if table.state not in ("between", "idle"):
         return
     if any(how == "failed" for how in table.memory.units.values()):
         return
     if table.method is DealingMethod.AUTOMATED_SHOE:
         hand = DeviceUnit.SHUFFLER not in table.memory.units
-        barred = (DealingMethod.AUTOMATED_SHOE,) if hand else (DealingMethod.AUTOMATED_SHOE, DealingMethod.HAND)
+        barred = (
+            (DealingMethod.AUTOMATED_SHOE,) if hand else (DealingMethod.AUTOMATED_SHOE, DealingMethod.HAND)
+        )
         allowed: list[Json] = [str(each) for each in table.rules.dealing.methods if each not in barred]
-        name, words = acts.ChangeMethod.NAME, "choose another way of dealing"
+        name, words = dealing_acts.ChangeMethod.NAME, "choose another way of dealing"
         clause = table.clause(name)
         yield NeedForm(NeedKind.CHANGE_METHOD, (F,), words, clause, (name,), "", {"methods": allowed})
     there = table.packs()

@@ -4,8 +4,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sabot_protocol.host.message_base import Message, Request
-from sabot_protocol.host.messages import Booted, DeckDelivered, DeliverDeck, FaultRaised, ShoeState, ShufflerState
-from sabot_session import acts
+from sabot_protocol.host.messages import (
+    Booted,
+    DeckDelivered,
+    DeliverDeck,
+    FaultRaised,
+    ShoeChanged,
+    ShoeState,
+    ShufflerState,
+)
+from sabot_session import dealing_acts
+from sabot_session.act_base import Act
 from sabot_session.needs import NeedForm, NeedKind
 from sabot_session.rows import Json
 from sabot_session.session_state import SessionState
@@ -46,14 +55,14 @@ class PackDelivery:
 
     def has_turn(self, pack_id: int) -> bool:
         """Whether this pack may be dealt next."""
-        memory = self._procedure.table.memory
-        alternates = self._procedure.table.rules.cards.alternating and not memory.one_pack
+        table, memory = self._procedure.table, self._procedure.table.memory
+        alternates = table.uses_shuffler() and not memory.one_pack
         return not alternates or pack_id != memory.last_pack or pack_id == memory.delivered
 
     def hear(self, session: "TableSession", told: Message, now_s: int) -> bool:
         """The pack came out, and the machine counted it."""
         shoe = self._state.shoe
-        if isinstance(told, Booted | FaultRaised):
+        if isinstance(told, Booted | FaultRaised | ShoeChanged):
             shoe.deliver_asked = 0
             return False
         if not isinstance(told, DeckDelivered):
@@ -76,7 +85,9 @@ class PackDelivery:
         """The machine brings the pack out."""
         if not isinstance(request, DeliverDeck):
             return False
-        self._state.shoe.deliver_asked = request.deck_id
+        device = self._state.device
+        if (device.shuffler, device.in_shuffler) == (ShufflerState.STORED, request.deck_id):
+            self._state.shoe.deliver_asked = request.deck_id  # else events have told of it before the answer
         return True
 
     def _known(self, pack_id: int) -> PackState | None:
@@ -114,25 +125,27 @@ class PackDelivery:
         details: dict[str, Json] = {"pack_id": pack.pack_id, "back": pack.back}
         if pack.shuffled_by == "hand" and table.has("verify_shuffle") and not pack.shuffle_verified:
             words = f"look at {back}, which was shuffled by hand: are the cards mixed evenly?"
-            yield self._form(NeedKind.VERIFY_SHUFFLE, F, words, acts.VerifyShuffle, details)
+            yield self._form(NeedKind.VERIFY_SHUFFLE, F, words, dealing_acts.VerifyShuffle, details)
         elif pack.state == "shuffled":
             terms, cards = table.rules.fixed.cut, table.pack_cards
             seat = next(iter(packs.cutters(pack)), 0) if terms.by_players else 0
             who = f"seat {seat}" if seat else "the dealer"
             least, most = terms.from_top, cards - terms.from_bottom
-            words = f"{who} cuts {back}, at least {least} cards from the top and {terms.from_bottom} from the bottom"
+            words = f"{who} cuts {back}, at least {least} from the top, {terms.from_bottom} from the bottom"
             offered: dict[str, Json] = {"seat": seat, "least": least, "most": most}
-            yield self._form(NeedKind.CUT, D, words, acts.CutPack, {**details, **offered}, acts.DeclineCut)
+            yield self._form(
+                NeedKind.CUT, D, words, dealing_acts.CutPack, {**details, **offered}, dealing_acts.DeclineCut
+            )
         else:
             cover = table.rules.fixed.cover
             assert cover is not None  # a text with this act has it
             words = f"place the second cover card of {back}, at least {cover.above_bottom} above the bottom"
             bounds: dict[str, Json] = {"least": cover.above_bottom, "most": table.pack_cards - 1}
-            yield self._form(NeedKind.PLACE_COVER, D, words, acts.PlaceCover, {**details, **bounds})
+            yield self._form(NeedKind.PLACE_COVER, D, words, dealing_acts.PlaceCover, {**details, **bounds})
 
     def _form(
-        self, kind: NeedKind, role: TableRole, words: str, act: type[acts.Act], details: dict[str, Json],
-        *others: type[acts.Act],
+        self, kind: NeedKind, role: TableRole, words: str, act: type[Act], details: dict[str, Json],
+        *others: type[Act],
     ) -> NeedForm:  # fmt: skip
         names = (act.NAME, *(each.NAME for each in others))
         return NeedForm(kind, (role,), words, self._clause(act.NAME), names, str(details["pack_id"]), details)

@@ -37,6 +37,7 @@ from sabot_session.snapshot import Changes, ChangeStream, snapshot
 from sabot_session.table_needs import TableNeeds
 from sabot_session.table_rows import KINDS, UNWRITTEN, UNWRITTEN_OF, clause_of, row_data
 from sabot_table.errors import ImpossibleCards, RuleViolation
+from sabot_table.house_policy import HousePolicy
 from sabot_table.procedure import Attribution, TableProcedure, TableRole
 from sabot_table.procedure.memory import TableMemory
 from sabot_table.ruleset import RuleSet
@@ -64,18 +65,18 @@ class TableSession:
         people: People,
         *,
         table: str = "table",
-        policy: Mapping[str, frozenset[TableRole]] | None = None,
+        policy: HousePolicy | None = None,
         nonce: Callable[[int], bytes] = random_nonce,
     ) -> None:
         """Continue what is on record, or begin.
 
-        ``policy`` names fewer roles for an act than the rules do. ``nonce`` gives ours for a shuffle id.
+        ``policy`` is what the house allows less than the rule text. ``nonce`` gives ours for a shuffle id.
         """
         self.rules = rules
         self.name = table
         self._record = record
         self._people = people
-        self._policy = policy or {}
+        self._policy = policy
         self._nonce = nonce
         saved = record.load()
         if saved is None:
@@ -97,7 +98,7 @@ class TableSession:
     def _load(self, saved: str) -> None:
         self.state = restore(self.rules, saved)
         self.procedure = TableProcedure.restore(
-            self.rules, TableProcedure(self.rules, self.state.memory).table.save()
+            self.rules, TableProcedure(self.rules, self.state.memory).table.save(), self._policy
         )
         self.state.memory = self.procedure.table.memory
         self.ways = DealingWays(self.state, self.procedure)
@@ -208,7 +209,8 @@ class TableSession:
             raise StateChanged(f"{act.NAME}: '{need.words}' has changed since you looked")
 
     def _authenticate(self, credential: object, act: Act, now_s: int) -> tuple[Actor, Any]:
-        allowed = [each for each in act.ROLES if each in self._policy.get(act.NAME, frozenset(act.ROLES))]
+        rule = self.procedure.table.rule(act.ACTION)
+        allowed = [each for each in act.ROLES if rule is None or each in rule.who]
         if credential is None:
             dealer = self.state.dealer
             if dealer is None or TableRole.DEALER not in allowed:
@@ -429,11 +431,14 @@ class TableSession:
             actor = DEVICE if by.role is TableRole.DEVICE else self._actors[by.who, by.role]
             if action == "reveal" and actor is DEVICE:
                 action = "cards_read"
-            self._log_row(action, int(pack or 0), actor, by.at_s, told)
+            self._log_row(action, pack, actor, by.at_s, told)
             if action in VOIDING and playing is not None and playing.void_clause:
-                self._log_row("void", 0, actor, by.at_s, told)
+                rule = table.rule(action)
+                signed = rule is not None and rule.countersign and by.role is TableRole.DEALER
+                self._log_row("void", "", actor, by.at_s, {**told, "countersign": signed})
 
-    def _log_row(self, action: str, pack_id: int, actor: Actor, at_s: int, told: Mapping[str, Json]) -> None:
+    def _log_row(self, action: str, what: str, actor: Actor, at_s: int, told: Mapping[str, Json]) -> None:
+        pack_id = int(what) if what.isdigit() else 0  # a jam names the half instead
         table = self.procedure.table
         playing, kind = table.memory.round, KINDS.get(action, action)
         fields = BY_NAME[kind].data.model_fields
@@ -443,6 +448,15 @@ class TableSession:
         round_id = 0 if action in OUTSIDE else round_id
         clause = clause_of(table, action, playing)
         self._rows.append(Row(kind, at_s, actor, data, round_id, clause, follows=self._follows_of(actor)))
+
+    def round_of_row(self, number: int) -> int:
+        """The round that a row of the record belongs to; 0 if it belongs to none, or there is no such row."""
+        found = self._record.rows(number - 1, 1)
+        return found[0].row.round_id if found and found[0].number == number else 0
+
+    def actor(self, by: Attribution) -> Actor:
+        """Who acts in this step, as the record names them."""
+        return self._actors[by.who, by.role]
 
     def acting(self, actor: Actor) -> None:
         """Rows of this step that name this person and role are this actor's."""
@@ -496,5 +510,5 @@ OUTSIDE = frozenset(
     }
 )
 """Actions that belong to no round, also while one is played."""
-VOIDING = ("face_up_card", "too_few_cards", "wrong_number", "shoe_failed")
-"""Reports that void the round; the row of the void follows theirs."""
+VOIDING = ("face_up_card", "too_few_cards", "wrong_number", "shoe_failed", "determine")
+"""Acts that void the round; the row of the void follows theirs."""

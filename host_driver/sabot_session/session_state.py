@@ -90,7 +90,6 @@ class RoundProgress:
     stacks_asked: int = 0
     end_asked: bool = False
     device_done: bool = False  # ended or void there
-    advice: int = 0  # the device's verdict, once it counted
     stub: int | None = None
     count: int | None = None
     void_reason: int = 0  # to tell the device
@@ -112,6 +111,7 @@ class ShoeProgress:
 
     deliver_asked: int = 0  # the pack that the machine was asked to bring out
     out: int = 0  # the pack that came out whole and is in no shoe yet
+    in_hand: int = 0  # the pack that the dealer put into the manual shoe, or holds
     laid_in: int = 0  # the pack that lies in the machine's shoe, as the floor said
     burns_asked: int = 0  # the first card, then those that go with it
     burns_taken: int = 0

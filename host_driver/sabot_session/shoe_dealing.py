@@ -1,8 +1,8 @@
 """Mini baccarat from the machine's shoe, card by card (MDM 5.F-13, BAC).
 
-The machine brings a shuffled batch out. People cut it and lay it into the machine's shoe. The machine deals one
-card at a time. Each card that is taken is sensed. The session asks for the faces of the first four cards only once
-the dealer has turned them, and for a third card, which is dealt face up, once it was taken.
+The machine brings a shuffled batch out. People cut it and lay it into the machine's shoe. The machine deals
+one card at a time. Each card that is taken is sensed. The session asks for the faces of the first four cards
+only once the dealer has turned them, and for a third card, which is dealt face up, once it was taken.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Message, Request
 from sabot_protocol.host.messages import Booted, Method, ShoeState, VoidReason
-from sabot_session import acts
+from sabot_session import acts, dealing_acts
+from sabot_session.act_base import Act
 from sabot_session.needs import NeedForm, NeedKind
 from sabot_session.pack_delivery import PackDelivery
 from sabot_session.rows import Actor, Authentication, Json
@@ -20,6 +21,7 @@ from sabot_session.table_rows import coup_data
 from sabot_table.cards import DECK_CARDS, Card, card
 from sabot_table.errors import ImpossibleCards
 from sabot_table.procedure import TableProcedure, TableRole
+from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.memory import PackState, RoundState
 from sabot_table.procedure.mini_procedure import FIRST_CARDS
 from sabot_table.procedure.packs import IN_SHOE
@@ -149,7 +151,7 @@ class ShoeDealing:
         playing = table.memory.round
         if self._delivery.hear(session, told, now_s):
             return True
-        if isinstance(told, Booted):
+        if isinstance(told, Booted | messages.ShoeChanged):
             shoe.end_asked = 0
             return False
         if isinstance(told, messages.CoverCardSeen):
@@ -184,7 +186,9 @@ class ShoeDealing:
             return
         first = self._procedure.table.state == "dealing"
         number = 1 + (playing.dealt if first else len(playing.player) + len(playing.banker))
-        session.do(mini.card_dispensed, by, playing.round_id, number, draw, told={"number": number, "draw": draw})
+        session.do(
+            mini.card_dispensed, by, playing.round_id, number, draw, told={"number": number, "draw": draw}
+        )
         if not first:
             data: dict[str, Json] = {"number": number, "draw": draw}
             clause = self._procedure.table.clause("third_card")
@@ -211,7 +215,8 @@ class ShoeDealing:
         if isinstance(request, messages.BurnCards):
             shoe.burns_asked += 1
         elif isinstance(request, messages.EndShoe):
-            shoe.end_asked = request.deck_id
+            if self._state.device.shoe == ShoeState.READY:  # else events have told of it before the answer
+                shoe.end_asked = request.deck_id
         elif isinstance(request, messages.LoadShoe):
             shoe.laid_in = request.deck_id
         elif progress is None:
@@ -263,7 +268,7 @@ class ShoeDealing:
             session.reports.void_impossible(str(error), now_s)
 
     def failed(self, session: "TableSession", request: Request[Any]) -> None:
-        """A face that the machine does not tell is typed. A batch that it does not vouch for is shuffled again."""
+        """A face that the machine does not tell is typed by the dealer."""
         progress = self._state.round
         if isinstance(request, messages.RevealRound | messages.Faces) and progress is not None:
             progress.must_type, progress.faces = True, []
@@ -289,13 +294,19 @@ class ShoeDealing:
             if pack.must_leave:
                 reason = RemovalReason(pack.removal_reason)
                 device_by = session.device_by(now_s)
-                session.do(self._procedure.packs.remove_pack, device_by, pack.pack_id, reason, pack.must_leave)
+                session.do(
+                    self._procedure.packs.remove_pack, device_by, pack.pack_id, reason, pack.must_leave
+                )
 
     # -- what people must do --------------------------------------------------------------------
 
     def needs(self) -> Iterator[NeedForm]:
         """The round's needs, then those of the next shoe."""
-        table, playing, progress = self._procedure.table, self._procedure.table.memory.round, self._state.round
+        table, playing, progress = (
+            self._procedure.table,
+            self._procedure.table.memory.round,
+            self._state.round,
+        )
         if playing is not None and progress is not None:
             yield from self._needs_of_round(playing, progress)
         elif table.state == "between":
@@ -308,10 +319,14 @@ class ShoeDealing:
         if playing.simulated and not progress.opened and not asked:
             yield self._form(
                 NeedKind.SIMULATED_ROUND, F, "let the machine deal a round without wagers",
-                acts.AuthoriseSimulated, "begin_simulated",
+                dealing_acts.AuthoriseSimulated, "begin_simulated",
             )  # fmt: skip
         if device.shoe == ShoeState.STACK_WAITING and table.state in ("dealing", "drawing"):
-            to = TO[playing.dealt % 2] if table.state == "dealing" else f"the {str(mini.third_due()).capitalize()}"
+            to = (
+                TO[playing.dealt % 2]
+                if table.state == "dealing"
+                else f"the {str(mini.third_due()).capitalize()}"
+            )
             words = f"take the card for {to}"
             yield NeedForm(
                 NeedKind.TAKE_CARD, (D,), words, table.clause("deal_card"), (), str(playing.draws + 1)
@@ -322,7 +337,7 @@ class ShoeDealing:
         if progress.aside and table.state in ("dealing", "drawing"):
             words = "a card came face up: say which; the next card takes its place"
             yield self._form(
-                NeedKind.NAME_CARD, D, words, acts.ReportExposed, "card_exposed",
+                NeedKind.NAME_CARD, D, words, dealing_acts.ReportExposed, "card_exposed",
                 {"round_id": playing.round_id, "draws": [progress.aside]},
             )  # fmt: skip
         elif table.state == "drawing":
@@ -340,20 +355,22 @@ class ShoeDealing:
             known: list[Json] = [*playing.opened_by]
             details: dict[str, Json] = {"round_id": playing.round_id, "draws": draws, "known": known}
             words = "type the four cards as they lie"
-            yield self._form(NeedKind.TYPE_CARDS, D, words, acts.Announce, "announce", details)
+            yield self._form(NeedKind.TYPE_CARDS, D, words, dealing_acts.Announce, "announce", details)
         elif due is not None and progress.must_type and self._third_draw(playing) is not None:
             third: dict[str, Json] = {
                 "round_id": playing.round_id, "to": due, "draws": [self._third_draw(playing)],
             }  # fmt: skip
             words = f"type the {due.capitalize()}'s third card"
-            yield self._form(NeedKind.TYPE_THIRD, D, words, acts.TurnThird, "third_card", third)
+            yield self._form(NeedKind.TYPE_THIRD, D, words, dealing_acts.TurnThird, "third_card", third)
 
     def _needs_of_shoe(self) -> Iterator[NeedForm]:
         table, shoe, pack = self._procedure.table, self._state.shoe, self._in_shoe()
         if pack is not None and pack.state == "loaded" and shoe.burns_taken == 1 and not shoe.burn_card:
-            words = "show the new shoe's first card and say which it is; as many as it counts are burned with it"
+            words = (
+                "show the new shoe's first card and say which it is; as many as it counts are burned with it"
+            )
             yield self._form(
-                NeedKind.BURN, D, words, acts.Burn, "burn",
+                NeedKind.BURN, D, words, dealing_acts.Burn, "burn",
                 {"pack_id": pack.pack_id, "round_id": 0, "draws": [1]},
             )  # fmt: skip
         yield from self._delivery.needs()
@@ -365,7 +382,7 @@ class ShoeDealing:
             back = batch.back.upper()
             words = f"lay {back} into the machine's shoe, shut the door, and let the machine take it"
             yield self._form(
-                NeedKind.LAY_IN, F, words, acts.LaidIn, "load",
+                NeedKind.LAY_IN, F, words, dealing_acts.LaidIn, "load",
                 {"pack_id": batch.pack_id, "back": batch.back},
             )  # fmt: skip
         if self._state.device.shoe == ShoeState.STUB_WAITING and not shoe.out and pack is not None:
@@ -373,18 +390,25 @@ class ShoeDealing:
             yield NeedForm(NeedKind.TAKE_STUB, (D,), words, table.clause("shoe_end"))
 
     def _form(
-        self, kind: NeedKind, role: TableRole, words: str, act: type[acts.Act], key: str,
+        self, kind: NeedKind, role: TableRole, words: str, act: type[Act], key: str,
         details: dict[str, Json] | None = None,
     ) -> NeedForm:  # fmt: skip
-        return NeedForm(kind, (role,), words, self._procedure.table.clause(key), (act.NAME,), "", details or {})
+        return NeedForm(
+            kind, (role,), words, self._procedure.table.clause(key), (act.NAME,), "", details or {}
+        )
 
     def may_close_bets(self) -> bool:
-        """Whether the machine's shoe can deal another round at once; it settles and collects the one before."""
+        """Whether another round can begin at once; its first act settles and collects the one before."""
         table, device, progress = self._procedure.table, self._state.device, self._state.round
         if self._state.dealer is None or not device.up or device.survey:
             return False
         pack, cover = self._in_shoe(), table.memory.cover
-        if pack is None or device.shoe != ShoeState.READY or device.in_shoe != pack.pack_id or pack.must_leave:
+        if (
+            pack is None
+            or device.shoe != ShoeState.READY
+            or device.in_shoe != pack.pack_id
+            or pack.must_leave
+        ):
             return False
         if table.memory.exposed or cover in ("announce", "over", "out"):
             return False
@@ -393,8 +417,10 @@ class ShoeDealing:
         if not table.burns or table.state not in AFTER or progress is None or not progress.device_done:
             return False
         playing = table.round
-        return not playing.cards_in_device and not (cover == "last" and not playing.void_clause) and (
-            not playing.simulated
+        return (
+            not playing.cards_in_device
+            and not (cover == "last" and not playing.void_clause)
+            and (not playing.simulated)
         )
 
 
@@ -402,10 +428,10 @@ def between_needs(procedure: TableProcedure) -> Iterator[NeedForm]:
     """What stands between two rounds of mini baccarat, however they are dealt."""
     table = procedure.table
     if table.memory.cover == "announce":
-        name = acts.AnnounceLastHand.NAME
+        name = dealing_acts.AnnounceLastHand.NAME
         yield NeedForm(NeedKind.LAST_HAND, (D,), 'announce "last hand"', table.clause(name), (name,))
     elif table.memory.exposed and any(each.state in IN_SHOE for each in table.packs()):
-        name, shown = acts.BeginSimulated.NAME, ", ".join(table.memory.exposed)
+        name, shown = dealing_acts.BeginSimulated.NAME, ", ".join(table.memory.exposed)
         words = f"{shown} was seen: it opens a round without wagers"
         yield NeedForm(NeedKind.SIMULATED_ROUND, (D,), words, table.clause(name), (name,))
     if any(each.state == "loaded" for each in table.packs()) and table.burns:
@@ -414,7 +440,7 @@ def between_needs(procedure: TableProcedure) -> Iterator[NeedForm]:
 
 def vigorish_needs(procedure: TableProcedure) -> Iterator[NeedForm]:
     """Vigorish that seats owe (MDM 12.D)."""
-    table, name = procedure.table, acts.CollectVigorish.NAME
+    table, name = procedure.table, dealing_acts.CollectVigorish.NAME
     for seat, cents in sorted(table.memory.marked.items()):
         words = f"collect the vigorish of seat {seat}: {cents} cents"
         details: dict[str, Json] = {"seat": seat, "cents": cents}
@@ -422,12 +448,18 @@ def vigorish_needs(procedure: TableProcedure) -> Iterator[NeedForm]:
         yield NeedForm(NeedKind.COLLECT_VIGORISH, (D,), words, clause, (name,), str(seat), details)
 
 
+def _rack_is_free(table: TableContext) -> bool:
+    """Whether the discard rack may take the round's pack (MD3 3.B(5))."""
+    others = [each for each in table.packs() if each.pack_id != table.round.pack_id]
+    return not table.rules.fixed.every_round or all(each.state != "discards" for each in others)
+
+
 def end_needs(procedure: TableProcedure) -> Iterator[NeedForm]:
     """What ends a round whose successor cannot begin at once."""
     table = procedure.table
     if table.state == "settling":
-        name = acts.Settle.NAME
+        name = dealing_acts.Settle.NAME
         yield NeedForm(NeedKind.SETTLE, (D,), "settle the wagers as shown", table.clause(name), (name,))
-    elif table.state in ("collecting", "voided") and not table.round.cards_in_device:
-        name = acts.Collect.NAME
+    elif table.state in ("collecting", "voided") and not table.round.cards_in_device and _rack_is_free(table):
+        name = dealing_acts.Collect.NAME
         yield NeedForm(NeedKind.COLLECT, (D,), "collect the cards", table.clause(name), (name,))

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 
-from sabot_protocol.host.messages import Back, Fault, Place, ShoeState, ShufflerState, Verdict
+from sabot_protocol.host.messages import Back, Fault, Place, ShoeState, ShufflerState
 from sabot_session import acts
 from sabot_session.dealing_way import DealingWays
 from sabot_session.device_side import NAMES, OVER, DeviceSide
+from sabot_session.equipment_needs import equipment_needs
 from sabot_session.needs import NeedForm, NeedKind
 from sabot_session.out_of_order_needs import out_of_order_needs
 from sabot_session.rows import Json
 from sabot_session.session_state import SessionState
 from sabot_table.procedure import TableProcedure, TableRole
 from sabot_table.procedure.memory import PackState
-from sabot_table.procedure.vocabulary import RemovalReason
-from sabot_table.procedure.vocabulary import Verdict as TableVerdict
+from sabot_table.procedure.vocabulary import RemovalReason, Verdict
 
 D, F, S = TableRole.DEALER, TableRole.FLOOR, TableRole.SERVICE
 PREPARATION = {
@@ -97,9 +97,8 @@ class TableNeeds:
 
     def _of_faults(self) -> Iterator[NeedForm]:
         device = self._state.device
-        if not self._ways.machine_serves():
-            return
-        for at, each in enumerate(device.faults):
+        faults = device.faults if self._ways.machine_serves() else []
+        for at, each in enumerate(faults):
             if each.clearing or self._asked(acts.ClearFault.NAME):
                 continue
             fault, place = Fault(each.fault).name.lower(), Place(each.place).name.lower()
@@ -113,9 +112,8 @@ class TableNeeds:
                 f"{fault} {at}",
                 {"fault": fault, "place": place, "cards": each.cards, "steps": each.steps},
             )
-        if ShoeState.OUT_OF_ORDER in (device.shoe,) or device.shuffler == ShufflerState.OUT_OF_ORDER:
-            words = "the machine is out of order: cover it or put its sign on it, and call service"
-            yield NeedForm(NeedKind.OUT_OF_ORDER, (), words, self._clause("mark_out_of_order"))
+        asked = self._asked("return_to_service")
+        yield from equipment_needs(self._procedure.table, device, asked)
 
     def _of_cards_inside(self) -> Iterator[NeedForm]:
         device = self._state.device
@@ -151,7 +149,9 @@ class TableNeeds:
         if not device.up or device.survey:
             return
         there = table.packs()
-        if device.game == self._machine.wanted_game():
+        # The machine takes decks by rising numbers, so one that it does not know comes first.
+        unknown = next((each for each in there if not self._machine.on_device(each)), None)
+        if device.game == self._machine.wanted_game() and unknown is None:
             for back in self._backs():
                 leaving = [each for each in table.memory.packs if each.pack_id in self._state.leaving]
                 backs = {NAMES[Back(each)] for each in device.decks.values()}
@@ -170,7 +170,8 @@ class TableNeeds:
             if all(each.pack_id != deck_id for each in there) and not self._asked("remove_deck"):
                 yield self._remove(deck_id)
         for pack in there:
-            yield from self._of_pack(pack)
+            if self._machine.on_device(pack) or pack is unknown:
+                yield from self._of_pack(pack)
 
     def _backs(self) -> tuple[str, ...]:
         """The backs that packs at this table must have."""
@@ -226,6 +227,9 @@ class TableNeeds:
         table, key = self._procedure.table, str(pack.pack_id)
         details: dict[str, Json] = {"pack_id": pack.pack_id, "back": pack.back}
         back = pack.back.upper()
+        if pack.must_leave and self._may_leave(pack):
+            yield self._remove(pack.pack_id)
+            return
         if not self._machine.on_device(pack):
             if self._asked("register_deck"):
                 return
@@ -264,6 +268,12 @@ class TableNeeds:
             words = f"lay {back} into the tray"
             yield NeedForm(NeedKind.FEED, (D,), words, self._clause("start_shuffle"), (), key, details)
 
+    def _may_leave(self, pack: PackState) -> bool:
+        """Whether a pack lies on the table, and no round needs it."""
+        playing = self._procedure.table.memory.round
+        in_round = playing is not None and playing.pack_id == pack.pack_id
+        return not in_round and not self._machine.is_inside(pack) and not self._asked("remove_deck")
+
     def _lies_outside(self, pack: PackState) -> bool:
         device = self._state.device
         rest = device.shoe in (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
@@ -301,7 +311,7 @@ class TableNeeds:
             )
         if device.shoe == ShoeState.STUB_WAITING:
             yield NeedForm(NeedKind.TAKE_STUB, (D,), "take the stub", self._clause("count_automated"))
-        if table.state == "counting" and progress.advice:
+        if table.state == "counting" and playing.advice:
             yield self._determine()
         elif table.state == "revealing" and progress.exposed_by is None:
             words = "expose the hands, settle as shown"
@@ -321,10 +331,10 @@ class TableNeeds:
     def _determine(self) -> NeedForm:
         progress = self._state.round
         assert progress is not None
-        advice, count = Verdict(progress.advice).name.lower(), progress.count
+        advice, count = self._procedure.table.round.advice, progress.count
         expected = self._procedure.table.pack_cards
         words = f"{count} seen, {expected} expected: count the hands and say whether it was misdealt"
-        choices = [str(each) for each in TableVerdict if each is not TableVerdict.CORRECT]
+        choices = [str(each) for each in Verdict if each is not Verdict.CORRECT]
         return NeedForm(
             NeedKind.DETERMINE,
             (D,),
@@ -364,7 +374,7 @@ class TableNeeds:
         over = table.state == "between" or (
             table.state in OVER and playing is not None and not playing.cards_in_device
         )
-        if not over or self._state.dealer is None or not device.up or device.survey:
+        if not over or self._state.dealer is None or not device.up or device.survey or table.memory.units:
             return False
         pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
         if pack is None or pack.state not in ("shuffled", "loaded"):

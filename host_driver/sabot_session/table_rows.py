@@ -27,6 +27,9 @@ BY_METHOD: Mapping[str, Mapping[str, str]] = {
         DealingMethod.MANUAL_SHOE: "count_manual",
         DealingMethod.HAND: "count_hand",
     },
+    "count_wrong": {DealingMethod.AUTOMATED_SHOE: "count_automated"},
+    "recount": {DealingMethod.AUTOMATED_SHOE: "count_automated"},
+    "determine": {DealingMethod.AUTOMATED_SHOE: "count_automated"},
     "pass_stub": {DealingMethod.MANUAL_SHOE: "uncounted_manual", DealingMethod.HAND: "uncounted_hand"},
 }
 """Actions whose clause depends on how the round is dealt, with the ground that has it."""

@@ -29,7 +29,10 @@ def payout(rules: "RuleSet", paytable: Paytable, line: str, stake_cents: int, se
         if amount.denominator != 1:
             step = (amount / stake_cents).denominator
             raise WagerRefused(
-                seat, paytable.wager, f"{stake_cents} cents bring {float(amount)} cents", paytable.clause,
+                seat,
+                paytable.wager,
+                f"{stake_cents} cents bring {float(amount)} cents",
+                paytable.clause,
                 f"stake a multiple of {step} cents",
             )
     return int(won), int(vigorish)

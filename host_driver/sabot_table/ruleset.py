@@ -286,6 +286,7 @@ def _merge(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, 
 
 # -- checking ------------------------------------------------------------------------------------
 
+
 def _problems(rules: RuleSet) -> Iterator[Problem]:
     try:
         text = rule_text(rules.text)
@@ -321,12 +322,14 @@ def _bounds(rules: RuleSet, text: RuleText) -> Iterator[Problem]:
     for method in rules.dealing.methods:
         if method not in text.dealing.methods:
             yield Problem(
-                "dealing.methods", f"{text.key} has no '{method}'",
+                "dealing.methods",
+                f"{text.key} has no '{method}'",
                 f"choose among {', '.join(text.dealing.methods)} ({text.clause('methods')})",
             )
     if rules.vigorish.collected == "marked" and not text.settlement.may_mark_vigorish:
         yield Problem(
-            "vigorish.collected", "is 'marked'",
+            "vigorish.collected",
+            "is 'marked'",
             f"give 'at-payout': it is taken when the win is paid ({text.clause('vigorish')})",
         )
 
@@ -339,7 +342,8 @@ def _hours(rules: RuleSet, text: RuleText) -> Iterator[Problem]:
     ):
         if most is not None and (hours is None or hours > most):
             yield Problem(
-                f"cards.{key}", "is missing" if hours is None else f"is {hours}",
+                f"cards.{key}",
+                "is missing" if hours is None else f"is {hours}",
                 f"give {most} at most ({text.clause('hours')})",
             )
 
@@ -395,7 +399,8 @@ def _royal_9_problems(rules: RuleSet, royal: Royal9Terms) -> Iterator[Problem]:
                 yield Problem(f"royal_9.{name}.{key}", f"is {cents}", f"give {least} at least (MDM 12.L)")
     if royal.stake_cents > 2_500:
         yield Problem(
-            "royal_9.stake_cents", f"is {royal.stake_cents}",
+            "royal_9.stake_cents",
+            f"is {royal.stake_cents}",
             "give 2500 at most: the lowest line pays 25 dollars, stake included (MDM 12.K)",
         )
     hit = royal.must_hit
@@ -403,7 +408,8 @@ def _royal_9_problems(rules: RuleSet, royal: Royal9Terms) -> Iterator[Problem]:
         hit.reset_cents >= reset and hit.maximum_cents >= most for reset, most in MUST_HIT_FROM_CENTS
     ):
         yield Problem(
-            "royal_9.must_hit", f"resets to {hit.reset_cents} and pays {hit.maximum_cents} at most",
+            "royal_9.must_hit",
+            f"resets to {hit.reset_cents} and pays {hit.maximum_cents} at most",
             "give at least 25000 and 100000, 10000 and 50000, or 10000 and 20000 (MDM 12.O)",
         )
     if hit is not None and not hit.reset_cents <= hit.initial_cents <= hit.maximum_cents:
@@ -415,7 +421,8 @@ def _personal_problems(rules: RuleSet, royal: Royal9Terms) -> Iterator[Problem]:
     seats = {str(seat) for seat in rules.clockwise()}
     if set(royal.personal) != seats:
         yield Problem(
-            "royal_9.personal", f"gives seats {', '.join(sorted(royal.personal)) or 'none'}",
+            "royal_9.personal",
+            f"gives seats {', '.join(sorted(royal.personal)) or 'none'}",
             f"give each of the seats 1 to {rules.seats.count} its King-9",
         )
     taken: dict[tuple[str, ...], str] = {}

@@ -23,7 +23,10 @@ def check_seat(rules: RuleSet, seat: object) -> None:
     """Refuse a seat that does not exist."""
     if isinstance(seat, bool) or not isinstance(seat, int) or not 1 <= seat <= rules.seats.count:
         raise WagerRefused(
-            seat, "any wager", "there is no such seat", rules.fixed.clause("seats"),
+            seat,
+            "any wager",
+            "there is no such seat",
+            rules.fixed.clause("seats"),
             f"the seats are 1 to {rules.seats.count}",
         )
 
@@ -33,12 +36,18 @@ def check_wager(rules: RuleSet, seat: int, wager: str, cents: object, others: Ma
     most = rules.fixed.wagers.most_kinds
     if most is not None and len({*others, wager}) > most:
         raise WagerRefused(
-            seat, wager, f"{len({*others, wager})} kinds of wager", rules.fixed.clause("wager_kinds"),
+            seat,
+            wager,
+            f"{len({*others, wager})} kinds of wager",
+            rules.fixed.clause("wager_kinds"),
             f"a hand may have {most} kinds at most",
         )
     if wager not in rules.offered:
         raise WagerRefused(
-            seat, wager, "is not offered at this table", rules.fixed.clause("wager_kinds"),
+            seat,
+            wager,
+            "is not offered at this table",
+            rules.fixed.clause("wager_kinds"),
             f"the wagers are {', '.join(rules.offered)}",
         )
     paytable = rules.paytable(wager)

@@ -53,7 +53,12 @@ class PtyCable:
         os.write(self._stop_write, b"x")
         self._thread.join()
         for each in (
-            self._host, self._host_slave, self._device, self._device_slave, self._stop_read, self._stop_write,
+            self._host,
+            self._host_slave,
+            self._device,
+            self._device_slave,
+            self._stop_read,
+            self._stop_write,
         ):
             os.close(each)
 

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from sabot_driver import Credential
 from sabot_driver.errors import SabotError
-from sabot_session import acts
+from sabot_session import acts, dealing_acts
 from sabot_session.acts import Act
 from sabot_session.needs import Need, NeedKind
 from sabot_session.outcomes import ActDone, ActRefused
@@ -22,7 +22,7 @@ from sabot_simulators.manual_shoe import ManualShoe
 from sabot_table.cards import card
 from sabot_table.errors import RuleViolation
 from sabot_table.procedure import TableRole
-from sabot_table.procedure.vocabulary import DeviceUnit, RemovalReason, Verdict
+from sabot_table.procedure.vocabulary import RemovalReason, Verdict
 from sabot_table.rule_texts import DealingMethod
 
 DEALER, FLOOR, SERVICE = "simulated dealer", "simulated floor", "simulated service"
@@ -81,8 +81,8 @@ class SimulatedStaff:
     ) -> None:
         """``seen`` tells the cards of a round's stacks or draws as they lie on the emulated table.
 
-        ``method`` is how the floor opens the table. ``cut_shoe`` cuts a batch for the machine's shoe. ``manual``
-        is the shoe that the dealer deals from by hand.
+        ``method`` is how the floor opens the table. ``cut_shoe`` cuts a batch for the machine's shoe.
+        ``manual`` is the shoe that the dealer deals from by hand.
         """
         self._table = table
         self.wagers = wagers
@@ -139,14 +139,14 @@ class SimulatedStaff:
             return shoe
         if kind is NeedKind.OPEN_TABLE:
             return acts.OpenTable(self._method)
-        if kind is NeedKind.MARK_OUT_OF_ORDER:
-            return acts.MarkOutOfOrder(DeviceUnit(str(details["unit"])), "sign")
         if kind is NeedKind.CHANGE_METHOD:
-            return acts.ChangeMethod(DealingMethod(_texts(details["methods"])[0]), "the machine failed")
+            return dealing_acts.ChangeMethod(
+                DealingMethod(_texts(details["methods"])[0]), "the machine failed"
+            )
         if kind is NeedKind.COLLECT_VIGORISH:
-            return acts.CollectVigorish(_number(details["seat"]))
-        if kind is NeedKind.COUNT_STUB and acts.PassStub.NAME not in need.acts:
-            return acts.CountStub(_number(details["expected"]))
+            return dealing_acts.CollectVigorish(_number(details["seat"]))
+        if kind is NeedKind.COUNT_STUB and dealing_acts.PassStub.NAME not in need.acts:
+            return dealing_acts.CountStub(_number(details["expected"]))
         if kind is NeedKind.PREPARE_PACK:
             return acts.parse_act(need.acts[0], {"pack_id": pack_id})
         if kind is NeedKind.RECEIVE_PACK:
@@ -162,6 +162,8 @@ class SimulatedStaff:
             return self._hands_as_they_lie(need)
         if kind is NeedKind.CLEAR_FAULT:
             return acts.ClearFault(str(details["fault"]))
+        if kind is NeedKind.MARK_OUT_OF_ORDER:
+            return acts.parse_act(need.acts[0], {"unit": details["unit"], "how": "sign"})
         if kind is NeedKind.COUNTERSIGN:
             return acts.Countersign(_number(details["row"]))
         return acts.parse_act(need.acts[0], {} if pack_id is None else {"pack_id": pack_id})
@@ -172,32 +174,33 @@ class SimulatedStaff:
         if kind is NeedKind.CUT:
             least, most = _number(details["least"]), _number(details["most"])
             self._cut = (least + most) // 2 if self.from_top is None else self.from_top
-            return acts.CutPack(_number(details["pack_id"]), self._cut, _number(details["seat"]))
+            return dealing_acts.CutPack(_number(details["pack_id"]), self._cut, _number(details["seat"]))
         if kind is NeedKind.PLACE_COVER:
             above = _number(details["least"]) if self.cover_above is None else self.cover_above
             self._tell_cut(self._cut, above)
-            return acts.PlaceCover(_number(details["pack_id"]), above)
-        if kind is NeedKind.LAY_IN and self._cut is None:
-            self._tell_cut(0, None)
+            return dealing_acts.PlaceCover(_number(details["pack_id"]), above)
+        if kind is NeedKind.LAY_IN:
+            if self._cut is None:
+                self._tell_cut(0, None)
+            self._cut = None
         if kind is NeedKind.LOAD:
             self.manual.shuffle()
         if kind is NeedKind.BURN:
             (first,) = self._cards(need, 1)
             if "draws" not in details:
                 self.manual.burn(card(first).burns)
-            return acts.Burn(_number(details["pack_id"]), first)
+            return dealing_acts.Burn(_number(details["pack_id"]), first)
         if kind is NeedKind.TYPE_CARDS:
             one, two, three, four = self._cards(need, 4)
-            return acts.Announce((one, three), (two, four))
+            return dealing_acts.Announce((one, three), (two, four))
         if kind is NeedKind.TYPE_THIRD:
             to: Literal["player", "banker"] = "player" if details["to"] == "player" else "banker"
-            return acts.TurnThird(to, *self._cards(need, 1))
+            return dealing_acts.TurnThird(to, *self._cards(need, 1))
         if kind is NeedKind.NAME_CARD:
-            return acts.ReportExposed(*self._cards(need, 1))
+            return dealing_acts.ReportExposed(*self._cards(need, 1))
         return None
 
     def _tell_cut(self, from_top: int | None, above: int | None) -> None:
-        self._cut = None
         if self._cut_shoe is not None:
             self._cut_shoe(from_top, above)
 

@@ -12,8 +12,8 @@ from sabot_driver import Client, Credential, connect
 from sabot_driver.keyring import read_key
 from sabot_driver.user_files import UserFiles
 from sabot_protocol.host.messages import Role
-from sabot_session.memory_record import MemoryRecord
 from sabot_session.needs import NeedKind
+from sabot_session.record import SqliteRecord
 from sabot_session.rows import NumberedRow, Record
 from sabot_session.session import TableSession
 from sabot_session.threaded_session import ThreadedSession
@@ -54,8 +54,8 @@ class SimulatedTable:
                 self.run.wait_changed(cursor, 0.05)
             if time.monotonic() > ends:
                 words = [each.words for each in self.run.needs()]
-                device = self.run.read(lambda session: session.state.device)
-                raise AssertionError(f"needs {words}, refused {self.staff.refused[-3:]}, device {device}")
+                state = self.run.read(lambda session: session.state)
+                raise AssertionError(f"needs {words}, refused {self.staff.refused[-3:]}, state {state}")
 
     def rounds(self, count: int) -> None:
         """Play until so many rounds are collected, void or not."""
@@ -116,7 +116,7 @@ def simulated_table(
 ) -> Iterator[SimulatedTable]:
     """A table on ``sim://?query``."""
     rules = load(rules) if isinstance(rules, str) else rules
-    record = record or MemoryRecord()
+    record = record or SqliteRecord(None)
     options = {} if now_s is None else {"now_s": now_s}
     with connect(f"sim://?{query}", journal=journal, timeout=TIMEOUT_S) as client:
         files = UserFiles(tmp_path)

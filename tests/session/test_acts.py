@@ -6,15 +6,19 @@ import pytest
 
 from sabot_session import acts
 from sabot_session.acts import Act
+from sabot_session.equipment_acts import MarkOutOfOrder, ReportUnitFailed
 from sabot_session.errors import RecordFull
-from sabot_session.memory_record import MemoryRecord
 from sabot_session.needs import NeedKind
 from sabot_session.outcomes import ActRefused, NeedGone, NotYours, StateChanged
 from sabot_session.people import Authenticated
+from sabot_session.record import SqliteRecord
 from sabot_session.rows import Authentication, Row, SavedSession
 from sabot_session.session import TableSession
 from sabot_table.errors import RuleViolation
+from sabot_table.house_policy import parse_policy
 from sabot_table.procedure import TableRole
+from sabot_table.procedure.vocabulary import DeviceUnit
+from sabot_table.rule_text_files import packaged, rule_text
 from sabot_table.ruleset import load
 
 NOW_S = 1_790_000_000
@@ -36,7 +40,7 @@ class Register:
         return Authenticated(name, ROLES[name], Authentication.BADGE_AND_PIN)
 
 
-class FullRecord(MemoryRecord):
+class FullRecord(SqliteRecord):
     """A record whose disk is full at the next commit."""
 
     full = False
@@ -48,7 +52,7 @@ class FullRecord(MemoryRecord):
         return super().commit(rows, saved)
 
 
-def session_of(record: MemoryRecord) -> TableSession:
+def session_of(record: SqliteRecord) -> TableSession:
     session = TableSession(load("md-three-card-baccarat"), record, Register())
     session.tick(NOW_S)
     return session
@@ -61,7 +65,7 @@ def give(session: TableSession, act: Act, by: object, act_id: str = "") -> None:
 
 
 def test_an_act_is_recorded_with_its_person_role_and_authentication() -> None:
-    record = MemoryRecord()
+    record = SqliteRecord(None)
     give(session_of(record), acts.OpenTable(), "anna")
     (opened,) = record.rows()
     assert opened.row.actor.person == "anna"
@@ -70,7 +74,7 @@ def test_an_act_is_recorded_with_its_person_role_and_authentication() -> None:
 
 
 def test_a_repeated_act_returns_its_row_and_does_nothing() -> None:
-    record = MemoryRecord()
+    record = SqliteRecord(None)
     session = session_of(record)
     give(session, acts.OpenTable(), "anna", "one")
     again = session.act("one", "open_table-1", 0, "anna", acts.OpenTable(), NOW_S)
@@ -78,7 +82,7 @@ def test_a_repeated_act_returns_its_row_and_does_nothing() -> None:
 
 
 def test_a_need_that_is_gone_is_refused_with_who_met_it() -> None:
-    session = session_of(MemoryRecord())
+    session = session_of(SqliteRecord(None))
     need = session.needs()[0]
     give(session, acts.OpenTable(), "anna")
     with pytest.raises(NeedGone) as refused:
@@ -87,7 +91,7 @@ def test_a_need_that_is_gone_is_refused_with_who_met_it() -> None:
 
 
 def test_an_act_on_an_older_form_of_a_need_is_refused() -> None:
-    session = session_of(MemoryRecord())
+    session = session_of(SqliteRecord(None))
     give(session, acts.OpenTable(), "anna")
     need = next(each for each in session.needs() if each.kind is NeedKind.SIGN_IN)
     with pytest.raises(StateChanged):
@@ -96,30 +100,44 @@ def test_an_act_on_an_older_form_of_a_need_is_refused() -> None:
 
 @pytest.mark.parametrize("by", ["ben", None], ids=["dealer", "nobody signed in"])
 def test_an_act_of_another_role_is_refused(by: str | None) -> None:
-    record = MemoryRecord()
+    record = SqliteRecord(None)
     session = session_of(record)
     with pytest.raises(NotYours):
         give(session, acts.OpenTable(), by)
     assert not record.rows()
 
 
-def test_the_house_may_allow_an_act_to_fewer_roles_and_never_to_more() -> None:
-    policy = {"sign_in": frozenset({TableRole.FLOOR}), "open_table": frozenset({TableRole.DEALER})}
-    session = TableSession(load("md-three-card-baccarat"), MemoryRecord(), Register(), policy=policy)
+@pytest.mark.rule("MD3 13.E")
+def test_the_house_may_allow_an_act_to_fewer_roles() -> None:
+    rules = load("md-three-card-baccarat")
+    policy = parse_policy('name = "pit"\n[acts.mark_out_of_order]\nwho = "floor"\n', rules)
+    record = SqliteRecord(None)
+    session = TableSession(rules, record, Register(), policy=policy)
     session.tick(NOW_S)
-    for person in ("ben", "anna"):
-        with pytest.raises(NotYours):
-            give(session, acts.OpenTable(), person)
+    give(session, acts.OpenTable(), "anna")
+    session.act("failed", None, session.cursor, "ben", ReportUnitFailed(DeviceUnit.SHOE), NOW_S)
+    with pytest.raises(NotYours):
+        give(session, MarkOutOfOrder(DeviceUnit.SHOE, "sign"), "ben")
+    give(session, MarkOutOfOrder(DeviceUnit.SHOE, "sign"), "anna")
+    kinds = [each.kind for each in session.needs()]
+    assert kinds == [NeedKind.SIGN_IN, NeedKind.CHANGE_METHOD, NeedKind.RECEIVE_PACK]
+    told = [(each.row.kind, each.row.actor.person, each.row.clause) for each in record.rows(after=1)]
+    assert told == [("unit_failed", "ben", "MD3 13.E"), ("mark_out_of_order", "anna", "MD3 13.E")]
+
+
+def test_each_act_of_a_rule_text_is_a_row_of_some_text() -> None:
+    rows = {name for key in packaged() for name in (*rule_text(key).rows, *rule_text(key).pack_rows)}
+    assert {each.ACTION for each in acts.ACTS.values() if each.ACTION} <= rows
 
 
 def test_an_act_that_does_not_meet_its_need_is_refused() -> None:
-    session = session_of(MemoryRecord())
+    session = session_of(SqliteRecord(None))
     with pytest.raises(ActRefused):
         session.act("one", session.needs()[0].id, 0, "anna", acts.EmptyMachine(), NOW_S)
 
 
 def test_a_failed_commit_changes_nothing() -> None:
-    record = FullRecord()
+    record = FullRecord(None)
     session = session_of(record)
     record.full = True
     with pytest.raises(RecordFull):
@@ -131,7 +149,7 @@ def test_a_failed_commit_changes_nothing() -> None:
 
 
 def test_a_refusal_of_the_rules_changes_nothing() -> None:
-    record = MemoryRecord()
+    record = SqliteRecord(None)
     session = session_of(record)
     give(session, acts.OpenTable(), "anna")
     with pytest.raises(RuleViolation):
@@ -140,7 +158,7 @@ def test_a_refusal_of_the_rules_changes_nothing() -> None:
 
 
 def test_dealers_change_between_rounds_and_the_signed_in_dealer_needs_no_pin() -> None:
-    record = MemoryRecord()
+    record = SqliteRecord(None)
     session = session_of(record)
     give(session, acts.OpenTable(), "anna")
     give(session, acts.SignIn(), "ben")
@@ -157,7 +175,7 @@ def test_dealers_change_between_rounds_and_the_signed_in_dealer_needs_no_pin() -
 
 
 def test_a_restored_session_goes_on() -> None:
-    record = MemoryRecord()
+    record = SqliteRecord(None)
     session = session_of(record)
     give(session, acts.OpenTable(), "anna")
     give(session, acts.SignIn(), "ben")
@@ -169,12 +187,14 @@ def test_a_restored_session_goes_on() -> None:
 @pytest.mark.parametrize("name", list(acts.ACTS))
 def test_no_act_happens_without_a_person(name: str) -> None:
     """On a device that is no emulator: nobody signed in, or a simulated person. Every act is refused."""
-    record = MemoryRecord()
+    record = SqliteRecord(None)
     session = session_of(record)
     session.link(True, NOW_S, serial="SABOT001", memory_id="00112233", model="machine", emulated=False)
     data = {
         "pack_id": 1, "reason": "damaged", "back": "red", "bag": "B1", "hands": {}, "verdict": "misdealt",
-        "why": "so", "row": 1, "fault": "misfeed",
+        "why": "so", "row": 1, "fault": "misfeed", "unit": "shoe", "how": "sign", "method": "manual-shoe",
+        "seat": 1, "from_top": 26, "above_bottom": 14, "first": "KH", "stub": 43, "player": ["2H", "3H"],
+        "banker": ["4H", "5H"], "to": "player", "card": "6H",
     }  # fmt: skip
     kind = acts.ACTS[name]
     act = acts.parse_act(name, {each: data[each] for each in kind.__dataclass_fields__ if each in data})

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.session.simulated_table import SimulatedTable, fixed_nonce, simulated_table
 
-from sabot_session.memory_record import MemoryRecord
 from sabot_session.needs import NeedKind
+from sabot_session.record import SqliteRecord
 from sabot_session.snapshot import MOST_CHANGES, ChangeStream
 
 FACE = re.compile(r'"(A|[2-9]|10|T|J|Q|K)[CDHS]"')
@@ -59,10 +59,11 @@ def told(table: SimulatedTable, log: str) -> str:
     state = json.dumps(table.run.read(lambda session: session.snapshot()))
     streamed = table.run.read(lambda session: session.changes(None))
     record = table.record
-    assert isinstance(record, MemoryRecord)
-    assert record.saved is not None
+    assert isinstance(record, SqliteRecord)
+    saved = record.load()
+    assert saved is not None
     rows = json.dumps([dict(each.row.data) for each in record.rows(0, 10_000)])
-    return state + json.dumps(streamed.parts) + rows + record.saved.state + log
+    return state + json.dumps(streamed.parts) + rows + saved.state + log
 
 
 @pytest.mark.slow

@@ -110,9 +110,7 @@ def _one(rules: RuleSet, decks: int, paytable: Paytable, seat: int) -> WagerOdds
         pays = {line: net_odds(paytable, line) for line in paytable.pays}
         for met, number in _met(rules, decks, paytable.wager):
             ways[paytable.line(met)] += number
-    outcomes = tuple(
-        OddsOutcome(line, amount, ways[line]) for line, amount in {**pays, LOSE: LOST}.items()
-    )
+    outcomes = tuple(OddsOutcome(line, amount, ways[line]) for line, amount in {**pays, LOSE: LOST}.items())
     only = seat if paytable.wager == ROYAL_9 else None
     return WagerOdds(rules.name, rules.sha256, decks, paytable.wager, paytable.letter, outcomes, only)
 

@@ -146,9 +146,7 @@ class BettingProcedure:
             raise self.table.refuse("a round without wagers", "no_more_bets", "wait for one, or go idle")
         pack = self.table.pack(playing.pack_id)
         if pack.state != ("playing" if self.table.burns else "loaded"):
-            raise self.table.refuse(
-                f"pack {pack.pack_id} is no longer in the shoe", "load", "load it again"
-            )
+            raise self.table.refuse(f"pack {pack.pack_id} is no longer in the shoe", "load", "load it again")
         self._equipment.check_device()
         self._packs.check_hours(pack, by)
         check_wagers(self.table.rules, playing.wagers)

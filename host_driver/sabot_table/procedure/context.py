@@ -113,6 +113,10 @@ class TableContext:
         """Whether this table's text has an act, of the table or on a pack."""
         return action in self._rows or action in self._pack_rows
 
+    def rule(self, action: str) -> ActionRule | None:
+        """The row of an act, of the table or on a pack, as the house allows it; None if there is none."""
+        return self._rows.get(action) or self._pack_rows.get(action)
+
     def clause(self, key: str) -> str:
         """The clause of this table's text for an act or a ground (`text_vocabulary`)."""
         return self.rules.fixed.clause(key)

@@ -5,6 +5,7 @@ from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.memory import PackState
 from sabot_table.procedure.vocabulary import Attribution, DeviceUnit, RemovalReason, TableRole
 from sabot_table.rule_texts import CutRule
+from sabot_table.text_vocabulary import PACK_STATES
 from sabot_table.versions import check_components
 
 HOUR_S = 3600
@@ -83,9 +84,7 @@ class PackProcedure:
         self.table.move_pack("remove", pack, by)
         reason = RemovalReason(pack.removal_reason or RemovalReason.DAMAGED)
         clause = self.table.rules.fixed.removal_clause(reason)
-        self.table.order(
-            "remove-pack", pack=pack.pack_id, why=pack.must_leave, reason=reason, clause=clause
-        )
+        self.table.order("remove-pack", pack=pack.pack_id, why=pack.must_leave, reason=reason, clause=clause)
 
     # -- opening --------------------------------------------------------------------------------
 
@@ -133,10 +132,9 @@ class PackProcedure:
             raise self.table.refuse(
                 f"pack {pack_id} shuffled in a round", "start_shuffle", "finish the round first"
             )
-        if pack.state in ("shuffled", "cut", "covered", "loaded") and by.role is not TableRole.FLOOR:
-            raise self.table.refuse(
-                f"pack {pack_id} is shuffled already", "start_shuffle", "only the floor orders it again"
-            )
+        if pack.state not in ("stacked", "discards") and by.role is not TableRole.FLOOR:
+            what = f"another shuffle of pack {pack_id}, which is {PACK_STATES[pack.state]}"
+            raise self.table.refuse(what, "start_shuffle", "only the floor orders it again")
         if machine and DeviceUnit.SHUFFLER in self.table.memory.units:
             raise self.table.refuse(
                 "the shuffler is out of order", "mark_out_of_order", "shuffle by hand, or repair it"
@@ -298,9 +296,7 @@ class PackProcedure:
         pack = self.table.pack(pack_id)
         self.table.check_pack("burn", pack, by)
         if burned != first.burns:
-            raise self.table.refuse(
-                f"{burned} cards burned by {first}", "burn", f"it burns {first.burns}"
-            )
+            raise self.table.refuse(f"{burned} cards burned by {first}", "burn", f"it burns {first.burns}")
         if self.table.memory.marked:
             seats = ", ".join(map(str, sorted(self.table.memory.marked)))
             what = f"a new shoe while seats {seats} owe vigorish"

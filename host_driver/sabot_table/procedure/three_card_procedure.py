@@ -113,9 +113,7 @@ class ThreeCardProcedure:
         if hands is None:
             if stub + HAND_CARDS * len(turns) != self.table.pack_cards:
                 what = f"a stub of {stub} with {len(turns)} hands"
-                raise self.table.refuse(
-                    what, key, "count the cards of every hand too: was it misdealt?"
-                )
+                raise self.table.refuse(what, key, "count the cards of every hand too: was it misdealt?")
             counts = [HAND_CARDS] * len(turns)
         elif set(hands) != set(turns):
             raise self.table.refuse(

@@ -72,6 +72,13 @@ class VoidProcedure:
         automated = self.table.round.method == DealingMethod.AUTOMATED_SHOE and self.table.state == "dealing"
         self.void_round(by, "wrong_number", why, cards_in_device=automated, action="wrong_number")
 
+    def void_by_floor(self, by: Attribution, why: str) -> None:
+        """The floor voids the round in play."""
+        self.table.check("void", by)
+        dealt_by_device = self.table.round.method == DealingMethod.AUTOMATED_SHOE
+        inside = dealt_by_device and self.table.state in ("dealing", "counting")
+        self.void_round(by, "floor_order", why, cards_in_device=inside)
+
     def shoe_failed(self, by: Attribution, why: str) -> None:
         """The automated shoe jammed, stopped or did not deal: void, its cards come out (MD3 13.D)."""
         self.table.check("shoe_failed", by)

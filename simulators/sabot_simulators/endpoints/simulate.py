@@ -36,19 +36,34 @@ BOARDS = ("rp2040",)
 @click.option("--speed", default="1", show_default=True, help="machine seconds a second, or 'max'")
 @click.option("--serial", default="SIM00001", show_default=True, help="eight characters, or 16 hexadecimal")
 @click.option(
-    "--fault", "faults", multiple=True, metavar="NAME[@PLACE][:CARD|+SECONDS|~CHANCE]",
-    help=f"of {', '.join(KINDS)}"
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="NAME[@PLACE][:CARD|+SECONDS|~CHANCE]",
+    help=f"of {', '.join(KINDS)}",
 )
-@click.option("--capacity", type=click.Choice(("deck", "batch")), default="deck", show_default=True,
-              help="what it holds: one deck, or a batch of up to eight")
+@click.option(
+    "--capacity",
+    type=click.Choice(("deck", "batch")),
+    default="deck",
+    show_default=True,
+    help="what it holds: one deck, or a batch of up to eight",
+)
 @click.option("--no-reader", is_flag=True, help="without a card reader at the exit")
 @click.option("--firmware", type=click.Choice(FIRMWARE), help=f"what it runs on; without, {FIRMWARE[0]}")
 @click.option("--board", type=click.Choice(BOARDS), help="run the image of this board on an emulated one")
 @click.option("--no-dealer", is_flag=True, help="nobody takes stacks and feeds the tray")
-@click.option("--control", type=click.Path(path_type=Path),
-              help="a Unix socket for what hands do at the machine: 'presence on', 'door shoe open'")
-@click.option("--state", "memory", type=click.Path(path_type=Path, dir_okay=False),
-              help="a file that keeps the device's memory over restarts; it is made if there is none")
+@click.option(
+    "--control",
+    type=click.Path(path_type=Path),
+    help="a Unix socket for what hands do at the machine: 'presence on', 'door shoe open'",
+)
+@click.option(
+    "--state",
+    "memory",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="a file that keeps the device's memory over restarts; it is made if there is none",
+)
 @click.option("--seconds", type=SECONDS, help="stop after so long; without it, Ctrl-C does")
 @click.pass_obj
 def simulate(

@@ -180,9 +180,7 @@ def _would_have_seen(findings: "OrderReport") -> str:
 def _tell(output: Output, title: str, plant: str | None, evidence: "Evidence") -> None:
     """Print every test, then the verdict."""
     findings = evidence.findings
-    table = Table(
-        "test", "seen", "expected", "p", "p corr.", "would have seen", box=None, pad_edge=False
-    )
+    table = Table("test", "seen", "expected", "p", "p corr.", "would have seen", box=None, pad_edge=False)
     for test in findings.tests:
         numbers = (test.statistic, test.expected, test.p, test.p_corrected, findings.detectable(test))
         *shown, seen = (f"{number:.4g}" for number in numbers)

@@ -97,6 +97,7 @@ COUNTED_AT = {
 MISFED_TURNS = 2  # how often the roller must be started anew
 OVERHANG_UM = (8_000, 40_000)
 
+
 def faults_and_places() -> str:
     """Every fault as it is written, a line each, with what happens."""
     return "\n".join(f"  {kind}@{'|'.join(places)}: {what}" for kind, (what, places) in sorted(KINDS.items()))
