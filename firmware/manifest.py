@@ -27,6 +27,7 @@ PROTOCOL = (
     "record_store",
     "schema",
     "schema_hash",
+    "sensors",
     "session",
     "ticks",
     "wire_constants",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("protocol", "firmware", "host_driver", "simulators")
-GENERATED = ("host/messages.py", "schema_hash.py")
+GENERATED = ("host/messages.py", "schema_hash.py", "sabot_protocol/sensors.py")
 BLOCK = 10  # code lines
 SILENT = (
     tokenize.COMMENT,

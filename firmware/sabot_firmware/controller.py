@@ -116,14 +116,18 @@ class Controller(Executor):
             persistent.out_of_order = True
             persistent.shuffler_inside = persistent.shoe_inside = CARDS_MOVING
             self._report_jam(Jam("controller", "memory_damaged", 0), "shoe")
+        deck_id = persistent.round_deck if persistent.round_open else 0
         if persistent.round_open:
             persistent.round_open = False
             persistent.void = POWER_CUT
             self.report("round_voided", persistent.round_id, persistent.void)
         self.save_state()
         self.shuffler.was_working = persistent.shuffler_inside == CARDS_MOVING
-        self.shoe.was_working = persistent.shoe_inside == CARDS_MOVING
+        self.shoe.was_working = persistent.shoe_inside != NO_CARDS
         self.shoe.block(persistent.missing, persistent.short_deck)
+        moved = persistent.shoe_inside == CARDS_MOVING
+        if moved and not persistent.missing and not self.hardware.level(SHOE):
+            self.shoe.block(1, deck_id)  # its last card may lie between shoe and exit
         self.shoe.inspected, self.shoe.cleared = persistent.inspected, persistent.cleared
         self.start_halves()
         self.process_changes()
@@ -360,14 +364,14 @@ class Controller(Executor):
         deck = self.persistent.decks.find(self.shuffler.stored_deck)
         assert deck is not None
         cards = self.shuffler.stored
-        self.persistent.shoe_inside = CARDS_MOVING
+        self.persistent.shoe_inside = CARDS_INSIDE
         if self.save_state():
             self.shuffler.take_from_shelf()
             self.shoe.load(deck.deck_id, deck.back, cards, self.now_us)
 
     def push_unproved(self) -> None:
         """Push cards of unknown count from the shelf into the shoe, on their way out."""
-        self.persistent.shoe_inside = CARDS_MOVING
+        self.persistent.shoe_inside = CARDS_INSIDE
         if self.save_state():
             self.shoe.load(0, ANY_BACK, 0, self.now_us, shoe.UNPROVED)
 
@@ -397,6 +401,10 @@ class Controller(Executor):
             self.persistent.shuffler_inside = CARDS_MOVING
         if self.shoe.state in (shoe.EMPTY, shoe.SERVICE, shoe.OUT_OF_ORDER):
             self.persistent.shoe_inside = NO_CARDS
+        elif self.shoe.state in (shoe.LOADING, shoe.STUB_WAITING):
+            self.persistent.shoe_inside = CARDS_INSIDE  # and none between shoe and exit
+        elif self.shoe.state == shoe.UNPROVED:
+            self.persistent.shoe_inside = self.persistent.shoe_inside or CARDS_INSIDE
         elif self.shoe.state != shoe.STARTING and self.shoe.state != shoe.DOOR_OPEN:
             self.persistent.shoe_inside = CARDS_MOVING
         self.persistent.missing, self.persistent.short_deck = self.shoe.missing, self.shoe.short_deck

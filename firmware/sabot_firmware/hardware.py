@@ -6,37 +6,13 @@ level, and the time stamp. Orders return at once, and their completion is an edg
 
 from sabot_firmware.machine_constants import DECK_CAPACITY
 from sabot_protocol.schema import SENSORS as _TABLE
+from sabot_protocol.sensors import *  # noqa: F403 - the sensors and switches, the source of edges: ENTRY = 0, ...
 
 # Rollers
 FEED = 0  # tray to insertion
 INSERT = 1  # into the chamber
 DEAL = 2  # shoe to exit tray
 
-# Sensors and switches, the source of edges, as in ``Sensor``. Level 1: covered, closed, pressed, arrived.
-ENTRY = 0
-INSERTION = 1
-EXIT = 2
-TRAY = 3
-CHAMBER = 4
-STORE = 5
-SHOE = 6
-EXIT_TRAY = 7
-ELEVATOR = 8  # 1: the platform has arrived
-ELEVATOR_HOME = 9
-GRIPPER = 10  # 1: closed, 0: open
-SHELF = 11  # 1: down at the store, 0: back up
-PUSHER_HOME = 12
-PUSHER_END = 13
-HEIGHT = 14  # 1: a height was read
-SHUFFLER_DOOR = 15  # 1: closed
-SHOE_DOOR = 16
-LEFT_BUTTON = 17
-RIGHT_BUTTON = 18
-FEED_STALL = 19  # 1: the motor driver reports a driven roller that does not turn
-INSERT_STALL = 20
-DEAL_STALL = 21
-HOT = 22  # 1: a motor or the board is too warm
-SUPPLY_LOW = 23  # 1: the supply is failing; state must be saved now
 SENSORS = len(_TABLE)
 
 SHUFFLER_HALF = 1
@@ -73,11 +49,11 @@ COVER = 4
 
 NO_FACE = 255  # no card reader, or no face to read
 
-# What the lamp shows
+# What the lamp shows: the sum of its lights red (1), green (2) and blue (4)
 DARK = 0
-GREEN = 1
-AMBER = 2
-RED_LIGHT = 3
+RED_LIGHT = 1
+GREEN = 2
+AMBER = 3
 
 
 class Hardware:

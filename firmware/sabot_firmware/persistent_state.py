@@ -30,8 +30,8 @@ _FLAGS = (("out_of_order", 0x02), ("round_open", 0x04), ("inspected", 0x10), ("c
 
 # What a half held
 NO_CARDS = 0
-CARDS_INSIDE = 1  # cards lie in it and do not move
-CARDS_MOVING = 2  # cards were being moved
+CARDS_INSIDE = 1  # cards lie in it, none of them where no sensor sees it
+CARDS_MOVING = 2  # cards were being moved, and one may lie where no sensor sees it
 
 
 class GameSettings:

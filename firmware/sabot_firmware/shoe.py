@@ -288,10 +288,12 @@ class Shoe(MachineHalf):
 
     def _account(self) -> None:
         """The shoe is out of cards: cards of its deck that are missing may lie between shoe and exit."""
-        if self._purging:
-            self.block(max(self.missing - self.in_tray, 0), self.short_deck)
-        elif self.dealt < self.cards or self._drawn:
-            self.block(max(self.cards - self.dealt, 1), self.deck)
+        missing = max(self.missing - self.in_tray, 0)  # what was looked for came out
+        short = max(self.cards - self.dealt, 1 if self._drawn else 0)
+        if short > missing:
+            self.block(short, self.deck)
+        else:
+            self.block(missing, self.short_deck)
 
     def _deal_cards(self, most: int) -> "Steps":
         """Move and count cards past the exit into the empty tray; ejecting ends when no card comes."""
@@ -301,15 +303,15 @@ class Shoe(MachineHalf):
         self.in_tray = 0
         self.run(DEAL, FORWARD)
         while self.in_tray < most:
-            if self._paced():  # one card has left the exit, the next has not come to it
-                if self.in_tray and not self.in_tray % PAUSE_EVERY:
-                    self.run(DEAL, STOP)
-                    yield wait.pause_for(PAUSE_US)
-                    self.run(DEAL, FORWARD)
-            elif hardware.pause_requested():
+            if self._pause_due():  # one card has left the exit, the next has not come to it
                 self.run(DEAL, STOP)
-                while hardware.pause_requested():
-                    yield wait.pause()
+                if self._paced():
+                    yield wait.pause_for(PAUSE_US)
+                else:
+                    while hardware.pause_requested():
+                        yield wait.pause()
+                if hardware.level(EXIT):  # nothing moved, and the next card would make no edge
+                    return self.stop("exit", "sensor_disagrees", 1)
                 self.run(DEAL, FORWARD)
             late = yield wait.edge(EXIT, 1, PURGE_WINDOW_US if self._purging else EXIT_WINDOW_US)
             if late and self._drawn and self.state == EJECTING:  # the last one is slow, or lies there
@@ -344,6 +346,12 @@ class Shoe(MachineHalf):
             self.dealt += 1
             self.in_tray += 1
         self.run(DEAL, STOP)
+
+    def _pause_due(self) -> bool:
+        """Whether the roller must stop before the next card. Allocates nothing."""
+        if self._paced():
+            return self.in_tray > 0 and self.in_tray % PAUSE_EVERY == 0
+        return self._hardware.pause_requested()
 
     def _may_pass(self, seen: int) -> bool:
         """Whether a card that does not show the deck's back is allowed here."""

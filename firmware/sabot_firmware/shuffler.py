@@ -76,6 +76,9 @@ ENTRY_WINDOW_US = roller_window_us(machine_constants.ENTRY_UM)
 NEXT_WINDOW_US = roller_window_us(machine_constants.ENTRY_UM + machine_constants.PITCH_UM)
 LENGTH_WINDOW_US = roller_window_us(machine_constants.CARD_LENGTH_UM)
 STAGE_WINDOW_US = roller_window_us(machine_constants.INSERTION_UM - machine_constants.ENTRY_UM)
+FREE_WINDOW_US = roller_window_us(  # from the start of a card's insertion until the entry is free
+    machine_constants.CARD_LENGTH_UM - machine_constants.INSERTION_UM + machine_constants.ENTRY_UM
+)
 BEHIND_WINDOW_US = roller_window_us(  # from a card's entry until the one before has left the insertion
     machine_constants.INSERTION_UM - machine_constants.ENTRY_UM - machine_constants.GAP_UM
 )
@@ -329,7 +332,10 @@ class Shuffler(MachineHalf):
             # The card is being inserted. The feed roller supports it and brings the next card behind it.
             self.run(FEED, FORWARD)
             if hardware.level(ENTRY):
-                late = yield wait.edge(ENTRY, 0, HELP_WINDOW_US)
+                late = yield wait.edge(ENTRY, 0, FREE_WINDOW_US)
+                if late:  # it slips or sticks: the next card would catch up, and both would pass as one
+                    self.run(FEED, STOP)
+                    late = yield wait.edge(ENTRY, 0, HELP_WINDOW_US)
                 if late:
                     return self.stop("entry", "card_stuck", 1)
         self.run(FEED, STOP)

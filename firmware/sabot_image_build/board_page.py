@@ -19,8 +19,9 @@ OUTPUTS = (
     (pins.PUSHER_FORWARD_BIT, "pusher goes forward"),
     (pins.SHELF_DOWN_BIT, "carriage goes down to the shelf"),
     (pins.SHELF_UP_BIT, "carriage goes up"),
-    (pins.LAMP_BITS, "lamp, lower bit (dark, green, amber, red)"),
-    (pins.LAMP_BITS + 1, "lamp, upper bit"),
+    (pins.LAMP_BIT, "lamp, red light"),
+    (pins.LAMP_BIT + 1, "lamp, green light"),
+    (pins.LAMP_BIT + 2, "lamp, blue light"),
 )
 
 Row = tuple[int, str, str, str]

@@ -1,12 +1,13 @@
 """What each act does: actions of the procedure, rows, requests for the device."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sabot_protocol.host import messages
 from sabot_protocol.host.messages import Fault, RemoveReason, VoidReason
-from sabot_session import acts, dealing_handlers, equipment_handlers
+from sabot_session import acts, dealing_handlers, dispute_handlers, equipment_handlers, seat_handlers
 from sabot_session.device_side import BACKS, OVER
+from sabot_session.outcomes import ActRefused
 from sabot_session.rows import Json
 from sabot_session.session_state import RoundProgress
 from sabot_session.table_rows import coup_data, hands_data
@@ -65,8 +66,8 @@ def close_table(session: "TableSession", act: acts.CloseTable, by: Attribution, 
         session.reports.collect(by.at_s)
     told: dict[str, Json] = {
         "countersignatures": list(session.state.countersign),
-        "disputes": [],
-        "holds": [],
+        "disputes": [each.row for each in session.state.disputes],
+        "holds": [each.row for each in session.state.holds.values()],
     }
     session.do(session.procedure.close_table, by, told=told)
 
@@ -97,8 +98,23 @@ def _between_rounds(session: "TableSession", what: str) -> None:
 
 def call_floor(session: "TableSession", act: acts.CallFloor, by: Attribution, act_id: str) -> None:
     """Lamp and display show it."""
-    session.row("call_floor", session.actor(by), {"why": act.why})
+    session.row("call_floor", session.actor(by), {"why": act.why}, round_id=_round_id(session))
+    session.state.called = act.why
     session.queue(messages.CallFloor(1))
+
+
+def floor_comes(session: "TableSession", act: acts.FloorComes, by: Attribution, act_id: str) -> None:
+    """The call ends."""
+    if not session.state.called:
+        raise ActRefused("floor_comes: nobody has called the floor")
+    session.row("floor_comes", session.actor(by), {}, round_id=_round_id(session))
+    session.state.called = ""
+    session.queue(messages.CallFloor(0))
+
+
+def _round_id(session: "TableSession") -> int:
+    playing = session.procedure.table.memory.round
+    return 0 if playing is None else playing.round_id
 
 
 def countersign(session: "TableSession", act: acts.Countersign, by: Attribution, act_id: str) -> None:
@@ -172,6 +188,9 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
         "destination": act.destination,
         "bag": act.bag,
     }
+    playing = table.memory.round
+    if table.state in OVER and playing is not None and playing.pack_id == act.pack_id:
+        session.reports.collect(by.at_s)  # a pack that must leave has left with that
     pack = next((each for each in table.packs() if each.pack_id == act.pack_id), None)
     serves = session.ways.machine_serves()
     if pack is not None and serves and session.machine.is_inside(pack):
@@ -187,6 +206,8 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
         why = "" if gone is None else gone.must_leave
         session.row("remove", session.actor(by), {**told, "why": why}, table.clause("shuffle_count"))
         session.state.leaving = [each for each in session.state.leaving if each != act.pack_id]
+    session.state.holds.pop(act.pack_id, None)
+    session.state.unfed.pop(act.pack_id, None)
     if serves and act.pack_id in session.state.device.decks:
         session.queue(messages.RemoveDeck(act.pack_id, ON_DEVICE[act.reason]), FLOOR, act_id)
 
@@ -203,25 +224,59 @@ def order_shuffle(session: "TableSession", act: acts.OrderShuffle, by: Attributi
 
 
 def no_more_bets(session: "TableSession", act: acts.NoMoreBets, by: Attribution, act_id: str) -> None:
-    """The round is opened and closed for bets; the machine deals."""
-    procedure, table = session.procedure, session.procedure.table
-    wagers = (
-        session.state.bets if act.wagers is None else {seat: dict(made) for seat, made in act.wagers.items()}
-    )
-    session.finish_round(by)
-    session.reports.load_if_ready(by.at_s)
-    serial = session.state.device.serial
-    session.do(procedure.betting.open_bets, by, told={"dealer": by.who, "serial": serial})
-    for seat in sorted(set(wagers) - set(table.memory.seated)):
-        session.do(procedure.betting.sit, by, seat, told={"seat": seat})
-    main = session.rules.main_wagers
-    for seat, made in sorted(wagers.items()):
-        for wager in sorted(made, key=lambda each: each not in main):
-            session.do(procedure.betting.place_wager, by, seat, wager, made[wager])
-    session.do(procedure.betting.no_more_bets, by, told={})
-    by_hand = table.round.method != DealingMethod.AUTOMATED_SHOE
-    session.state.round = RoundProgress(table.round.round_id, device_done=by_hand)
-    session.state.bets = {seat: dict(made) for seat, made in wagers.items()}
+    """The round is opened, if it is not, and closed for bets; the machine deals."""
+    betting, table = session.procedure.betting, session.procedure.table
+    if _waits_for_cards(session):
+        _settle_untyped(session, by)
+    if table.state != "betting":
+        seat_handlers.open_bets(session, act, by, act_id)
+    kept, known = session.state.bets, session.state.bets_known
+    if act.wagers is not None:
+        _lay(session, act.wagers, by)
+    elif act.seats is not None:
+        _lay_seats(session, act.seats, by)
+    elif not table.round.wagers and known:
+        _lay(session, kept, by)
+    elif not table.round.wagers:
+        _lay_seats(session, kept, by)
+    session.do(betting.no_more_bets, by, told={})
+    playing = table.round
+    by_hand = playing.method != DealingMethod.AUTOMATED_SHOE
+    session.state.round = RoundProgress(playing.round_id, device_done=by_hand, must_type=by_hand)
+    session.state.unfed[playing.pack_id] = playing.round_id
+    session.state.bets = {seat: dict(made) for seat, made in playing.wagers.items()}
+    session.state.bets_known = playing.wagers_known
+
+
+def _lay(session: "TableSession", wagers: Mapping[int, Mapping[str, int]], by: Attribution) -> None:
+    """The layout has exactly these wagers."""
+    betting, main = session.procedure.betting, session.rules.main_wagers
+    _seat(session, wagers, by)
+    for seat, made in list(session.procedure.table.round.wagers.items()):
+        gone = [each for each in made if each not in wagers.get(seat, {})]
+        for wager in sorted(gone, key=lambda each: each in main):
+            told: dict[str, Json] = {"seat": seat, "wager": wager, "cents": made[wager]}
+            session.do(betting.withdraw_wager, by, seat, wager, told=told)
+    for seat, some in sorted(wagers.items()):
+        for wager in sorted(some, key=lambda each: each not in main):
+            session.do(betting.place_wager, by, seat, wager, some[wager])
+
+
+def _lay_seats(session: "TableSession", seats: Iterable[int], by: Attribution) -> None:
+    """These seats bet, and their wagers are not known."""
+    betting = list(seats)
+    _seat(session, betting, by)
+    session.do(session.procedure.betting.place_seats, by, betting)
+
+
+def _seat(session: "TableSession", seats: Iterable[int], by: Attribution) -> None:
+    for seat in sorted(set(seats) - set(session.procedure.table.memory.seated)):
+        session.do(session.procedure.betting.sit, by, seat, told={"seat": seat})
+
+
+def _waits_for_cards(session: "TableSession") -> bool:
+    progress = session.state.round
+    return session.procedure.table.state == "revealing" and progress is not None and progress.must_type
 
 
 def expose(session: "TableSession", act: acts.Expose, by: Attribution, act_id: str) -> None:
@@ -233,7 +288,7 @@ def expose(session: "TableSession", act: acts.Expose, by: Attribution, act_id: s
         raise RuleViolation("exposing hands", table.clause(key), "the hands are not dealt, or lie open")
     data = hands_data(table.turns(), {}, None) if table.three_card else coup_data(None, None, None)
     session.row("reveal", session.actor(by), data, table.clause(key), table.round.round_id)
-    progress.exposed_by = session.actor(by)
+    progress.exposed_by, progress.exposed_event = session.actor(by), session.event
     if not table.three_card and len([each for each in table.round.drawn if each]) < FIRST_CARDS:
         progress.must_type = True  # a card that was drawn before the round is not read in it
 
@@ -271,6 +326,22 @@ def type_hands(session: "TableSession", act: acts.TypeHands, by: Attribution, ac
     session.reports.settle(by.at_s)
 
 
+def leave_untyped(session: "TableSession", act: acts.LeaveUntyped, by: Attribution, act_id: str) -> None:
+    """The round is settled with cards that are not known."""
+    table = session.procedure.table
+    if not _waits_for_cards(session):
+        do = "expose the hands, or wait for the reader"
+        raise RuleViolation("leaving cards untyped", table.clause("reveal"), do)
+    _settle_untyped(session, by)
+
+
+def _settle_untyped(session: "TableSession", by: Attribution) -> None:
+    session.do(session.procedure.three_card.hands_not_known, by)
+    if session.state.round is not None and session.state.round.exposed_by is None:
+        session.state.round.exposed_by = session.actor(by)
+    session.reports.settle(by.at_s)
+
+
 def determine(session: "TableSession", act: acts.Determine, by: Attribution, act_id: str) -> None:
     """The dealer says what a wrong count means; a pack that is short or has a card too many leaves."""
     table = session.procedure.table
@@ -299,42 +370,15 @@ def report(session: "TableSession", act: Any, by: Attribution, act_id: str) -> N
         session.state.round.void_reason = reason
 
 
-def hold(session: "TableSession", act: acts.Hold, by: Attribution, act_id: str) -> None:
-    """The round's cards stay out of the tray."""
-    table, progress = session.procedure.table, session.state.round
-    if progress is None or table.state in ("between", "closed", "idle"):
-        raise RuleViolation(
-            "holding cards", table.clause("collect"), "the cards of the round are in the tray"
-        )
-    session.row("hold", session.actor(by), {"why": act.why}, round_id=progress.round_id)
-    progress.held, progress.held_row = act.why, session.state.rows + 1
-
-
-def release(session: "TableSession", act: acts.Release, by: Attribution, act_id: str) -> None:
-    """Held cards may be fed again."""
-    table, progress = session.procedure.table, session.state.round
-    if progress is None or not progress.held:
-        raise RuleViolation("releasing cards", table.clause("collect"), "no cards are held")
-    session.row(
-        "release",
-        session.actor(by),
-        {"row": progress.held_row, "note": act.note},
-        round_id=progress.round_id,
-    )
-    progress.held = ""
-
-
 # -- the machine --------------------------------------------------------------------------------
 
 
 def clear_fault(session: "TableSession", act: acts.ClearFault, by: Attribution, act_id: str) -> None:
     """The machine checks with its sensors whether a fault is gone; the floor countersigns a dealer's act."""
     fault = Fault[act.fault.upper()]
-    playing = session.procedure.table.memory.round
     data: dict[str, Json] = {"fault": act.fault, "countersign": by.role is TableRole.DEALER}
     clause = session.procedure.table.clause("shoe_failed")
-    round_id = 0 if playing is None else playing.round_id
-    session.row("clear_fault", session.actor(by), data, clause, round_id)
+    session.row("clear_fault", session.actor(by), data, clause, _round_id(session))
     session.state.device.refused = ""
     role = None if by.role is TableRole.DEALER else by.role
     session.queue(messages.ClearFault(fault), role, act_id)
@@ -343,9 +387,7 @@ def clear_fault(session: "TableSession", act: acts.ClearFault, by: Attribution, 
 def empty_machine(session: "TableSession", act: acts.EmptyMachine, by: Attribution, act_id: str) -> None:
     """Every card inside comes out; packs that were shuffled are shuffled again on this order (MD3 5.A)."""
     table = session.procedure.table
-    playing = table.memory.round
-    round_id = 0 if playing is None else playing.round_id
-    session.row("empty_machine", session.actor(by), {}, table.clause("start_shuffle"), round_id)
+    session.row("empty_machine", session.actor(by), {}, table.clause("start_shuffle"), _round_id(session))
     session.queue(messages.EmptyMachine(), FLOOR, act_id)
 
 
@@ -368,6 +410,7 @@ HANDLERS: Mapping[type[acts.Act], Handler] = {
     acts.SignIn: sign_in,
     acts.SignOut: sign_out,
     acts.CallFloor: call_floor,
+    acts.FloorComes: floor_comes,
     acts.ReceivePack: receive_pack,
     acts.RegisterPack: register_pack,
     acts.Inspect: prepare,
@@ -380,13 +423,12 @@ HANDLERS: Mapping[type[acts.Act], Handler] = {
     acts.NoMoreBets: no_more_bets,
     acts.Expose: expose,
     acts.TypeHands: type_hands,
+    acts.LeaveUntyped: leave_untyped,
     acts.Determine: determine,
     acts.ReportFaceUp: report,
     acts.ReportWrongNumber: report,
     acts.ReportShoeFailed: report,
     acts.VoidRound: report,
-    acts.Hold: hold,
-    acts.Release: release,
     acts.Countersign: countersign,
     acts.SetGame: set_game,
     acts.ClearFault: clear_fault,
@@ -395,5 +437,7 @@ HANDLERS: Mapping[type[acts.Act], Handler] = {
     acts.PathInspected: path_inspected,
     **dealing_handlers.HANDLERS,
     **equipment_handlers.HANDLERS,
+    **seat_handlers.HANDLERS,
+    **dispute_handlers.HANDLERS,
 }
 """What each act does. A module of acts has its handlers in a mapping ``HANDLERS``; it is joined here."""

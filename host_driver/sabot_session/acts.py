@@ -10,12 +10,90 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from sabot_session import dealing_acts, equipment_acts
+from sabot_session import dealing_acts, dispute_acts, equipment_acts, seat_acts
 from sabot_session.act_base import Act, D, F, S
+from sabot_session.dispute_acts import (
+    ConfirmCorrection,
+    DecideDispute,
+    DeclineCorrection,
+    Hold,
+    OpenDispute,
+    ProposeCorrection,
+    Release,
+)
+from sabot_session.equipment_acts import MarkOutOfOrder, Repaired, ReportUnitFailed, ReturnToService
+from sabot_session.seat_acts import (
+    Abandon,
+    Forfeit,
+    Idle,
+    Leave,
+    OpenBets,
+    PlaceWager,
+    PlayerArrives,
+    ReturnBets,
+    Sit,
+    WithdrawWager,
+)
 from sabot_table.procedure.vocabulary import RemovalReason, Verdict
 from sabot_table.rule_texts import DealingMethod
 
-__all__ = ["ACTS", "Act", "NotAnAct", "parse_act"]
+__all__ = [
+    "ACTS",
+    "Abandon",
+    "Act",
+    "CallFloor",
+    "ClearFault",
+    "CloseTable",
+    "ConfirmCorrection",
+    "Countersign",
+    "DecideDispute",
+    "DeclineCorrection",
+    "Determine",
+    "EmptyMachine",
+    "Expose",
+    "FloorComes",
+    "Forfeit",
+    "Hold",
+    "Idle",
+    "Inspect",
+    "Leave",
+    "LeaveUntyped",
+    "MarkOutOfOrder",
+    "NoMoreBets",
+    "NotAnAct",
+    "OpenBets",
+    "OpenDispute",
+    "OpenTable",
+    "OrderShuffle",
+    "PathInspected",
+    "PlaceWager",
+    "PlayerArrives",
+    "ProposeCorrection",
+    "Purge",
+    "ReceivePack",
+    "RegisterPack",
+    "Release",
+    "RemovePack",
+    "Repaired",
+    "ReportFaceUp",
+    "ReportShoeFailed",
+    "ReportUnitFailed",
+    "ReportWrongNumber",
+    "ReturnBets",
+    "ReturnToService",
+    "SetGame",
+    "SignIn",
+    "SignOut",
+    "Sit",
+    "Spread",
+    "Stack",
+    "TypeHands",
+    "Verify",
+    "VoidRound",
+    "Wash",
+    "WithdrawWager",
+    "parse_act",
+]
 
 # -- the table and its people -------------------------------------------------------------------
 
@@ -58,12 +136,20 @@ class SignOut(Act):
 
 @dataclass(frozen=True, slots=True)
 class CallFloor(Act):
-    """The dealer calls the floor."""
+    """The dealer calls the floor: lamp and display of the machine show it."""
 
     NAME = "call_floor"
     ROLES = (D,)
 
     why: str = "called"
+
+
+@dataclass(frozen=True, slots=True)
+class FloorComes(Act):
+    """The floor is at the table: the call ends."""
+
+    NAME = "floor_comes"
+    ROLES = (F,)
 
 
 # -- packs --------------------------------------------------------------------------------------
@@ -177,13 +263,17 @@ class OrderShuffle(Act):
 
 @dataclass(frozen=True, slots=True)
 class NoMoreBets(Act):
-    """Bets are closed. Seats and wagers lie as told, or as in the round before (None)."""
+    """Bets are closed. Seats and wagers lie as told, or as in the round before (both None).
+
+    With ``seats`` alone the wagers are not known: chips lie there, and each wager's result is what it pays.
+    """
 
     NAME = "no_more_bets"
     ROLES = (D,)
     ACTION = "no_more_bets"
 
     wagers: Mapping[int, Mapping[str, int]] | None = None
+    seats: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +294,15 @@ class TypeHands(Act):
     ACTION = "reveal"
 
     hands: Mapping[int, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveUntyped(Act):
+    """The dealer settled the hands that lie open and types no cards: they are not known."""
+
+    NAME = "leave_untyped"
+    ROLES = (D,)
+    ACTION = "reveal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,26 +356,6 @@ class VoidRound(Act):
     ACTION = "void"
 
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Hold(Act):
-    """The cards of this round stay out of the tray until the floor releases them."""
-
-    NAME = "hold"
-    ROLES = (D, F)
-
-    why: str = "held"
-
-
-@dataclass(frozen=True, slots=True)
-class Release(Act):
-    """The floor releases held cards."""
-
-    NAME = "release"
-    ROLES = (F,)
-
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,11 +415,11 @@ class PathInspected(Act):
 
 
 _ALL: tuple[type[Act], ...] = (
-    OpenTable, CloseTable, SignIn, SignOut, CallFloor, ReceivePack, RegisterPack, Inspect, Verify, Spread,
-    Wash, Stack, RemovePack, OrderShuffle, NoMoreBets, Expose, TypeHands, Determine, ReportFaceUp,
-    ReportWrongNumber, ReportShoeFailed, VoidRound, Hold, Release, Countersign, SetGame, ClearFault,
+    OpenTable, CloseTable, SignIn, SignOut, CallFloor, FloorComes, ReceivePack, RegisterPack, Inspect, Verify,
+    Spread, Wash, Stack, RemovePack, OrderShuffle, NoMoreBets, Expose, TypeHands, Determine, ReportFaceUp,
+    ReportWrongNumber, ReportShoeFailed, VoidRound, LeaveUntyped, Countersign, SetGame, ClearFault,
     EmptyMachine, Purge, PathInspected,
-    *equipment_acts.ACTS, *dealing_acts.ACTS,
+    *equipment_acts.ACTS, *seat_acts.ACTS, *dispute_acts.ACTS, *dealing_acts.ACTS,
 )  # fmt: skip
 ACTS: Mapping[str, type[Act]] = {each.NAME: each for each in _ALL}
 """Every act by its name. A module of acts has a tuple ``ACTS``; it is joined here."""

@@ -166,17 +166,6 @@ class CollectVigorish(Act):
 
 
 @dataclass(frozen=True, slots=True)
-class Leave(Act):
-    """A player leaves the table; the dealer tells it."""
-
-    NAME = "leave"
-    ROLES = (D,)
-    ACTION = "leave"
-
-    seat: int
-
-
-@dataclass(frozen=True, slots=True)
 class Dealt(Act):
     """Every hand has the cards that it begins with, dealt by hand one after the other."""
 
@@ -334,30 +323,9 @@ class AuthoriseSimulated(Act):
     ROLES = (F,)
 
 
-@dataclass(frozen=True, slots=True)
-class Idle(Act):
-    """Nobody plays."""
-
-    NAME = "idle"
-    ROLES = (D,)
-    ACTION = "idle"
-
-
-@dataclass(frozen=True, slots=True)
-class PlayerArrives(Act):
-    """Somebody wants to play at an idle table."""
-
-    NAME = "player_arrives"
-    ROLES = (D,)
-    ACTION = "player_arrives"
-
-    spread_stored: bool = False
-
-
 ACTS: tuple[type[Act], ...] = (
     ChangeMethod, PlayOnePack, StartShuffle, FinishShuffle, VerifyShuffle, DeclineCut, CutPack,
-    OrderRecut, PlaceCover, LaidIn, LoadPack, Burn, EndShoe, CollectVigorish, Leave, Dealt, CountStub,
+    OrderRecut, PlaceCover, LaidIn, LoadPack, Burn, EndShoe, CollectVigorish, Dealt, CountStub,
     PassStub, Announce, TurnThird, Settle, Collect, TakenOut, ReportDrawnInError, ReportThird, ReportExposed,
-    ReportTooFew, ReportCover, AnnounceLastHand, BeginSimulated, AuthoriseSimulated, Idle,
-    PlayerArrives,
+    ReportTooFew, ReportCover, AnnounceLastHand, BeginSimulated, AuthoriseSimulated,
 )  # fmt: skip

@@ -40,17 +40,6 @@ def play_one_pack(session: "TableSession", act: acts.PlayOnePack, by: Attributio
     session.set_game(act_id)
 
 
-def idle(session: "TableSession", act: acts.Idle, by: Attribution, act_id: str) -> None:
-    """Nobody plays: packs that no counting machine keeps are spread."""
-    session.finish_round(by)
-    session.do(session.procedure.idle, by)
-
-
-def player_arrives(session: "TableSession", act: acts.PlayerArrives, by: Attribution, act_id: str) -> None:
-    """Play begins again."""
-    session.do(session.procedure.player_arrives, by, act.spread_stored)
-
-
 # -- a pack on its way into a shoe --------------------------------------------------------------
 
 
@@ -147,12 +136,6 @@ def collect_vigorish(
     session.do(session.procedure.betting.collect_vigorish, by, act.seat, told=told)
 
 
-def leave(session: "TableSession", act: acts.Leave, by: Attribution, act_id: str) -> None:
-    """A player leaves; what the seat owes stays owed."""
-    session.do(session.procedure.betting.leave, by, act.seat, told={"seat": act.seat})
-    session.state.bets.pop(act.seat, None)
-
-
 # -- a round ------------------------------------------------------------------------------------
 
 
@@ -230,7 +213,7 @@ def _must_type(session: "TableSession") -> None:
 
 def settle(session: "TableSession", act: acts.Settle, by: Attribution, act_id: str) -> None:
     """The wagers are settled as shown."""
-    session.do(session.procedure.round_end.settle, by)
+    session.reports.settle_by(by)
 
 
 def collect(session: "TableSession", act: acts.Collect, by: Attribution, act_id: str) -> None:
@@ -338,8 +321,6 @@ Handler = Callable[["TableSession", Any, Attribution, str], None]
 HANDLERS: Mapping[type[Act], Handler] = {
     acts.ChangeMethod: change_method,
     acts.PlayOnePack: play_one_pack,
-    acts.Idle: idle,
-    acts.PlayerArrives: player_arrives,
     acts.StartShuffle: start_shuffle,
     acts.FinishShuffle: finish_shuffle,
     acts.VerifyShuffle: verify_shuffle,
@@ -352,7 +333,6 @@ HANDLERS: Mapping[type[Act], Handler] = {
     acts.Burn: burn,
     acts.EndShoe: end_shoe,
     acts.CollectVigorish: collect_vigorish,
-    acts.Leave: leave,
     acts.Dealt: dealt,
     acts.CountStub: count_stub,
     acts.PassStub: pass_stub,

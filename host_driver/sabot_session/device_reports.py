@@ -20,7 +20,8 @@ from sabot_protocol.host.messages import (
     Verdict,
     VoidReason,
 )
-from sabot_session.device_side import CARDS_OUT
+from sabot_session import buttons
+from sabot_session.device_side import CARDS_OUT, OVER
 from sabot_session.outcomes import Failed, NotYours
 from sabot_session.rows import Actor, Authentication, Json
 from sabot_session.session_state import OutboxCommand
@@ -79,6 +80,8 @@ class DeviceReports:
                     "commitment": told.commitment.hex(),
                 },
             )
+        elif isinstance(told, messages.Buttons):
+            buttons.pressed(self._session, told.pressed, now_s)
         elif isinstance(told, FaultRaised):
             self._session.row(
                 "fault_raised",
@@ -251,9 +254,13 @@ class DeviceReports:
         assert progress.exposed_by is not None
         dealer = progress.exposed_by
         self._session.acting(dealer)
-        self._session.do(
-            self._session.procedure.round_end.settle, Attribution(dealer.person, dealer.role, now_s)
-        )
+        self.settle_by(Attribution(dealer.person, dealer.role, now_s))
+
+    def settle_by(self, by: Attribution) -> None:
+        """Settle the wagers; where wagers or cards are not known the record says so."""
+        playing, round_end = self._session.procedure.table.round, self._session.procedure.round_end
+        known = playing.wagers_known and playing.cards_known
+        self._session.do(round_end.settle if known else round_end.settle_unknown, by)
 
     def void_impossible(self, why: str, now_s: int) -> None:
         """The reader saw cards that no such pack can have: the round is void, and the pack leaves."""
@@ -277,10 +284,14 @@ class DeviceReports:
         device.commitments.pop(found[0])
         device.fed = 0 if device.in_shuffler == found[0] else found[0]
         device.doubtful = [each for each in device.doubtful if each != found[0]]
+        self._session.state.unfed.pop(found[0], None)
         pack = table.pack(found[0])
         playing = table.memory.round
         if playing is not None and playing.pack_id == pack.pack_id:
             self.collect(now_s)
+        self._mark_past_hours(now_s)
+        if pack.must_leave:
+            return  # its hours ended while it was fed: it comes out again
         if pack.state != "shuffling":
             action = self._session.procedure.packs.start_shuffle
             self._session.do(
@@ -383,6 +394,7 @@ class DeviceReports:
         if playing is not None and table.state == "voided" and playing.cards_in_device:
             self._cards_came_out(now_s)
         self._units_failed(now_s)
+        self._mark_past_hours(now_s)
         way = self._session.ways.now()
         if way is not None:
             way.go_on(self._session, now_s)
@@ -423,7 +435,8 @@ class DeviceReports:
         if self._session.ways.now() is not None:
             return  # people load it
         pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
-        if pack is not None and pack.state == "shuffled" and self._session.machine.in_turn():
+        may_play = pack is not None and pack.state == "shuffled" and not pack.must_leave
+        if pack is not None and may_play and self._session.machine.in_turn():
             self._session.do(self._session.procedure.packs.load, self._session.device_by(now_s), pack.pack_id)
 
     def warn_of_hours(self, now_s: int) -> None:
@@ -431,6 +444,8 @@ class DeviceReports:
         for pack in self._session.procedure.table.packs():
             left_s = self._session.procedure.packs.hours_left_s(pack, now_s)
             if left_s is None:
+                continue
+            if left_s <= 0:
                 continue
             due = next((each for each in WARN_MINUTES if left_s <= each * 60), None)
             if due is not None and due < self._session.state.warned.get(pack.pack_id, WARN_MINUTES[-1] + 1):
@@ -444,6 +459,16 @@ class DeviceReports:
                         "until_s": now_s + left_s,
                     },
                 )
+
+    def _mark_past_hours(self, now_s: int) -> None:
+        """A pack past its hours must leave; a round that it plays is finished first (MD3 3.C)."""
+        table, packs = self._session.procedure.table, self._session.procedure.packs
+        playing = table.memory.round
+        for pack in table.packs():
+            in_play = playing is not None and playing.pack_id == pack.pack_id and table.state not in OVER
+            left_s = packs.hours_left_s(pack, now_s)
+            if left_s is not None and left_s <= 0 and not in_play:
+                packs.mark_for_removal(pack, vocabulary.RemovalReason.HOURS, "its hours are over")
 
 
 def _half(place: int) -> vocabulary.DeviceUnit:

@@ -255,6 +255,8 @@ class DeviceSide:
         return waiting[0]
 
     def _waits(self, pack: PackState) -> bool:
+        if pack.pack_id in self._state.holds:
+            return False
         if pack.must_leave or not self.on_device(pack) or self.is_inside(pack):
             return False
         playing, progress = self._procedure.table.memory.round, self._state.round
@@ -262,7 +264,7 @@ class DeviceSide:
             return pack.state in FED_FROM
         over = self._procedure.table.state in OVER and not playing.cards_in_device
         over = over and self._procedure.table.rules.fixed.every_round
-        return over and progress is not None and not progress.held and progress.device_done
+        return over and progress is not None and progress.device_done
 
     def on_device(self, pack: PackState) -> bool:
         """Whether the machine knows this pack, with its back."""
@@ -299,6 +301,10 @@ class DeviceSide:
         if device.emptying or device.shuffler not in MAY_BE_EMPTIED or device.shoe not in SHOE_MAY_BE_EMPTIED:
             return False
         if device.shoe == ShoeState.UNPROVED or device.shuffler == ShufflerState.UNPROVED:
+            return True
+        playing = table.memory.round
+        busy = playing is not None and table.state not in OVER
+        if not busy and any(each.must_leave and self.is_inside(each) for each in table.packs()):
             return True
         inside = device.shoe == ShoeState.READY or device.shuffler == ShufflerState.STORED
         if table.state == "between" and inside and device.game not in (None, self.wanted_game()):

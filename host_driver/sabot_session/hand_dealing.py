@@ -96,7 +96,8 @@ class HandDealing:
             left: list[Json] = [seat for seat in table.turns() if seat not in progress.typed]
             details: dict[str, Json] = {"round_id": playing.round_id, "hands": left, "by_hand": True}
             words = "expose the hands and type each as it lies"
-            yield self._form(NeedKind.TYPE_HANDS, words, "reveal", acts.TypeHands, details)
+            names = (acts.TypeHands.NAME, acts.LeaveUntyped.NAME)
+            yield NeedForm(NeedKind.TYPE_HANDS, (D,), words, table.clause("reveal"), names, "", details)
         elif table.state == "drawing":
             yield from self._needs_of_cards(playing)
         elif table.state in AFTER and not self.may_close_bets():
@@ -210,7 +211,7 @@ class HandDealing:
             return False  # it lies in the machine
         if table.memory.exposed or cover in ("announce", "over", "out"):
             return False
-        if table.state == "between":
+        if table.state in ("between", "betting"):
             return pack.state == ("playing" if table.burns else "loaded")
         if not table.burns or table.state not in AFTER:
             return False

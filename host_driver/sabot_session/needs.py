@@ -35,6 +35,10 @@ class NeedKind(StrEnum):
     EXPOSE = "expose"
     TYPE_HANDS = "type_hands"
     COUNTERSIGN = "countersign"
+    DECIDE_DISPUTE = "decide_dispute"
+    CONFIRM_CORRECTION = "confirm_correction"
+    FLOOR_COMES = "floor_comes"  # the dealer has called
+    PLAYER_ARRIVES = "player_arrives"  # the table is idle
     CHANGE_METHOD = "change_method"
     ONE_PACK = "one_pack"  # go on with one
     SHUFFLE_BY_HAND = "shuffle_by_hand"

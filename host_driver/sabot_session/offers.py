@@ -19,24 +19,28 @@ BY_RULE: tuple[tuple[type[Act], str], ...] = (
     (acts.ReportFaceUp, "face_up_card"),
     (acts.ReportWrongNumber, "wrong_number"),
     (acts.ReportShoeFailed, "shoe_failed"),
-    (acts.VoidRound, "wrong_number"),
+    (acts.VoidRound, "void"),
     (acts.CloseTable, "close_table"),
+    (acts.Sit, "sit"),
+    (acts.Leave, "leave"),
+    (acts.OpenBets, "open_bets"),
+    (acts.PlaceWager, "place_wager"),
+    (acts.WithdrawWager, "withdraw_wager"),
+    (acts.ReturnBets, "return_bets"),
+    (acts.Forfeit, "forfeit"),
+    (acts.Abandon, "abandon"),
+    (acts.Idle, "idle"),
+    (acts.ReportUnitFailed, "unit_failed"),
     (dealing_acts.ReportDrawnInError, "drawn_in_error"),
     (dealing_acts.ReportThird, "unauthorised_third"),
     (dealing_acts.ReportExposed, "card_exposed"),
     (dealing_acts.ReportTooFew, "too_few_cards"),
     (dealing_acts.ReportCover, "cover_card"),
-    (equipment_acts.ReportUnitFailed, "unit_failed"),
-    (equipment_acts.Repaired, "repaired"),
     (dealing_acts.ChangeMethod, "change_method"),
     (dealing_acts.PlayOnePack, "play_one_pack"),
-    (dealing_acts.Leave, "leave"),
-    (dealing_acts.Idle, "idle"),
-    (dealing_acts.PlayerArrives, "player_arrives"),
 )
 """Acts that the rule text allows in some states, each with the action of the text."""
 CHANGE_OF_DEALERS = ("closed", "between", "idle", "collecting")
-NOTHING_TO_HOLD = ("closed", "between", "idle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +76,14 @@ def _of_rules(session: "TableSession") -> Iterator[Offer]:
 
 
 def _of_round(session: "TableSession") -> Iterator[Offer]:
-    progress = session.state.round
-    if progress is not None and not progress.held and session.procedure.table.state not in NOTHING_TO_HOLD:
+    state = session.state
+    if set(state.unfed) - set(state.holds):
         yield _offer(acts.Hold)
+    if session.procedure.table.memory.rounds:
+        yield _offer(acts.OpenDispute)
+        yield _offer(acts.ProposeCorrection)
+    if session.procedure.table.memory.units:
+        yield _offer(acts.Repaired)
 
 
 def _offer(act: type[Act]) -> Offer:

@@ -446,6 +446,15 @@ class Correction(RowData):
         return self
 
 
+class CorrectionProposed(RowData):
+    """What a dealer says that a round really was; it counts once the floor confirms it."""
+
+    why: Said
+    bets: Bets | None = None
+    exposed: Exposed | None = None
+    settled: Settled | None = None
+
+
 class OfRow(RowData):
     """Something that refers to an earlier row."""
 

@@ -97,6 +97,7 @@ KINDS = (
     RowKind("change_method", "cards are dealt another way from now on", PEOPLE, TABLE, d.MethodChanged),
     RowKind("play_one_pack", "the floor chooses play with one pack", PEOPLE, TABLE, d.Nothing),
     RowKind("call_floor", "the dealer calls the floor", ANYONE, ANY, d.Why),
+    RowKind("floor_comes", "the floor is at the table; its call ends", FLOOR, ANY, d.Nothing),
     RowKind("interruption", "the program was ended and continued", PROGRAM, ANY, d.Interruption),
     # packs
     RowKind("receive_pack", "a pack arrives in a numbered bag or under a seal", PEOPLE, ANY, d.PackReceived),
@@ -173,6 +174,8 @@ KINDS = (
     # afterwards
     RowKind("countersign", "the floor countersigns a row", FLOOR, ANY, d.OfRow),
     RowKind("correct", "dealer and floor correct a round; the old version stays", FLOOR, ROUND, d.Correction),
+    RowKind("propose_correction", "the dealer says what a round was", PEOPLE, ROUND, d.CorrectionProposed),
+    RowKind("decline_correction", "the floor declines a correction", FLOOR, ROUND, d.OfRow),
     RowKind("hold", "the round's cards stay out of the tray", PEOPLE, ROUND, d.Why),
     RowKind("release", "the floor releases held cards", FLOOR, ROUND, d.OfRow),
     RowKind("open_dispute", "somebody says that the screen is wrong", PEOPLE, ANY, d.DisputeOpened),

@@ -6,17 +6,18 @@ visible. If the commit fails, the session is what it was before.
 """
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from sabot_driver.errors import SabotError
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Message, Request
+from sabot_protocol.host.messages import Buttons
 from sabot_session import act_handlers
 from sabot_session.acts import Act
 from sabot_session.dealing_way import DealingWays
-from sabot_session.device_reports import DEVICE, DeviceReports
+from sabot_session.device_reports import DEVICE, PROGRAM, DeviceReports
 from sabot_session.device_side import CARDS_OUT, NONCE_SIZE, OVER, DeviceSide
 from sabot_session.needs import Need
 from sabot_session.outcomes import (
@@ -31,7 +32,16 @@ from sabot_session.outcomes import (
 )
 from sabot_session.people import Authenticated
 from sabot_session.row_kinds import BY_NAME
-from sabot_session.rows import Actor, Authentication, DeviceEventId, Json, Record, Row, SavedSession
+from sabot_session.rows import (
+    Actor,
+    Authentication,
+    DeviceEventId,
+    Json,
+    NumberedRow,
+    Record,
+    Row,
+    SavedSession,
+)
 from sabot_session.session_state import NeedHistory, OutboxCommand, SessionState, restore, save
 from sabot_session.snapshot import Changes, ChangeStream, snapshot
 from sabot_session.table_needs import TableNeeds
@@ -90,8 +100,11 @@ class TableSession:
         self._taken: set[int] = set()  # commands that the shell has
         self._answered_by: dict[str, str] = {}  # need id -> person
         self._stream = ChangeStream()
+        self.notice = ""
+        """What the machine's buttons asked for and the rules refused last; "" after the next step."""
         self._load(self._saved)
         self.state.device.up = False
+        self._interrupted = self.state.running
         self._note_needs(self.state.memory.newest_s)
         self._stream.publish(snapshot(self))
 
@@ -108,6 +121,8 @@ class TableSession:
         self._rows: list[Row] = []
         self._actors: dict[tuple[str, TableRole], Actor] = {}
         self._round_of_log = 0
+        self.event: DeviceEventId | None = None
+        """The event of the device that this step follows from."""
 
     # -- what others see ------------------------------------------------------------------------
 
@@ -180,7 +195,7 @@ class TableSession:
         actor, key = self._authenticate(credential, act, now_s)
 
         def take() -> None:
-            self._actors[actor.person, actor.role] = actor
+            self.acting(actor)
             by = Attribution(actor.person, actor.role, now_s)
             act_handlers.HANDLERS[type(act)](self, act, by, act_id)
             if not self._rows:
@@ -260,7 +275,12 @@ class TableSession:
                 self.machine.hear(message)
                 self.reports.hear(message, now_s)
 
-        self._step(now_s, take, journal_at=at, follows=follows)
+        try:
+            self._step(now_s, take, journal_at=at, follows=follows)
+        except RuleViolation as error:
+            if not isinstance(message, Buttons):
+                raise
+            self._step(now_s, lambda: None, journal_at=at, notice=str(error))
 
     def events_lost(self, at: int, now_s: int) -> None:
         """The device lost events before it could tell them: what it says of itself counts from now on."""
@@ -315,11 +335,14 @@ class TableSession:
         actor: Actor | None = None,
         journal_at: int | None = None,
         follows: DeviceEventId | None = None,
+        notice: str = "",
     ) -> None:
-        self._rows = []
-        self._follows = follows
+        self._rows, self._actors = [], {}
+        self.event = follows
         self._now_s = now_s
+        self.notice = notice
         try:
+            self._note_interruption()
             take()
             self.reports.go_on(now_s)
             self._write_log({})
@@ -338,13 +361,32 @@ class TableSession:
             if rows or saved != self._saved:
                 self._record.commit(rows, SavedSession(saved, at))
             self._saved, self.journal_at = saved, at
+            self._interrupted = False
             self._stream.publish(snapshot(self))
         except BaseException:
             self._load(self._saved)
             raise
         finally:
             self._rows = []
-            self._follows = None
+            self.event = None
+
+    def _note_interruption(self) -> None:
+        """The first step of a run: the run before was ended in the middle, or closed its table's session."""
+        if self._interrupted:
+            open_commands: list[Json] = [str(each.id) for each in self.state.outbox]
+            data: dict[str, Json] = {"last_s": self.state.memory.newest_s, "commands": open_commands}
+            playing = self.procedure.table.memory.round
+            round_id = 0 if playing is None else playing.round_id
+            self.row("interruption", PROGRAM, data, round_id=round_id)
+        self.state.running = True
+
+    def end(self, now_s: int) -> None:
+        """The program that runs this table ends, with nothing lost: the next run notes no interruption."""
+
+        def take() -> None:
+            self.state.running = False
+
+        self._step(now_s, take)
 
     def _note_needs(self, now_s: int) -> None:
         known: dict[str, NeedHistory] = {}
@@ -396,7 +438,7 @@ class TableSession:
         """A round whose cards are known is settled and collected by the act that says so."""
         table = self.procedure.table
         if table.state == "settling":
-            self.do(self.procedure.round_end.settle, by)
+            self.reports.settle_by(by)
         if table.state in OVER:
             self.do(self.procedure.round_end.collect, by)
             self.state.round = None
@@ -415,7 +457,11 @@ class TableSession:
         )
 
     def _follows_of(self, actor: Actor) -> DeviceEventId | None:
-        return self._follows if actor.how is Authentication.SENSED else None
+        if actor.how is not Authentication.SENSED:
+            return None
+        progress = self.state.round
+        exposed = progress is not None and progress.exposed_by == actor
+        return progress.exposed_event if exposed and progress is not None else self.event
 
     def _write_log(self, told: Mapping[str, Json]) -> None:
         table = self.procedure.table
@@ -431,6 +477,8 @@ class TableSession:
             actor = DEVICE if by.role is TableRole.DEVICE else self._actors[by.who, by.role]
             if action == "reveal" and actor is DEVICE:
                 action = "cards_read"
+            elif action == "reveal" and playing is not None and not playing.cards_known:
+                continue  # the row of the exposure says so
             self._log_row(action, pack, actor, by.at_s, told)
             if action in VOIDING and playing is not None and playing.void_clause:
                 rule = table.rule(action)
@@ -448,6 +496,15 @@ class TableSession:
         round_id = 0 if action in OUTSIDE else round_id
         clause = clause_of(table, action, playing)
         self._rows.append(Row(kind, at_s, actor, data, round_id, clause, follows=self._follows_of(actor)))
+
+    @property
+    def next_row(self) -> int:
+        """The number that the next row of this step gets."""
+        return self.state.rows + len(self._rows) + 1
+
+    def round_rows(self, round_id: int) -> Sequence[NumberedRow]:
+        """The rows of a round on record."""
+        return self._record.round_rows(round_id)
 
     def round_of_row(self, number: int) -> int:
         """The round that a row of the record belongs to; 0 if it belongs to none, or there is no such row."""
@@ -468,7 +525,9 @@ class TableSession:
         if dealer is None:
             return None
         how = dealer.how if dealer.how is Authentication.SIMULATED else Authentication.SIGNED_IN
-        self._actors[dealer.person, TableRole.DEALER] = Actor(dealer.person, TableRole.DEALER, how)
+        self._actors.setdefault(
+            (dealer.person, TableRole.DEALER), Actor(dealer.person, TableRole.DEALER, how)
+        )
         return Attribution(dealer.person, TableRole.DEALER, now_s)
 
     @staticmethod

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pydantic import TypeAdapter, ValidationError
 
 from sabot_driver.errors import SabotError
-from sabot_session.rows import Actor
+from sabot_session.rows import Actor, Authentication, DeviceEventId
 from sabot_table.procedure.memory import TableMemory
 from sabot_table.ruleset import RuleSet
 
@@ -94,11 +94,10 @@ class RoundProgress:
     count: int | None = None
     void_reason: int = 0  # to tell the device
     exposed_by: Actor | None = None
+    exposed_event: DeviceEventId | None = None  # where a button told it
     revealed: bool = False
     faces: list[list[int]] = field(default_factory=list)  # by stack, once exposed
     must_type: bool = False
-    held: str = ""  # why its cards stay out of the tray
-    held_row: int = 0
     draws_asked: int = 0  # dealt card by card: the newest draw that the machine was asked for
     face_up: bool = False  # the card that comes now lies face up
     aside: int = 0  # the draw of a card that came face up, until the dealer names the card
@@ -117,6 +116,35 @@ class ShoeProgress:
     burns_taken: int = 0
     burn_card: str = ""  # the first card, once the dealer named it
     end_asked: int = 0  # the pack whose shoe the machine was asked to end
+
+
+@dataclass
+class HeldPack:
+    """A pack whose cards stay out of the tray."""
+
+    row: int
+    round_id: int
+    why: str
+
+
+@dataclass
+class OpenDispute:
+    """A dispute without a decision."""
+
+    row: int
+    round_id: int
+    why: str
+
+
+@dataclass
+class ProposedCorrection:
+    """What a dealer says that a round was, while the floor has not confirmed it."""
+
+    row: int
+    round_id: int
+    dealer: str
+    how: Authentication
+    told: str  # JSON of a `CorrectionProposed`
 
 
 @dataclass
@@ -151,7 +179,13 @@ class SessionState:
     round: RoundProgress | None = None
     shoe: ShoeProgress = field(default_factory=ShoeProgress)
     dealer: Actor | None = None
-    bets: dict[int, dict[str, int]] = field(default_factory=dict)  # of the last round
+    bets: dict[int, dict[str, int]] = field(default_factory=dict)  # of the last round, by seat
+    bets_known: bool = True  # else ``bets`` has the seats only
+    unfed: dict[int, int] = field(default_factory=dict)  # pack -> the round whose cards are not in the tray
+    holds: dict[int, HeldPack] = field(default_factory=dict)  # by pack
+    disputes: list[OpenDispute] = field(default_factory=list)
+    corrections: list[ProposedCorrection] = field(default_factory=list)
+    called: str = ""  # why the floor was called and has not come
     outbox: list[OutboxCommand] = field(default_factory=list)
     next_command: int = 1
     highest_deck: int = 0  # that the device ever had
@@ -160,6 +194,7 @@ class SessionState:
     countersign: list[int] = field(default_factory=list)  # rows that the floor has not countersigned
     leaving: list[int] = field(default_factory=list)  # packs that must leave; the floor has not said where to
     rows: int = 0  # the record's newest row
+    running: bool = False  # a program runs this table, or was ended without closing it
     warned: dict[int, int] = field(default_factory=dict)  # pack -> minutes of its last warning
     simulated_people: bool = False
     """Whether simulated people may act: the device proved that it is emulated."""

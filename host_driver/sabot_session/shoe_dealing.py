@@ -58,6 +58,8 @@ class ShoeDealing:
         playing, progress = self._procedure.table.memory.round, self._state.round
         if playing is None or progress is None:
             return self._of_shoe() or self._delivery.request()
+        if self._procedure.table.state == "betting":
+            return None
         if not progress.opened:
             return None if playing.simulated else messages.OpenRound(playing.round_id, playing.pack_id)
         if self._procedure.table.state in AFTER:
@@ -412,7 +414,7 @@ class ShoeDealing:
             return False
         if table.memory.exposed or cover in ("announce", "over", "out"):
             return False
-        if table.state == "between":
+        if table.state in ("between", "betting"):
             return pack.state == ("playing" if table.burns else "loaded")
         if not table.burns or table.state not in AFTER or progress is None or not progress.device_done:
             return False

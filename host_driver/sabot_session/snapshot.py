@@ -40,6 +40,7 @@ def snapshot(session: "TableSession") -> dict[str, Any]:
             "seats": list(session.rules.clockwise()),
             "wagers": list(session.rules.offered),
             "bets": {str(seat): dict(made) for seat, made in state.bets.items()},
+            "bets_known": state.bets_known,
         },
         "needs": [_need(each) for each in session.needs()],
         "offers": [
@@ -50,6 +51,14 @@ def snapshot(session: "TableSession") -> dict[str, Any]:
         "packs": [_pack(session, each) for each in table.packs()],
         "round": _round(session),
         "countersign": list(state.countersign),
+        "disputes": [
+            {"row": each.row, "round_id": each.round_id, "why": each.why} for each in state.disputes
+        ],
+        "corrections": [
+            {"row": each.row, "round_id": each.round_id, "dealer": each.dealer} for each in state.corrections
+        ],
+        "called": state.called,
+        "notice": session.notice,
         "newest_row": state.rows,
     }
 
@@ -79,6 +88,8 @@ def _pack(session: "TableSession", pack: PackState) -> dict[str, Any]:
         "cards": session.procedure.table.pack_cards,
         "counted": pack.counted,
         "until_s": None if hours is None else pack.opened_s + hours * 3600,
+        "hours_warned": session.state.warned.get(pack.pack_id),
+        "held": session.state.holds[pack.pack_id].why if pack.pack_id in session.state.holds else "",
     }
 
 
@@ -126,7 +137,9 @@ def _round(session: "TableSession") -> dict[str, Any] | None:
         "void_clause": playing.void_clause,
         "void_why": playing.void_why,
         "settlement": None if settled is None else settled["settlement"],
-        "held": progress.held,
+        "wagers_known": playing.wagers_known,
+        "cards_known": playing.cards_known,
+        "held": session.state.holds[playing.pack_id].why if playing.pack_id in session.state.holds else "",
     }
 
 

@@ -6,10 +6,13 @@ from sabot_protocol.host.messages import Back, Fault, Place, ShoeState, Shuffler
 from sabot_session import acts
 from sabot_session.dealing_way import DealingWays
 from sabot_session.device_side import NAMES, OVER, DeviceSide
+from sabot_session.dispute_acts import Release
+from sabot_session.dispute_needs import dispute_needs
 from sabot_session.equipment_needs import equipment_needs
 from sabot_session.needs import NeedForm, NeedKind
 from sabot_session.out_of_order_needs import out_of_order_needs
 from sabot_session.rows import Json
+from sabot_session.seat_acts import PlayerArrives
 from sabot_session.session_state import SessionState
 from sabot_table.procedure import TableProcedure, TableRole
 from sabot_table.procedure.memory import PackState
@@ -59,6 +62,7 @@ class TableNeeds:
             *self._of_cards_inside(),
             *self._of_packs(),
             *self._of_bets(),
+            *dispute_needs(self._state),
             *self._of_countersignatures(),
         ]
 
@@ -247,11 +251,14 @@ class TableNeeds:
         if pack.state in PREPARATION:
             yield self._prepare(pack)
             return
-        progress, playing = self._state.round, table.memory.round
-        if playing is not None and playing.pack_id == pack.pack_id:
-            if progress is not None and progress.held and table.state in OVER:
-                words = f"{back} is held: {progress.held}"
-                yield NeedForm(NeedKind.RELEASE, (F,), words, "", (acts.Release.NAME,), key, details)
+        playing = table.memory.round
+        held = self._state.holds.get(pack.pack_id)
+        if held is not None:
+            words = f"{back} is held: {held.why}"
+            yield NeedForm(NeedKind.RELEASE, (F,), words, "", (Release.NAME,), key, details)
+        in_round = playing is not None and playing.pack_id == pack.pack_id
+        if in_round:
+            pass
         elif pack.state in STORED and self._lies_outside(pack):
             words = f"{back} came out of the machine: order it shuffled again"
             yield NeedForm(
@@ -271,7 +278,8 @@ class TableNeeds:
     def _may_leave(self, pack: PackState) -> bool:
         """Whether a pack lies on the table, and no round needs it."""
         playing = self._procedure.table.memory.round
-        in_round = playing is not None and playing.pack_id == pack.pack_id
+        over = self._procedure.table.state in OVER and playing is not None and not playing.cards_in_device
+        in_round = playing is not None and playing.pack_id == pack.pack_id and not over
         return not in_round and not self._machine.is_inside(pack) and not self._asked("remove_deck")
 
     def _lies_outside(self, pack: PackState) -> bool:
@@ -323,7 +331,7 @@ class TableNeeds:
                 (D,),
                 words,
                 self._clause("reveal"),
-                (acts.TypeHands.NAME,),
+                (acts.TypeHands.NAME, acts.LeaveUntyped.NAME),
                 "",
                 {"round_id": playing.round_id, "hands": table.turns()},
             )
@@ -352,11 +360,14 @@ class TableNeeds:
         )
 
     def _of_bets(self) -> Iterator[NeedForm]:
+        table = self._procedure.table
+        if table.state == "idle":
+            name, words = PlayerArrives.NAME, "the table is idle: say when somebody wants to play"
+            yield NeedForm(NeedKind.PLAYER_ARRIVES, (D,), words, self._clause(name), (name,))
         way = self._ways.now()
         if not (self.may_close_bets() if way is None else way.may_close_bets()):
             return
-        bets = self._state.bets
-        words = "no more bets" if bets else "no more bets: say which seats bet"
+        words = "no more bets" if self._betting() else "no more bets: say which seats bet"
         yield NeedForm(
             NeedKind.BETS,
             (D,),
@@ -364,19 +375,27 @@ class TableNeeds:
             self._clause("no_more_bets"),
             (acts.NoMoreBets.NAME,),
             "",
-            {"seats": sorted(bets), "pack_id": self._state.device.in_shoe},
+            {"seats": self._betting(), "pack_id": self._state.device.in_shoe},
         )
+
+    def _betting(self) -> list[int]:
+        """The seats that bet if nobody tells others."""
+        playing = self._procedure.table.memory.round
+        open_now = playing is not None and self._procedure.table.state == "betting"
+        return sorted(playing.wagers if open_now and playing is not None else self._state.bets)
 
     def may_close_bets(self) -> bool:
         """Whether the pack whose turn it is lies in the shoe, and nothing stands against a round."""
         table, device = self._procedure.table, self._state.device
         playing = table.memory.round
-        over = table.state == "between" or (
+        progress = self._state.round
+        over = table.state in ("between", "betting") or (
             table.state in OVER and playing is not None and not playing.cards_in_device
         )
+        over = over or (table.state == "revealing" and progress is not None and progress.must_type)
         if not over or self._state.dealer is None or not device.up or device.survey or table.memory.units:
             return False
         pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
-        if pack is None or pack.state not in ("shuffled", "loaded"):
+        if pack is None or pack.must_leave or pack.state not in ("shuffled", "loaded"):
             return False
         return device.shoe == ShoeState.READY and self._machine.in_turn() and not device.emptying

@@ -70,7 +70,7 @@ def row_data(
         turns, stack = table.turns(), len(playing.stacks)
         data |= {"stack": stack, "seat": turns[min(stack, len(turns)) - 1], "cards": playing.stacks[-1]}
     elif playing is not None and action == "settle":
-        lines = (playing.settlement or {}).get("settlement", [])
+        lines = (playing.settlement or {}).get("settlement")
         data |= {"lines": lines, "meters": []}  # type: ignore[dict-item]
     elif playing is not None and action in ("wrong_number", "shoe_failed"):
         data["why"] = playing.void_why
@@ -83,7 +83,9 @@ def _pack(table: TableContext, pack_id: int) -> PackState:
     return next(each for each in table.memory.packs if each.pack_id == pack_id)
 
 
-def _wagers(playing: RoundState) -> list[Json]:
+def _wagers(playing: RoundState) -> list[Json] | None:
+    if not playing.wagers_known:
+        return None
     return [
         {"seat": seat, "wager": wager, "cents": cents}
         for seat, made in sorted(playing.wagers.items())

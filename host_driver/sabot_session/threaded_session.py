@@ -83,6 +83,9 @@ class ThreadedSession:
         self._closing = True
         self._unlisten()
         self._thread.join(JOIN_S)
+        with self._lock:
+            if self.failure is None:
+                self._session.end(self._now_s())
 
     # -- faces ----------------------------------------------------------------------------------
 

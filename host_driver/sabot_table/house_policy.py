@@ -10,6 +10,13 @@ A policy is a TOML file:
 
     [hours]
     shoe = 6                   # at most what the rule set allows
+
+    [limits]
+    player = 500000            # cents that one player may wager in a round
+
+    [limits.wagers.ante]
+    least = 1500
+    most = 100000
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +24,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from sabot_table.errors import HousePolicyError, Problem
+from sabot_table.errors import HousePolicyError, Problem, WagerRefused
 from sabot_table.rule_text_files import ActionRule, Filled, Positive, Roles
 from sabot_table.rule_texts import DealingMethod, TableRole
 from sabot_table.ruleset import RuleSet
@@ -40,12 +47,27 @@ class HourPolicy(Part):
     hand: Positive | None = None
 
 
+class WagerLimit(Part):
+    """The least and the most of one kind of wager, in cents."""
+
+    least: Positive | None = None
+    most: Positive | None = None
+
+
+class LimitPolicy(Part):
+    """The operator's limits: of all wagers of one player in a round, and of each kind of wager."""
+
+    player: Positive | None = None
+    wagers: dict[str, WagerLimit] = Field(default_factory=dict)
+
+
 class HousePolicy(Part):
     """What one house allows; `rows` and `hours` are what the table goes by."""
 
     name: Filled
     acts: dict[str, ActPolicy] = Field(default_factory=dict)
     hours: HourPolicy = HourPolicy()
+    limits: LimitPolicy = LimitPolicy()
 
     def rows(self, rows: Mapping[str, ActionRule]) -> dict[str, ActionRule]:
         """The rows of a text as this house allows them. What a device reports is never forbidden."""
@@ -59,6 +81,27 @@ class HousePolicy(Part):
         if policy.who is not None:
             who = tuple(each for each in row.who if each in policy.who or each not in PEOPLE)
         return row.model_copy(update={"who": who, "countersign": row.countersign or bool(policy.countersign)})
+
+    def check_most(self, rules: RuleSet, seat: int, made: Mapping[str, int]) -> None:
+        """Refuse wagers of a seat above the operator's limits."""
+        for wager, cents in made.items():
+            most = self.limits.wagers.get(wager, WagerLimit()).most
+            if most is not None and cents > most:
+                clause = rules.fixed.clause("place_wager")
+                raise WagerRefused(seat, wager, f"{cents} cents", clause, f"stake {most} cents at most")
+        total, most = sum(made.values()), self.limits.player
+        if most is not None and total > most:
+            clause = rules.fixed.clause("place_wager")
+            what = f"{total} cents in all"
+            raise WagerRefused(seat, "all wagers", what, clause, f"a player may stake {most} cents at most")
+
+    def check_least(self, rules: RuleSet, seat: int, made: Mapping[str, int]) -> None:
+        """Refuse wagers of a seat below the operator's limits."""
+        for wager, cents in made.items():
+            least = self.limits.wagers.get(wager, WagerLimit()).least
+            if least is not None and cents < least:
+                clause = rules.fixed.clause("place_wager")
+                raise WagerRefused(seat, wager, f"{cents} cents", clause, f"stake {least} cents at least")
 
     def most_hours(self, method: DealingMethod, allowed: int | None) -> int | None:
         """How long a pack may be used by a method; ``allowed`` is the rule set's limit."""
@@ -95,6 +138,12 @@ def _problems(policy: HousePolicy, rules: RuleSet) -> Iterator[Problem]:
         if given.countersign is False and row.countersign:
             do = f"leave it out: the text asks for it ({row.clause})"
             yield Problem(f"{where}.countersign", "is false", do)
+    for wager, limit in policy.limits.wagers.items():
+        where = f"limits.wagers.{wager}"
+        if wager not in rules.offered:
+            yield Problem(where, "is no wager of this table", f"give some of {', '.join(rules.offered)}")
+        if limit.least is not None and limit.most is not None and limit.least > limit.most:
+            yield Problem(where, "has a least above its most", "give a least that is not higher")
     for key, hours, most in (
         ("shoe", policy.hours.shoe, rules.cards.hours_shoe),
         ("hand", policy.hours.hand, rules.cards.hours_hand),

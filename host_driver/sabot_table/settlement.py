@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, TypeVar
 
 from sabot_table import hand_ranking
 from sabot_table.cards import Card, check_possible
@@ -93,6 +93,32 @@ class SettlementLine:
             WagerOutcome.RETURNED: "is returned",
         }.get(self.outcome, f"is taken ({self.outcome})")
         return f"seat {self.seat}: {self.wager} {self.stake_cents} {what}: {self.line} ({self.clause})"
+
+
+@dataclass(frozen=True, slots=True)
+class WagerResult:
+    """What a wager of a seat pays whose stake is not known, if it was made."""
+
+    seat: int
+    wager: str
+    outcome: WagerOutcome
+    line: str
+    odds: str  # such as "8 to 1"; "" where nothing is paid
+    clause: str
+
+    def to_json(self) -> dict[str, object]:
+        """One object of a round's settlement; the amounts are not known."""
+        return {
+            "seat": self.seat,
+            "wager": self.wager,
+            "outcome": str(self.outcome),
+            "line": self.line,
+            "odds": self.odds,
+            "stake_cents": None,
+            "pays_cents": None,
+            "vig_cents": None,
+            "clause": self.clause,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +242,40 @@ def settle(
     return _settlement(rules, _in_order(rules, lines), source, None, after)
 
 
+def results_of(
+    rules: RuleSet,
+    seats: Collection[int],
+    play: DealtHands,
+    forfeits: Collection[int] = (),
+    abandoned: Collection[int] = (),
+) -> tuple[WagerResult, ...]:
+    """What each offered wager of each betting seat pays, where chips lie that the program does not know."""
+    check_hands(rules, seats, play)
+    found = []
+    for seat in seats:
+        taken = "forfeit" if seat in forfeits else "abandon" if seat in abandoned else ""
+        for wager in rules.offered:
+            found.append(_result(rules, wager, seat, play, taken))
+    return _in_order(rules, found)
+
+
+def _result(rules: RuleSet, wager: str, seat: int, play: DealtHands, taken: str) -> WagerResult:
+    if taken:
+        outcome = WagerOutcome.FORFEIT if taken == "forfeit" else WagerOutcome.ABANDONED
+        return WagerResult(seat, wager, outcome, str(outcome), "", rules.fixed.clause(taken))
+    paytable = rules.paytable(wager)
+    name = paytable.line(lines_met(rules, wager, seat, play))
+    if name == LOSE:
+        return WagerResult(seat, wager, WagerOutcome.LOSE, LOSE, "", paytable.rule)
+    odds = paytable.odds(name)
+    if odds == 0:
+        return WagerResult(seat, wager, WagerOutcome.PUSH, name, "", paytable.rule)
+    said = f"{odds.numerator} to {odds.denominator}"
+    if name in paytable.vigorish:
+        said += ", less 5 % vigorish"
+    return WagerResult(seat, wager, WagerOutcome.WIN, name, said, paytable.clause)
+
+
 def settle_void(
     rules: RuleSet, wagers: Wagers, clause: str, why: str, meters: Meters | None = None
 ) -> Settlement:
@@ -235,10 +295,14 @@ def check_play(rules: RuleSet, wagers: Wagers, play: DealtHands | Coup) -> None:
             raise ImpossibleCards(f"{rules.name} has a hand for every seat, not a Player's and a Banker's")
         check_possible(play.cards, rules.cards.decks)
         return
+    check_hands(rules, [seat for seat, made in wagers.items() if made], play)
+
+
+def check_hands(rules: RuleSet, betting: Collection[int], play: DealtHands) -> None:
+    """Raise `ImpossibleCards` for hands that these betting seats or these decks cannot have."""
     if rules.game is not GameKind.THREE_CARD:
         raise ImpossibleCards(f"{rules.name} has a Player's and a Banker's Hand, not one for every seat")
-    betting = {seat for seat, made in wagers.items() if made}
-    if set(play.seats) != betting:
+    if set(play.seats) != set(betting):
         raise ImpossibleCards(
             f"seats {sorted(play.seats)} have hands and seats {sorted(betting)} have wagers; "
             "a hand goes to each betting seat and to no other"
@@ -320,7 +384,10 @@ def _must_hit(wagers: Wagers, seat: int, meters: Meters | None) -> tuple[Settlem
     )
 
 
-def _in_order(rules: RuleSet, lines: Iterable[SettlementLine]) -> tuple[SettlementLine, ...]:
+Line = TypeVar("Line", SettlementLine, WagerResult)
+
+
+def _in_order(rules: RuleSet, lines: Iterable[Line]) -> tuple[Line, ...]:
     """The text's order of settlement: MD3 11.B, WA3 order, MDM 11.B."""
     kinds = [*rules.offered, MUST_HIT]
     if rules.fixed.settlement.order is SettlementOrder.LOSERS_FIRST:

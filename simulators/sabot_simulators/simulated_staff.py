@@ -164,6 +164,11 @@ class SimulatedStaff:
             return acts.ClearFault(str(details["fault"]))
         if kind is NeedKind.MARK_OUT_OF_ORDER:
             return acts.parse_act(need.acts[0], {"unit": details["unit"], "how": "sign"})
+        if kind is NeedKind.DECIDE_DISPUTE:
+            told = {"surveillance": "simulated", "decision": "the hands are as shown", "machine_wrong": False}
+            return acts.parse_act(need.acts[0], {"row": details["row"], **told})
+        if kind is NeedKind.CONFIRM_CORRECTION:
+            return acts.parse_act(need.acts[0], {"row": details["row"]})
         if kind is NeedKind.COUNTERSIGN:
             return acts.Countersign(_number(details["row"]))
         return acts.parse_act(need.acts[0], {} if pack_id is None else {"pack_id": pack_id})

@@ -84,9 +84,11 @@ BETWEEN: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("misfeed@tray", "slip@tray"),
     ),
     "Entry to insertion, 50 mm": (
-        "A card sticks between the two.",
+        "A card sticks between the two. Or it slips, and the next card catches up with it.",
         "The card is longer than the distance, so it covers at least one of the two sensors. A half with a "
-        "covered sensor cannot be cleared.",
+        "covered sensor cannot be cleared. Two cards that overlap would cover both sensors like one card. So "
+        "the feed roller stops when a card does not leave the entry in its window. It draws the next card "
+        "when the entry is free.",
         ("stuck@entry", "snag@entry", "stuck@insertion", "snag@insertion"),
     ),
     "Insertion to chamber, 110 mm": (
@@ -115,17 +117,22 @@ BETWEEN: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "With cards behind it, the missing edge stops the shoe. As the last card it leaves the deck short: "
         "the round is void and the shoe stays `blocked`. No deck is pushed into a blocked shoe until one of "
         "three things happens. The card is purged past the exit; or its deck counts 52 again; or the floor "
-        "states that the path was inspected, and then the next count is claimed, not proved. If a person "
-        "clears a jam and overlooks a card here, the self-test finds it. The deal roller turns by one pitch "
-        "and 40 mm, and a card that comes to the exit's sensor is a `card_stuck`. A card that still sticks "
-        "does not come. So after people had access to the shoe, its next deck is claimed, not proved, until "
-        "its first card has passed the exit. A card in the path would stop that card.",
+        "states that the path was inspected, and then the next count is claimed, not proved. The same "
+        "holds if the power fails while cards are dealt or ejected, and the shoe's sensor is free when it "
+        "comes back: no count then tells whether the last card came out. The shoe stays blocked unless "
+        "that card comes to the exit when the machine is emptied. If a person clears a jam and overlooks a "
+        "card here, the self-test finds it. The deal roller turns by one pitch and 40 mm, and a card that "
+        "comes to the exit's sensor is a `card_stuck`. A card that still sticks does not come. So after "
+        "people had access to the shoe, its next deck is claimed, not proved, until its first card has "
+        "passed the exit. A card in the path would stop that card.",
         ("misfeed@shoe", "slip@shoe", "stuck@deal", "dead_sensor@exit"),
     ),
     "Exit to exit tray": (
         "A card has passed the exit's sensor with its leading edge and does not land.",
         "It covers the sensor until its trailing edge has passed. The shadow is too long, and the shoe stops "
-        "(`double_feed`). From there it is 6 mm to the tray's end. No roller holds the card, so it falls in.",
+        "(`double_feed`). From there it is 6 mm to the tray's end. No roller holds the card, so it falls in. "
+        "A sensor that is covered when a pause between two cards ends would show no edge of the next card, "
+        "so the shoe stops then, too (`sensor_disagrees`).",
         ("stuck@exit", "double_feed@shoe", "dirty_sensor@exit"),
     ),
     "Exit to a full exit tray": (

@@ -12,6 +12,7 @@ from sabot_firmware import hardware, shoe
 from sabot_firmware.decks import AUTOMATED_SHOE, CARD_BY_CARD, MANUAL_SHOE
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import enum_number
+from sabot_simulators.chips import PowerCut
 from sabot_simulators.mechanism.physical_cards import PhysicalCard, one_card
 from sabot_simulators.oracle import UNSEEN, Oracle, WrongClaim
 from sabot_simulators.seeded_defects import PLANTS, find
@@ -234,6 +235,68 @@ def test_a_delivery_uses_the_decks_turn() -> None:
     assert table.play_round()
     assert [values[0] for values in table.named("round_ended")] == [1, 2]
     assert table.unexcused() == []
+
+
+# -- the end of a round that was saved and not reported -------------------------------------------------
+
+
+def cut_behind_the_record(count: int = 52) -> Judged:
+    """A table whose power failed when the end of a round was saved, and before it was reported."""
+    table = Judged(1)
+    controller = table.device.controller
+    report = controller.report
+
+    def cut(name: str, *values: object) -> None:
+        if name == "round_ended":
+            controller.persistent.count = count
+            controller.persistent.save()
+            raise PowerCut
+        report(name, *values)
+
+    controller.report = cut
+    with pytest.raises(PowerCut):
+        table.deal_round()
+    controller.report = report
+    table.machine.power_off()
+    table.device.reboot()
+    table.device.run_until_idle()
+    assert (table.named("round_ended"), table.named("round_voided")) == ([], [])
+    return table
+
+
+def test_an_end_that_was_saved_and_not_reported_is_judged_when_a_host_asks() -> None:
+    """It was called wrong, because no report had told it."""
+    table = cut_behind_the_record()
+    claims = table.oracle.claims
+    table.oracle.ask()
+    table.oracle.ask()
+    assert table.unexcused() == []
+    assert table.oracle.claims > claims + 12  # by its cards, like an end that was reported
+
+
+def test_an_end_on_record_that_the_cards_contradict_is_wrong() -> None:
+    table = cut_behind_the_record(51)
+    table.oracle.ask()
+    assert table.unexcused() == ["a stub of 30", "a round of 51", "a correct round of 51"]
+
+
+def test_an_end_that_was_reported_must_be_the_one_on_record() -> None:
+    table = Judged(1)
+    assert table.deal_round()
+    table.machine.power_off()
+    table.device.reboot()
+    table.device.run_until_idle()
+    table.device.controller.persistent.count = 51
+    table.oracle.ask()
+    assert table.unexcused() == ["the host is told the same verdict"]
+
+
+def test_an_end_on_record_without_a_cut_is_wrong() -> None:
+    table = Judged(1)
+    table.device.command("open_round", 1, 1)
+    table.device.controller.persistent.verdict = CORRECT
+    table.oracle.ask()
+    assert table.unexcused() == ["the host is told the same verdict"]
 
 
 # -- the excuse of a dead exit sensor -------------------------------------------------------------------

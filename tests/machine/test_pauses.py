@@ -10,6 +10,7 @@ from sabot_firmware import hardware, machine_constants, shoe, shuffler
 from sabot_protocol.codec import enum_number
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.mechanism.physical_cards import new_deck
+from sabot_simulators.mechanism.sensors import DIRT_US
 from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.python_device import PythonDevice
 
@@ -184,6 +185,31 @@ def test_cards_are_dealt_and_counted_as_without_rests() -> None:
     assert [values[1:] for values in table.named("round_ended")] == [(1, 31, 52)]
     assert len(table.device.rests) > 8
     assert not table.faults()
+
+
+@pytest.mark.parametrize("paced", [True, False], ids=["other deck shuffled", "board rests"])
+def test_an_exit_that_is_covered_when_a_pause_ends_stops_the_shoe(paced: bool) -> None:
+    """The last card made no edge there. The round was called one card short, which it was not."""
+    table = Sleeping(Random(3).randrange, None, takes_us=35_000)
+    device, machine, half = table.device, table.device.machine, table.device.controller.shoe
+    device.run_until_idle()
+    table.feed(table.new_deck(RED))
+    table.wait(lambda: table.shoe_state == shoe.READY)
+    if paced:
+        table.feed(table.new_deck(BLUE))
+    device.command("open_round", 1, 1)
+    device.command("close_bets", 1, 1)
+    device.command("dispense_stack", 1, 1)
+    table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
+    table.take_stack()
+    device.command("end_round", 1)
+    table.wait(lambda: half.in_tray == 47)
+    machine.needs_pause = machine.needs_pause or not paced
+    table.wait(lambda: half.in_tray == 48 and half._wait.paused)
+    machine.sensors.force(hardware.EXIT, DIRT_US)
+    table.wait(lambda: bool(table.faults()) or table.shoe_state == shoe.STUB_WAITING)
+    assert table.faults() == [("exit", "sensor_disagrees")]
+    assert table.named("round_ended") == []
 
 
 def test_a_door_that_opens_while_the_board_rests_stops_its_half() -> None:

@@ -125,6 +125,15 @@ def test_two_cards_together_are_not_one(kind: str) -> None:
         assert table.named("deck_counted") == []
 
 
+def test_a_card_that_catches_up_with_one_that_slips_is_not_counted_with_it() -> None:
+    """Both covered entry and insertion as one, and one stuck there: 52 were counted of 53 cards."""
+    table = Table(4, "slip@tray:26", "stuck@chamber:26")
+    table.shuffle(red(4, 53))
+    assert len(table.named("retried")) == 2
+    assert table.named("deck_counted") == []
+    assert table.faults() == [("chamber", "height_mismatch")]
+
+
 @pytest.mark.rule("MD3 3.B")
 @pytest.mark.parametrize("wrong", ["other deck", "face up", "cover"])
 def test_a_card_that_does_not_belong_is_found_at_the_entry(wrong: str) -> None:

@@ -209,6 +209,86 @@ def test_a_card_left_behind_when_the_machine_is_emptied_blocks_it_too() -> None:
     assert table.play_round()
 
 
+def cut_at_the_last_card(*faults: str) -> Table:
+    """The power failed while the last card of a stub was between shoe and exit; the rest of it was taken."""
+    table = Table(1, *faults)
+    table.open_table()
+    device, machine = table.device, table.machine
+    device.command("open_round", 1, 1)
+    device.command("close_bets", 1, 1)
+    device.command("dispense_stack", 1, 1)
+    table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
+    table.take_stack()
+    device.command("end_round", 1)
+    while machine.shoe:
+        device.run_for(1_000)
+    assert table.shoe_state == shoe.EJECTING
+    machine.power_off()
+    machine.agenda.advance(machine.agenda.now_us + 1_000_000)  # what flies has landed
+    machine.take_exit()
+    device.reboot()
+    device.run_until_idle()
+    assert [machine.level(each) for each in (hardware.SHOE, hardware.EXIT)] == [0, 0]
+    assert (table.shoe_state, machine.count("shoe")) == (shoe.UNPROVED, 1)
+    return table
+
+
+def test_a_card_that_sticks_in_the_path_when_the_power_fails_blocks_the_shoe() -> None:
+    """No count told that it was missing: the shoe became empty, and the next deck was pushed onto it."""
+    table = cut_at_the_last_card("stuck@deal:52")
+    table.device.command("empty_machine", role="floor")
+    table.device.run_until_idle()
+    assert (table.shoe_state, table.machine.count("shoe")) == (shoe.BLOCKED, 1)
+    assert not table.device.view().emptying
+    table.recover()
+    assert table.play_round()
+    assert claims(table) == (True, 52)
+
+
+def test_a_door_that_is_opened_and_closed_after_that_cut_proves_nothing() -> None:
+    table = cut_at_the_last_card("stuck@deal:52")
+    look_in(table)
+    assert table.shoe_state == shoe.BLOCKED
+
+
+def test_the_deck_of_a_round_that_the_power_ended_accounts_for_its_card() -> None:
+    table = cut_at_the_last_card()
+    shoe_half = table.device.controller.shoe
+    assert (shoe_half.missing, shoe_half.short_deck) == (1, 1)
+    table.device.controller.dealing.deck_counted(2)
+    assert shoe_half.missing == 1
+    table.device.controller.dealing.deck_counted(1)
+    assert shoe_half.missing == 0
+
+
+def test_a_card_that_comes_out_after_the_cut_leaves_the_shoe_empty() -> None:
+    table = cut_at_the_last_card()
+    table.device.command("empty_machine", role="floor")
+    table.device.run_until_idle()
+    assert (table.shoe_state, len(table.machine.exit_tray)) == (shoe.STUB_WAITING, 1)
+    table._take()
+    table.device.run_until_idle()
+    assert shoe.BLOCKED not in [values[0] for values in table.named("shoe_changed")]
+    assert table.device.controller.shoe.missing == 0
+
+
+@pytest.mark.parametrize("at", [shoe.STUB_WAITING, shoe.LOADING])
+def test_a_cut_when_no_card_can_lie_in_the_path_blocks_nothing(at: int) -> None:
+    table = Table(1)
+    table.open_table()
+    assert table.deal_round()
+    if at == shoe.LOADING:
+        table._take()
+        table.device.run_until(lambda: table.shoe_state == at)
+    assert table.shoe_state == at
+    table.machine.power_off()
+    table.machine.take_exit()
+    table.device.reboot()
+    table.device.run_until_idle()
+    assert table.shoe_state == shoe.UNPROVED
+    assert table.device.controller.shoe.missing == 0
+
+
 def test_a_card_that_people_overlook_is_found_when_the_jam_is_cleared() -> None:
     """The next deck was pushed onto it, and 52 were claimed of 53 cards."""
     table = Table(1, "stuck@deal:9")

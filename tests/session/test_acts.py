@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from tests.session.acted_table import NOW_S, Register
 
 from sabot_session import acts
 from sabot_session.acts import Act
@@ -10,7 +11,6 @@ from sabot_session.equipment_acts import MarkOutOfOrder, ReportUnitFailed
 from sabot_session.errors import RecordFull
 from sabot_session.needs import NeedKind
 from sabot_session.outcomes import ActRefused, NeedGone, NotYours, StateChanged
-from sabot_session.people import Authenticated
 from sabot_session.record import SqliteRecord
 from sabot_session.rows import Authentication, Row, SavedSession
 from sabot_session.session import TableSession
@@ -20,24 +20,7 @@ from sabot_table.procedure import TableRole
 from sabot_table.procedure.vocabulary import DeviceUnit
 from sabot_table.rule_text_files import packaged, rule_text
 from sabot_table.ruleset import load
-
-NOW_S = 1_790_000_000
-ROLES = {
-    "anna": frozenset({TableRole.FLOOR}),
-    "ben": frozenset({TableRole.DEALER}),
-    "cleo": frozenset({TableRole.DEALER, TableRole.FLOOR}),
-}
-
-
-class Register:
-    """People by name, all with badge and PIN; a name that begins with "simulated" is a simulated dealer's."""
-
-    def authenticate(self, credential: object, at_s: int) -> Authenticated:
-        """The person of this name."""
-        name = str(credential)
-        if name.startswith("simulated"):
-            return Authenticated(name, frozenset(TableRole), Authentication.SIMULATED)
-        return Authenticated(name, ROLES[name], Authentication.BADGE_AND_PIN)
+from sabot_table.text_vocabulary import EVERY_ACT
 
 
 class FullRecord(SqliteRecord):
@@ -125,9 +108,9 @@ def test_the_house_may_allow_an_act_to_fewer_roles() -> None:
     assert told == [("unit_failed", "ben", "MD3 13.E"), ("mark_out_of_order", "anna", "MD3 13.E")]
 
 
-def test_each_act_of_a_rule_text_is_a_row_of_some_text() -> None:
-    rows = {name for key in packaged() for name in (*rule_text(key).rows, *rule_text(key).pack_rows)}
-    assert {each.ACTION for each in acts.ACTS.values() if each.ACTION} <= rows
+def test_each_act_names_an_act_that_rule_texts_know() -> None:
+    assert {each.ACTION for each in acts.ACTS.values()} - {""} <= EVERY_ACT
+    assert all(each.NAME and each.ROLES for each in acts.ACTS.values())
 
 
 def test_an_act_that_does_not_meet_its_need_is_refused() -> None:
@@ -192,9 +175,9 @@ def test_no_act_happens_without_a_person(name: str) -> None:
     session.link(True, NOW_S, serial="SABOT001", memory_id="00112233", model="machine", emulated=False)
     data = {
         "pack_id": 1, "reason": "damaged", "back": "red", "bag": "B1", "hands": {}, "verdict": "misdealt",
-        "why": "so", "row": 1, "fault": "misfeed", "unit": "shoe", "how": "sign", "method": "manual-shoe",
-        "seat": 1, "from_top": 26, "above_bottom": 14, "first": "KH", "stub": 43, "player": ["2H", "3H"],
-        "banker": ["4H", "5H"], "to": "player", "card": "6H",
+        "why": "so", "row": 1, "fault": "misfeed", "unit": "shoe", "how": "sign",
+        "round_id": 1, "seat": 1, "wager": "ante", "cents": 100, "surveillance": "CAM-7", "decision": "so",
+        "machine_wrong": False,
     }  # fmt: skip
     kind = acts.ACTS[name]
     act = acts.parse_act(name, {each: data[each] for each in kind.__dataclass_fields__ if each in data})

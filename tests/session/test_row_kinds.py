@@ -127,7 +127,8 @@ def test_faces_are_only_in_rows_of_exposed_cards() -> None:
     assert with_faces == {
         "burn", "burn_card", "announce", "third_card", "expose_hand", "reveal", "cards_read", "coup_complete",
         "coup_simulated",
-        "retype", "correct", "face_up_card", "drawn_in_error", "unauthorised_third", "card_exposed",
+        "retype", "correct", "propose_correction", "face_up_card", "drawn_in_error", "unauthorised_third",
+        "card_exposed",
     }  # fmt: skip
 
 

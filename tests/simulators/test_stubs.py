@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from sabot_firmware import hardware
+from sabot_firmware.boards.rp2040 import pins
 from sabot_protocol.device_protocol import DeviceProtocol
 from sabot_protocol.errors import Refusal
 from sabot_simulators.dealer import Dealer
@@ -69,6 +71,18 @@ def test_a_clock_that_stands_still_while_no_host_talks_would_be_seen(monkeypatch
 
     monkeypatch.setattr(DeviceProtocol, "tick", only_with_a_host)
     assert live(1, present=False).wrong
+
+
+def test_the_lamp_shows_its_colours_through_the_expander() -> None:
+    """Each light is a bit of its own; a colour may be any sum of them. The motors' byte stays as it is."""
+    with StubbedBoard() as board:
+        table = StubbedDevice(board, 3)
+        table.provision()
+        table.run_until_idle()
+        assert (table.machine.lamp, board.chip.outputs) == (hardware.GREEN, 1 << pins.LAMP_BIT + 1)
+        table.command("locate", 5)
+        table.run_until_idle()
+        assert (table.machine.lamp, board.chip.outputs) == (hardware.AMBER, 3 << pins.LAMP_BIT)
 
 
 def test_a_power_cut_keeps_the_chips_and_nothing_else() -> None:

@@ -11,7 +11,7 @@ from sabot_simulators.whole_system.shrink import Shrinker, tell
 
 
 def test_one_seed_replays_everything() -> None:
-    scenario = draw(7, minutes=3)
+    scenario = draw(7, minutes=1)
     first, second = run(scenario), run(scenario)
     assert first.trace == second.trace
     assert first.story == second.story
@@ -32,7 +32,7 @@ def test_an_event_acknowledged_before_it_is_written_is_found_and_shrunk_to_a_sho
     with PLANTS["acknowledged-before-written"][1]():
         found = run(scenario)
         assert any("was acknowledged" in problem for problem in found.problems)
-        shrinker = Shrinker(found, tries=6)
+        shrinker = Shrinker(found, tries=4)
         smallest = shrinker.shrink(replace(scenario, troubles=scenario.troubles[:1], faults=()))
     assert len(smallest.parts()) <= 1
     assert "was acknowledged" in tell(smallest, shrinker.result)

@@ -1,5 +1,7 @@
 """Seats and wagers: who sits, what lies on the layout, and when it is closed (MD3 7, MDM 7, WA3 wagers)."""
 
+from collections.abc import Iterable
+
 from sabot_table.errors import WagerRefused
 from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.equipment import EquipmentProcedure
@@ -98,9 +100,29 @@ class BettingProcedure:
             raise WagerRefused(
                 seat, wager, "nobody sits there", self.table.clause("sit"), "only seated players wager"
             )
+        if not self.table.round.wagers_known:
+            what, do = "a wager beside seats whose wagers are not known", "tell all wagers, or only the seats"
+            raise self.table.refuse(what, "place_wager", do)
         made = self.table.round.wagers.get(seat, {})
+        self.table.policy.check_most(self.table.rules, seat, {**made, wager: cents})
         check_wager(self.table.rules, seat, wager, cents, {**made, wager: cents})
         self.table.round.wagers[seat] = {**made, wager: cents}
+        self.table.move("place_wager", by)
+
+    def place_seats(self, by: Attribution, seats: Iterable[int]) -> None:
+        """These seats bet, and nobody tells what: their wagers are not known in this round."""
+        self.table.check("place_wager", by)
+        betting = sorted(set(seats))
+        for seat in betting:
+            check_seat(self.table.rules, seat)
+            if seat not in self.table.memory.seated:
+                why, do = "nobody sits there", "only seated players wager"
+                raise WagerRefused(seat, "any wager", why, self.table.clause("sit"), do)
+        if any(self.table.round.wagers.values()):
+            what, do = "seats without wagers beside known ones", "tell all wagers, or only the seats"
+            raise self.table.refuse(what, "place_wager", do)
+        self.table.round.wagers = {seat: {} for seat in betting}
+        self.table.round.wagers_known = not betting
         self.table.move("place_wager", by)
 
     def withdraw_wager(self, by: Attribution, seat: int, wager: str) -> None:
@@ -150,6 +172,9 @@ class BettingProcedure:
         self._equipment.check_device()
         self._packs.check_hours(pack, by)
         check_wagers(self.table.rules, playing.wagers)
+        for seat, made in playing.wagers.items():
+            self.table.policy.check_most(self.table.rules, seat, made)
+            self.table.policy.check_least(self.table.rules, seat, made)
         if self.table.rules.fixed.every_round:
             self.table.move_pack("play", pack, by)
         self.table.memory.last_pack, self.table.memory.delivered = pack.pack_id, 0

@@ -29,6 +29,8 @@ class RoundState:
     pack_id: int
     method: str
     wagers: dict[int, dict[str, int]] = field(default_factory=dict)
+    wagers_known: bool = True  # else chips lie there: ``wagers`` has the betting seats only
+    cards_known: bool = True  # else the dealer settled hands that nobody told
     stacks: list[int] = field(default_factory=list)  # cards in each, by the automated shoe
     dealt: int = 0  # cards, one by one
     draws: int = 0  # of the device, whatever became of the cards

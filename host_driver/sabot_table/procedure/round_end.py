@@ -6,7 +6,7 @@ from sabot_table.procedure.mini_procedure import MiniProcedure
 from sabot_table.procedure.packs import IN_SHOE, PackProcedure
 from sabot_table.procedure.vocabulary import Attribution
 from sabot_table.ruleset import ROYAL_9
-from sabot_table.settlement import CardSource, DealtHands, Settlement, settle
+from sabot_table.settlement import CardSource, DealtHands, Settlement, results_of, settle
 
 
 class RoundEndProcedure:
@@ -25,6 +25,19 @@ class RoundEndProcedure:
             raise self.table.refuse(what, "must_hit", "check the progressive controller")
         self.table.round.must_hit_seat = seat
         self.table.move("must_hit", by)
+
+    def settle_unknown(self, by: Attribution) -> None:
+        """Settle a round whose wagers or cards are not known: say what each wager pays, or nothing at all."""
+        self.table.check("settle", by)
+        playing = self.table.round
+        if not playing.cards_known:
+            playing.settlement = {"settlement": None}
+        else:
+            results = results_of(
+                self.table.rules, playing.wagers, self._hands(), playing.forfeits, playing.abandoned
+            )
+            playing.settlement = {"settlement": [each.to_json() for each in results]}
+        self.table.move("settle", by)
 
     def settle(self, by: Attribution) -> Settlement:
         """Settle the round; vigorish that is marked stays owed."""

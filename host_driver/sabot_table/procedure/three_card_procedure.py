@@ -9,7 +9,7 @@ from sabot_table.procedure.packs import PackProcedure
 from sabot_table.procedure.vocabulary import Attribution, RemovalReason, TableRole, Verdict
 from sabot_table.procedure.voiding import VoidProcedure
 from sabot_table.rule_texts import DealingMethod
-from sabot_table.settlement import CardSource, DealtHands, check_play
+from sabot_table.settlement import CardSource, DealtHands, check_hands
 
 DEALER = 0  # among those whom cards go to
 
@@ -184,10 +184,16 @@ class ThreeCardProcedure:
         hands = dict(zip(turns, stacks, strict=True))
         self.reveal(by, hands.pop(DEALER), hands, CardSource.READER)
 
+    def hands_not_known(self, by: Attribution) -> None:
+        """The dealer exposed and settled the hands, and nobody told their cards."""
+        self.table.check("reveal", by)
+        self.table.round.cards_known = False
+        self.table.move("reveal", by)
+
     def _keep_hands(
         self, dealer: tuple[Card, ...], hands: Mapping[int, tuple[Card, ...]], source: CardSource
     ) -> None:
-        check_play(self.table.rules, self.table.round.wagers, DealtHands(dealer, hands))
+        check_hands(self.table.rules, self.table.round.wagers, DealtHands(dealer, hands))
         for hand in (dealer, *hands.values()):
             if len(hand) != HAND_CARDS:
                 raise self.table.refuse(f"a hand of {len(hand)} cards", "wrong_number", "void the round")

@@ -6,6 +6,7 @@ from sabot_protocol.generate import (
     canonical_schema,
     modes_page,
     protocol_page,
+    sensor_numbers,
     typed_messages,
     vectors,
     wireshark,
@@ -15,6 +16,7 @@ from sabot_protocol.generate.checkout import Artefact
 # To add one: a module with ``render() -> str``, and a line here.
 ARTEFACTS = (
     canonical_schema.ARTEFACT,
+    Artefact("protocol/sabot_protocol/sensors.py", sensor_numbers.render),
     Artefact("protocol/sabot_protocol/host/messages.py", typed_messages.render),
     Artefact("protocol/vectors/messages.json", vectors.render_messages),
     Artefact("protocol/vectors/frames.json", vectors.render_frames),

@@ -14,6 +14,7 @@ from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import Caller, DeviceIdentity, DeviceProtocol, Executor
 from sabot_protocol.errors import Refusal
 from sabot_protocol.frame import Decoder, encode
+from sabot_protocol.generate.vectors import example_values
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.host_protocol import CABLE_LOST, HostProtocol
 from sabot_protocol.mac import hmac_sha256
@@ -64,6 +65,11 @@ _FRAME_DIGITS = 104  # of a frame on one line
 Row = tuple[bytes, str, str]  # bytes as sent, name, value in words
 
 
+def complete(name: str, *values: "Value") -> "Values":
+    """All values of a message: a field after those given has its lowest value."""
+    return values + tuple([example_values(field)[0] for field in CODEC.named(name).fields[len(values) :]])
+
+
 class FixedRandom:
     """Stands for an end's random source, so that the examples are the same every time."""
 
@@ -91,7 +97,7 @@ class ExampleShoe(Executor):
             if values != (7, self.stack + 1):
                 raise Refusal("stale", (7, self.stack))
             self.stack += 1
-            self.device.emit("stack_dispensed", 7, self.stack, 3)
+            self.device.emit("stack_dispensed", *complete("stack_dispensed", 7, self.stack, 3))
         if name == "shuffle_with":
             return (values[0],)
         return ()
@@ -148,11 +154,15 @@ class ExampleExchange:
         frames, self.frames = self.frames, []
         return frames
 
+    def hand_over(self, name: str, *values: "Value", by: tuple[int, bytes] | None = None) -> None:
+        """Give the host a request, which it has not sent yet."""
+        self.host.request(CODEC.named(name).id, CODEC.pack(name, *complete(name, *values)), self.now, by=by)
+
     def request(
         self, name: str, *values: "Value", by: tuple[int, bytes] | None = None
     ) -> list[tuple[bool, bytes]]:
         """One request and everything that follows from it."""
-        self.host.request(CODEC.named(name).id, CODEC.pack(name, *values), self.now, by=by)
+        self.hand_over(name, *values, by=by)
         self.settle()
         return self.take_frames()
 
@@ -163,7 +173,7 @@ class ExampleExchange:
 
     def clear_exchange(self, name: str, *values: "Value") -> list[tuple[bool, bytes]]:
         """One clear question and its answer."""
-        clear_exchange = ClearExchange(CODEC, name, values, self.now)
+        clear_exchange = ClearExchange(CODEC, name, complete(name, *values), self.now)
         self.port.receive(self._note(True, clear_exchange.poll(self.now)), self.now)
         self.poll_device()
         return self.take_frames()
@@ -392,7 +402,7 @@ def examples() -> str:
     example.port.close()
     example.port = DevicePort(example.device)
     for seconds in range(1, 10):
-        example.device.emit("located", seconds)
+        example.device.emit("located", *complete("located", seconds))
     example.host.connect(example.now)
     example.settle()
     section(
@@ -571,7 +581,7 @@ def _later(example: ExampleExchange, ms: int) -> list[tuple[bool, bytes]]:
 
 
 def _lost_answer(example: ExampleExchange) -> list[tuple[bool, bytes]]:
-    example.host.request(CODEC.named("dispense_stack").id, CODEC.pack("dispense_stack", 7, 2), example.now)
+    example.hand_over("dispense_stack", 7, 2)
     example.port.receive(example.poll_host(), example.now)
     example.poll_device()  # lost
     example.now += 200
@@ -580,7 +590,7 @@ def _lost_answer(example: ExampleExchange) -> list[tuple[bool, bytes]]:
 
 
 def _reboot_with_command_under_way(example: ExampleExchange) -> None:
-    example.host.request(CODEC.named("dispense_stack").id, CODEC.pack("dispense_stack", 7, 3), example.now)
+    example.hand_over("dispense_stack", 7, 3)
     example.port.receive(example.poll_host(), example.now)
     example.now += 50
     example.boot()

@@ -37,7 +37,7 @@ def render_messages() -> str:
     rows += [("error", row[1], row[2], True) for row in schema.ERRORS]
     for of, name, fields, frozen in rows:
         head = {"of": of, "name": name}
-        sets = [[_examples(field)[which] for field in fields] for which in range(3)]
+        sets = [[example_values(field)[which] for field in fields] for which in range(3)]
         for values in sets if fields else [[]]:
             vector = {**head, "values": values, "packed": b"".join(_pieces(of, name, fields, values))}
             if vector not in good:
@@ -65,7 +65,7 @@ def render_messages() -> str:
     )
 
 
-def _examples(field: Row) -> tuple[Any, Any, Any]:
+def example_values(field: Row) -> tuple[Any, Any, Any]:
     """The lowest, the highest and a typical value of a field."""
     kind = field[1]
     if kind in _CODES:

@@ -65,6 +65,8 @@ class RoundSeen:
     ended: tuple[int, int] | None = None
     """Verdict and count, as reported."""
     void: int = 0
+    cut: bool = False
+    """Whether the shoe half started anew after it was opened."""
 
 
 class Oracle:
@@ -119,6 +121,7 @@ class Oracle:
             same = round_id == current.round_id and deck_id == current.deck_id
             self._claim("the host is told of the same round", same)
             if same:
+                self._ended_on_record(current, verdict, void, count)
                 reported = current.ended or (0, 0)
                 self._claim("the host is told the same verdict", (verdict, count) == reported)
                 self._claim("the host is told the same reason", void == current.void)
@@ -126,6 +129,14 @@ class Oracle:
             _, _, proved, cards = device.command("whereabouts", deck.deck_id)
             same = bool(proved) == deck.proved and tuple(cards) == deck.cards
             self._claim(f"the host is told the same of deck {deck.deck_id}", same)
+
+    def _ended_on_record(self, current: RoundSeen, verdict: int, void: int, count: int) -> None:
+        """Judge the end of a round that was saved and not reported, because the power failed in between."""
+        if current.cut and current.ended is None and not current.void:
+            if verdict:
+                stub = count - sum(map(len, current.stacks))
+                self._hear_round_ended(current.round_id, verdict, stub, count)
+            current.void = void
 
     # -- what is heard --------------------------------------------------------------------------
 
@@ -193,6 +204,8 @@ class Oracle:
         self._take_landed()
         if state in (shoe.JAMMED, shoe.STARTING, shoe.BLOCKED):
             self._emptying = False  # broken off
+        if state == shoe.STARTING and self.round is not None:
+            self.round.cut = True
         if state in (shoe.DISPENSING, shoe.EJECTING):
             self._fallen = []
         elif state in (shoe.STACK_WAITING, shoe.STUB_WAITING):

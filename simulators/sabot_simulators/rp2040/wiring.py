@@ -310,7 +310,7 @@ class Wiring:
             self.machine.shelve(True)
         if risen >> pins.SHELF_UP_BIT & 1:
             self.machine.shelve(False)
-        self.machine.light(word >> pins.LAMP_BITS & 3)
+        self.machine.light(word >> pins.LAMP_BIT & 7)
 
     def _sample(self, channel: int) -> int:
         if channel == THERMOMETER:

@@ -43,8 +43,6 @@ _ELEVATOR_DONE = SENSORS + 1 << 1
 
 _SHELF_DOWN = output(pins.SHELF_DOWN_BIT)
 _SHELF_UP = output(pins.SHELF_UP_BIT)
-_LAMP_SHIFT = pins.LAMP_BITS - 8
-_LAMP = 3 << _LAMP_SHIFT
 _NOT_MEASURING = -1
 
 
@@ -199,9 +197,8 @@ class Rp2040(Hardware):
 
     def run_deferred(self) -> bool:
         """Do one piece of deferred work, 1 to 2 ms; False if there is none."""
-        lamp = self._lamp << _LAMP_SHIFT
-        if self._expanders.outputs & _LAMP != lamp:
-            self._expanders.drive(self._expanders.outputs & ~_LAMP | lamp)
+        if self._expanders.lamp != self._lamp:
+            self._expanders.light(self._lamp)
             return True
         for line in range(2):
             text = self._lines[line]
@@ -225,6 +222,7 @@ class Rp2040(Hardware):
         self._measured_at_us = _NOT_MEASURING
         try:
             self._expanders.drive(0)
+            self._expanders.light(0)
         except OSError:
             return  # what it drives moves nothing without the pins
 

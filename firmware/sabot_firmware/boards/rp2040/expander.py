@@ -1,4 +1,4 @@
-"""The two I/O expanders (MCP23017): slow inputs with one shared interrupt, and one byte of outputs."""
+"""The two I/O expanders (MCP23017): inputs with one shared interrupt, a byte of outputs, and the lamp."""
 
 from machine import I2C
 
@@ -11,19 +11,22 @@ _INTERRUPT_ON_CHANGE = 0x04
 _CONFIGURATION = 0x0A
 _PULL_UPS = 0x0C
 _LEVELS = 0x12
+_LOWER_OUTPUTS = 0x14
 _OUTPUTS = 0x15  # of the upper eight bits
 _OPEN_DRAIN_MIRRORED = 0x44  # one interrupt for both ports, which the chips share
 _NOBODY = 255
+_DRIVEN = 0xFF00 | 7 << pins.LAMP_BIT
 
 
 class Expanders:
-    """Both chips. The upper byte of one of them is outputs; all other bits are inputs."""
+    """Both chips. The upper byte of one of them and the lamp's bits are outputs; all others are inputs."""
 
     def __init__(self, bus: I2C) -> None:
         self._bus = bus
         self._levels = bytearray(2)
         self._byte = bytearray(1)
         self.outputs = 0
+        self.lamp = 0
         self.words = [0, 0]  # each chip's inputs as read last, with the controller's polarity
         self.sensors = (bytearray([_NOBODY] * 16), bytearray([_NOBODY] * 16))
         self._seen = [0, 0]  # the bits with sensors
@@ -34,9 +37,9 @@ class Expanders:
             if one == pins.LOW:
                 inverted[chip] |= 1 << bit
         for chip, address in enumerate(pins.EXPANDERS):
-            driven = 0xFF00 if chip == pins.OUTPUT_CHIP else 0
+            driven = _DRIVEN if chip == pins.OUTPUT_CHIP else 0
             self._write(address, _CONFIGURATION, _OPEN_DRAIN_MIRRORED * 0x0101)
-            self._write(address, _OUTPUTS - 1, 0)
+            self._write(address, _LOWER_OUTPUTS, 0)
             self._write(address, _DIRECTION, 0xFFFF & ~driven)
             self._write(address, _POLARITY, inverted[chip])
             self._write(address, _PULL_UPS, pins.pulled_up(chip))
@@ -59,6 +62,12 @@ class Expanders:
         self.outputs = outputs
         self._byte[0] = outputs
         self._bus.writeto_mem(pins.EXPANDERS[pins.OUTPUT_CHIP], _OUTPUTS, self._byte)
+
+    def light(self, colour: int) -> None:
+        """Set the lamp."""
+        self.lamp = colour
+        self._byte[0] = colour << pins.LAMP_BIT
+        self._bus.writeto_mem(pins.EXPANDERS[pins.OUTPUT_CHIP], _LOWER_OUTPUTS, self._byte)
 
 
 def output(bit: int) -> int:

@@ -83,7 +83,7 @@ def pulled_up(chip: int) -> int:
     return word | (1 << PRESENCE_CONTACT[1] if PRESENCE_CONTACT[0] == chip else 0)
 
 
-# Outputs of expander 1, by bit; HIGH is on.
+# Outputs of expander 1, by bit; HIGH is on. Its upper byte drives the motors.
 OUTPUT_CHIP = 1
 FEED_BACK_BIT = 8  # the direction of each roller: back
 INSERT_BACK_BIT = 9
@@ -91,7 +91,7 @@ DEAL_BACK_BIT = 10
 PUSHER_FORWARD_BIT = 11
 SHELF_DOWN_BIT = 12  # the carriage's motor, down or up; it stops by itself at its ends
 SHELF_UP_BIT = 13
-LAMP_BITS = 14  # two bits: dark, green, amber, red
+LAMP_BIT = 3  # and the two bits above it: the lamp's red, green and blue light
 
 # Addresses on the I2C bus
 EXPANDERS = (0x20, 0x21)

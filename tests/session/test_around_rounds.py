@@ -1,0 +1,153 @@
+"""What happens around rounds: buttons, idle times, calls of the floor, a pack's hours, interruptions."""
+
+import pytest
+from tests.session.acted_table import ActedTable
+
+from sabot_protocol.host import messages as m
+from sabot_session import acts
+from sabot_session.needs import NeedKind
+from sabot_session.outcomes import ActRefused, NotYours
+from sabot_session.rows import Authentication
+from sabot_table.errors import RuleViolation
+from sabot_table.procedure import TableRole
+
+HOUR_S = 3600
+LEFT, RIGHT = m.ButtonFlag.LEFT, m.ButtonFlag.RIGHT
+
+
+def test_both_touches_by_the_machines_buttons() -> None:
+    table = ActedTable()
+    table.ready()
+    table.machine.press(LEFT)
+    assert table.rows("open_bets") == []  # no seats are known yet
+    table.round()
+    before = len(table.rows())
+    table.machine.press(RIGHT)
+    assert len(table.rows()) == before  # the hands lie open already
+    table.machine.press(LEFT)
+    assert table.session.procedure.table.state == "revealing"
+    table.machine.press(LEFT)
+    table.machine.press(RIGHT)
+    rows = [each for each in table.rows() if each.round_id == 2]
+    touched = [each for each in rows if each.kind in ("open_bets", "no_more_bets", "reveal", "settle")]
+    assert [each.kind for each in touched] == ["open_bets", "no_more_bets", "reveal", "settle"]
+    assert {(each.actor.person, each.actor.how) for each in touched} == {("ben", Authentication.SENSED)}
+    assert all(each.follows is not None for each in touched)
+    assert touched[2].follows == touched[3].follows != touched[1].follows
+
+
+def test_a_button_without_a_dealer_does_nothing() -> None:
+    table = ActedTable()
+    table.ready()
+    table.round()
+    table.give(acts.SignOut())
+    before = len(table.rows())
+    table.machine.press(LEFT)
+    assert len(table.rows()) == before
+
+
+def test_a_button_that_the_rules_refuse_is_a_notice_and_the_next_event_is_heard() -> None:
+    table = ActedTable()
+    table.ready()
+    table.round()
+    table.now_s += 8 * HOUR_S
+    before = len(table.rows())
+    table.machine.press(LEFT)
+    assert "8 hours" in table.session.snapshot()["notice"]
+    assert len(table.rows()) == before
+    table.machine.tell(m.FloorCalled(0, bytes(8), 0))
+    assert table.session.snapshot()["notice"] == ""
+    assert table.session.journal_at == table.machine.at
+
+
+@pytest.mark.rule("MD3 5.F")
+def test_an_idle_table_keeps_counted_packs_and_goes_on_when_a_player_comes() -> None:
+    table = ActedTable()
+    table.ready()
+    table.give(acts.Idle())
+    assert table.kinds() == [NeedKind.PLAYER_ARRIVES]
+    with pytest.raises(RuleViolation):
+        table.bet()
+    need = table.need(NeedKind.PLAYER_ARRIVES)
+    table.give(acts.PlayerArrives(), need=need)
+    table.round()
+    assert [each.kind for each in table.rows("idle", "player_arrives", "spread_idle")] == [
+        "idle",
+        "player_arrives",
+    ]
+
+
+def test_the_floor_is_called_and_comes() -> None:
+    table = ActedTable()
+    table.ready()
+    with pytest.raises(ActRefused):
+        table.give(acts.FloorComes())
+    table.give(acts.CallFloor("a player is ill"))
+    need = table.need(NeedKind.FLOOR_COMES)
+    assert need is not None
+    assert "a player is ill" in need.words
+    with pytest.raises(NotYours):
+        table.give(acts.FloorComes(), "ben", need)
+    table.give(acts.FloorComes(), need=need)
+    assert table.need(NeedKind.FLOOR_COMES) is None
+    assert table.machine.asked.count("call_floor") == 2
+
+
+@pytest.mark.rule("MD3 3.C")
+def test_a_packs_hours_are_warned_of_twice_let_a_round_finish_and_make_the_pack_leave() -> None:
+    table = ActedTable()
+    table.ready()
+    table.tick(7 * HOUR_S + 29 * 60)
+    assert table.rows("hours_warned") == []
+    table.tick(60)
+    table.tick(60)
+    table.tick(19 * 60)
+    warned = [(each.data["pack_id"], each.data["minutes"]) for each in table.rows("hours_warned")]
+    assert warned == [(1, 30), (2, 30), (1, 10), (2, 10)]
+    assert {each["hours_warned"] for each in table.session.snapshot()["packs"]} == {10}
+    table.bet()
+    table.tick(15 * 60)  # the hours end in the round
+    table.give(acts.Expose())
+    assert len(table.rows("settle")) == 1
+    with pytest.raises(RuleViolation):
+        table.bet(None)
+    table.tick()
+    table.prepare()
+    gone = [(each.data["reason"], each.actor.person) for each in table.rows("remove")]
+    assert gone == [("hours", "anna"), ("hours", "anna")]
+    table.bet(None)
+    assert table.rows("open_bets")[-1].data["pack_id"] in (3, 4)
+
+
+def test_the_next_run_notes_that_the_one_before_was_killed() -> None:
+    table = ActedTable()
+    table.ready()
+    table.bet()
+    table.restart()
+    table.tick(5)
+    (noted,) = table.rows("interruption")
+    assert (noted.round_id, noted.data["commands"]) == (1, [])
+    assert noted.actor.role is TableRole.PROGRAM
+    table.session.end(table.now_s)
+    table.restart()
+    table.tick()
+    assert len(table.rows("interruption")) == 1
+
+
+def test_dealers_tap_in_and_out_between_rounds() -> None:
+    table = ActedTable()
+    table.ready()
+    table.bet()
+    for act in (acts.SignIn(), acts.SignOut()):
+        with pytest.raises(RuleViolation):
+            table.give(act, "cleo")
+    table.give(acts.Expose())
+    table.give(acts.SignIn(), "cleo")
+    rows = [(each.kind, each.actor.person) for each in table.rows("sign_in", "sign_out")]
+    assert rows == [("sign_in", "ben"), ("sign_out", "ben"), ("sign_in", "cleo")]
+    assert table.rows("sign_out")[0].data["relieved_by"] == "cleo"
+    table.bet(None)
+    assert table.rows("open_bets")[1].data["dealer"] == "ben"
+    table.give(acts.Expose(), "ben")
+    table.give(acts.SignOut(), "cleo")
+    assert table.need(NeedKind.BETS) is None
