@@ -285,6 +285,8 @@ class DeviceReports:
         device.fed = 0 if device.in_shuffler == found[0] else found[0]
         device.doubtful = [each for each in device.doubtful if each != found[0]]
         self._session.state.unfed.pop(found[0], None)
+        if vocabulary.DeviceUnit.SHUFFLER in table.memory.units:
+            return  # people have said meanwhile that it cannot be used
         pack = table.pack(found[0])
         playing = table.memory.round
         if playing is not None and playing.pack_id == pack.pack_id:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabot_session import acts, dealing_acts, equipment_acts
+from sabot_session import acts, dealing_acts
 from sabot_session.act_base import Act
 from sabot_table.procedure import TableRole
 

@@ -69,8 +69,8 @@ class PackDelivery:
             return False
         shoe.deliver_asked = 0
         pack = self._known(told.deck_id)
-        if pack is None or pack.state != "shuffled":
-            return True
+        if pack is None or pack.state != "shuffled" or self._procedure.table.memory.units:
+            return True  # without a machine the pack is shuffled again by hand
         by = session.device_by(now_s)
         session.do(self._procedure.packs.deliver, by, told.deck_id)
         if told.count == told.expected:

@@ -18,7 +18,6 @@ from sabot_table.errors import RuleViolation
 from sabot_table.house_policy import parse_policy
 from sabot_table.procedure import TableRole
 from sabot_table.procedure.vocabulary import DeviceUnit
-from sabot_table.rule_text_files import packaged, rule_text
 from sabot_table.ruleset import load
 from sabot_table.text_vocabulary import EVERY_ACT
 
