@@ -20,11 +20,11 @@ from sabot_protocol.host.messages import (
     Verdict,
     VoidReason,
 )
-from sabot_session import buttons
+from sabot_session import buttons, shuffle_reveals
 from sabot_session.device_side import CARDS_OUT, OVER
 from sabot_session.outcomes import Failed, NotYours
 from sabot_session.rows import Actor, Authentication, Json
-from sabot_session.session_state import OutboxCommand
+from sabot_session.session_state import BegunShuffle, OutboxCommand
 from sabot_session.table_rows import hands_data
 from sabot_table.cards import DECK_CARDS, card
 from sabot_table.errors import ImpossibleCards
@@ -80,6 +80,8 @@ class DeviceReports:
                     "commitment": told.commitment.hex(),
                 },
             )
+        elif isinstance(told, messages.ShuffleRevealable):
+            shuffle_reveals.revealable(self._session.state.device, told)
         elif isinstance(told, messages.Buttons):
             buttons.pressed(self._session, told.pressed, now_s)
         elif isinstance(told, FaultRaised):
@@ -187,10 +189,11 @@ class DeviceReports:
         elif isinstance(request, messages.RemoveDeck):
             device.decks.pop(request.deck_id, None)
         elif isinstance(request, messages.ClearFault):
-            for each in device.faults:
-                each.clearing = each.clearing or each.fault == request.fault
+            self._session.machine.clearing(request.fault)
         elif isinstance(request, messages.Purge):
             device.looked_in = True
+        elif isinstance(request, messages.RevealShuffle | messages.ShuffleSlots):
+            shuffle_reveals.answered(self._session, answer, now_s)
         elif isinstance(request, messages.EmptyMachine):
             device.emptying = device.shoe != ShoeState.EMPTY or device.shuffler != messages.ShufflerState.IDLE
         elif way is not None and way.executed(self._session, request, answer, now_s):
@@ -281,7 +284,9 @@ class DeviceReports:
         found = [deck for deck, each in device.commitments.items() if each.shuffle_id == shuffle_id]
         if not found:
             return
-        device.commitments.pop(found[0])
+        committed = device.commitments.pop(found[0])
+        ours = BegunShuffle(found[0], committed.commitment, committed.nonce)
+        shuffle_reveals.begun(device, shuffle_id, ours)
         device.fed = 0 if device.in_shuffler == found[0] else found[0]
         device.doubtful = [each for each in device.doubtful if each != found[0]]
         self._session.state.unfed.pop(found[0], None)
@@ -364,6 +369,9 @@ class DeviceReports:
             return
         if error is None:
             return  # it was not executed: the state decides again
+        if isinstance(request, messages.RevealShuffle | messages.ShuffleSlots):
+            shuffle_reveals.refused(device)
+            return
         if reason is Forbidden.TRAY_EMPTY:
             device.tray_seen_empty = True
         elif reason is Forbidden.SERVICE_ONLY and isinstance(request, messages.ClearFault):

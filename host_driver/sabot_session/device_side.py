@@ -11,6 +11,7 @@ from sabot_protocol.host.message_base import Message, Request
 from sabot_protocol.host.messages import (
     Back,
     Booted,
+    ClearFault,
     CloseBets,
     CommitShuffle,
     Component,
@@ -50,6 +51,7 @@ from sabot_protocol.host.messages import (
     VoidReason,
     VoidRound,
 )
+from sabot_session import shuffle_reveals
 from sabot_session.dealing_way import DealingWays
 from sabot_session.session_state import Commitment, DeviceState, FaultState, GameState, SessionState
 from sabot_table.hand_ranking import HAND_CARDS
@@ -112,6 +114,7 @@ class DeviceSide:
             device.fed = device.commit_asked = device.in_shoe = device.in_shuffler = 0
             device.shoe, device.shuffler = ShoeState.STARTING, ShufflerState.STARTING
             device.emptying = False
+            shuffle_reveals.forget(device)
             self._doubt(*(each.pack_id for each in self._procedure.table.packs()))
             device.survey = list(SURVEY)
         elif isinstance(told, ShoeChanged):
@@ -160,11 +163,23 @@ class DeviceSide:
         self.device.doubtful = sorted({*self.device.doubtful, *packs})
 
     def _cleared(self, fault: int) -> None:
+        """One half's fault is gone. Both halves may have stopped for the same one."""
+        outbox = self._state.outbox
+        if outbox and outbox[0].name == ClearFault.NAME:
+            self.device.cleared_unanswered = fault  # the event came before the answer
         for each in self.device.faults:
-            if each.fault == fault:  # both halves may have stopped for the same
+            if each.fault == fault:
                 self.device.faults.remove(each)
                 self.cleared_at = each.place
                 return
+
+    def clearing(self, fault: int) -> None:
+        """The device executed a request to clear a fault: the event of one half follows, or came before."""
+        if self.device.cleared_unanswered != fault:
+            waiting = [each for each in self.device.faults if each.fault == fault and not each.clearing]
+            for each in waiting[:1]:
+                each.clearing = True
+        self.device.cleared_unanswered = 0
 
     def surveyed(self, answer: Message) -> None:
         """An answer about the machine's state."""
@@ -198,7 +213,8 @@ class DeviceSide:
         if not self._ways.machine_serves():
             return None
         way = self._ways.now()
-        request = (self._of_round() if way is None else way.request()) or self._of_feed()
+        of_round = self._of_round() if way is None else way.request()
+        request = of_round or self._of_feed() or shuffle_reveals.next_request(self.device)
         if request is not None and self.device.refused == _key(request):
             return None
         return request

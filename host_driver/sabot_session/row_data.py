@@ -596,10 +596,16 @@ class ShuffleCommitted(RowData):
 
 
 class ShuffleRevealed(RowData):
-    """A shuffle was revealed and checked; ``wrong`` is "" if all of it fits."""
+    """A shuffle was revealed and checked; ``wrong`` is "" if all of it fits. The rest proves it once more."""
 
     memory_id: HexText
     shuffle_id: Annotated[int, Field(ge=0)]
+    pack_id: PackId | None = None
+    cards: Count = 0
+    commitment: HexText = ""
+    nonce: HexText = ""  # ours
+    seed: HexText = ""  # the device's
+    slots: tuple[Count, ...] = ()  # for each card fed, how many lay above it then
     wrong: Text
 
 

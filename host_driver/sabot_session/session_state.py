@@ -40,6 +40,28 @@ class Commitment:
 
 
 @dataclass
+class BegunShuffle:
+    """A shuffle that the device began with our nonce; it is checked once it is revealed."""
+
+    pack_id: int
+    commitment: str  # hex
+    nonce: str  # hex, ours
+
+
+@dataclass
+class Reveal:
+    """A shuffle as the device reveals it, until all its slots are here."""
+
+    shuffle_id: int
+    deck_id: int
+    cards: int
+    commitment: str
+    seed: str
+    nonce: str
+    slots: list[int] = field(default_factory=list)
+
+
+@dataclass
 class GameState:
     """What the machine is set to."""
 
@@ -70,10 +92,14 @@ class DeviceState:
     fed: int = 0  # a deck that the device took; the event of its feeding is on its way
     commit_asked: int = 0  # deck whose commitment is on its way
     commitments: dict[int, Commitment] = field(default_factory=dict)  # by deck
+    begun: dict[int, BegunShuffle] = field(default_factory=dict)  # by shuffle, until it is revealed
+    reveals: list[int] = field(default_factory=list)  # shuffles that may be revealed now
+    reveal: Reveal | None = None
     tray_seen_empty: bool = False
     emptying: bool = False  # cards come out because the floor said so
     doubtful: list[int] = field(default_factory=list)  # packs that may have come out unplayed
     looked_in: bool = False  # the shoe's path was purged since the shoe is blocked
+    cleared_unanswered: int = 0  # a fault whose clearing the device told before it answered
     refused: str = ""  # a request that the device refused; not repeated before something changes
     last_number: int = 0  # of the newest command that the device answered
     open_round: int = 0  # the device's own, as its status told it

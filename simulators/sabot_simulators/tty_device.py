@@ -4,7 +4,8 @@
 
 MEMORY is a file that holds the cells of critical memory. It survives this program: killing it is a
 power cut. The cards do not survive. With ``--table`` two decks are registered and shuffled before the cable
-is plugged in, unless the memory knows decks, and people take each stack.
+is plugged in, unless the memory knows decks, and people take each stack. The program prints ``ready`` when it
+has plugged in the cable.
 """
 
 import argparse
@@ -75,6 +76,8 @@ def main() -> int:
         server = DeviceServer(device)
         cable = FileCable(os.open(arguments.tty, os.O_RDWR | os.O_NOCTTY))
         server.plug(cable)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
         cable.closed.wait()
         server.close()
     return 0

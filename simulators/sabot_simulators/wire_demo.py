@@ -65,7 +65,9 @@ def device(tty: str, memory: Path) -> Iterator[str]:
     if micropython and shutil.which(micropython) is None:
         raise DemoError(f"{micropython} cannot be started: look at MICROPYTHON")
     command = [sys.executable, "-m", "sabot_simulators.tty_device", tty, str(memory), "--table"]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()  # "ready"; nothing if it could not start, which the host then sees
     try:
         yield "MicroPython" if micropython else "CPython, for want of MicroPython"
     finally:

@@ -37,14 +37,18 @@ class Device:
         self.start()
 
     def start(self) -> None:
-        """Switch it on."""
-        self._process = subprocess.Popen(self._command, cwd=ROOT, start_new_session=True)
+        """Switch it on, and wait until it is at the cable, however busy this computer is."""
+        self._process = subprocess.Popen(
+            self._command, cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"ready\n"
 
     def kill(self) -> None:
         """Cut its power."""
         if self._process:
             os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            self._process.communicate()
             self._process = None
 
     def close(self) -> None:

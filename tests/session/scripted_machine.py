@@ -45,6 +45,8 @@ class ScriptedMachine:
         """How many stacks of the next round come; the shoe does nothing then."""
         self.lay_in = True
         """Whether people lay cards into the tray."""
+        self.clear_event_first = False
+        """Whether the event of a cleared fault comes before the answer."""
         self.asked: list[str] = []
 
     def tell(self, message: Message) -> None:
@@ -149,6 +151,19 @@ class ScriptedMachine:
             m.ShoeChanged(m.ShoeState.READY, self.in_shoe, 0),
             m.ShufflerChanged(m.ShufflerState.IDLE, 0),
         ]
+
+    def _reveal_shuffle(self, request: m.RevealShuffle) -> Told:
+        return (m.ShuffleRevealed(request.shuffle_id, 1, 52, bytes(32), bytes(32), bytes(32)),)
+
+    def _shuffle_slots(self, request: m.ShuffleSlots) -> Told:
+        return (m.ShuffleSlotsAre(request.shuffle_id, request.first, (0,) * min(32, 52 - request.first)),)
+
+    def _clear_fault(self, request: m.ClearFault) -> Told:
+        told = m.FaultCleared(request.fault)
+        if self.clear_event_first:
+            self.tell(told)
+            return (m.Done(),)
+        return m.Done(), told
 
     def _empty_machine(self, request: m.EmptyMachine) -> Told:
         self.in_shoe = self.stored = 0

@@ -151,3 +151,42 @@ def test_dealers_tap_in_and_out_between_rounds() -> None:
     table.give(acts.Expose(), "ben")
     table.give(acts.SignOut(), "cleo")
     assert table.need(NeedKind.BETS) is None
+
+
+def test_a_shuffle_that_is_not_the_committed_one_takes_the_shuffler_out_of_use() -> None:
+    table = ActedTable()
+    table.ready()
+    table.round()
+    table.machine.tell(m.ShuffleRevealable(1, 1))
+    table.machine.run()
+    (shown,) = table.rows("shuffle_revealed")
+    assert "bound to" in str(shown.data["wrong"])
+    (failed,) = table.rows("unit_failed")
+    assert (failed.data["unit"], failed.clause) == ("shuffler", "MD3 13.E")
+    assert table.need(NeedKind.MARK_OUT_OF_ORDER) is not None
+    with pytest.raises(RuleViolation):
+        table.bet(None)
+
+
+def test_a_shuffle_that_this_table_did_not_begin_is_not_asked_for() -> None:
+    table = ActedTable()
+    table.ready()
+    table.machine.tell(m.ShuffleRevealable(1, 77))
+    table.machine.run()
+    assert "reveal_shuffle" not in table.machine.asked
+
+
+@pytest.mark.parametrize("event_first", [False, True])
+def test_a_fault_of_both_halves_is_cleared_twice(event_first: bool) -> None:
+    table = ActedTable()
+    table.ready()
+    for place in (m.Place.CONTROLLER, m.Place.CONTROLLER):
+        table.machine.tell(m.FaultRaised(m.Fault.SUPPLY_LOW, place, 0, "check the supply"))
+    for left in (1, 0):
+        need = table.need(NeedKind.CLEAR_FAULT)
+        assert need is not None
+        table.machine.clear_event_first = event_first
+        table.give(acts.ClearFault("supply_low"), need=need)
+        assert len(table.session.state.device.faults) == left
+    assert table.need(NeedKind.CLEAR_FAULT) is None
+    assert [each.data["countersign"] for each in table.rows("clear_fault")] == [True, True]

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.session.simulated_table import simulated_table
+from tests.session.simulated_table import SimulatedTable, simulated_table
 
 from sabot_session import acts
 from sabot_session.needs import NeedKind
+from sabot_session.round_history import Round, build_round
 from sabot_session.rows import Authentication
 from sabot_table.procedure import TableRole
 
@@ -101,3 +102,50 @@ def test_the_table_closes(tmp_path: Path) -> None:
         table.until(NeedKind.BETS)
         table.staff.give(acts.CloseTable())
         assert [need.kind for need in table.run.needs()] == [NeedKind.OPEN_TABLE]
+
+
+@pytest.mark.rule("MD3 10.C")
+def test_a_short_round_is_determined_and_the_blocked_shoe_is_purged_and_inspected(tmp_path: Path) -> None:
+    """A card came out unseen with another one: the count is short, and no card lies in the shoe's path."""
+    with simulated_table(tmp_path, "seed=1&fault=aligned_double@shoe:8") as table:
+        table.rounds(3)
+        (counted,) = [each.row for each in table.rows("count_wrong")]
+        (determined,) = [each.row for each in table.rows("determine")]
+        (void,) = [each.row for each in table.rows("void")]
+        assert (counted.data["advice"], counted.data["verdict"]) == ("card_missing", None)
+        assert (determined.data["verdict"], determined.actor.role) == ("card_missing", TableRole.DEALER)
+        assert (void.clause, void.round_id) == ("MD3 10.C", determined.round_id)
+        found = read_round_of(table, void.round_id)
+        assert (found.verdict, found.facts.counted is not None) == ("card_missing", True)
+        for kind in ("purge", "path_inspected"):
+            assert [each.row.actor.role for each in table.rows(kind)] == [TableRole.FLOOR]
+        (gone,) = [each.row for each in table.rows("remove")]
+        assert gone.data["reason"] == "wrong_count"
+
+
+def test_washingtons_game_is_settled_from_the_right_under_its_own_clauses(tmp_path: Path) -> None:
+    with simulated_table(tmp_path, "seed=2", rules="wa-three-card-baccarat", seats=6) as table:
+        table.rounds(2)
+        rows = [each.row for each in table.rows()]
+        assert all(row.clause.startswith("WA3 ") for row in rows if row.clause)
+        lines = read_round_of(table, 1).lines
+        assert [each.seat for each in lines] == sorted((each.seat for each in lines), reverse=True)
+        assert len(lines) == 24
+        assert {each.clause for each in lines} <= {
+            "WA3 paytable", "WA3 ante", "WA3 three-kings", "WA3 tie", "WA3 dragon-bonus",
+        }  # fmt: skip
+        (identified,) = [row for row in rows if row.kind == "identify"]
+        assert identified.clause == "WA3 versions"
+
+
+def test_a_void_round_of_washington(tmp_path: Path) -> None:
+    query = "seed=1&fault=stuck@exit:20"
+    with simulated_table(tmp_path, query, rules="wa-three-card-baccarat") as table:
+        table.rounds(2)
+        (void,) = [each.row for each in table.rows("void")]
+        (bets,) = [each.row for each in table.rows("no_more_bets") if each.row.round_id == void.round_id]
+        assert (void.clause, void.data["give_back"]) == ("WA3 house", bets.data["wagers"])
+
+
+def read_round_of(table: SimulatedTable, round_id: int) -> Round:
+    return build_round(table.record.round_rows(round_id))

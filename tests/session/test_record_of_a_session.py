@@ -1,10 +1,14 @@
 """What a session wrote to disk tells every round that it played, and where its packs are."""
 
+import json
 from pathlib import Path
 
 import pytest
 from tests.session.simulated_table import simulated_table
 
+from sabot_driver.serial_numbers import parse_serial
+from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit
+from sabot_session import row_data as d
 from sabot_session.custody import Where, custody_of
 from sabot_session.record import RecordReader, SqliteRecord
 from sabot_session.round_history import RoundEnd, list_rounds
@@ -51,3 +55,20 @@ def test_the_record_alone_tells_every_round(tmp_path: Path) -> None:
         (1, True, custody.packs[1].verified_by), (2, True, custody.packs[2].verified_by),
     ]  # fmt: skip
     assert all(each.verified_by and each.where is not Where.GONE for each in custody.here())
+
+
+def test_the_record_alone_proves_every_shuffle(tmp_path: Path) -> None:
+    with simulated_table(tmp_path) as table:
+        table.play(lambda table: len(table.rows("shuffle_revealed")) >= 3)
+        committed = {each.row.data["shuffle_id"]: each.row.data for each in table.rows("shuffle_committed")}
+        for each in table.rows("shuffle_revealed"):
+            shown = d.ShuffleRevealed.model_validate_json(json.dumps(dict(each.row.data)))
+            assert (shown.wrong, len(shown.slots)) == ("", 52)
+            assert committed[shown.shuffle_id]["commitment"] == shown.commitment
+            serial = parse_serial(table.run.read(lambda session: session.state.device.serial))
+            commitment, nonce, seed = map(bytes.fromhex, (shown.commitment, shown.nonce, shown.seed))
+            pack_id = shown.pack_id or 0
+            shuffle = RevealedShuffle(
+                serial, pack_id, shown.shuffle_id, 52, commitment, nonce, seed, shown.slots
+            )
+            assert audit(shuffle) == []
