@@ -31,6 +31,10 @@ def change_method(session: "TableSession", act: acts.ChangeMethod, by: Attributi
     """Cards are dealt another way; the machine, if it serves, is set to it."""
     told: dict[str, Json] = {"method": act.method, "before": session.procedure.table.method, "why": act.why}
     session.do(session.procedure.equipment.change_method, by, act.method, told=told)
+    shoe, device = session.state.shoe, session.state.device
+    if act.method is DealingMethod.AUTOMATED_SHOE:  # a pack in people's hands is shuffled again
+        device.doubtful = sorted({*device.doubtful, shoe.in_hand, shoe.out} - {0})
+        session.state.shoe = ShoeProgress()
     session.set_game(act_id)
 
 

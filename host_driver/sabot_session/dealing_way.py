@@ -43,7 +43,7 @@ class DealingWay(Protocol):
     ) -> bool:
         """The machine executed a request; whether it was one of this way alone."""
 
-    def failed(self, session: "TableSession", request: Request[Any]) -> None:
+    def failed(self, session: "TableSession", request: Request[Any], reason: int | None) -> None:
         """The machine refused a request."""
 
     def go_on(self, session: "TableSession", now_s: int) -> None:

@@ -29,6 +29,7 @@ from sabot_session.table_rows import hands_data
 from sabot_table.cards import DECK_CARDS, card
 from sabot_table.errors import ImpossibleCards
 from sabot_table.procedure import Attribution, TableRole, vocabulary
+from sabot_table.procedure.packs import IN_SHOE
 
 if TYPE_CHECKING:
     from sabot_session.session import TableSession
@@ -391,7 +392,7 @@ class DeviceReports:
             self._round_voided(VoidReason.SHOE_FAILED, now_s)
         way = self._session.ways.now()
         if way is not None:
-            way.failed(self._session, request)
+            way.failed(self._session, request, reason)
         self._session.machine.refused(request)
         self._session.row("command_answered", PROGRAM, {"command": request.NAME, "outcome": str(error)[:500]})
 
@@ -445,6 +446,8 @@ class DeviceReports:
         if self._session.ways.now() is not None:
             return  # people load it
         pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
+        if any(each.state in IN_SHOE for each in table.packs()):
+            return  # another pack is still in people's hands
         may_play = pack is not None and pack.state == "shuffled" and not pack.must_leave
         if pack is not None and may_play and self._session.machine.in_turn():
             self._session.do(self._session.procedure.packs.load, self._session.device_by(now_s), pack.pack_id)

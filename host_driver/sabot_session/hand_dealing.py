@@ -62,7 +62,7 @@ class HandDealing:
         """A pack comes out."""
         return self._delivery.executed(request)
 
-    def failed(self, session: "TableSession", request: Request[Any]) -> None:
+    def failed(self, session: "TableSession", request: Request[Any], reason: int | None) -> None:
         """Nothing follows: the state decides again."""
 
     def go_on(self, session: "TableSession", now_s: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Message, Request
-from sabot_protocol.host.messages import Booted, Method, ShoeState, VoidReason
+from sabot_protocol.host.messages import Booted, Forbidden, Method, ShoeState, VoidReason
 from sabot_session import acts, dealing_acts
 from sabot_session.act_base import Act
 from sabot_session.needs import NeedForm, NeedKind
@@ -269,9 +269,12 @@ class ShoeDealing:
         except ImpossibleCards as error:
             session.reports.void_impossible(str(error), now_s)
 
-    def failed(self, session: "TableSession", request: Request[Any]) -> None:
-        """A face that the machine does not tell is typed by the dealer."""
+    def failed(self, session: "TableSession", request: Request[Any], reason: int | None) -> None:
+        """A face that the machine does not tell is typed. A batch that it does not know is shuffled again."""
         progress = self._state.round
+        if isinstance(request, messages.LoadShoe) and reason == Forbidden.NOT_DELIVERED:
+            self._state.shoe.out = 0
+            self._state.device.doubtful = sorted({*self._state.device.doubtful, request.deck_id})
         if isinstance(request, messages.RevealRound | messages.Faces) and progress is not None:
             progress.must_type, progress.faces = True, []
 

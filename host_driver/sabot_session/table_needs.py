@@ -284,6 +284,8 @@ class TableNeeds:
 
     def _lies_outside(self, pack: PackState) -> bool:
         device = self._state.device
+        if pack.pack_id in (self._state.shoe.out, self._state.shoe.in_hand):
+            return False  # it came out whole, and people have it
         rest = device.shoe in (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
         idle = device.shuffler in (ShufflerState.IDLE, ShufflerState.STORED)
         out = pack.pack_id in device.doubtful and not device.emptying and not self._machine.is_inside(pack)
