@@ -24,12 +24,12 @@ from sabot_cli.device_access import (
 from sabot_cli.output import FAULT, IN_PROGRESS, NO_DEVICE, NOT_VERIFIED, OK, Output, plain, utc
 from sabot_cli.people_keys import KEY_FILE, give_key
 from sabot_driver import Client, LostEvents, Notice, ReceivedEvent
-from sabot_driver.client import not_provisioned
 from sabot_driver.clock import Clock
 from sabot_driver.device_values import DeviceStatus, meaning_of, name_of, parse_status
 from sabot_driver.discovery import find_devices
 from sabot_driver.error_mapping import wrong_kind
 from sabot_driver.errors import KeysLost, NotAllowed, WrongDevice
+from sabot_driver.opened_device import not_provisioned
 from sabot_driver.serial_numbers import format_serial
 from sabot_driver.transports import transport_for
 from sabot_driver.unsecured_exchange import UnsecuredExchange

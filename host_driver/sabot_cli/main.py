@@ -35,6 +35,7 @@ COMMANDS = {
     "replay": LazyCommand("sabot_cli.capture_commands", "Show a capture, frame by frame; keys are hidden."),
     "rng": LazyCommand("sabot_cli.rng_commands", "The device's randomness, for a laboratory."),
     "rules": LazyCommand("sabot_cli.rules_commands", "List the rule sets, or the clauses behind them."),
+    "serve": LazyCommand("sabot_cli.serve_command", "Serve a table's pages: dealer, floor, players."),
     "service": LazyCommand(
         "sabot_cli.service.commands", "What a technician does: test, look, move, calibrate."
     ),

@@ -1,6 +1,7 @@
 """The files of one user of this computer: names of tables, device keys, journals."""
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,15 @@ class UserFiles:
     def table_record(self, journal: Path) -> Path:
         """The path of a table's record, beside the journal of its device."""
         return journal.with_suffix(TABLE_RECORD)
+
+    def table_folder(self, name: str) -> Path:
+        """Where programs find what runs a table, by the table's name or by its device's URL."""
+        return self.state / "tables" / (re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("_.") or "table")
+
+    @property
+    def people(self) -> Path:
+        """The register of people of this computer."""
+        return self.state / "people.db"
 
     def floor_key(self, serial: bytes) -> Path:
         """The path of the floor's key for an emulated device. For a machine, people keep their own keys."""

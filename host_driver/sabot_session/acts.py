@@ -5,7 +5,7 @@ to fewer roles or refuse it, and so may the house policy; neither allows more.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -434,6 +434,9 @@ def parse_act(name: str, data: Mapping[str, Any]) -> Act:
     kind = ACTS.get(name)
     if kind is None:
         raise NotAnAct(f"there is no act '{name}'")
+    unknown = set(data) - {each.name for each in fields(kind)}
+    if unknown:
+        raise NotAnAct(f"act '{name}' has no {', '.join(sorted(unknown))}")
     try:
         made: Act = TypeAdapter(kind).validate_python(data)
     except ValidationError as error:

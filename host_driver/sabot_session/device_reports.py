@@ -25,6 +25,7 @@ from sabot_session.device_side import CARDS_OUT, OVER
 from sabot_session.outcomes import Failed, NotYours
 from sabot_session.rows import Actor, Authentication, Json
 from sabot_session.session_state import BegunShuffle, OutboxCommand
+from sabot_session.snapshot import round_snapshot
 from sabot_session.table_rows import hands_data
 from sabot_table.cards import DECK_CARDS, card
 from sabot_table.errors import ImpossibleCards
@@ -315,8 +316,10 @@ class DeviceReports:
         by = self._session.dealer_by(now_s)
         if by is None:
             raise NotYours("collecting the cards: no dealer is signed in")
+        last = round_snapshot(self._session)
         self._session.do(self._session.procedure.round_end.collect, by)
         self._session.state.round = None
+        self._session.state.last_round = last
 
     def _identify(self, now_s: int) -> None:
         device, memory = self._session.state.device, self._session.procedure.table.memory

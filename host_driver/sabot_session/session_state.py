@@ -1,6 +1,7 @@
 """The state of a session: everything that must survive the end of the program. It is saved as JSON."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -222,6 +223,8 @@ class SessionState:
     rows: int = 0  # the record's newest row
     running: bool = False  # a program runs this table, or was ended without closing it
     warned: dict[int, int] = field(default_factory=dict)  # pack -> minutes of its last warning
+    last_round: dict[str, Any] | None = None
+    """The round before, as a snapshot showed it last: screens show it until the next one."""
     simulated_people: bool = False
     """Whether simulated people may act: the device proved that it is emulated."""
 
