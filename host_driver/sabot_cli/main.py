@@ -48,7 +48,7 @@ COMMANDS = {
     ),
     "rounds": LazyCommand("sabot_cli.round_commands", "List the rounds of a table's record."),
     "rules": LazyCommand("sabot_cli.rules_commands", "List the rule sets, or the clauses behind them."),
-    "serve": LazyCommand("sabot_cli.serve_command", "Serve a table's pages: dealer, floor, players."),
+    "serve": LazyCommand("sabot_cli.serve_command", "Serve a table's pages to browsers."),
     "service": LazyCommand(
         "sabot_cli.service.commands", "What a technician does: test, look, move, calibrate."
     ),
