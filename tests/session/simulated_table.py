@@ -52,8 +52,12 @@ class SimulatedTable:
                 self.run.wait_changed(cursor, 0.05)
             if time.monotonic() > ends:
                 words = [each.words for each in self.run.needs()]
-                device = self.run.read(lambda session: session.state.device)
-                raise AssertionError(f"needs {words}, refused {self.staff.refused[-3:]}, device {device}")
+                state = self.run.read(lambda session: session.state)
+                last = [each.row.kind for each in self.rows()[-5:]]
+                raise AssertionError(
+                    f"needs {words}, refused {self.staff.refused[-3:]}, table {state.memory.state}, "
+                    f"rows {last}, outbox {state.outbox}, round {state.round}, device {state.device}"
+                )
 
     def rounds(self, count: int) -> None:
         """Play until so many rounds are collected, void or not."""

@@ -175,7 +175,7 @@ def test_no_act_happens_without_a_person(name: str) -> None:
         "pack_id": 1, "reason": "damaged", "back": "red", "bag": "B1", "hands": {}, "verdict": "misdealt",
         "why": "so", "row": 1, "fault": "misfeed", "unit": "shoe", "how": "sign",
         "round_id": 1, "seat": 1, "wager": "ante", "cents": 100, "surveillance": "CAM-7", "decision": "so",
-        "machine_wrong": False,
+        "machine_wrong": False, "serial": "SABOT002", "before": "record", "rows": 1,
     }  # fmt: skip
     kind = acts.ACTS[name]
     act = acts.parse_act(name, {each: data[each] for each in kind.__dataclass_fields__ if each in data})
