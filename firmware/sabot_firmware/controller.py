@@ -466,6 +466,8 @@ class Controller(Executor):
         self.report("shoe_changed", state, half.deck, current.round_id if current is not None else 0)
         if state == shoe.JAMMED and half.jam is not None:
             self._report_jam(half.jam, "shoe")
+            if before == shoe.LOADING and self.shuffler.state == shuffler.IDLE and self.hardware.level(STORE):
+                self.shuffler.enter(shuffler.UNPROVED)  # the deck was not pushed, and nothing proves it now
         self.dealing.shoe_changed(state, before)
         if state == shoe.STUB_WAITING:
             self.wear.put("deal_permille", half.deal_permille)

@@ -96,7 +96,7 @@ class Shoe(MachineHalf):
         self.missing = 0  # cards of a deck that came out short: one may lie between shoe and exit
         self.short_deck = 0  # that deck; 0 if it is not known which
         self.inspected = False  # a person said that none does: the next deck's count is a claim
-        self.cleared = False  # people cleared the path: one may still stick there until a card has passed
+        self.cleared = False  # people had access: a card may stick in the path until another has passed
         self.deal_permille = 1000  # average time of a card past the exit, against the nominal one
         self.faces = bytearray(machine_constants.BATCH_CAPACITY)  # as read at the exit, until the next deck
         self._reset(0, NOTHING, 0)
@@ -175,6 +175,11 @@ class Shoe(MachineHalf):
         """No deck is in this half any more."""
         self._reset(0, NOTHING, 0)
 
+    def door_opened(self, place: str, cards: int) -> None:
+        """Stop, as both halves do. People who take the cards out may overlook one between shoe and exit."""
+        self.cleared = True
+        super().door_opened(place, cards)
+
     def void(self) -> None:
         """The round ended early: the cards inside belong to no round any more."""
         self._scheduler.stop_all()
@@ -228,8 +233,14 @@ class Shoe(MachineHalf):
     def _push_deck(self, after: int) -> "Steps":
         """Push the stack from the store into the shoe and retract the pusher."""
         hardware, wait = self._hardware, self._wait
-        if hardware.level(SHOE) or not hardware.level(STORE):
+        if hardware.level(SHOE) or not hardware.level(STORE) or (self.cleared and hardware.level(EXIT)):
             return self.stop("pusher", "sensor_disagrees", 0)
+        if self.cleared:  # hands were inside: a card that they overlooked comes to the exit
+            self.run(DEAL, FORWARD)
+            late = yield wait.edge(EXIT, 1, PURGE_WINDOW_US)
+            if not late:
+                return self.stop("exit", "card_stuck", 1)
+            self.run(DEAL, STOP)
         hardware.push(True)
         late = yield wait.edge(PUSHER_END, 1, PUSHER_WINDOW_US)
         if late:

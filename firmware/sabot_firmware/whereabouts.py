@@ -28,8 +28,8 @@ VOUCHED = (
 def whereabouts(deck_id: int, feeding: Shuffler, dealing: Shoe, claimed: bool) -> "tuple[bool, list[int]]":
     """Whether all cards of a deck are proved to be there, and how many are at each place.
 
-    ``claimed`` says that a person vouches for the cards in the shoe: people laid them in, or people cleared
-    the shoe and no card has passed its exit since.
+    ``claimed`` says that a person vouches for the cards in the shoe: people laid them in, or its door was
+    opened and no card has passed its exit since.
     """
     if feeding.feeding_deck == deck_id:
         if feeding.state == shuffler.FEEDING:  # when a card goes in tells how far its slot was

@@ -1,42 +1,38 @@
-"""The asyncio client: the same connection and threads as the blocking client, awaited.
+"""The asyncio client: the connection of the blocking client, stepped by the event loop.
 
     async with await aio.connect("/dev/ttyACM0") as shoe:
         print(await shoe.status())
         async for event in shoe.events(after=0): ...
 
-Nothing here blocks the event loop. Serial ports cannot be awaited on every system, so the threads of
-``threaded_loop`` read the port, as they do for the blocking client; this shell awaits their futures.
+Nothing here blocks the event loop. A client belongs to the event loop in which it was made. Another thread
+uses it through ``asyncio.run_coroutine_threadsafe``.
 """
 
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from concurrent.futures import Future
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
-from sabot_driver import client as blocking
-from sabot_driver.client import CONNECT_S, TIMEOUT_S, Client, Resolved
+from sabot_driver.asyncio_loop import AsyncioLoop
+from sabot_driver.client_state import CONNECT_S, GRACE_S, TIMEOUT_S, ClientState, Resolved, check_request
 from sabot_driver.clock import Deadline, checked_timeout
-from sabot_driver.credentials import Credential
-from sabot_driver.errors import BadCredential
-from sabot_driver.link_state import LinkState, Notice, Peer
+from sabot_driver.credentials import Credential, free_slot
+from sabot_driver.errors import BadCredential, Closed, DeviceTimeout, OutcomeUnknown, Refused, SabotError
+from sabot_driver.loop_shell import Listener
+from sabot_driver.opened_device import OpenedDevice, open_device
 from sabot_driver.received_events import LostEvents, ReceivedEvent, parse_entry
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import AnswerT, Request
-from sabot_protocol.host.messages import Identity, KeySlotsAre, Role, StatusReport
+from sabot_protocol.host.messages import KeySlotsAre, Role, StatusReport
 
 T = TypeVar("T")
 
 
-class AsyncClient:
+class AsyncClient(ClientState[AsyncioLoop]):
     """One device, for programs with an event loop. Made by ``connect``."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        # one thread, so that what is asked in order is sent in order
-        self._hand = ThreadPoolExecutor(1, "sabot-asyncio")
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -47,43 +43,8 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """End the session and the threads."""
-        await asyncio.to_thread(self._client.close)
-        self._hand.shutdown()
-
-    @property
-    def identity(self) -> Identity:
-        """How the device identified itself."""
-        return self._client.identity
-
-    @property
-    def simulator(self) -> bool:
-        """As ``Client.simulator``."""
-        return self._client.simulator
-
-    @property
-    def link(self) -> LinkState:
-        """The state of the link now."""
-        return self._client.link
-
-    @property
-    def peer(self) -> Peer | None:
-        """The device as its last session proved it."""
-        return self._client.peer
-
-    @property
-    def resolved(self) -> list[Resolved]:
-        """Outcomes of the commands that an earlier run left open."""
-        return self._client.resolved
-
-    @property
-    def blocking(self) -> Client:
-        """The blocking client of the same device, for other threads."""
-        return self._client
-
-    async def _do(self, what: Callable[..., T], *values: Any) -> T:
-        self._client.loop.check_process()  # a forked child has no such thread
-        return await asyncio.get_running_loop().run_in_executor(self._hand, what, *values)
+        """End the session and the threads. Events that are not on disk stay on the device."""
+        await self.loop.close()
 
     async def ask(
         self, message: Request[AnswerT], timeout: float = TIMEOUT_S, by: Credential | None = None
@@ -93,32 +54,34 @@ class AsyncClient:
         A command that is cancelled while it is under way may be executed. Its record in the journal stays
         open, and ``resolve`` tells its outcome.
         """
+        check_request(message)
         deadline = Deadline(timeout)
-        if by is not None and self._client.known_slot(by) is None:  # others need not wait
-            slot = by.slot_among(await self.key_slots(deadline.left()))
-            by = replace(by, slot=slot)
-        sending = asyncio.ensure_future(self._do(self._client.submit, message, deadline.left(), by))
+        who = None if by is None else (await self._slot_of(by, deadline), by.key)
+        timeout_ms = self.loop.clock.to_ms(deadline.left())
+        number, future = self.loop.call(self.loop.connection.request, message, timeout_ms, who)
         try:
-            number, future = await asyncio.shield(sending)
-        except asyncio.CancelledError:
-            sending.add_done_callback(self._drop)
-            raise
-        answer: asyncio.Future[AnswerT] = asyncio.wrap_future(future)
-        try:
-            ended, _ = await asyncio.wait([answer], timeout=deadline.left())
-            if not ended:  # the driver's threads are late
-                await self._do(self._client.loop.expire, future)
-            return await answer
+            return await self._result(future, deadline, number)
         except BadCredential as error:
             raise (error if by is None else error.presented(by.role.name.lower(), by.source)) from None
-        except asyncio.CancelledError:
-            answer.cancel()
-            self._hand.submit(self._client.abandon, number)
-            raise
+        finally:
+            if future.cancelled():
+                with suppress(Closed):
+                    self.loop.call(self.loop.connection.abandon, number)
 
-    def _drop(self, sending: "asyncio.Future[Any]") -> None:
-        if not sending.cancelled() and sending.exception() is None:
-            self._hand.submit(self._client.abandon, sending.result()[0])
+    async def _slot_of(self, by: Credential, deadline: Deadline) -> int:
+        by.check()
+        slot = self.known_slot(by)
+        return by.slot_among(await self.key_slots(deadline.left())) if slot is None else slot
+
+    async def _result(self, future: "Future[T]", deadline: Deadline, number: int | None = None) -> T:
+        """The result of a request, which the loop ends when its time is up."""
+        try:
+            async with asyncio.timeout(deadline.left() + GRACE_S):
+                return await asyncio.wrap_future(future)
+        except TimeoutError as error:
+            if isinstance(error, SabotError):
+                raise
+            raise DeviceTimeout("the driver itself did not answer in time", number) from error
 
     async def status(self, timeout: float = TIMEOUT_S) -> StatusReport:
         """As ``Client.status``."""
@@ -126,85 +89,91 @@ class AsyncClient:
 
     async def key_slots(self, timeout: float = TIMEOUT_S) -> KeySlotsAre:
         """As ``Client.key_slots``."""
-        return await self.ask(messages.KeySlots(), timeout)
+        self._held = await self.ask(messages.KeySlots(), timeout)
+        return self._held
 
     async def set_key(
-        self,
-        role: Role,
-        key: bytes,
-        person: int = 0,
-        slot: int | None = None,
-        by: Credential | None = None,
-        timeout: float = TIMEOUT_S,
-    ) -> int:
+        self, role: Role, key: bytes, person: int = 0, slot: int | None = None,
+        by: Credential | None = None, timeout: float = TIMEOUT_S,
+    ) -> int:  # fmt: skip
         """As ``Client.set_key``."""
-        return await asyncio.to_thread(self._client.set_key, role, key, person, slot, by, timeout)
+        deadline = Deadline(timeout)
+        if slot is None:
+            slot = free_slot((await self.key_slots(deadline.left())).slots)
+        await self.ask(self._set_key_message(slot, role, person, key), deadline.left(), by)
+        return slot
 
     async def resolve(self, number: int, timeout: float = TIMEOUT_S) -> Resolved:
         """As ``Client.resolve``."""
-        return await asyncio.to_thread(self._client.resolve, number, timeout)
+        deadline = Deadline(timeout)
+        kind, memory_id = await asyncio.to_thread(self._given_up, number)
+        timeout_ms = self.loop.clock.to_ms(deadline.left())
+        future = self.loop.call(self.loop.connection.resolve, number, kind, memory_id, timeout_ms)
+        try:
+            await self._result(future, deadline)
+        except (OutcomeUnknown, Refused) as error:
+            return Resolved.refused(number, kind, error)
+        return Resolved(number, kind.NAME, "done")
+
+    async def resolve_open(self, timeout: float = TIMEOUT_S) -> list[Resolved]:
+        """As ``Client.resolve_open``."""
+        deadline = Deadline(timeout)
+        commands = await asyncio.to_thread(self.journal.commands, open_only=True)
+        return [await self.resolve(each.number, deadline.left()) for each in commands]
 
     async def wait_up(self, timeout: float = CONNECT_S) -> None:
         """As ``Client.wait_up``."""
-        await asyncio.to_thread(self._client.wait_up, timeout)
+        if not await self.loop.wait_up(checked_timeout(timeout)):
+            raise self.no_session(timeout)
 
-    def listen(self, listener: Callable[[Notice], None]) -> Callable[[], None]:
+    def listen(self, listener: Listener) -> Callable[[], None]:
         """As ``Client.listen``; the function is called in the event loop."""
-        loop = asyncio.get_running_loop()
-        return self._client.listen(lambda notice: _in_loop(loop, listener, notice))
+        self.loop.listeners.append(listener)
+        return lambda: self.loop.listeners.remove(listener)
 
     async def events(
         self, after: int | None = None, reader: str | None = None, timeout: float | None = None
     ) -> "AsyncIterator[ReceivedEvent | LostEvents]":
         """As ``Client.events``, awaited."""
-        threads = self._client.loop
-        threads.check_process()
+        loop = self.loop
         timeout = None if timeout is None else checked_timeout(timeout)
-        loop = asyncio.get_running_loop()
-        news = asyncio.Event()
-
-        def tell() -> None:
-            _in_loop(loop, news.set)
-
-        threads.row_listeners.append(tell)
-        try:
-            at = threads.rows if after is None else after
-            if reader is not None:
-                at = await asyncio.to_thread(threads.journal.reader_position, reader)
-            while True:
-                news.clear()
-                if threads.rows > at:
-                    for row in await asyncio.to_thread(threads.rows_now, at):
-                        yield parse_entry(row)
-                        at = row.id
-                        if reader is not None:
-                            await asyncio.to_thread(threads.journal.set_reader_position, reader, at)
-                    continue
-                if threads.closed:
-                    return
-                try:
-                    await asyncio.wait_for(news.wait(), timeout)
-                except TimeoutError:
-                    return
-        finally:
-            threads.row_listeners.remove(tell)
+        at = loop.rows if after is None else after
+        if reader is not None:
+            at = await asyncio.to_thread(self.journal.reader_position, reader)
+        while await loop.wait_rows(at, timeout):
+            for row in await asyncio.to_thread(loop.rows_now, at):
+                yield parse_entry(row)
+                at = row.id
+                if reader is not None:
+                    await asyncio.to_thread(self.journal.set_reader_position, reader, at)
 
 
-def _in_loop(loop: asyncio.AbstractEventLoop, what: Callable[..., object], *values: object) -> None:
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(what, *values)
-
-
-async def connect(url: str, **named: Any) -> AsyncClient:
+async def connect(url: str, *, timeout: float = CONNECT_S, **named: Any) -> AsyncClient:
     """As ``sabot_driver.connect``, awaited; cancelled, it closes what it has opened by then."""
-    connecting = asyncio.ensure_future(asyncio.to_thread(functools.partial(blocking.connect, url, **named)))
+    deadline = Deadline(timeout)
+    opening = asyncio.ensure_future(
+        asyncio.to_thread(functools.partial(open_device, url, deadline, **named))
+    )
     try:
-        return AsyncClient(await asyncio.shield(connecting))
+        opened = await asyncio.shield(opening)
     except asyncio.CancelledError:
-        connecting.add_done_callback(_close)
+        opening.add_done_callback(_close_journal)
         raise
+    loop = AsyncioLoop(opened.connection, opened.transport, opened.journal, opened.clock)
+    client = AsyncClient(loop, opened)
+    try:
+        loop.start()
+        if not await loop.wait_up(deadline.left(), unless_failed=True):
+            raise client.no_session(timeout)
+        await asyncio.to_thread(opened.settle_key)
+        if opened.owner:
+            client.resolved = await client.resolve_open(deadline.left())
+    except BaseException:
+        await client.close()
+        raise
+    return client
 
 
-def _close(connecting: "asyncio.Future[Client]") -> None:
-    if not connecting.cancelled() and connecting.exception() is None:
-        connecting.result().close()
+def _close_journal(opening: "asyncio.Future[OpenedDevice]") -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().journal.close()

@@ -2,48 +2,38 @@
 
 import contextlib
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+from sabot_driver.client_state import CONNECT_S, GRACE_S, TIMEOUT_S, ClientState, Resolved, check_request
 from sabot_driver.clock import Clock, Deadline, checked_timeout
-from sabot_driver.connection import Connection
-from sabot_driver.credentials import Credential, check_key, free_slot
-from sabot_driver.error_mapping import wrong_kind
+from sabot_driver.credentials import Credential, free_slot
 from sabot_driver.errors import (
     BadCredential,
     Closed,
     DeviceTimeout,
     JournalDamaged,
     JournalError,
-    KeyMissing,
-    KeysLost,
-    LinkLost,
-    NotProvisioned,
     OutcomeUnknown,
     Refused,
     SabotError,
-    WrongDevice,
 )
 from sabot_driver.journal import Journal, JournalEntry
 from sabot_driver.keyring import Keyring
-from sabot_driver.link_state import LinkState, Notice, Peer
+from sabot_driver.link_state import Notice
+from sabot_driver.loop_shell import Listener
+from sabot_driver.opened_device import OpenedDevice, open_device
 from sabot_driver.received_events import LostEvents, ReceivedEvent, parse_entry
-from sabot_driver.serial_numbers import format_serial
-from sabot_driver.threaded_loop import Listener, ThreadedLoop
-from sabot_driver.transports import Transport, is_simulator, transport_for
-from sabot_driver.unsecured_exchange import UnsecuredExchange
+from sabot_driver.threaded_loop import ThreadedLoop
+from sabot_driver.transports import Transport
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import AnswerT, Request
 from sabot_protocol.host.messages import (
-    Identity,
-    IdentityFlag,
     KeySlot,
     KeySlotsAre,
     RemoveKey,
@@ -51,54 +41,22 @@ from sabot_protocol.host.messages import (
     SetKey,
     StatusReport,
 )
-from sabot_protocol.session import slot_key
-from sabot_protocol.wire_constants import KEY_SIZE
 
 log = logging.getLogger("sabot")
 
-TIMEOUT_S = 5.0
-CONNECT_S = 10.0
-GRACE_S = 5.0  # how late the driver's own threads may be
 RETRY_DISK_S = 1.0
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """The outcome of a command that this program, or an earlier run of it, gave up."""
-
-    number: int
-    request: str
-    outcome: str
-    """``done``, ``not_executed`` or ``unknown``."""
-
-
-class Client:
+class Client(ClientState[ThreadedLoop]):
     """One device, for programs that may use threads. Made by ``connect``.
 
     The client reconnects by itself, with pauses that grow, and tells listeners. Every call ends within its
     time-out. Ctrl-C in a call leaves the link usable.
     """
 
-    def __init__(
-        self,
-        loop: ThreadedLoop,
-        identity: Identity,
-        owner: bool,
-        keyring: Keyring | None = None,
-        is_new: bool = False,
-    ) -> None:
-        self.loop = loop
-        """The threads below and their connection, for other shells and for tests."""
-        self._keyring = keyring
-        self._held: KeySlotsAre | None = None  # the device's last answer
-        self.is_new = is_new
-        """Whether this client provisioned the device, so that it may fill the key slots now."""
-        self.identity = identity
-        """How the device identified itself before the session; the session has proved its serial number."""
-        self.owner = owner
-        self.resolved: list[Resolved] = []
-        """Outcomes, from the device's ledger, of the commands that an earlier run left open."""
+    def __init__(self, loop: ThreadedLoop, opened: OpenedDevice) -> None:
+        super().__init__(loop, opened)
         self._subscribers: list[threading.Thread] = []
 
     def __enter__(self) -> "Client":
@@ -116,36 +74,6 @@ class Client:
             if thread is not threading.current_thread():
                 thread.join(GRACE_S)
 
-    # -- state ----------------------------------------------------------------------------------
-
-    @property
-    def url(self) -> str:
-        """Where the device is."""
-        return self.loop.connection.url
-
-    @property
-    def simulator(self) -> bool:
-        """Whether the device is emulated, as its session proved."""
-        peer = self.peer
-        return bool((self.identity if peer is None else peer).flags & IdentityFlag.SIMULATOR)
-
-    @property
-    def link(self) -> LinkState:
-        """The state of the link now."""
-        self.loop.check_process()
-        return self.loop.connection.link
-
-    @property
-    def peer(self) -> Peer | None:
-        """The device as its last session proved it; None before the first one."""
-        self.loop.check_process()
-        return self.loop.connection.peer
-
-    @property
-    def journal(self) -> Journal:
-        """The events and commands on disk."""
-        return self.loop.journal
-
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call a function with every ``Notice``; the returned function ends that.
 
@@ -158,7 +86,7 @@ class Client:
         """Wait until the device takes requests; raises the reason if it does not in that time."""
         timeout = checked_timeout(timeout)
         if not self.loop.wait_up(timeout):
-            raise self.loop.connection.problem or LinkLost(f"{self.url}: no session in {timeout} s")
+            raise self.no_session(timeout)
 
     # -- requests -------------------------------------------------------------------------------
 
@@ -184,8 +112,7 @@ class Client:
 
         TypeError for what is no request, ValueError for a time-out or a credential that cannot be one.
         """
-        if not isinstance(message, Request):
-            raise TypeError(f"a request of sabot_protocol.host.messages is needed, not {message!r}")
+        check_request(message)
         deadline = Deadline(timeout)
         who = self._slot_and_key(by, deadline)
         timeout_ms = self.loop.clock.to_ms(deadline.left())
@@ -200,13 +127,6 @@ class Client:
         if slot is None:
             slot = by.slot_among(self.key_slots(deadline.left()))
         return slot, by.key
-
-    def known_slot(self, by: Credential) -> int | None:
-        """The slot of a credential; None if the device must be asked for it."""
-        if by.slot is None and self._held is not None:
-            with contextlib.suppress(KeyMissing):
-                return by.slot_among(self._held)
-        return by.slot
 
     def abandon(self, number: int) -> None:
         """Stop waiting for an answer."""
@@ -256,13 +176,10 @@ class Client:
         The device gets a key derived from the person's, which works for this device and slot only. While a
         new device is provisioned its owner may fill empty slots; everything else needs service (``by``).
         """
-        check_key(key)
         deadline = Deadline(timeout)
         if slot is None:
             slot = free_slot(self.key_slots(deadline.left()).slots)
-        derived = slot_key(key, self._proved_serial(), slot) if any(key) else key
-        self._held = None
-        self.ask(SetKey(slot, role, person, derived), deadline.left(), by)
+        self.ask(self._set_key_message(slot, role, person, key), deadline.left(), by)
         return slot
 
     def set_observers_key(self, key: bytes, by: Credential | None = None, timeout: float = TIMEOUT_S) -> None:
@@ -291,34 +208,16 @@ class Client:
         self._held = None
         self.ask(RemoveKey(slot), timeout, by)
 
-    def _proved_serial(self) -> bytes:
-        peer = self.peer
-        if peer is None:
-            raise LinkLost(f"{self.url}: there was no session yet")
-        return peer.serial
-
     def resolve(self, number: int, timeout: float = TIMEOUT_S) -> Resolved:
         """The outcome of a command that was given up, from the device's ledger; never a guess."""
         deadline = Deadline(timeout)
-        connection = self.loop.connection
-        self.loop.check_process()
-        connection.check_ended(number)
-        command = self.journal.command(number)
-        if command is None:
-            raise SabotError(
-                f"this journal has no command {number}", "Use the number of a command of this device."
-            )
-        kind = messages.BY_ID[command.message]
-        assert issubclass(kind, Request)
-        memory_id = command.memory_id or (self.peer.memory_id if self.peer is not None else b"")
+        kind, memory_id = self._given_up(number)
         timeout_ms = self.loop.clock.to_ms(deadline.left())
-        future = self.loop.call(connection.resolve, number, kind, memory_id, timeout_ms)
+        future = self.loop.call(self.loop.connection.resolve, number, kind, memory_id, timeout_ms)
         try:
             self._result(future, deadline)
-        except OutcomeUnknown:
-            return Resolved(number, kind.NAME, "unknown")
-        except Refused:
-            return Resolved(number, kind.NAME, "not_executed")
+        except (OutcomeUnknown, Refused) as error:
+            return Resolved.refused(number, kind, error)
         return Resolved(number, kind.NAME, "done")
 
     def resolve_open(self, timeout: float = TIMEOUT_S) -> list[Resolved]:
@@ -434,112 +333,33 @@ def connect(
     does not decide this, because an impostor can say anything. A new simulator is given a key, unless a
     machine with its serial number is known here; a new machine is NotProvisioned.
     """
-    clock = clock or Clock()
-    if simulator is None:
-        simulator = is_simulator(url)
     deadline = Deadline(timeout)
-    transport = transport or transport_for(url)
-    began = clock.now_ms()
-    with UnsecuredExchange(transport, url, clock, deadline.left()) as exchange:
-        identity = exchange.identify()
-        if serial is not None and identity.serial != serial:
-            raise WrongDevice(f"{url}: this is {format_serial(identity.serial)}, not {format_serial(serial)}")
-        if simulator != bool(identity.flags & IdentityFlag.SIMULATOR):
-            raise wrong_kind(url, identity.serial, not simulator)
-        found = _Keys(key) if key is not None else None
-        keys = found or _find_key(exchange, url, identity, keyring, owner, simulator)
-    if not isinstance(journal, Journal):
-        journal = Journal(journal(identity.serial) if callable(journal) else journal, identity.serial)
-    book = journal
-    try:
-        connection = Connection(
-            url,
-            keys.key,
-            identity.serial,
-            book,
-            began,
-            owner=owner,
-            simulator=simulator,
-            slot=keys.slot if slot is None else slot,
-            other_key=keys.other,
-            utc_us=clock.utc_us,
-            random=os.urandom,
-        )
-    except BaseException:
-        book.close()
-        raise
-    loop = ThreadedLoop(connection, transport, book, clock)
+    opened = open_device(
+        url,
+        deadline,
+        key=key,
+        serial=serial,
+        owner=owner,
+        simulator=simulator,
+        slot=slot,
+        journal=journal,
+        keyring=keyring,
+        clock=clock,
+        transport=transport,
+    )
+    loop = ThreadedLoop(opened.connection, opened.transport, opened.journal, opened.clock)
     loop.start()
-    client = Client(loop, identity, owner, keyring, keys.is_new)
+    client = Client(loop, opened)
     try:
         if not loop.wait_up(deadline.left(), unless_failed=True):
-            raise connection.problem or LinkLost(f"{url}: no session in {timeout} s")
-        if keyring is not None and keys.other is not None:
-            keyring.settle(identity.serial, connection.key, client.simulator)
+            raise client.no_session(timeout)
+        opened.settle_key()
         if owner:
             client.resolved = client.resolve_open(deadline.left())
     except BaseException:
         client.close()
         raise
     return client
-
-
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    """The key of a session."""
-
-    key: bytes = field(repr=False)
-    slot: int = KeySlot.DEVICE
-    other: bytes | None = field(default=None, repr=False)
-    """The key that the device may have instead, because a change of keys was not confirmed."""
-    is_new: bool = False
-
-
-def _find_key(
-    exchange: UnsecuredExchange,
-    url: str,
-    identity: Identity,
-    keyring: Keyring | None,
-    owner: bool,
-    simulator: bool,
-) -> _Keys:
-    found = None if keyring is None else keyring.find(identity.serial, simulator)
-    if identity.flags & IdentityFlag.KEYS_DAMAGED:
-        raise KeysLost(f"{url}: the keys of {format_serial(identity.serial)} are damaged")
-    if not identity.flags & IdentityFlag.PROVISIONED:
-        if not simulator:
-            raise not_provisioned(url, identity.serial, keyring)
-        if keyring is not None and keyring.is_machine(identity.serial):
-            raise WrongDevice(
-                f"{url}: {format_serial(identity.serial)} is the serial number of a machine known here",
-                "Give the simulator another serial number.",
-            )
-        key = found or os.urandom(KEY_SIZE)  # simulators with the same serial number share a key
-        if keyring is not None and found is None:
-            keyring.keep(identity.serial, key, simulator)
-        exchange.provision(identity.serial, key)
-        return _Keys(key, is_new=True)
-    if keyring is not None and found is None and not owner:
-        observers = keyring.find_observers(identity.serial)
-        if observers is not None:
-            return _Keys(observers, KeySlot.OBSERVER)
-    pending = None if keyring is None else keyring.find_next(identity.serial, simulator)
-    if found is None and pending is None:
-        raise KeyMissing(f"{url}: no key for {format_serial(identity.serial)} here")
-    if found is None:
-        found = pending  # the device was given it, and no session has proved so yet
-    assert found is not None
-    return _Keys(found, other=pending)
-
-
-def not_provisioned(url: str, serial: bytes, keyring: Keyring | None) -> NotProvisioned:
-    """A device says that it has no key; a warning if this computer knows a key of that machine."""
-    if keyring is not None and keyring.had_key(serial):
-        return NotProvisioned(
-            f"{url}: {format_serial(serial)} says it has no key, and this computer knows one of that machine",
-            NotProvisioned.had_key_advice,
-        )
-    return NotProvisioned(f"{url}: {format_serial(serial)} has no key yet")
 
 
 __all__ = ["Client", "Credential", "JournalDamaged", "Notice", "Resolved", "connect"]

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sabot_driver.client import TIMEOUT_S, Client
+from sabot_driver.client import Client
+from sabot_driver.client_state import TIMEOUT_S
 from sabot_driver.device_values import member_or_number
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host import messages

@@ -2,7 +2,7 @@
 
 ``IoLoop.step`` takes what port and disk have ready, gives them their next work and returns the tick at which
 it must be called again. Port, disk worker and wake-up are injected, so that the same loop runs in threads
-(``threaded_loop``) and in virtual time, where one seed replays everything.
+(``threaded_loop``), in an event loop (``asyncio_loop``) and in virtual time, where a seed replays everything.
 
 Two rules keep the journal ahead of the wire. An event is acknowledged only after the disk worker has reported
 its batch as written. A command is sent only after its record and its number are written.
@@ -171,7 +171,7 @@ class IoLoop:
             self._write(out, now)
         self._port.start_close()
 
-    def fail(self, now: int, error: Exception) -> None:
+    def fail(self, now: int, error: BaseException) -> None:
         """Report a bug that ended a step, and continue in a new session."""
         self.connection.failed(error)
         starting, self._starting = self._starting, None

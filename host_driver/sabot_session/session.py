@@ -16,8 +16,9 @@ from sabot_protocol.host.message_base import Message, Request
 from sabot_protocol.host.messages import Buttons
 from sabot_session import act_handlers
 from sabot_session.acts import Act
+from sabot_session.dealing_way import DealingWays
 from sabot_session.device_reports import DEVICE, PROGRAM, DeviceReports
-from sabot_session.device_side import CARDS_OUT, NONCE_SIZE, DeviceSide
+from sabot_session.device_side import CARDS_OUT, NONCE_SIZE, OVER, DeviceSide
 from sabot_session.needs import Need
 from sabot_session.outcomes import (
     ActDone,
@@ -44,7 +45,7 @@ from sabot_session.rows import (
 from sabot_session.session_state import NeedHistory, OutboxCommand, SessionState, Stranger, restore, save
 from sabot_session.snapshot import Changes, ChangeStream, snapshot
 from sabot_session.table_needs import TableNeeds
-from sabot_session.table_rows import KINDS, UNWRITTEN, clause_of, row_data
+from sabot_session.table_rows import KINDS, UNWRITTEN, UNWRITTEN_OF, clause_of, row_data
 from sabot_table.errors import ImpossibleCards, RuleViolation
 from sabot_table.house_policy import HousePolicy
 from sabot_table.procedure import Attribution, TableProcedure, TableRole
@@ -122,9 +123,10 @@ class TableSession:
         """The event of the device that this step follows from."""
 
     def _load_parts(self) -> None:
-        self.machine = DeviceSide(self.state, self.procedure, self._nonce)
+        self.ways = DealingWays(self.state, self.procedure)
+        self.machine = DeviceSide(self.state, self.procedure, self._nonce, self.ways)
         self.reports = DeviceReports(self)
-        self._needs = TableNeeds(self.state, self.procedure, self.machine)
+        self._needs = TableNeeds(self.state, self.procedure, self.machine, self.ways)
 
     # -- what others see ------------------------------------------------------------------------
 
@@ -440,6 +442,12 @@ class TableSession:
 
     # -- for the handlers of acts ---------------------------------------------------------------
 
+    def set_game(self, act_id: str) -> None:
+        """Have the machine set to what is dealt now, with the floor's act as authority; nothing if it is."""
+        if self.ways.machine_serves():
+            for request in self.machine.game_requests():
+                self.queue(request, TableRole.FLOOR, act_id)
+
     def queue(self, request: Request[Any], role: TableRole | None = None, act_id: str = "") -> None:
         """Put a request into the outbox; ``role`` is whose credential the device asks for."""
         person = next((who for who, _ in self._actors), "") if role else ""
@@ -464,6 +472,15 @@ class TableSession:
         result = action(by, *args, **details)
         self._write_log(told or {})
         return result
+
+    def finish_round(self, by: Attribution) -> None:
+        """A round whose cards are known is settled and collected by the act that says so."""
+        table = self.procedure.table
+        if table.state == "settling":
+            self.reports.settle_by(by)
+        if table.state in OVER:
+            self.do(self.procedure.round_end.collect, by)
+            self.state.round = None
 
     def row(
         self,
@@ -494,7 +511,7 @@ class TableSession:
             if action == "remove" and "destination" not in told:
                 self.state.leaving.append(int(pack))  # the floor says where it goes
                 continue
-            if action in UNWRITTEN:
+            if action in UNWRITTEN or (by.role, action) in UNWRITTEN_OF:
                 continue
             actor = DEVICE if by.role is TableRole.DEVICE else self._actors[by.who, by.role]
             if action == "reveal" and actor is DEVICE:
@@ -582,6 +599,8 @@ OUTSIDE = frozenset(
         "change_method",
         "play_one_pack",
         "repaired",
+        "verify_shuffle",
+        "deliver",
         "start_shuffle",
         "finish_shuffle",
         "remove",

@@ -15,9 +15,9 @@ from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
 
 from sabot_driver import Credential, Journal, Keyring, connect
-from sabot_driver.client import _Keys
 from sabot_driver.errors import SabotError
 from sabot_driver.keyring import read_key
+from sabot_driver.opened_device import DeviceKeys
 from sabot_protocol import mac
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host.messages import CallFloor, PlayOneDeck, Provision, Role, SetKey
@@ -112,7 +112,7 @@ def test_no_key_is_told_in_a_whole_life(
     journal = Journal(tmp_path / "journal.db")
     alive: list[Any] = [
         Credential(Role.FLOOR, FOREIGN),
-        _Keys(FOREIGN, other=FOREIGN),
+        DeviceKeys(FOREIGN, other=FOREIGN),
         SetKey(3, Role.FLOOR, 1, FOREIGN),
         Provision(bytes(16), FOREIGN, FOREIGN),
     ]
@@ -148,5 +148,5 @@ def test_no_key_is_told_in_a_whole_life(
     said["log"] = caplog.text.encode()
     assert len(secrets.found) > 20
     shown = {name.split()[2] for name in said if "repr" in name}
-    assert {"Credential", "_Keys", "SetKey", "Provision", "Connection", "Journal"} <= shown
+    assert {"Credential", "DeviceKeys", "SetKey", "Provision", "Connection", "Journal"} <= shown
     secrets.check(said)

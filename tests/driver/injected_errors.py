@@ -13,7 +13,7 @@ from tests.driver.connection_ends import Ends
 from sabot_driver.errors import SabotError
 from sabot_driver.io_loop import BatchResult, IoLoop, PortLost, PortOpened
 from sabot_driver.journal import JournalBatch
-from sabot_driver.threaded_loop import complete
+from sabot_driver.loop_shell import complete
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.host.messages import CallFloor, Locate
 

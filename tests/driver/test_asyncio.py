@@ -2,19 +2,34 @@
 
 import asyncio
 import itertools
+import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conformance.targets import Pty
+from pytest_mock import MockerFixture
+from tests.conformance.targets import Pty, eventually
 from tests.driver.chaos import nothing_left_behind
+from tests.driver.injected_errors import StrikeAt
+from tests.sweeps import Amount
 
 from sabot_driver import Credential, LinkState, ReceivedEvent, aio
-from sabot_driver.errors import Closed, DeviceTimeout, LinkLost, NoDevice, WrongRole
-from sabot_protocol.host.messages import Back, Locate, RegisterDeck, Role, Status
+from sabot_driver.errors import (
+    Closed,
+    DeviceTimeout,
+    Forked,
+    KeyMissing,
+    LinkLost,
+    NoDevice,
+    PortBusy,
+    SabotError,
+    WrongRole,
+)
+from sabot_protocol.host.messages import Back, CallFloor, Locate, RegisterDeck, Role, Status
 
 KEY = bytes(range(32))
 
@@ -103,15 +118,17 @@ def test_events_are_awaited(tmp_path: Path) -> None:
 
 def test_a_reader_of_both_shells_has_one_place(tmp_path: Path) -> None:
     async def test(folder: Path) -> None:
-        async with shoe(folder) as (_, client):
+        async with shoe(folder) as (target, client):
             await client.ask(Locate(1))
             seen = []
             async for event in client.events(reader="till", timeout=5):
                 seen.append(event.id)
                 if event.name == "located":
                     break
-            rest = itertools.islice(client.blocking.events(reader="till", timeout=5), 1)
-            assert [each.id for each in rest] == seen[-1:]
+            await client.close()
+            with target.connect(journal=folder / "journal.db") as again:
+                rest = itertools.islice(again.events(reader="till", timeout=5), 1)
+                assert [each.id for each in rest] == seen[-1:]
 
     run(test, tmp_path)
 
@@ -153,7 +170,7 @@ def test_a_cancelled_question_is_not_asked_again(tmp_path: Path) -> None:
         async with shoe(folder) as (target, client):
             await client.status()
             target.pull()
-            end = client.blocking.loop.connection.protocol
+            end = client.loop.connection.protocol
             while client.link is LinkState.UP:
                 await asyncio.sleep(0.005)
             before = end.waiting()
@@ -206,8 +223,8 @@ def test_what_cannot_be_opened_is_named(tmp_path: Path) -> None:
 def test_a_connect_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     async def test(folder: Path) -> None:
         target = Pty(folder)
-        named = {"keyring": target.keyring, "simulator": True}
-        connecting = asyncio.create_task(aio.connect(str(target.link), **named))
+        url = str(target.link)
+        connecting = asyncio.create_task(aio.connect(url, keyring=target.keyring, simulator=True))
         await asyncio.sleep(0)
         connecting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -223,7 +240,165 @@ def test_a_closed_client_says_so(tmp_path: Path) -> None:
     async def test(folder: Path) -> None:
         async with shoe(folder) as (_, client):
             await client.close()
-            with pytest.raises((Closed, RuntimeError)):
+            with pytest.raises(Closed):
                 await client.status()
 
     run(test, tmp_path)
+
+
+def test_a_credential_whose_slot_is_asked_for_keeps_no_other_task_waiting(tmp_path: Path) -> None:
+    async def test(folder: Path) -> None:
+        async with shoe(folder) as (target, client):
+            await client.status()
+            target.pull()
+            while client.link is LinkState.UP:
+                await asyncio.sleep(0.005)
+            floor = asyncio.ensure_future(client.ask(CallFloor(1), 60, Credential(Role.FLOOR, KEY)))
+            await asyncio.sleep(0)
+            with pytest.raises(LinkLost):
+                await client.status(0.2)
+            assert not floor.done()
+            target.plug()
+            with pytest.raises(KeyMissing):
+                await floor
+
+    run(test, tmp_path)
+
+
+def test_a_request_cancelled_at_any_turn_leaves_the_link_usable(tmp_path: Path) -> None:
+    async def test(folder: Path) -> None:
+        async with shoe(folder) as (_, client):
+            for turns in range(25):
+                asking = asyncio.create_task(client.ask(CallFloor(turns % 2), 30))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                asking.cancel()
+                await asyncio.wait([asking])
+                assert asking.cancelled() or asking.result()
+            assert (await client.status(30)).uptime_s >= 0
+            assert client.loop.failure is None
+            assert {each.outcome for each in await client.resolve_open(30)} <= {"done", "not_executed"}
+
+    run(test, tmp_path)
+
+
+@pytest.mark.parametrize("error", [MemoryError, RuntimeError])
+def test_an_exception_at_any_call_in_the_event_loop_leaves_the_client_alive(
+    error: type[Exception], tmp_path: Path, amount: Amount
+) -> None:
+    async def test(folder: Path) -> None:
+        async with shoe(folder) as (_, client):
+            n, strike = 1, StrikeAt(1, error)
+            while n == 1 or strike.where:
+                strike = StrikeAt(n, error)
+                sys.setprofile(strike)
+                try:
+                    with suppress(SabotError, error):
+                        await client.ask(CallFloor(n % 2), 5)
+                finally:
+                    sys.setprofile(None)
+                assert (await client.status(30)).uptime_s >= 0, strike.where
+                n += amount(17, full=1)
+            assert n > 100, "a request makes hundreds of calls"
+
+    run(test, tmp_path)
+
+
+def test_a_write_that_fails_costs_the_session_and_no_more(tmp_path: Path, mocker: MockerFixture) -> None:
+    async def test(folder: Path) -> None:
+        async with shoe(folder) as (_, client):
+            notices: list[str] = []
+            client.listen(lambda notice: notices.append(notice.kind))
+            write = mocker.patch.object(client.loop.transport, "write", side_effect=LinkLost("no way out"))
+            with pytest.raises(LinkLost):
+                await client.status(0.3)
+            assert write.called
+            mocker.stopall()
+            assert (await client.status(30)).uptime_s >= 0
+            assert notices[0] == "down"
+            assert notices[-1] == "up"
+
+    run(test, tmp_path)
+
+
+def test_a_port_that_takes_no_bytes_stops_no_other_task(tmp_path: Path, mocker: MockerFixture) -> None:
+    async def test(folder: Path) -> None:
+        async with shoe(folder) as (_, client):
+            write, go_on = client.loop.transport.write, threading.Event()
+
+            def wait_first(data: bytes) -> None:
+                go_on.wait(30)
+                write(data)
+
+            mocker.patch.object(client.loop.transport, "write", wait_first)
+            asking = asyncio.create_task(client.status(30))
+            await asyncio.sleep(0.05)  # the event loop goes on
+            assert not asking.done()
+            go_on.set()
+            assert (await asking).uptime_s >= 0
+
+    run(test, tmp_path)
+
+
+def test_the_device_is_told_that_the_session_ends(tmp_path: Path) -> None:
+    """The close packet is written before the port is closed: another program may own the device at once."""
+
+    async def test(folder: Path) -> None:
+        target = Pty(folder)
+        url = str(target.link)
+        for _ in range(5):
+            async with await aio.connect(url, simulator=True, keyring=target.keyring) as client:
+                await client.status()
+        assert target.python.end.owner is None
+        target.close()
+
+    run(test, tmp_path)
+
+
+def test_a_client_belongs_to_one_event_loop_and_one_process(tmp_path: Path) -> None:
+    async def test(folder: Path) -> None:
+        async with shoe(folder) as (_, client):
+            with pytest.raises(RuntimeError, match="another event loop"):
+                await asyncio.to_thread(asyncio.run, client.status())
+            client.loop._pid += 1
+            with pytest.raises(Forked):
+                await client.status()
+            await client.close()  # does nothing in a child
+            client.loop._pid -= 1
+            assert await client.status()
+
+    run(test, tmp_path)
+
+
+def test_a_close_that_is_cancelled_goes_on(tmp_path: Path) -> None:
+    async def test(folder: Path) -> None:
+        async with shoe(folder) as (_, client):
+            closing = asyncio.create_task(client.close())
+            await asyncio.sleep(0)
+            closing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await closing
+            await client.close()
+            assert client.link is LinkState.CLOSED
+
+    run(test, tmp_path)
+
+
+def test_an_event_loop_that_ends_before_the_client_frees_the_port(tmp_path: Path) -> None:
+    async def test(folder: Path) -> None:
+        client = await aio.connect(str(target.link), simulator=True, keyring=target.keyring)
+        kept.append(client)
+
+    target = Pty(tmp_path)
+    kept: list[aio.AsyncClient] = []
+    asyncio.run(test(tmp_path))
+    target.served.call(lambda: target.python.end.emit("located", 1))  # the reader notices it then
+
+    def connected() -> bool:
+        with suppress(PortBusy), target.connect(timeout=30) as again:
+            return again.status(30).uptime_s >= 0
+        return False
+
+    assert eventually(connected)
+    kept[0].loop._stop_threads()
+    target.close()

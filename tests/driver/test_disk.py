@@ -217,6 +217,7 @@ def test_a_command_without_a_record_waits_for_its_number(bench: Bench, mocker: M
 
 def test_closing_does_not_wait_for_a_disk_that_hangs(bench: Bench, mocker: MockerFixture) -> None:
     """It waited for ever. The journal is let go of as soon as the disk answers."""
+    mocker.patch("sabot_driver.io_threads.JOIN_S", 0.1)
     mocker.patch("sabot_driver.threaded_loop.JOIN_S", 0.1)
     journal = bench.client.journal
     gate = Gate(journal, mocker, holding=journal._lock)
@@ -369,20 +370,6 @@ def test_no_number_is_sent_that_is_not_on_disk(tmp_path: Path) -> None:
 
 
 # -- mistakes of ours and of others -------------------------------------------------------------
-
-
-def test_who_listens_for_rows_and_fails_does_not_stop_the_journal(bench: Bench) -> None:
-    """The rows were written a second time for it, which the journal refused for ever as damaged."""
-
-    def fail() -> None:
-        raise ZeroDivisionError("a listener's mistake")
-
-    bench.client.loop.row_listeners.append(fail)
-    for seconds in (1, 2, 3):
-        bench.emit(seconds)
-        assert eventually(lambda: bench.unacknowledged() == 0)
-    assert bench.client.loop.connection.journal_error is None
-    assert bench.told() == list(range(1, bench.device.end.events.last + 1))
 
 
 def test_a_mistake_after_rows_were_written_does_not_stop_the_journal(

@@ -1,6 +1,5 @@
 """What the driver recovers from by itself: wrong clocks, unknown values, time-outs, its own mistakes."""
 
-import asyncio
 import errno
 import io
 import math
@@ -18,7 +17,7 @@ from tests.conformance.targets import Pty, eventually
 from tests.driver.command import Sabot
 
 from sabot_cli.device_commands import event_fields
-from sabot_driver import Client, Credential, Journal, LinkState, LostEvents, Notice, ReceivedEvent, aio
+from sabot_driver import Client, Credential, Journal, LinkState, LostEvents, Notice, ReceivedEvent
 from sabot_driver.capturing_transport import CapturingTransport
 from sabot_driver.clock import LONGEST_S, Clock
 from sabot_driver.connection import MAX_NOTICES
@@ -26,7 +25,6 @@ from sabot_driver.errors import (
     DeviceTimeout,
     Forked,
     JournalBusy,
-    KeyMissing,
     LinkLost,
     NotSabot,
     PortBusy,
@@ -155,7 +153,6 @@ def test_a_forked_child_is_refused_at_once(tmp_path: Path) -> None:
         lambda: list(client.events(0, timeout=0)),
         client.journal.last_id,
         lambda: client.journal.write(JournalBatch(), 0),
-        lambda: asyncio.run(aio.AsyncClient(client).status()),
     ]
     # A thread of the parent may be anywhere at the fork; the child would wait for its locks for ever.
     with line._lock, client.journal._lock, client.journal._read_lock:
@@ -411,11 +408,6 @@ def test_a_listener_that_does_not_return_holds_up_no_call(tmp_path: Path) -> Non
     with pytest.raises(DeviceTimeout, match="The link is down"):
         client.ask(Locate(1), timeout=0.3)
 
-    async def ask() -> None:
-        await aio.AsyncClient(client).status(0.3)
-
-    with pytest.raises(LinkLost):
-        asyncio.run(ask())
     assert not go_on.is_set()
     go_on.set()
     target.close()
@@ -456,29 +448,6 @@ def test_a_cable_that_is_long_in_opening_holds_up_no_call(tmp_path: Path) -> Non
     target.plug()
     way.go_on.set()
     assert client.status(60)
-    target.close()
-
-
-def test_a_credential_whose_slot_is_asked_for_keeps_no_other_task_waiting(tmp_path: Path) -> None:
-    """The asyncio client's one thread waited for the slots, and every other task's request for it."""
-    target = Pty(tmp_path)
-    client = target.connect()
-    client.status()
-    target.pull()
-    assert eventually(lambda: client.link is not LinkState.UP)
-
-    async def both() -> None:
-        shoe = aio.AsyncClient(client)
-        floor = asyncio.ensure_future(shoe.ask(CallFloor(1), 60, Credential(Role.FLOOR, bytes(range(32)))))
-        await asyncio.sleep(0)
-        with pytest.raises(LinkLost):
-            await shoe.status(0.2)
-        assert not floor.done()
-        target.plug()
-        with pytest.raises(KeyMissing):
-            await floor
-
-    asyncio.run(both())
     target.close()
 
 

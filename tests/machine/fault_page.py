@@ -120,11 +120,12 @@ BETWEEN: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "states that the path was inspected, and then the next count is claimed, not proved. The same "
         "holds if the power fails while cards are dealt or ejected, and the shoe's sensor is free when it "
         "comes back: no count then tells whether the last card came out. The shoe stays blocked unless "
-        "that card comes to the exit when the machine is emptied. If a person clears a jam and overlooks a "
-        "card here, the self-test finds it. The deal roller turns by one pitch and 40 mm, and a card that "
-        "comes to the exit's sensor is a `card_stuck`. A card that still sticks does not come. So after "
-        "people had access to the shoe, its next deck is claimed, not proved, until its first card has "
-        "passed the exit. A card in the path would stop that card.",
+        "that card comes to the exit when the machine is emptied. If a person takes the cards out and "
+        "overlooks one here, the deal roller finds it. It turns by one pitch and 40 mm when a jam was "
+        "cleared, and before the next deck is pushed. A card that comes to the exit's sensor is a "
+        "`card_stuck`. A card that still sticks does not come. So after the shoe's door was opened, its next "
+        "deck is claimed, not proved, until its first card has passed the exit. A card in the path would "
+        "stop that card.",
         ("misfeed@shoe", "slip@shoe", "stuck@deal", "dead_sensor@exit"),
     ),
     "Exit to exit tray": (

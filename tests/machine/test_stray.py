@@ -79,7 +79,12 @@ def test_the_deck_fed_again_and_whole_accounts_for_it() -> None:
     table.feed(1)
     table.wait(lambda: table.shoe_state == shoe.READY)
     assert table.device.controller.shoe.deck == 2
-    assert claims(table) == (True, 52)
+    assert claims(table) == (False, 52)  # until its first card has passed where hands were
+    table.device.command("open_round", 2, 2)
+    table.device.command("close_bets", 2, 7)
+    table.device.command("dispense_stack", 2, 1)
+    table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
+    assert table.device.view().proved(2)
 
 
 def test_a_deck_fed_again_without_its_card_leaves_and_the_shoe_stays_blocked() -> None:
@@ -341,6 +346,59 @@ def test_a_deck_that_is_pushed_onto_a_card_that_still_sticks_is_not_proved() -> 
     table.device.run_until_idle()
     assert table.shoe_state == shoe.JAMMED
     assert [values[0] for values in table.named("round_voided")] == [1, 2]
+
+
+def overlooked_after_a_void_round(*faults: str) -> Table:
+    """A round was voided, and people took the cards out of the shoe, except for the one in the path."""
+    table = Table(1, *faults)
+    table.open_table()
+    device, machine = table.device, table.machine
+    device.command("open_round", 1, 1)
+    device.command("close_bets", 1, 7)
+    device.command("dispense_stack", 1, 1)
+    table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
+    table.take_stack()
+    device.command("void_round", 1, void_reason("floor_order"), role="floor")
+    machine.open_door(hardware.SHOE_DOOR)
+    device.run_until(lambda: True)
+    machine.handed_out += machine.shoe
+    machine.shoe = []
+    machine.presence()
+    machine.close_door(hardware.SHOE_DOOR)
+    device.run_until_idle()
+    assert len(machine.deal_track.cards()) == 1
+    return table
+
+
+def test_no_deck_is_pushed_onto_a_card_that_people_overlooked_after_a_void_round() -> None:
+    """No jam was cleared, so no roller turned. The other deck was pushed onto the card: 52 of 53 cards."""
+    table = overlooked_after_a_void_round()
+    assert table.faults() == [("exit", "card_stuck")]
+    assert len(table.machine.store) == 52
+    assert table.shuffler_state == shuffler.UNPROVED  # the deck that was not pushed is proved no more
+    assert not table.device.view().proved(2)
+    table.recover()
+    assert table.play_round()
+    assert claims(table) == (True, 52)
+
+
+def test_a_card_that_sticks_after_a_void_round_leaves_the_next_deck_unproved() -> None:
+    table = overlooked_after_a_void_round("stuck@deal:4")
+    assert (table.shoe_state, claims(table)) == (shoe.READY, (False, 53))
+    assert not table.deal_round()
+    assert table.faults() == [("deal", "misfeed")]
+
+
+def test_a_deck_is_not_pushed_if_a_covered_exit_would_hide_an_overlooked_card() -> None:
+    table = Table(1)
+    table.device.run_until_idle()
+    look_in(table)
+    table.feed(table.new_deck(hardware.RED))
+    table.wait(lambda: table.shuffler_state == shuffler.STORING)
+    table.machine.sensors.force(hardware.EXIT, 10_000_000)
+    table.device.run_until_idle()
+    assert table.faults() == [("pusher", "sensor_disagrees")]
+    assert (len(table.machine.store), table.shuffler_state) == (52, shuffler.UNPROVED)
 
 
 def test_a_path_that_people_had_access_to_is_remembered_over_a_power_cut() -> None:

@@ -12,7 +12,7 @@ from sabot_driver.errors import JournalDamaged, Refused, SabotError
 from sabot_driver.io_loop import BatchResult, IoLoop
 from sabot_driver.journal import Journal, JournalBatch
 from sabot_driver.link_state import LinkState
-from sabot_driver.threaded_loop import complete
+from sabot_driver.loop_shell import complete
 from sabot_protocol import ticks
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Request
