@@ -28,13 +28,16 @@ PICO := simulators/sabot_simulators/rp2040
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board mutants mutants-sample docs clean
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board mutants mutants-sample docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 play: $(VENV)/.play ## two decks on an emulated machine: shuffled, dealt to six players, counted (sabot play)
-	@$(BIN)/sabot play --device sim:// --seed 1
+	@$(BIN)/sabot play --device sim:// --seed 1 --auto
+
+serve: $(VENV)/.serve ## a table's pages: an emulated machine with simulated people; sign in to deal yourself (sabot serve)
+	@$(BIN)/sabot serve --device 'sim://?speed=1'
 
 demo: $(VENV)/.play ## what the wire survives: lost answers, a pulled cable, a power cut; then the machine alone
 	@$(BIN)/python -m sabot_simulators.wire_demo
@@ -52,7 +55,7 @@ test-full: lint ## all cases of all sweeps; SWEEPS=rest leaves out what make tes
 lint: $(VENV)/.test ## ruff and mypy
 	$(BIN)/ruff check .
 	@$(BIN)/python -m sabot_image_build.mypy_stubs
-	$(BIN)/mypy
+	$(BIN)/python -m mypy
 
 generate: $(VENV)/.test ## write the files that come out of the schema, the rules and the driver's tables
 	$(BIN)/python -m sabot_protocol.generate
@@ -151,13 +154,14 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.play: EXTRAS := micropython
+$(VENV)/.serve: EXTRAS := serve,micropython
 $(VENV)/.test: EXTRAS := test
 $(VENV)/.bench: EXTRAS := bench,micropython
 $(VENV)/.fairness: EXTRAS := fairness
 $(VENV)/.fuzz: EXTRAS := test,fuzz
 $(VENV)/.board: EXTRAS := test
 $(VENV)/.docs: EXTRAS := docs
-$(VENV)/.play $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board $(VENV)/.docs: pyproject.toml | $(BIN)/python
+$(VENV)/.play $(VENV)/.serve $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
 	@touch $@
 

@@ -49,7 +49,8 @@ def snapshot(session: "TableSession") -> dict[str, Any]:
         ],
         "device": _device(session),
         "packs": [_pack(session, each) for each in table.packs()],
-        "round": _round(session),
+        "round": round_snapshot(session),
+        "last_round": state.last_round,
         "countersign": list(state.countersign),
         "disputes": [
             {"row": each.row, "round_id": each.round_id, "why": each.why} for each in state.disputes
@@ -115,7 +116,8 @@ def _device(session: "TableSession") -> dict[str, Any]:
     }
 
 
-def _round(session: "TableSession") -> dict[str, Any] | None:
+def round_snapshot(session: "TableSession") -> dict[str, Any] | None:
+    """The round in play; None between rounds."""
     playing, progress = session.procedure.table.memory.round, session.state.round
     if playing is None or progress is None:
         return None
@@ -130,6 +132,9 @@ def _round(session: "TableSession") -> dict[str, Any] | None:
         "exposed": progress.exposed_by is not None,
         "dealer": list(playing.dealer) or None,
         "hands": {str(seat): list(hand) for seat, hand in playing.hands.items()} or None,
+        "player": list(playing.player) or None,
+        "banker": list(playing.banker) or None,
+        "simulated": playing.simulated,
         "source": playing.source,
         "void_clause": playing.void_clause,
         "void_why": playing.void_why,

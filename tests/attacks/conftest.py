@@ -8,8 +8,11 @@ from tests.attacks.by_hand import FLOORS_KEY, NOON, ROLE, SLOT, Table
 from tests.attacks.disk import Disk
 from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
+from tests.serve.page_client import PageClient
+from tests.serve.served_table import served_table
 
 from sabot_protocol.session import slot_key
+from sabot_session import pin_hash
 
 
 @pytest.fixture
@@ -48,3 +51,12 @@ def floor(table: Table) -> Table:
     serial = table.clear("identify")[8]
     assert table.outcome("set_key", SLOT, ROLE, 1, slot_key(FLOORS_KEY, serial, SLOT))[0] == "ok"
     return table
+
+
+@pytest.fixture
+def attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageClient]:
+    """A browser that was let in at a table whose web service is attacked."""
+    monkeypatch.setattr(pin_hash, "LOG2_N", 4)
+    with served_table(tmp_path) as table, PageClient(table) as page:
+        page.enter()
+        yield page

@@ -1,0 +1,259 @@
+"""``sabot serve``: one process owns a table's device, runs its session and serves its pages."""
+
+import json
+import signal
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.markup import escape
+
+from sabot_cli.cli_context import CliContext
+from sabot_cli.device_access import DeviceOptions, device_options, find_device, is_emulator, open_device
+from sabot_cli.output import IN_PROGRESS
+from sabot_cli.people_keys import simulators_key
+from sabot_driver import Client
+from sabot_driver.errors import SabotError
+from sabot_session.acts import Act
+from sabot_session.asyncio_session import AsyncSession
+from sabot_session.needs import Need
+from sabot_session.outcomes import ActDone
+from sabot_session.people import PeopleRegister
+from sabot_session.record import SqliteRecord
+from sabot_session.session import TableSession
+from sabot_session.threaded_session import ThreadedSession
+from sabot_table.errors import TableError
+from sabot_table.procedure import TableRole
+from sabot_table.ruleset import RuleSet, load
+from sabot_table.wager_acceptance import every_wager
+
+if TYPE_CHECKING:
+    from sabot_serve.demonstration import Demonstration
+    from sabot_serve.service_file import ServiceAddress
+
+STAFF = "sabot.table_staff"
+"""The group of entry points by which the simulators offer simulated people."""
+RULES = "md-three-card-baccarat"
+PACE_S = 1.5
+ASK_S = 5.0
+ROLES = [str(each) for each in (TableRole.DEALER, TableRole.FLOOR, TableRole.SERVICE)]
+
+
+class ExtraMissing(SabotError):
+    """The libraries of the web service are not installed."""
+
+    advice = "Install them: pip install 'sabot[serve]'."
+
+
+class _Attended:
+    """The session as simulated people use it."""
+
+    def __init__(self, run: ThreadedSession) -> None:
+        self._run = run
+
+    def needs(self) -> list[Need]:
+        return self._run.needs()
+
+    def act(self, act_id: str, need_id: str | None, seen: int, credential: object, act: Act) -> ActDone:
+        return self._run.act(act_id, need_id, seen, credential, act)
+
+    def dealer(self) -> str | None:
+        dealer = self._run.read(lambda session: session.state.dealer)
+        return None if dealer is None else str(dealer.person)
+
+
+@dataclass(frozen=True)
+class _Listening:
+    """Where the service listens."""
+
+    host: str
+    port: int
+    certificate: Path | None
+    private_key: Path | None
+
+
+KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@device_options
+@click.option("--port", type=click.IntRange(0, 65535), default=8470, show_default=True, help="0 takes any")
+@click.option("--host", default="127.0.0.1", show_default=True, help="the address to listen on")
+@click.option("--certificate", type=KEY_FILE, help="TLS certificate; needed beyond this computer")
+@click.option("--private-key", type=KEY_FILE, help="the certificate's private key")
+@click.option("--rules", "rule_set", metavar="RULESET", default=RULES, show_default=True)
+@click.option(
+    "--simulate",
+    "roles",
+    type=click.Choice(["nobody", *ROLES]),
+    multiple=True,
+    help="which people are simulated (repeatable; emulated devices only); all if not given",
+)
+@click.option(
+    "--pace",
+    type=click.FloatRange(0.01),
+    default=PACE_S,
+    show_default=True,
+    help="seconds between acts of simulated people",
+)
+@click.pass_obj
+def serve(
+    state: CliContext,
+    /,
+    port: int,
+    host: str,
+    certificate: Path | None,
+    private_key: Path | None,
+    rule_set: str,
+    roles: tuple[str, ...],
+    pace: float,
+    options: DeviceOptions,
+) -> int:
+    """Serve a table's pages to browsers.
+
+    The process owns the device and runs the table until it is ended. A second 'sabot serve' for the same
+    table prints a new address to enter by.
+    """
+    _need_extra()
+    from sabot_serve.errors import ServiceRunning
+    from sabot_serve.service_file import ServiceFile, find_service
+
+    try:
+        rules = load(rule_set)
+    except TableError as error:
+        raise click.UsageError(str(error)) from None
+    entry = find_device(state, options)
+    folder = state.user_files.table_folder(entry.name or entry.url)
+    with ExitStack() as stack:
+        try:
+            held = stack.enter_context(ServiceFile(folder))
+        except ServiceRunning:
+            running = find_service(folder)
+            if running is None:
+                raise
+            return _attach(state, running)
+        client = stack.enter_context(open_device(state, options, owner=True))
+        name = entry.name or "demonstration"
+        listening = _Listening(host, port, certificate, private_key)
+        simulated = [TableRole(each) for each in (roles or ROLES) if each != "nobody"]
+        _serve(state, client, rules, name, listening, held, simulated, pace, stack)
+    return 0
+
+
+def _need_extra() -> None:
+    try:
+        import jinja2  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise ExtraMissing(f"'sabot serve' needs {error.name}") from error
+
+
+def _serve(
+    state: CliContext,
+    client: Client,
+    rules: RuleSet,
+    name: str,
+    listening: _Listening,
+    held: Any,
+    simulated: list[TableRole],
+    pace: float,
+    stack: ExitStack,
+) -> None:
+    from sabot_serve.demonstration import demonstration
+    from sabot_serve.running import TableService
+    from sabot_serve.table_people import ServedPeople
+
+    journal = client.journal.path
+    path = None if journal is None else state.user_files.table_record(journal)
+    record = stack.enter_context(SqliteRecord(path))
+    staff = _staff() if client.simulator else None
+    shown: Demonstration | None = None
+    if is_emulator(client.url):
+        shown = demonstration(simulators_key(state, client), int(time.time()))
+        register = shown.register
+    else:
+        register = PeopleRegister(state.user_files.people)
+    stack.callback(register.close)
+    keys = None if shown is None else shown.keys
+    people = ServedPeople(register, None if staff is None else staff.register(), keys)
+    session = TableSession(rules, record, people, table=name)
+    people.dealer = lambda: session.state.dealer
+    run = stack.enter_context(ThreadedSession(session, client, simulators_key=client.simulator))
+    service = TableService(
+        AsyncSession(run),
+        people,
+        host=listening.host,
+        port=listening.port,
+        certificate=listening.certificate,
+        private_key=listening.private_key,
+    )
+    if staff is not None and shown is not None and simulated:
+        key = simulators_key(state, client)
+        attending = staff(_Attended(run), client.url, key, every_wager(rules), simulated, pace)
+        stack.callback(attending.close)
+    held.publish(service.address, service.app.access.local_token)
+    _tell(state, service.address, service.app.access.invite(time.monotonic()), shown)
+    with _ending(service.stop):
+        service.run()
+
+
+def _staff() -> Any:
+    """The simulated people that an installed package offers; None if there are none."""
+    for entry in entry_points(group=STAFF):
+        return entry.load()
+    return None
+
+
+@contextmanager
+def _ending(stop: Callable[[], None]) -> Iterator[None]:
+    """A request to terminate ends the service in order."""
+    before = signal.signal(signal.SIGTERM, lambda *_: stop())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _tell(state: CliContext, address: str, token: str, shown: "Demonstration | None") -> None:
+    enter = f"{address}/enter#{token}"
+    known = {} if shown is None else shown.shown
+    people = {who: {"badge": badge, "pin": pin} for who, (badge, pin) in known.items()}
+    words = [f"Open in a browser, once and within 15 minutes: [bold]{escape(enter)}[/bold]"]
+    for who, each in people.items():
+        badge = f"badge {each['badge']}, " if each["badge"] else f"id {who}, "
+        words.append(f"{who.capitalize()} of this demonstration: {badge}PIN {each['pin']}")
+    state.output.tell("serving", "\n".join(words), address=address, enter=enter, people=people)
+
+
+def _attach(state: CliContext, running: "ServiceAddress") -> int:
+    """Another process serves the table: ask it for a new token."""
+    request = urllib.request.Request(
+        f"{running.address}/api/invite",
+        method="POST",
+        headers={"Authorization": f"Bearer {running.token}", "Content-Type": "application/json"},
+        data=b"{}",
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=ASK_S) as answer:
+            token = str(json.loads(answer.read())["token"])
+    except (OSError, ValueError, KeyError) as error:
+        raise SabotError(
+            f"process {running.pid} serves this table at {running.address} and does not answer: {error}",
+            "Look at that process, or end it.",
+        ) from error
+    enter = f"{running.address}/enter#{token}"
+    state.output.tell(
+        "served",
+        f"Process {running.pid} serves this table. Open in a browser, once: [bold]{escape(enter)}[/bold]",
+        address=running.address,
+        enter=enter,
+        pid=running.pid,
+    )
+    return IN_PROGRESS

@@ -1,0 +1,1 @@
+"""The web service of one table: it owns the device, runs the session and shows pages to people."""

@@ -1,0 +1,123 @@
+"""Who may use a table's pages: one-time tokens, browsers that were let in, and the people signed in there.
+
+A browser is let in by a one-time token. It may then look. To act, a person signs in there, and that ends when
+nobody touches the page for a while. Authority of floor and service is never kept: each of their acts carries
+its own credential. Everything is in memory and bounded; only hashes of secrets are kept.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from sabot_serve.errors import Refused
+
+TOKEN_S = 15 * 60
+BROWSER_S = 12 * 3600  # a shift and a half; then a new token
+IDLE_S = 15 * 60  # without a touch a person is signed out of the page
+MOST_TOKENS = 16
+MOST_BROWSERS = 64
+FAILURES = 5  # wrong credentials of one browser within WATCH_S, then it must wait
+WATCH_S = 60
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+@dataclass
+class Browser:
+    """A browser that was let in."""
+
+    csrf: str
+    until_s: float
+    person: str = ""
+    """Who is signed in at this page; "" for nobody."""
+    touched_s: float = 0.0
+    failures: list[float] = field(default_factory=list)
+
+
+class Access:
+    """The tokens and browsers of one service. Times are seconds of one clock that never goes back."""
+
+    def __init__(self) -> None:
+        self._tokens: OrderedDict[str, float] = OrderedDict()
+        self._browsers: OrderedDict[str, Browser] = OrderedDict()
+        self.local_token = secrets.token_urlsafe(32)
+        """What lets programs of this computer in; it is in ``service.json``."""
+
+    def invite(self, now_s: float) -> str:
+        """A token that lets one browser in, once."""
+        token = secrets.token_urlsafe(18)
+        self._tokens[_hash(token)] = now_s + TOKEN_S
+        while len(self._tokens) > MOST_TOKENS:
+            self._tokens.popitem(last=False)
+        return token
+
+    def enter(self, token: str, now_s: float) -> tuple[str, Browser]:
+        """Let a browser in: its cookie. `Refused` for a token that is unknown, used or too old."""
+        until_s = self._tokens.pop(_hash(token), None)
+        if until_s is None or until_s < now_s:
+            raise Refused(
+                403,
+                "token_refused",
+                "this token is unknown, used, or older than 15 minutes",
+                "Ask for a new one: run 'sabot serve' for this table again.",
+            )
+        cookie = secrets.token_urlsafe(32)
+        browser = Browser(secrets.token_urlsafe(24), now_s + BROWSER_S)
+        self._browsers[_hash(cookie)] = browser
+        while len(self._browsers) > MOST_BROWSERS:
+            self._browsers.popitem(last=False)
+        return cookie, browser
+
+    def browser(self, cookie: str, now_s: float) -> Browser | None:
+        """The browser of a cookie; None if it was not let in, or too long ago. Idle people are signed out."""
+        found = self._browsers.get(_hash(cookie)) if cookie else None
+        if found is None:
+            return None
+        if found.until_s < now_s:
+            del self._browsers[_hash(cookie)]
+            return None
+        if found.person and now_s - found.touched_s > IDLE_S:
+            found.person = ""
+        return found
+
+    def leave(self, cookie: str) -> None:
+        """A browser is no longer let in."""
+        self._browsers.pop(_hash(cookie), None)
+
+    def is_local(self, authorization: str) -> bool:
+        """Whether a header proves a program of this computer."""
+        kind, _, token = authorization.partition(" ")
+        right = hmac.compare_digest(token.encode(), self.local_token.encode())
+        return right and kind.lower() == "bearer"
+
+
+def check_csrf(browser: Browser, shown: str) -> None:
+    """`Refused` if a request does not show the browser's own CSRF token."""
+    if not hmac.compare_digest(shown.encode(), browser.csrf.encode()):
+        raise Refused(
+            403, "csrf", "the request does not come from a page of this service", "Load the page again."
+        )
+
+
+def touched(browser: Browser, now_s: float) -> None:
+    """Somebody used the page."""
+    browser.touched_s = now_s
+
+
+def check_guesses(browser: Browser, now_s: float) -> None:
+    """`Refused` while a browser must wait after wrong credentials."""
+    browser.failures = [each for each in browser.failures if now_s - each < WATCH_S]
+    if len(browser.failures) >= FAILURES:
+        wait_s = int(WATCH_S - (now_s - browser.failures[0])) + 1
+        raise Refused(
+            429, "too_many_failures", f"too many wrong credentials at this page; wait {wait_s} s", "Wait."
+        )
+
+
+def failed(browser: Browser, now_s: float) -> None:
+    """A credential was wrong."""
+    browser.failures.append(now_s)

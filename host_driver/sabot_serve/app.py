@@ -1,0 +1,299 @@
+"""The routes of a table's service. What changes something is a POST with a CSRF token or a local token."""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, select_autoescape
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from sabot_driver.errors import SabotError
+from sabot_serve import access, act_forms
+from sabot_serve.access import Access, Browser
+from sabot_serve.dealer_view import dealer_view
+from sabot_serve.errors import Refused
+from sabot_serve.page_words import dealer_words
+from sabot_serve.phrases import Say
+from sabot_serve.requests import ActRequest, EnterRequest, ShownCredential, read_body
+from sabot_serve.table_people import AtPage, Register
+from sabot_serve.view_stream import EventResponse, ViewStream
+from sabot_serve.web_guard import WebGuard, refusal
+from sabot_session import acts
+from sabot_session.acts import NotAnAct, parse_act
+from sabot_session.asyncio_session import AsyncSession
+from sabot_session.errors import NotAuthenticated, PersonUnknown, PinDelayed, RecordFailed
+from sabot_session.outcomes import ActRefused, NeedGone, NotYours
+from sabot_table.errors import RuleViolation, TableError
+from sabot_table.procedure import TableRole
+
+log = logging.getLogger("sabot.serve")
+HERE = Path(__file__).parent
+COOKIE = "sabot"
+CSRF_HEADER = "x-sabot-csrf"
+LONGEST_CURSOR = 64
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a service serves, and under which names."""
+
+    session: AsyncSession
+    people: Register
+    hosts: Collection[str]
+    scheme: str = "http"
+    stopped: Callable[[], None] = lambda: None
+    """Called when the session has stopped: the service ends then too."""
+
+
+class TableApp:
+    """The web application of one table."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self.access = Access()
+        self.views = ViewStream(served.session)
+        self.views.channel("dealer", dealer_view)
+        self.views.channel("table", lambda snapshot: snapshot)
+        self._cookie = f"{COOKIE}_{_port(served.hosts)}"  # cookies are shared by all ports of a host
+        self._pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape())
+        self.asgi = Starlette(
+            routes=[
+                Route("/", self._home),
+                Route("/enter", self._enter_page),
+                Route("/dealer", self._dealer_page),
+                Route("/api/enter", _json(self._enter), methods=["POST"]),
+                Route("/api/sign-in", _json(self._sign_in), methods=["POST"]),
+                Route("/api/sign-out", _json(self._sign_out), methods=["POST"]),
+                Route("/api/acts", _json(self._act), methods=["POST"]),
+                Route("/api/invite", _json(self._invite), methods=["POST"]),
+                Route("/api/snapshot", _json(self._snapshot)),
+                Route("/api/description", _json(self._description)),
+                Route("/api/events/{channel}", _json(self._events)),
+                Mount("/static", StaticFiles(directory=HERE / "static")),
+            ],
+            middleware=[Middleware(WebGuard, hosts=served.hosts, scheme=served.scheme)],
+            lifespan=self._lifespan,
+        )
+        self.asgi.router.redirect_slashes = False
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        follows = asyncio.create_task(self.views.run())
+        follows.add_done_callback(self._ended)
+        try:
+            yield
+        finally:
+            follows.cancel()
+            with suppress(asyncio.CancelledError, BaseExceptionGroup):
+                await follows
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled():
+            log.error("the table's session has stopped: %s", task.exception())
+            self._served.stopped()
+
+    # -- who asks -------------------------------------------------------------------------------
+
+    def _browser(self, request: Request) -> Browser | None:
+        return self.access.browser(request.cookies.get(self._cookie, ""), time.monotonic())
+
+    def _is_local(self, request: Request) -> bool:
+        return self.access.is_local(request.headers.get("authorization", ""))
+
+    def _reader(self, request: Request) -> Callable[[], bool]:
+        """Whether who asks may still look; `Refused` if not even now."""
+        if self._is_local(request):
+            return lambda: True
+        if self._browser(request) is None:
+            raise _not_let_in()
+        return lambda: self._browser(request) is not None
+
+    def _actor(self, request: Request) -> Browser:
+        """The browser that sent a POST, with its CSRF token; a local program is one without a person."""
+        if self._is_local(request):
+            return Browser("", 0.0)
+        browser = self._browser(request)
+        if browser is None:
+            raise _not_let_in()
+        access.check_csrf(browser, request.headers.get(CSRF_HEADER, ""))
+        access.touched(browser, time.monotonic())
+        return browser
+
+    # -- pages ----------------------------------------------------------------------------------
+
+    async def _home(self, request: Request) -> Response:
+        return RedirectResponse("/enter" if self._browser(request) is None else "/dealer", 303)
+
+    async def _enter_page(self, request: Request) -> Response:
+        return self._page("enter.html", request)
+
+    async def _dealer_page(self, request: Request) -> Response:
+        browser = self._browser(request)
+        if browser is None:
+            return RedirectResponse("/enter", 303)
+        return self._page("dealer.html", request, csrf=browser.csrf, person=browser.person)
+
+    def _page(self, name: str, request: Request, **values: Any) -> HTMLResponse:
+        table = self.views.snapshot.get("table", {}).get("name", "")
+        say: Say = str
+        made = self._pages.get_template(name).render(
+            table=table, language="en", _=say, words=dealer_words(say), **values
+        )
+        return HTMLResponse(made)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    async def _events(self, request: Request) -> "Response | EventResponse":
+        allowed = self._reader(request)
+        name = request.path_params["channel"]
+        if name not in ("dealer", "table"):
+            raise Refused(404, "no_such_channel", "there is no such stream")
+        after = request.headers.get("last-event-id") or request.query_params.get("after") or ""
+        return self.views.response(name, after[:LONGEST_CURSOR] or None, allowed)
+
+    async def _snapshot(self, request: Request) -> Response:
+        self._reader(request)
+        return JSONResponse(await self._served.session.read(lambda session: session.snapshot()))
+
+    async def _description(self, request: Request) -> Response:
+        self._reader(request)
+        shapes = {
+            "act": ActRequest.model_json_schema(),
+            "sign_in": ShownCredential.model_json_schema(),
+            "enter": EnterRequest.model_json_schema(),
+        }
+        return JSONResponse({"requests": shapes, "acts": act_forms.description()})
+
+    # -- people ---------------------------------------------------------------------------------
+
+    async def _enter(self, request: Request) -> Response:
+        body = await read_body(request, EnterRequest)
+        cookie, _ = self.access.enter(body.token, time.monotonic())
+        answer = JSONResponse({"entered": True})
+        answer.set_cookie(
+            self._cookie,
+            cookie,
+            max_age=access.BROWSER_S,
+            httponly=True,
+            samesite="strict",
+            secure=self._served.scheme == "https",
+        )
+        return answer
+
+    async def _invite(self, request: Request) -> Response:
+        if not self._is_local(request):
+            raise Refused(403, "not_local", "only a program of this computer may ask for a token")
+        return JSONResponse({"token": self.access.invite(time.monotonic())})
+
+    async def _sign_in(self, request: Request) -> Response:
+        browser = self._actor(request)
+        body = await read_body(request, ShownCredential)
+        presented = body.presented()
+        access.check_guesses(browser, time.monotonic())
+        with _counting(browser):
+            who = await asyncio.to_thread(self._served.people.authenticate, presented, int(time.time()))
+        if TableRole.DEALER not in who.roles:
+            advice = "Floor and service show who they are at each act."
+            raise Refused(403, "no_dealer", f"{who.person} is no dealer", advice)
+        told = {"person": who.person, "deals": True, "message": ""}
+        table = await self._served.session.read(lambda session: session.snapshot()["table"])
+        if table["dealer"] != who.person:
+            try:
+                act_id = f"sign-in-{secrets.token_hex(8)}"
+                await self._served.session.act(act_id, None, 0, presented, acts.SignIn())
+            except (ActRefused, RuleViolation) as error:
+                told = {**told, "deals": False, "message": str(error)}
+        browser.person = who.person
+        return JSONResponse(told)
+
+    async def _sign_out(self, request: Request) -> Response:
+        browser = self._actor(request)
+        person, browser.person = browser.person, ""
+        table = await self._served.session.read(lambda session: session.snapshot()["table"])
+        if person and table["dealer"] == person:
+            try:
+                act_id = f"sign-out-{secrets.token_hex(8)}"
+                await self._served.session.act(act_id, None, 0, AtPage(person), acts.SignOut())
+            except (ActRefused, RuleViolation):
+                browser.person = person  # a dealer stays until the round is over
+                raise
+        return JSONResponse({"person": ""})
+
+    async def _act(self, request: Request) -> Response:
+        browser = self._actor(request)
+        body = await read_body(request, ActRequest)
+        act = parse_act(body.act, body.data)
+        access.check_guesses(browser, time.monotonic())
+        shown = AtPage(browser.person) if body.credential is None else body.credential.presented()
+        with _counting(browser):
+            done = await self._served.session.act(body.act_id, body.need, body.seen, shown, act)
+        return JSONResponse({"row": done.row, "repeated": done.repeated})
+
+
+@contextmanager
+def _counting(browser: Browser) -> Iterator[None]:
+    """Counts wrong credentials of a browser."""
+    try:
+        yield
+    except (NotAuthenticated, PersonUnknown):
+        access.failed(browser, time.monotonic())
+        raise
+
+
+def _not_let_in() -> Refused:
+    advice = "Open the address with a new token."
+    return Refused(401, "not_let_in", "this browser was not let in, or too long ago", advice)
+
+
+def _port(hosts: Collection[str]) -> str:
+    return next(iter(hosts)).rpartition(":")[2]
+
+
+def _json(route: Callable[[Request], Awaitable[Any]]) -> Callable[[Request], Awaitable[Any]]:
+    """A route whose refusals and errors are told as JSON."""
+
+    async def answer(request: Request) -> Any:
+        try:
+            return await route(request)
+        except Refused as refused:
+            log.warning("refused %s %s: %s", request.method, request.url.path, refused)
+            return refusal(refused)
+        except (SabotError, TableError, NotAnAct) as error:
+            told = _told(error)
+            log.warning("refused %s %s: %s", request.method, request.url.path, told)
+            return refusal(told)
+
+    return answer
+
+
+def _told(error: Exception) -> Refused:
+    """An error of the session as HTTP tells it."""
+    name, advice = type(error).__name__, str(getattr(error, "advice", "") or "")
+    if isinstance(error, NotAnAct):
+        return Refused(400, "not_an_act", str(error), advice)
+    if isinstance(error, PinDelayed):
+        return Refused(429, "pin_delayed", str(error), advice)
+    if isinstance(error, NotAuthenticated | PersonUnknown):
+        return Refused(401, "not_authenticated", str(error), advice)
+    if isinstance(error, NotYours):
+        return Refused(403, "not_yours", str(error), advice)
+    if isinstance(error, NeedGone):
+        return Refused(409, "need_gone", str(error), advice)
+    if isinstance(error, ActRefused):
+        return Refused(409, "refused", str(error), advice)
+    if isinstance(error, RuleViolation | TableError):
+        return Refused(422, "rule", str(error), advice)
+    if isinstance(error, RecordFailed):
+        return Refused(503, "record", str(error), advice)
+    return Refused(500, name, str(error), advice)

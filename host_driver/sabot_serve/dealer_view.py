@@ -1,0 +1,404 @@
+"""What the dealer's page shows: a pure function of a snapshot.
+
+The view has one word with a tone, one sentence (who does what now), buttons for what is allowed, the card
+path with faults, seats and packs. It holds nothing that the snapshot does not hold, so no card before the
+dealer exposed it.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sabot_serve import act_forms, phrases
+from sabot_serve.act_forms import Form
+from sabot_serve.phrases import Say, said
+from sabot_session.acts import ACTS
+from sabot_table.cards import cards
+from sabot_table.errors import TableError
+from sabot_table.hand_ranking import HAND_CARDS, HandCategory, rank_hand
+
+Json = Mapping[str, Any]
+PLAY, ACT, FLOOR, STOP, WAIT = "play", "act", "floor", "stop", "wait"
+"""Tones: each has a colour and a shape of its own."""
+SHAPES = {PLAY: "circle", ACT: "triangle", FLOOR: "diamond", STOP: "octagon", WAIT: "ring"}
+LAMP = {PLAY: "playing", WAIT: "playing", ACT: "dealer", FLOOR: "floor", STOP: "floor"}
+VOIDS = ("report_face_up", "report_wrong_number", "report_shoe_failed", "void_round")
+"""Acts that void a round: they are confirmed by holding the button."""
+APART = ("call_floor", "sign_in", "sign_out", "open_bets", "place_wager", "withdraw_wager")
+"""Offers that have a place of their own on the page, or that "no more bets" tells with the seats."""
+SHOE_BUSY = {
+    "loading": ("pusher",),
+    "dispensing": ("deal", "exit"),
+    "ejecting": ("deal", "exit"),
+}
+SHUFFLER_BUSY = {"feeding": ("feed", "entry", "insertion", "chamber"), "storing": ("chamber", "store")}
+CARDS_WAIT = ("stack_waiting", "stub_waiting")
+NUMBERED = re.compile(r"(?:^|\s)[1-9]\s")
+"""How the device separates the steps of a fault: "1 open the shoe door 2 take out every card"."""
+
+
+def dealer_view(snapshot: Json, say: Say = str) -> dict[str, Any]:
+    """The dealer's page; each top-level part is replaced as a whole when it changes."""
+    needs = [each for each in snapshot["needs"] if each["kind"] != "countersign"]
+    head = _head(snapshot, needs, say)
+    return {
+        "head": head,
+        "buttons": _main_buttons(snapshot, needs, say),
+        "also": [_also(snapshot, each, say) for each in needs[1:5]],
+        "more": _more(snapshot, say),
+        "people": _people(snapshot),
+        "path": _path(snapshot, say),
+        "steps": _steps(snapshot),
+        "seats": [_seat(snapshot, seat, say) for seat in snapshot["table"]["seats"]],
+        "dealer": _hand(snapshot, 0, say),
+        "packs": [_pack(snapshot, each, say) for each in snapshot["packs"]],
+        "table": _table(snapshot, say),
+    }
+
+
+# -- the word and the sentence ------------------------------------------------------------------
+
+
+def _head(snapshot: Json, needs: Sequence[Json], say: Say) -> dict[str, Any]:
+    playing = snapshot["round"]
+    clause = ""
+    if needs:
+        word, sentence, tone = word_of(needs[0], say), sentence_of(needs[0], say), tone_of(needs[0])
+        clause = needs[0]["clause"]
+    else:
+        state = snapshot["table"]["state"]
+        known = phrases.TABLE.get(state)
+        word = phrases.plain(state).upper() if known is None else say(known[0])
+        sentence = "" if known is None else say(known[1])
+        tone = STOP if state == "voided" else WAIT
+    void = ""
+    if playing is not None and playing["void_clause"]:
+        void = say(phrases.N_("Round %(round)s is void (%(clause)s): return every wager.")) % {
+            "round": playing["round_id"],
+            "clause": playing["void_clause"],
+        }
+        clause = clause or playing["void_clause"]
+    return {
+        "word": word,
+        "sentence": sentence,
+        "tone": tone,
+        "shape": SHAPES[tone],
+        "lamp": LAMP[tone],
+        "clause": clause,
+        "void": void,
+        "notice": snapshot["notice"],
+        "latched": bool(needs) and needs[0]["kind"] in ("remove_pack", "determine"),
+    }
+
+
+def tone_of(need: Json) -> str:
+    """Whom a need is for, as colour and shape tell it."""
+    if need["kind"] == "bets":
+        return PLAY
+    if need["kind"] in ("clear_fault", "link", "out_of_order") or not need["roles"]:
+        return STOP
+    return ACT if "dealer" in need["roles"] else FLOOR
+
+
+def word_of(need: Json, say: Say) -> str:
+    """The one word of a need."""
+    kind, values = need["kind"], _values(need, say)
+    if kind == "prepare_pack":
+        return said(say, phrases.STEPS, str(values.get("step", kind)), values).upper()
+    if kind == "clear_fault":
+        return say(phrases.FAULTS.get(str(need["details"].get("fault")), phrases.FAULT))
+    try:
+        return said(say, phrases.WORDS, kind, values).upper()
+    except KeyError:
+        return phrases.plain(kind).upper()
+
+
+def sentence_of(need: Json, say: Say) -> str:
+    """Who does what now."""
+    who = " / ".join(say(phrases.ROLES.get(each, phrases.plain(each))) for each in need["roles"])
+    what = _what(need, say)
+    return f"{who}: {what}" if who else what
+
+
+def _what(need: Json, say: Say) -> str:
+    kind, values = need["kind"], _values(need, say)
+    details = need["details"]
+    key = kind
+    if kind == "prepare_pack":
+        key = values.get("step", kind)
+    elif kind == "bets":
+        key = "bets" if details.get("seats") else "bets_new"
+    elif kind == "take_stack":
+        key = "take_seat" if details.get("seat") else "take_dealer"
+    elif kind == "clear_fault":
+        key = "fault"
+    known = phrases.SPECIAL.get(key) or phrases.SENTENCES.get(key)
+    try:
+        return str(need["words"]) if known is None else say(known) % values
+    except KeyError:  # this need has not all that the phrase names
+        return str(need["words"])
+
+
+def _values(need: Json, say: Say) -> dict[str, Any]:
+    values = dict(need["details"])
+    if "back" in values:
+        values["back"] = said(say, phrases.BACKS, str(values["back"]))
+    if "place" in values:
+        values["place"] = said(say, phrases.PLACES, str(values["place"])).lower()
+    if "fault" in values:
+        values["fault"] = phrases.plain(str(values["fault"])).capitalize()
+    return values
+
+
+# -- buttons ------------------------------------------------------------------------------------
+
+
+def _main_buttons(snapshot: Json, needs: Sequence[Json], say: Say) -> list[dict[str, Any]]:
+    """Those of the first need; where the machine senses it, also those of the next need of the dealer."""
+    for need in needs:
+        made = buttons_of(snapshot, need, say)
+        if made or not need["sensed"]:
+            return made
+    return []
+
+
+def buttons_of(snapshot: Json, need: Json, say: Say) -> list[dict[str, Any]]:
+    """A button for each way to meet a need."""
+    made = []
+    for act in need["acts"]:
+        for form in act_forms.forms(act, need["details"]):
+            if _fits(form, need["details"]):
+                made.append(_button(form, need["roles"], need["clause"], need["id"], need["seen"], say))
+    if need["kind"] == "bets" and not need["details"].get("seats"):
+        made = [{**each, "editor": "wagers"} for each in made]
+    return made
+
+
+def _fits(form: Form, details: Json) -> bool:
+    """Too few cards are not a card too many."""
+    count, expected = details.get("count"), details.get("expected")
+    if count is None or expected is None:
+        return True
+    return form.choice != ("card_extra" if count < expected else "card_missing")
+
+
+def _button(
+    form: Form, roles: Sequence[str], clause: str, need_id: str | None, seen: int, say: Say
+) -> dict[str, Any]:
+    label = said(say, phrases.CHOICES, form.choice) if form.choice else said(say, phrases.ACTS, form.act)
+    asks = [
+        {
+            "name": each.name,
+            "label": said(say, phrases.FIELDS, each.name).capitalize(),
+            "kind": each.kind,
+            "choices": {value: said(say, phrases.CHOICES, value).capitalize() for value in each.choices},
+        }
+        for each in form.asks
+    ]
+    editor = next((each["kind"] for each in asks if each["kind"] in act_forms.EDITORS), "")
+    return {
+        "key": f"{need_id or ''} {form.act} {form.choice}",
+        "act": form.act,
+        "data": dict(form.data),
+        "asks": asks,
+        "editor": editor,
+        "label": label[:1].upper() + label[1:],
+        "roles": list(roles),
+        "credential": "dealer" not in roles or form.act == "sign_in",
+        "who": say(phrases.ROLES.get(roles[0], phrases.plain(roles[0]))) if roles else "",
+        "clause": clause,
+        "need": need_id,
+        "seen": seen,
+        "hold": form.act in VOIDS,
+    }
+
+
+def _also(snapshot: Json, need: Json, say: Say) -> dict[str, Any]:
+    return {
+        "id": need["id"],
+        "tone": tone_of(need),
+        "shape": SHAPES[tone_of(need)],
+        "sentence": sentence_of(need, say),
+        "buttons": buttons_of(snapshot, need, say),
+    }
+
+
+def _more(snapshot: Json, say: Say) -> list[dict[str, Any]]:
+    """What may be told although no need asks for it; what voids a round comes first."""
+    offered = [each for each in snapshot["offers"] if each["act"] not in APART and each["act"] in ACTS]
+    offered.sort(key=lambda each: each["act"] not in VOIDS)
+    return [_offer(snapshot, each, say) for each in offered]
+
+
+def _offer(snapshot: Json, offer: Json, say: Say) -> dict[str, Any]:
+    form = act_forms.whole_form(offer["act"])
+    button = _button(form, offer["roles"], offer["clause"], None, snapshot["newest_row"], say)
+    if form.act in VOIDS:
+        button["gives_back"] = _given_back(snapshot, say)
+    return button
+
+
+def _given_back(snapshot: Json, say: Say) -> str:
+    playing = snapshot["round"]
+    if playing is None or not playing["wagers_known"]:
+        return say(phrases.N_("Every wager goes back."))
+    made = playing["wagers"]
+    cents = sum(sum(each.values()) for each in made.values())
+    return say(phrases.N_("Every wager goes back: %(money)s at %(seats)s seats.")) % {
+        "money": money(cents),
+        "seats": len(made),
+    }
+
+
+def _people(snapshot: Json) -> dict[str, Any]:
+    offered = {each["act"] for each in snapshot["offers"]}
+    asked = {act for each in snapshot["needs"] for act in each["acts"]}
+    return {
+        "dealer": snapshot["table"]["dealer"],
+        "may_sign_in": "sign_in" in offered | asked,
+        "may_sign_out": "sign_out" in offered,
+        "call_floor": "call_floor" in offered,
+        "called": snapshot["called"],
+        "countersign": len(snapshot["countersign"]),
+    }
+
+
+# -- the machine --------------------------------------------------------------------------------
+
+
+def _path(snapshot: Json, say: Say) -> list[dict[str, Any]]:
+    device = snapshot["device"]
+    faults = {each["place"] for each in device["faults"]}
+    busy = {*SHOE_BUSY.get(device["shoe"], ()), *SHUFFLER_BUSY.get(device["shuffler"], ())}
+    backs = {each["pack_id"]: each["back"] for each in snapshot["packs"]}
+    holds = {}
+    if device["in_shoe"]:
+        holds["shoe"] = backs.get(device["in_shoe"], "unknown")
+    if device["in_shuffler"]:
+        stored = device["shuffler"] in ("stored", "holding")
+        holds["store" if stored else "chamber"] = backs.get(device["in_shuffler"], "unknown")
+    if device["shoe"] in CARDS_WAIT:
+        holds["exit_tray"] = backs.get(device["in_shoe"], "unknown")
+    found = []
+    for place, label in phrases.PLACES.items():
+        state = "fault" if place in faults else "busy" if place in busy else ""
+        if place == "controller" and not state:
+            continue
+        found.append({"place": place, "label": say(label), "state": state, "holds": holds.get(place, "")})
+    return found
+
+
+def _steps(snapshot: Json) -> list[str]:
+    """The clearing steps of the first fault, three at most."""
+    for each in snapshot["device"]["faults"]:
+        if each["steps"]:
+            return [step for step in NUMBERED.split(str(each["steps"])) if step][:3]
+    return []
+
+
+# -- seats and packs ----------------------------------------------------------------------------
+
+
+def money(cents: int) -> str:
+    """An amount as dealers read it."""
+    whole, part = divmod(abs(cents), 100)
+    text = f"{whole:,}" + (f".{part:02}" if part else "")
+    return f"-{text}" if cents < 0 else text
+
+
+def _seat(snapshot: Json, seat: int, say: Say) -> dict[str, Any]:
+    playing, shown, table = snapshot["round"], _shown_round(snapshot), snapshot["table"]
+    bets = table["bets"]
+    made = bets if playing is None else playing["wagers"]
+    lines = [] if shown is None else shown["settlement"] or []
+    return {
+        "seat": seat,
+        "bets": str(seat) in made,
+        "made": dict(made.get(str(seat), {})),
+        "kept": dict(bets[str(seat)]) if str(seat) in bets else None,
+        "hand": _hand(snapshot, seat, say),
+        "lines": [step for each in lines if each["seat"] == seat for step in _steps_of(each, say)],
+    }
+
+
+def _steps_of(line: Json, say: Say) -> list[dict[str, Any]]:
+    """What the dealer does with one wager."""
+    outcome = str(line["outcome"])
+    cents = line["pays_cents"] if outcome == "win" else line["stake_cents"]
+    # Chips that nobody counted are paid by odds.
+    much = _short_odds(line.get("odds", "")) if cents is None else money(cents)
+    short = phrases.SHORT_WAGERS if line["wager"] in phrases.SHORT_WAGERS else phrases.WAGERS
+    wager, do = said(say, short, line["wager"]), said(say, phrases.DO, outcome)
+    steps = [{"outcome": outcome, "do": do, "wager": wager, "money": much}]
+    if line["vig_cents"]:
+        do = say(phrases.VIGORISH)
+        steps.append({"outcome": "vigorish", "do": do, "wager": "", "money": money(line["vig_cents"])})
+    return steps
+
+
+def _short_odds(odds: str) -> str:
+    """Odds for a narrow column: "1 to 1, less 5 %" is "1:1 -5%"."""
+    return odds.replace(" to ", ":").replace(", less ", " -").replace(" %", "%")
+
+
+def _shown_round(snapshot: Json) -> Json | None:
+    """The round in play; between rounds the one before, whose results stay on the screen."""
+    found: Json | None = snapshot["round"] or snapshot["last_round"]
+    return found
+
+
+def _hand(snapshot: Json, seat: int, say: Say) -> dict[str, Any] | None:
+    playing = _shown_round(snapshot)
+    if playing is None:
+        return None
+    names = playing["dealer"] if seat == 0 else (playing["hands"] or {}).get(str(seat))
+    if not names:
+        return None
+    return {"cards": list(names), "points": _points(names, say)}
+
+
+def _points(names: Sequence[str], say: Say) -> str:
+    try:
+        hand = cards(" ".join(names))
+    except TableError:
+        return ""
+    if len(hand) != HAND_CARDS:
+        return str(sum(each.value for each in hand) % 10)
+    rank = rank_hand(hand)
+    if rank.kind is HandCategory.THREE_KINGS:
+        return say(phrases.N_("3 kings"))
+    if rank.kind is HandCategory.THREE_FACES:
+        return say(phrases.N_("3 faces"))
+    return str(rank.points)
+
+
+def _pack(snapshot: Json, pack: Json, say: Say) -> dict[str, Any]:
+    return {
+        "id": pack["pack_id"],
+        "back": pack["back"],
+        "name": said(say, phrases.BACKS, pack["back"]),
+        "state": said(say, phrases.PACKS, pack["state"]),
+        "count": str(pack["cards"]) if pack["counted"] else "",
+        "until_s": pack["until_s"],
+        "must_leave": pack["must_leave"],
+    }
+
+
+def _table(snapshot: Json, say: Say) -> dict[str, Any]:
+    playing, shown, wagers = snapshot["round"], _shown_round(snapshot), snapshot["table"]["wagers"]
+    return {
+        "name": snapshot["table"]["name"],
+        "rules": snapshot["table"]["ruleset"],
+        "round": None if shown is None else shown["round_id"],
+        "over": playing is None,
+        "state": snapshot["table"]["state"],
+        "seats": snapshot["table"]["seats"],
+        "bets_known": snapshot["table"]["bets_known"],
+        "wagers": wagers,
+        "wager_names": {each: said(say, phrases.WAGERS, each) for each in wagers},
+        "simulator": snapshot["device"]["emulated"],
+        "serial": snapshot["device"]["serial"],
+        "up": snapshot["device"]["up"],
+        "newest_row": snapshot["newest_row"],
+        "version": snapshot["version"],
+    }

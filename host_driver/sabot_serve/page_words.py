@@ -1,0 +1,55 @@
+"""The words that a page's script shows by itself; the page carries them in the reader's language."""
+
+from collections.abc import Mapping
+
+from sabot_serve.phrases import N_, Say
+
+DEALER: Mapping[str, str] = {
+    "stale": N_("No news. What you see may be old, and nothing can be sent."),
+    "connecting": N_("Connecting"),
+    "old": N_("%(seconds)s s old"),
+    "live": N_("live"),
+    "sign_in": N_("Sign in"),
+    "sign_out": N_("Sign out"),
+    "nobody": N_("Nobody deals"),
+    "deals": N_("Dealer: %(person)s"),
+    "you_are": N_("You are %(person)s"),
+    "round": N_("Round %(round)s"),
+    "person": N_("Id (dealers)"),
+    "badge": N_("Badge"),
+    "pin": N_("PIN"),
+    "key": N_("Key file"),
+    "hold": N_("Hold the button to confirm."),
+    "seat": N_("Seat %(seat)s"),
+    "dealer_hand": N_("Dealer"),
+    "no_bet": N_("no bet"),
+    "next": N_("Next bet %(money)s"),
+    "cards": N_("cards"),
+    "not_counted": N_("not counted"),
+    "hours_left": N_("%(hours)s h %(minutes)s min left"),
+    "hours_over": N_("hours are over"),
+    "must_leave": N_("must leave the table"),
+    "sent": N_("Sending"),
+    "no_answer": N_("The service does not answer. The act is sent again with the same number."),
+    "not_sent": N_("The act was not sent. Look at the table, then touch again."),
+    "failed": N_("The service does not answer."),
+    "clear": N_("Clear"),
+    "erase": N_("Erase"),
+    "more": N_("More for %(wager)s"),
+    "less": N_("Less for %(wager)s"),
+    "hand": N_("Cards of seat %(seat)s, such as 9S KH 2D"),
+    "hand_dealer": N_("Cards of the dealer, such as 9S KH 2D"),
+    "called": N_("Floor called"),
+    "call": N_("Call floor"),
+    "yes": N_("Yes"),
+    "no": N_("No"),
+    "bets": N_("bets"),
+    "amounts_on": N_("Type the amount of each wager"),
+    "amounts_off": N_("Seats only: chips are not counted"),
+    "countersign": N_("%(count)s rows wait for the floor's signature"),
+}
+
+
+def dealer_words(say: Say) -> dict[str, str]:
+    """The words of the dealer's page."""
+    return {name: say(phrase) for name, phrase in DEALER.items()}

@@ -1,0 +1,32 @@
+// A browser is let in by a one-time token. The token stands behind '#', so it is in no request line and no log.
+const message = document.getElementById("message");
+const field = document.getElementById("token");
+
+async function enter(token) {
+  message.textContent = "";
+  try {
+    const answer = await fetch("/api/enter", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ token }),
+    });
+    if (answer.ok) {
+      location.replace("/dealer");
+      return;
+    }
+    const told = await answer.json();
+    message.textContent = `${told.message}. ${told.advice}`;
+  } catch {
+    message.textContent = "The service does not answer.";
+  }
+}
+
+document.getElementById("enter").addEventListener("submit", (event) => {
+  event.preventDefault();
+  enter(field.value.trim());
+});
+const given = location.hash.slice(1);
+if (given) {
+  history.replaceState(null, "", "/enter");
+  enter(given);
+}

@@ -1,0 +1,225 @@
+"""Attacks on a table's web service: other sites in the same browser, wrong names, credentials, floods."""
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.serve.page_client import PageClient
+from tests.serve.served_table import ServedTable, served_table
+
+from sabot_serve import view_stream
+from sabot_serve.view_stream import MOST_READERS
+from sabot_serve.web_guard import LARGEST_BODY
+from sabot_session.needs import NeedKind
+
+pytestmark = pytest.mark.slow
+FACE = re.compile(r'"(A|[2-9]|10|T|J|Q|K)[CDHS]"')
+FOREIGN = "http://attacker.example"
+CALL: dict[str, Any] = {
+    "act_id": "attack-1",
+    "need": None,
+    "seen": 0,
+    "act": "call_floor",
+    "data": {},
+    "credential": None,
+}
+
+
+def raw(table: ServedTable, request: bytes, most: int = 4096) -> bytes:
+    """What the service answers to bytes that no browser would send."""
+    port = int(table.address.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), 5.0) as to:
+        to.sendall(request)
+        return to.recv(most)
+
+
+def test_a_get_changes_nothing(attacked: PageClient) -> None:
+    """A picture's address on any page makes a browser send a GET, cookies included."""
+    rows = len(attacked.table.rows())
+    token = attacked.table.token()
+    for path in ("acts", "sign-in", "sign-out", "enter", "invite"):
+        answer = attacked.http.get(f"/api/{path}", params={"token": token, **{"act": "call_floor"}})
+        assert answer.status_code == 405
+    assert len(attacked.table.rows()) == rows
+    with PageClient(attacked.table) as other:
+        assert other.http.post("/api/enter", json={"token": token}).status_code == 200  # no GET used it up
+
+
+def test_a_page_of_another_site_can_do_nothing(attacked: PageClient) -> None:
+    """A form or script of another site sends requests with this browser's cookie, where cookies allow it."""
+    rows = len(attacked.table.rows())
+    for headers in (
+        {"Origin": FOREIGN},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": attacked.table.address.replace("127.0.0.1", "localhost.attacker.example")},
+    ):
+        assert attacked.post("/api/acts", CALL, **headers).status_code == 403
+        assert attacked.http.get("/api/snapshot", headers=headers).status_code == 403
+    no_origin = httpx.Client(base_url=attacked.table.address, cookies=attacked.http.cookies)
+    with no_origin:
+        answer = no_origin.post("/api/acts", json=CALL, headers={"X-Sabot-CSRF": attacked.csrf})
+    assert answer.status_code == 403
+    assert len(attacked.table.rows()) == rows
+
+
+def test_a_name_that_points_here_is_refused(attacked: PageClient) -> None:
+    """DNS rebinding: the attacker's name points to 127.0.0.1, so the browser takes both for one site."""
+    port = attacked.table.address.rpartition(":")[2]
+    for host in (f"attacker.example:{port}", "attacker.example", "127.0.0.1", f"127.0.0.1.:{port}", ""):
+        answer = attacked.http.get("/api/snapshot", headers={"Host": host})
+        assert answer.status_code in (400, 421), host
+        assert "packs" not in answer.text
+    two = f"GET /enter HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: attacker.example\r\n\r\n".encode()
+    assert b" 200 " not in raw(attacked.table, two)
+
+
+def test_a_request_without_the_pages_csrf_token_is_refused(attacked: PageClient) -> None:
+    """Another page of the same browser has the cookie; only pages of the service know the CSRF token."""
+    with PageClient(attacked.table) as other:
+        other.enter()
+        for token in ("", "x", other.csrf):
+            answer = attacked.http.post("/api/acts", json=CALL, headers={"X-Sabot-CSRF": token})
+            assert answer.status_code == 403
+            assert answer.json()["error"] == "csrf"
+
+
+def test_nobody_looks_or_acts_without_being_let_in(attacked: PageClient) -> None:
+    """Loopback is no credential: any program and any user of this computer reaches the port."""
+    with httpx.Client(base_url=attacked.table.address, headers={"Origin": attacked.table.address}) as nobody:
+        for path in ("/api/snapshot", "/api/description", "/api/events/dealer", "/api/events/table"):
+            assert nobody.get(path).status_code == 401
+        assert nobody.get("/dealer").status_code == 303
+        for path in ("/api/acts", "/api/sign-in", "/api/sign-out"):
+            assert nobody.post(path, json=CALL).status_code == 401
+        assert nobody.post("/api/invite", json={}).status_code == 403
+        guesses = [nobody.post("/api/enter", json={"token": f"guess{at}"}).status_code for at in range(20)]
+        assert set(guesses) == {403}
+        wrong = {"Authorization": "Bearer guess"}
+        assert nobody.get("/api/snapshot", headers=wrong).status_code == 401
+
+
+def test_a_token_and_a_credential_cannot_be_used_again(attacked: PageClient) -> None:
+    """Whoever reads a token over a shoulder, or repeats what the floor sent, gets nothing."""
+    token = attacked.table.token()
+    with PageClient(attacked.table) as other:
+        assert other.http.post("/api/enter", json={"token": token}).status_code == 200
+        assert other.http.post("/api/enter", json={"token": token}).status_code == 403
+    attacked.sign_in()
+    body = {**CALL, "act": "close_table", "credential": attacked.credential("floor")}
+    first = attacked.post("/api/acts", body)
+    again = attacked.post("/api/acts", {**body, "act": "open_table", "credential": None})
+    assert first.status_code == 200
+    assert again.json() == {"row": first.json()["row"], "repeated": True}  # the floor's authority ended
+    fresh = attacked.post(
+        "/api/acts", {**body, "act_id": "attack-2", "act": "open_table", "credential": None}
+    )
+    assert fresh.status_code in (401, 403)
+    assert len(attacked.table.rows("close_table")) == 1
+
+
+def test_bodies_and_heads_are_bounded(attacked: PageClient) -> None:
+    """A client could fill the memory of the table PC."""
+    large = {**CALL, "data": {"why": "x" * LARGEST_BODY}}
+    assert attacked.post("/api/acts", large).status_code == 413
+    chunks: Iterator[bytes] = (b"x" * 1024 for _ in range(64))
+    headers = {"X-Sabot-CSRF": attacked.csrf, "Content-Type": "application/json"}
+    assert attacked.http.post("/api/acts", content=chunks, headers=headers).status_code == 413
+    for length in ("-1", "1e9", "9" * 30):
+        host = attacked.table.address.removeprefix("http://")
+        head = f"POST /api/acts HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n"
+        assert b" 200 " not in raw(attacked.table, head.encode())
+    assert b" 200 " not in raw(attacked.table, b"GET /enter HTTP/1.1\r\nX: " + b"x" * 200_000)
+    deep = "[" * 7000 + "]" * 7000
+    answer = attacked.http.post("/api/acts", content=deep.encode(), headers=headers)
+    assert answer.status_code == 400
+    assert attacked.http.get("/api/snapshot").status_code == 200
+
+
+def test_a_cursor_reads_nothing_but_the_stream(attacked: PageClient) -> None:
+    """A cursor comes from the client: it must not reach another run's state, nor any file."""
+    for cursor in ("../../etc/passwd", "0" * 10_000, "a.b.c", "%00", "1.1e9", "-1", "null"):
+        first = next(data for kind, _, data in attacked.events(after=cursor) if kind == "change")
+        assert first["full"]
+    for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/api/events/..%2f"):
+        assert attacked.http.get(path).status_code == 404
+
+
+def test_readers_that_never_read_are_dropped(attacked: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that opens streams and reads nothing would hold memory for each."""
+    monkeypatch.setattr(view_stream, "STALL_S", 0.2)
+    access = attacked.table.service.app.access
+    port = int(attacked.table.address.rpartition(":")[2])
+    head = (
+        f"GET /api/events/table HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        f"Authorization: Bearer {access.local_token}\r\n\r\n"
+    ).encode()
+    opened = []
+    try:
+        for _ in range(MOST_READERS + 5):
+            to = socket.create_connection(("127.0.0.1", port), 5.0)
+            to.sendall(head)
+            opened.append(to)
+        views = attacked.table.service.app.views
+        attacked.table.wait(lambda _: views._readers == MOST_READERS)
+        assert attacked.http.get("/api/events/dealer").status_code == 503
+        assert attacked.http.get("/api/snapshot").status_code == 200
+    finally:
+        for to in opened:
+            to.close()
+    attacked.table.wait(lambda _: views._readers == 0)
+
+
+def test_every_answer_forbids_what_no_page_needs(attacked: PageClient) -> None:
+    """Without these headers another site could frame the page, or injected text could run."""
+    for path in ("/enter", "/dealer", "/static/dealer.js", "/api/snapshot", "/nothing"):
+        headers = attacked.http.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "server" not in headers
+    (cookie,) = [
+        value
+        for name, value in attacked.http.post(
+            "/api/enter", json={"token": attacked.table.token()}
+        ).headers.multi_items()
+        if name == "set-cookie"
+    ]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+
+
+def test_no_face_is_in_any_answer_before_the_hands_are_exposed(tmp_path: Path) -> None:
+    """A player with a telephone in the room's network must not know a card before the table does."""
+    with served_table(tmp_path, "seed=5") as table, PageClient(table) as page:
+        page.enter()
+        page.sign_in()
+        seen: list[Any] = []
+
+        def ready(found: ServedTable) -> bool:
+            for need in found.needs():
+                if need.kind is NeedKind.PREPARE_PACK and "dealer" in need.roles:
+                    page.act(need.acts[0], need, pack_id=need.details["pack_id"])
+            return [each.kind for each in found.needs()] == [NeedKind.BETS]
+
+        table.wait(ready)
+        seen.append(
+            page.act("no_more_bets", table.wait_need(NeedKind.BETS), wagers={"1": {"ante": 500}}).text
+        )
+        expose = table.wait_need(NeedKind.EXPOSE)
+        for channel in ("dealer", "table"):
+            seen.append(next(data for kind, _, data in page.events(channel) if kind == "change"))
+        seen += [page.http.get(path).text for path in ("/api/snapshot", "/dealer", "/api/description")]
+        assert not FACE.search(json.dumps(seen).replace('\\"', '"'))
+        page.act("expose", expose)
+        table.wait(lambda found: bool(found.rows("settle")))
+        assert FACE.search(page.http.get("/api/snapshot").text)

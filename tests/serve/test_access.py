@@ -1,0 +1,96 @@
+"""Tokens, browsers and people at pages: what ends when, and what is bounded."""
+
+import pytest
+
+from sabot_serve import access
+from sabot_serve.access import (
+    BROWSER_S,
+    FAILURES,
+    IDLE_S,
+    MOST_BROWSERS,
+    MOST_TOKENS,
+    TOKEN_S,
+    WATCH_S,
+    Access,
+)
+from sabot_serve.errors import Refused
+
+
+def test_a_token_lets_one_browser_in_once() -> None:
+    doors = Access()
+    token = doors.invite(0.0)
+    cookie, browser = doors.enter(token, 1.0)
+    assert doors.browser(cookie, 2.0) is browser
+    with pytest.raises(Refused, match="used"):
+        doors.enter(token, 2.0)
+
+
+def test_a_token_ends_after_its_time() -> None:
+    doors = Access()
+    token, other = doors.invite(0.0), doors.invite(0.0)
+    doors.enter(token, TOKEN_S)
+    with pytest.raises(Refused):
+        doors.enter(other, TOKEN_S + 0.1)
+
+
+def test_a_browser_must_enter_again_after_its_time() -> None:
+    doors = Access()
+    cookie, _ = doors.enter(doors.invite(0.0), 0.0)
+    assert doors.browser(cookie, BROWSER_S) is not None
+    assert doors.browser(cookie, BROWSER_S + 0.1) is None
+    assert doors.browser(cookie, 0.0) is None
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "0" * 43])
+def test_a_cookie_that_is_none_of_ours_is_nobody(cookie: str) -> None:
+    assert Access().browser(cookie, 0.0) is None
+
+
+def test_a_person_at_an_idle_page_is_signed_out() -> None:
+    doors = Access()
+    cookie, browser = doors.enter(doors.invite(0.0), 0.0)
+    browser.person = "dana"
+    access.touched(browser, 100.0)
+    found = doors.browser(cookie, 100.0 + IDLE_S)
+    assert found is not None
+    assert found.person == "dana"
+    found = doors.browser(cookie, 100.1 + IDLE_S)
+    assert found is not None
+    assert found.person == ""
+
+
+def test_tokens_and_browsers_are_bounded() -> None:
+    doors = Access()
+    first = doors.invite(0.0)
+    newest = [doors.invite(0.0) for _ in range(MOST_TOKENS)]
+    with pytest.raises(Refused):
+        doors.enter(first, 0.0)
+    cookie, _ = doors.enter(newest[-1], 0.0)
+    for _ in range(MOST_BROWSERS):
+        doors.enter(doors.invite(0.0), 0.0)
+    assert doors.browser(cookie, 0.0) is None
+
+
+def test_the_local_token_is_one_header_only() -> None:
+    doors = Access()
+    assert doors.is_local(f"Bearer {doors.local_token}")
+    for wrong in (
+        "",
+        "Bearer ",
+        doors.local_token,
+        f"Basic {doors.local_token}",
+        f"Bearer {doors.local_token}x",
+    ):
+        assert not doors.is_local(wrong)
+
+
+def test_a_page_waits_after_wrong_credentials() -> None:
+    doors = Access()
+    _, browser = doors.enter(doors.invite(0.0), 0.0)
+    for second in range(FAILURES):
+        access.check_guesses(browser, float(second))
+        access.failed(browser, float(second))
+    with pytest.raises(Refused) as refused:
+        access.check_guesses(browser, WATCH_S - 1.0)
+    assert refused.value.status == 429
+    access.check_guesses(browser, WATCH_S + 0.0)

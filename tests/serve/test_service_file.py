@@ -1,0 +1,118 @@
+"""The lock and service.json: one service a table, found by programs, a stale file recognised."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sabot_driver.user_files import UserFiles
+from sabot_serve.errors import NotServed, ServiceFileFailed, ServiceRunning, TlsRequired
+from sabot_serve.running import TableService
+from sabot_serve.service_file import NAME, ServiceFile, find_service
+
+START_S = 60
+DEVICE = "sim://?seed=1"
+SERVE = [sys.executable, "-c", "from sabot_cli.main import main; main()"]
+SERVE += ["serve", "--device", DEVICE, "--port", "0", "--json"]
+
+
+def test_a_table_has_one_service_and_programs_find_it(tmp_path: Path) -> None:
+    with ServiceFile(tmp_path) as file:
+        assert find_service(tmp_path) is None  # it does not listen yet
+        file.publish("http://127.0.0.1:1", "secret")
+        found = find_service(tmp_path)
+        assert found is not None
+        assert (found.address, found.pid, found.token) == ("http://127.0.0.1:1", os.getpid(), "secret")
+        assert "secret" not in repr(found)
+        assert stat.S_IMODE((tmp_path / NAME).stat().st_mode) == 0o600
+        with pytest.raises(ServiceRunning, match=str(os.getpid())):
+            ServiceFile(tmp_path)
+    assert not (tmp_path / NAME).exists()
+    assert find_service(tmp_path) is None
+
+
+def test_a_file_without_its_lock_is_stale(tmp_path: Path) -> None:
+    file = ServiceFile(tmp_path)
+    file.publish("http://127.0.0.1:1", "secret")
+    file._lock.close()  # as when the process is killed
+    assert (tmp_path / NAME).exists()
+    assert find_service(tmp_path) is None
+    with ServiceFile(tmp_path) as again:
+        again.publish("http://127.0.0.1:2", "other")
+        found = find_service(tmp_path)
+        assert found is not None
+        assert found.address == "http://127.0.0.1:2"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"address": 1}'])
+def test_a_damaged_file_is_told(tmp_path: Path, text: str) -> None:
+    with ServiceFile(tmp_path):
+        (tmp_path / NAME).write_text(text)
+        with pytest.raises(ServiceFileFailed):
+            find_service(tmp_path)
+
+
+def test_beyond_this_computer_only_with_tls() -> None:
+    for host in ("0.0.0.0", "192.0.2.1", "::", "table.example"):
+        with pytest.raises(TlsRequired):
+            TableService(None, None, host=host, port=0)  # type: ignore[arg-type]
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    first = TableService(None, None, port=0)  # type: ignore[arg-type]
+    first._socket.listen()
+    port = int(first.address.rpartition(":")[2])
+    with pytest.raises(NotServed, match=str(port)):
+        TableService(None, None, port=port)  # type: ignore[arg-type]
+    first._socket.close()
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", dict[str, Any]]]:
+    """A running ``sabot serve``, and what it told."""
+    with subprocess.Popen(SERVE, env=environment(home), stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        try:
+            yield run, json.loads(run.stdout.readline())
+        finally:
+            run.kill()
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {**os.environ, "SABOT_HOME": str(home), "PYTHONUNBUFFERED": "1"}
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("serve-command")
+def test_a_second_serve_prints_a_new_address_and_a_killed_one_leaves_no_lock(tmp_path: Path) -> None:
+    with serving(tmp_path) as (first, told):
+        assert told["event"] == "serving"
+        second = subprocess.run(
+            SERVE, env=environment(tmp_path), capture_output=True, text=True, timeout=START_S
+        )
+        again = json.loads(second.stdout)
+        assert second.returncode == 6
+        assert again["event"] == "served"
+        assert again["address"] == told["address"]
+        assert again["pid"] == first.pid
+        assert again["enter"] != told["enter"]
+    folder = UserFiles(tmp_path).table_folder(DEVICE)
+    assert (folder / NAME).exists()
+    assert find_service(folder) is None
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("serve-command")
+def test_a_service_ends_in_order(tmp_path: Path) -> None:
+    with serving(tmp_path) as (run, _):
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(START_S) == 0
+    assert not (UserFiles(tmp_path).table_folder(DEVICE) / NAME).exists()

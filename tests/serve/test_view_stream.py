@@ -1,0 +1,94 @@
+"""The stream of views: cursors, gaps, beats while the session answers, bounded readers."""
+
+import threading
+from typing import Any
+
+import pytest
+from tests.serve.page_client import PageClient
+from tests.serve.served_table import ServedTable
+
+from sabot_serve import view_stream
+from sabot_session import acts
+from sabot_session.people import Presented
+
+pytestmark = pytest.mark.slow
+
+
+def call_floor(table: ServedTable, act_id: str) -> None:
+    shown = Presented(table.pin("dealer"), "dealer")
+    table.act(act_id, None, 0, shown, acts.CallFloor())
+
+
+def newest(events: Any) -> tuple[str, Any]:
+    """The next change of a stream; beats are passed over."""
+    for kind, cursor, data in events:
+        if kind == "change":
+            return cursor, data
+    raise AssertionError("the stream ended")
+
+
+def test_all_of_it_first_then_what_changed_and_after_a_gap_all_again(page: PageClient) -> None:
+    table = page.table
+    table.wait(lambda found: bool(found.snapshot()["packs"]))
+    events = page.events()
+    cursor, first = newest(events)
+    assert first["full"]
+    assert {"head", "seats", "packs"} <= set(first["parts"])
+    call_floor(table, "call-one")
+    cursor, then = newest(events)
+    assert not then["full"]
+    assert "table" in then["parts"]
+    call_floor(table, "call-two")
+    table.wait(lambda found: found.service.app.views.snapshot["newest_row"] == found.snapshot()["newest_row"])
+    _, later = newest(page.events(after=cursor))
+    assert not later["full"]
+    for wrong in ("0.1", "nonsense", cursor.split(".")[0] + ".999999", "x" * 500):
+        assert newest(page.events(after=wrong))[1]["full"]
+
+
+def test_beats_come_only_while_the_session_answers(page: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_stream, "BEAT_S", 0.1)
+    monkeypatch.setattr(view_stream, "LATE_S", 0.3)
+    stuck, go_on = threading.Event(), threading.Event()
+
+    def hang(_: Any) -> None:
+        stuck.set()
+        go_on.wait(10.0)
+
+    events = page.events()
+    assert next(kind for kind, _, _ in events if kind == "beat")
+    thread = threading.Thread(target=page.table.run.read, args=(hang,))
+    thread.start()
+    assert stuck.wait(5.0)
+    views = page.table.service.app.views
+    page.table.service  # noqa: B018 - the service itself still runs
+    ended = threading.Event()
+    while views.alive and not ended.wait(0.05):
+        pass
+    assert not views.alive
+    go_on.set()
+    thread.join()
+    while not views.alive and not ended.wait(0.05):
+        pass
+
+
+def test_only_so_many_readers(page: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_stream, "MOST_READERS", 1)
+    events = page.events()
+    newest(events)
+    refused = page.http.get("/api/events/dealer")
+    assert refused.status_code == 503
+    events.close()
+
+
+def test_a_stream_ends_when_its_browser_is_no_longer_let_in(page: PageClient) -> None:
+    events = page.events()
+    newest(events)
+    for each in list(page.http.cookies.jar):
+        page.table.service.app.access.leave(str(each.value))
+    assert "change" not in [kind for kind, _, _ in events]
+    assert page.http.get("/api/snapshot").status_code == 401
+
+
+def test_there_are_no_other_streams(page: PageClient) -> None:
+    assert page.http.get("/api/events/record").status_code == 404
