@@ -5,22 +5,31 @@ from typing import TYPE_CHECKING, Any
 
 from sabot_protocol.host import messages
 from sabot_protocol.host.messages import Fault, RemoveReason, VoidReason
-from sabot_session import acts, dispute_handlers, equipment_handlers, seat_handlers
+from sabot_session import (
+    acts,
+    dealing_handlers,
+    dispute_handlers,
+    equipment_handlers,
+    seat_handlers,
+    swap_handlers,
+)
 from sabot_session.device_side import BACKS, OVER
 from sabot_session.outcomes import ActRefused
 from sabot_session.rows import Json
 from sabot_session.session_state import RoundProgress
-from sabot_session.table_rows import hands_data
-from sabot_table.cards import cards
+from sabot_session.table_rows import coup_data, hands_data
+from sabot_table.cards import cards, check_possible
 from sabot_table.errors import RuleViolation
+from sabot_table.hand_ranking import HAND_CARDS
 from sabot_table.procedure import Attribution, TableRole
+from sabot_table.procedure.mini_procedure import FIRST_CARDS
 from sabot_table.procedure.vocabulary import RemovalReason
+from sabot_table.rule_texts import DealingMethod
 from sabot_table.settlement import CardSource
 
 if TYPE_CHECKING:
     from sabot_session.session import TableSession
 
-GAME_NAME = 24  # characters the device keeps of a game's name
 FLOOR = TableRole.FLOOR
 ON_DEVICE = {
     RemovalReason.WRONG_COUNT: RemoveReason.WRONG_COUNT,
@@ -44,36 +53,18 @@ def open_table(session: "TableSession", act: acts.OpenTable, by: Attribution, ac
         "method": session.procedure.table.method,
         "serial": session.state.device.serial,
     }
+    if act.method is not None and act.method is not session.procedure.table.method:
+        changed: dict[str, Json] = {"method": act.method, "before": session.procedure.table.method}
+        session.do(session.procedure.equipment.change_method, by, act.method, told=changed)
+        told["method"] = act.method
     session.do(session.procedure.open_table, by, told=told)
-    _queue_game(session, act_id)
+    session.set_game(act_id)
 
 
 def set_game(session: "TableSession", act: acts.SetGame, by: Attribution, act_id: str) -> None:
     """The machine is set to this table's game."""
     session.row("set_game", session.actor(by))
-    _queue_game(session, act_id)
-
-
-def _queue_game(session: "TableSession", act_id: str) -> None:
-    game, wanted = session.state.device.game, session.machine.wanted_game()
-    if game is None or game == wanted:
-        return
-    if (game.method, game.decks, game.stack_cards, game.deck_hours) != (
-        wanted.method,
-        wanted.decks,
-        wanted.stack_cards,
-        wanted.deck_hours,
-    ):
-        request = messages.SetGame(
-            session.rules.name[:GAME_NAME],
-            messages.Method(wanted.method),
-            wanted.decks,
-            wanted.stack_cards,
-            wanted.deck_hours,
-        )
-        session.queue(request, FLOOR, act_id)
-    if game.one_deck != wanted.one_deck:
-        session.queue(messages.PlayOneDeck(wanted.one_deck), FLOOR, act_id)
+    session.set_game(act_id)
 
 
 def close_table(session: "TableSession", act: acts.CloseTable, by: Attribution, act_id: str) -> None:
@@ -154,7 +145,7 @@ def receive_pack(session: "TableSession", act: acts.ReceivePack, by: Attribution
             f"a pack with {act.back} backs, bag '{act.bag}'", clause, "say back and bag number"
         )
     unknown = [each for each in session.procedure.table.packs() if not session.machine.on_device(each)]
-    if unknown and session.state.device.up:
+    if unknown and session.state.device.up and session.ways.machine_serves():
         raise RuleViolation(
             f"a pack while the machine does not know {unknown[0].back.upper()}",
             session.procedure.table.clause("receive_pack"),
@@ -171,7 +162,8 @@ def receive_pack(session: "TableSession", act: acts.ReceivePack, by: Attribution
         "until_s": None if hours is None else by.at_s + hours * 3600,
     }
     session.do(session.procedure.packs.receive_pack, by, pack_id, act.back, told=told)
-    session.queue(messages.RegisterDeck(pack_id, BACKS[act.back], by.at_s), FLOOR, act_id)
+    if session.ways.machine_serves():
+        session.queue(messages.RegisterDeck(pack_id, BACKS[act.back], by.at_s), FLOOR, act_id)
 
 
 def register_pack(session: "TableSession", act: acts.RegisterPack, by: Attribution, act_id: str) -> None:
@@ -207,7 +199,8 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
     if table.state in OVER and playing is not None and playing.pack_id == act.pack_id:
         session.reports.collect(by.at_s)  # a pack that must leave has left with that
     pack = next((each for each in table.packs() if each.pack_id == act.pack_id), None)
-    if pack is not None and session.machine.is_inside(pack):
+    serves = session.ways.machine_serves()
+    if pack is not None and serves and session.machine.is_inside(pack):
         raise RuleViolation(
             f"pack {act.pack_id} removed from inside the machine",
             table.clause("remove"),
@@ -222,13 +215,16 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
         session.state.leaving = [each for each in session.state.leaving if each != act.pack_id]
     session.state.holds.pop(act.pack_id, None)
     session.state.unfed.pop(act.pack_id, None)
-    if act.pack_id in session.state.device.decks:
+    if serves and act.pack_id in session.state.device.decks:
         session.queue(messages.RemoveDeck(act.pack_id, ON_DEVICE[act.reason]), FLOOR, act_id)
 
 
 def order_shuffle(session: "TableSession", act: acts.OrderShuffle, by: Attribution, act_id: str) -> None:
     """A pack that came out unplayed is shuffled again, on the floor's order (MD3 5.A)."""
-    session.do(session.procedure.packs.start_shuffle, by, act.pack_id, machine=True)
+    machine = session.ways.machine_serves()
+    session.do(session.procedure.packs.start_shuffle, by, act.pack_id, machine=machine)
+    if session.state.shoe.out == act.pack_id:
+        session.state.shoe.out = 0
 
 
 # -- a round ------------------------------------------------------------------------------------
@@ -252,7 +248,8 @@ def no_more_bets(session: "TableSession", act: acts.NoMoreBets, by: Attribution,
         _lay_seats(session, kept, by)
     session.do(betting.no_more_bets, by, told={})
     playing = table.round
-    session.state.round = RoundProgress(playing.round_id)
+    by_hand = playing.method != DealingMethod.AUTOMATED_SHOE
+    session.state.round = RoundProgress(playing.round_id, device_done=by_hand, must_type=by_hand)
     session.state.unfed[playing.pack_id] = playing.round_id
     session.state.bets = {seat: dict(made) for seat, made in playing.wagers.items()}
     session.state.bets_known = playing.wagers_known
@@ -292,18 +289,45 @@ def _waits_for_cards(session: "TableSession") -> bool:
 def expose(session: "TableSession", act: acts.Expose, by: Attribution, act_id: str) -> None:
     """The hands lie open: only now the machine is asked for their cards."""
     table, progress = session.procedure.table, session.state.round
-    if table.state != "revealing" or progress is None or progress.exposed_by is not None:
-        raise RuleViolation("exposing hands", table.clause("reveal"), "the hands are not dealt, or lie open")
-    data = hands_data(table.turns(), {}, None)
-    session.row("reveal", session.actor(by), data, table.clause("reveal"), table.round.round_id)
+    key = "reveal" if table.three_card else "announce"
+    dealt = table.state == ("revealing" if table.three_card else "drawing")
+    if not dealt or progress is None or progress.exposed_by is not None or table.round.player:
+        raise RuleViolation("exposing hands", table.clause(key), "the hands are not dealt, or lie open")
+    data = hands_data(table.turns(), {}, None) if table.three_card else coup_data(None, None, None)
+    session.row("reveal", session.actor(by), data, table.clause(key), table.round.round_id)
     progress.exposed_by, progress.exposed_event = session.actor(by), session.event
+    if not table.three_card and len([each for each in table.round.drawn if each]) < FIRST_CARDS:
+        progress.must_type = True  # a card that was drawn before the round is not read in it
 
 
 def type_hands(session: "TableSession", act: acts.TypeHands, by: Attribution, act_id: str) -> None:
     """The dealer types the cards that lie open; wagers are settled."""
-    typed = {seat: cards(" ".join(names)) for seat, names in act.hands.items()}
-    named = {seat: tuple(str(each) for each in hand) for seat, hand in typed.items()}
-    told = hands_data(session.procedure.table.turns(), named, "dealer")
+    table, progress = session.procedure.table, session.state.round
+    table.check("reveal", by)
+    assert progress is not None
+    if table.round.method == DealingMethod.AUTOMATED_SHOE and not progress.must_type:
+        raise RuleViolation("typed cards", table.clause("cards_known"), "wait: the machine reads them")
+    told_now = {seat: cards(" ".join(names)) for seat, names in act.hands.items()}
+    for seat, hand in told_now.items():
+        if seat not in table.turns() or len(hand) != HAND_CARDS:
+            what = f"{len(hand)} cards of {'the dealer' if seat == 0 else f'seat {seat}'}"
+            raise RuleViolation(what, table.clause("reveal"), "type three cards of a hand that was dealt")
+        progress.typed[seat] = [str(each) for each in hand]
+    typed = {seat: cards(" ".join(names)) for seat, names in progress.typed.items()}
+    check_possible((each for hand in typed.values() for each in hand), table.rules.cards.decks)
+    named = {seat: tuple(names) for seat, names in progress.typed.items()}
+    if len(typed) < len(table.turns()):
+        turns = [seat for seat in table.turns() if seat in told_now]
+        session.row(
+            "expose_hand",
+            session.actor(by),
+            hands_data(turns, named, "dealer"),
+            table.clause("reveal"),
+            table.round.round_id,
+        )
+        return
+    progress.exposed_by = progress.exposed_by or session.actor(by)
+    told = hands_data(table.turns(), named, "dealer")
     dealer = typed.pop(0, ())
     session.do(session.procedure.three_card.reveal, by, dealer, typed, CardSource.DEALER, told=told)
     session.reports.settle(by.at_s)
@@ -320,6 +344,8 @@ def leave_untyped(session: "TableSession", act: acts.LeaveUntyped, by: Attributi
 
 def _settle_untyped(session: "TableSession", by: Attribution) -> None:
     session.do(session.procedure.three_card.hands_not_known, by)
+    if session.state.round is not None and session.state.round.exposed_by is None:
+        session.state.round.exposed_by = session.actor(by)
     session.reports.settle(by.at_s)
 
 
@@ -416,8 +442,10 @@ HANDLERS: Mapping[type[acts.Act], Handler] = {
     acts.EmptyMachine: empty_machine,
     acts.Purge: purge,
     acts.PathInspected: path_inspected,
+    **dealing_handlers.HANDLERS,
     **equipment_handlers.HANDLERS,
     **seat_handlers.HANDLERS,
     **dispute_handlers.HANDLERS,
+    **swap_handlers.HANDLERS,
 }
 """What each act does. A module of acts has its handlers in a mapping ``HANDLERS``; it is joined here."""

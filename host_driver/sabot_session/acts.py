@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from sabot_session import dispute_acts, equipment_acts, seat_acts
+from sabot_session import dealing_acts, dispute_acts, equipment_acts, seat_acts, swap_acts
 from sabot_session.act_base import Act, D, F, S
 from sabot_session.dispute_acts import (
     ConfirmCorrection,
@@ -34,7 +34,9 @@ from sabot_session.seat_acts import (
     Sit,
     WithdrawWager,
 )
+from sabot_session.swap_acts import InstallMachine, InstallPc, SwapMachine, SwapPc
 from sabot_table.procedure.vocabulary import RemovalReason, Verdict
+from sabot_table.rule_texts import DealingMethod
 
 __all__ = [
     "ACTS",
@@ -55,6 +57,8 @@ __all__ = [
     "Hold",
     "Idle",
     "Inspect",
+    "InstallMachine",
+    "InstallPc",
     "Leave",
     "LeaveUntyped",
     "MarkOutOfOrder",
@@ -86,6 +90,8 @@ __all__ = [
     "Sit",
     "Spread",
     "Stack",
+    "SwapMachine",
+    "SwapPc",
     "TypeHands",
     "Verify",
     "VoidRound",
@@ -99,11 +105,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class OpenTable(Act):
-    """The table opens, and the machine is set to its game."""
+    """The table opens, and the machine is set to its game; ``method`` None: cards are dealt as before."""
 
     NAME = "open_table"
     ROLES = (F,)
     ACTION = "open_table"
+
+    method: DealingMethod | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +424,7 @@ _ALL: tuple[type[Act], ...] = (
     Spread, Wash, Stack, RemovePack, OrderShuffle, NoMoreBets, Expose, TypeHands, Determine, ReportFaceUp,
     ReportWrongNumber, ReportShoeFailed, VoidRound, LeaveUntyped, Countersign, SetGame, ClearFault,
     EmptyMachine, Purge, PathInspected,
-    *equipment_acts.ACTS, *seat_acts.ACTS, *dispute_acts.ACTS,
+    *equipment_acts.ACTS, *seat_acts.ACTS, *dispute_acts.ACTS, *dealing_acts.ACTS, *swap_acts.ACTS,
 )  # fmt: skip
 ACTS: Mapping[str, type[Act]] = {each.NAME: each for each in _ALL}
 """Every act by its name. A module of acts has a tuple ``ACTS``; it is joined here."""

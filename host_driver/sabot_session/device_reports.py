@@ -30,6 +30,7 @@ from sabot_session.table_rows import hands_data
 from sabot_table.cards import DECK_CARDS, card
 from sabot_table.errors import ImpossibleCards
 from sabot_table.procedure import Attribution, TableRole, vocabulary
+from sabot_table.procedure.packs import IN_SHOE
 
 if TYPE_CHECKING:
     from sabot_session.session import TableSession
@@ -52,7 +53,9 @@ class DeviceReports:
     def hear(self, told: Message, now_s: int) -> None:
         """An event: the procedure and the record follow it."""
         table, progress = self._session.procedure.table, self._session.state.round
-        by = self._session.device_by(now_s)
+        by, way = self._session.device_by(now_s), self._session.ways.now()
+        if way is not None and way.hear(self._session, told, now_s):
+            return
         round_id = 0 if table.memory.round is None else table.memory.round.round_id
         if isinstance(told, DeckCounted):
             pack = next((each for each in table.packs() if each.pack_id == told.deck_id), None)
@@ -163,7 +166,7 @@ class DeviceReports:
     def executed(self, request: Request[Any], answer: Message | None, now_s: int) -> None:
         """The device executed a request; ``answer`` is None if only its ledger told so."""
         device, progress = self._session.state.device, self._session.state.round
-        survey = device.survey
+        survey, way = device.survey, self._session.ways.now()
         if survey and survey[0].split()[0] == request.NAME:
             if answer is None:
                 return  # asked again
@@ -195,6 +198,8 @@ class DeviceReports:
             shuffle_reveals.answered(self._session, answer, now_s)
         elif isinstance(request, messages.EmptyMachine):
             device.emptying = device.shoe != ShoeState.EMPTY or device.shuffler != messages.ShufflerState.IDLE
+        elif way is not None and way.executed(self._session, request, answer, now_s):
+            return
         elif progress is not None:
             self._round_request_executed(request, answer, now_s)
 
@@ -243,7 +248,7 @@ class DeviceReports:
                 told=told,
             )
         except ImpossibleCards as error:
-            self._impossible(str(error), now_s)
+            self.void_impossible(str(error), now_s)
             return
         self.settle(now_s)
 
@@ -252,14 +257,17 @@ class DeviceReports:
         progress = self._session.state.round
         assert progress is not None
         assert progress.exposed_by is not None
-        dealer, playing = progress.exposed_by, self._session.procedure.table.round
+        dealer = progress.exposed_by
         self._session.acting(dealer)
-        known = playing.wagers_known and playing.cards_known
-        round_end = self._session.procedure.round_end
-        action = round_end.settle if known else round_end.settle_unknown
-        self._session.do(action, Attribution(dealer.person, dealer.role, now_s))
+        self.settle_by(Attribution(dealer.person, dealer.role, now_s))
 
-    def _impossible(self, why: str, now_s: int) -> None:
+    def settle_by(self, by: Attribution) -> None:
+        """Settle the wagers; where wagers or cards are not known the record says so."""
+        playing, round_end = self._session.procedure.table.round, self._session.procedure.round_end
+        known = playing.wagers_known and playing.cards_known
+        self._session.do(round_end.settle if known else round_end.settle_unknown, by)
+
+    def void_impossible(self, why: str, now_s: int) -> None:
         """The reader saw cards that no such pack can have: the round is void, and the pack leaves."""
         table, progress = self._session.procedure.table, self._session.state.round
         assert progress is not None
@@ -284,6 +292,8 @@ class DeviceReports:
         device.fed = 0 if device.in_shuffler == found[0] else found[0]
         device.doubtful = [each for each in device.doubtful if each != found[0]]
         self._session.state.unfed.pop(found[0], None)
+        if vocabulary.DeviceUnit.SHUFFLER in table.memory.units:
+            return  # people have said meanwhile that it cannot be used
         pack = table.pack(found[0])
         playing = table.memory.round
         if playing is not None and playing.pack_id == pack.pack_id:
@@ -383,6 +393,9 @@ class DeviceReports:
         elif isinstance(request, messages.OpenRound) and progress is not None:
             progress.device_done = True
             self._round_voided(VoidReason.SHOE_FAILED, now_s)
+        way = self._session.ways.now()
+        if way is not None:
+            way.failed(self._session, request, reason)
         self._session.machine.refused(request)
         self._session.row("command_answered", PROGRAM, {"command": request.NAME, "outcome": str(error)[:500]})
 
@@ -396,6 +409,9 @@ class DeviceReports:
             self._cards_came_out(now_s)
         self._units_failed(now_s)
         self._mark_past_hours(now_s)
+        way = self._session.ways.now()
+        if way is not None:
+            way.go_on(self._session, now_s)
         self.load_if_ready(now_s)
 
     def _units_failed(self, now_s: int) -> None:
@@ -430,7 +446,11 @@ class DeviceReports:
         table, device = self._session.procedure.table, self._session.state.device
         if table.state != "between" or device.shoe != ShoeState.READY or device.survey:
             return
+        if self._session.ways.now() is not None:
+            return  # people load it
         pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
+        if any(each.state in IN_SHOE for each in table.packs()):
+            return  # another pack is still in people's hands
         may_play = pack is not None and pack.state == "shuffled" and not pack.must_leave
         if pack is not None and may_play and self._session.machine.in_turn():
             self._session.do(self._session.procedure.packs.load, self._session.device_by(now_s), pack.pack_id)

@@ -32,10 +32,12 @@ from sabot_protocol.host.messages import (
     LastRound,
     Method,
     OpenRound,
+    PlayOneDeck,
     Purged,
     RevealRound,
     Sensor,
     Sensors,
+    SetGame,
     ShoeChanged,
     ShoeState,
     ShuffleCommitted,
@@ -50,23 +52,24 @@ from sabot_protocol.host.messages import (
     VoidRound,
 )
 from sabot_session import shuffle_reveals
+from sabot_session.dealing_way import DealingWays
 from sabot_session.session_state import Commitment, DeviceState, FaultState, GameState, SessionState
 from sabot_table.hand_ranking import HAND_CARDS
 from sabot_table.procedure import TableProcedure
 from sabot_table.procedure.memory import PackState
 from sabot_table.procedure.vocabulary import DeviceUnit
-from sabot_table.rule_texts import DealingMethod
 
 NAMES = {Back.RED: "red", Back.BLUE: "blue"}
 BACKS = {name: back for back, name in NAMES.items()}
 NO_LIMIT = 0xFFFF  # hours of a deck, as the device understands them
 NONCE_SIZE = 32
+GAME_NAME = 24  # characters the device keeps of a game's name
 COMPONENTS = tuple(f"component {each.value}" for each in Component)
 SURVEY = ("status", "decks", "game", "last_round", *COMPONENTS)
 FED_FROM = ("stacked", "discards", "shuffling")
 OVER = ("collecting", "voided")  # the round is over, its cards lie on the layout
 MAY_BE_VOIDED = (ShoeState.ROUND_OPEN, ShoeState.STACK_WAITING)
-CARDS_OUT = ("dealing", "counting")
+CARDS_OUT = ("dealing", "counting", "drawing")
 AT_REST = (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
 MAY_BE_EMPTIED = (ShufflerState.IDLE, ShufflerState.STORED, ShufflerState.UNPROVED)
 SHOE_MAY_BE_EMPTIED = (ShoeState.EMPTY, ShoeState.READY, ShoeState.UNPROVED)
@@ -75,10 +78,13 @@ SHOE_MAY_BE_EMPTIED = (ShoeState.EMPTY, ShoeState.READY, ShoeState.UNPROVED)
 class DeviceSide:
     """What a table's state and its machine's state ask of the machine."""
 
-    def __init__(self, state: SessionState, procedure: TableProcedure, nonce: Callable[[int], bytes]) -> None:
+    def __init__(
+        self, state: SessionState, procedure: TableProcedure, nonce: Callable[[int], bytes], ways: DealingWays
+    ) -> None:
         self._state = state
         self._procedure = procedure
         self._nonce = nonce
+        self._ways = ways
         self.cleared_at = 0
         """The place of the fault that was cleared last."""
 
@@ -151,6 +157,8 @@ class DeviceSide:
             device.commitments = {
                 deck: each for deck, each in device.commitments.items() if each.shuffle_id != told.shuffle_id
             }
+        if device.shoe == ShoeState.EMPTY and device.shuffler == ShufflerState.IDLE:
+            device.emptying = False  # the answer to `empty_machine` may come after the event that ends it
 
     def _doubt(self, *packs: int) -> None:
         """These packs come out of the machine and may not have been played."""
@@ -204,7 +212,11 @@ class DeviceSide:
             return None
         if self.device.survey:
             return _question(self.device.survey[0])
-        request = self._of_round() or self._of_feed() or shuffle_reveals.next_request(self.device)
+        if not self._ways.machine_serves():
+            return None
+        way = self._ways.now()
+        of_round = self._of_round() if way is None else way.request()
+        request = of_round or self._of_feed() or shuffle_reveals.next_request(self.device)
         if request is not None and self.device.refused == _key(request):
             return None
         return request
@@ -216,7 +228,7 @@ class DeviceSide:
     def _of_round(self) -> Request[Any] | None:
         table, device, progress = self._procedure.table, self.device, self._state.round
         playing = table.memory.round
-        if playing is None or progress is None or playing.method != DealingMethod.AUTOMATED_SHOE:
+        if playing is None or progress is None:
             return None
         number, rests = playing.round_id, device.shoe == ShoeState.ROUND_OPEN
         if table.state == "dealing":
@@ -258,6 +270,12 @@ class DeviceSide:
         waiting.sort(key=lambda each: each.pack_id == table.memory.last_pack)
         if not waiting or (device.shoe == ShoeState.LOADING and len(waiting) > 1):
             return None
+        others = [
+            each for each in table.packs() if each.pack_id != waiting[0].pack_id and not each.must_leave
+        ]
+        if waiting[0].pack_id == table.memory.last_pack and others:
+            # The other pack has the turn: it goes in first, or this one would come out again (MD3 3.B(4)).
+            return waiting[0] if any(map(self.is_inside, others)) else None
         return waiting[0]
 
     def _waits(self, pack: PackState) -> bool:
@@ -269,6 +287,7 @@ class DeviceSide:
         if playing is None or playing.pack_id != pack.pack_id:
             return pack.state in FED_FROM
         over = self._procedure.table.state in OVER and not playing.cards_in_device
+        over = over and self._procedure.table.rules.fixed.every_round
         return over and progress is not None and progress.device_done
 
     def on_device(self, pack: PackState) -> bool:
@@ -293,12 +312,16 @@ class DeviceSide:
     def in_turn(self) -> bool:
         """Whether the pack in the shoe may play the next round."""
         memory = self._procedure.table.memory
+        if self._ways.now() is not None:  # its turn was used when it came out of the machine
+            return self.device.in_shoe == memory.last_pack
         alternates = self._procedure.table.rules.cards.alternating and not memory.one_pack
         return self.device.in_shoe != memory.last_pack or not alternates
 
     def must_come_out(self) -> bool:
         """Whether cards are inside that no one vouches for, or that may not be dealt."""
         device, table = self.device, self._procedure.table
+        if not self._ways.machine_serves():
+            return False
         if device.emptying or device.shuffler not in MAY_BE_EMPTIED or device.shoe not in SHOE_MAY_BE_EMPTIED:
             return False
         if device.shoe == ShoeState.UNPROVED or device.shuffler == ShufflerState.UNPROVED:
@@ -307,19 +330,57 @@ class DeviceSide:
         busy = playing is not None and table.state not in OVER
         if not busy and any(each.must_leave and self.is_inside(each) for each in table.packs()):
             return True
+        inside = device.shoe == ShoeState.READY or device.shuffler == ShufflerState.STORED
+        if table.state == "between" and inside and device.game not in (None, self.wanted_game()):
+            return True  # the game is set with an empty machine only
+        if self._ways.now() is not None and device.shoe == ShoeState.EMPTY:
+            return self._wrong_on_shelf()
         if device.shoe != ShoeState.READY or table.state in ("betting", *CARDS_OUT, "revealing"):
             return False
         known = any(each.pack_id == device.in_shoe for each in table.packs())
         return not known or (not self.in_turn() and len(device.decks) > 1)
 
+    def game_requests(self) -> list[Request[Any]]:
+        """What sets the machine to this table's game; nothing if it is, or if it has not said what it is."""
+        game, wanted = self.device.game, self.wanted_game()
+        requests: list[Request[Any]] = []
+        if game is None:
+            return requests
+        if (game.method, game.decks, game.stack_cards, game.deck_hours) != (
+            wanted.method,
+            wanted.decks,
+            wanted.stack_cards,
+            wanted.deck_hours,
+        ):
+            name, method = self._procedure.table.rules.name[:GAME_NAME], Method(wanted.method)
+            requests.append(SetGame(name, method, wanted.decks, wanted.stack_cards, wanted.deck_hours))
+        if game.one_deck != wanted.one_deck:
+            requests.append(PlayOneDeck(wanted.one_deck))
+        return requests
+
+    def _wrong_on_shelf(self) -> bool:
+        """Whether the pack on the shelf has not the turn, so that the other one cannot be shuffled."""
+        table, device = self._procedure.table, self.device
+        if (
+            device.shuffler != ShufflerState.STORED
+            or table.state != "between"
+            or self._state.shoe.deliver_asked
+        ):
+            return False
+        pack = next((each for each in table.packs() if each.pack_id == device.in_shuffler), None)
+        others = [each for each in table.packs() if each is not pack]
+        waiting = all(each.state in FED_FROM for each in others)
+        return pack is None or (waiting and not self._ways.delivery.has_turn(pack.pack_id))
+
     def wanted_game(self) -> GameState:
         """What the machine must be set to under this rule set."""
-        rules = self._procedure.table.rules
+        rules, way = self._procedure.table.rules, self._ways.now()
         # MD3 3.C, MDM 3.C: how long cards may be used is the rule text's; some texts set no limit.
-        hours = rules.hours(DealingMethod.AUTOMATED_SHOE) or NO_LIMIT
-        return GameState(
-            Method.AUTOMATED_SHOE, rules.cards.decks, HAND_CARDS, hours, int(not rules.cards.alternating)
-        )
+        hours = rules.hours(self._procedure.table.method) or NO_LIMIT
+        if way is not None:
+            return way.game(hours)
+        one = self._procedure.table.memory.one_pack or not rules.cards.alternating
+        return GameState(Method.AUTOMATED_SHOE, rules.cards.decks, HAND_CARDS, hours, int(one))
 
 
 def _question(name: str) -> Request[Any]:

@@ -32,6 +32,8 @@ def repaired(session: "TableSession", act: acts.Repaired, by: Attribution, act_i
     """A half may be used again."""
     told = {"serial": session.state.device.serial, "unit": act.unit, "why": act.why}
     session.do(session.procedure.equipment.repaired, by, act.unit, told=told)
+    device = session.state.device  # people moved cards meanwhile: the machine is asked for everything
+    session.machine.link(device.up, device.serial, device.memory_id, device.model)
 
 
 def return_to_service(

@@ -37,8 +37,33 @@ class NeedKind(StrEnum):
     COUNTERSIGN = "countersign"
     DECIDE_DISPUTE = "decide_dispute"
     CONFIRM_CORRECTION = "confirm_correction"
+    SWAP_MACHINE = "swap_machine"
+    SWAP_PC = "swap_pc"
     FLOOR_COMES = "floor_comes"  # the dealer has called
     PLAYER_ARRIVES = "player_arrives"  # the table is idle
+    CHANGE_METHOD = "change_method"
+    ONE_PACK = "one_pack"  # go on with one
+    SHUFFLE_BY_HAND = "shuffle_by_hand"
+    VERIFY_SHUFFLE = "verify_shuffle"
+    CUT = "cut"
+    PLACE_COVER = "place_cover"
+    LAY_IN = "lay_in"  # a pack into the machine's shoe
+    LOAD = "load"  # a pack into the manual shoe, or the dealer's hand
+    BURN = "burn"
+    END_SHOE = "end_shoe"
+    COLLECT_VIGORISH = "collect_vigorish"
+    DEAL = "deal"  # by hand
+    COUNT_STUB = "count_stub"
+    TYPE_CARDS = "type_cards"  # the first four of mini baccarat
+    TYPE_THIRD = "type_third"
+    NAME_CARD = "name_card"  # one that came face up
+    SETTLE = "settle"
+    COLLECT = "collect"
+    TAKE_OUT = "take_out"  # cards out of a machine that cannot be used
+    LAST_HAND = "last_hand"
+    SIMULATED_ROUND = "simulated_round"
+    TAKE_CARD = "take_card"
+    TAKE_PACK = "take_pack"
 
 
 @dataclass(frozen=True, slots=True)

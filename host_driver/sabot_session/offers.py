@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabot_session import acts
+from sabot_session import acts, dealing_acts
+from sabot_session.act_base import Act
 from sabot_table.procedure import TableRole
 
 if TYPE_CHECKING:
     from sabot_session.session import TableSession
 
-BY_RULE: tuple[tuple[type[acts.Act], str], ...] = (
+BY_RULE: tuple[tuple[type[Act], str], ...] = (
     (acts.ReportFaceUp, "face_up_card"),
     (acts.ReportWrongNumber, "wrong_number"),
     (acts.ReportShoeFailed, "shoe_failed"),
@@ -30,6 +31,13 @@ BY_RULE: tuple[tuple[type[acts.Act], str], ...] = (
     (acts.Abandon, "abandon"),
     (acts.Idle, "idle"),
     (acts.ReportUnitFailed, "unit_failed"),
+    (dealing_acts.ReportDrawnInError, "drawn_in_error"),
+    (dealing_acts.ReportThird, "unauthorised_third"),
+    (dealing_acts.ReportExposed, "card_exposed"),
+    (dealing_acts.ReportTooFew, "too_few_cards"),
+    (dealing_acts.ReportCover, "cover_card"),
+    (dealing_acts.ChangeMethod, "change_method"),
+    (dealing_acts.PlayOnePack, "play_one_pack"),
 )
 """Acts that the rule text allows in some states, each with the action of the text."""
 CHANGE_OF_DEALERS = ("closed", "between", "idle", "collecting")
@@ -78,5 +86,5 @@ def _of_round(session: "TableSession") -> Iterator[Offer]:
         yield _offer(acts.Repaired)
 
 
-def _offer(act: type[acts.Act]) -> Offer:
+def _offer(act: type[Act]) -> Offer:
     return Offer(act.NAME, act.ROLES)

@@ -272,6 +272,13 @@ class CoverPlaced(RowData):
     above_bottom: Count
 
 
+class BurnCardShown(RowData):
+    """The first card of a new shoe, as the dealer showed it."""
+
+    pack_id: PackId
+    first: CardText
+
+
 class PackBurned(RowData):
     """A batch's first card, and how many went face down after it."""
 
@@ -326,6 +333,12 @@ class CardDealt(RowData):
     draw: Count = 0  # the machine's number of the draw; 0: dealt by hand
 
 
+class CardAside(RowData):
+    """A card out of the machine that goes to no hand now: it came face up, or was drawn in error."""
+
+    draw: Count
+
+
 class StubCounted(RowData):
     """Stacks and stub were counted; ``advice`` is the machine's verdict, ``verdict`` the dealer's."""
 
@@ -370,10 +383,12 @@ class ThirdCard(RowData):
 
 
 class Announced(RowData):
-    """Points that the dealer announced after the first four cards."""
+    """Points that the dealer announced after the first four cards, and those cards if they are known."""
 
     player: Annotated[int, Field(ge=0, le=9)] | None
     banker: Annotated[int, Field(ge=0, le=9)] | None
+    hands: tuple[Hand, ...] = ()
+    source: CardSource | None = None
 
 
 class SeenCard(RowData):
@@ -528,6 +543,20 @@ class Identified(RowData):
     serial: Name
     model: Text = ""
     components: tuple[Component, ...] = ()
+
+
+class MachineInstalled(RowData):
+    """A machine that service put here; the floor confirms it."""
+
+    serial: Name
+
+
+class PcInstalled(RowData):
+    """A table PC that service put here, and the record that it continues; the floor confirms it."""
+
+    before: Name
+    rows: Count
+    round_id: Count
 
 
 class MachineSwapped(RowData):

@@ -28,9 +28,8 @@ def leave(session: "TableSession", act: acts.Leave, by: Attribution, act_id: str
 def open_bets(session: "TableSession", act: Act, by: Attribution, act_id: str) -> None:
     """The round before is collected, and the next one is open for bets."""
     procedure, table = session.procedure, session.procedure.table
-    if table.state in OVER:
-        session.reports.collect(by.at_s)
-        session.reports.load_if_ready(by.at_s)
+    session.finish_round(by)
+    session.reports.load_if_ready(by.at_s)
     serial = session.state.device.serial
     session.do(procedure.betting.open_bets, by, told={"dealer": by.who, "serial": serial})
     session.state.round = RoundProgress(table.round.round_id)

@@ -125,6 +125,24 @@ class RoundProgress:
     revealed: bool = False
     faces: list[list[int]] = field(default_factory=list)  # by stack, once exposed
     must_type: bool = False
+    draws_asked: int = 0  # dealt card by card: the newest draw that the machine was asked for
+    face_up: bool = False  # the card that comes now lies face up
+    aside: int = 0  # the draw of a card that came face up, until the dealer names the card
+    typed: dict[int, list[str]] = field(default_factory=dict)  # hands that the dealer told one by one
+
+
+@dataclass
+class ShoeProgress:
+    """How far a pack is on its way out of the machine and into a shoe, and how far a shoe's end is."""
+
+    deliver_asked: int = 0  # the pack that the machine was asked to bring out
+    out: int = 0  # the pack that came out whole and is in no shoe yet
+    in_hand: int = 0  # the pack that the dealer put into the manual shoe, or holds
+    laid_in: int = 0  # the pack that lies in the machine's shoe, as the floor said
+    burns_asked: int = 0  # the first card, then those that go with it
+    burns_taken: int = 0
+    burn_card: str = ""  # the first card, once the dealer named it
+    end_asked: int = 0  # the pack whose shoe the machine was asked to end
 
 
 @dataclass
@@ -157,6 +175,28 @@ class ProposedCorrection:
 
 
 @dataclass
+class Stranger:
+    """A machine that answers and is not this table's."""
+
+    serial: str
+    memory_id: str
+    model: str
+    up: bool = True
+    journal_at: int = 0  # the newest place in its journal
+    installed_by: str = ""  # the technician
+
+
+@dataclass
+class InstalledPc:
+    """A table PC that the floor has not confirmed, and the record that it continues."""
+
+    before: str
+    rows: int
+    round_id: int
+    service: str
+
+
+@dataclass
 class OutboxCommand:
     """A request to the device that has no answer yet."""
 
@@ -186,6 +226,7 @@ class SessionState:
     version: int = VERSION
     device: DeviceState = field(default_factory=DeviceState)
     round: RoundProgress | None = None
+    shoe: ShoeProgress = field(default_factory=ShoeProgress)
     dealer: Actor | None = None
     bets: dict[int, dict[str, int]] = field(default_factory=dict)  # of the last round, by seat
     bets_known: bool = True  # else ``bets`` has the seats only
@@ -193,6 +234,8 @@ class SessionState:
     holds: dict[int, HeldPack] = field(default_factory=dict)  # by pack
     disputes: list[OpenDispute] = field(default_factory=list)
     corrections: list[ProposedCorrection] = field(default_factory=list)
+    stranger: Stranger | None = None
+    installed_pc: InstalledPc | None = None
     called: str = ""  # why the floor was called and has not come
     outbox: list[OutboxCommand] = field(default_factory=list)
     next_command: int = 1

@@ -4,14 +4,17 @@ from collections.abc import Iterator
 
 from sabot_protocol.host.messages import Back, Fault, Place, ShoeState, ShufflerState
 from sabot_session import acts
+from sabot_session.dealing_way import DealingWays
 from sabot_session.device_side import NAMES, OVER, DeviceSide
 from sabot_session.dispute_acts import Release
 from sabot_session.dispute_needs import dispute_needs
 from sabot_session.equipment_needs import equipment_needs
 from sabot_session.needs import NeedForm, NeedKind
+from sabot_session.out_of_order_needs import out_of_order_needs
 from sabot_session.rows import Json
 from sabot_session.seat_acts import PlayerArrives
 from sabot_session.session_state import SessionState
+from sabot_session.swap_needs import swap_needs
 from sabot_table.procedure import TableProcedure, TableRole
 from sabot_table.procedure.memory import PackState
 from sabot_table.procedure.vocabulary import RemovalReason, Verdict
@@ -25,6 +28,7 @@ PREPARATION = {
     "washed": (acts.Stack, "stack {back}"),
 }
 """What the opening of a pack asks for, by the pack's state (MD3 4.A-C)."""
+STORED = ("shuffled", "cut", "covered", "loaded")
 REPORTS = (
     acts.ReportFaceUp.NAME,
     acts.ReportWrongNumber.NAME,
@@ -37,21 +41,27 @@ REPORTS = (
 class TableNeeds:
     """Reads a table's state and says what must happen now."""
 
-    def __init__(self, state: SessionState, procedure: TableProcedure, machine: DeviceSide) -> None:
+    def __init__(
+        self, state: SessionState, procedure: TableProcedure, machine: DeviceSide, ways: DealingWays
+    ) -> None:
         self._state = state
         self._procedure = procedure
         self._machine = machine
+        self._ways = ways
 
     def forms(self) -> list[NeedForm]:
         """Every need, the most urgent first."""
         if self._procedure.table.state == "closed":
             name = acts.OpenTable.NAME
-            return [NeedForm(NeedKind.OPEN_TABLE, (F,), "open the table", self._clause(name), (name,))]
+            opened = NeedForm(NeedKind.OPEN_TABLE, (F,), "open the table", self._clause(name), (name,))
+            return [*swap_needs(self._state), opened]
         return [
+            *swap_needs(self._state),
             *self._of_link(),
             *self._of_people(),
             *self._of_faults(),
-            *self._of_round(),
+            *out_of_order_needs(self._state, self._procedure),
+            *self._of_way(),
             *self._of_cards_inside(),
             *self._of_packs(),
             *self._of_bets(),
@@ -69,7 +79,7 @@ class TableNeeds:
     # -- people and link ------------------------------------------------------------------------
 
     def _of_link(self) -> Iterator[NeedForm]:
-        if not self._state.device.up:
+        if not self._state.device.up and self._state.stranger is None and self._ways.machine_serves():
             yield NeedForm(
                 NeedKind.LINK, (), "the machine does not answer: check its cable and power; play goes on then"
             )
@@ -94,7 +104,8 @@ class TableNeeds:
 
     def _of_faults(self) -> Iterator[NeedForm]:
         device = self._state.device
-        for at, each in enumerate(device.faults):
+        faults = device.faults if self._ways.machine_serves() else []
+        for at, each in enumerate(faults):
             if each.clearing or self._asked(acts.ClearFault.NAME):
                 continue
             fault, place = Fault(each.fault).name.lower(), Place(each.place).name.lower()
@@ -113,7 +124,7 @@ class TableNeeds:
 
     def _of_cards_inside(self) -> Iterator[NeedForm]:
         device = self._state.device
-        if not device.up or device.survey or device.faults:
+        if not device.up or device.survey or device.faults or not self._ways.machine_serves():
             return
         if self._machine.must_come_out() and not self._asked("empty_machine"):
             words = "empty the machine: every card inside is shuffled again"
@@ -139,13 +150,16 @@ class TableNeeds:
 
     def _of_packs(self) -> Iterator[NeedForm]:
         table, device = self._procedure.table, self._state.device
+        if not self._ways.machine_serves():
+            yield from self._without_machine()
+            return
         if not device.up or device.survey:
             return
         there = table.packs()
         # The machine takes decks by rising numbers, so one that it does not know comes first.
         unknown = next((each for each in there if not self._machine.on_device(each)), None)
         if device.game == self._machine.wanted_game() and unknown is None:
-            for back in ("red", "blue") if table.rules.cards.alternating else ("red",):
+            for back in self._backs():
                 leaving = [each for each in table.memory.packs if each.pack_id in self._state.leaving]
                 backs = {NAMES[Back(each)] for each in device.decks.values()}
                 if back not in backs and all(each.back != back for each in (*there, *leaving)):
@@ -165,6 +179,40 @@ class TableNeeds:
         for pack in there:
             if self._machine.on_device(pack) or pack is unknown:
                 yield from self._of_pack(pack)
+
+    def _backs(self) -> tuple[str, ...]:
+        """The backs that packs at this table must have."""
+        table = self._procedure.table
+        if table.rules.cards.alternating and not table.memory.one_pack:
+            return ("red", "blue")
+        there = [each.back for each in table.packs()]
+        return (there[0] if there else "red",)
+
+    def _without_machine(self) -> Iterator[NeedForm]:
+        """One pack, which the machine knows nothing of."""
+        there = self._procedure.table.packs()
+        for pack_id in self._state.leaving:
+            yield self._remove(pack_id)
+        if not there:
+            clause, name = self._clause("receive_pack"), acts.ReceivePack.NAME
+            words = "bring a new pack with red backs"
+            details: dict[str, Json] = {"back": "red"}
+            yield NeedForm(NeedKind.RECEIVE_PACK, (F,), words, clause, (name,), "red", details)
+        for pack in there:
+            if pack.state in PREPARATION:
+                yield self._prepare(pack)
+
+    def _prepare(self, pack: PackState) -> NeedForm:
+        act, words = PREPARATION[pack.state]
+        return NeedForm(
+            NeedKind.PREPARE_PACK,
+            act.ROLES,
+            words.format(back=pack.back.upper()),
+            self._clause(act.NAME),
+            (act.NAME,),
+            str(pack.pack_id),
+            {"pack_id": pack.pack_id, "back": pack.back, "step": act.NAME},
+        )
 
     def _remove(self, deck_id: int) -> NeedForm:
         memory, on_device = self._procedure.table.memory, self._state.device.decks.get(deck_id)
@@ -204,16 +252,7 @@ class TableNeeds:
             )
             return
         if pack.state in PREPARATION:
-            act, words = PREPARATION[pack.state]
-            yield NeedForm(
-                NeedKind.PREPARE_PACK,
-                act.ROLES,
-                words.format(back=back),
-                self._clause(act.NAME),
-                (act.NAME,),
-                key,
-                {**details, "step": act.NAME},
-            )
+            yield self._prepare(pack)
             return
         playing = table.memory.round
         held = self._state.holds.get(pack.pack_id)
@@ -223,7 +262,7 @@ class TableNeeds:
         in_round = playing is not None and playing.pack_id == pack.pack_id
         if in_round:
             pass
-        elif pack.state in ("shuffled", "loaded") and self._lies_outside(pack):
+        elif pack.state in STORED and self._lies_outside(pack):
             words = f"{back} came out of the machine: order it shuffled again"
             yield NeedForm(
                 NeedKind.ORDER_SHUFFLE,
@@ -248,12 +287,18 @@ class TableNeeds:
 
     def _lies_outside(self, pack: PackState) -> bool:
         device = self._state.device
+        if pack.pack_id in (self._state.shoe.out, self._state.shoe.in_hand):
+            return False  # it came out whole, and people have it
         rest = device.shoe in (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
         idle = device.shuffler in (ShufflerState.IDLE, ShufflerState.STORED)
         out = pack.pack_id in device.doubtful and not device.emptying and not self._machine.is_inside(pack)
         return rest and idle and out and not device.faults
 
     # -- the round ------------------------------------------------------------------------------
+
+    def _of_way(self) -> Iterator[NeedForm]:
+        way = self._ways.now()
+        yield from self._of_round() if way is None else way.needs()
 
     def _of_round(self) -> Iterator[NeedForm]:
         table, device, progress = self._procedure.table, self._state.device, self._state.round
@@ -324,7 +369,8 @@ class TableNeeds:
         if table.state == "idle":
             name, words = PlayerArrives.NAME, "the table is idle: say when somebody wants to play"
             yield NeedForm(NeedKind.PLAYER_ARRIVES, (D,), words, self._clause(name), (name,))
-        if not self.may_close_bets():
+        way = self._ways.now()
+        if not (self.may_close_bets() if way is None else way.may_close_bets()):
             return
         words = "no more bets" if self._betting() else "no more bets: say which seats bet"
         yield NeedForm(

@@ -3,23 +3,44 @@
 from collections.abc import Mapping
 
 from sabot_session.rows import Json
+from sabot_table.cards import Card, card
+from sabot_table.coup import points
+from sabot_table.procedure import TableRole
 from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.memory import PackState, RoundState
 from sabot_table.rule_texts import DealingMethod
 
 KINDS = {"receive": "receive_pack"}
 """Kinds of rows that have another name than the action in the procedure's log."""
-COUNTS = ("count_stub", "count_wrong", "recount", "determine")
-UNWRITTEN = ("place_wager", "hands_dealt")
-"""Actions that another row of the same step tells."""
+UNWRITTEN = ("place_wager",)
+UNWRITTEN_OF = {
+    (TableRole.DEVICE, "hands_dealt"),
+    (TableRole.DEVICE, "four_dealt"),
+    (TableRole.DEALER, "deal_card"),
+}
+"""Actions that another row of the same step tells, of anybody and of some roles."""
+
+
+BY_METHOD: Mapping[str, Mapping[str, str]] = {
+    "count_stub": {
+        DealingMethod.AUTOMATED_SHOE: "count_automated",
+        DealingMethod.MANUAL_SHOE: "count_manual",
+        DealingMethod.HAND: "count_hand",
+    },
+    "count_wrong": {DealingMethod.AUTOMATED_SHOE: "count_automated"},
+    "recount": {DealingMethod.AUTOMATED_SHOE: "count_automated"},
+    "determine": {DealingMethod.AUTOMATED_SHOE: "count_automated"},
+    "pass_stub": {DealingMethod.MANUAL_SHOE: "uncounted_manual", DealingMethod.HAND: "uncounted_hand"},
+}
+"""Actions whose clause depends on how the round is dealt, with the ground that has it."""
 
 
 def clause_of(table: TableContext, action: str, playing: RoundState | None) -> str:
     """The clause of this table's text for an action."""
     if action == "void" and playing is not None and playing.void_clause:
         return playing.void_clause
-    if action in COUNTS and playing is not None and playing.method == DealingMethod.AUTOMATED_SHOE:
-        return table.clause("count_automated")
+    if playing is not None and action in BY_METHOD:
+        action = BY_METHOD[action].get(playing.method, action)
     return table.clause({"cards_read": "reveal", "receive": "receive_pack"}.get(action, action))
 
 
@@ -36,6 +57,15 @@ def row_data(
         data |= {"pack_id": playing.pack_id, "method": playing.method, "simulated": playing.simulated}
     elif playing is not None and action == "no_more_bets":
         data |= {"seats": sorted(playing.wagers), "wagers": _wagers(playing)}
+    elif playing is not None and action == "begin_simulated":
+        data |= {"pack_id": playing.pack_id, "method": playing.method}
+    elif playing is not None and action == "announce":
+        data |= {"player": _points(playing.player[:2]), "banker": _points(playing.banker[:2])}
+    elif playing is not None and action in ("coup_complete", "coup_simulated"):
+        player, banker = _cards(playing.player), _cards(playing.banker)
+        return {**data, **coup_data(player, banker, playing.source)}
+    elif playing is not None and action == "deal_card":
+        data |= {"number": playing.dealt, "draw": playing.draws}
     elif playing is not None and action == "deal_stack":
         turns, stack = table.turns(), len(playing.stacks)
         data |= {"stack": stack, "seat": turns[min(stack, len(turns)) - 1], "cards": playing.stacks[-1]}
@@ -61,6 +91,25 @@ def _wagers(playing: RoundState) -> list[Json] | None:
         for seat, made in sorted(playing.wagers.items())
         for wager, cents in made.items()
     ]
+
+
+def _cards(names: list[str]) -> tuple[Card, ...]:
+    return tuple(card(each) for each in names)
+
+
+def _points(names: list[str]) -> int | None:
+    return points(_cards(names)) if names else None
+
+
+def coup_data(
+    player: tuple[Card, ...] | None, banker: tuple[Card, ...] | None, source: str | None
+) -> dict[str, Json]:
+    """Both hands of mini baccarat for a row; None where the cards are not known."""
+    hands: list[Json] = [
+        {"of": of, "cards": None if some is None else [str(each) for each in some]}
+        for of, some in (("player", player), ("banker", banker))
+    ]
+    return {"hands": hands, "source": source}
 
 
 def hands_data(

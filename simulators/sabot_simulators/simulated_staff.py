@@ -8,19 +8,22 @@ device proved that it is a simulator. The physical part (cards laid in, stacks t
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from sabot_driver import Credential
 from sabot_driver.errors import SabotError
-from sabot_session import acts
+from sabot_session import acts, dealing_acts
 from sabot_session.acts import Act
 from sabot_session.needs import Need, NeedKind
 from sabot_session.outcomes import ActDone, ActRefused
 from sabot_session.people import Authenticated
 from sabot_session.rows import Authentication
+from sabot_simulators.manual_shoe import ManualShoe
+from sabot_table.cards import card
 from sabot_table.errors import RuleViolation
 from sabot_table.procedure import TableRole
 from sabot_table.procedure.vocabulary import RemovalReason, Verdict
+from sabot_table.rule_texts import DealingMethod
 
 DEALER, FLOOR, SERVICE = "simulated dealer", "simulated floor", "simulated service"
 ROLES = {DEALER: TableRole.DEALER, FLOOR: TableRole.FLOOR, SERVICE: TableRole.SERVICE}
@@ -71,11 +74,27 @@ class SimulatedStaff:
         floor: Credential | None = None,
         service: Credential | None = None,
         seen: Callable[[int], Sequence[Sequence[str]]] | None = None,
+        *,
+        method: DealingMethod | None = None,
+        cut_shoe: Callable[[int | None, int | None], None] | None = None,
+        manual: ManualShoe | None = None,
     ) -> None:
-        """``seen`` tells the cards of a round's stacks as they lie on the emulated table."""
+        """``seen`` tells the cards of a round's stacks or draws as they lie on the emulated table.
+
+        ``method`` is how the floor opens the table. ``cut_shoe`` cuts a batch for the machine's shoe.
+        ``manual`` is the shoe that the dealer deals from by hand.
+        """
         self._table = table
         self.wagers = wagers
         self._seen = seen
+        self._method = method
+        self._cut_shoe = cut_shoe
+        self._cut: int | None = None
+        self.manual = manual or ManualShoe(1)
+        self.from_top: int | None = None
+        """Where players cut, cards from the top; None: in the middle."""
+        self.cover_above: int | None = None
+        """Where the second cover card goes, cards above the bottom; None: as low as is allowed."""
         self._people = {
             TableRole.DEALER: SimulatedPerson(DEALER),
             TableRole.FLOOR: SimulatedPerson(FLOOR, floor),
@@ -115,6 +134,19 @@ class SimulatedStaff:
         """The act that meets a need, as a careful person would give it."""
         details, kind = need.details, need.kind
         pack_id = details.get("pack_id")
+        shoe = self._of_shoe(need)
+        if shoe is not None:
+            return shoe
+        if kind is NeedKind.OPEN_TABLE:
+            return acts.OpenTable(self._method)
+        if kind is NeedKind.CHANGE_METHOD:
+            return dealing_acts.ChangeMethod(
+                DealingMethod(_texts(details["methods"])[0]), "the machine failed"
+            )
+        if kind is NeedKind.COLLECT_VIGORISH:
+            return dealing_acts.CollectVigorish(_number(details["seat"]))
+        if kind is NeedKind.COUNT_STUB and dealing_acts.PassStub.NAME not in need.acts:
+            return dealing_acts.CountStub(_number(details["expected"]))
         if kind is NeedKind.PREPARE_PACK:
             return acts.parse_act(need.acts[0], {"pack_id": pack_id})
         if kind is NeedKind.RECEIVE_PACK:
@@ -137,15 +169,72 @@ class SimulatedStaff:
             return acts.parse_act(need.acts[0], {"row": details["row"], **told})
         if kind is NeedKind.CONFIRM_CORRECTION:
             return acts.parse_act(need.acts[0], {"row": details["row"]})
+        if kind is NeedKind.SWAP_MACHINE:
+            return acts.parse_act(need.acts[0], {"serial": details["serial"]})
         if kind is NeedKind.COUNTERSIGN:
             return acts.Countersign(_number(details["row"]))
         return acts.parse_act(need.acts[0], {} if pack_id is None else {"pack_id": pack_id})
 
-    def _hands_as_they_lie(self, need: Need) -> Act:
+    def _of_shoe(self, need: Need) -> Act | None:
+        """Acts about a pack on its way into a shoe, and about single cards."""
+        details, kind = need.details, need.kind
+        if kind is NeedKind.CUT:
+            least, most = _number(details["least"]), _number(details["most"])
+            self._cut = (least + most) // 2 if self.from_top is None else self.from_top
+            return dealing_acts.CutPack(_number(details["pack_id"]), self._cut, _number(details["seat"]))
+        if kind is NeedKind.PLACE_COVER:
+            above = _number(details["least"]) if self.cover_above is None else self.cover_above
+            self._tell_cut(self._cut, above)
+            return dealing_acts.PlaceCover(_number(details["pack_id"]), above)
+        if kind is NeedKind.LAY_IN:
+            if self._cut is None:
+                self._tell_cut(0, None)
+            self._cut = None
+        if kind is NeedKind.LOAD:
+            self.manual.shuffle()
+        if kind is NeedKind.BURN:
+            (first,) = self._cards(need, 1)
+            if "draws" not in details:
+                self.manual.burn(card(first).burns)
+            return dealing_acts.Burn(_number(details["pack_id"]), first)
+        if kind is NeedKind.TYPE_CARDS:
+            one, two, three, four = self._cards(need, 4)
+            return dealing_acts.Announce((one, three), (two, four))
+        if kind is NeedKind.TYPE_THIRD:
+            to: Literal["player", "banker"] = "player" if details["to"] == "player" else "banker"
+            return dealing_acts.TurnThird(to, *self._cards(need, 1))
+        if kind is NeedKind.NAME_CARD:
+            return dealing_acts.ReportExposed(*self._cards(need, 1))
+        return None
+
+    def _tell_cut(self, from_top: int | None, above: int | None) -> None:
+        if self._cut_shoe is not None:
+            self._cut_shoe(from_top, above)
+
+    def _cards(self, need: Need, count: int) -> list[str]:
+        """Cards as they lie: those that the machine dealt, or the next ones of the manual shoe."""
+        known = _texts(need.details.get("known", ()))
+        draws = need.details.get("draws")
+        if draws is None:
+            return [*known, *(self.manual.draw() for _ in range(count - len(known)))]
         stacks = [] if self._seen is None else self._seen(_number(need.details["round_id"]))
+        assert isinstance(draws, Sequence)
+        return [stacks[_number(draw) - 1][0] if draw else known.pop(0) for draw in draws]
+
+    def _hands_as_they_lie(self, need: Need) -> Act:
         seats = need.details["hands"]
+        if "by_hand" in need.details:
+            assert isinstance(seats, Sequence)
+            hands = self.manual.hands([_number(each) for each in seats])
+            return acts.TypeHands(hands)
+        stacks = [] if self._seen is None else self._seen(_number(need.details["round_id"]))
         assert isinstance(seats, Sequence)
         return acts.TypeHands({_number(seat): tuple(hand) for seat, hand in zip(seats, stacks, strict=True)})
+
+
+def _texts(value: object) -> list[str]:
+    assert isinstance(value, Sequence)
+    return [str(each) for each in value]
 
 
 def _number(value: object) -> int:

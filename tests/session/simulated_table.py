@@ -18,7 +18,9 @@ from sabot_session.rows import NumberedRow, Record
 from sabot_session.session import TableSession
 from sabot_session.threaded_session import ThreadedSession
 from sabot_simulators.endpoints.in_process import people_at
+from sabot_simulators.manual_shoe import ManualShoe
 from sabot_simulators.simulated_staff import SimulatedRegister, SimulatedStaff
+from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import RuleSet, load
 from sabot_table.wager_acceptance import every_wager
 
@@ -52,8 +54,8 @@ class SimulatedTable:
                 self.run.wait_changed(cursor, 0.05)
             if time.monotonic() > ends:
                 words = [each.words for each in self.run.needs()]
-                device = self.run.read(lambda session: session.state.device)
-                raise AssertionError(f"needs {words}, refused {self.staff.refused[-3:]}, device {device}")
+                state = self.run.read(lambda session: session.state)
+                raise AssertionError(f"needs {words}, refused {self.staff.refused[-3:]}, state {state}")
 
     def rounds(self, count: int) -> None:
         """Play until so many rounds are collected, void or not."""
@@ -79,7 +81,12 @@ class SimulatedTable:
 
 
 def staff_of(
-    table: ThreadedSession, rules: RuleSet, files: UserFiles, client: Client, seats: int
+    table: ThreadedSession,
+    rules: RuleSet,
+    files: UserFiles,
+    client: Client,
+    seats: int,
+    method: DealingMethod | None = None,
 ) -> SimulatedStaff:
     """Simulated people with keys of the emulated device; players at so many seats make every wager."""
     key = read_key(files.floor_key(client.identity.serial))
@@ -87,7 +94,11 @@ def staff_of(
     wagers = {seat: made for seat, made in every_wager(rules).items() if seat <= seats}
     people = people_at(client.url)
     seen = None if people is None else people.hands.__getitem__
-    return SimulatedStaff(table, wagers, floor, service, seen)
+    cut_shoe = None if people is None else people.cut_shoe
+    manual = ManualShoe(rules.cards.decks)
+    return SimulatedStaff(
+        table, wagers, floor, service, seen, method=method, cut_shoe=cut_shoe, manual=manual
+    )
 
 
 @contextmanager
@@ -101,6 +112,7 @@ def simulated_table(
     simulators_key: bool = True,
     now_s: Callable[[], int] | None = None,
     journal: Path | None = None,
+    method: DealingMethod | None = None,
 ) -> Iterator[SimulatedTable]:
     """A table on ``sim://?query``."""
     rules = load(rules) if isinstance(rules, str) else rules
@@ -111,5 +123,5 @@ def simulated_table(
         provision_simulator_keys(files, client, TIMEOUT_S)
         session = TableSession(rules, record, SimulatedRegister(), nonce=fixed_nonce)
         with ThreadedSession(session, client, simulators_key=simulators_key, **options) as run:
-            staff = staff_of(run, rules, files, client, seats)
+            staff = staff_of(run, rules, files, client, seats, method)
             yield SimulatedTable(client, run, staff, record)

@@ -101,7 +101,8 @@ def test_the_house_may_allow_an_act_to_fewer_roles() -> None:
     with pytest.raises(NotYours):
         give(session, MarkOutOfOrder(DeviceUnit.SHOE, "sign"), "ben")
     give(session, MarkOutOfOrder(DeviceUnit.SHOE, "sign"), "anna")
-    assert [each.kind for each in session.needs()] == [NeedKind.LINK, NeedKind.SIGN_IN]
+    kinds = [each.kind for each in session.needs()]
+    assert kinds == [NeedKind.SIGN_IN, NeedKind.CHANGE_METHOD, NeedKind.RECEIVE_PACK]
     told = [(each.row.kind, each.row.actor.person, each.row.clause) for each in record.rows(after=1)]
     assert told == [("unit_failed", "ben", "MD3 13.E"), ("mark_out_of_order", "anna", "MD3 13.E")]
 
@@ -175,7 +176,9 @@ def test_no_act_happens_without_a_person(name: str) -> None:
         "pack_id": 1, "reason": "damaged", "back": "red", "bag": "B1", "hands": {}, "verdict": "misdealt",
         "why": "so", "row": 1, "fault": "misfeed", "unit": "shoe", "how": "sign",
         "round_id": 1, "seat": 1, "wager": "ante", "cents": 100, "surveillance": "CAM-7", "decision": "so",
-        "machine_wrong": False,
+        "machine_wrong": False, "method": "manual-shoe", "from_top": 26, "above_bottom": 14, "first": "KH",
+        "stub": 43, "player": ["2H", "3H"], "banker": ["4H", "5H"], "to": "player", "card": "6H",
+        "serial": "SABOT002", "before": "record", "rows": 1,
     }  # fmt: skip
     kind = acts.ACTS[name]
     act = acts.parse_act(name, {each: data[each] for each in kind.__dataclass_fields__ if each in data})

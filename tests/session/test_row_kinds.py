@@ -125,7 +125,8 @@ def test_faces_are_only_in_rows_of_exposed_cards() -> None:
     """A face in any other row could be on record before the dealer exposed the hands."""
     with_faces = {kind.name for kind in KINDS if _has_face(kind.data)}
     assert with_faces == {
-        "burn", "third_card", "expose_hand", "reveal", "cards_read", "coup_complete", "coup_simulated",
+        "burn", "burn_card", "announce", "third_card", "expose_hand", "reveal", "cards_read", "coup_complete",
+        "coup_simulated",
         "retype", "correct", "propose_correction", "face_up_card", "drawn_in_error", "unauthorised_third",
         "card_exposed",
     }  # fmt: skip

@@ -177,7 +177,7 @@ class BettingProcedure:
             self.table.policy.check_least(self.table.rules, seat, made)
         if self.table.rules.fixed.every_round:
             self.table.move_pack("play", pack, by)
-        self.table.memory.last_pack = pack.pack_id
+        self.table.memory.last_pack, self.table.memory.delivered = pack.pack_id, 0
         if self.table.rules.royal_9 is not None:
             self.table.order("lock-progressive", round=playing.round_id)
         playing.dealt = min(self.table.memory.carried, MOST_CARRIED)

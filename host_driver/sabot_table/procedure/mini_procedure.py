@@ -66,7 +66,8 @@ class MiniProcedure:
         if table.state == "drawing" and number > FIRST_CARDS:
             table.check_round(round_id, "a card")
             self._next_draw(draw)
-            playing.drawn.append(draw)
+            known = len(playing.player) + len(playing.banker)
+            playing.drawn += [0] * (known - len(playing.drawn)) + [draw]
             return
         if (round_id, number) != (playing.round_id, playing.dealt + 1):
             do = f"card {playing.dealt + 1} of round {playing.round_id} is next"
@@ -81,7 +82,7 @@ class MiniProcedure:
         self.table.check_round(round_id, "a card")
         self._only_mini("a single card", "deal_card")
         self._next_draw(draw)
-        self.table.note(f"card aside {draw}", by)
+        self.table.note("card_aside", by)
 
     def _only_mini(self, what: str, key: str) -> None:
         if self.table.three_card:

@@ -5,6 +5,7 @@ from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.memory import PackState
 from sabot_table.procedure.vocabulary import Attribution, DeviceUnit, RemovalReason, TableRole
 from sabot_table.rule_texts import CutRule
+from sabot_table.text_vocabulary import PACK_STATES
 from sabot_table.versions import check_components
 
 HOUR_S = 3600
@@ -131,10 +132,9 @@ class PackProcedure:
             raise self.table.refuse(
                 f"pack {pack_id} shuffled in a round", "start_shuffle", "finish the round first"
             )
-        if pack.state in ("shuffled", "cut", "covered", "loaded") and by.role is not TableRole.FLOOR:
-            raise self.table.refuse(
-                f"pack {pack_id} is shuffled already", "start_shuffle", "only the floor orders it again"
-            )
+        if pack.state not in ("stacked", "discards") and by.role is not TableRole.FLOOR:
+            what = f"another shuffle of pack {pack_id}, which is {PACK_STATES[pack.state]}"
+            raise self.table.refuse(what, "start_shuffle", "only the floor orders it again")
         if machine and DeviceUnit.SHUFFLER in self.table.memory.units:
             raise self.table.refuse(
                 "the shuffler is out of order", "mark_out_of_order", "shuffle by hand, or repair it"
@@ -288,7 +288,8 @@ class PackProcedure:
             )
         self.check_turn(pack)
         self.table.move_pack("load", pack, by)
-        self.table.memory.delivered = 0
+        if self.table.burns:
+            self.table.memory.delivered = 0  # else its turn is used by the round that it plays
 
     def burn(self, by: Attribution, pack_id: int, first: Card, burned: int) -> None:
         """A new shoe's first card is shown and so many go with it, face down (MDM 5.F-G)."""
