@@ -17,6 +17,11 @@ from sabot_session import pin_hash
 
 collect_ignore_glob = [] if os.environ.get("SABOT_BROWSER") else ["test_*.py"]
 
+RUN = """
+() => axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
+  .then((found) => found.violations.map((each) => [each.id, each.help, each.nodes.map((node) => node.html)]))
+"""
+
 
 @pytest.fixture(autouse=True)
 def _quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,3 +73,17 @@ def open_page(chromium: Any, screens: Path) -> Iterator[Callable[..., Any]]:
     yield make
     for context in opened:
         context.close()
+
+
+@pytest.fixture
+def check(root: Path) -> Callable[[Any], None]:
+    """Run axe-core in a page."""
+    source = root / "build/axe/node_modules/axe-core/axe.min.js"
+    if not source.exists():
+        pytest.skip("axe-core is not installed: make test-browser does it")
+
+    def run(page: Any) -> None:
+        page.evaluate(source.read_text(encoding="utf-8"))
+        assert page.evaluate(RUN) == []
+
+    return run

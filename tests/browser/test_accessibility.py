@@ -1,29 +1,7 @@
 """Axe-core finds nothing against WCAG 2.2 AA on any page, in any state that differs in its elements."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-import pytest
-
-RUN = """
-() => axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
-  .then((found) => found.violations.map((each) => [each.id, each.help, each.nodes.map((node) => node.html)]))
-"""
-
-
-@pytest.fixture
-def check(root: Path) -> Callable[[Any], None]:
-    """Run axe-core in a page."""
-    source = root / "build/axe/node_modules/axe-core/axe.min.js"
-    if not source.exists():
-        pytest.skip("axe-core is not installed: make test-browser does it")
-
-    def run(page: Any) -> None:
-        page.evaluate(source.read_text(encoding="utf-8"))
-        assert page.evaluate(RUN) == []
-
-    return run
 
 
 def test_axe_finds_nothing(
