@@ -199,9 +199,9 @@ def _serve(
         key = simulators_key(state, client)
         attending = staff(_Attended(run), client.url, key, every_wager(rules), simulated, pace)
         stack.callback(attending.close)
-    held.publish(service.address, service.app.access.local_token)
-    _tell(state, service.address, service.app.access.invite(time.time()), shown)
     with _ending(service.stop):
+        held.publish(service.address, service.app.access.local_token)
+        _tell(state, service.address, service.app.access.invite(time.time()), shown)
         service.run()
 
 
