@@ -23,12 +23,14 @@ PLANTS := ten-shelves grip-off-by-one modulo-bias retry-redraws lcg32 stuck-slot
 FAIRNESS := $(BIN)/sabot fairness
 BIASED := 5
 MERMAID := 11.12.0
+AXE := 4.14.0
+BACCARAT_ENGINE := 1.1.5
 PICO := simulators/sabot_simulators/rp2040
 # Byte code is kept also where the environment says otherwise: without it each program the tests start is compiled anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board mutants mutants-sample docs clean
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser soak-board bench-board attack-board mutants mutants-sample docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +39,7 @@ play: $(VENV)/.play ## two decks on an emulated machine: shuffled, dealt to six 
 	@$(BIN)/sabot play --device sim:// --seed 1 --auto
 
 serve: $(VENV)/.serve ## a table's pages: an emulated machine with simulated people; sign in to deal yourself (sabot serve)
-	@$(BIN)/sabot serve --device 'sim://?speed=1'
+	@$(BIN)/sabot serve --device 'sim://?speed=1' --players-port 8471
 
 demo: $(VENV)/.play ## what the wire survives: lost answers, a pulled cable, a power cut; then the machine alone
 	@$(BIN)/python -m sabot_simulators.wire_demo
@@ -138,6 +140,9 @@ attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer t
 	$(BIN)/python -m sabot_image_build
 	$(BIN)/python -m tests.board.answer_times
 
+test-browser: $(VENV)/.browser build/axe/node_modules/axe-core/axe.min.js build/roads/node_modules/baccarat-engine/package.json ## the table's pages in Debian's chromium, pictures of every state in build/screens
+	SABOT_BROWSER=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/browser
+
 mutants: $(VENV)/.test ## 200 small changes of each package, one at a time: which does no test notice? goes on where it stopped
 	$(BIN)/python -m tests.mutants $(PACKAGES)
 
@@ -159,12 +164,13 @@ $(BIN)/python:
 $(VENV)/.play: EXTRAS := micropython
 $(VENV)/.serve: EXTRAS := serve,micropython
 $(VENV)/.test: EXTRAS := test
+$(VENV)/.browser: EXTRAS := test,browser
 $(VENV)/.bench: EXTRAS := bench,micropython
 $(VENV)/.fairness: EXTRAS := fairness
 $(VENV)/.fuzz: EXTRAS := test,fuzz
 $(VENV)/.board: EXTRAS := test
 $(VENV)/.docs: EXTRAS := docs
-$(VENV)/.play $(VENV)/.serve $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board $(VENV)/.docs: pyproject.toml | $(BIN)/python
+$(VENV)/.play $(VENV)/.serve $(VENV)/.browser $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
 	@touch $@
 
@@ -173,3 +179,9 @@ $(PICO)/node_modules/.package-lock.json: $(PICO)/package-lock.json
 
 build/mermaid/node_modules/mermaid/dist/mermaid.min.js:
 	npm install --prefix build/mermaid --no-save --no-audit --no-fund --ignore-scripts --silent mermaid@$(MERMAID)
+
+build/axe/node_modules/axe-core/axe.min.js:
+	npm install --prefix build/axe --no-save --no-audit --no-fund --ignore-scripts --silent axe-core@$(AXE)
+
+build/roads/node_modules/baccarat-engine/package.json:
+	npm install --prefix build/roads --no-save --no-audit --no-fund --ignore-scripts --silent baccarat-engine@$(BACCARAT_ENGINE)
