@@ -362,7 +362,9 @@ class DeviceSide:
         pack = next((each for each in table.packs() if each.pack_id == device.in_shuffler), None)
         others = [each for each in table.packs() if each is not pack]
         waiting = all(each.state in FED_FROM for each in others)
-        return pack is None or (waiting and not self._ways.delivery.has_turn(pack.pack_id))
+        if pack is None or pack.state not in ("shuffling", "shuffled"):
+            return True  # people have had its cards elsewhere meanwhile
+        return waiting and not self._ways.delivery.has_turn(pack.pack_id)
 
     def wanted_game(self) -> GameState:
         """What the machine must be set to under this rule set."""
