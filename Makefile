@@ -34,7 +34,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 play: $(VENV)/.play ## two decks on an emulated machine: shuffled, dealt to six players, counted (sabot play)
-	@$(BIN)/sabot play --device sim:// --seed 1
+	@$(BIN)/sabot play --device sim:// --seed 1 --auto
 
 serve: $(VENV)/.serve ## a table's pages: an emulated machine with simulated people; sign in to deal yourself (sabot serve)
 	@$(BIN)/sabot serve --device 'sim://?speed=1'

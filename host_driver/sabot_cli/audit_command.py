@@ -9,6 +9,7 @@ import click
 
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
+from sabot_cli.help_text import example
 from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_cli.shuffle_evidence import BadEvidence, ShuffleEvidence, ShuffleStatements
 from sabot_cli.shuffle_reveal import ask_reveal
@@ -77,7 +78,7 @@ def audit_shuffle(told: ShuffleStatements, serial: bytes | None, new_deck: bool 
     return AuditResult(told.shuffle_id, "wrong" if wrong else "proved", wrong, deck_id, faces)
 
 
-@click.command()
+@click.command(epilog=example("sabot audit play.jsonl"))
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @device_options
 @click.option(

@@ -52,7 +52,7 @@ class BadCapture(SabotError):
     advice = "Give a pcapng file that 'sabot capture' or --capture has written."
 
 
-@click.command()
+@click.command(epilog=example("sabot capture --out wire.pcapng --seconds 1 --device sim://"))
 @device_options
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="the pcapng file")
 @click.option("--seconds", type=click.FloatRange(0.1), default=10.0, show_default=True)
@@ -77,7 +77,7 @@ def capture(state: CliContext, /, out: Path, seconds: float, options: DeviceOpti
     return OK
 
 
-@click.command()
+@click.command(epilog=example("sabot replay wire.pcapng"))
 @json_option
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.pass_obj

@@ -21,6 +21,7 @@ from sabot_cli.device_access import (
     open_device,
     provision_simulator_keys,
 )
+from sabot_cli.help_text import example
 from sabot_cli.output import FAULT, IN_PROGRESS, NO_DEVICE, NOT_VERIFIED, OK, Output, plain, utc
 from sabot_cli.people_keys import KEY_FILE, give_key
 from sabot_driver import Client, LostEvents, Notice, ReceivedEvent
@@ -33,7 +34,6 @@ from sabot_driver.opened_device import not_provisioned
 from sabot_driver.serial_numbers import format_serial
 from sabot_driver.transports import transport_for
 from sabot_driver.unsecured_exchange import UnsecuredExchange
-from sabot_driver.user_files import TableEntry
 from sabot_protocol.host.message_base import Message, astuple
 from sabot_protocol.host.messages import (
     DeckCounted,
@@ -60,7 +60,7 @@ REPLACED = (
 pass_state = click.make_pass_decorator(CliContext)
 
 
-@click.command()
+@click.command(epilog=example("sabot devices --device sim://"))
 @json_option
 @click.option("--device", "urls", metavar="URL", multiple=True, help="ask here too (repeatable)")
 @pass_state
@@ -166,7 +166,7 @@ def duration(seconds: int) -> str:
     return f"{seconds} s"
 
 
-@click.command()
+@click.command(epilog=example("sabot status --device sim://"))
 @device_options
 @pass_state
 def status(state: CliContext, /, options: DeviceOptions) -> int:
@@ -232,7 +232,7 @@ def _newest(client: Client) -> int:
     return newest
 
 
-@click.command()
+@click.command(epilog=example("sabot watch --seconds 1 --device sim://"))
 @device_options
 @click.option("--seconds", type=SECONDS, default=None, help="stop after so long; without it, Ctrl-C does")
 @click.option("--all", "everything", is_flag=True, help="begin with what the device still has")
@@ -262,7 +262,7 @@ def _tell_notice(output: Output, notice: Notice) -> None:
     output.tell("link", f"[dim]{notice.text}[/dim]", kind=notice.kind, text=notice.text)
 
 
-@click.command()
+@click.command(epilog=example("sabot shuffle 1 --table BAC-07"))
 @device_options
 @click.argument("deck_id", type=click.IntRange(1, 0xFFFFFFFF))
 @pass_state
@@ -308,48 +308,7 @@ def shuffle(state: CliContext, /, deck_id: int, options: DeviceOptions) -> int:
     return NOT_VERIFIED
 
 
-@click.group()
-def table() -> None:
-    """Names for the tables of this computer."""
-
-
-@table.command("list")
-@json_option
-@pass_state
-def table_list(state: CliContext) -> int:
-    """Every table that is set up."""
-    tables = state.user_files.tables()
-    if not tables and not state.output.as_json:
-        state.output.console.print("no table has a name yet; 'sabot table set NAME --device URL' gives one")
-    for entry in tables.values():
-        state.output.tell(
-            "table",
-            f"{entry.name}  {entry.url}  {entry.serial or ''}",
-            name=entry.name,
-            url=entry.url,
-            serial=entry.serial,
-        )
-    return OK
-
-
-@table.command("set")
-@device_options
-@click.argument("name")
-@pass_state
-def table_set(state: CliContext, /, name: str, options: DeviceOptions) -> int:
-    """Give a device a name; from then on only that device is taken for it."""
-    entry = find_device(state, options)
-    with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), options.timeout) as asking:
-        about = asking.identify()
-    serial = format_serial(about.serial)
-    if entry.simulator != bool(about.flags & IdentityFlag.SIMULATOR):
-        raise wrong_kind(entry.url, about.serial, not entry.simulator)
-    state.user_files.set_table(TableEntry(name, entry.url, serial, entry.simulator))
-    state.output.tell("table", f"{name} is {serial} at {entry.url}", name=name, url=entry.url, serial=serial)
-    return OK
-
-
-@click.command()
+@click.command(epilog=example("sabot provision --floor-key floor.key --device sim://"))
 @device_options
 @click.option("--floor-key", type=KEY_FILE, help="the floor's key too; the file is made if there is none")
 @click.option("--service-key", type=KEY_FILE, help="the same for service")

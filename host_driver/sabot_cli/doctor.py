@@ -12,6 +12,7 @@ from rich.markup import escape
 from serial.tools import list_ports
 
 from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.help_text import example
 from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_driver import usb
 from sabot_driver.discovery import candidates, identify
@@ -185,7 +186,7 @@ def examine(state: CliContext, urls: list[str]) -> DoctorFindings:
     return findings
 
 
-@click.command()
+@click.command(epilog=example("sabot doctor"))
 @json_option
 @click.option("--device", "urls", metavar="URL", multiple=True, help="look here too (repeatable)")
 @click.pass_obj

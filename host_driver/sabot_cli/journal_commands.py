@@ -81,7 +81,7 @@ def _which(state: CliContext, serial: str | None, table: str | None, file: Path 
     return state.user_files.journals()
 
 
-@journal.command("show")
+@journal.command("show", epilog=example("sabot journal show"))
 @json_option
 @which_options
 @click.pass_obj
@@ -178,7 +178,7 @@ def aside(state: CliContext, serial: str | None, table: str | None, file: Path |
     return OK
 
 
-@journal.command("prune")
+@journal.command("prune", epilog=example("sabot journal prune --keep 30 --dry-run --serial SIM00001"))
 @json_option
 @click.option(
     "--keep", type=click.FloatRange(0), metavar="DAYS", required=True, help="what came since then stays"

@@ -7,6 +7,7 @@ import click
 
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
+from sabot_cli.help_text import example
 from sabot_cli.output import OK
 from sabot_cli.people_keys import KEY_FILE, give_key, person_credential
 from sabot_driver.errors import OwnerHeld
@@ -27,7 +28,7 @@ def key() -> None:
     """Whose keys a device has, and changing them."""
 
 
-@key.command("list")
+@key.command("list", epilog=example("sabot key list --device sim://"))
 @device_options
 @pass_state
 def key_list(state: CliContext, /, options: DeviceOptions) -> int:
@@ -41,7 +42,7 @@ def key_list(state: CliContext, /, options: DeviceOptions) -> int:
     return OK
 
 
-@key.command("give")
+@key.command("give", epilog=example("sabot key give floor anna.key --device sim://"))
 @device_options
 @service_option
 @click.argument("role", type=click.Choice(list(PEOPLE)))
@@ -57,7 +58,7 @@ def key_give(
     return OK
 
 
-@key.command("remove")
+@key.command("remove", epilog=example("sabot key remove 4 --device sim://"))
 @device_options
 @service_option
 @click.argument("slot", type=click.IntRange(1, 13))
@@ -70,7 +71,7 @@ def key_remove(state: CliContext, /, slot: int, service_key: Path | None, option
     return OK
 
 
-@key.command("observers")
+@key.command("observers", epilog=example("sabot key observers watchers.key --device sim://"))
 @device_options
 @service_option
 @click.argument("file", type=KEY_FILE)
@@ -86,7 +87,7 @@ def key_observers(state: CliContext, /, file: Path, service_key: Path | None, op
     return OK
 
 
-@key.command("device")
+@key.command("device", epilog=example("sabot key device --device sim://"))
 @device_options
 @service_option
 @pass_state
@@ -100,7 +101,7 @@ def key_device(state: CliContext, /, service_key: Path | None, options: DeviceOp
     return OK
 
 
-@click.command()
+@click.command(epilog=example("sabot evict --device sim://"))
 @device_options
 @click.option("--floor-key", type=KEY_FILE, help="the floor's key file")
 @pass_state

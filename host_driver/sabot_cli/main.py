@@ -23,19 +23,32 @@ COMMANDS = {
     "completion": LazyCommand(
         "sabot_cli.completion_command", "Print what makes your shell complete sabot's commands."
     ),
+    "deck": LazyCommand(
+        "sabot_cli.table_commands", "The decks of a table: from their arrival to their destination."
+    ),
     "devices": LazyCommand("sabot_cli.device_commands", "Find devices, and ask each who it is."),
     "doctor": LazyCommand("sabot_cli.doctor", "Look for what could be wrong on this computer."),
     "evict": LazyCommand("sabot_cli.key_commands", "Take the device from the host that owns it."),
+    "fault": LazyCommand(
+        "sabot_cli.table_commands", "Why the machine stopped, what to do, and saying that it is done."
+    ),
     "flash": LazyCommand("sabot_cli.flash_command", "Put an application onto a board (RP2040)."),
     "journal": LazyCommand("sabot_cli.journal_commands", "What devices have told this computer, on disk."),
     "key": LazyCommand("sabot_cli.key_commands", "Whose keys a device has, and changing them."),
     "odds": LazyCommand("sabot_cli.rules_commands", "Count exactly what every wager of a rule set is worth."),
-    "play": LazyCommand("sabot_cli.play_command", "Open a table and play rounds by its rules."),
+    "people": LazyCommand("sabot_cli.people_commands", "The people who may act at tables of this computer."),
+    "play": LazyCommand(
+        "sabot_cli.play_command", "Run a table: its needs in one line, acts by key, every round on record."
+    ),
     "provision": LazyCommand("sabot_cli.device_commands", "Give a new device its key, and keep it here."),
     "replay": LazyCommand("sabot_cli.capture_commands", "Show a capture, frame by frame; keys are hidden."),
     "rng": LazyCommand("sabot_cli.rng_commands", "The device's randomness, for a laboratory."),
+    "round": LazyCommand(
+        "sabot_cli.round_commands", "Show a round, or act on it: hold, release, dispute, countersign."
+    ),
+    "rounds": LazyCommand("sabot_cli.round_commands", "List the rounds of a table's record."),
     "rules": LazyCommand("sabot_cli.rules_commands", "List the rule sets, or the clauses behind them."),
-    "serve": LazyCommand("sabot_cli.serve_command", "Serve a table's pages: dealer, floor, players."),
+    "serve": LazyCommand("sabot_cli.serve_command", "Serve a table's pages to browsers."),
     "service": LazyCommand(
         "sabot_cli.service.commands", "What a technician does: test, look, move, calibrate."
     ),
@@ -43,7 +56,7 @@ COMMANDS = {
         "sabot_cli.device_commands", "Have a registered deck shuffled, and wait for its count."
     ),
     "status": LazyCommand("sabot_cli.device_commands", "How a device is at this moment, as an observer."),
-    "table": LazyCommand("sabot_cli.device_commands", "Names for the tables of this computer."),
+    "table": LazyCommand("sabot_cli.table_commands", "Names for the tables of this computer."),
     "watch": LazyCommand("sabot_cli.device_commands", "Show events as they come, as an observer."),
 }
 

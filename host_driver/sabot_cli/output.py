@@ -31,6 +31,7 @@ from sabot_driver.errors import (
     WrongDevice,
 )
 from sabot_flash.errors import BadImage, BoardBusy, NoApplication, NotWritten
+from sabot_session.errors import NotAuthenticated, PersonUnknown, RecordHeld
 
 SCHEMA = 1
 """The version of the JSON objects; it rises when a field changes its meaning or goes away."""
@@ -43,7 +44,8 @@ _CODES: tuple[tuple[tuple[type[SabotError], ...], int], ...] = (
     ((WrongDevice, NotProvisioned, KeysLost, KeyMissing, KeyExposed, BadCredential), NOT_VERIFIED),
     ((VersionMismatch, JournalDamaged), NOT_VERIFIED),
     ((BadImage, NotWritten), NOT_VERIFIED),
-    ((OwnerHeld, BoardBusy), IN_PROGRESS),
+    ((NotAuthenticated, PersonUnknown), NOT_VERIFIED),
+    ((OwnerHeld, BoardBusy, RecordHeld), IN_PROGRESS),
     ((DeviceFaulted,), FAULT),
     ((NoDevice, PortBusy, PortDenied, LinkLost, DeviceTimeout), NO_DEVICE),
 )

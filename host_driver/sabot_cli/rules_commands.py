@@ -61,7 +61,7 @@ def rules(state: CliContext, clauses: bool, name: str | None) -> int:
     return OK
 
 
-@click.command()
+@click.command(epilog=example("sabot odds md-three-card-baccarat"))
 @json_option
 @click.argument("name", metavar="RULESET")
 @click.option("--decks", type=int, help="decks in the shoe; as the rule set says if not given")

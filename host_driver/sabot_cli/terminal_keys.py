@@ -1,11 +1,17 @@
 """Single key presses at a terminal, read with a time limit."""
 
+import codecs
 import os
 import sys
 import time
 from types import TracebackType
 
 QUIT_KEYS = ("q", "Q", "\x03", "\x1b")
+ARROWS = {"\x1b[A": "up", "\x1b[B": "down", "\x1b[C": "right", "\x1b[D": "left"}
+NAMED_KEYS = {
+    "\r": "enter", "\n": "enter", "\t": "tab", "\x7f": "backspace", "\x08": "backspace", "\x1b": "escape",
+    "\x03": "interrupt", "\x04": "end",
+}  # fmt: skip
 _POLL_S = 0.02  # how often Windows' console is asked
 
 
@@ -67,6 +73,57 @@ class KeyPresses:
             arrow: str = msvcrt.getwch()  # type: ignore[attr-defined,unused-ignore]
             return {"H": "up", "P": "down", "M": "right", "K": "left"}.get(arrow, arrow)
         return pressed
+
+
+class TypedKeys(KeyPresses):
+    """Reads everything that is typed, key by key, Ctrl-C included: nothing that was pasted is lost.
+
+    Names of keys: ``enter``, ``tab``, ``backspace``, ``escape``, ``interrupt`` (Ctrl-C), ``end`` (Ctrl-D, or
+    the terminal is gone), arrows; any other key is its character.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._waiting = ""
+
+    def __enter__(self) -> "TypedKeys":
+        super().__enter__()
+        if self._saved is not None:
+            import termios
+
+            keyboard = sys.stdin.fileno()
+            mode = termios.tcgetattr(keyboard)
+            mode[3] &= ~termios.ISIG  # Ctrl-C is a key: the program leaves in good order
+            termios.tcsetattr(keyboard, termios.TCSADRAIN, mode)
+        return self
+
+    def read(self, timeout: float) -> str | None:
+        """The next key; None if none was pressed in so many seconds."""
+        if os.name != "posix":
+            pressed = self._read_windows(timeout)
+            return pressed if pressed is None else NAMED_KEYS.get(pressed, pressed)
+        if not self._waiting and not self._fill(timeout):
+            return None
+        for arrow, name in ARROWS.items():
+            if self._waiting.startswith(arrow):
+                self._waiting = self._waiting[len(arrow) :]
+                return name
+        key, self._waiting = self._waiting[0], self._waiting[1:]
+        return NAMED_KEYS.get(key, key)
+
+    def _fill(self, timeout: float) -> bool:
+        import select
+
+        keyboard = sys.stdin.fileno()
+        if not select.select([keyboard], [], [], timeout)[0]:
+            return False
+        try:
+            read = os.read(keyboard, 1024)
+        except OSError:
+            read = b""  # the terminal is gone
+        self._waiting = self._decoder.decode(read) if read else "\x04"
+        return bool(self._waiting)
 
 
 def at_terminal() -> bool:

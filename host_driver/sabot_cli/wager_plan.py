@@ -5,19 +5,6 @@ from pathlib import Path
 from sabot_table import ruleset, wager_acceptance
 
 AUTO = "auto"
-PLAIN_SEATS = 16
-# What is played when nobody asks for a rule set: stacks of three to as many hands as the machine can deal.
-PLAIN = {
-    "name": "three-card",
-    "title": "Three cards a hand",
-    "text": "WA3",
-    "variant": "standard",
-    "cards": {"decks": 1, "alternating": True},
-    "dealing": {"methods": ["automated-shoe"]},
-    "seats": {"count": PLAIN_SEATS, "seat_one": "dealer-left"},
-    "vigorish": {"rounding": "none", "collected": "at-payout"},
-    "wagers": {"ante": {}},
-}
 
 
 class WagerPlan:
@@ -44,9 +31,3 @@ class WagerPlan:
         return cls(
             rules, wager_acceptance.read_wagers(rules, Path(wagers).read_text(encoding="utf-8"), wagers)
         )
-
-    @classmethod
-    def plain(cls, players: int) -> "WagerPlan":
-        """No rule set and no wagers that anybody sees: an ante a player, so that there is a round."""
-        rules = ruleset.parse(PLAIN)
-        return cls(rules, {seat: {"ante": 2_000} for seat in range(1, players + 1)}, settled=False)

@@ -3,7 +3,7 @@
 import os
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import platformdirs
@@ -27,6 +27,12 @@ class TableUnknown(SabotError, KeyError):
         return str(self.args[0])
 
 
+class NameTaken(SabotError, ValueError):
+    """Another table of this computer has the name."""
+
+    advice = "Choose another name; 'sabot table list' shows those that are taken."
+
+
 class SettingsDamaged(SabotError, ValueError):
     """The file with the tables' names cannot be read."""
 
@@ -43,6 +49,8 @@ class TableEntry:
     """The serial number of the table's device; the driver refuses any other device."""
     simulator: bool = False
     """Whether the device is emulated. A machine is refused here, and an emulated device elsewhere."""
+    record: str | None = None
+    """The serial number that names the table's record, after another machine took the first one's place."""
 
 
 class UserFiles:
@@ -74,9 +82,14 @@ class UserFiles:
         """Serial numbers of tables that have a machine."""
         return [each.serial for each in self.tables().values() if each.serial and not each.simulator]
 
-    def table_record(self, journal: Path) -> Path:
-        """The path of a table's record, beside the journal of its device."""
-        return journal.with_suffix(TABLE_RECORD)
+    def table_record(self, journal: Path, entry: TableEntry | None = None) -> Path:
+        """The path of a table's record, beside the journal of its device.
+
+        A table that got another machine keeps its record, under the name of the first machine.
+        """
+        if entry is None or entry.record is None:
+            return journal.with_suffix(TABLE_RECORD)
+        return journal.with_name(entry.record + TABLE_RECORD)
 
     def table_folder(self, name: str) -> Path:
         """Where programs find what runs a table, by the table's name or by its device's URL."""
@@ -101,6 +114,11 @@ class UserFiles:
         there = (self.state / "journals").glob("**/*.db")
         return sorted(path for path in there if not path.name.endswith(TABLE_RECORD))
 
+    def records(self) -> list[Path]:
+        """All records of tables of this user."""
+        there = (self.state / "journals").glob(f"**/*{TABLE_RECORD}")
+        return sorted(path for path in there if not path.name.endswith(".mini" + TABLE_RECORD))
+
     def tables(self) -> dict[str, TableEntry]:
         """Every table by its name."""
         path = self.tables_file
@@ -117,7 +135,7 @@ class UserFiles:
                 raise SettingsDamaged(f"{path}: table '{name}' has no url")
             url = entry["url"]
             simulator = is_simulator(url) or entry.get("simulator") is True
-            found[name] = TableEntry(name, url, entry.get("serial"), simulator)
+            found[name] = TableEntry(name, url, entry.get("serial"), simulator, entry.get("record"))
         return found
 
     def table(self, name: str) -> TableEntry:
@@ -129,7 +147,25 @@ class UserFiles:
 
     def set_table(self, entry: TableEntry) -> None:
         """Add or replace one table; the other tables stay as they are."""
-        tables = {**self.tables(), entry.name: entry}
+        self._write_tables({**self.tables(), entry.name: entry})
+
+    def remove_table(self, name: str) -> TableEntry:
+        """Forget the name of a table; keys, journal and record stay. `TableUnknown` if there is none."""
+        entry = self.table(name)
+        self._write_tables({key: each for key, each in self.tables().items() if key != name})
+        return entry
+
+    def rename_table(self, name: str, new: str) -> TableEntry:
+        """Give a table another name; `TableUnknown` if there is none, `NameTaken` if another has the name."""
+        entry = replace(self.table(name), name=new)
+        tables = self.tables()
+        if new in tables:
+            raise NameTaken(f"there is a table '{new}'")
+        tables[name] = entry
+        self._write_tables({each.name: each for each in tables.values()})
+        return entry
+
+    def _write_tables(self, tables: dict[str, TableEntry]) -> None:
         lines = ["# Tables of this computer; written by 'sabot table set'.\n"]
         for each in tables.values():
             lines.append(f"\n[tables.{_quoted(each.name)}]\nurl = {_quoted(each.url)}\n")
@@ -137,6 +173,8 @@ class UserFiles:
                 lines.append(f"serial = {_quoted(each.serial)}\n")
             if each.simulator:
                 lines.append("simulator = true\n")
+            if each.record is not None:
+                lines.append(f"record = {_quoted(each.record)}\n")
         path = self.tables_file
         make_folder(path.parent)
         new = path.with_name(path.name + ".new")

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from sabot_protocol.host import messages
 from sabot_protocol.host.messages import Fault, RemoveReason, VoidReason
-from sabot_session import acts, dealing_handlers, dispute_handlers, equipment_handlers, seat_handlers
+from sabot_session import (
+    acts,
+    dealing_handlers,
+    dispute_handlers,
+    equipment_handlers,
+    seat_handlers,
+    swap_handlers,
+)
 from sabot_session.device_side import BACKS, OVER
 from sabot_session.outcomes import ActRefused
 from sabot_session.rows import Json
@@ -439,5 +446,6 @@ HANDLERS: Mapping[type[acts.Act], Handler] = {
     **equipment_handlers.HANDLERS,
     **seat_handlers.HANDLERS,
     **dispute_handlers.HANDLERS,
+    **swap_handlers.HANDLERS,
 }
 """What each act does. A module of acts has its handlers in a mapping ``HANDLERS``; it is joined here."""

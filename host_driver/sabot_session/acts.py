@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from sabot_session import dealing_acts, dispute_acts, equipment_acts, seat_acts
+from sabot_session import dealing_acts, dispute_acts, equipment_acts, seat_acts, swap_acts
 from sabot_session.act_base import Act, D, F, S
 from sabot_session.dispute_acts import (
     ConfirmCorrection,
@@ -34,6 +34,7 @@ from sabot_session.seat_acts import (
     Sit,
     WithdrawWager,
 )
+from sabot_session.swap_acts import InstallMachine, InstallPc, SwapMachine, SwapPc
 from sabot_table.procedure.vocabulary import RemovalReason, Verdict
 from sabot_table.rule_texts import DealingMethod
 
@@ -56,6 +57,8 @@ __all__ = [
     "Hold",
     "Idle",
     "Inspect",
+    "InstallMachine",
+    "InstallPc",
     "Leave",
     "LeaveUntyped",
     "MarkOutOfOrder",
@@ -87,6 +90,8 @@ __all__ = [
     "Sit",
     "Spread",
     "Stack",
+    "SwapMachine",
+    "SwapPc",
     "TypeHands",
     "Verify",
     "VoidRound",
@@ -419,7 +424,7 @@ _ALL: tuple[type[Act], ...] = (
     Spread, Wash, Stack, RemovePack, OrderShuffle, NoMoreBets, Expose, TypeHands, Determine, ReportFaceUp,
     ReportWrongNumber, ReportShoeFailed, VoidRound, LeaveUntyped, Countersign, SetGame, ClearFault,
     EmptyMachine, Purge, PathInspected,
-    *equipment_acts.ACTS, *seat_acts.ACTS, *dispute_acts.ACTS, *dealing_acts.ACTS,
+    *equipment_acts.ACTS, *seat_acts.ACTS, *dispute_acts.ACTS, *dealing_acts.ACTS, *swap_acts.ACTS,
 )  # fmt: skip
 ACTS: Mapping[str, type[Act]] = {each.NAME: each for each in _ALL}
 """Every act by its name. A module of acts has a tuple ``ACTS``; it is joined here."""

@@ -157,6 +157,8 @@ class DeviceSide:
             device.commitments = {
                 deck: each for deck, each in device.commitments.items() if each.shuffle_id != told.shuffle_id
             }
+        if device.shoe == ShoeState.EMPTY and device.shuffler == ShufflerState.IDLE:
+            device.emptying = False  # the answer to `empty_machine` may come after the event that ends it
 
     def _doubt(self, *packs: int) -> None:
         """These packs come out of the machine and may not have been played."""
@@ -268,6 +270,12 @@ class DeviceSide:
         waiting.sort(key=lambda each: each.pack_id == table.memory.last_pack)
         if not waiting or (device.shoe == ShoeState.LOADING and len(waiting) > 1):
             return None
+        others = [
+            each for each in table.packs() if each.pack_id != waiting[0].pack_id and not each.must_leave
+        ]
+        if waiting[0].pack_id == table.memory.last_pack and others:
+            # The other pack has the turn: it goes in first, or this one would come out again (MD3 3.B(4)).
+            return waiting[0] if any(map(self.is_inside, others)) else None
         return waiting[0]
 
     def _waits(self, pack: PackState) -> bool:

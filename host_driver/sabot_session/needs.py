@@ -37,6 +37,8 @@ class NeedKind(StrEnum):
     COUNTERSIGN = "countersign"
     DECIDE_DISPUTE = "decide_dispute"
     CONFIRM_CORRECTION = "confirm_correction"
+    SWAP_MACHINE = "swap_machine"
+    SWAP_PC = "swap_pc"
     FLOOR_COMES = "floor_comes"  # the dealer has called
     PLAYER_ARRIVES = "player_arrives"  # the table is idle
     CHANGE_METHOD = "change_method"

@@ -545,6 +545,20 @@ class Identified(RowData):
     components: tuple[Component, ...] = ()
 
 
+class MachineInstalled(RowData):
+    """A machine that service put here; the floor confirms it."""
+
+    serial: Name
+
+
+class PcInstalled(RowData):
+    """A table PC that service put here, and the record that it continues; the floor confirms it."""
+
+    before: Name
+    rows: Count
+    round_id: Count
+
+
 class MachineSwapped(RowData):
     """Another machine at this table."""
 

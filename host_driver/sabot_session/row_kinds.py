@@ -196,6 +196,8 @@ KINDS = (
     RowKind("clear_jam_with_tool", "service cleared a jam with a tool", PEOPLE, ANY, d.MachineUnit),
     RowKind("repaired", "a half may be used again", PEOPLE, TABLE, d.MachineUnit),
     RowKind("return_to_service", "service has acted; the machine tests itself", PEOPLE, ANY, d.Nothing),
+    RowKind("install_machine", "service put another machine here", PEOPLE, TABLE, d.MachineInstalled),
+    RowKind("install_pc", "service put another table PC here", PEOPLE, TABLE, d.PcInstalled),
     RowKind("swap_machine", "floor and service put another machine here", FLOOR, TABLE, d.MachineSwapped),
     RowKind("swap_pc", "floor and service put another table PC here", FLOOR, TABLE, d.PcSwapped),
     RowKind("shuffle_committed", "the machine committed to a shuffle", PROGRAM, ANY, d.ShuffleCommitted),

@@ -42,7 +42,7 @@ from sabot_session.rows import (
     Row,
     SavedSession,
 )
-from sabot_session.session_state import NeedHistory, OutboxCommand, SessionState, restore, save
+from sabot_session.session_state import NeedHistory, OutboxCommand, SessionState, Stranger, restore, save
 from sabot_session.snapshot import Changes, ChangeStream, snapshot
 from sabot_session.table_needs import TableNeeds
 from sabot_session.table_rows import KINDS, UNWRITTEN, UNWRITTEN_OF, clause_of, row_data
@@ -114,15 +114,19 @@ class TableSession:
             self.rules, TableProcedure(self.rules, self.state.memory).table.save(), self._policy
         )
         self.state.memory = self.procedure.table.memory
-        self.ways = DealingWays(self.state, self.procedure)
-        self.machine = DeviceSide(self.state, self.procedure, self._nonce, self.ways)
-        self.reports = DeviceReports(self)
-        self._needs = TableNeeds(self.state, self.procedure, self.machine, self.ways)
+        self._load_parts()
+        self._journal_now: int | None = None
         self._rows: list[Row] = []
         self._actors: dict[tuple[str, TableRole], Actor] = {}
         self._round_of_log = 0
         self.event: DeviceEventId | None = None
         """The event of the device that this step follows from."""
+
+    def _load_parts(self) -> None:
+        self.ways = DealingWays(self.state, self.procedure)
+        self.machine = DeviceSide(self.state, self.procedure, self._nonce, self.ways)
+        self.reports = DeviceReports(self)
+        self._needs = TableNeeds(self.state, self.procedure, self.machine, self.ways)
 
     # -- what others see ------------------------------------------------------------------------
 
@@ -259,12 +263,45 @@ class TableSession:
 
         def take() -> None:
             self.state.simulated_people = emulated if up else self.state.simulated_people
-            self.machine.link(up, serial, memory_id, model)
+            known = self.state.device.serial
+            if known and serial and serial != known:
+                self._stranger_links(Stranger(serial, memory_id, model, up))
+            else:
+                self.state.stranger = None
+                self.machine.link(up, serial, memory_id, model)
 
         self._step(now_s, take)
 
+    def _stranger_links(self, seen: Stranger) -> None:
+        """A machine answers that is not this table's: nothing goes to it before floor and service say so."""
+        before = self.state.stranger
+        if before is not None and before.serial == seen.serial:
+            seen.installed_by, seen.journal_at = before.installed_by, before.journal_at
+        self.state.stranger = seen
+        self.state.device.up = False
+
+    def _hear_stranger(self, stranger: Stranger, at: int, now_s: int) -> None:
+        """Once it is this table's machine, it is asked for all of its state: its events say nothing here."""
+
+        def take() -> None:
+            stranger.journal_at = max(stranger.journal_at, at)
+
+        self._step(now_s, take)
+
+    def machine_changed(self, journal_at: int) -> None:
+        """The state has another machine: its journal is read on from here, at the end of this step."""
+        self._load_parts()
+        self._journal_now = journal_at
+
+    def journal_of(self, serial: str) -> int:
+        """How far the journal of a machine was read; 0 for one that is not this table's."""
+        return self.journal_at if serial in (self.state.device.serial, "") else 0
+
     def device_event(self, at: int, message: Message | None, boot: int, number: int, now_s: int) -> None:
         """An event of the device; ``at`` is its place in the driver's journal. Known places are ignored."""
+        if self.state.stranger is not None:
+            self._hear_stranger(self.state.stranger, at, now_s)
+            return
         if at <= self.journal_at:
             return
         device = self.state.device
@@ -284,7 +321,7 @@ class TableSession:
 
     def events_lost(self, at: int, now_s: int) -> None:
         """The device lost events before it could tell them: what it says of itself counts from now on."""
-        if at <= self.journal_at:
+        if at <= self.journal_at or self.state.stranger is not None:
             return
 
         def take() -> None:
@@ -358,6 +395,7 @@ class TableSession:
             self._note_needs(now_s)
             saved = save(self.state)
             at = self.journal_at if journal_at is None else journal_at
+            at = at if self._journal_now is None else self._journal_now
             if rows or saved != self._saved:
                 self._record.commit(rows, SavedSession(saved, at))
             self._saved, self.journal_at = saved, at
@@ -369,6 +407,7 @@ class TableSession:
         finally:
             self._rows = []
             self.event = None
+            self._journal_now = None
 
     def _note_interruption(self) -> None:
         """The first step of a run: the run before was ended in the middle, or closed its table's session."""

@@ -175,6 +175,28 @@ class ProposedCorrection:
 
 
 @dataclass
+class Stranger:
+    """A machine that answers and is not this table's."""
+
+    serial: str
+    memory_id: str
+    model: str
+    up: bool = True
+    journal_at: int = 0  # the newest place in its journal
+    installed_by: str = ""  # the technician
+
+
+@dataclass
+class InstalledPc:
+    """A table PC that the floor has not confirmed, and the record that it continues."""
+
+    before: str
+    rows: int
+    round_id: int
+    service: str
+
+
+@dataclass
 class OutboxCommand:
     """A request to the device that has no answer yet."""
 
@@ -212,6 +234,8 @@ class SessionState:
     holds: dict[int, HeldPack] = field(default_factory=dict)  # by pack
     disputes: list[OpenDispute] = field(default_factory=list)
     corrections: list[ProposedCorrection] = field(default_factory=list)
+    stranger: Stranger | None = None
+    installed_pc: InstalledPc | None = None
     called: str = ""  # why the floor was called and has not come
     outbox: list[OutboxCommand] = field(default_factory=list)
     next_command: int = 1

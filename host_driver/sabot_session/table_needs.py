@@ -14,6 +14,7 @@ from sabot_session.out_of_order_needs import out_of_order_needs
 from sabot_session.rows import Json
 from sabot_session.seat_acts import PlayerArrives
 from sabot_session.session_state import SessionState
+from sabot_session.swap_needs import swap_needs
 from sabot_table.procedure import TableProcedure, TableRole
 from sabot_table.procedure.memory import PackState
 from sabot_table.procedure.vocabulary import RemovalReason, Verdict
@@ -52,8 +53,10 @@ class TableNeeds:
         """Every need, the most urgent first."""
         if self._procedure.table.state == "closed":
             name = acts.OpenTable.NAME
-            return [NeedForm(NeedKind.OPEN_TABLE, (F,), "open the table", self._clause(name), (name,))]
+            opened = NeedForm(NeedKind.OPEN_TABLE, (F,), "open the table", self._clause(name), (name,))
+            return [*swap_needs(self._state), opened]
         return [
+            *swap_needs(self._state),
             *self._of_link(),
             *self._of_people(),
             *self._of_faults(),
@@ -76,7 +79,7 @@ class TableNeeds:
     # -- people and link ------------------------------------------------------------------------
 
     def _of_link(self) -> Iterator[NeedForm]:
-        if not self._state.device.up and self._ways.machine_serves():
+        if not self._state.device.up and self._state.stranger is None and self._ways.machine_serves():
             yield NeedForm(
                 NeedKind.LINK, (), "the machine does not answer: check its cable and power; play goes on then"
             )

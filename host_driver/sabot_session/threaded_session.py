@@ -67,7 +67,7 @@ class ThreadedSession:
         """What ended the thread, if anything did; acts raise it."""
         self._resolve_open()
         self._unlisten = client.listen(self._notice)
-        client.on_event(self._event, after=session.journal_at)
+        client.on_event(self._event, after=session.journal_of(format_serial(client.identity.serial)))
         self._thread = threading.Thread(target=self._run, name="sabot-session", daemon=True)
         self._put(self._link)
         self._thread.start()
@@ -242,7 +242,8 @@ class ThreadedSession:
     def _resolve_open(self) -> None:
         """The command that an earlier run left without an answer: its outcome, from the driver's journal."""
         command = self._session.open_command()
-        if command is None:
+        ours = format_serial(self._client.identity.serial) == self._session.state.device.serial
+        if command is None or not ours:
             return
         last = self._session.state.device.last_number
         sent = [each for each in self._client.journal.commands() if each.number > last]

@@ -169,6 +169,8 @@ class SimulatedStaff:
             return acts.parse_act(need.acts[0], {"row": details["row"], **told})
         if kind is NeedKind.CONFIRM_CORRECTION:
             return acts.parse_act(need.acts[0], {"row": details["row"]})
+        if kind is NeedKind.SWAP_MACHINE:
+            return acts.parse_act(need.acts[0], {"serial": details["serial"]})
         if kind is NeedKind.COUNTERSIGN:
             return acts.Countersign(_number(details["row"]))
         return acts.parse_act(need.acts[0], {} if pack_id is None else {"pack_id": pack_id})

@@ -98,7 +98,7 @@ def test_play_for_a_person_is_labelled_and_uncoloured(sabot: Sabot) -> None:
     assert ran.code == 0
     assert "SIMULATOR" in ran.out
     assert "\x1b" not in ran.out
-    assert "21 + stub 31 = 52" in ran.out
+    assert "21 dealt + stub 31 = 52" in ran.out
 
 
 def test_play_over_emulated_usb(sabot: Sabot) -> None:
@@ -301,7 +301,7 @@ def test_an_audit_says_that_nothing_is_proved(sabot: Sabot, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("play", "--device", "sim://", "--wagers", "wagers.toml"), "--wagers takes --rules"),
+        (("play", "--device", "sim://", "--wagers", "wagers.toml"), "wagers.toml cannot be read"),
         (("simulate", "--speed", "0"), "'0' is no value for 'speed'"),
         (("simulate", "--seconds", "0"), "0.0 is not in the range x>0"),
         (("simulate", "--board", "rp2040", "--firmware", "python"), "leave out --firmware"),

@@ -107,6 +107,7 @@ class ActedTable:
             if need is None:
                 return
             bags += 1
+            assert bags < 40, need
             if need.kind is NeedKind.RECEIVE_PACK:
                 self.give(acts.ReceivePack(str(need.details["back"]), f"B{bags}"), need=need)
             elif need.kind is NeedKind.REMOVE_PACK:

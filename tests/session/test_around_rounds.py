@@ -2,6 +2,7 @@
 
 import pytest
 from tests.session.acted_table import ActedTable
+from tests.session.scripted_machine import ScriptedMachine
 
 from sabot_protocol.host import messages as m
 from sabot_session import acts
@@ -151,6 +152,82 @@ def test_dealers_tap_in_and_out_between_rounds() -> None:
     table.give(acts.Expose(), "ben")
     table.give(acts.SignOut(), "cleo")
     assert table.need(NeedKind.BETS) is None
+
+
+def test_another_machine_is_used_only_when_service_and_floor_say_so() -> None:
+    table = ActedTable()
+    table.ready()
+    table.round()
+    spare = ScriptedMachine(table.session, lambda: table.now_s)
+    spare.hands, spare.at = list(table.machine.hands), 0
+    spare.last = m.LastRoundIs(40, 1, 0, 0, 52)
+    table.machine = spare
+    spare.link("SABOT002")
+    assert spare.asked == []
+    need = table.need(NeedKind.SWAP_MACHINE)
+    assert need is not None
+    spare.tell(m.Buttons(LEFT))  # it is heard, and nothing follows
+    with pytest.raises(ActRefused):
+        table.give(acts.SwapMachine("SABOT002"))
+    with pytest.raises(ActRefused):
+        table.give(acts.InstallMachine("SABOT003"))
+    table.give(acts.InstallMachine("SABOT002"), need=need)
+    assert spare.asked == []
+    table.give(acts.SwapMachine("SABOT002"), need=table.need(NeedKind.SWAP_MACHINE))
+    (swapped,) = table.rows("swap_machine")
+    assert dict(swapped.data) == {"before": "SABOT001", "after": "SABOT002", "service": "sven"}
+    assert "status" in spare.asked
+    assert table.session.journal_at == 1
+    table.prepare()
+    table.round(None)
+    opened = table.rows("open_bets")
+    assert [(each.round_id, each.data["serial"]) for each in opened] == [(1, "SABOT001"), (41, "SABOT002")]
+
+
+def test_a_machine_is_not_changed_in_a_round() -> None:
+    table = ActedTable()
+    table.ready()
+    table.machine.stop_after = 1
+    table.bet()
+    spare = ScriptedMachine(table.session, lambda: table.now_s)
+    spare.hands, spare.at = list(table.machine.hands), 0
+    table.machine = spare
+    spare.link("SABOT002")
+    table.give(acts.InstallMachine("SABOT002"))
+    with pytest.raises(RuleViolation):
+        table.give(acts.SwapMachine("SABOT002"))
+    table.give(acts.ReportShoeFailed("it is dark"))
+    table.give(acts.SwapMachine("SABOT002"))
+    table.prepare()
+    table.round()
+    assert [each.round_id for each in table.rows("settle")] == [2]
+    assert [each.round_id for each in table.rows("empty_device")] == [1]
+
+
+def test_the_machine_that_was_there_comes_back_and_nothing_was_swapped() -> None:
+    table = ActedTable()
+    table.ready()
+    table.machine.link("SABOT002")
+    table.give(acts.InstallMachine("SABOT002"))
+    table.machine.link("SABOT001")
+    assert table.need(NeedKind.SWAP_MACHINE) is None
+    table.round()
+    assert table.rows("swap_machine") == []
+
+
+def test_another_table_pc_numbers_rounds_on() -> None:
+    table = ActedTable()
+    with pytest.raises(ActRefused):
+        table.give(acts.SwapPc())
+    table.give(acts.InstallPc("a1b2", 700, 55))
+    table.give(acts.SwapPc(), need=table.need(NeedKind.SWAP_PC))
+    table.ready()
+    table.round()
+    assert [each.round_id for each in table.rows("settle")] == [56]
+    (swapped,) = table.rows("swap_pc")
+    assert dict(swapped.data) == {"before": "a1b2", "rows": 700, "round_id": 55, "service": "sven"}
+    with pytest.raises(ActRefused):
+        table.give(acts.InstallPc("a1b2", 700, 55))
 
 
 def test_a_shuffle_that_is_not_the_committed_one_takes_the_shuffler_out_of_use() -> None:

@@ -1,0 +1,231 @@
+"""One act from the command line: the table's session runs just long enough to take it and carry it out."""
+
+import secrets
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sabot_cli.at_table.act_entry import read_held
+from sabot_cli.at_table.leaving import standing
+from sabot_cli.at_table.lines_printer import LinesPrinter
+from sabot_cli.at_table.running_table import RunningTable, run_table
+from sabot_cli.at_table.table_log import TableLog
+from sabot_cli.cli_context import CliContext
+from sabot_cli.device_access import DeviceOptions, device_options
+from sabot_cli.output import FAILED, OK
+from sabot_cli.people_keys import KEY_FILE, table_credentials
+from sabot_driver.errors import DeviceTimeout, SabotError
+from sabot_protocol.host.messages import Role
+from sabot_session.acts import ACTS, Act, NotAnAct, parse_act
+from sabot_session.needs import Need
+from sabot_session.people import Presented
+from sabot_session.record import RecordReader
+from sabot_session.record_opening import rules_in_play
+from sabot_table.errors import RuleViolation, TableError
+from sabot_table.procedure import TableRole
+from sabot_table.ruleset import RuleSet, load
+
+POLL_S = 0.05
+USUAL_RULES = "md-three-card-baccarat"
+
+
+class AgainstTheRules(SabotError):
+    """The rules forbid the act here; the clause is in the message."""
+
+
+@dataclass(frozen=True)
+class ActingPerson:
+    """The options that say who acts."""
+
+    real_people: bool = False
+    person: str | None = None
+    floor_key: Path | None = None
+    service_key: Path | None = None
+    badge: str | None = None
+    pin_stdin: bool = False
+
+
+def acting_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a device and of a person; the command gets them as ``options`` and ``acting``."""
+    options = [
+        click.option("--people", "real_people", is_flag=True, help="people of the register, also at sim://"),
+        click.option("--person", metavar="ID", help="the dealer who acts, with a PIN alone"),
+        click.option("--floor-key", type=KEY_FILE, help="the floor's key file"),
+        click.option("--service-key", type=KEY_FILE, help="service's key file"),
+        click.option("--badge", metavar="CODE", help="the badge instead of a key file"),
+        click.option("--pin-stdin", is_flag=True, help="read the PIN from standard input"),
+    ]
+
+    @wraps(command)
+    def call(*args: Any, **given: Any) -> Any:
+        names = [each.name for each in fields(ActingPerson)]
+        acting = ActingPerson(**{name: given.pop(name) for name in names})
+        return command(*args, acting=acting, **given)
+
+    wrapped: Callable[..., Any] = call
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return device_options(wrapped)
+
+
+def read_pin(acting: ActingPerson, whose: str) -> str:
+    """A PIN, typed without being shown."""
+    if acting.pin_stdin:
+        return sys.stdin.readline().strip()
+    return str(click.prompt(f"PIN of {whose}", hide_input=True, err=True))
+
+
+def show_credential(acting: ActingPerson, roles: tuple[TableRole, ...]) -> Presented:
+    """What the person of the options shows, for an act of these roles."""
+    if acting.badge is not None:
+        return Presented(read_pin(acting, "the badge's holder"), badge=acting.badge)
+    for role, key in ((TableRole.FLOOR, acting.floor_key), (TableRole.SERVICE, acting.service_key)):
+        if key is not None and role in roles:
+            return replace(read_held(role, str(key)), pin=read_pin(acting, role))
+    if acting.person is not None:
+        return Presented(read_pin(acting, acting.person), person=acting.person)
+    ways = [f"--{role}-key FILE" for role in roles if role is not TableRole.DEALER]
+    ways += ["--badge CODE"] + (["--person ID"] if TableRole.DEALER in roles else [])
+    raise click.UsageError(f"this is an act of {' or '.join(roles)}: say who acts with {', '.join(ways)}")
+
+
+def give_act(
+    state: CliContext,
+    options: DeviceOptions,
+    acting: ActingPerson,
+    name: str,
+    data: Mapping[str, Any],
+    *,
+    round_id: int | None = None,
+    rules: str | None = None,
+) -> int:
+    """Give an act at a table and wait until the machine did what follows from it; the exit code."""
+    if name not in ACTS:
+        raise SabotError(
+            f"this program has no act '{name}' yet", "Write it down by hand, and call the floor."
+        )
+
+    def choose(record: Path | None) -> RuleSet:
+        return _load(rules or _rules_of(record))
+
+    with run_table(state, options, choose, real_people=acting.real_people) as table:
+        printer = LinesPrinter(state.output)
+        log = TableLog(table, state.output, printer)
+        _settle(table, options.timeout)
+        log.follow()
+        kind = ACTS[name]
+        need = _need_for(table, kind, data, round_id)
+        act = _make(kind, data, need, round_id)
+        credential = _credential(state, table, acting, kind, need)
+        before = table.record.newest()
+        try:
+            done = table.run.act(
+                secrets.token_hex(8),
+                None if need is None else need.id,
+                table.run.read(lambda session: session.cursor),
+                credential,
+                act,
+            )
+        except RuleViolation as refused:
+            raise AgainstTheRules(f"{refused.what} ({refused.clause})", refused.do) from refused
+        except TableError as error:
+            raise AgainstTheRules(str(error)) from error
+        _settle(table, options.timeout)
+        log.follow()
+        not_done = [
+            each
+            for each in table.record.rows(before)
+            if each.row.kind == "command_answered" and each.number > done.row
+        ]
+        printer.print(standing(table))
+        needs = [each.words for each in table.run.needs()]
+        if needs:
+            printer.print(f"  next: {needs[0]}")
+        state.output.tell("act", None, act=name, row=done.row, needs=needs, ok=not not_done)
+        return FAILED if not_done else OK
+
+
+def _rules_of(record: Path | None) -> str:
+    if record is None or not record.exists():
+        return USUAL_RULES
+    with RecordReader(record) as reader:
+        return rules_in_play(reader) or USUAL_RULES
+
+
+def _load(name: str) -> RuleSet:
+    try:
+        return load(name)
+    except TableError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _settle(table: RunningTable, timeout: float) -> None:
+    """Wait until the machine has answered everything that it was asked."""
+    ends = time.monotonic() + timeout
+
+    def busy(session: Any) -> bool:
+        device = session.state.device
+        return not device.up or bool(device.survey) or bool(session.state.outbox)
+
+    while table.run.read(busy):
+        if time.monotonic() > ends:
+            raise DeviceTimeout("the machine has not answered everything in time", None, "act")
+        time.sleep(POLL_S)
+
+
+def _need_for(
+    table: RunningTable, kind: type[Act], data: Mapping[str, Any], round_id: int | None
+) -> Need | None:
+    """The need that the act meets, if the table has it."""
+    for need in table.run.needs():
+        if kind.NAME not in need.acts:
+            continue
+        if any(
+            name in need.details and str(need.details[name]) != str(value) for name, value in data.items()
+        ):
+            continue
+        if round_id is not None and need.details.get("round_id", round_id) != round_id:
+            continue
+        return need
+    return None
+
+
+def _make(kind: type[Act], data: Mapping[str, Any], need: Need | None, round_id: int | None) -> Act:
+    known = {each.name for each in fields(kind)}
+    given = {name: value for name, value in data.items() if name in known}
+    strange = [name for name in data if name not in known]
+    if strange:
+        raise click.UsageError(f"{kind.NAME} takes no --{strange[0].replace('_', '-')}")
+    if need is not None:
+        given |= {name: need.details[name] for name in known if name in need.details and name not in given}
+    if round_id is not None and "round_id" in known:
+        given.setdefault("round_id", round_id)
+    try:
+        return parse_act(kind.NAME, given)
+    except NotAnAct as error:
+        missing = [
+            f"--{each.name.replace('_', '-')}"
+            for each in fields(kind)
+            if each.name not in given and each.default.__class__.__name__ == "_MISSING_TYPE"
+        ]
+        if missing:
+            raise click.UsageError(f"{kind.NAME} needs {', '.join(missing)}") from error
+        raise click.UsageError(str(error)) from error
+
+
+def _credential(
+    state: CliContext, table: RunningTable, acting: ActingPerson, kind: type[Act], need: Need | None
+) -> object:
+    roles = tuple(each for each in kind.ROLES if need is None or not need.roles or each in need.roles)
+    if table.simulated is not None:
+        keys = table_credentials(state, table.client, acting.floor_key)
+        made = keys(Role.FLOOR), keys(Role.SERVICE)
+        staff = table.simulated.staff(table.run, table.client.url, {}, *made)
+        return staff.credential(roles[0])
+    return show_credential(acting, roles)

@@ -1,0 +1,305 @@
+"""What happens at a table, told as its record grows: lines for people, objects for programs."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sabot_cli.at_table.lines_printer import LinesPrinter
+from sabot_cli.at_table.round_text import money, round_lines, totals
+from sabot_cli.at_table.running_table import RunningTable
+from sabot_cli.output import Output
+from sabot_session import row_data as d
+from sabot_session.round_history import Round, read_round
+from sabot_session.row_kinds import data_of
+from sabot_session.rows import Actor, Authentication, NumberedRow
+from sabot_table.procedure import TableRole
+from sabot_table.settlement import CardSource
+
+WARNING, TROUBLE = "yellow", "red"
+SOURCES = {CardSource.READER: "reader", CardSource.DEALER: "typed"}
+
+
+class TableLog:
+    """Tells rows of the record once each, and sums up."""
+
+    def __init__(self, table: RunningTable, output: Output, printer: LinesPrinter) -> None:
+        self._table = table
+        self._output = output
+        self._printer = printer
+        self._after = table.record.newest()
+        peer = table.client.peer
+        self._first_boot = 0 if peer is None else peer.boot_id
+        self._backs: dict[int, str] = {}
+        self._shuffle_of: dict[int, int] = {}  # by pack: its newest shuffle
+        self._played_with: dict[int, int] = {}  # by round: the shuffle of its pack
+        self._up = True
+        self.rounds: dict[int, Round] = {}
+        """Rounds that ended while this program ran, by number."""
+        self.shuffles = self.proved = 0
+        self.faults: dict[str, int] = {}
+        for each in table.record.all_rows():
+            self._learn(each)
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest row that was told."""
+        return self._after
+
+    def back(self, pack_id: int) -> str:
+        """The name of a pack by its back, such as RED."""
+        return self._backs.get(pack_id, f"pack {pack_id}").upper()
+
+    def follow(self) -> int:
+        """Tell what is new; how many rows were."""
+        self._tell_link()
+        told = 0
+        for each in self._table.record.rows(self._after):
+            self._learn(each)
+            self._tell(each)
+            self._after = each.number
+            told += 1
+        return told
+
+    def _tell_link(self) -> None:
+        up = self._table.run.read(lambda session: session.state.device.up)
+        if up == self._up:
+            return
+        self._up = up
+        if up:
+            self._printer.print("the machine answers again; play goes on", WARNING)
+        else:
+            words = (
+                "the machine does not answer: check its cable and power. Nothing is lost; play goes on then"
+            )
+            self._printer.print(words, TROUBLE)
+        self._output.tell("link", None, up=up)
+
+    def _learn(self, each: NumberedRow) -> None:
+        data = data_of(each.row)
+        match data:
+            case d.PackReceived():
+                self._backs[data.pack_id] = data.back
+            case d.ShuffleStarted() if data.shuffle_id is not None:
+                self._shuffle_of[data.pack_id] = data.shuffle_id
+            case d.RoundOpened():
+                self._played_with[each.row.round_id] = self._shuffle_of.get(data.pack_id, 0)
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def _tell(self, each: NumberedRow) -> None:
+        row, data = each.row, data_of(each.row)
+        who = name_of(row.actor)
+        match data:
+            case d.Settled() | d.Voided():
+                self._tell_round(row.round_id)
+            case d.PackReceived():
+                self._say(f"{who} received {data.back.upper()}, bag {data.bag}")
+                self._output.tell("deck", deck=data.back.upper(), deck_id=data.pack_id, bag=data.bag)
+            case d.PackRetired():
+                reason = data.reason.replace("_", " ")
+                where = data.destination.replace("_", " ")
+                self._say(f"{who} took {self.back(data.pack_id)} off the table ({reason}): {where}")
+                self._output.tell("deck_removed", deck_id=data.pack_id, reason=str(data.reason))
+            case d.Bets():
+                self._output.tell("no_more_bets", round_id=row.round_id, seats=list(data.seats))
+            case d.ShuffleFinished():
+                self.shuffles += 1
+                self.proved += data.cards == data.expected
+                if data.cards != data.expected:
+                    seen = "not proved" if data.cards is None else f"{data.cards} of {data.expected} cards"
+                    self._say(f"{self.back(data.pack_id)} was counted: {seen}", TROUBLE)
+            case d.FaultRaised():
+                self._tell_fault(data)
+            case d.FaultCleared():
+                self._say(f"cleared: {data.fault.replace('_', ' ')}")
+                self._output.tell("fault_cleared", fault=data.fault)
+            case d.MachineStarted() if row.follows is None or row.follows.boot != self._first_boot:
+                self._say(f"the machine started again ({data.reason}); nothing in it is proved", WARNING)
+                self._output.tell("booted", reason=data.reason)
+            case d.HoursWarned():
+                words = f"the hours of {self.back(data.pack_id)} end in {data.minutes} minutes"
+                self._say(words, WARNING)
+                self._output.tell("hours", deck_id=data.pack_id, minutes=data.minutes)
+            case d.VerdictGiven():
+                self._say(f"{who}: {data.verdict.replace('_', ' ')}")
+            case d.CommandAnswered():
+                self._say(f"the machine refused {data.command}: {data.outcome}", WARNING)
+                self._output.tell("command_refused", command=data.command, outcome=data.outcome)
+            case d.TableClosed():
+                self._tell_closing(who, data)
+            case _:
+                words = sentence(each, self.back)
+                if words:
+                    self._say(f"{who} {words}")
+
+    def _say(self, words: str, style: str = "") -> None:
+        self._printer.print(words, style)
+
+    def _tell_fault(self, data: d.FaultRaised) -> None:
+        self.faults[data.fault] = self.faults.get(data.fault, 0) + 1
+        steps = " ".join(data.steps)
+        words = f"STOPPED at the {data.place}: {data.fault.replace('_', ' ')}"
+        self._say(f"{words}. {steps}" if steps else words, TROUBLE)
+        self._output.tell("fault", fault=data.fault, place=data.place, cards=data.cards, steps=steps)
+
+    def _tell_closing(self, who: str, data: d.TableClosed) -> None:
+        lines = [f"{who} closed the table"]
+        for what, rows in (
+            ("rows to countersign", data.countersignatures),
+            ("disputes without decision, rows", data.disputes),
+            ("holds, rows", data.holds),
+        ):
+            if rows:
+                lines.append(f"  still open: {what} {', '.join(map(str, rows))}")
+        self._printer.print(lines)
+
+    def _tell_round(self, round_id: int) -> None:
+        before = self.rounds.get(round_id)
+        found = read_round(self._table.record, round_id)
+        if before is not None and (before.void is None) == (found.void is None):
+            return
+        self.rounds[round_id] = found
+        style = TROUBLE if found.void is not None else ""
+        self._printer.print(round_lines(found, self._table.rules, self.back(found.pack_id)), style)
+        self._output.tell("round", None, **self._round_fields(found))
+
+    def _round_fields(self, each: Round) -> dict[str, Any]:
+        counted, void = each.facts.counted, each.void
+        hands = {it.seat: it for it in each.hands}
+        order = [*(it.seat for it in each.hands if it.seat), 0]
+        known = bool(hands) and all(it.cards is not None for it in hands.values())
+        settlement: list[Mapping[str, Any]] | None = [line.to_json() for line in each.lines]
+        if void is not None:
+            settlement = (
+                None if void.give_back is None else [_returned(made, void) for made in void.give_back]
+            )
+        bets = each.facts.bets
+        seats = list(bets.seats) if bets is not None else []
+        total = None if counted is None or counted.stub is None else (counted.stacks or 0) + counted.stub
+        return {
+            "round": len(self.rounds),
+            "round_id": each.round_id,
+            "deck": self.back(each.pack_id),
+            "deck_id": each.pack_id,
+            "shuffle_id": self._played_with.get(each.round_id),
+            "seats": [*(seat for seat in self._table.rules.clockwise() if seat in seats), "dealer"],
+            "betting": seats,
+            "hands": [_short(hands[seat].cards or ()) for seat in order] if known else None,
+            "stub": None if counted is None else counted.stub,
+            "count": None if void is not None else total,
+            "expected": None if counted is None else counted.expected,
+            "card_source": SOURCES[each.source] if known and each.source is not None else None,
+            "void": void is not None,
+            "void_reason": None if void is None else void.why.replace(" ", "_"),
+            "void_clause": None if void is None else void.clause,
+            "verdict": None if counted is None or counted.verdict is None else str(counted.verdict),
+            "ruleset_sha256": self._table.rules.sha256,
+            "settlement": settlement,
+        }
+
+    # -- the end --------------------------------------------------------------------------------
+
+    def sum_up(self, seconds: float, checked: int, stopped: str = "", advice: str = "") -> None:
+        """The last words: rounds, money, shuffles, and why play stopped."""
+        void = sum(each.void is not None for each in self.rounds.values())
+        pay, take, back = totals(self.rounds.values())
+        decks: dict[str, int] = {}
+        for each in self.rounds.values():
+            name = self.back(each.pack_id)
+            decks[name] = decks.get(name, 0) + 1
+        lines = [
+            f"{len(self.rounds)} round{'' if len(self.rounds) == 1 else 's'}, {void} void; "
+            f"paid {money(pay)}, taken {money(take)}, returned {money(back)}.",
+            f"{self.shuffles} shuffles, {self.proved} counted as complete, {checked} revealed and checked; "
+            f"{seconds:.1f} s.",
+        ]
+        self._printer.print("")
+        self._printer.print(lines)
+        if stopped:
+            self._printer.print([stopped, advice] if advice else stopped, TROUBLE)
+        self._printer.close()
+        self._output.tell(
+            "summary",
+            None,
+            rounds=len(self.rounds),
+            void=void,
+            paid_cents=pay,
+            taken_cents=take,
+            returned_cents=back,
+            shuffles=self.shuffles,
+            shuffles_proved=self.proved,
+            shuffles_checked=checked,
+            decks=decks,
+            faults=self.faults,
+            seconds=round(seconds, 3),
+            ok=not stopped,
+            stopped=stopped or None,
+        )
+
+
+def name_of(actor: Actor) -> str:
+    """Who did something, for a line."""
+    if actor.person:
+        return actor.person if actor.how is Authentication.SIMULATED else f"{actor.role} {actor.person}"
+    return "the machine" if actor.role is TableRole.DEVICE else f"the {actor.role}"
+
+
+SENTENCES: Mapping[str, str] = {
+    "open_table": "opened the table: {ruleset}",
+    "sign_in": "deals",
+    "sign_out": "leaves the table",
+    "stack": "prepared {pack}: inspected, verified, spread, washed, stacked",
+    "hold": "holds the cards of round {round}: {why}",
+    "release": "released the cards of round {round}",
+    "countersign": "countersigned row {row}",
+    "open_dispute": "opened a dispute about round {round}, row {number}: {why}",
+    "decide_dispute": "decided the dispute of row {row}: {decision}",
+    "call_floor": "called the floor: {why}",
+    "correct": "corrected round {round}: {why}",
+    "clear_fault": "did the steps of the fault: {fault}",
+    "empty_machine": "has every card taken out of the machine",
+    "purge": "looked into the shoe's path and turned its roller",
+    "path_inspected": "looked: the shoe's path is empty",
+    "mark_out_of_order": "marked the {unit} out of order: {how}",
+    "unit_failed": "reported: the {unit} cannot be used",
+    "repaired": "says that the {unit} may be used again",
+    "change_method": "changed the way to deal: {method}",
+    "swap_machine": "put machine {after} in the place of {before}",
+    "swap_pc": "put this computer in the place of another",
+    "order_shuffle": "ordered {pack} to be shuffled again",
+}
+"""What people are told of a row, by its kind; other kinds are on record and not told."""
+
+
+def sentence(each: NumberedRow, back: Callable[[int], str]) -> str:
+    """What a row says, without its actor; "" for one that is not told."""
+    form = SENTENCES.get(each.row.kind)
+    if form is None:
+        return ""
+    data: dict[str, Any] = dict(each.row.data)
+    pack = data.get("pack_id")
+    return form.format_map(
+        {
+            **{name: str(value).replace("_", " ") for name, value in data.items()},
+            "pack": back(pack) if isinstance(pack, int) else "",
+            "round": each.row.round_id,
+            "number": each.number,
+        }
+    )
+
+
+def _returned(made: d.Wager, void: Any) -> dict[str, Any]:
+    return {
+        "seat": made.seat,
+        "wager": made.wager,
+        "stake_cents": made.cents,
+        "outcome": "returned",
+        "line": void.why,
+        "pays_cents": 0,
+        "vig_cents": 0,
+        "clause": void.clause,
+    }
+
+
+def _short(cards: tuple[str, ...]) -> list[str]:
+    """Cards of two characters each, as programs expect them."""
+    return [each.replace("10", "T") for each in cards]

@@ -1,0 +1,328 @@
+"""``sabot table``, ``deck`` and ``fault``: tables of this computer, their decks, why a machine stopped."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import click
+
+from sabot_cli.at_table.one_act import ActingPerson, acting_options, give_act
+from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.device_access import DeviceOptions, device_options, find_device
+from sabot_cli.help_text import example
+from sabot_cli.output import OK
+from sabot_cli.table_records import RecordOptions, read_record, record_options
+from sabot_driver.clock import Clock
+from sabot_driver.error_mapping import wrong_kind
+from sabot_driver.serial_numbers import format_serial, parse_serial
+from sabot_driver.transports import transport_for
+from sabot_driver.unsecured_exchange import UnsecuredExchange
+from sabot_driver.user_files import TableEntry
+from sabot_protocol.host.messages import IdentityFlag
+from sabot_session import row_data as d
+from sabot_session.custody import PackCustody, Where, custody_of
+from sabot_session.errors import RecordFailed
+from sabot_session.record import RecordReader
+from sabot_session.record_opening import rules_in_play
+from sabot_session.row_kinds import data_of
+
+REASONS = ("floor_order", "hours", "damaged", "wrong_count")
+DESTINATIONS = [str(each) for each in d.Destination]
+pass_state = click.make_pass_decorator(CliContext)
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+@click.group()
+def table() -> None:
+    """Names for the tables of this computer."""
+
+
+@table.command("list", epilog=example("sabot table list"))
+@json_option
+@pass_state
+def table_list(state: CliContext) -> int:
+    """Every table that is set up, and whether it is open.
+
+    Exit codes: 0 done, 1 the file of tables is damaged.
+    """
+    tables = state.user_files.tables()
+    if not tables and not state.output.as_json:
+        state.output.console.print("no table has a name yet; 'sabot table set NAME --device URL' gives one")
+    for entry in tables.values():
+        standing = _standing(state, entry)
+        state.output.tell(
+            "table",
+            f"{entry.name}  {entry.url}  {entry.serial or ''}  {standing}".rstrip(),
+            name=entry.name,
+            url=entry.url,
+            serial=entry.serial,
+            standing=standing,
+        )
+    return OK
+
+
+def _standing(state: CliContext, entry: TableEntry) -> str:
+    if entry.serial is None:
+        return ""
+    files = state.user_files
+    path = files.table_record(files.journal(parse_serial(entry.serial), entry.simulator), entry)
+    if not path.exists():
+        return "never opened"
+    try:
+        with RecordReader(path) as record:
+            rules = rules_in_play(record)
+    except RecordFailed as error:
+        return str(error)
+    return "closed" if rules is None else f"open: {rules}"
+
+
+@table.command("set", epilog=example("sabot table set BAC-07 --device sim://"))
+@device_options
+@click.argument("name")
+@pass_state
+def table_set(state: CliContext, /, name: str, options: DeviceOptions) -> int:
+    """Give a device a name; from then on only that device is taken for it.
+
+    Exit codes: 0 done, 3 the device does not answer, 5 it is of another kind.
+    """
+    entry = find_device(state, options)
+    with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), options.timeout) as asking:
+        about = asking.identify()
+    serial = format_serial(about.serial)
+    if entry.simulator != bool(about.flags & IdentityFlag.SIMULATOR):
+        raise wrong_kind(entry.url, about.serial, not entry.simulator)
+    state.user_files.set_table(TableEntry(name, entry.url, serial, entry.simulator))
+    state.output.tell("table", f"{name} is {serial} at {entry.url}", name=name, url=entry.url, serial=serial)
+    return OK
+
+
+@table.command("remove", epilog=example("sabot table remove BAC-07"))
+@json_option
+@click.argument("name")
+@pass_state
+def table_remove(state: CliContext, /, name: str) -> int:
+    """Forget the name of a table. Its keys, journal and record stay on this computer.
+
+    Exit codes: 0 done, 1 there is no such table.
+    """
+    gone = state.user_files.remove_table(name)
+    words = f"{name} is forgotten; keys, journal and record of {gone.serial} stay"
+    state.output.tell("table_removed", words, name=name, serial=gone.serial)
+    return OK
+
+
+@table.command("rename", epilog=example("sabot table rename BAC-07 BAC-08"))
+@json_option
+@click.argument("name")
+@click.argument("new")
+@pass_state
+def table_rename(state: CliContext, /, name: str, new: str) -> int:
+    """Give a table another name; its device and record stay.
+
+    Exit codes: 0 done, 1 there is no such table, or the name is taken.
+    """
+    entry = state.user_files.rename_table(name, new)
+    state.output.tell("table", f"{name} is {new} now", name=new, url=entry.url, serial=entry.serial)
+    return OK
+
+
+@table.command("open", epilog=example("sabot table open --device sim:// --rules md-three-card-baccarat"))
+@acting_options
+@click.option("--rules", "rule_set", metavar="RULESET", help="the rule set; 'sabot rules' lists them")
+@pass_state
+def table_open(
+    state: CliContext, /, rule_set: str | None, options: DeviceOptions, acting: ActingPerson
+) -> int:
+    """The floor opens a table under a rule set; the machine is set to its game.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 5 not verified, 6 the table is in use.
+    """
+    return give_act(state, options, acting, "open_table", {}, rules=rule_set)
+
+
+@table.command("close", epilog=example("sabot table close --table BAC-07"))
+@acting_options
+@pass_state
+def table_close(state: CliContext, /, options: DeviceOptions, acting: ActingPerson) -> int:
+    """The floor closes a table; what is still open is listed.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 5 not verified, 6 the table is in use.
+    """
+    return give_act(state, options, acting, "close_table", {})
+
+
+# -- decks --------------------------------------------------------------------------------------
+
+
+@click.group()
+def deck() -> None:
+    """The decks of a table: from their arrival to their destination."""
+
+
+@deck.command("list", epilog=example("sabot deck list"))
+@record_options
+@click.option("--all", "everything", is_flag=True, help="also decks that have left the table")
+@pass_state
+def deck_list(state: CliContext, /, everything: bool, chosen: RecordOptions) -> int:
+    """Which decks are at a table, where each is, and who received it, from the record.
+
+    Exit codes: 0 done, 1 there is no such record or it is damaged, 2 usage.
+    """
+    with read_record(state, chosen) as record:
+        custody = custody_of(record.all_rows())
+    packs = [each for _, each in sorted(custody.packs.items())] if everything else custody.here()
+    for each in packs:
+        state.output.tell("deck", _deck_line(each), **_deck_fields(each))
+    if not packs:
+        state.output.tell("decks", "no decks are at the table", decks=0)
+    return OK
+
+
+def _deck_line(each: PackCustody) -> str:
+    at = datetime.fromtimestamp(each.received_s).strftime("%Y-%m-%d %H:%M")
+    text = f"deck {each.pack_id}  {each.back.upper():<5} bag {each.bag}, received {at} by {each.received_by}"
+    if each.where is Where.GONE:
+        where = "" if each.destination is None else each.destination.replace("_", " ")
+        return f"{text}; left by {each.retired_by} ({each.reason.replace('_', ' ')}): {where}"
+    return f"{text}; {each.where}"
+
+
+def _deck_fields(each: PackCustody) -> dict[str, Any]:
+    return {
+        "pack_id": each.pack_id,
+        "back": each.back,
+        "cards": each.cards,
+        "bag": each.bag,
+        "where": str(each.where),
+        "received_s": each.received_s,
+        "received_by": each.received_by,
+        "brought_by": each.brought_by,
+        "verified_by": each.verified_by,
+        "counted": each.counted,
+        "retired_s": each.retired_s,
+        "retired_by": each.retired_by,
+        "reason": each.reason,
+        "destination": None if each.destination is None else str(each.destination),
+        "left_in_bag": each.left_in_bag,
+    }
+
+
+@deck.command("receive", epilog=example("sabot deck receive --back red --bag A-1001 --table BAC-07"))
+@acting_options
+@click.option("--back", type=click.Choice(["red", "blue"]), required=True)
+@click.option("--bag", required=True, metavar="NUMBER", help="the number of the bag or seal")
+@click.option("--brought-by", default="", metavar="NAME", help="who handed it over")
+@pass_state
+def deck_receive(
+    state: CliContext,
+    /,
+    back: str,
+    bag: str,
+    brought_by: str,
+    options: DeviceOptions,
+    acting: ActingPerson,
+) -> int:
+    """The floor receives a deck at an open table; its hours begin.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 5 not verified, 6 the table is in use.
+    """
+    data = {"back": back, "bag": bag, "brought_by": brought_by}
+    return give_act(state, options, acting, "receive_pack", data)
+
+
+@deck.command("retire", epilog=example("sabot deck retire 1 --reason damaged --table BAC-07"))
+@acting_options
+@click.argument("number", type=click.IntRange(1))
+@click.option("--reason", type=click.Choice(REASONS), default="floor_order", show_default=True)
+@click.option("--destination", type=click.Choice(DESTINATIONS), default="cancelled", show_default=True)
+@click.option("--bag", default="", metavar="NUMBER", help="the bag or seal it leaves in")
+@pass_state
+def deck_retire(
+    state: CliContext,
+    /,
+    number: int,
+    reason: str,
+    destination: str,
+    bag: str,
+    options: DeviceOptions,
+    acting: ActingPerson,
+) -> int:
+    """The floor takes a deck off the table for good.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 5 not verified, 6 the table is in use.
+    """
+    data = {"pack_id": number, "reason": reason, "destination": destination, "bag": bag}
+    return give_act(state, options, acting, "remove_pack", data)
+
+
+# -- faults -------------------------------------------------------------------------------------
+
+
+@click.group()
+def fault() -> None:
+    """Why the machine stopped, what to do, and saying that it is done."""
+
+
+def open_faults(record: RecordReader) -> list[tuple[int, d.FaultRaised]]:
+    """Faults on record that are not cleared, with the time of each; a machine that started anew has none."""
+    found: list[tuple[int, d.FaultRaised]] = []
+    for each in record.rows_of_kind("fault_raised", "fault_cleared", "machine_started"):
+        data = data_of(each.row)
+        if isinstance(data, d.FaultRaised):
+            found.append((each.row.at_s, data))
+        elif isinstance(data, d.FaultCleared):
+            gone = next((it for it in found if it[1].fault == data.fault), None)
+            if gone is not None:
+                found.remove(gone)
+        else:
+            found.clear()
+    return found
+
+
+@fault.command("show", epilog=example("sabot fault show"))
+@record_options
+@pass_state
+def fault_show(state: CliContext, /, chosen: RecordOptions) -> int:
+    """The faults that are not cleared, with their steps, from the table's record.
+
+    Exit codes: 0 no fault, 1 no such record, 7 a fault is open.
+    """
+    with read_record(state, chosen) as record:
+        found = open_faults(record)
+    for at_s, each in found:
+        at = datetime.fromtimestamp(at_s).strftime("%H:%M:%S")
+        steps = " ".join(each.steps) or "open the machine and look"
+        name, place = each.fault.replace("_", " "), each.place.replace("_", " ")
+        words = f"{name} at the {place}, {each.half} half, since {at}"
+        state.output.tell(
+            "fault",
+            f"[red]{words}[/red]\n  {steps}\n  then: sabot fault clear {each.fault}",
+            fault=each.fault,
+            place=each.place,
+            half=str(each.half),
+            cards=each.cards,
+            steps=steps,
+            at_s=at_s,
+        )
+    if not found:
+        state.output.tell("faults", "no fault is open", faults=0)
+    return 7 if found else OK
+
+
+@fault.command("clear", epilog=example("sabot fault clear card_stuck --table BAC-07"))
+@acting_options
+@click.argument("name", required=False)
+@pass_state
+def fault_clear(state: CliContext, /, name: str | None, options: DeviceOptions, acting: ActingPerson) -> int:
+    """Say that a fault's steps are done; the machine checks with its sensors.
+
+    Exit codes: 0 done, 1 refused or no fault, 2 usage, 3 no device, 5 not verified, 6 the table is in use.
+    """
+    return give_act(state, options, acting, "clear_fault", {} if name is None else {"fault": name})
+
+
+def with_record(entry: TableEntry, serial: str) -> TableEntry:
+    """The entry of a table whose machine is now another one: its record keeps its name."""
+    return replace(entry, serial=serial, record=entry.record or entry.serial)

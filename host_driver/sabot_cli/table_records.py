@@ -1,0 +1,73 @@
+"""Which table's record a command reads: by the table's name, by a file, or the only one there is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.device_access import _table_names
+from sabot_driver.errors import SabotError
+from sabot_driver.serial_numbers import parse_serial
+from sabot_session.errors import RecordMissing
+from sabot_session.record import RecordReader
+
+
+class SeveralRecords(SabotError):
+    """More than one table has a record here, and the command names none."""
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """The options that say which record."""
+
+    table: str | None
+    file: Path | None
+
+
+def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--table``, ``--record`` and ``--json``. The command gets the first two as ``chosen``."""
+
+    @wraps(command)
+    def call(*args: Any, table: str | None, record: Path | None, **given: Any) -> Any:
+        return command(*args, chosen=RecordOptions(table, record), **given)
+
+    wrapped: Callable[..., Any] = call
+    wrapped = click.option(
+        "--record", type=click.Path(dir_okay=False, path_type=Path), help="a table's record, or a copy of one"
+    )(wrapped)
+    wrapped = click.option("--table", metavar="NAME", shell_complete=_table_names, help="a table's name")(
+        wrapped
+    )
+    return json_option(wrapped)
+
+
+def find_record(state: CliContext, chosen: RecordOptions) -> Path:
+    """The path of the record; `RecordMissing` or `SeveralRecords` if it is not clear which."""
+    if chosen.file is not None and chosen.table is not None:
+        raise click.UsageError("--record and --table exclude each other")
+    if chosen.file is not None:
+        return chosen.file
+    files = state.user_files
+    if chosen.table is not None:
+        entry = files.table(chosen.table)
+        if entry.serial is None:
+            raise RecordMissing(f"the table '{entry.name}' has no device, so it has no record")
+        return files.table_record(files.journal(parse_serial(entry.serial), entry.simulator), entry)
+    there = files.records()
+    if not there:
+        raise RecordMissing("this computer has no table's record")
+    if len(there) > 1:
+        names = ", ".join(str(each) for each in there)
+        raise SeveralRecords(
+            f"there are {len(there)} records: {names}", "Say which: --table NAME or --record FILE."
+        )
+    return there[0]
+
+
+def read_record(state: CliContext, chosen: RecordOptions) -> RecordReader:
+    """The record, to read; the table may be running meanwhile."""
+    return RecordReader(find_record(state, chosen))

@@ -1,0 +1,119 @@
+"""Opening a table's record for a session: an older record is taken over, other rules begin a new session.
+
+A record outlives programs, rule sets and machines. The saved session in it belongs to one rule set. Under
+another one a new session begins in the same record, if the table is closed; its row numbers, deck numbers and
+open countersignatures continue.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sabot_driver.errors import SabotError
+from sabot_driver.journal import Journal
+from sabot_protocol.host.messages import Booted
+from sabot_session.errors import RecordVersion
+from sabot_session.record import RecordReader, SqliteRecord
+from sabot_session.record_migration import Migrated, migrate
+from sabot_session.rows import SavedSession
+from sabot_session.session_state import SessionState, restore, save
+from sabot_table.procedure.memory import TableMemory
+from sabot_table.ruleset import RuleSet
+
+CLOSED = "closed"
+
+
+class TableInPlay(SabotError):
+    """The table is open under another rule set."""
+
+    advice = "Continue under the rule set that the table was opened with, or close the table with it first."
+
+
+def open_record(
+    path: Path | None, rules: RuleSet, journal: Journal, at_s: int
+) -> tuple[SqliteRecord, Migrated | None]:
+    """The record of a table, ready for a session under these rules, and what a migration took over.
+
+    None as path keeps the record in memory. `TableInPlay` if the table is open under other rules;
+    `MigrationRefused` and the errors of `SqliteRecord` as they are named.
+    """
+    migrated = None
+    try:
+        record = SqliteRecord(path)
+    except RecordVersion as error:
+        if path is None or error.version != 1:
+            raise
+        migrated = migrate(path, lambda state, at: None, at_s)
+        record = SqliteRecord(path)
+    try:
+        _prepare(record, rules, journal)
+    except BaseException:
+        record.close()
+        raise
+    return record, migrated
+
+
+def rules_in_play(record: RecordReader) -> str | None:
+    """The name of the rule set under which the table is open; None if it is closed or new."""
+    saved = record.load()
+    if saved is None or _memory(saved).get("state") == CLOSED:
+        return None
+    opened = record.rows_of_kind("open_table")
+    return str(opened[-1].row.data["ruleset"]) if opened else None
+
+
+def _memory(saved: SavedSession) -> dict[str, Any]:
+    found = json.loads(saved.state)["memory"]
+    assert isinstance(found, dict)
+    return found
+
+
+def _prepare(record: SqliteRecord, rules: RuleSet, journal: Journal) -> None:
+    saved, newest = record.load(), record.newest()
+    if saved is None:
+        memory = TableMemory(rules.sha256, method=rules.dealing.methods[0])
+        begun = SavedSession(save(SessionState(memory, rows=newest)), _this_start(journal))
+        record.commit([], begun)
+        return
+    memory_before = _memory(saved)
+    if memory_before["ruleset_sha256"] != rules.sha256:
+        if memory_before["state"] != CLOSED:
+            name = rules_in_play(record) or "other rules"
+            raise TableInPlay(f"the table is open under {name}, not {rules.name}")
+        record.commit([], SavedSession(_other_rules(saved, rules, newest), saved.journal_at))
+        return
+    state = restore(rules, saved.state)
+    if state.rows != newest:  # the record itself wrote a row: it was moved, or restored from a copy
+        state.rows = newest
+        record.commit([], SavedSession(save(state), saved.journal_at))
+
+
+def _other_rules(saved: SavedSession, rules: RuleSet, newest: int) -> str:
+    """A new session under other rules; what belongs to the table and not to its game stays."""
+    before = json.loads(saved.state)
+    memory = TableMemory(
+        rules.sha256,
+        method=rules.dealing.methods[0],
+        highest_pack=before["memory"]["highest_pack"],
+        newest_s=before["memory"]["newest_s"],
+    )
+    state = SessionState(
+        memory,
+        rows=newest,
+        next_command=before["next_command"],
+        next_need=before["next_need"],
+        highest_deck=before["highest_deck"],
+        countersign=before["countersign"],
+    )
+    text = json.loads(save(state))
+    text["device"] = before["device"]  # what its events told; the link coming up asks for the rest
+    return json.dumps(text)
+
+
+def _this_start(journal: Journal) -> int:
+    """The place in the journal before the newest start of the device: events since then tell its state."""
+    found = 0
+    for entry in journal.entries():
+        if not entry.is_gap and entry.message == Booted.ID:
+            found = entry.id - 1
+    return found
