@@ -215,11 +215,22 @@ class DeviceSide:
         if not self._ways.machine_serves():
             return None
         way = self._ways.now()
+        foreign = self._foreign_round()
+        if foreign is not None:
+            return foreign
         of_round = self._of_round() if way is None else way.request()
         request = of_round or self._of_feed() or shuffle_reveals.next_request(self.device)
         if request is not None and self.device.refused == _key(request):
             return None
         return request
+
+    def _foreign_round(self) -> Request[Any] | None:
+        """A round that the machine has open and the table has not: people ended it without the machine."""
+        table, device = self._procedure.table, self.device
+        if not device.open_round or table.memory.round is not None or device.shoe not in MAY_BE_VOIDED:
+            return None
+        void = VoidRound(device.open_round, VoidReason.FLOOR_ORDER)
+        return None if device.refused == _key(void) else void
 
     def refused(self, request: Request[Any]) -> None:
         """The device refused a request: it is not sent again before something has changed."""

@@ -222,11 +222,11 @@ class HandDealing:
             return False
         if pack.pack_id != self._state.shoe.in_hand or not self._may_be_dealt(pack):
             return False  # it lies in the machine, or is shuffled again
-        if table.memory.exposed or cover in ("announce", "over", "out"):
+        if table.memory.exposed or cover in ("announce", "over"):
             return False
         if table.state in ("between", "betting"):
             return pack.state == ("playing" if table.burns else "loaded")
-        if not table.burns or table.state not in AFTER:
+        if not table.burns or cover == "out" or table.state not in AFTER:
             return False
         playing = table.round
         last = cover == "last" and not playing.void_clause

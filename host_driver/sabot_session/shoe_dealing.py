@@ -415,11 +415,17 @@ class ShoeDealing:
             or pack.must_leave
         ):
             return False
-        if table.memory.exposed or cover in ("announce", "over", "out"):
+        if table.memory.exposed or cover in ("announce", "over"):
             return False
         if table.state in ("between", "betting"):
             return pack.state == ("playing" if table.burns else "loaded")
-        if not table.burns or table.state not in AFTER or progress is None or not progress.device_done:
+        if (
+            not table.burns
+            or cover == "out"
+            or table.state not in AFTER
+            or progress is None
+            or not progress.device_done
+        ):
             return False
         playing = table.round
         return (

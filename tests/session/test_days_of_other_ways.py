@@ -82,6 +82,14 @@ def next_round(table: SimulatedTable) -> None:
     table.rounds(len(table.rows("collect")) + 1)
 
 
+def finish_round(table: SimulatedTable) -> None:
+    """The hand in play is settled and collected by acts of their own."""
+    table.play(lambda table: table.run.read(lambda session: session.procedure.table.state) == "settling")
+    table.staff.give(dealing_acts.Settle())
+    table.play(lambda table: bool(table.need(NeedKind.COLLECT) or table.need(NeedKind.BETS)), NOTHING)
+    table.staff.give(dealing_acts.Collect())
+
+
 @pytest.mark.rule("MDM 12.D")
 @pytest.mark.rule("MDM 13.A")
 @pytest.mark.rule("MDM 13.B")
@@ -112,10 +120,7 @@ def test_a_day_of_mini_baccarat(tmp_path: Path, record: SqliteRecord) -> None:
         return_machine(table, AUTOMATED)
         table.play(lambda table: len(table.rows("deliver")) >= 4)
         next_round(table)
-        table.play(lambda table: table.run.read(lambda session: session.procedure.table.state) == "settling")
-        table.staff.give(dealing_acts.Settle())
-        table.play(lambda table: bool(table.need(NeedKind.COLLECT) or table.need(NeedKind.BETS)), NOTHING)
-        table.staff.give(dealing_acts.Collect())
+        finish_round(table)
         for seat in list(table.run.read(lambda session: session.procedure.table.memory.marked)):
             table.staff.give(dealing_acts.CollectVigorish(seat))
         table.staff.give(acts.CloseTable())
@@ -152,7 +157,8 @@ def irregularities_by_hand(table: SimulatedTable) -> None:
     table.until(NeedKind.TYPE_CARDS)
     staff.give(acts.ReportWrongNumber())
     next_round(table)
-    table.until(NeedKind.BETS)
+    next_round(table)
+    finish_round(table)
     with pytest.raises(RuleViolation, match=r"12\.D"):
         staff.give(acts.CloseTable())  # a seat owes vigorish
 
