@@ -28,7 +28,7 @@ PICO := simulators/sabot_simulators/rp2040
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board mutants mutants-sample docs clean
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board mutants mutants-sample docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real Micr
 
 kill-days: $(VENV)/.test ## KILLS=200 kills of a table's program in ten days, each compared with the undisturbed day
 	$(BIN)/python -m tests.session.kill_days --kills $(KILLS)
+
+pace: $(VENV)/.test ## six rounds on an emulated machine at real speed: touches and seconds of each
+	$(BIN)/python -m tests.session.pace
 
 fuzz: $(VENV)/.fuzz ## fuzz decoder, codec and session with atheris for SECONDS=60
 	$(BIN)/python tests/fuzz/fuzz_wire.py --seconds $(SECONDS)

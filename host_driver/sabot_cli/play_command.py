@@ -1,8 +1,4 @@
-"""``sabot play``: a table at a terminal, or played by simulated people.
-
-Three Card Baccarat runs on the table's session (``sabot_cli.at_table``), mini baccarat still on
-``sabot_cli.playing``.
-"""
+"""``sabot play``: a table at a terminal, or played by simulated people."""
 
 from pathlib import Path
 
@@ -14,13 +10,9 @@ from sabot_cli.at_table.running_table import RunningTable, run_table
 from sabot_cli.at_table.simulated_play import play_simulated
 from sabot_cli.at_table.terminal_table import TerminalTable
 from sabot_cli.cli_context import CliContext
-from sabot_cli.device_access import DeviceOptions, device_options, find_device, is_emulator, open_device
+from sabot_cli.device_access import DeviceOptions, device_options, find_device, is_emulator
 from sabot_cli.help_text import example
-from sabot_cli.output import IN_PROGRESS
 from sabot_cli.people_keys import KEY_FILE, table_credentials
-from sabot_cli.playing.irregularity_reports import IRREGULARITIES, BadReport, IrregularityReport
-from sabot_cli.playing.recorded_table import GameInPlay
-from sabot_cli.playing.table_run import play_rounds
 from sabot_cli.terminal_keys import at_terminal
 from sabot_cli.wager_plan import WagerPlan
 from sabot_driver.errors import SabotError
@@ -65,13 +57,6 @@ class NoPeople(SabotError):
     help="plan a fault (repeatable)",
 )
 @click.option(
-    "--report",
-    "reports",
-    multiple=True,
-    metavar="ROUND:WHAT[=CARD]",
-    help=f"mini baccarat: what people report that no sensor sees (repeatable): {', '.join(IRREGULARITIES)}",
-)
-@click.option(
     "--rules",
     "rule_set",
     metavar="RULESET",
@@ -80,12 +65,7 @@ class NoPeople(SabotError):
 @click.option(
     "--wagers", metavar="auto|FILE", default="auto", show_default=True, help="what is usually wagered"
 )
-@click.option(
-    "--typed", metavar="FILE|-", help="mini baccarat: cards as the dealer types them, a line a hand"
-)
 @click.option("--cover", type=int, metavar="N", help="the shoe's cover card lies N cards above the bottom")
-@click.option("--dealer", "dealer_name", metavar="NAME", default="dealer", help="mini baccarat: who deals")
-@click.option("--floor", "floor_name", metavar="NAME", default="floor", help="mini baccarat: who supervises")
 @click.option("--floor-key", type=KEY_FILE, help="the floor's key file; each act asks for the PIN")
 @click.pass_obj
 def play(
@@ -97,13 +77,9 @@ def play(
     players: int,
     seed: int | None,
     faults: tuple[str, ...],
-    reports: tuple[str, ...],
     rule_set: str | None,
     wagers: str,
-    typed: str | None,
     cover: int | None,
-    dealer_name: str,
-    floor_name: str,
     floor_key: Path | None,
     options: DeviceOptions,
 ) -> int:
@@ -121,15 +97,9 @@ def play(
     if seed is not None:
         settings.insert(0, ("seed", str(seed)))
     if rule_set is not None:
-        book = _read_book(rule_set, wagers, players)
-        if book.rules.game is GameKind.MINI:
-            return _play_mini(
-                state, options, book, rounds or AUTO_ROUNDS, settings, seed, cover, _read_reports(reports),
-                typed, {TableRole.DEALER: dealer_name, TableRole.FLOOR: floor_name}, floor_key,
-            )  # fmt: skip
-    for given, name in ((reports, "--report"), (typed, "--typed"), (cover, "--cover")):
-        if given:
-            raise click.UsageError(f"{name} is for mini baccarat; here people act by key, also on sim://")
+        settings += _shoe_settings(state, options, _read_book(rule_set, wagers, players), cover)
+    elif cover is not None:
+        raise click.UsageError("--cover is for mini baccarat: name its rule set with --rules")
     if auto and real_people:
         raise click.UsageError("--auto and --people exclude each other")
     if state.output.as_json and real_people:
@@ -152,7 +122,7 @@ def play(
                 "Leave --auto away and run the table at a terminal.",
             )
         _say_hello(state, table, rounds, book, seed, faults)
-        return _run(state, table, book, by_hand, rounds, floor_key, options.timeout)
+        return _run(state, table, book, by_hand, rounds, floor_key, options.timeout, cover)
 
 
 def _run(
@@ -163,13 +133,14 @@ def _run(
     rounds: int | None,
     floor_key: Path | None,
     timeout: float,
+    cover: int | None,
 ) -> int:
     printer = LinesPrinter(state.output)
     simulated = None
     if table.simulated is not None:
         credential = table_credentials(state, table.client, floor_key)
         keys = credential(Role.FLOOR), credential(Role.SERVICE)
-        simulated = table.simulated.staff(table.run, table.client.url, book.wagers, *keys)
+        simulated = table.simulated.staff(table.run, table.client.url, book.wagers, *keys, cover)
     if simulated is not None and not by_hand:
         return play_simulated(table, simulated, state.output, printer, rounds or AUTO_ROUNDS, timeout)
     who = Identification(None if simulated is None else simulated.credential)
@@ -220,67 +191,6 @@ def _say_hello(
     )
 
 
-def _play_mini(
-    state: CliContext,
-    options: DeviceOptions,
-    book: WagerPlan,
-    rounds: int,
-    settings: list[tuple[str, str]],
-    seed: int | None,
-    cover: int | None,
-    reports: list[IrregularityReport],
-    typed: str | None,
-    names: dict[TableRole, str],
-    floor_key: Path | None,
-) -> int:
-    url = find_device(state, options).url
-    emulated = is_emulator(url)
-    if emulated and "capacity=" not in url:
-        settings.append(("capacity", "batch"))
-    if cover is not None:
-        _check_cover(book, cover, emulated)
-    with open_device(state, options, owner=True, settings=settings) as client:
-        credential = table_credentials(state, client, floor_key)
-        about = client.identity
-        state.output.tell(
-            "hello",
-            None,
-            device=client.url,
-            serial=format_serial(about.serial),
-            model=about.model,
-            version=about.version,
-            protocol=[about.major, about.minor],
-            rounds=rounds,
-            players=len(book.seats),
-            seed=seed,
-            ruleset=book.rules.name,
-            ruleset_sha256=book.rules.sha256,
-        )
-        journal = client.journal.path
-        try:
-            return play_rounds(
-                client,
-                state.output,
-                book,
-                rounds=rounds,
-                timeout=options.timeout,
-                credential=credential,
-                record=None if journal is None else journal.with_suffix(".mini.table.db"),
-                names=names,
-                seed=seed,
-                typed=typed,
-                cover=cover,
-                reports=reports,
-            )
-        except GameInPlay as error:
-            state.output.error(error)
-            return IN_PROGRESS
-        except OSError as error:
-            if typed is not None and error.filename == typed:
-                raise click.UsageError(f"{typed} cannot be read: {error.strerror}") from None
-            raise
-
-
 def _read_book(rule_set: str, wagers: str, players: int) -> WagerPlan:
     try:
         return WagerPlan.read(rule_set, wagers, players)
@@ -290,11 +200,16 @@ def _read_book(rule_set: str, wagers: str, players: int) -> WagerPlan:
         raise click.UsageError(f"{wagers} cannot be read: {error.strerror}") from None
 
 
-def _read_reports(reports: tuple[str, ...]) -> list[IrregularityReport]:
-    try:
-        return [IrregularityReport.parse(each) for each in reports]
-    except BadReport as error:
-        raise click.UsageError(str(error)) from None
+def _shoe_settings(
+    state: CliContext, options: DeviceOptions, book: WagerPlan, cover: int | None
+) -> list[tuple[str, str]]:
+    """What an emulated device must be for a rule set; a cover card that may not lie there is refused."""
+    url = find_device(state, options).url
+    emulated = is_emulator(url)
+    if cover is not None:
+        _check_cover(book, cover, emulated)
+    batch = emulated and book.rules.game is GameKind.MINI and "capacity=" not in url
+    return [("capacity", "batch")] if batch else []
 
 
 def _check_cover(book: WagerPlan, cover: int, emulated: bool) -> None:

@@ -10,16 +10,12 @@ AUTO = "auto"
 class WagerPlan:
     """The wagers of every round, the same each time, under one rule set."""
 
-    def __init__(
-        self, rules: ruleset.RuleSet, wagers: dict[int, dict[str, int]], settled: bool = True
-    ) -> None:
+    def __init__(self, rules: ruleset.RuleSet, wagers: dict[int, dict[str, int]]) -> None:
         wager_acceptance.check_wagers(rules, wagers)
         self.rules = rules
         self.wagers = {seat: made for seat, made in wagers.items() if made}
         self.seats = [seat for seat in rules.clockwise() if seat in self.wagers]
         """The betting seats in the order they are dealt to."""
-        self.settled = settled
-        """Whether anybody asked for wagers; if not, settlements are not shown."""
 
     @classmethod
     def read(cls, name_or_path: str, wagers: str, players: int) -> "WagerPlan":

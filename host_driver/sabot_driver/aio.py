@@ -151,9 +151,7 @@ class AsyncClient(ClientState[AsyncioLoop]):
 async def connect(url: str, *, timeout: float = CONNECT_S, **named: Any) -> AsyncClient:
     """As ``sabot_driver.connect``, awaited; cancelled, it closes what it has opened by then."""
     deadline = Deadline(timeout)
-    opening = asyncio.ensure_future(
-        asyncio.to_thread(functools.partial(open_device, url, deadline, **named))
-    )
+    opening = asyncio.ensure_future(asyncio.to_thread(functools.partial(open_device, url, deadline, **named)))
     try:
         opened = await asyncio.shield(opening)
     except asyncio.CancelledError:

@@ -216,9 +216,10 @@ class AsyncioLoop(LoopShell):
 
     def _wake(self, due: int | None) -> None:
         """The next step is due then; None if only port or disk can cause one."""
+        delay_s = None if due is None else self.clock.seconds_until(due)
         self._cancel_timer()
-        if due is not None:
-            self._timer = self._events.call_later(self.clock.seconds_until(due), self._step)
+        if delay_s is not None:
+            self._timer = self._events.call_later(delay_s, self._step)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

@@ -6,7 +6,7 @@ from typing import Any
 from sabot_session import row_data as d
 from sabot_session.dispute_acts import ProposeCorrection
 from sabot_session.outcomes import ActRefused
-from sabot_session.round_history import RoundEnd, RoundUnknown, build_round
+from sabot_session.round_history import RoundUnknown, build_round
 from sabot_session.row_kinds import data_of
 from sabot_session.rows import NumberedRow
 from sabot_table.cards import Card, card, cards
@@ -24,7 +24,8 @@ def corrected(rules: RuleSet, rows: Sequence[NumberedRow], act: ProposeCorrectio
     if not rows:
         raise RoundUnknown(f"the record has no round {act.round_id}")
     found = build_round(rows)
-    if rules.game is not GameKind.THREE_CARD or found.end is not RoundEnd.SETTLED:
+    settled = found.void is None and found.facts.settled is not None
+    if rules.game is not GameKind.THREE_CARD or not settled:
         raise ActRefused(f"propose_correction: round {act.round_id} is not a settled three-card round")
     if act.wagers is None and act.hands is None:
         raise ActRefused("propose_correction: say which wagers or which hands were other than on record")

@@ -26,7 +26,13 @@ from sabot_table.procedure.vocabulary import RemovalReason, Verdict
 from sabot_table.rule_texts import DealingMethod
 
 DEALER, FLOOR, SERVICE = "simulated dealer", "simulated floor", "simulated service"
-ROLES = {DEALER: TableRole.DEALER, FLOOR: TableRole.FLOOR, SERVICE: TableRole.SERVICE}
+RELIEF = "simulated relief dealer"
+ROLES = {
+    DEALER: TableRole.DEALER,
+    RELIEF: TableRole.DEALER,
+    FLOOR: TableRole.FLOOR,
+    SERVICE: TableRole.SERVICE,
+}
 
 
 class NotSimulated(SabotError):
@@ -102,6 +108,11 @@ class SimulatedStaff:
         }
         self.refused: list[str] = []
         """What the session refused, in words."""
+
+    def relieve(self, name: str) -> None:
+        """Another simulated dealer deals from now on."""
+        self._people[TableRole.DEALER] = SimulatedPerson(name)
+        self.give(acts.SignIn())
 
     def credential(self, role: TableRole) -> SimulatedPerson:
         """The person of a role."""

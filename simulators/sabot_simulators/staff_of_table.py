@@ -1,10 +1,18 @@
 """The entry point by which `sabot play` finds simulated people for an emulated table."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sabot_driver import Credential
+from sabot_driver.errors import SabotError
 from sabot_simulators.endpoints.in_process import people_at
 from sabot_simulators.simulated_staff import SimulatedRegister, SimulatedStaff, Table
+from sabot_table.rule_texts import DealingMethod
+
+
+class CardsNotSeen(SabotError):
+    """Cards that simulated people cannot see: another process emulates the device."""
+
+    advice = "Play at a terminal, or use a device of this process (--device sim://)."
 
 
 class StaffOfTable:
@@ -21,11 +29,25 @@ class StaffOfTable:
         wagers: Mapping[int, Mapping[str, int]],
         floor: Credential,
         service: Credential,
+        cover: int | None = None,
     ) -> SimulatedStaff:
-        """People at the device of this URL, with keys that it knows.
+        """People at the device of this URL, with keys that it knows; ``cover``: cards below the cover card.
 
         They see cards that no reader told only if this process emulates the device.
         """
         people = people_at(url)
-        seen = None if people is None else people.hands.__getitem__
-        return SimulatedStaff(table, wagers, floor, service, seen)
+        staff = SimulatedStaff(
+            table,
+            wagers,
+            floor,
+            service,
+            _not_seen if people is None else people.hands.__getitem__,
+            method=DealingMethod.AUTOMATED_SHOE,
+            cut_shoe=None if people is None else people.cut_shoe,
+        )
+        staff.cover_above = cover
+        return staff
+
+
+def _not_seen(round_id: int) -> Sequence[Sequence[str]]:
+    raise CardsNotSeen(f"simulated people must tell cards of round {round_id} that no reader told")

@@ -18,6 +18,7 @@ from tests.driver.injected_errors import StrikeAt
 from tests.sweeps import Amount
 
 from sabot_driver import Credential, LinkState, ReceivedEvent, aio
+from sabot_driver.asyncio_loop import WriterPort
 from sabot_driver.errors import (
     Closed,
     DeviceTimeout,
@@ -224,13 +225,22 @@ def test_a_connect_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     async def test(folder: Path) -> None:
         target = Pty(folder)
         url = str(target.link)
-        connecting = asyncio.create_task(aio.connect(url, keyring=target.keyring, simulator=True))
+        named: dict[str, Any] = {"keyring": target.keyring, "simulator": True, "journal": folder / "j.db"}
+        connecting = asyncio.create_task(aio.connect(url, **named))
         await asyncio.sleep(0)
         connecting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await connecting
-        await asyncio.get_running_loop().shutdown_default_executor()
-        await asyncio.sleep(0.2)
+
+        async def connect_again() -> None:
+            for _ in range(1000):
+                with suppress(PortBusy):  # port or journal, until the thread of the first one has ended
+                    await (await aio.connect(url, **named)).close()
+                    return
+                await asyncio.sleep(0.01)
+            pytest.fail("what the first one opened is still held")
+
+        await connect_again()
         target.close()
 
     run(test, tmp_path)
@@ -349,7 +359,7 @@ def test_the_device_is_told_that_the_session_ends(tmp_path: Path) -> None:
         for _ in range(5):
             async with await aio.connect(url, simulator=True, keyring=target.keyring) as client:
                 await client.status()
-        assert target.python.end.owner is None
+            assert eventually(lambda: target.python.end.owner is None, 5)
         target.close()
 
     run(test, tmp_path)
@@ -402,3 +412,73 @@ def test_an_event_loop_that_ends_before_the_client_frees_the_port(tmp_path: Path
     assert eventually(connected)
     kept[0].loop._stop_threads()
     target.close()
+
+
+def test_steps_that_fail_outside_the_loop_are_repeated(tmp_path: Path, mocker: MockerFixture) -> None:
+    """The time-out of a request is kept although the step that must set its timer failed."""
+
+    async def test(folder: Path) -> None:
+        async with shoe(folder) as (target, client):
+            target.served.close()
+            asking = asyncio.create_task(client.ask(Locate(1), 0.5))
+            await asyncio.sleep(0.05)
+            until = client.loop.clock.seconds_until
+            effects = itertools.chain([MemoryError()] * 3, itertools.repeat(None))
+
+            def fail_at_first(tick: int) -> float:
+                error = next(effects)
+                if error is not None:
+                    raise error
+                return until(tick)
+
+            mocker.patch.object(client.loop.clock, "seconds_until", fail_at_first)
+            client.loop._ready()
+            with pytest.raises(DeviceTimeout) as found:
+                await asking
+            assert "the driver itself" not in str(found.value)
+
+    run(test, tmp_path)
+
+
+class SlowPort:
+    """Stands for a reader port: it has bytes, and its writes wait."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.done: list[str] = []
+        self.inputs: list[bytes] = []
+
+    def start_open(self) -> None:
+        self.done.append("open")
+
+    def start_close(self) -> None:
+        self.done.append("close")
+        self.inputs.clear()
+
+    def take(self) -> list[bytes]:
+        taken, self.inputs = self.inputs, []
+        return taken
+
+    def write(self, data: bytes) -> None:
+        self.go_on.wait(30)
+        self.done.append(data.decode())
+
+    def join(self) -> None:
+        self.done.append("join")
+
+
+def test_a_closing_that_waits_for_a_write_hides_what_the_old_opening_reads() -> None:
+    slow = SlowPort()
+    port = WriterPort(slow, lambda: None)  # type: ignore[arg-type]
+    port.start_open()
+    assert eventually(lambda: slow.done == ["open"])
+    slow.inputs.append(b"heard")
+    assert port.take() == [b"heard"]
+    port.write(b"close packet")
+    port.start_close()
+    slow.inputs.append(b"late")
+    assert port.take() == []
+    slow.go_on.set()
+    port.stop()
+    assert slow.done == ["open", "close packet", "close", "join"]
+    assert port.take() == []

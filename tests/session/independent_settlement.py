@@ -1,150 +1,89 @@
-"""What each wager of a round pays, from the cards on record alone. It imports nothing of the project.
+"""Three Card Baccarat settled a second time, from the bytes of a record alone. It imports nothing of ours.
 
-Written a second time from the rule texts: `MD3` tables A, `MDM` standard tables A, and the six-deck text. A
-result is (cents won or -stake, vigorish in cents).
+The paytables are those of Maryland (three kings and tie by table A) and of Washington, which are the same.
+The vigorish is 5 % of an ante that wins.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
 
-RANKS = ("A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K")
-Result = tuple[int, int]
-
-
-def value(card: str) -> int:
-    rank = RANKS.index(card[:-1]) + 1
-    return rank if rank < 10 else 0
+FACES = "JQK"
+Lines = dict[tuple[int, str], tuple[str, int | None, int | None]]
+"""By seat and wager: outcome, what is won besides the stake, vigorish. None where the stake is not known."""
 
 
-def points(hand: Sequence[str]) -> int:
-    return sum(map(value, hand)) % 10
+def _hand(cards: list[str]) -> tuple[int, int, int, list[str]]:
+    """Class, points, faces, ranks; classes: 2 three kings, 1 three faces, 0 others."""
+    ranks = sorted(each[:-1] for each in cards)
+    faces = sum(each in FACES for each in ranks)
+    if faces == 3:
+        return (2 if set(ranks) == {"K"} else 1), 0, 3, ranks
+    values = [1 if each == "A" else 0 if each == "10" or each in FACES else int(each) for each in ranks]
+    return 0, sum(values) % 10, faces, ranks
 
 
-def faces(hand: Sequence[str]) -> int:
-    return sum(card[0] in "JQK" for card in hand)
-
-
-def paid(stake: int, odds: int | None, vigorish: bool = False) -> Result:
-    """``odds`` to 1; 0 gives the stake back, None takes it."""
-    if odds is None:
-        return -stake, 0
-    return stake * odds, stake * odds * 5 // 100 if vigorish else 0
-
-
-# -- Three Card Baccarat (MD3) ------------------------------------------------------------------
-
-
-def rank(hand: Sequence[str]) -> tuple[int, int]:
-    """Three kings, three faces, then points with more faces first."""
-    if faces(hand) == 3:
-        return (11 if all(card[0] == "K" for card in hand) else 10), 3
-    return points(hand), faces(hand)
-
-
-def three_card(wager: str, stake: int, mine: Sequence[str], dealer: Sequence[str]) -> Result:
-    """A seat's wager under MD3, standard, tables A."""
-    ours, theirs = rank(mine), rank(dealer)
+def odds(wager: str, player: list[str], dealer: list[str]) -> int | None:
+    """What a wager pays to 1; 0 gives the stake back, None takes it."""
+    one, other = _hand(player), _hand(dealer)
+    mine, theirs = (10 if each[0] else each[1] for each in (one, other))
     if wager == "ante":
-        if ours == theirs:
-            return paid(stake, 0)
-        return paid(stake, 1 if ours > theirs else None, vigorish=True)
+        return None if one[:3] < other[:3] else 0 if one[:3] == other[:3] else 1
     if wager == "three-kings":
-        lines = {11: 50, 10: 25, 9: 3, 8: 2}
-        return paid(stake, lines.get(ours[0]))
-    mine_ten, theirs_ten = min(ours[0], 10), min(theirs[0], 10)
+        return {2: 50, 1: 25}.get(one[0]) or ({9: 3, 8: 2}.get(one[1]) if not one[0] else None)
     if wager == "tie":
-        if mine_ten != theirs_ten:
-            return paid(stake, None)
-        if sorted(card[:-1] for card in mine) == sorted(card[:-1] for card in dealer):
-            return paid(stake, 50)
-        return paid(stake, 10 if faces(mine) == faces(dealer) else 7)
-    assert wager == "dragon-bonus"
-    lines = {10: 50, 9: 20, 8: 10, 7: 5, 6: 3, 5: 1}
-    return paid(stake, lines.get(mine_ten - theirs_ten))
+        if mine != theirs:
+            return None
+        return 50 if one[3] == other[3] else 10 if one[2] == other[2] else 7
+    if wager == "dragon-bonus":
+        return {5: 1, 6: 3, 7: 5, 8: 10, 9: 20, 10: 50}.get(mine - theirs)
+    raise AssertionError(wager)
 
 
-# -- mini baccarat (MDM, BAC) -------------------------------------------------------------------
-
-BANKER_DRAWS: Mapping[int, str] = {3: "012345679", 4: "234567", 5: "4567", 6: "67"}
-
-
-def complete(player: Sequence[str], banker: Sequence[str]) -> bool:
-    """Whether both hands have exactly the cards that the third-card rules give."""
-    first, other = points(player[:2]), points(banker[:2])
-    if first >= 8 or other >= 8:
-        return len(player) == len(banker) == 2
-    if (len(player) == 3) != (first <= 5):
-        return False
-    if len(player) == 2 or other <= 2:
-        draws = other <= 5 if len(player) == 2 else True
-    else:
-        draws = other < 7 and str(value(player[2])) in BANKER_DRAWS[other]
-    return (len(banker) == 3) == draws
-
-
-def mini(wager: str, stake: int, player: Sequence[str], banker: Sequence[str]) -> Result:
-    """A wager under MDM, standard, tables A; player, banker and tie are those of the six-deck text too."""
-    ours, theirs = points(player), points(banker)
-    natural = max(points(player[:2]), points(banker[:2])) >= 8
-    if wager in ("player", "banker"):
-        if ours == theirs:
-            return paid(stake, 0)
-        won = (ours > theirs) == (wager == "player")
-        return paid(stake, 1 if won else None, vigorish=wager == "banker")
-    if wager == "tie":
-        return paid(stake, 8 if ours == theirs else None)
-    if wager.startswith("dragon-bonus"):
-        margin = ours - theirs if wager.endswith("player") else theirs - ours
-        if natural:
-            return paid(stake, 1 if margin > 0 else 0 if margin == 0 else None)
-        return paid(stake, {9: 30, 8: 10, 7: 6, 6: 4, 5: 2, 4: 1}.get(margin))
-    if wager.startswith("any-pair"):
-        one, two = (player if wager.endswith("player") else banker)[:2]
-        if one[:-1] != two[:-1]:
-            return paid(stake, None)
-        return paid(stake, 12 if one[:-1] == "9" else 11)
-    if wager == "lucky-6":
-        return paid(stake, (12 if len(banker) == 2 else 20) if theirs == 6 and theirs > ours else None)
-    first_four = [*player[:2], *banker[:2]]
-    if wager == "lucky-nines":
-        return paid(stake, nines([card for card in first_four if card[:-1] == "9"]))
-    assert wager == "jackpot"
-    return paid(stake, poker(first_four))
+def settled_again(path: Path) -> dict[int, tuple[Lines, Lines]]:
+    """For each settled round whose cards are known: its lines on record, and the same computed again."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        rows = [json.loads(body) for (body,) in db.execute("SELECT body FROM rows ORDER BY number")]
+    rounds: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        kind, data, of = row["kind"], row["data"], rounds.setdefault(row["round"], {})
+        if kind == "no_more_bets":
+            of["bets"] = data
+        elif kind in ("reveal", "cards_read"):
+            of["hands"] = data["hands"]
+        elif kind == "settle":
+            of["lines"] = data["lines"]
+        elif kind in ("forfeit", "abandon"):
+            of.setdefault("taken", {})[data["seat"]] = {"forfeit": "forfeit", "abandon": "abandoned"}[kind]
+        elif kind == "correct":
+            of["bets"], of["lines"] = data["bets"] or of["bets"], data["settled"]["lines"]
+            of["hands"] = data["exposed"]["hands"] if data["exposed"] else of["hands"]
+    return {number: _both(of) for number, of in rounds.items() if of.get("lines") is not None}
 
 
-def nines(found: Sequence[str]) -> int | None:
-    suits = {card[-1] for card in found}
-    if len(found) == 4:
-        return 500
-    if len(found) == 3:
-        return 250 if len(suits) == 1 else 20
-    if len(found) == 2:
-        return 8 if len(suits) == 1 else 5
-    return (2 if suits == {"D"} else 1) if found else None
-
-
-def poker(four: Sequence[str]) -> int | None:
-    """The four-card hand of the jackpot wager; a pair of tens to kings pushes."""
-    places = sorted(RANKS.index(card[:-1]) for card in four)
-    counts = sorted(Counter(places).values(), reverse=True)
-    flush = len({card[-1] for card in four}) == 1
-    royal = places == [0, 10, 11, 12]
-    straight = len(set(places)) == 4 and (places[3] - places[0] == 3 or royal)
-    if royal and flush:
-        return 500
-    if counts[0] == 4:
-        return 100
-    if straight and flush:
-        return 50
-    if counts[0] == 3:
-        return 15
-    if flush:
-        return 10
-    if straight:
-        return 5
-    if counts[:2] == [2, 2]:
-        return 4
-    pairs = [place for place, times in Counter(places).items() if times == 2]
-    if not pairs:
-        return None
-    return 2 if pairs[0] == 0 else 0 if pairs[0] >= 9 else None
+def _both(of: dict[str, Any]) -> tuple[Lines, Lines]:
+    told = {
+        (each["seat"], each["wager"]): (each["outcome"], each["pays_cents"], each["vig_cents"])
+        for each in of["lines"]
+    }
+    hands = {each["seat"]: each["cards"] for each in of["hands"]}
+    known = of["bets"]["wagers"] is not None
+    stakes: dict[tuple[int, str], int | None] = {
+        (each["seat"], each["wager"]): each["cents"] for each in of["bets"]["wagers"] or ()
+    }
+    if not known:
+        kinds = ("ante", "three-kings", "tie", "dragon-bonus")
+        stakes = {(seat, wager): None for seat in of["bets"]["seats"] for wager in kinds}
+    again: Lines = {}
+    for (seat, wager), cents in stakes.items():
+        taken = of.get("taken", {}).get(seat)
+        pays = odds(wager, hands[seat], hands[0])
+        outcome = taken or ("lose" if pays is None else "win" if pays else "push")
+        won = 0 if outcome != "win" else pays
+        if cents is None or won is None:
+            again[seat, wager] = (outcome, None, None)
+        else:
+            vigorish = won * cents * 5 // 100 if wager == "ante" else 0
+            again[seat, wager] = (outcome, won * cents, vigorish)
+    return told, again

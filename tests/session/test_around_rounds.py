@@ -8,6 +8,7 @@ from sabot_protocol.host import messages as m
 from sabot_session import acts
 from sabot_session.needs import NeedKind
 from sabot_session.outcomes import ActRefused, NotYours
+from sabot_session.pace import paces
 from sabot_session.rows import Authentication
 from sabot_table.errors import RuleViolation
 from sabot_table.procedure import TableRole
@@ -35,6 +36,7 @@ def test_both_touches_by_the_machines_buttons() -> None:
     assert {(each.actor.person, each.actor.how) for each in touched} == {("ben", Authentication.SENSED)}
     assert all(each.follows is not None for each in touched)
     assert touched[2].follows == touched[3].follows != touched[1].follows
+    assert [each.touches for each in paces(table.record.all_rows())] == [2, 2]
 
 
 def test_a_button_without_a_dealer_does_nothing() -> None:

@@ -1,5 +1,6 @@
 """Three Card Baccarat on the automated shoe, run by simulated people who meet needs."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from tests.session.simulated_table import SimulatedTable, simulated_table
 
 from sabot_session import acts
 from sabot_session.needs import NeedKind
+from sabot_session.pace import paces
 from sabot_session.round_history import Round, build_round
 from sabot_session.rows import Authentication
 from sabot_table.procedure import TableRole
@@ -44,6 +46,9 @@ def test_a_round_takes_two_touches(tmp_path: Path) -> None:
         of_round = {row.row.act_id for row in table.rows() if row.row.round_id == 2 and row.row.act_id}
         closed = {row.row.round_id: row.row.act_id for row in table.rows("no_more_bets")}
         assert len(of_round - {closed.get(3)}) == 2
+        found = paces(table.rows())
+        sys.stdout.write("\n".join(map(str, found)))
+        assert [each.touches for each in found[:3]] == [2, 2, 2]
 
 
 @pytest.mark.parametrize(

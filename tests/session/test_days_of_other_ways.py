@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.session import independent_settlement as again
+from tests.session import independent_coups as again
+from tests.session.independent_settlement import settled_again
 from tests.session.simulated_table import SimulatedTable, simulated_table
 
 from sabot_session import acts, dealing_acts
 from sabot_session.needs import NeedKind
 from sabot_session.record import RecordReader, SqliteRecord
 from sabot_session.round_history import Round, RoundEnd, rounds_of
+from sabot_session.row_data import Wager
 from sabot_table.errors import RuleViolation
 from sabot_table.procedure.vocabulary import DeviceUnit
 from sabot_table.rule_texts import DealingMethod
@@ -41,23 +43,25 @@ def check_rounds(path: Path, mini: bool) -> dict[str, int]:
             assert each.void is not None
             assert each.void.clause
             assert each.void.give_back == made
-        elif each.end is RoundEnd.SETTLED:
-            told = {(line.seat, line.wager): line for line in each.lines}
-            assert sorted(told) == sorted((it.seat, it.wager) for it in made)
-            for it in made:
-                line = told[it.seat, it.wager]
-                net = -it.cents if line.outcome == "lose" else line.pays_cents
-                assert (net, line.vig_cents) == settled(each, it.seat, it.wager, it.cents, mini), (each, it)
+        elif each.end is RoundEnd.SETTLED and mini:
+            check_coup(each, made)
+    if not mini:
+        told = settled_again(path)
+        assert len(told) == ends[RoundEnd.SETTLED]
+        assert all(on_record == computed for on_record, computed in told.values())
     return ends
 
 
-def settled(each: Round, seat: int, wager: str, cents: int, mini: bool) -> again.Result:
-    hands = {(hand.of, hand.seat): hand.cards or () for hand in each.hands}
-    if not mini:
-        return again.three_card(wager, cents, hands["seat", seat], hands["dealer", 0])  # type: ignore[index]
-    player, banker = hands["player", 0], hands["banker", 0]  # type: ignore[index]
+def check_coup(each: Round, made: tuple[Wager, ...]) -> None:
+    hands = {str(hand.of): hand.cards or () for hand in each.hands}
+    player, banker = hands["player"], hands["banker"]
     assert again.complete(player, banker), (player, banker)
-    return again.mini(wager, cents, player, banker)
+    told = {(line.seat, line.wager): line for line in each.lines}
+    assert sorted(told) == sorted((it.seat, it.wager) for it in made)
+    for it in made:
+        line = told[it.seat, it.wager]
+        net = -it.cents if line.outcome == "lose" else line.pays_cents
+        assert (net, line.vig_cents) == again.mini(it.wager, it.cents, player, banker), (each, it)
 
 
 @pytest.fixture

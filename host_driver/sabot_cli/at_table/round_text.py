@@ -47,6 +47,10 @@ def round_lines(each: Round, rules: RuleSet, back: str) -> list[str]:
     for of in (d.HandOf.PLAYER, d.HandOf.BANKER):
         if (of, 0) in hands:
             lines.append(f"  {of:<6}  {_hand(hands[of, 0])}{typed}")
+    if each.void is None and (d.HandOf.PLAYER, 0) in hands and (d.HandOf.BANKER, 0) in hands:
+        lines.append(f"  {_side(hands[d.HandOf.PLAYER, 0], hands[d.HandOf.BANKER, 0])}")
+    if each.simulated:
+        lines.append("  simulated round: no wagers")
     if each.void is not None:
         lines.append(f"  VOID: {each.void.why} ({each.void.clause})")
         lines += _give_back(each)
@@ -72,6 +76,15 @@ def _points(hand: d.Hand) -> str:
             return str(rank)
     points = hand.points or 0
     return f"{points} point{'' if points == 1 else 's'}"
+
+
+def _side(player: d.Hand, banker: d.Hand) -> str:
+    """Which side of mini baccarat won."""
+    if player.points is None or banker.points is None:
+        return "cards not known"
+    if player.points == banker.points:
+        return "tie"
+    return "Player wins" if player.points > banker.points else "Banker wins"
 
 
 def _give_back(each: Round) -> Iterator[str]:

@@ -56,8 +56,9 @@ class SimulatedPeople(Protocol):
         wagers: Mapping[int, Mapping[str, int]],
         floor: Credential,
         service: Credential,
+        cover: int | None = None,
     ) -> Staff:
-        """People at the device of this URL, with keys that it knows."""
+        """People at the device of this URL, with its keys; ``cover``: cards below the cover card."""
 
 
 def simulated_people() -> SimulatedPeople:

@@ -9,9 +9,9 @@ from sabot_cli.at_table.running_table import RunningTable
 from sabot_cli.at_table.shuffle_checks import ShuffleChecks, ShuffleNotProved
 from sabot_cli.at_table.simulated_people import Staff
 from sabot_cli.at_table.table_log import TableLog
-from sabot_cli.output import FAULT, NO_DEVICE, NOT_VERIFIED, OK, Output
+from sabot_cli.output import FAULT, NO_DEVICE, NOT_VERIFIED, OK, Output, exit_code
 from sabot_driver.errors import SabotError
-from sabot_session import acts
+from sabot_session import acts, dealing_acts
 from sabot_session.needs import NeedKind
 from sabot_table.errors import RuleViolation
 
@@ -47,6 +47,10 @@ def play_simulated(
     except NothingHappens as error:
         link = any(each.kind is NeedKind.LINK for each in table.run.needs())
         stopped, code = error, NO_DEVICE if link else FAULT
+    except SabotError as error:
+        if error is table.run.failure:
+            raise
+        stopped, code = error, exit_code(error)
     except KeyboardInterrupt:
         say_open_round(table, printer)
         raise
@@ -94,6 +98,9 @@ OUT_OF_ORDER = "Cover it or leave its sign on it; play by hand from a manual sho
 def _close(table: RunningTable, staff: Staff) -> bool:
     """Close the table if nothing is left to do; whether it is closed."""
     state = table.run.read(lambda session: session.procedure.table.state)
+    if state == "settling":
+        staff.give(dealing_acts.Settle())
+        return False
     left = [each for each in table.run.needs() if each.acts and each.kind is not NeedKind.BETS]
     if state not in OVER or left:
         return False

@@ -6,15 +6,20 @@ from typing import Any
 from sabot_cli.at_table.lines_printer import LinesPrinter
 from sabot_cli.at_table.round_text import money, round_lines, totals
 from sabot_cli.at_table.running_table import RunningTable
+from sabot_cli.at_table.settlement_preview import with_preview
 from sabot_cli.output import Output
 from sabot_session import row_data as d
 from sabot_session.round_history import Round, read_round
 from sabot_session.row_kinds import data_of
 from sabot_session.rows import Actor, Authentication, NumberedRow
+from sabot_table.cards import DECK_CARDS
 from sabot_table.procedure import TableRole
+from sabot_table.rule_texts import GameKind
 from sabot_table.settlement import CardSource
 
 WARNING, TROUBLE = "yellow", "red"
+ORDER = (d.HandOf.SEAT, d.HandOf.DEALER, d.HandOf.PLAYER, d.HandOf.BANKER)
+"""Hands in the order of dealing: seats as they were dealt to, then the dealer; or Player and Banker."""
 SOURCES = {CardSource.READER: "reader", CardSource.DEALER: "typed"}
 
 
@@ -34,6 +39,8 @@ class TableLog:
         self._up = True
         self.rounds: dict[int, Round] = {}
         """Rounds that ended while this program ran, by number."""
+        self.simulated_rounds: dict[int, Round] = {}
+        """Simulated rounds of mini baccarat (MDM 13.D); they have no wagers."""
         self.shuffles = self.proved = 0
         self.faults: dict[str, int] = {}
         for each in table.record.all_rows():
@@ -91,6 +98,8 @@ class TableLog:
         match data:
             case d.Settled() | d.Voided():
                 self._tell_round(row.round_id)
+            case d.Exposed() if row.kind in ("coup_complete", "coup_simulated"):
+                self._tell_round(row.round_id)
             case d.PackReceived():
                 self._say(f"{who} received {data.back.upper()}, bag {data.bag}")
                 self._output.tell("deck", deck=data.back.upper(), deck_id=data.pack_id, bag=data.bag)
@@ -107,6 +116,10 @@ class TableLog:
                 if data.cards != data.expected:
                     seen = "not proved" if data.cards is None else f"{data.cards} of {data.expected} cards"
                     self._say(f"{self.back(data.pack_id)} was counted: {seen}", TROUBLE)
+            case d.PackBurned():
+                name, burned = self.back(data.pack_id), data.burned
+                self._say(f"{who} burned {data.first} of {name}, and {burned} cards with it")
+                self._output.tell("shoe", deck_id=data.pack_id, burn_card=data.first, burned=burned)
             case d.FaultRaised():
                 self._tell_fault(data)
             case d.FaultCleared():
@@ -153,20 +166,22 @@ class TableLog:
         self._printer.print(lines)
 
     def _tell_round(self, round_id: int) -> None:
-        before = self.rounds.get(round_id)
+        before = self.rounds.get(round_id) or self.simulated_rounds.get(round_id)
         found = read_round(self._table.record, round_id)
-        if before is not None and (before.void is None) == (found.void is None):
+        found = self._table.run.read(lambda session: with_preview(session, found))
+        if before is not None and (before.void, before.lines) == (found.void, found.lines):
             return
-        self.rounds[round_id] = found
+        (self.simulated_rounds if found.simulated else self.rounds)[round_id] = found
         style = TROUBLE if found.void is not None else ""
         self._printer.print(round_lines(found, self._table.rules, self.back(found.pack_id)), style)
-        self._output.tell("round", None, **self._round_fields(found))
+        event = "simulated_round" if found.simulated else "round"
+        self._output.tell(event, None, **self._round_fields(found))
 
     def _round_fields(self, each: Round) -> dict[str, Any]:
         counted, void = each.facts.counted, each.void
-        hands = {it.seat: it for it in each.hands}
-        order = [*(it.seat for it in each.hands if it.seat), 0]
-        known = bool(hands) and all(it.cards is not None for it in hands.values())
+        mini = self._table.rules.game is GameKind.MINI
+        hands = sorted(each.hands, key=lambda it: (ORDER.index(it.of), each.hands.index(it)))
+        known = bool(hands) and all(it.cards is not None for it in hands)
         settlement: list[Mapping[str, Any]] | None = [line.to_json() for line in each.lines]
         if void is not None:
             settlement = (
@@ -174,6 +189,7 @@ class TableLog:
             )
         bets = each.facts.bets
         seats = list(bets.seats) if bets is not None else []
+        clockwise = [seat for seat in self._table.rules.clockwise() if seat in seats]
         total = None if counted is None or counted.stub is None else (counted.stacks or 0) + counted.stub
         return {
             "round": len(self.rounds),
@@ -181,12 +197,12 @@ class TableLog:
             "deck": self.back(each.pack_id),
             "deck_id": each.pack_id,
             "shuffle_id": self._played_with.get(each.round_id),
-            "seats": [*(seat for seat in self._table.rules.clockwise() if seat in seats), "dealer"],
+            "seats": ["player", "banker"] if mini else [*clockwise, "dealer"],
             "betting": seats,
-            "hands": [_short(hands[seat].cards or ()) for seat in order] if known else None,
+            "hands": [_short(it.cards or ()) for it in hands] if known else None,
             "stub": None if counted is None else counted.stub,
             "count": None if void is not None else total,
-            "expected": None if counted is None else counted.expected,
+            "expected": DECK_CARDS * self._table.rules.cards.decks,
             "card_source": SOURCES[each.source] if known and each.source is not None else None,
             "void": void is not None,
             "void_reason": None if void is None else void.why.replace(" ", "_"),

@@ -28,6 +28,7 @@ KEYS = {
     "w": ("report_wrong_number", "a wrong number of cards: the round is void"),
     "s": ("report_shoe_failed", "the shoe jammed or does not deal: the round is void"),
     "v": ("void_round", "the floor voids the round"),
+    "e": ("settle", "the wagers are settled as shown"),
     "h": ("hold", "hold the round's cards until the floor releases them"),
     "d": ("open_dispute", "the screen is wrong: open a dispute"),
     "c": ("call_floor", "call the floor"),

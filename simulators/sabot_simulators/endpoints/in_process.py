@@ -1,8 +1,4 @@
-"""The emulated devices of this process, by URL: how ``sabot play`` finds the people at an emulated table.
-
-``people_at`` is an entry point of the group ``sabot.table_people``. Neither the driver nor the command line
-imports the simulators for it.
-"""
+"""The emulated devices of this process, by URL: how a simulated staff finds the people at its machine."""
 
 from urllib.parse import parse_qs, urlsplit
 from weakref import WeakValueDictionary
