@@ -1,7 +1,7 @@
 """Mini baccarat settled a second time, from the cards on record alone. It imports nothing of ours.
 
-The paytables are those of `MDM` (standard, tables A); player, banker and tie are those of the six-deck text too.
-A result is (cents won or -stake, vigorish in cents).
+The paytables are those of `MDM` (standard, tables A). Player, banker and tie are those of the six-deck text
+too. A result is (cents won or -stake, vigorish in cents).
 """
 
 from collections import Counter
