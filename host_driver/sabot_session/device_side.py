@@ -331,7 +331,7 @@ class DeviceSide:
     def must_come_out(self) -> bool:
         """Whether cards are inside that no one vouches for, or that may not be dealt."""
         device, table = self.device, self._procedure.table
-        if not self._ways.machine_serves():
+        if not self._ways.machine_serves() or self._on_its_way():
             return False
         if device.emptying or device.shuffler not in MAY_BE_EMPTIED or device.shoe not in SHOE_MAY_BE_EMPTIED:
             return False
@@ -350,6 +350,17 @@ class DeviceSide:
             return False
         known = any(each.pack_id == device.in_shoe for each in table.packs())
         return not known or (not self.in_turn() and len(device.decks) > 1)
+
+    def _on_its_way(self) -> bool:
+        """Whether a pack is just brought out, or lies in the shoe and waits for the floor's word."""
+        if any(each.name in ("deliver_deck", "load_shoe") for each in self._state.outbox):
+            return True
+        device, delivery = self.device, self._ways.delivery
+        if device.in_shoe and device.in_shoe == self._procedure.table.memory.delivered:
+            return True
+        pack = delivery.next_pack() if self._ways.now() is self._ways.shoe else None
+        laid_in = device.shoe == ShoeState.UNPROVED and device.shuffler != ShufflerState.UNPROVED
+        return laid_in and pack is not None and delivery.is_ready(pack)
 
     def game_requests(self) -> list[Request[Any]]:
         """What sets the machine to this table's game; nothing if it is, or if it has not said what it is."""
