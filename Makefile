@@ -23,12 +23,13 @@ PLANTS := ten-shelves grip-off-by-one modulo-bias retry-redraws lcg32 stuck-slot
 FAIRNESS := $(BIN)/sabot fairness
 BIASED := 5
 MERMAID := 11.12.0
+AXE := 4.14.0
 PICO := simulators/sabot_simulators/rp2040
 # Byte code is kept also where the environment says otherwise: without it each program the tests start is compiled anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board soak-board bench-board attack-board mutants mutants-sample docs clean
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser soak-board bench-board attack-board mutants mutants-sample docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -138,6 +139,9 @@ attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer t
 	$(BIN)/python -m sabot_image_build
 	$(BIN)/python -m tests.board.answer_times
 
+test-browser: $(VENV)/.browser build/axe/node_modules/axe-core/axe.min.js ## the table's pages in Debian's chromium, pictures of every state in build/screens
+	SABOT_BROWSER=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/browser
+
 mutants: $(VENV)/.test ## 200 small changes of each package, one at a time: which does no test notice? goes on where it stopped
 	$(BIN)/python -m tests.mutants $(PACKAGES)
 
@@ -159,12 +163,13 @@ $(BIN)/python:
 $(VENV)/.play: EXTRAS := micropython
 $(VENV)/.serve: EXTRAS := serve,micropython
 $(VENV)/.test: EXTRAS := test
+$(VENV)/.browser: EXTRAS := test,browser
 $(VENV)/.bench: EXTRAS := bench,micropython
 $(VENV)/.fairness: EXTRAS := fairness
 $(VENV)/.fuzz: EXTRAS := test,fuzz
 $(VENV)/.board: EXTRAS := test
 $(VENV)/.docs: EXTRAS := docs
-$(VENV)/.play $(VENV)/.serve $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board $(VENV)/.docs: pyproject.toml | $(BIN)/python
+$(VENV)/.play $(VENV)/.serve $(VENV)/.browser $(VENV)/.test $(VENV)/.bench $(VENV)/.fairness $(VENV)/.fuzz $(VENV)/.board $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
 	@touch $@
 
@@ -173,3 +178,6 @@ $(PICO)/node_modules/.package-lock.json: $(PICO)/package-lock.json
 
 build/mermaid/node_modules/mermaid/dist/mermaid.min.js:
 	npm install --prefix build/mermaid --no-save --no-audit --no-fund --ignore-scripts --silent mermaid@$(MERMAID)
+
+build/axe/node_modules/axe-core/axe.min.js:
+	npm install --prefix build/axe --no-save --no-audit --no-fund --ignore-scripts --silent axe-core@$(AXE)

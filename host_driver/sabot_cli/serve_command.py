@@ -193,14 +193,15 @@ def _serve(
         port=listening.port,
         certificate=listening.certificate,
         private_key=listening.private_key,
+        browsers=held.path.with_name("browsers.json") if journal is not None else None,
     )
     if staff is not None and shown is not None and simulated:
         key = simulators_key(state, client)
         attending = staff(_Attended(run), client.url, key, every_wager(rules), simulated, pace)
         stack.callback(attending.close)
-    held.publish(service.address, service.app.access.local_token)
-    _tell(state, service.address, service.app.access.invite(time.monotonic()), shown)
     with _ending(service.stop):
+        held.publish(service.address, service.app.access.local_token)
+        _tell(state, service.address, service.app.access.invite(time.time()), shown)
         service.run()
 
 

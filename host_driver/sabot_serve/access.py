@@ -2,16 +2,25 @@
 
 A browser is let in by a one-time token. It may then look. To act, a person signs in there, and that ends when
 nobody touches the page for a while. Authority of floor and service is never kept: each of their acts carries
-its own credential. Everything is in memory and bounded; only hashes of secrets are kept.
+its own credential. Everything is bounded. Tokens are in memory only; browsers are also in a private file, so
+that pages go on after a restart of the service. Of cookies and tokens only hashes are kept.
 """
 
 import hashlib
 import hmac
+import json
+import logging
 import secrets
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
+from sabot_driver.private_files import open_new
 from sabot_serve.errors import Refused
+
+log = logging.getLogger("sabot.serve")
 
 TOKEN_S = 15 * 60
 BROWSER_S = 12 * 3600  # a shift and a half; then a new token
@@ -20,6 +29,8 @@ MOST_TOKENS = 16
 MOST_BROWSERS = 64
 FAILURES = 5  # wrong credentials of one browser within WATCH_S, then it must wait
 WATCH_S = 60
+CLOCK_S = 60  # a clock may be set back by so much without ending anything
+SAVE_S = 60  # a touch is written so often at most
 
 
 def _hash(secret: str) -> str:
@@ -38,12 +49,17 @@ class Browser:
     failures: list[float] = field(default_factory=list)
 
 
-class Access:
-    """The tokens and browsers of one service. Times are seconds of one clock that never goes back."""
+KEPT = TypeAdapter(dict[str, Browser])
 
-    def __init__(self) -> None:
+
+class Access:
+    """The tokens and browsers of one service. Times are UTC seconds."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        """``file`` keeps the browsers over a restart; one that is damaged counts as empty."""
+        self._file = file
         self._tokens: OrderedDict[str, float] = OrderedDict()
-        self._browsers: OrderedDict[str, Browser] = OrderedDict()
+        self._browsers: OrderedDict[str, Browser] = OrderedDict(_kept(file))
         self.local_token = secrets.token_urlsafe(32)
         """What lets programs of this computer in; it is in ``service.json``."""
 
@@ -70,6 +86,7 @@ class Access:
         self._browsers[_hash(cookie)] = browser
         while len(self._browsers) > MOST_BROWSERS:
             self._browsers.popitem(last=False)
+        self.keep()
         return cookie, browser
 
     def browser(self, cookie: str, now_s: float) -> Browser | None:
@@ -77,7 +94,7 @@ class Access:
         found = self._browsers.get(_hash(cookie)) if cookie else None
         if found is None:
             return None
-        if found.until_s < now_s:
+        if found.until_s < now_s or found.touched_s > now_s + CLOCK_S:  # the clock was set back
             del self._browsers[_hash(cookie)]
             return None
         if found.person and now_s - found.touched_s > IDLE_S:
@@ -87,6 +104,31 @@ class Access:
     def leave(self, cookie: str) -> None:
         """A browser is no longer let in."""
         self._browsers.pop(_hash(cookie), None)
+        self.keep()
+
+    def signed(self, browser: Browser, person: str, now_s: float) -> None:
+        """A person signs in at a page; "" signs out."""
+        browser.person, browser.touched_s = person, now_s
+        self.keep()
+
+    def keep(self) -> None:
+        """Write the browsers to the file. If that fails, pages need a new token after a restart, no more."""
+        if self._file is None:
+            return
+        new = self._file.with_name(self._file.name + ".new")
+        try:
+            with open_new(new) as file:
+                file.write(json.dumps({name: asdict(each) for name, each in self._browsers.items()}).encode())
+            new.replace(self._file)
+        except OSError as error:
+            log.warning("%s: %s; pages must enter again after a restart", self._file, error)
+
+    def touch(self, browser: Browser, now_s: float) -> None:
+        """Somebody used a page."""
+        due = now_s - browser.touched_s > SAVE_S
+        browser.touched_s = now_s
+        if due:
+            self.keep()
 
     def is_local(self, authorization: str) -> bool:
         """Whether a header proves a program of this computer."""
@@ -95,17 +137,22 @@ class Access:
         return right and kind.lower() == "bearer"
 
 
+def _kept(file: Path | None) -> dict[str, Browser]:
+    if file is None or not file.exists():
+        return {}
+    try:
+        return KEPT.validate_json(file.read_bytes())
+    except (OSError, ValidationError) as error:
+        log.warning("%s cannot be used: pages must enter again: %s", file, error)
+        return {}
+
+
 def check_csrf(browser: Browser, shown: str) -> None:
     """`Refused` if a request does not show the browser's own CSRF token."""
     if not hmac.compare_digest(shown.encode(), browser.csrf.encode()):
         raise Refused(
             403, "csrf", "the request does not come from a page of this service", "Load the page again."
         )
-
-
-def touched(browser: Browser, now_s: float) -> None:
-    """Somebody used the page."""
-    browser.touched_s = now_s
 
 
 def check_guesses(browser: Browser, now_s: float) -> None:

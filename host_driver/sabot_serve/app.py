@@ -52,6 +52,8 @@ class Served:
     people: Register
     hosts: Collection[str]
     scheme: str = "http"
+    browsers: Path | None = None
+    """The file that keeps the browsers that were let in."""
     stopped: Callable[[], None] = lambda: None
     """Called when the session has stopped: the service ends then too."""
 
@@ -61,7 +63,7 @@ class TableApp:
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        self.access = Access()
+        self.access = Access(served.browsers)
         self.views = ViewStream(served.session)
         self.views.channel("dealer", dealer_view)
         self.views.channel("table", lambda snapshot: snapshot)
@@ -106,7 +108,7 @@ class TableApp:
     # -- who asks -------------------------------------------------------------------------------
 
     def _browser(self, request: Request) -> Browser | None:
-        return self.access.browser(request.cookies.get(self._cookie, ""), time.monotonic())
+        return self.access.browser(request.cookies.get(self._cookie, ""), time.time())
 
     def _is_local(self, request: Request) -> bool:
         return self.access.is_local(request.headers.get("authorization", ""))
@@ -127,7 +129,7 @@ class TableApp:
         if browser is None:
             raise _not_let_in()
         access.check_csrf(browser, request.headers.get(CSRF_HEADER, ""))
-        access.touched(browser, time.monotonic())
+        self.access.touch(browser, time.time())
         return browser
 
     # -- pages ----------------------------------------------------------------------------------
@@ -179,7 +181,7 @@ class TableApp:
 
     async def _enter(self, request: Request) -> Response:
         body = await read_body(request, EnterRequest)
-        cookie, _ = self.access.enter(body.token, time.monotonic())
+        cookie, _ = self.access.enter(body.token, time.time())
         answer = JSONResponse({"entered": True})
         answer.set_cookie(
             self._cookie,
@@ -194,13 +196,13 @@ class TableApp:
     async def _invite(self, request: Request) -> Response:
         if not self._is_local(request):
             raise Refused(403, "not_local", "only a program of this computer may ask for a token")
-        return JSONResponse({"token": self.access.invite(time.monotonic())})
+        return JSONResponse({"token": self.access.invite(time.time())})
 
     async def _sign_in(self, request: Request) -> Response:
         browser = self._actor(request)
         body = await read_body(request, ShownCredential)
         presented = body.presented()
-        access.check_guesses(browser, time.monotonic())
+        access.check_guesses(browser, time.time())
         with _counting(browser):
             who = await asyncio.to_thread(self._served.people.authenticate, presented, int(time.time()))
         if TableRole.DEALER not in who.roles:
@@ -214,27 +216,25 @@ class TableApp:
                 await self._served.session.act(act_id, None, 0, presented, acts.SignIn())
             except (ActRefused, RuleViolation) as error:
                 told = {**told, "deals": False, "message": str(error)}
-        browser.person = who.person
+        self.access.signed(browser, who.person, time.time())
         return JSONResponse(told)
 
     async def _sign_out(self, request: Request) -> Response:
         browser = self._actor(request)
-        person, browser.person = browser.person, ""
+        person = browser.person
         table = await self._served.session.read(lambda session: session.snapshot()["table"])
         if person and table["dealer"] == person:
-            try:
-                act_id = f"sign-out-{secrets.token_hex(8)}"
-                await self._served.session.act(act_id, None, 0, AtPage(person), acts.SignOut())
-            except (ActRefused, RuleViolation):
-                browser.person = person  # a dealer stays until the round is over
-                raise
+            # A dealer stays until the round is over: a refusal leaves the person signed in.
+            act_id = f"sign-out-{secrets.token_hex(8)}"
+            await self._served.session.act(act_id, None, 0, AtPage(person), acts.SignOut())
+        self.access.signed(browser, "", time.time())
         return JSONResponse({"person": ""})
 
     async def _act(self, request: Request) -> Response:
         browser = self._actor(request)
         body = await read_body(request, ActRequest)
         act = parse_act(body.act, body.data)
-        access.check_guesses(browser, time.monotonic())
+        access.check_guesses(browser, time.time())
         shown = AtPage(browser.person) if body.credential is None else body.credential.presented()
         with _counting(browser):
             done = await self._served.session.act(body.act_id, body.need, body.seen, shown, act)
@@ -247,7 +247,7 @@ def _counting(browser: Browser) -> Iterator[None]:
     try:
         yield
     except (NotAuthenticated, PersonUnknown):
-        access.failed(browser, time.monotonic())
+        access.failed(browser, time.time())
         raise
 
 

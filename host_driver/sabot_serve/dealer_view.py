@@ -24,6 +24,8 @@ SHAPES = {PLAY: "circle", ACT: "triangle", FLOOR: "diamond", STOP: "octagon", WA
 LAMP = {PLAY: "playing", WAIT: "playing", ACT: "dealer", FLOOR: "floor", STOP: "floor"}
 VOIDS = ("report_face_up", "report_wrong_number", "report_shoe_failed", "void_round")
 """Acts that void a round: they are confirmed by holding the button."""
+LATCHED = ("remove_pack", "determine")
+"""Needs that come from a wrong count: they stay on top until somebody has met them."""
 APART = ("call_floor", "sign_in", "sign_out", "open_bets", "place_wager", "withdraw_wager")
 """Offers that have a place of their own on the page, or that "no more bets" tells with the seats."""
 SHOE_BUSY = {
@@ -40,6 +42,7 @@ NUMBERED = re.compile(r"(?:^|\s)[1-9]\s")
 def dealer_view(snapshot: Json, say: Say = str) -> dict[str, Any]:
     """The dealer's page; each top-level part is replaced as a whole when it changes."""
     needs = [each for each in snapshot["needs"] if each["kind"] != "countersign"]
+    needs.sort(key=_rank)
     head = _head(snapshot, needs, say)
     return {
         "head": head,
@@ -56,11 +59,18 @@ def dealer_view(snapshot: Json, say: Say = str) -> dict[str, Any]:
     }
 
 
+def _rank(need: Json) -> int:
+    """What the dealer sees first: wrong counts, then the dealer's own, then what others must do."""
+    if need["kind"] in LATCHED:
+        return 0
+    return 1 if tone_of(need) == STOP or "dealer" in need["roles"] else 2
+
+
 # -- the word and the sentence ------------------------------------------------------------------
 
 
 def _head(snapshot: Json, needs: Sequence[Json], say: Say) -> dict[str, Any]:
-    playing = snapshot["round"]
+    playing = _shown_round(snapshot)
     clause = ""
     if needs:
         word, sentence, tone = word_of(needs[0], say), sentence_of(needs[0], say), tone_of(needs[0])
@@ -87,7 +97,7 @@ def _head(snapshot: Json, needs: Sequence[Json], say: Say) -> dict[str, Any]:
         "clause": clause,
         "void": void,
         "notice": snapshot["notice"],
-        "latched": bool(needs) and needs[0]["kind"] in ("remove_pack", "determine"),
+        "latched": bool(needs) and needs[0]["kind"] in LATCHED,
     }
 
 
@@ -115,7 +125,7 @@ def word_of(need: Json, say: Say) -> str:
 
 def sentence_of(need: Json, say: Say) -> str:
     """Who does what now."""
-    who = " / ".join(say(phrases.ROLES.get(each, phrases.plain(each))) for each in need["roles"])
+    who = say(phrases.ROLES.get(need["roles"][0], phrases.plain(need["roles"][0]))) if need["roles"] else ""
     what = _what(need, say)
     return f"{who}: {what}" if who else what
 
@@ -146,7 +156,7 @@ def _values(need: Json, say: Say) -> dict[str, Any]:
     if "place" in values:
         values["place"] = said(say, phrases.PLACES, str(values["place"])).lower()
     if "fault" in values:
-        values["fault"] = phrases.plain(str(values["fault"])).capitalize()
+        values["fault"] = phrases.plain(str(values["fault"]))
     return values
 
 
@@ -203,6 +213,9 @@ def _button(
         "asks": asks,
         "editor": editor,
         "label": label[:1].upper() + label[1:],
+        "detail": said(say, phrases.CHOICE_DETAILS, form.choice)
+        if form.choice in phrases.CHOICE_DETAILS
+        else "",
         "roles": list(roles),
         "credential": "dealer" not in roles or form.act == "sign_in",
         "who": say(phrases.ROLES.get(roles[0], phrases.plain(roles[0]))) if roles else "",
@@ -325,20 +338,17 @@ def _steps_of(line: Json, say: Say) -> list[dict[str, Any]]:
     """What the dealer does with one wager."""
     outcome = str(line["outcome"])
     cents = line["pays_cents"] if outcome == "win" else line["stake_cents"]
-    # Chips that nobody counted are paid by odds.
-    much = _short_odds(line.get("odds", "")) if cents is None else money(cents)
+    # Chips that nobody counted are paid by odds, such as "1 to 1, less 5 %".
+    odds, _, less = str(line.get("odds", "")).partition(", less ")
+    much = odds.replace(" to ", ":") if cents is None else money(cents)
+    vigorish = money(line["vig_cents"]) if line["vig_cents"] else less.replace(" ", "")
     short = phrases.SHORT_WAGERS if line["wager"] in phrases.SHORT_WAGERS else phrases.WAGERS
     wager, do = said(say, short, line["wager"]), said(say, phrases.DO, outcome)
     steps = [{"outcome": outcome, "do": do, "wager": wager, "money": much}]
-    if line["vig_cents"]:
+    if vigorish:
         do = say(phrases.VIGORISH)
-        steps.append({"outcome": "vigorish", "do": do, "wager": "", "money": money(line["vig_cents"])})
+        steps.append({"outcome": "vigorish", "do": do, "wager": "", "money": vigorish})
     return steps
-
-
-def _short_odds(odds: str) -> str:
-    """Odds for a narrow column: "1 to 1, less 5 %" is "1:1 -5%"."""
-    return odds.replace(" to ", ":").replace(", less ", " -").replace(" %", "%")
 
 
 def _shown_round(snapshot: Json) -> Json | None:
@@ -373,12 +383,15 @@ def _points(names: Sequence[str], say: Say) -> str:
 
 
 def _pack(snapshot: Json, pack: Json, say: Say) -> dict[str, Any]:
+    playing, count = snapshot["round"], pack["cards"] if pack["counted"] else None
+    if playing is not None and playing["pack_id"] == pack["pack_id"] and playing["count"] is not None:
+        count = playing["count"]
     return {
         "id": pack["pack_id"],
         "back": pack["back"],
         "name": said(say, phrases.BACKS, pack["back"]),
         "state": said(say, phrases.PACKS, pack["state"]),
-        "count": str(pack["cards"]) if pack["counted"] else "",
+        "count": "" if count is None else str(count),
         "until_s": pack["until_s"],
         "must_leave": pack["must_leave"],
     }

@@ -95,7 +95,7 @@ SPECIAL: Mapping[str, str] = {
     "bets_new": N_("touch each seat that bets"),
     "take_seat": N_("take the stack of seat %(seat)s"),
     "take_dealer": N_("take your own stack"),
-    "fault": N_("%(fault)s at the %(place)s"),
+    "fault": N_("clear the %(place)s: %(fault)s"),
 }
 ROLES: Mapping[str, str] = {
     "dealer": N_("Dealer"),
@@ -154,12 +154,17 @@ ACTS: Mapping[str, str] = {
 """What a button says, by its act."""
 CHOICES: Mapping[str, str] = {
     "misdealt": N_("Misdealt"),
-    "card_missing": N_("Not misdealt: a card is missing"),
-    "card_extra": N_("Not misdealt: a card too many"),
+    "card_missing": N_("Not misdealt"),
+    "card_extra": N_("Not misdealt"),
     "covered": N_("Covered"),
     "sign": N_("Has its sign"),
     "shuffler": N_("Shuffler"),
     "shoe": N_("Shoe"),
+}
+CHOICE_DETAILS: Mapping[str, str] = {
+    "misdealt": N_("a hand has a wrong number of cards"),
+    "card_missing": N_("a card is missing from the deck"),
+    "card_extra": N_("the deck has a card too many"),
 }
 FIELDS: Mapping[str, str] = {
     "back": N_("Back"),

@@ -42,9 +42,11 @@ class TableService:
         certificate: Path | None = None,
         private_key: Path | None = None,
         names: tuple[str, ...] = (),
+        browsers: Path | None = None,
     ) -> None:
         """Bind the socket; port 0 takes any. ``names`` are further names under which browsers reach it.
 
+        ``browsers`` is the file that keeps those that were let in.
         `TlsRequired` for an address beyond this computer without certificate and key; `NotServed` if the
         address cannot be used.
         """
@@ -59,7 +61,7 @@ class TableService:
         if port == (443 if tls else 80):
             hosts += [each.rpartition(":")[0] for each in hosts]
         self.address = f"{scheme}://{hosts[0]}"
-        self.app = TableApp(Served(session, people, hosts, scheme, self.stop))
+        self.app = TableApp(Served(session, people, hosts, scheme, browsers, self.stop))
         self._server = _Server(
             uvicorn.Config(
                 self.app.asgi,

@@ -97,7 +97,7 @@ def sign_out(session: "TableSession", act: acts.SignOut, by: Attribution, act_id
 
 
 def _between_rounds(session: "TableSession", what: str) -> None:
-    if session.procedure.table.state not in ("closed", "between", "idle", "collecting"):
+    if session.procedure.table.state not in ("closed", "between", "idle", *OVER):
         raise RuleViolation(
             f"{what} in a round", session.procedure.table.clause("open_bets"), "finish it first"
         )

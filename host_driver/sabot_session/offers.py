@@ -40,7 +40,7 @@ BY_RULE: tuple[tuple[type[Act], str], ...] = (
     (dealing_acts.PlayOnePack, "play_one_pack"),
 )
 """Acts that the rule text allows in some states, each with the action of the text."""
-CHANGE_OF_DEALERS = ("closed", "between", "idle", "collecting")
+CHANGE_OF_DEALERS = ("closed", "between", "idle", "collecting", "voided")
 
 
 @dataclass(frozen=True, slots=True)

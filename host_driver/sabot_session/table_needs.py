@@ -227,7 +227,7 @@ class TableNeeds:
             self._clause("shuffle_count"),
             (acts.RemovePack.NAME,),
             str(deck_id),
-            {"pack_id": deck_id, "reason": str(reason), "why": why},
+            {"pack_id": deck_id, "back": back, "reason": str(reason), "why": why},
         )
 
     def _of_pack(self, pack: PackState) -> Iterator[NeedForm]:

@@ -133,7 +133,6 @@ class DeviceProtocol:
         proofs = records.get("proofs", b"")
         if len(proofs) == 8:
             self._proofs_total, self._proofs_untold = struct.unpack("<II", proofs)
-        self._proofs_saved = True
         self._proofs_slot = NO_SLOT
         self._proofs_told_s: int | None = None  # uptime of the last event about them
         self.emit("booted", boot_reason)
@@ -314,8 +313,7 @@ class DeviceProtocol:
         self._save_proofs()
 
     def _save_proofs(self) -> None:
-        self._proofs_saved = True
         try:
             self._memory.save("proofs", struct.pack("<II", self._proofs_total, self._proofs_untold))
         except MemoryFailed:
-            self._proofs_saved = False  # the next one is saved with this one
+            return  # the next one is saved with this one

@@ -58,20 +58,20 @@ class RequestHandler:
     def _command(self, message: MessageCodec, flags: int, request_id: int, body: bytes | memoryview) -> None:
         """Execute a command once; whatever was decided of it is in the ledger before it is answered."""
         device = self._device
-        book = device.ledger
+        own_ledger = device.ledger
         if not self._port.owns():
             self._refuse_request(request_id, message.id, Refusal("not_owner", (device.owner_id(),)))
             return
-        newest = book.newest(self._port.host_id)
+        newest = own_ledger.newest(self._port.host_id)
         skipped = max(request_id - newest - 1, 0)
         ahead = skipped >= MAX_AHEAD or not device.may_skip(skipped)
         if request_id == 0 or request_id > LAST_COMMAND or ahead:
             self._refuse_request(request_id, message.id, Refusal("number_ahead", (newest,)))
             return
-        found = book.state_of(self._port.host_id, request_id)
+        found = own_ledger.state_of(self._port.host_id, request_id)
         if found == ledger.EXECUTED:
             self._port.diagnostics.repeats += 1
-            answer, status, details = book.answer(self._port.host_id, request_id)
+            answer, status, details = own_ledger.answer(self._port.host_id, request_id)
             self._answer(request_id, answer, (status, details))
             return
         if found == ledger.INTERRUPTED:
@@ -92,9 +92,9 @@ class RequestHandler:
         else:
             answer, outcome = self._decide(message, request_id, body)
         try:
-            book.finish(self._port.host_id, request_id, answer, outcome[0], outcome[1])
+            own_ledger.finish(self._port.host_id, request_id, answer, outcome[0], outcome[1])
         except MemoryFailed:
-            begun = book.state_of(self._port.host_id, request_id) == ledger.INTERRUPTED
+            begun = own_ledger.state_of(self._port.host_id, request_id) == ledger.INTERRUPTED
             answer = message.id
             outcome = self._details(Refusal("interrupted" if begun else "memory_failed"))
         self._answer(request_id, answer, outcome)

@@ -59,6 +59,8 @@ class AttendingStaff:
         self._table = table
         self._staff = SimulatedStaff(table, wagers, floor, service, seen)
         self._roles = frozenset(roles)
+        self.leave: frozenset[NeedKind] = frozenset()
+        """Needs that they leave to other people."""
         self._pace_s = pace_s
         self._seen_s = -AWAY_S  # when another dealer was here last
         self._closing = threading.Event()
@@ -82,7 +84,8 @@ class AttendingStaff:
         if dealer not in (None, DEALER):
             self._seen_s = time.monotonic()
         for need in self._table.needs():
-            if need.acts and self._is_ours(need, dealer) and self._staff.meet(need):
+            ours = need.acts and need.kind not in self.leave and self._is_ours(need, dealer)
+            if ours and self._staff.meet(need):
                 return
 
     def _is_ours(self, need: Need, dealer: str | None) -> bool:

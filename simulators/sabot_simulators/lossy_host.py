@@ -1,6 +1,6 @@
 """A device whose reports also go to a host over a wire that loses, damages and repeats bytes.
 
-The soak gives its commands to the core directly. The host listens, and asks what a host may ask at any time.
+The soak gives its commands to the controller directly. The host asks what a host may ask at any time.
 It is held to this: each event arrives once, in order, as the device reported it; what does not arrive is
 named in a gap, and a gap ends a boot or a memory.
 """
@@ -17,7 +17,7 @@ from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 from sabot_simulators.python_device import PythonDevice
 
 LOST, DAMAGED, REPEATED = 0.05, 0.03, 0.03  # of what goes over the wire, in each direction
-ASKED = ("last_round", "whereabouts")  # over the wire; commands go to the core
+ASKED = ("last_round", "whereabouts")  # over the wire; commands go to the controller
 CATCHING_UP_US = 20_000_000  # within which a host has heard everything, whatever was lost
 SOON_US = 1_000
 
@@ -29,7 +29,7 @@ class LossyHostDevice(HostedDevice):
         self.different: list[str] = []
         """What the host was told otherwise than it was reported."""
         self.compared = 0
-        """How many events arrived that the core had reported."""
+        """How many events arrived that the controller had reported."""
         self._reported: dict[tuple[bytes, int, int], tuple[int, bytes]] = {}
         """By memory id, boot id and n: the message and its values, as packed."""
         self._made: dict[tuple[bytes, int], int] = {}  # events of the boots that are over
@@ -60,7 +60,7 @@ class LossyHostDevice(HostedDevice):
         self._reported[self.end.memory_id, self.end.boot_id, n] = message.id, message.pack(values)
 
     def command(self, name: str, *values: CommandValue, role: str = "table") -> tuple[Any, ...]:
-        """Ask over the wire what a host may ask at any time; give the core any other command."""
+        """Ask over the wire what a host may ask at any time; give the controller any other command."""
         if name in ASKED:
             return self.ask(name, *values)
         return PythonDevice.command(self, name, *values, role=role)

@@ -306,7 +306,7 @@ class MicroPythonDevice(SteppedDevice):
         return self._state[1]
 
     def view(self) -> View:
-        """What the core believes at this moment; also in the midst of a report."""
+        """What the controller believes at this moment; also in the midst of a report."""
         at = self._board()
         at.send(board.VIEW)
         kind, body = at.take()

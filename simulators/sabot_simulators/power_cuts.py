@@ -48,7 +48,7 @@ class SlowDevice(PythonDevice):
     """A device whose people take their time before each command."""
 
     def command(self, name: str, *values: int | str | bytes, role: str = "table") -> tuple[int, ...]:
-        """Give the core a command after a pause."""
+        """Give the controller a command after a pause."""
         self.run_for(PAUSE_US)
         return super().command(name, *values, role=role)
 
@@ -72,7 +72,7 @@ class CutPoint:
     reports: tuple[Report, ...]
     """What the device had reported by then."""
     on_record: bytes
-    """The core's record as it was saved last,"""
+    """The controller's record as it was saved last,"""
     in_mind: bytes
     """and as it would have been saved next."""
     cells: bytes
@@ -93,7 +93,7 @@ class CardsInHand:
 
 
 class Restart:
-    """The power has come back: a new core over the machine and the memory as they were."""
+    """The power has come back: a new controller over the machine and the memory as they were."""
 
     def __init__(self, moment: CutPoint, written: int = 0, hands: int = 2) -> None:
         self.moment = moment
@@ -145,7 +145,7 @@ class Restart:
 
 
 def unaged(record: bytes) -> bytes:
-    """A record of the core without how old its decks were last seen, which is written with anything else."""
+    """A record of the controller without the age of its decks, which is written with anything else."""
     without = bytearray(record)
     at = struct.calcsize(persistent_state._HEAD)
     for deck in range(2):

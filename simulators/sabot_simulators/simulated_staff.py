@@ -110,9 +110,13 @@ class SimulatedStaff:
         """What the session refused, in words."""
 
     def relieve(self, name: str) -> None:
-        """Another simulated dealer deals from now on."""
-        self._people[TableRole.DEALER] = SimulatedPerson(name)
+        """Another simulated dealer signs in and deals from now on."""
+        self.deal_as(name)
         self.give(acts.SignIn())
+
+    def deal_as(self, name: str) -> None:
+        """Act as this simulated dealer, who is signed in."""
+        self._people[TableRole.DEALER] = SimulatedPerson(name)
 
     def credential(self, role: TableRole) -> SimulatedPerson:
         """The person of a role."""

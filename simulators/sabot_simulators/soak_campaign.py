@@ -167,8 +167,8 @@ def page(campaign: Campaign, date: str, planted: str, asked: int = ROUNDS) -> st
         text += [
             "## Planted defects",
             "",
-            "`make soak-planted` plants each defect into the core and plays `make soak`'s tables until a "
-            "claim gives it away.",
+            "`make soak-planted` plants each defect into the controller and plays `make soak`'s tables until "
+            "a claim gives it away.",
             "",
             planted,
         ]

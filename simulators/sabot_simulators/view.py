@@ -53,7 +53,7 @@ class View:
 
 
 def view_of(controller: Controller) -> View:
-    """What a core in this process believes."""
+    """What a controller in this process believes."""
     decks = []
     for deck in controller.persistent.decks.in_use:
         proved, cards = controller.whereabouts(deck.deck_id)

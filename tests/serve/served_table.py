@@ -41,15 +41,36 @@ class ServedTable:
         self,
         client: Client,
         run: ThreadedSession,
-        service: TableService,
+        serve: Callable[[int], TableService],
         shown: Demonstration,
         record: Record,
     ) -> None:
         self.client = client
         self.run = run
-        self.service = service
+        self._serve = serve
+        self.service = serve(0)
         self.shown = shown
         self.record = record
+        self.staff: AttendingStaff | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Listen."""
+        self._thread = threading.Thread(target=self.service.run, daemon=True)
+        self._thread.start()
+        while not self.service.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """End the service; the table's session goes on."""
+        self.service.stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    def restart(self) -> None:
+        """Serve again at the same address."""
+        self.service = self._serve(int(self.address.rpartition(":")[2]))
+        self.start()
 
     def needs(self) -> list[Need]:
         return self.run.needs()
@@ -71,7 +92,7 @@ class ServedTable:
         return f"{self.address}/enter#{self.token()}"
 
     def token(self) -> str:
-        return self.service.app.access.invite(time.monotonic())
+        return self.service.app.access.invite(time.time())
 
     def pin(self, person: str) -> str:
         return self.shown.shown[person][1]
@@ -125,12 +146,11 @@ def served_table(
     *,
     simulated: Sequence[TableRole] = OTHERS,
     pace_s: float = PACE_S,
-    running: bool = True,
+    leave: Sequence[NeedKind] = (),
     record: Record | None = None,
-    port: int = 0,
     seats: int = 2,
 ) -> Iterator[ServedTable]:
-    """A served table on ``sim://?query``. ``running``: whether it listens."""
+    """A served table on ``sim://?query``; simulated people leave some kinds of needs to the test."""
     rules = load("md-three-card-baccarat")
     files = UserFiles(tmp_path)
     with ExitStack() as stack:
@@ -144,17 +164,16 @@ def served_table(
         session = TableSession(rules, record, people, table="T1")
         people.dealer = lambda: session.state.dealer
         run = stack.enter_context(ThreadedSession(session, client, simulators_key=True))
-        service = TableService(AsyncSession(run), people, port=port)
-        table = ServedTable(client, run, service, shown, record)
+
+        def serve(port: int) -> TableService:
+            return TableService(AsyncSession(run), people, port=port, browsers=tmp_path / "browsers.json")
+
+        table = ServedTable(client, run, serve, shown, record)
         if simulated:
             wagers = {seat: made for seat, made in every_wager(rules).items() if seat <= seats}
-            staff = AttendingStaff(table, client.url, key, wagers, simulated, pace_s)
-            stack.callback(staff.close)
-        if running:
-            thread = threading.Thread(target=service.run, daemon=True)
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(service.stop)
-            while not service.started:
-                time.sleep(0.01)
+            table.staff = AttendingStaff(table, client.url, key, wagers, simulated, pace_s)
+            table.staff.leave = frozenset(leave)
+            stack.callback(table.staff.close)
+        stack.callback(table.stop)
+        table.start()
         yield table

@@ -1,5 +1,8 @@
 """Tokens, browsers and people at pages: what ends when, and what is bounded."""
 
+import stat
+from pathlib import Path
+
 import pytest
 
 from sabot_serve import access
@@ -50,7 +53,7 @@ def test_a_person_at_an_idle_page_is_signed_out() -> None:
     doors = Access()
     cookie, browser = doors.enter(doors.invite(0.0), 0.0)
     browser.person = "dana"
-    access.touched(browser, 100.0)
+    doors.touch(browser, 100.0)
     found = doors.browser(cookie, 100.0 + IDLE_S)
     assert found is not None
     assert found.person == "dana"
@@ -94,3 +97,32 @@ def test_a_page_waits_after_wrong_credentials() -> None:
         access.check_guesses(browser, WATCH_S - 1.0)
     assert refused.value.status == 429
     access.check_guesses(browser, WATCH_S + 0.0)
+
+
+def test_browsers_go_on_after_a_restart_and_secrets_are_in_no_file(tmp_path: Path) -> None:
+    file = tmp_path / "browsers.json"
+    doors = Access(file)
+    cookie, browser = doors.enter(doors.invite(0.0), 0.0)
+    gone, _ = doors.enter(doors.invite(0.0), 0.0)
+    doors.signed(browser, "dana", 1.0)
+    doors.leave(gone)
+    again = Access(file)
+    assert again.browser(cookie, 2.0) == browser
+    assert again.browser(gone, 2.0) is None
+    assert cookie not in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert again.local_token != doors.local_token
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a": 1}', "x"])
+def test_a_damaged_file_of_browsers_lets_nobody_in(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "browsers.json"
+    file.write_text(text)
+    assert Access(file).browser("a", 0.0) is None
+
+
+def test_a_clock_that_is_set_back_ends_what_it_would_lengthen() -> None:
+    doors = Access()
+    cookie, browser = doors.enter(doors.invite(100_000.0), 100_000.0)
+    doors.signed(browser, "dana", 100_000.0)
+    assert doors.browser(cookie, 90_000.0) is None

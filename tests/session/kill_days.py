@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sabot_cli.device_access import provision_simulator_keys
 from sabot_driver import Keyring, connect
 from sabot_driver.user_files import UserFiles
 from sabot_session.record import RecordReader
+from sabot_session.rows import Json, Row
 from sabot_simulators.device_settings import DeviceSettings
 from sabot_simulators.emulated_device import emulate
 from sabot_simulators.endpoints.device_server import DeviceServer, wire_ms
@@ -75,10 +77,18 @@ def day(folder: Path, kills: int, seed: int, rounds: int = ROUNDS) -> list[Any]:
         rows = [each.row for each in record.all_rows()]
     assert len({row.act_id for row in rows if row.kind == "no_more_bets"}) >= rounds
     return [
-        (row.kind, row.actor, row.round_id, row.clause, dict(row.data))
+        (row.kind, row.actor, row.round_id, row.clause, _without_numbers(row.data, rows))
         for row in rows
         if row.kind not in ADDED and 0 < row.round_id <= rounds
     ]
+
+
+def _without_numbers(data: Mapping[str, Json], rows: Sequence[Row]) -> dict[str, Json]:
+    """A row that names another one names its kind: rows about interruptions shift the numbers."""
+    told = dict(data)
+    if isinstance(told.get("row"), int):
+        told["row"] = rows[int(str(told["row"])) - 1].kind
+    return told
 
 
 def main() -> None:

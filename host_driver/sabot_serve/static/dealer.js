@@ -85,7 +85,7 @@ function showPath() {
     put(group.querySelector("text"), state === "fault" ? `\u26a0 ${label}` : label);
     let cards = group.querySelector(".cards");
     if (holds && !cards) {
-      const box = group.querySelector(":scope > :first-child").getBBox();
+      const box = group.querySelector(".spot").getBBox();
       cards = document.createElementNS("http://www.w3.org/2000/svg", "rect");
       for (const [name, value] of Object.entries({
         class: "cards", x: box.x + box.width / 2 - 20, y: 34, width: 40, height: 24, rx: 3,
@@ -269,7 +269,7 @@ function updateButton(element, button) {
   element.button = button;
   const [label, small] = element.children;
   put(label, button.credential && button.who ? `${button.who}: ${button.label}` : button.label);
-  put(small, button.hold ? `${button.clause}. ${button.gives_back} ${say("hold")}` : "");
+  put(small, button.hold ? `${button.clause}. ${button.gives_back} ${say("hold")}` : button.detail);
   element.classList.toggle("primary", !button.credential && !button.hold && Boolean(button.need));
   element.classList.toggle("hold", button.hold);
 }

@@ -25,8 +25,12 @@ document.getElementById("enter").addEventListener("submit", (event) => {
   event.preventDefault();
   enter(field.value.trim());
 });
-const given = location.hash.slice(1);
-if (given) {
+function enterByAddress() {
+  const given = location.hash.slice(1);
+  if (!given) return;
   history.replaceState(null, "", "/enter");
   enter(given);
 }
+
+addEventListener("hashchange", enterByAddress);
+enterByAddress();

@@ -84,7 +84,9 @@ export function follow(channel, show, age) {
 
 export class Refused extends Error {
   constructor(told, status) {
-    super([told.message, told.advice].filter(Boolean).join(". ").replace(/\.\./g, "."));
+    const message = String(told.message ?? "").replace(/^[a-z_]+: /, ""); // the name of the act is on the button
+    const sentence = message.charAt(0).toUpperCase() + message.slice(1);
+    super([sentence, told.advice].filter(Boolean).join(". ").replace(/\.\./g, "."));
     this.reason = told.error;
     this.status = status;
   }

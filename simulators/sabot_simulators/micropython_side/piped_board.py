@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 START = 0x01  # the power has come
 EDGE = 0x02
 STEP = 0x03  # time goes on
-EXECUTE = 0x04  # a request of the wire, put to the core; ANSWERED or REFUSED comes before DONE
+EXECUTE = 0x04  # a request of the wire, put to the controller; ANSWERED or REFUSED comes before DONE
 PORT = 0x05  # bytes of a cable, if any, and what the device says: SAID comes before DONE
 HEAP = 0x06  # collect garbage: USED comes before DONE
 UNPLUG = 0x07  # a cable is pulled
@@ -58,7 +58,7 @@ DATA = 0x11
 NOTHING_THERE = 0x12  # the time is not known
 CHIP_FAILED = 0x13
 GO_ON = 0x14  # a report was heard
-VIEW = 0x15  # before that: what does the core believe? BELIEVED answers it
+VIEW = 0x15  # before that: what does the controller believe? BELIEVED answers it
 
 # From the board: orders, which nobody answers
 RUN = 0x20
@@ -351,7 +351,7 @@ def _flash(pipe: Pipe, first: int = 0) -> "Flash":
 
 
 class PipedBoard:
-    """The firmware's core on this board, and what it is given."""
+    """The firmware's controller on this board, and what it is given."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
@@ -396,12 +396,12 @@ class PipedBoard:
             self._pipe.send(DONE, (due, controller.shuffler.state, controller.shoe.state, idle))
 
     def controller(self) -> "Controller":
-        """The core, which is there once the power has come."""
+        """The controller, which is there once the power has come."""
         assert self._controller is not None
         return self._controller
 
     def _start(self, body: bytes, opened: bool = False) -> None:
-        """The power has come: the wire's end first, so that what the core reports is kept."""
+        """The power has come: the wire's end first, so that what the controller reports is kept."""
         from sabot_firmware.controller import Controller
 
         self._started = body
@@ -498,7 +498,7 @@ class PipedBoard:
         if end.restart_required:
             self._start(struct.pack("<II", now_us, now_ms) + self._started[8:], True)
 
-    # -- what the core is given -----------------------------------------------------------------
+    # -- what the controller is given -----------------------------------------------------------------
 
     def _report(self, name: str, *values: "Value") -> None:
         """Tell the other end, and answer what it asks before it lets this go on."""

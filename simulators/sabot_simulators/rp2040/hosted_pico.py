@@ -33,7 +33,6 @@ from sabot_simulators.view import DeckView, View
 NOTICE_US = 40_000  # what people do is noticed within this
 # What a command changed is told so soon after its answer, at ticks
 TOLD_US = (2 + grid.ANSWERED_AFTER) * 1_000 * grid.PERIOD_MS
-FOREVER_US = 1 << 50
 SHUFFLER_AT_WORK = (shuffler.STARTING, shuffler.FEEDING, shuffler.STORING)
 SHOE_AT_WORK = (shoe.STARTING, shoe.LOADING, shoe.DISPENSING, shoe.EJECTING)
 

@@ -15,7 +15,6 @@ from sabot_simulators.rp2040.runner_messages import BoardWiring, Change, Emulato
 
 HERE = Path(__file__).parent
 FRAM_SIZE = 32768
-FLASH_SIZE = 2 << 20
 SERIAL = bytes.fromhex("E661534200000001")  # such as chips have
 
 
@@ -65,7 +64,6 @@ class Pico:
         self._process = subprocess.Popen(
             [node(), str(HERE / "runner.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=-1
         )
-        self.exchanges = 0
         self.now_us = 0.0
         self.axes: tuple[int, ...] = tuple(0 for _ in wiring.axes)
         self._ask(
@@ -125,10 +123,6 @@ class Pico:
         """Put bytes into the critical memory, behind the firmware's back."""
         self._ask("write_memory", part="fram", at=at, data=base64.b64encode(data).decode())
 
-    def read_flash(self, at: int = 0, size: int = FLASH_SIZE) -> bytes:
-        """What the flash holds."""
-        return self._read("flash", at, size)
-
     def read_ram(self, at: int, size: int) -> bytes:
         """What the RAM holds."""
         return self._read("sram", at, size)
@@ -169,7 +163,6 @@ class Pico:
     def _ask(self, request: str, **values: Any) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self.exchanges += 1
         try:
             self._process.stdin.write(runner_messages.request(request, **values))
             self._process.stdin.flush()

@@ -184,9 +184,9 @@ def check_commands(world: WholeSystem) -> None:
 
 def note_sizes(world: WholeSystem) -> None:
     """Count the objects of the device and of the driver, at a moment between two rounds."""
-    life, core, connection = world.truth.life, world.truth.controller, world.pc.connection
-    if life is not None and core is not None and connection is not None:
-        world.sizes.append((objects_of(life.protocol, core), objects_of(connection)))
+    life, controller, connection = world.truth.life, world.truth.controller, world.pc.connection
+    if life is not None and controller is not None and connection is not None:
+        world.sizes.append((objects_of(life.protocol, controller), objects_of(connection)))
 
 
 def check_sizes(world: WholeSystem) -> None:

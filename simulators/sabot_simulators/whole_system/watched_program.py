@@ -42,7 +42,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Execution:
-    """A command that reached the device's core or the wire's own handler."""
+    """A command that reached the device's controller or the wire's own handler."""
 
     host_id: bytes
     number: int
@@ -60,9 +60,9 @@ class DeviceTruth:
     crashes: list[str] = field(default_factory=list)
     """Exceptions that ended the program's life."""
     controller: Controller | None = None
-    """The core of the present life."""
+    """The controller of the present life."""
     on_report: Callable[[str, tuple[Any, ...]], None] = lambda name, values: None
-    """Called when the core reports something."""
+    """Called when the controller reports something."""
     on_executed: Callable[[str, tuple[Any, ...]], None] = lambda name, values: None
     """Called when a command was accepted."""
 

@@ -80,7 +80,7 @@ class WholeSystem(SteppedDevice):
         self.story: list[str] = []
         """What happened, for people: one line each."""
         self._trace = hashlib.sha256()
-        self.truth = DeviceTruth(on_report=self._core_reports, on_executed=self._executed)
+        self.truth = DeviceTruth(on_report=self._controller_reports, on_executed=self._executed)
         self.board = StubbedBoard(ticks_from_us=scenario.ticks_from_us)
         self.board.on_load = lambda program: watch(program, self.truth)
         self.wiring = Wiring(self.machine)
@@ -150,23 +150,23 @@ class WholeSystem(SteppedDevice):
     @property
     def shuffler_state(self) -> int:
         """The state of the shuffler half."""
-        core = self.truth.controller
-        return shuffler.STARTING if core is None or not self.machine.powered else core.shuffler.state
+        controller = self.truth.controller if self.machine.powered else None
+        return shuffler.STARTING if controller is None else controller.shuffler.state
 
     @property
     def shoe_state(self) -> int:
         """The state of the shoe half."""
-        core = self.truth.controller
-        return shoe.STARTING if core is None or not self.machine.powered else core.shoe.state
+        controller = self.truth.controller if self.machine.powered else None
+        return shoe.STARTING if controller is None else controller.shoe.state
 
     def view(self) -> View:
         """What the firmware believes."""
-        core = self.truth.controller
-        assert core is not None
-        return view_of(core)
+        controller = self.truth.controller
+        assert controller is not None
+        return view_of(controller)
 
-    def _core_reports(self, name: str, values: tuple[Any, ...]) -> None:
-        """The core reports: in the firmware's thread, while the world waits."""
+    def _controller_reports(self, name: str, values: tuple[Any, ...]) -> None:
+        """The controller reports: in the firmware's thread, while the world waits."""
         agenda = self.machine.agenda
         next_us = agenda.next_us()
         now_us = self.board.chip.now_us
@@ -388,7 +388,7 @@ class WholeSystem(SteppedDevice):
         self._raise_cut()
 
     def wait_for_power(self) -> None:
-        """Let time pass until the board has its power and its core has started."""
+        """Let time pass until the board has its power and its controller has started."""
         while not self.machine.powered or self.truth.controller is None:
             self._turn(self.machine.agenda.now_us + SECOND_US)
         self._cut_seen = self.power_cuts

@@ -116,7 +116,7 @@ class Device:
             reopen=reopen,
             opened=opened,
         )
-        self._opened = opened  # somebody was at the contact: the core's numbers begin anew with it
+        self._opened = opened  # somebody was at the contact: the controller's numbers begin anew with it
         self._contact = PresenceContactInput()
         self._looked_ms = now_ms()
         self._cables: tuple[Cable, ...] = (UsbCable(DevicePort(self._end)), UartCable(DevicePort(self._end)))
@@ -134,7 +134,7 @@ class Device:
         self._timed = GridCables(self._cables) if TICKS_BY_ALARM and GridCables is not None else None
 
     def begin(self, memory: RecordStore, crashed: bool) -> None:
-        """The core wakes up."""
+        """The controller wakes up."""
         assert self._board is not None
         controller = LiveController(self._board, memory, self._rng, self._report, self._utc_s, self._log)
         controller.shuffle_commands.device = self._end.identity.serial
