@@ -364,10 +364,11 @@ def _hand(snapshot: Json, seat: int, say: Say) -> dict[str, Any] | None:
     names = playing["dealer"] if seat == 0 else (playing["hands"] or {}).get(str(seat))
     if not names:
         return None
-    return {"cards": list(names), "points": _points(names, say)}
+    return {"cards": list(names), "points": points_of(names, say)}
 
 
-def _points(names: Sequence[str], say: Say) -> str:
+def points_of(names: Sequence[str], say: Say) -> str:
+    """What a hand counts, in words where it is no number."""
     try:
         hand = cards(" ".join(names))
     except TableError:
