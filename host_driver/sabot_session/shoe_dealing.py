@@ -163,6 +163,8 @@ class ShoeDealing:
             self._shoe_ended(session, told)
         elif isinstance(told, messages.CardsTaken) and told.round_id == 0:
             shoe.burns_taken = told.draw
+        elif isinstance(told, messages.CardsDrawn) and told.round_id == 0:
+            shoe.burnt = told.cards
         elif playing is None or progress is None or getattr(told, "round_id", 0) != playing.round_id:
             return False
         elif isinstance(told, messages.CardExposed):
@@ -292,8 +294,8 @@ class ShoeDealing:
             return
         if pack.state == "loaded" and table.burns and shoe.burns_taken == 2 and shoe.burn_card:
             first = card(shoe.burn_card)
-            told: dict[str, Json] = {"first": shoe.burn_card, "burned": first.burns}
-            session.do(self._procedure.packs.burn, by, pack.pack_id, first, first.burns, told=told)
+            told: dict[str, Json] = {"first": shoe.burn_card, "burned": shoe.burnt}
+            session.do(self._procedure.packs.burn, by, pack.pack_id, first, shoe.burnt, told=told)
         elif pack.state == "playing" and device.shoe == ShoeState.EMPTY and not shoe.end_asked:
             session.do(self._procedure.packs.end_shoe, by)
             if pack.must_leave:
