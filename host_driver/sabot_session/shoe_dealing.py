@@ -419,6 +419,8 @@ class ShoeDealing:
             return False
         if table.memory.exposed or cover in ("announce", "over"):
             return False
+        if table.state == "settling" and self._procedure.round_end.waits_for_controller():
+            return False
         if table.state in ("between", "betting"):
             return pack.state == ("playing" if table.burns else "loaded")
         if (
@@ -470,7 +472,10 @@ def rack_is_free(table: TableContext) -> bool:
 def end_needs(procedure: TableProcedure) -> Iterator[NeedForm]:
     """What ends a round whose successor cannot begin at once."""
     table = procedure.table
-    if table.state == "settling":
+    if table.state == "settling" and procedure.round_end.waits_for_controller():
+        words = "wait: the progressive controller names the winner of its Must Hit meter"
+        yield NeedForm(NeedKind.CONTROLLER, (), words, table.clause("must_hit"))
+    elif table.state == "settling":
         name = dealing_acts.Settle.NAME
         yield NeedForm(NeedKind.SETTLE, (D,), "settle the wagers as shown", table.clause(name), (name,))
     elif table.state in ("collecting", "voided") and not table.round.cards_in_device and rack_is_free(table):
