@@ -3,6 +3,7 @@
 Afterwards the record is read anew. It alone tells every round, and a settlement that shares no code agrees.
 """
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -19,7 +20,8 @@ from tests.session.simulated_table import (
 )
 
 from sabot_cli.device_access import provision_simulator_keys
-from sabot_driver import connect
+from sabot_driver import Client, connect
+from sabot_driver.errors import SabotError
 from sabot_driver.user_files import UserFiles
 from sabot_session import acts, dealing_acts
 from sabot_session.needs import NeedKind
@@ -243,6 +245,17 @@ def test_a_day_of_three_card_baccarat_dealt_by_hand(tmp_path: Path, record: Sqli
     assert methods == {"automated-shoe", "manual-shoe", "hand"}
 
 
+def restored(session: TableSession, client: Client) -> ThreadedSession:
+    """A session at the client of the one before, once the command of that one has its answer."""
+    for _ in range(100):
+        try:
+            return ThreadedSession(session, client, simulators_key=True)
+        except SabotError as error:
+            assert "under way" in str(error)
+            time.sleep(0.05)
+    raise AssertionError("the command of the session before has no answer")
+
+
 @pytest.mark.rule("MDM 8.C")
 def test_a_session_that_ends_and_is_restored_in_every_hand_plays_on(
     tmp_path: Path, record: SqliteRecord
@@ -256,7 +269,7 @@ def test_a_session_that_ends_and_is_restored_in_every_hand_plays_on(
         staff: SimulatedStaff | None = None
         for _ in range(MOST_RUNS):
             session = TableSession(rules, record, SimulatedRegister(), nonce=fixed_nonce)
-            with ThreadedSession(session, client, simulators_key=True) as run:
+            with restored(session, client) as run:
                 staff = staff or staff_of(run, rules, files, client, 2, AUTOMATED)
                 staff.attend(run)
                 table = SimulatedTable(client, run, staff, record)
