@@ -415,11 +415,17 @@ class ShoeDealing:
             or pack.must_leave
         ):
             return False
-        if table.memory.exposed or cover in ("announce", "over", "out"):
+        if table.memory.exposed or cover in ("announce", "over"):
             return False
         if table.state in ("between", "betting"):
             return pack.state == ("playing" if table.burns else "loaded")
-        if not table.burns or table.state not in AFTER or progress is None or not progress.device_done:
+        if (
+            not table.burns
+            or cover == "out"
+            or table.state not in AFTER
+            or progress is None
+            or not progress.device_done
+        ):
             return False
         playing = table.round
         return (
@@ -453,7 +459,7 @@ def vigorish_needs(procedure: TableProcedure) -> Iterator[NeedForm]:
         yield NeedForm(NeedKind.COLLECT_VIGORISH, (D,), words, clause, (name,), str(seat), details)
 
 
-def _rack_is_free(table: TableContext) -> bool:
+def rack_is_free(table: TableContext) -> bool:
     """Whether the discard rack may take the round's pack (MD3 3.B(5))."""
     others = [each for each in table.packs() if each.pack_id != table.round.pack_id]
     return not table.rules.fixed.every_round or all(each.state != "discards" for each in others)
@@ -465,6 +471,6 @@ def end_needs(procedure: TableProcedure) -> Iterator[NeedForm]:
     if table.state == "settling":
         name = dealing_acts.Settle.NAME
         yield NeedForm(NeedKind.SETTLE, (D,), "settle the wagers as shown", table.clause(name), (name,))
-    elif table.state in ("collecting", "voided") and not table.round.cards_in_device and _rack_is_free(table):
+    elif table.state in ("collecting", "voided") and not table.round.cards_in_device and rack_is_free(table):
         name = dealing_acts.Collect.NAME
         yield NeedForm(NeedKind.COLLECT, (D,), "collect the cards", table.clause(name), (name,))
