@@ -195,6 +195,7 @@ def _serve(
     service = TableService(
         AsyncSession(run),
         people,
+        record,
         host=listening.host,
         port=listening.port,
         certificate=listening.certificate,

@@ -17,6 +17,7 @@ from sabot_serve.errors import NotServed, TlsRequired
 from sabot_serve.players_app import players_app
 from sabot_serve.table_people import Register
 from sabot_session.asyncio_session import AsyncSession
+from sabot_session.rows import Record
 
 log = logging.getLogger("sabot.serve")
 LOOPBACK = "127.0.0.1"
@@ -41,6 +42,7 @@ class TableService:
         self,
         session: AsyncSession,
         people: Register,
+        record: Record,
         *,
         host: str = LOOPBACK,
         port: int = PORT,
@@ -65,7 +67,7 @@ class TableService:
         self._scheme = "https" if tls else "http"
         hosts = self._names(host, self._socket, names)
         self.address = f"{self._scheme}://{hosts[0]}"
-        self.app = TableApp(Served(session, people, hosts, self._scheme, browsers, self.stop))
+        self.app = TableApp(Served(session, people, record, hosts, self._scheme, browsers, self.stop))
         config = {"ssl_certfile": certificate, "ssl_keyfile": private_key}
         self._server = _Server(_config(self.app.asgi, config), self.app.views.close)
         self.players_address = ""

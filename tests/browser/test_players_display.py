@@ -18,9 +18,10 @@ def test_players_see_hands_when_they_are_exposed(
         page.goto(table.service.players_address)
         page.wait_for_selector('#phase:text-is("NO MORE BETS")')
         assert page.locator(".card").count() == 0 or table.rows("settle")
+        table.wait(lambda found: bool(found.rows("settle")))
+        table.staff.close()
         page.wait_for_selector('#phase:text-is("RESULT")')
         page.wait_for_selector(".hand.win, .hand.lose, .hand.push")
-        table.staff.close()
         assert page.locator(".card").count() == 21
         for width, height in SIZES:
             page.set_viewport_size({"width": width, "height": height})

@@ -167,7 +167,7 @@ def served_table(
 
         def serve(port: int) -> TableService:
             kept = tmp_path / "browsers.json"
-            return TableService(AsyncSession(run), people, port=port, browsers=kept, players_port=0)
+            return TableService(AsyncSession(run), people, record, port=port, browsers=kept, players_port=0)
 
         table = ServedTable(client, run, serve, shown, record)
         if simulated:
