@@ -24,6 +24,7 @@ FAIRNESS := $(BIN)/sabot fairness
 BIASED := 5
 MERMAID := 11.12.0
 AXE := 4.14.0
+BACCARAT_ENGINE := 1.1.5
 PICO := simulators/sabot_simulators/rp2040
 # Byte code is kept also where the environment says otherwise: without it each program the tests start is compiled anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -38,7 +39,7 @@ play: $(VENV)/.play ## two decks on an emulated machine: shuffled, dealt to six 
 	@$(BIN)/sabot play --device sim:// --seed 1 --auto
 
 serve: $(VENV)/.serve ## a table's pages: an emulated machine with simulated people; sign in to deal yourself (sabot serve)
-	@$(BIN)/sabot serve --device 'sim://?speed=1'
+	@$(BIN)/sabot serve --device 'sim://?speed=1' --players-port 8471
 
 demo: $(VENV)/.play ## what the wire survives: lost answers, a pulled cable, a power cut; then the machine alone
 	@$(BIN)/python -m sabot_simulators.wire_demo
@@ -139,7 +140,7 @@ attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer t
 	$(BIN)/python -m sabot_image_build
 	$(BIN)/python -m tests.board.answer_times
 
-test-browser: $(VENV)/.browser build/axe/node_modules/axe-core/axe.min.js ## the table's pages in Debian's chromium, pictures of every state in build/screens
+test-browser: $(VENV)/.browser build/axe/node_modules/axe-core/axe.min.js build/roads/node_modules/baccarat-engine/package.json ## the table's pages in Debian's chromium, pictures of every state in build/screens
 	SABOT_BROWSER=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/browser
 
 mutants: $(VENV)/.test ## 200 small changes of each package, one at a time: which does no test notice? goes on where it stopped
@@ -181,3 +182,6 @@ build/mermaid/node_modules/mermaid/dist/mermaid.min.js:
 
 build/axe/node_modules/axe-core/axe.min.js:
 	npm install --prefix build/axe --no-save --no-audit --no-fund --ignore-scripts --silent axe-core@$(AXE)
+
+build/roads/node_modules/baccarat-engine/package.json:
+	npm install --prefix build/roads --no-save --no-audit --no-fund --ignore-scripts --silent baccarat-engine@$(BACCARAT_ENGINE)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     ClearLevels = tuple[tuple[int, int, str], ...]
 
 
-MOST_TENTHS = 1500
+MOST_TENTHS = 1500  # of a millisecond: a longer time at a roller is left out of the statistics
 
 
 class IllegalTransition(Exception):

@@ -35,6 +35,7 @@ from sabot_table.wager_acceptance import every_wager
 
 if TYPE_CHECKING:
     from sabot_serve.demonstration import Demonstration
+    from sabot_serve.running import TableService
     from sabot_serve.service_file import ServiceAddress
 
 STAFF = "sabot.table_staff"
@@ -76,6 +77,7 @@ class _Listening:
     port: int
     certificate: Path | None
     private_key: Path | None
+    players_port: int | None
 
 
 KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -84,6 +86,9 @@ KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command()
 @device_options
 @click.option("--port", type=click.IntRange(0, 65535), default=8470, show_default=True, help="0 takes any")
+@click.option(
+    "--players-port", type=click.IntRange(0, 65535), help="a listener for the players' display; 0 takes any"
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="the address to listen on")
 @click.option("--certificate", type=KEY_FILE, help="TLS certificate; needed beyond this computer")
 @click.option("--private-key", type=KEY_FILE, help="the certificate's private key")
@@ -107,6 +112,7 @@ def serve(
     state: CliContext,
     /,
     port: int,
+    players_port: int | None,
     host: str,
     certificate: Path | None,
     private_key: Path | None,
@@ -140,7 +146,7 @@ def serve(
             return _attach(state, running)
         client = stack.enter_context(open_device(state, options, owner=True))
         name = entry.name or "demonstration"
-        listening = _Listening(host, port, certificate, private_key)
+        listening = _Listening(host, port, certificate, private_key, players_port)
         simulated = [TableRole(each) for each in (roles or ROLES) if each != "nobody"]
         _serve(state, client, rules, name, listening, held, simulated, pace, stack)
     return 0
@@ -189,10 +195,12 @@ def _serve(
     service = TableService(
         AsyncSession(run),
         people,
+        record,
         host=listening.host,
         port=listening.port,
         certificate=listening.certificate,
         private_key=listening.private_key,
+        players_port=listening.players_port,
         browsers=held.path.with_name("browsers.json") if journal is not None else None,
     )
     if staff is not None and shown is not None and simulated:
@@ -201,7 +209,7 @@ def _serve(
         stack.callback(attending.close)
     with _ending(service.stop):
         held.publish(service.address, service.app.access.local_token)
-        _tell(state, service.address, service.app.access.invite(time.time()), shown)
+        _tell(state, service, service.app.access.invite(time.time()), shown)
         service.run()
 
 
@@ -222,7 +230,8 @@ def _ending(stop: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell(state: CliContext, address: str, token: str, shown: "Demonstration | None") -> None:
+def _tell(state: CliContext, service: "TableService", token: str, shown: "Demonstration | None") -> None:
+    address = service.address
     enter = f"{address}/enter#{token}"
     known = {} if shown is None else shown.shown
     people = {who: {"badge": badge, "pin": pin} for who, (badge, pin) in known.items()}
@@ -230,7 +239,12 @@ def _tell(state: CliContext, address: str, token: str, shown: "Demonstration | N
     for who, each in people.items():
         badge = f"badge {each['badge']}, " if each["badge"] else f"id {who}, "
         words.append(f"{who.capitalize()} of this demonstration: {badge}PIN {each['pin']}")
-    state.output.tell("serving", "\n".join(words), address=address, enter=enter, people=people)
+    players = service.players_address
+    if players:
+        words.append(f"Players' display: {players}")
+    state.output.tell(
+        "serving", "\n".join(words), address=address, enter=enter, players=players, people=people
+    )
 
 
 def _attach(state: CliContext, running: "ServiceAddress") -> int:

@@ -119,9 +119,13 @@ class AsyncioLoop(LoopShell):
         if self._closing:
             raise Closed("the client was closed")
         try:
-            return self._loop.call(self.clock.now_ms(), operation, *args, **named)
-        finally:
-            self._events.call_soon(self._step)  # also after an error: the step recovers the connection
+            result = self._loop.call(self.clock.now_ms(), operation, *args, **named)
+        except BaseException:
+            self._events.call_soon(self._step)  # it recovers the connection if this was a bug
+            raise
+        if self.connection.completions or self.connection.has_notices():
+            self._events.call_soon(self._step)
+        return result
 
     async def _wait_for(self, reached: Callable[[], bool], timeout_s: float | None) -> None:
         """Wait until it is so, or until time is up."""

@@ -584,7 +584,7 @@ class Connection:
 
 
 def _reached(event: EventReceived | EventGap) -> tuple[int, int]:
-    """The last event up to which nothing is missing but what is known to be lost: boot id and number."""
+    """Where reading goes on after an event or a gap: boot id and number of the last event that it covers."""
     if isinstance(event, EventReceived):
         return event.boot_id, event.n
     return event.before[0], event.before[1] - 1

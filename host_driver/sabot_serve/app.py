@@ -23,6 +23,7 @@ from sabot_serve import access, act_forms
 from sabot_serve.access import Access, Browser
 from sabot_serve.dealer_view import dealer_view
 from sabot_serve.errors import Refused
+from sabot_serve.floor_view import floor_view
 from sabot_serve.page_words import dealer_words
 from sabot_serve.phrases import Say
 from sabot_serve.requests import ActRequest, EnterRequest, ShownCredential, read_body
@@ -34,6 +35,9 @@ from sabot_session.acts import NotAnAct, parse_act
 from sabot_session.asyncio_session import AsyncSession
 from sabot_session.errors import NotAuthenticated, PersonUnknown, PinDelayed, RecordFailed
 from sabot_session.outcomes import ActRefused, NeedGone, NotYours
+from sabot_session.round_export import round_json
+from sabot_session.round_history import build_round
+from sabot_session.rows import NumberedRow, Record
 from sabot_table.errors import RuleViolation, TableError
 from sabot_table.procedure import TableRole
 
@@ -42,6 +46,8 @@ HERE = Path(__file__).parent
 COOKIE = "sabot"
 CSRF_HEADER = "x-sabot-csrf"
 LONGEST_CURSOR = 64
+LONGEST_NUMBER = 16
+MOST_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class Served:
 
     session: AsyncSession
     people: Register
+    record: Record
     hosts: Collection[str]
     scheme: str = "http"
     browsers: Path | None = None
@@ -66,6 +73,7 @@ class TableApp:
         self.access = Access(served.browsers)
         self.views = ViewStream(served.session)
         self.views.channel("dealer", dealer_view)
+        self.views.channel("floor", floor_view)
         self.views.channel("table", lambda snapshot: snapshot)
         self._cookie = f"{COOKIE}_{_port(served.hosts)}"  # cookies are shared by all ports of a host
         self._pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape())
@@ -74,6 +82,7 @@ class TableApp:
                 Route("/", self._home),
                 Route("/enter", self._enter_page),
                 Route("/dealer", self._dealer_page),
+                Route("/floor", self._floor_page),
                 Route("/api/enter", _json(self._enter), methods=["POST"]),
                 Route("/api/sign-in", _json(self._sign_in), methods=["POST"]),
                 Route("/api/sign-out", _json(self._sign_out), methods=["POST"]),
@@ -81,6 +90,8 @@ class TableApp:
                 Route("/api/invite", _json(self._invite), methods=["POST"]),
                 Route("/api/snapshot", _json(self._snapshot)),
                 Route("/api/description", _json(self._description)),
+                Route("/api/rows", _json(self._rows)),
+                Route("/api/rounds/{round_id:int}", _json(self._round)),
                 Route("/api/events/{channel}", _json(self._events)),
                 Mount("/static", StaticFiles(directory=HERE / "static")),
             ],
@@ -146,6 +157,12 @@ class TableApp:
             return RedirectResponse("/enter", 303)
         return self._page("dealer.html", request, csrf=browser.csrf, person=browser.person)
 
+    async def _floor_page(self, request: Request) -> Response:
+        browser = self._browser(request)
+        if browser is None:
+            return RedirectResponse("/enter", 303)
+        return self._page("floor.html", request, csrf=browser.csrf)
+
     def _page(self, name: str, request: Request, **values: Any) -> HTMLResponse:
         table = self.views.snapshot.get("table", {}).get("name", "")
         say: Say = str
@@ -159,7 +176,7 @@ class TableApp:
     async def _events(self, request: Request) -> "Response | EventResponse":
         allowed = self._reader(request)
         name = request.path_params["channel"]
-        if name not in ("dealer", "table"):
+        if name not in ("dealer", "floor", "table"):
             raise Refused(404, "no_such_channel", "there is no such stream")
         after = request.headers.get("last-event-id") or request.query_params.get("after") or ""
         return self.views.response(name, after[:LONGEST_CURSOR] or None, allowed)
@@ -167,6 +184,24 @@ class TableApp:
     async def _snapshot(self, request: Request) -> Response:
         self._reader(request)
         return JSONResponse(await self._served.session.read(lambda session: session.snapshot()))
+
+    async def _rows(self, request: Request) -> Response:
+        """Rows of the record after a number, 500 at most."""
+        self._reader(request)
+        after = request.query_params.get("after", "0")
+        if not (after.isascii() and after.isdigit() and len(after) < LONGEST_NUMBER):
+            raise Refused(400, "bad_request", "after: this is no number of a row")
+        found = await self._served.session.read(lambda _: self._served.record.rows(int(after), MOST_ROWS))
+        return JSONResponse({"rows": [_row(each) for each in found]})
+
+    async def _round(self, request: Request) -> Response:
+        """A round as the record tells it."""
+        self._reader(request)
+        wanted = int(request.path_params["round_id"])
+        found = await self._served.session.read(lambda _: self._served.record.round_rows(wanted))
+        if not found:
+            raise Refused(404, "no_such_round", f"the record has no round {wanted}")
+        return JSONResponse(round_json(build_round(found)))
 
     async def _description(self, request: Request) -> Response:
         self._reader(request)
@@ -249,6 +284,21 @@ def _counting(browser: Browser) -> Iterator[None]:
     except (NotAuthenticated, PersonUnknown):
         access.failed(browser, time.time())
         raise
+
+
+def _row(each: NumberedRow) -> dict[str, Any]:
+    """A row for a page: who did what when. What it says in detail is with its round."""
+    row = each.row
+    return {
+        "number": each.number,
+        "kind": row.kind,
+        "at_s": row.at_s,
+        "person": row.actor.person,
+        "role": row.actor.role,
+        "how": row.actor.how,
+        "round": row.round_id,
+        "clause": row.clause,
+    }
 
 
 def _not_let_in() -> Refused:

@@ -43,19 +43,19 @@ def dealer_view(snapshot: Json, say: Say = str) -> dict[str, Any]:
     """The dealer's page; each top-level part is replaced as a whole when it changes."""
     needs = [each for each in snapshot["needs"] if each["kind"] != "countersign"]
     needs.sort(key=_rank)
-    head = _head(snapshot, needs, say)
+    head = head_of(snapshot, needs, say)
     return {
         "head": head,
         "buttons": _main_buttons(snapshot, needs, say),
         "also": [_also(snapshot, each, say) for each in needs[1:5]],
         "more": _more(snapshot, say),
-        "people": _people(snapshot),
+        "people": people_view(snapshot),
         "path": _path(snapshot, say),
         "steps": _steps(snapshot),
         "seats": [_seat(snapshot, seat, say) for seat in snapshot["table"]["seats"]],
         "dealer": _hand(snapshot, 0, say),
-        "packs": [_pack(snapshot, each, say) for each in snapshot["packs"]],
-        "table": _table(snapshot, say),
+        "packs": [pack_view(snapshot, each, say) for each in snapshot["packs"]],
+        "table": table_view(snapshot, say),
     }
 
 
@@ -69,7 +69,8 @@ def _rank(need: Json) -> int:
 # -- the word and the sentence ------------------------------------------------------------------
 
 
-def _head(snapshot: Json, needs: Sequence[Json], say: Say) -> dict[str, Any]:
+def head_of(snapshot: Json, needs: Sequence[Json], say: Say) -> dict[str, Any]:
+    """The word, the sentence and the tone of a table with these needs."""
     playing = _shown_round(snapshot)
     clause = ""
     if needs:
@@ -240,10 +241,11 @@ def _more(snapshot: Json, say: Say) -> list[dict[str, Any]]:
     """What may be told although no need asks for it; what voids a round comes first."""
     offered = [each for each in snapshot["offers"] if each["act"] not in APART and each["act"] in ACTS]
     offered.sort(key=lambda each: each["act"] not in VOIDS)
-    return [_offer(snapshot, each, say) for each in offered]
+    return [offer_button(snapshot, each, say) for each in offered]
 
 
-def _offer(snapshot: Json, offer: Json, say: Say) -> dict[str, Any]:
+def offer_button(snapshot: Json, offer: Json, say: Say) -> dict[str, Any]:
+    """The button of an act that no need asks for."""
     form = act_forms.whole_form(offer["act"])
     button = _button(form, offer["roles"], offer["clause"], None, snapshot["newest_row"], say)
     if form.act in VOIDS:
@@ -263,7 +265,8 @@ def _given_back(snapshot: Json, say: Say) -> str:
     }
 
 
-def _people(snapshot: Json) -> dict[str, Any]:
+def people_view(snapshot: Json) -> dict[str, Any]:
+    """Who deals, and what people at the page may do about it."""
     offered = {each["act"] for each in snapshot["offers"]}
     asked = {act for each in snapshot["needs"] for act in each["acts"]}
     return {
@@ -364,10 +367,11 @@ def _hand(snapshot: Json, seat: int, say: Say) -> dict[str, Any] | None:
     names = playing["dealer"] if seat == 0 else (playing["hands"] or {}).get(str(seat))
     if not names:
         return None
-    return {"cards": list(names), "points": _points(names, say)}
+    return {"cards": list(names), "points": points_of(names, say)}
 
 
-def _points(names: Sequence[str], say: Say) -> str:
+def points_of(names: Sequence[str], say: Say) -> str:
+    """What a hand counts, in words where it is no number."""
     try:
         hand = cards(" ".join(names))
     except TableError:
@@ -382,7 +386,8 @@ def _points(names: Sequence[str], say: Say) -> str:
     return str(rank.points)
 
 
-def _pack(snapshot: Json, pack: Json, say: Say) -> dict[str, Any]:
+def pack_view(snapshot: Json, pack: Json, say: Say) -> dict[str, Any]:
+    """A pack: state, count once it is proved, hours."""
     playing, count = snapshot["round"], pack["cards"] if pack["counted"] else None
     if playing is not None and playing["pack_id"] == pack["pack_id"] and playing["count"] is not None:
         count = playing["count"]
@@ -397,7 +402,8 @@ def _pack(snapshot: Json, pack: Json, say: Say) -> dict[str, Any]:
     }
 
 
-def _table(snapshot: Json, say: Say) -> dict[str, Any]:
+def table_view(snapshot: Json, say: Say) -> dict[str, Any]:
+    """The table's name, rules, seats and wagers."""
     playing, shown, wagers = snapshot["round"], _shown_round(snapshot), snapshot["table"]["wagers"]
     return {
         "name": snapshot["table"]["name"],

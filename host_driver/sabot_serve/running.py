@@ -1,17 +1,23 @@
 """Runs a table's web application on a socket until it is told to end."""
 
+import asyncio
 import ipaddress
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 
 from sabot_serve.app import Served, TableApp
 from sabot_serve.errors import NotServed, TlsRequired
+from sabot_serve.players_app import players_app
 from sabot_serve.table_people import Register
 from sabot_session.asyncio_session import AsyncSession
+from sabot_session.rows import Record
 
 log = logging.getLogger("sabot.serve")
 LOOPBACK = "127.0.0.1"
@@ -36,6 +42,7 @@ class TableService:
         self,
         session: AsyncSession,
         people: Register,
+        record: Record,
         *,
         host: str = LOOPBACK,
         port: int = PORT,
@@ -43,10 +50,13 @@ class TableService:
         private_key: Path | None = None,
         names: tuple[str, ...] = (),
         browsers: Path | None = None,
+        players_port: int | None = None,
     ) -> None:
         """Bind the socket; port 0 takes any. ``names`` are further names under which browsers reach it.
 
-        ``browsers`` is the file that keeps those that were let in.
+        ``browsers`` is the file that keeps those that were let in. ``players_port`` is the players'
+        display's own listener.
+
         `TlsRequired` for an address beyond this computer without certificate and key; `NotServed` if the
         address cannot be used.
         """
@@ -54,36 +64,48 @@ class TableService:
         if not tls and not is_loopback(host):
             raise TlsRequired(f"other computers reach {host}")
         self._socket = _bind(host, port)
-        port = self._socket.getsockname()[1]
-        scheme = "https" if tls else "http"
+        self._scheme = "https" if tls else "http"
+        hosts = self._names(host, self._socket, names)
+        self.address = f"{self._scheme}://{hosts[0]}"
+        self.app = TableApp(Served(session, people, record, hosts, self._scheme, browsers, self.stop))
+        config = {"ssl_certfile": certificate, "ssl_keyfile": private_key}
+        self._server = _Server(_config(self.app.asgi, config), self.app.views.close)
+        self.players_address = ""
+        """Where the players' display is; "" if there is none."""
+        self._players: tuple[_Server, socket.socket] | None = None
+        if players_port is not None:
+            listening = _bind(host, players_port)
+            shown_at = self._names(host, listening, names)
+            display = players_app(self.app.views, shown_at, self._scheme)
+            self.players_address = f"{self._scheme}://{shown_at[0]}"
+            self._players = _SecondServer(_config(display, config), self.app.views.close), listening
+
+    def _names(self, host: str, at: socket.socket, names: tuple[str, ...]) -> list[str]:
+        """Every name with port under which browsers may reach a socket."""
+        port = at.getsockname()[1]
         own = [host] if not is_loopback(host) else [host, "localhost", LOOPBACK]
         hosts = [f"{_bracketed(each)}:{port}".lower() for each in dict.fromkeys([*own, *names])]
-        if port == (443 if tls else 80):
+        if port == (443 if self._scheme == "https" else 80):
             hosts += [each.rpartition(":")[0] for each in hosts]
-        self.address = f"{scheme}://{hosts[0]}"
-        self.app = TableApp(Served(session, people, hosts, scheme, browsers, self.stop))
-        self._server = _Server(
-            uvicorn.Config(
-                self.app.asgi,
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                ws="none",
-                limit_concurrency=MOST_CONNECTIONS,
-                h11_max_incomplete_event_size=LARGEST_HEAD,
-                timeout_graceful_shutdown=END_S,
-                ssl_certfile=certificate,
-                ssl_keyfile=private_key,
-            ),
-            self.app.views.close,
-        )
+        return hosts
 
     def run(self) -> None:
         """Serve until `stop`, a signal, or the end of the session."""
         try:
-            self._server.run([self._socket])
+            asyncio.run(self._run())
         finally:
             self._socket.close()
+            if self._players is not None:
+                self._players[1].close()
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            if self._players is not None:
+                server, listening = self._players
+                tasks.create_task(server.serve([listening]))
+            await self._server.serve([self._socket])
+            if self._players is not None:
+                self._players[0].should_exit = True
 
     def stop(self) -> None:
         """End soon; from any thread."""
@@ -105,6 +127,28 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._end_streams()
         await super().shutdown(sockets)
+
+
+class _SecondServer(_Server):
+    """A server that ends with the first one: only that one takes signals."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _config(app: Starlette, tls: dict[str, Any]) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        limit_concurrency=MOST_CONNECTIONS,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
+        timeout_graceful_shutdown=END_S,
+        **tls,
+    )
 
 
 def _bracketed(host: str) -> str:

@@ -23,7 +23,7 @@ LEAST_S = 0.05  # between two changes: 20 a second
 BEAT_S = 0.5  # a reader hears at least so often that the session runs
 LATE_S = 1.0  # a session that has not answered for so long has no beats
 STALL_S = 10.0  # a reader that takes nothing for so long is dropped
-MOST_READERS = 64
+MOST_READERS = 64  # of one channel: players cannot keep the dealer's page out
 
 
 @dataclass
@@ -31,6 +31,7 @@ class _Channel:
     render: Render
     stream: ChangeStream = field(default_factory=ChangeStream)
     sent: tuple[str | None, str, bytes] | None = None  # the newest change as bytes, for every reader of it
+    readers: int = 0
 
 
 class ViewStream:
@@ -42,7 +43,6 @@ class ViewStream:
         self._snapshot: dict[str, Any] = {}
         self._changed = asyncio.Event()
         self._alive_s = 0.0
-        self._readers = 0
         self._closing = False
 
     def channel(self, name: str, render: Render) -> None:
@@ -116,12 +116,16 @@ class ViewStream:
 
     def response(self, name: str, after: str | None, allowed: Callable[[], bool]) -> "EventResponse":
         """An answer that sends a channel's events while the reader is ``allowed`` to have them."""
-        if self._readers >= MOST_READERS:
+        if self._channels[name].readers >= MOST_READERS:
             raise Refused(503, "too_many_readers", f"{MOST_READERS} pages are open", "Close a page.")
         return EventResponse(self, name, after, allowed)
 
-    def _opened(self, by: int) -> None:
-        self._readers += by
+    def readers(self, name: str) -> int:
+        """How many readers a channel has."""
+        return self._channels[name].readers
+
+    def _opened(self, name: str, by: int) -> None:
+        self._channels[name].readers += by
 
 
 def _event(channel: _Channel, after: str | None, found: Changes) -> bytes:
@@ -143,7 +147,7 @@ class EventResponse:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until something ends it."""
         gone = asyncio.create_task(_disconnected(receive))
-        self._views._opened(1)
+        self._views._opened(self._name, 1)
         try:
             await send(
                 {
@@ -163,7 +167,7 @@ class EventResponse:
         except TimeoutError:
             pass  # it takes nothing: it asks again with its cursor, or never
         finally:
-            self._views._opened(-1)
+            self._views._opened(self._name, -1)
             gone.cancel()
 
 

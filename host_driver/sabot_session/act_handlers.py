@@ -16,7 +16,7 @@ from sabot_session import (
 from sabot_session.device_side import BACKS, OVER
 from sabot_session.outcomes import ActRefused
 from sabot_session.rows import Json
-from sabot_session.session_state import RoundProgress
+from sabot_session.session_state import RoundProgress, ShoeProgress
 from sabot_session.table_rows import coup_data, hands_data
 from sabot_table.cards import cards, check_possible
 from sabot_table.errors import RuleViolation
@@ -223,8 +223,8 @@ def order_shuffle(session: "TableSession", act: acts.OrderShuffle, by: Attributi
     """A pack that came out unplayed is shuffled again, on the floor's order (MD3 5.A)."""
     machine = session.ways.machine_serves()
     session.do(session.procedure.packs.start_shuffle, by, act.pack_id, machine=machine)
-    if session.state.shoe.out == act.pack_id:
-        session.state.shoe.out = 0
+    if act.pack_id in (session.state.shoe.out, session.state.shoe.in_hand):
+        session.state.shoe = ShoeProgress()
 
 
 # -- a round ------------------------------------------------------------------------------------
@@ -344,8 +344,11 @@ def leave_untyped(session: "TableSession", act: acts.LeaveUntyped, by: Attributi
 
 def _settle_untyped(session: "TableSession", by: Attribution) -> None:
     session.do(session.procedure.three_card.hands_not_known, by)
-    if session.state.round is not None and session.state.round.exposed_by is None:
-        session.state.round.exposed_by = session.actor(by)
+    table, progress = session.procedure.table, session.state.round
+    if progress is not None and progress.exposed_by is None:  # dealt by hand: they lie open now
+        data = hands_data(table.turns(), {}, None)
+        session.row("reveal", session.actor(by), data, table.clause("reveal"), table.round.round_id)
+        progress.exposed_by = session.actor(by)
     session.reports.settle(by.at_s)
 
 

@@ -192,6 +192,10 @@ class DeviceReports:
             device.decks.pop(request.deck_id, None)
         elif isinstance(request, messages.ClearFault):
             self._session.machine.clearing(request.fault)
+        elif isinstance(request, messages.VoidRound) and request.round_id == device.open_round:
+            device.open_round = 0
+            if progress is not None and progress.round_id == request.round_id:
+                progress.device_done = True
         elif isinstance(request, messages.Purge):
             device.looked_in = True
         elif isinstance(request, messages.RevealShuffle | messages.ShuffleSlots):

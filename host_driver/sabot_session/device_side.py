@@ -215,11 +215,22 @@ class DeviceSide:
         if not self._ways.machine_serves():
             return None
         way = self._ways.now()
+        foreign = self._foreign_round()
+        if foreign is not None:
+            return foreign
         of_round = self._of_round() if way is None else way.request()
         request = of_round or self._of_feed() or shuffle_reveals.next_request(self.device)
         if request is not None and self.device.refused == _key(request):
             return None
         return request
+
+    def _foreign_round(self) -> Request[Any] | None:
+        """A round that the machine has open and the table has not: people ended it without the machine."""
+        table, device = self._procedure.table, self.device
+        if not device.open_round or table.memory.round is not None or device.shoe not in MAY_BE_VOIDED:
+            return None
+        void = VoidRound(device.open_round, VoidReason.FLOOR_ORDER)
+        return None if device.refused == _key(void) else void
 
     def refused(self, request: Request[Any]) -> None:
         """The device refused a request: it is not sent again before something has changed."""
@@ -320,7 +331,7 @@ class DeviceSide:
     def must_come_out(self) -> bool:
         """Whether cards are inside that no one vouches for, or that may not be dealt."""
         device, table = self.device, self._procedure.table
-        if not self._ways.machine_serves():
+        if not self._ways.machine_serves() or self._on_its_way():
             return False
         if device.emptying or device.shuffler not in MAY_BE_EMPTIED or device.shoe not in SHOE_MAY_BE_EMPTIED:
             return False
@@ -339,6 +350,17 @@ class DeviceSide:
             return False
         known = any(each.pack_id == device.in_shoe for each in table.packs())
         return not known or (not self.in_turn() and len(device.decks) > 1)
+
+    def _on_its_way(self) -> bool:
+        """Whether a pack is just brought out, or lies in the shoe and waits for the floor's word."""
+        if any(each.name in ("deliver_deck", "load_shoe") for each in self._state.outbox):
+            return True
+        device, delivery = self.device, self._ways.delivery
+        if device.in_shoe and device.in_shoe == self._procedure.table.memory.delivered:
+            return True
+        pack = delivery.next_pack() if self._ways.now() is self._ways.shoe else None
+        laid_in = device.shoe == ShoeState.UNPROVED and device.shuffler != ShufflerState.UNPROVED
+        return laid_in and pack is not None and delivery.is_ready(pack)
 
     def game_requests(self) -> list[Request[Any]]:
         """What sets the machine to this table's game; nothing if it is, or if it has not said what it is."""
@@ -370,7 +392,9 @@ class DeviceSide:
         pack = next((each for each in table.packs() if each.pack_id == device.in_shuffler), None)
         others = [each for each in table.packs() if each is not pack]
         waiting = all(each.state in FED_FROM for each in others)
-        return pack is None or (waiting and not self._ways.delivery.has_turn(pack.pack_id))
+        if pack is None or pack.state not in ("shuffling", "shuffled"):
+            return True  # people have had its cards elsewhere meanwhile
+        return waiting and not self._ways.delivery.has_turn(pack.pack_id)
 
     def wanted_game(self) -> GameState:
         """What the machine must be set to under this rule set."""

@@ -89,7 +89,8 @@ class HandDealing:
                 else "four cards: Player, Banker, Player, Banker"
             )
             words = f"deal {each}, one card after the other"
-            yield self._form(NeedKind.DEAL, words, "deal_card", dealing_acts.Dealt)
+            key = "dealt_by_hand" if playing.method == DealingMethod.HAND else "deal_card"
+            yield self._form(NeedKind.DEAL, words, key, dealing_acts.Dealt)
         elif table.state == "counting":
             yield self._count(playing)
         elif table.state == "revealing":
@@ -152,6 +153,12 @@ class HandDealing:
         if inside is None:
             return
         in_hand = inside.pack_id == self._state.shoe.in_hand
+        if in_hand and not self._may_be_dealt(inside):
+            words = f"{inside.back.upper()} may not be dealt so: order it shuffled again"
+            clause, name = table.clause("start_shuffle"), acts.OrderShuffle.NAME
+            details: dict[str, Json] = {"pack_id": inside.pack_id}
+            yield NeedForm(NeedKind.ORDER_SHUFFLE, (F,), words, clause, (name,), str(inside.pack_id), details)
+            return
         if inside.state == "loaded" and table.burns and not table.memory.marked and in_hand:
             words = "show the new shoe's first card, burn as many as it counts, and say which it is"
             yield self._form(NeedKind.BURN, words, "burn", dealing_acts.Burn, {"pack_id": inside.pack_id})
@@ -183,6 +190,13 @@ class HandDealing:
                 NeedKind.ORDER_SHUFFLE, (F,), words, clause, (name,), str(pack.pack_id), {**details}
             )
 
+    def _may_be_dealt(self, pack: PackState) -> bool:
+        """Whether a pack in the shoe or the hand has the turn and a fitting shuffle (MD3 3.B, 9.A)."""
+        table = self._procedure.table
+        if table.method is DealingMethod.HAND and pack.shuffled_by != "machine":
+            return False
+        return table.burns or pack.state != "loaded" or self._delivery.has_turn(pack.pack_id)
+
     def _in_shoe(self) -> PackState | None:
         return next((each for each in self._procedure.table.packs() if each.state in IN_SHOE), None)
 
@@ -207,13 +221,15 @@ class HandDealing:
         pack, cover = self._in_shoe(), table.memory.cover
         if self._state.dealer is None or pack is None or pack.must_leave:
             return False
-        if pack.pack_id != self._state.shoe.in_hand:
-            return False  # it lies in the machine
-        if table.memory.exposed or cover in ("announce", "over", "out"):
+        if pack.pack_id != self._state.shoe.in_hand or not self._may_be_dealt(pack):
+            return False  # it lies in the machine, or is shuffled again
+        if table.memory.exposed or cover in ("announce", "over"):
+            return False
+        if table.state == "settling" and self._procedure.round_end.waits_for_controller():
             return False
         if table.state in ("between", "betting"):
             return pack.state == ("playing" if table.burns else "loaded")
-        if not table.burns or table.state not in AFTER:
+        if not table.burns or cover == "out" or table.state not in AFTER:
             return False
         playing = table.round
         last = cover == "last" and not playing.void_clause

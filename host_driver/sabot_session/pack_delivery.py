@@ -85,7 +85,9 @@ class PackDelivery:
         """The machine brings the pack out."""
         if not isinstance(request, DeliverDeck):
             return False
-        device = self._state.device
+        device, pack = self._state.device, self._known(request.deck_id)
+        if pack is not None and pack.state == "shuffled":
+            self._procedure.packs.begin_delivery(request.deck_id)
         if (device.shuffler, device.in_shuffler) == (ShufflerState.STORED, request.deck_id):
             self._state.shoe.deliver_asked = request.deck_id  # else events have told of it before the answer
         return True

@@ -1,8 +1,8 @@
-"""The event store: numbered events, kept until memory needs their place, replayed from any number.
+"""The event store: numbered events, replayed from any number. A new one overwrites the oldest if it is full.
 
-An event's name is (boot id, n), n = 1, 2, … in each boot. How many each of the last eight boots made is in
-critical memory, so what a reboot lost is reported as a gap with its size. Events overwritten before the
-owner acknowledged them are a gap as well.
+An event's name is (boot id, n), n = 1, 2, … in each boot. The events themselves are lost in a reboot.
+Critical memory holds how many events each of the last eight boots emitted, so the device reports the loss as
+a gap with its size. Events overwritten before the owner acknowledged them are a gap as well.
 """
 
 import struct
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class EventStore:
-    """This boot's latest events, and how many the boots before made."""
+    """This boot's latest events, and how many events each earlier boot emitted."""
 
     def __init__(self, memory: RecordStore, records: "dict[str, bytes]", boot_id: int, capacity: int) -> None:
         self._memory = memory
@@ -36,7 +36,7 @@ class EventStore:
         self.acknowledged = 0
         self.lost = 0  # overwritten before the owner acknowledged them
         self.unsaved = False  # critical memory failed: a later gap's size may be short
-        self._boots: list[tuple[int, int]] = []  # earlier boots: (boot id, events made)
+        self._boots: list[tuple[int, int]] = []  # earlier boots: (boot id, events emitted)
         saved = records.get("events", b"")
         for at in range(0, len(saved), 8):
             self._boots.append(struct.unpack_from("<II", saved, at))
@@ -79,7 +79,7 @@ class EventStore:
         return self.last - self.acknowledged
 
     def free(self) -> int:
-        """How many more events find a place before one is lost that the owner has not acknowledged."""
+        """How many more events can be stored before one is lost that the owner has not acknowledged."""
         return max(self._capacity - self.unacknowledged(), 0)
 
     def is_nearly_full(self) -> bool:
@@ -87,7 +87,7 @@ class EventStore:
         return self._capacity >= 2 * RESERVE and self.free() < RESERVE  # a smaller store has none
 
     def gap_after(self, boot_id: int, n: int) -> "Gap | None":
-        """What a reader that has everything up to (boot_id, n) has lost for good, if anything.
+        """The gap of a reader that has every event up to (boot_id, n); None if nothing after it is lost.
 
         A reader without a position gives (0, 0): before the first boot.
         """

@@ -20,6 +20,10 @@ class ManualShoe:
         self._left = [str(each) for each in full_deck()] * self._decks
         self._random.shuffle(self._left)
 
+    def put(self, *cards: str) -> None:
+        """The next cards to be dealt are these."""
+        self._left += reversed(cards)
+
     def draw(self) -> str:
         """The next card."""
         return self._left.pop()

@@ -1,10 +1,9 @@
 """A home for the files of one test, and people who are enrolled in it."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.at_table.terminal import Terminal
+from tests.at_table.terminal import DEALER_PIN, FLOOR_PIN, Open, Terminal
 
 from sabot_driver import Credential
 from sabot_driver.keyring import read_key
@@ -13,9 +12,6 @@ from sabot_protocol.host.messages import Role
 from sabot_session import pin_hash
 from sabot_session.people import PeopleRegister
 from sabot_table.procedure import TableRole
-
-Open = Callable[..., Terminal]
-DEALER_PIN, FLOOR_PIN = "2468", "13579"
 
 
 @pytest.fixture

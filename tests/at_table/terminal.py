@@ -3,12 +3,14 @@
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
 import pexpect
 
 COLUMNS, LINES = 80, 40
+DEALER_PIN, FLOOR_PIN = "2468", "13579"
 TIMEOUT_S = 60
 SCREENS = Path(__file__).parent / "screens"
 ERASE = "\r\x1b[K"
@@ -100,6 +102,10 @@ class Terminal:
         """The number of columns of the widest line that was ever shown, the status line included."""
         parts = re.split(r"\r\n|\r\x1b\[K|\r", "".join(self._read))
         return max(len(COLOUR.sub("", part)) for part in parts)
+
+
+Open = Callable[..., Terminal]
+"""Opens a terminal with a command of ``sabot``."""
 
 
 def check_screen(name: str, shown: str) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.at_table.conftest import Open
+from tests.at_table.terminal import Open
 from tests.conformance.targets import Tcp
 from tests.driver.command import SABOT
 

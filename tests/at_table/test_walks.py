@@ -4,8 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.at_table.conftest import DEALER_PIN, FLOOR_PIN, Open
-from tests.at_table.terminal import COLUMNS, check_screen
+from tests.at_table.terminal import COLUMNS, DEALER_PIN, FLOOR_PIN, Open, check_screen
 from tests.conformance.targets import Tcp
 
 pytestmark = pytest.mark.slow

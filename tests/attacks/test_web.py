@@ -167,13 +167,14 @@ def test_readers_that_never_read_are_dropped(attacked: PageClient, monkeypatch: 
             to.sendall(head)
             opened.append(to)
         views = attacked.table.service.app.views
-        attacked.table.wait(lambda _: views._readers == MOST_READERS)
-        assert attacked.http.get("/api/events/dealer").status_code == 503
+        attacked.table.wait(lambda _: views.readers("table") == MOST_READERS)
+        assert attacked.http.get("/api/events/table").status_code == 503
+        assert next(kind for kind, _, _ in attacked.events()) == "change"  # the dealer's page still comes
         assert attacked.http.get("/api/snapshot").status_code == 200
     finally:
         for to in opened:
             to.close()
-    attacked.table.wait(lambda _: views._readers == 0)
+    attacked.table.wait(lambda _: views.readers("table") == 0)
 
 
 def test_every_answer_forbids_what_no_page_needs(attacked: PageClient) -> None:

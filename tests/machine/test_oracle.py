@@ -240,22 +240,31 @@ def test_a_delivery_uses_the_decks_turn() -> None:
 # -- the end of a round that was saved and not reported -------------------------------------------------
 
 
-def cut_behind_the_record(count: int = 52) -> Judged:
+def dealt_or_voided(table: Judged, name: str) -> None:
+    """A round up to the report of this name."""
+    if name == "round_ended":
+        table.deal_round()
+    else:
+        table.device.command("open_round", 1, 1)
+        table.device.command("void_round", 1, enum_number("VoidReason", "floor_order"), role="floor")
+
+
+def cut_behind_the_record(name: str = "round_ended", count: int = 52) -> Judged:
     """A table whose power failed when the end of a round was saved, and before it was reported."""
     table = Judged(1)
     controller = table.device.controller
     report = controller.report
 
-    def cut(name: str, *values: object) -> None:
-        if name == "round_ended":
-            controller.persistent.count = count
+    def cut(reported: str, *values: object) -> None:
+        if reported == name:
+            controller.persistent.count = controller.persistent.count and count
             controller.persistent.save()
             raise PowerCut
-        report(name, *values)
+        report(reported, *values)
 
     controller.report = cut
     with pytest.raises(PowerCut):
-        table.deal_round()
+        dealt_or_voided(table, name)
     controller.report = report
     table.machine.power_off()
     table.device.reboot()
@@ -274,8 +283,15 @@ def test_an_end_that_was_saved_and_not_reported_is_judged_when_a_host_asks() -> 
     assert table.oracle.claims > claims + 12  # by its cards, like an end that was reported
 
 
+def test_a_void_round_that_was_saved_and_not_reported_is_told_to_a_host_that_asks() -> None:
+    table = cut_behind_the_record("round_voided")
+    assert table.device.command("last_round")[3]
+    table.oracle.ask()
+    assert table.unexcused() == []
+
+
 def test_an_end_on_record_that_the_cards_contradict_is_wrong() -> None:
-    table = cut_behind_the_record(51)
+    table = cut_behind_the_record(count=51)
     table.oracle.ask()
     assert table.unexcused() == ["a stub of 30", "a round of 51", "a correct round of 51"]
 

@@ -184,6 +184,8 @@ def test_it_stays_blocked_over_a_power_cut_a_fault_and_service() -> None:
     table.device.reboot()
     table.device.run_until_idle()
     assert table.shoe_state == shoe.UNPROVED
+    half = table.device.controller.shoe
+    assert (half.missing, half.short_deck) == (1, 1)
     table.device.command("empty_machine", role="floor")
     table.device.run_until_idle()
     table._take()
@@ -275,6 +277,28 @@ def test_a_card_that_comes_out_after_the_cut_leaves_the_shoe_empty() -> None:
     table.device.run_until_idle()
     assert shoe.BLOCKED not in [values[0] for values in table.named("shoe_changed")]
     assert table.device.controller.shoe.missing == 0
+
+
+def test_a_shoe_that_people_empty_while_the_power_is_off_may_have_a_card_in_its_path() -> None:
+    table = Table(1)
+    table.open_table()
+    machine = table.machine
+    table.device.command("open_round", 1, 1)
+    table.device.command("close_bets", 1, 1)
+    table.device.command("dispense_stack", 1, 1)
+    table.wait(lambda: table.shoe_state == shoe.STACK_WAITING)
+    table.take_stack()
+    table.device.reboot()  # with cards in the shoe: it can still be emptied
+    table.device.run_until_idle()
+    assert table.device.controller.shoe.missing == 0
+    machine.power_off()
+    machine.handed_out += machine.shoe
+    machine.shoe = []
+    machine.presence()
+    table.device.reboot()
+    table.device.run_until_idle()
+    assert (table.shoe_state, machine.count("shoe")) == (shoe.UNPROVED, 1)
+    assert table.device.controller.shoe.missing == 1
 
 
 @pytest.mark.parametrize("at", [shoe.STUB_WAITING, shoe.LOADING])

@@ -166,7 +166,8 @@ def served_table(
         run = stack.enter_context(ThreadedSession(session, client, simulators_key=True))
 
         def serve(port: int) -> TableService:
-            return TableService(AsyncSession(run), people, port=port, browsers=tmp_path / "browsers.json")
+            kept = tmp_path / "browsers.json"
+            return TableService(AsyncSession(run), people, record, port=port, browsers=kept, players_port=0)
 
         table = ServedTable(client, run, serve, shown, record)
         if simulated:

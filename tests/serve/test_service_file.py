@@ -63,15 +63,15 @@ def test_a_damaged_file_is_told(tmp_path: Path, text: str) -> None:
 def test_beyond_this_computer_only_with_tls() -> None:
     for host in ("0.0.0.0", "192.0.2.1", "::", "table.example"):
         with pytest.raises(TlsRequired):
-            TableService(None, None, host=host, port=0)  # type: ignore[arg-type]
+            TableService(None, None, None, host=host, port=0)  # type: ignore[arg-type]
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
-    first = TableService(None, None, port=0)  # type: ignore[arg-type]
+    first = TableService(None, None, None, port=0)  # type: ignore[arg-type]
     first._socket.listen()
     port = int(first.address.rpartition(":")[2])
     with pytest.raises(NotServed, match=str(port)):
-        TableService(None, None, port=port)  # type: ignore[arg-type]
+        TableService(None, None, None, port=port)  # type: ignore[arg-type]
     first._socket.close()
 
 

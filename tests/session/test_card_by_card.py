@@ -127,3 +127,12 @@ def test_a_shoe_that_jams_in_a_hand_is_a_shoe_no_more(tmp_path: Path) -> None:
         table.play(lambda table: len(table.rows("burn")) == 2)
         table.rounds(len(table.rows("collect")) + 1)
         assert [each.row.data["pack_id"] for each in table.rows("burn")] == [1, 2]
+
+
+@pytest.mark.rule("MDM 3.B")
+def test_a_batch_that_jams_on_its_way_out_has_used_its_turn(tmp_path: Path) -> None:
+    query = "seed=1&capacity=batch&fault=stuck@exit:20"
+    with simulated_table(tmp_path, query, rules="md-mini-baccarat", method=AUTOMATED) as table:
+        table.rounds(1)
+        assert [each.row.data["pack_id"] for each in table.rows("deliver", "burn")] == [2, 2]
+        assert not table.rows("void")

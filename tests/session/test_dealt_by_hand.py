@@ -92,7 +92,7 @@ def test_a_machine_that_failed_is_marked_and_one_deck_is_shuffled_and_cut_by_han
         before = len(table.rows("collect"))
         table.rounds(before + 6)
         kinds = [each.row.kind for each in table.rows()]
-        order = ["unit_failed", "mark_out_of_order", "change_method", "remove", "cut"]
+        order = ["unit_failed", "mark_out_of_order", "remove", "change_method", "cut"]
         assert [kinds.index(each) for each in order] == sorted(kinds.index(each) for each in order)
         played = [each.row.data["pack_id"] for each in table.rows("open_bets")][-5:]
         assert len(set(played)) == 1

@@ -103,6 +103,8 @@ def test_a_dispute_stays_open_until_the_floor_decides_and_counts_against_the_mac
     with pytest.raises(RoundUnknown):
         table.give(acts.OpenDispute(round_id=77))
     assert [each.row for each in table.session.state.disputes] == [second.row]
+    table.give(acts.DecideDispute(second.row, "CAM-7 22:05", "as shown", machine_wrong=False))
+    assert disputes_by_machine(table.record.all_rows()) == {"SABOT001": DisputeCount(2, 2, 1)}
 
 
 def test_a_correction_needs_dealer_and_floor_and_keeps_the_old_version() -> None:
@@ -137,6 +139,20 @@ def test_corrected_wagers_are_settled_again() -> None:
     lines = {(each.seat, each.wager): each for each in read_round(table.record, 1).lines}
     assert (lines[3, "tie"].pays_cents, lines[3, "tie"].line) == (7000, "tie")
     assert lines[3, "ante"].outcome == "lose"
+
+
+def test_forfeited_wagers_stay_forfeited_in_a_correction() -> None:
+    table = ActedTable()
+    table.ready()
+    table.bet()
+    table.give(acts.Forfeit(1))
+    table.give(acts.Expose())
+    done = table.give(acts.ProposeCorrection(1, "chips", wagers={1: {"ante": 3000}, 3: {"ante": 4000}}))
+    table.give(acts.ConfirmCorrection(done.row))
+    assert {each.seat: str(each.outcome) for each in read_round(table.record, 1).lines} == {
+        1: "forfeit",
+        3: "lose",
+    }
 
 
 def test_a_correction_that_the_floor_declines_changes_nothing() -> None:
@@ -188,6 +204,22 @@ def test_one_person_alone_corrects_nothing() -> None:
     with pytest.raises(ActRefused):
         table.give(acts.ConfirmCorrection(done.row), "cleo")
     assert table.need(NeedKind.CONFIRM_CORRECTION) is not None
+
+
+def test_the_floor_countersigns_in_the_round_of_the_row() -> None:
+    table = ActedTable()
+    table.ready()
+    table.round()
+    table.bet(None)
+    table.give(acts.ReportWrongNumber())
+    (void,) = read_round(table.record, 2).to_countersign
+    with pytest.raises(RuleViolation):
+        table.give(acts.Countersign(void - 1))
+    table.give(acts.Countersign(void, "seen on film"))
+    (signed,) = table.rows("countersign")
+    assert (signed.round_id, signed.data["row"]) == (2, void)
+    assert read_round(table.record, 2).to_countersign == ()
+    assert table.session.state.countersign == []
 
 
 def test_what_is_open_is_listed_when_the_table_closes() -> None:

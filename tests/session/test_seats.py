@@ -116,11 +116,13 @@ def test_bets_that_go_back_use_up_the_round_number() -> None:
 def test_the_operators_limits_hold() -> None:
     table = ActedTable(policy=LIMITS)
     table.ready()
-    for wagers in ({1: {"ante": 8001}}, {1: {"ante": 8000, "tie": 2001}}, {1: {"ante": 999}}):
+    for wagers in ({1: {"ante": 8001}}, {1: {"ante": 8000, "tie": 2001}}, {1: {"ante": 980}}):
         with pytest.raises(WagerRefused):
             table.bet(wagers)
-    with pytest.raises(WagerRefused):
+    with pytest.raises(WagerRefused, match="8000 cents at most"):
         table.give(acts.PlaceWager(1, "ante", 8100))
+    with pytest.raises(WagerRefused, match="1000 cents at least"):
+        table.bet({1: {"ante": 980}})
     assert table.rows("open_bets") == []
     table.bet({1: {"ante": 8000, "tie": 2000}})
 

@@ -262,6 +262,10 @@ class PackProcedure:
 
     # -- loading and burning --------------------------------------------------------------------
 
+    def begin_delivery(self, pack_id: int) -> None:
+        """The device begins to bring a pack out: its turn is used, whatever becomes of it."""
+        self.table.memory.last_pack = self.table.memory.delivered = pack_id
+
     def deliver(self, by: Attribution, pack_id: int) -> None:
         """The device brought a shuffled pack out for its turn, which is used from now on."""
         pack = self.table.pack(pack_id)

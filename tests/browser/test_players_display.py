@@ -1,0 +1,36 @@
+"""The players' display in a real browser."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.browser.dealers_page import SIZES
+from tests.serve.served_table import EVERYBODY
+
+
+def test_players_see_hands_when_they_are_exposed(
+    serve: Callable[..., Any], chromium: Any, screens: Path, check: Callable[[Any], None]
+) -> None:
+    with serve(simulated=EVERYBODY, pace_s=0.4, seats=6) as table:
+        page = chromium.new_page(viewport={"width": 1920, "height": 1080})
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(table.service.players_address)
+        page.wait_for_selector('#phase:text-is("NO MORE BETS")')
+        assert page.locator(".card").count() == 0 or table.rows("settle")
+        table.wait(lambda found: bool(found.rows("settle")))
+        table.staff.close()
+        page.wait_for_selector('#phase:text-is("RESULT")')
+        page.wait_for_selector(".hand.win, .hand.lose, .hand.push")
+        assert page.locator(".card").count() == 21
+        for width, height in SIZES:
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(60)
+            page.screenshot(path=screens / f"players-{width}.png")
+            fits = page.evaluate("() => document.documentElement.scrollHeight <= innerHeight")
+            assert fits
+        check(page)
+        assert errors == []
+        table.stop()
+        page.wait_for_selector("body.stale")
+        page.close()
