@@ -14,7 +14,7 @@ from sabot_session import acts, dealing_acts
 from sabot_session.needs import NeedKind
 from sabot_table.errors import RuleViolation
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 """How long simulated people wait for a machine that does nothing; people wait as long as they like."""
 WAIT_S = 0.05
 OVER = ("between", "collecting", "voided")
