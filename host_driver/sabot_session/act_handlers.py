@@ -344,8 +344,11 @@ def leave_untyped(session: "TableSession", act: acts.LeaveUntyped, by: Attributi
 
 def _settle_untyped(session: "TableSession", by: Attribution) -> None:
     session.do(session.procedure.three_card.hands_not_known, by)
-    if session.state.round is not None and session.state.round.exposed_by is None:
-        session.state.round.exposed_by = session.actor(by)
+    table, progress = session.procedure.table, session.state.round
+    if progress is not None and progress.exposed_by is None:  # dealt by hand: they lie open now
+        data = hands_data(table.turns(), {}, None)
+        session.row("reveal", session.actor(by), data, table.clause("reveal"), table.round.round_id)
+        progress.exposed_by = session.actor(by)
     session.reports.settle(by.at_s)
 
 

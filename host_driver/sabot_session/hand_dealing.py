@@ -89,7 +89,8 @@ class HandDealing:
                 else "four cards: Player, Banker, Player, Banker"
             )
             words = f"deal {each}, one card after the other"
-            yield self._form(NeedKind.DEAL, words, "deal_card", dealing_acts.Dealt)
+            key = "dealt_by_hand" if playing.method == DealingMethod.HAND else "deal_card"
+            yield self._form(NeedKind.DEAL, words, key, dealing_acts.Dealt)
         elif table.state == "counting":
             yield self._count(playing)
         elif table.state == "revealing":
@@ -223,6 +224,8 @@ class HandDealing:
         if pack.pack_id != self._state.shoe.in_hand or not self._may_be_dealt(pack):
             return False  # it lies in the machine, or is shuffled again
         if table.memory.exposed or cover in ("announce", "over"):
+            return False
+        if table.state == "settling" and self._procedure.round_end.waits_for_controller():
             return False
         if table.state in ("between", "betting"):
             return pack.state == ("playing" if table.burns else "loaded")

@@ -57,6 +57,7 @@ class NeedKind(StrEnum):
     TYPE_CARDS = "type_cards"  # the first four of mini baccarat
     TYPE_THIRD = "type_third"
     NAME_CARD = "name_card"  # one that came face up
+    CONTROLLER = "controller"  # the progressive controller names a winner
     SETTLE = "settle"
     COLLECT = "collect"
     TAKE_OUT = "take_out"  # cards out of a machine that cannot be used

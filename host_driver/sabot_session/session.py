@@ -350,6 +350,19 @@ class TableSession:
         self._step(now_s, take)
         self._taken.discard(command_id)
 
+    def must_hit(self, seat: int, now_s: int) -> None:
+        """The progressive controller names the winner of its Must Hit meter (MDM 12.N)."""
+
+        def take() -> None:
+            meters = self.procedure.table.meters()
+            meter = None if meters is None else meters.by_name.get("must-hit")
+            by = Attribution("controller", TableRole.CONTROLLER, now_s)
+            self._actors[by.who, by.role] = Actor("", TableRole.CONTROLLER, Authentication.SENSED)
+            told: dict[str, Json] = {"seat": seat, "cents": 0 if meter is None else meter.cents}
+            self.do(self.procedure.round_end.must_hit, by, seat, told=told)
+
+        self._step(now_s, take)
+
     def tick(self, now_s: int) -> None:
         """Time passes: hours of packs, and cards that somebody may have laid into the tray."""
 

@@ -142,6 +142,7 @@ class ShoeProgress:
     burns_asked: int = 0  # the first card, then those that go with it
     burns_taken: int = 0
     burn_card: str = ""  # the first card, once the dealer named it
+    burnt: int = 0  # cards that the machine counted with it
     end_asked: int = 0  # the pack whose shoe the machine was asked to end
 
 

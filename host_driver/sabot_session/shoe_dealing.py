@@ -163,6 +163,8 @@ class ShoeDealing:
             self._shoe_ended(session, told)
         elif isinstance(told, messages.CardsTaken) and told.round_id == 0:
             shoe.burns_taken = told.draw
+        elif isinstance(told, messages.CardsDrawn) and told.round_id == 0:
+            shoe.burnt = told.cards
         elif playing is None or progress is None or getattr(told, "round_id", 0) != playing.round_id:
             return False
         elif isinstance(told, messages.CardExposed):
@@ -292,8 +294,8 @@ class ShoeDealing:
             return
         if pack.state == "loaded" and table.burns and shoe.burns_taken == 2 and shoe.burn_card:
             first = card(shoe.burn_card)
-            told: dict[str, Json] = {"first": shoe.burn_card, "burned": first.burns}
-            session.do(self._procedure.packs.burn, by, pack.pack_id, first, first.burns, told=told)
+            told: dict[str, Json] = {"first": shoe.burn_card, "burned": shoe.burnt}
+            session.do(self._procedure.packs.burn, by, pack.pack_id, first, shoe.burnt, told=told)
         elif pack.state == "playing" and device.shoe == ShoeState.EMPTY and not shoe.end_asked:
             session.do(self._procedure.packs.end_shoe, by)
             if pack.must_leave:
@@ -417,6 +419,8 @@ class ShoeDealing:
             return False
         if table.memory.exposed or cover in ("announce", "over"):
             return False
+        if table.state == "settling" and self._procedure.round_end.waits_for_controller():
+            return False
         if table.state in ("between", "betting"):
             return pack.state == ("playing" if table.burns else "loaded")
         if (
@@ -468,7 +472,10 @@ def rack_is_free(table: TableContext) -> bool:
 def end_needs(procedure: TableProcedure) -> Iterator[NeedForm]:
     """What ends a round whose successor cannot begin at once."""
     table = procedure.table
-    if table.state == "settling":
+    if table.state == "settling" and procedure.round_end.waits_for_controller():
+        words = "wait: the progressive controller names the winner of its Must Hit meter"
+        yield NeedForm(NeedKind.CONTROLLER, (), words, table.clause("must_hit"))
+    elif table.state == "settling":
         name = dealing_acts.Settle.NAME
         yield NeedForm(NeedKind.SETTLE, (D,), "settle the wagers as shown", table.clause(name), (name,))
     elif table.state in ("collecting", "voided") and not table.round.cards_in_device and rack_is_free(table):

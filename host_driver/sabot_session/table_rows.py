@@ -30,6 +30,7 @@ BY_METHOD: Mapping[str, Mapping[str, str]] = {
     "count_wrong": {DealingMethod.AUTOMATED_SHOE: "count_automated"},
     "recount": {DealingMethod.AUTOMATED_SHOE: "count_automated"},
     "determine": {DealingMethod.AUTOMATED_SHOE: "count_automated"},
+    "hands_dealt": {DealingMethod.HAND: "dealt_by_hand"},
     "pass_stub": {DealingMethod.MANUAL_SHOE: "uncounted_manual", DealingMethod.HAND: "uncounted_hand"},
 }
 """Actions whose clause depends on how the round is dealt, with the ground that has it."""
@@ -71,7 +72,11 @@ def row_data(
         data |= {"stack": stack, "seat": turns[min(stack, len(turns)) - 1], "cards": playing.stacks[-1]}
     elif playing is not None and action == "settle":
         lines = (playing.settlement or {}).get("settlement")
-        data |= {"lines": lines, "meters": []}  # type: ignore[dict-item]
+        meters = table.meters()
+        shown: list[Json] = (
+            [] if meters is None else [{"name": it, "cents": on.cents} for it, on in meters.by_name.items()]
+        )
+        data |= {"lines": lines, "meters": shown}  # type: ignore[dict-item]
     elif playing is not None and action in ("wrong_number", "shoe_failed"):
         data["why"] = playing.void_why
     elif playing is not None and action == "void":

@@ -98,6 +98,7 @@ GAME_GROUNDS: Mapping[GameKind, Mapping[str, str]] = {
         "count_automated": "the count after a round from the automated shoe",
         "count_hand": "the count of the stub after a round dealt from the hand",
         "count_manual": "the count of the stub after a round from a manual shoe",
+        "dealt_by_hand": "in which order cards are dealt from the hand",
         "uncounted_hand": "how often the stub of a hand-dealt round may stay uncounted",
         "uncounted_manual": "how often the stub of a manual shoe may stay uncounted",
     },

@@ -118,6 +118,10 @@ class SimulatedStaff:
         """Act as this simulated dealer, who is signed in."""
         self._people[TableRole.DEALER] = SimulatedPerson(name)
 
+    def attend(self, table: Table) -> None:
+        """Go on at this session, such as one that was restored; what the people saw they still know."""
+        self._table = table
+
     def credential(self, role: TableRole) -> SimulatedPerson:
         """The person of a role."""
         return self._people[role]

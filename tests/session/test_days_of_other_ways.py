@@ -3,19 +3,34 @@
 Afterwards the record is read anew. It alone tells every round, and a settlement that shares no code agrees.
 """
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from tests.session import independent_coups as again
 from tests.session.independent_settlement import settled_again
-from tests.session.simulated_table import SimulatedTable, simulated_table
+from tests.session.simulated_table import (
+    TIMEOUT_S,
+    SimulatedTable,
+    fixed_nonce,
+    simulated_table,
+    staff_of,
+)
 
+from sabot_cli.device_access import provision_simulator_keys
+from sabot_driver import Client, connect
+from sabot_driver.errors import SabotError
+from sabot_driver.user_files import UserFiles
 from sabot_session import acts, dealing_acts
 from sabot_session.needs import NeedKind
 from sabot_session.record import RecordReader, SqliteRecord
 from sabot_session.round_history import Round, RoundEnd, rounds_of
 from sabot_session.row_data import Wager
+from sabot_session.session import TableSession
+from sabot_session.threaded_session import ThreadedSession
+from sabot_simulators.simulated_staff import SimulatedRegister, SimulatedStaff
 from sabot_table.errors import RuleViolation
 from sabot_table.procedure.vocabulary import DeviceUnit
 from sabot_table.rule_texts import DealingMethod
@@ -25,6 +40,7 @@ pytestmark = pytest.mark.slow
 AUTOMATED, MANUAL = DealingMethod.AUTOMATED_SHOE, DealingMethod.MANUAL_SHOE
 HAND = DealingMethod.HAND
 NOTHING = frozenset(NeedKind)
+MOST_RUNS = 40
 
 
 def rounds_on_record(path: Path) -> list[Round]:
@@ -227,3 +243,42 @@ def test_a_day_of_three_card_baccarat_dealt_by_hand(tmp_path: Path, record: Sqli
     assert ends[RoundEnd.SETTLED] >= 5
     methods = {each.method for each in rounds_on_record(tmp_path / "T1.table.db")}
     assert methods == {"automated-shoe", "manual-shoe", "hand"}
+
+
+def restored(session: TableSession, client: Client) -> ThreadedSession:
+    """A session at the client of the one before, once the command of that one has its answer."""
+    for _ in range(100):
+        try:
+            return ThreadedSession(session, client, simulators_key=True)
+        except SabotError:
+            time.sleep(0.05)
+    raise AssertionError("the command of the session before has no answer")
+
+
+@pytest.mark.rule("MDM 8.C")
+def test_a_session_that_ends_and_is_restored_in_every_hand_plays_on(
+    tmp_path: Path, record: SqliteRecord
+) -> None:
+    rules, choose = load("md-mini-baccarat"), Random(7)
+    with connect(
+        "sim://?seed=6&capacity=batch", journal=tmp_path / "journal.db", timeout=TIMEOUT_S
+    ) as client:
+        files = UserFiles(tmp_path)
+        provision_simulator_keys(files, client, TIMEOUT_S)
+        staff: SimulatedStaff | None = None
+        for _ in range(MOST_RUNS):
+            session = TableSession(rules, record, SimulatedRegister(), nonce=fixed_nonce)
+            with restored(session, client) as run:
+                staff = staff or staff_of(run, rules, files, client, 2, AUTOMATED)
+                staff.attend(run)
+                table = SimulatedTable(client, run, staff, record)
+                before, least = len(table.rows()), choose.randrange(1, 10)
+                table.play(lambda table, rows=before + least: len(table.rows()) >= rows)  # type: ignore[misc]
+                if len(table.rows("collect")) >= 3:
+                    break
+    found = [each for each in rounds_on_record(tmp_path / "T1.table.db") if each.complete]
+    assert len(found) >= 3
+    for each in found:
+        assert each.void is None
+        assert each.facts.bets is not None
+        check_coup(each, each.facts.bets.wagers or ())

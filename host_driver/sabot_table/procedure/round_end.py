@@ -45,7 +45,7 @@ class RoundEndProcedure:
         playing, meters = self.table.round, self.table.meters()
         if meters is not None:
             meters = meters.with_contribution(sum(made.get(ROYAL_9, 0) for made in playing.wagers.values()))
-            if meters.must_hit_due and playing.must_hit_seat is None and self._royal_9_seats():
+            if self.waits_for_controller():
                 do = "wait until the progressive controller names the winner"
                 raise self.table.refuse("a Must Hit meter at its maximum without a winner", "must_hit", do)
         cards = self._hands() if self.table.three_card else self._mini.coup()
@@ -61,6 +61,14 @@ class RoundEndProcedure:
                 self.table.memory.marked[seat] = self.table.memory.marked.get(seat, 0) + cents
         self.table.move("settle", by)
         return settled
+
+    def waits_for_controller(self) -> bool:
+        """Whether a Must Hit meter is at its maximum and the controller has named no winner (MDM 12.N-O)."""
+        playing, meters = self.table.memory.round, self.table.meters()
+        if playing is None or meters is None or playing.must_hit_seat or not self._royal_9_seats():
+            return False
+        staked = sum(made.get(ROYAL_9, 0) for made in playing.wagers.values())
+        return meters.with_contribution(staked).must_hit_due
 
     def _royal_9_seats(self) -> list[int]:
         return [seat for seat, made in self.table.round.wagers.items() if ROYAL_9 in made]

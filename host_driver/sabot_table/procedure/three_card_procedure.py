@@ -60,9 +60,9 @@ class ThreeCardProcedure:
             do = f"this round is dealt by {playing.method}"
             raise self.table.refuse("a single card to a seat", "deal_stack", do)
         if to != self.next_to():
-            raise self.table.refuse(
-                f"a card to {name(to)}", "deal_card", f"the next goes to {name(self.next_to())}"
-            )
+            key = "dealt_by_hand" if playing.method == DealingMethod.HAND else "deal_card"
+            do = f"the next goes to {name(self.next_to())}"
+            raise self.table.refuse(f"a card to {name(to)}", key, do)
         playing.dealt += 1
         playing.reserved = max(0, playing.reserved - 1)
         self.table.move("deal_card", by)
