@@ -350,7 +350,7 @@ class DeviceSide:
             return False
         pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
         # A pack that was shuffled at a closed table: nobody has its shuffle on record.
-        unseen = pack is not None and pack.state in FED_FROM and table.rules.fixed.every_round
+        unseen = pack is not None and pack.state in FED_FROM and table.three_card
         return pack is None or unseen or (not self.in_turn() and len(device.decks) > 1)
 
     def _on_its_way(self) -> bool:
