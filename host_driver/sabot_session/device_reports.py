@@ -59,11 +59,11 @@ class DeviceReports:
         round_id = 0 if table.memory.round is None else table.memory.round.round_id
         if isinstance(told, DeckCounted):
             pack = next((each for each in table.packs() if each.pack_id == told.deck_id), None)
-            if pack is not None and pack.state == "shuffling":
+            if pack is not None and pack.state == "shuffling" and table.state != "closed":
                 action = self._session.procedure.packs.finish_shuffle
                 self._session.do(action, by, told.deck_id, told.count, told={"cards": told.count})
         elif isinstance(told, messages.DeckRemoved):
-            there = any(each.pack_id == told.deck_id for each in table.packs())
+            there = table.state != "closed" and any(each.pack_id == told.deck_id for each in table.packs())
             if there and (table.memory.round is None or table.memory.round.pack_id != told.deck_id):
                 reason = vocabulary.RemovalReason(told.reason.name.lower())
                 self._session.do(self._session.procedure.packs.remove_pack, by, told.deck_id, reason)
@@ -303,8 +303,8 @@ class DeviceReports:
         if playing is not None and playing.pack_id == pack.pack_id:
             self.collect(now_s)
         self._mark_past_hours(now_s)
-        if pack.must_leave:
-            return  # its hours ended while it was fed: it comes out again
+        if pack.must_leave or table.state == "closed":
+            return  # its hours ended while it was fed, or the table was closed: it comes out again
         if pack.state != "shuffling":
             action = self._session.procedure.packs.start_shuffle
             self._session.do(

@@ -334,14 +334,13 @@ def test_dealers_change_between_rounds_only(serve: Serve, open_page: OpenPage) -
             return False
 
         table.wait(relieved)
-        page.wait('#sign:text-is("Sign out")')
-        table.wait_need(NeedKind.BETS)
+        page.wait('#sign:enabled:text-is("Sign out")')
         page.touch("#sign")
         page.wait('#who:text-is("Nobody deals")')
 
 
 def test_call_floor_hold_and_dispute(serve: Serve, open_page: OpenPage) -> None:
-    kinds = [NeedKind.RELEASE, NeedKind.DECIDE_DISPUTE]
+    kinds = [NeedKind.RELEASE, NeedKind.DECIDE_DISPUTE, NeedKind.FLOOR_COMES]
     with serve(leave=kinds) as table:
         page = open_page(table).enter().sign_in().prepare().bet(1)
         page.touch("#call")

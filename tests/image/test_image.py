@@ -126,6 +126,7 @@ def test_every_sensor_is_on_a_pin_or_an_expander_and_on_one_only() -> None:
     ]
     lamp = [pins.LAMP_BIT, pins.LAMP_BIT + 1, pins.LAMP_BIT + 2]
     places += [(pins.OUTPUT_CHIP, bit) for bit in outputs + lamp]
+    places.append(pins.PRESENCE_CONTACT[:2])
     assert len(set(places)) == len(places)
     assert sorted(outputs) == list(range(8, 14))
 

@@ -1,6 +1,7 @@
 """The stream of views: cursors, gaps, beats while the session answers, bounded readers."""
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -49,27 +50,36 @@ def test_all_of_it_first_then_what_changed_and_after_a_gap_all_again(page: PageC
 def test_beats_come_only_while_the_session_answers(page: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view_stream, "BEAT_S", 0.1)
     monkeypatch.setattr(view_stream, "LATE_S", 0.3)
-    stuck, go_on = threading.Event(), threading.Event()
+    views, stuck, go_on = page.table.service.app.views, threading.Event(), threading.Event()
+    beats: list[float] = []
 
     def hang(_: Any) -> None:
         stuck.set()
         go_on.wait(10.0)
 
-    events = page.events()
-    assert next(kind for kind, _, _ in events if kind == "beat")
-    thread = threading.Thread(target=page.table.run.read, args=(hang,))
-    thread.start()
+    def listen() -> None:
+        for kind, _, _ in page.events():
+            if kind == "beat":
+                beats.append(time.monotonic())
+
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    page.table.wait(lambda _: bool(beats))
+    holder = threading.Thread(target=page.table.run.read, args=(hang,))
+    holder.start()
     assert stuck.wait(5.0)
-    views = page.table.service.app.views
-    page.table.service  # noqa: B018 - the service itself still runs
-    ended = threading.Event()
-    while views.alive and not ended.wait(0.05):
-        pass
-    assert not views.alive
+    while views.alive:
+        time.sleep(0.02)
+    time.sleep(0.3)  # a beat that was on its way
+    heard = len(beats)
+    time.sleep(1.0)
+    assert len(beats) == heard
     go_on.set()
-    thread.join()
-    while not views.alive and not ended.wait(0.05):
-        pass
+    holder.join()
+    while len(beats) == heard:
+        time.sleep(0.02)
+    page.table.stop()
+    listener.join()
 
 
 def test_only_so_many_readers(page: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
