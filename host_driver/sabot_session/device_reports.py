@@ -385,6 +385,10 @@ class DeviceReports:
         elif reason is Forbidden.SERVICE_ONLY and isinstance(request, messages.ClearFault):
             for each in device.faults:
                 each.service = each.service or each.fault == request.fault
+        elif reason is Forbidden.PAST_ITS_HOURS and isinstance(request, messages.CommitShuffle):
+            pack = self._session.procedure.table.pack(request.deck_id)  # by the machine's own clock
+            mark = self._session.procedure.packs.mark_for_removal
+            mark(pack, vocabulary.RemovalReason.HOURS, "its hours are over by the machine's clock")
         elif reason is Forbidden.DECK_USED_BEFORE and isinstance(request, messages.RegisterDeck):
             self._session.state.highest_deck = max(self._session.state.highest_deck, request.deck_id)
             pack = self._session.procedure.table.pack(request.deck_id)
