@@ -137,8 +137,10 @@ def test_a_shoe_that_jams_in_a_hand_is_a_shoe_no_more(tmp_path: Path) -> None:
 def test_a_batch_that_jams_on_its_way_out_has_used_its_turn(tmp_path: Path) -> None:
     query = "seed=1&capacity=batch&fault=stuck@exit:20"
     with simulated_table(tmp_path, query, rules="md-mini-baccarat", method=AUTOMATED) as table:
-        table.play(lambda table: bool(table.rows("fault_raised")))
-        assert table.run.read(lambda session: session.procedure.table.memory.last_pack) == 1
+        table.play(
+            lambda table: table.run.read(lambda session: session.procedure.table.memory.last_pack) == 1
+        )
+        assert not table.rows("deliver")
         table.rounds(1)
         assert [each.row.data["pack_id"] for each in table.rows("deliver", "burn")] == [2, 2]
         assert not table.rows("void")
