@@ -88,6 +88,13 @@ def audit_shuffle(told: ShuffleStatements, serial: bytes | None, new_deck: bool 
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="a device's journal; with --device its own is read",
 )
+@click.option(
+    "--record",
+    "records",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="a table's record; with --table its own is read",
+)
 @click.option("--serial", help="the device's serial number, where no file tells it")
 @click.option("--new-decks", is_flag=True, help="each deck was in its maker's order at its first shuffle")
 @click.pass_obj
@@ -96,13 +103,14 @@ def audit(
     /,
     files: tuple[Path, ...],
     journals: tuple[Path, ...],
+    records: tuple[Path, ...],
     serial: str | None,
     new_decks: bool,
     options: DeviceOptions,
 ) -> int:
     """Prove shuffles after their reveal.
 
-    From lines of 'sabot play --json' (FILES), a journal, or a device.
+    From a table's record, lines of 'sabot play --json' (FILES), a journal, or a device.
 
     Slots are computed from seed and nonce and compared with those the machine measured, card by card; faces
     too, where it is known in which order the cards were fed. Exit code 5 if anything does not fit.
@@ -115,13 +123,15 @@ def audit(
     evidence = ShuffleEvidence()
     for path in journals:
         evidence.read_journal(path)
+    for path in records:
+        evidence.read_record(path)
     for path in files:
         _read_file(evidence, path)
     if options.device is not None or options.table is not None:
         with open_device(state, options, owner=True) as client:  # an observer is not told
-            _ask_device(state, evidence, client, options.timeout, bool(journals))
-    elif not files and not journals:
-        raise click.UsageError("give files, --journal or --device")
+            _ask_device(state, evidence, client, options, bool(journals))
+    elif not files and not journals and not records:
+        raise click.UsageError("give files, --record, --journal, --table or --device")
     evidence.join_lives()
     if serial is not None:
         evidence.serials = {"--serial": parse_serial(serial), **evidence.serials}
@@ -140,7 +150,7 @@ def _read_file(evidence: ShuffleEvidence, path: Path) -> None:
 
 
 def _ask_device(
-    state: CliContext, evidence: ShuffleEvidence, client: Client, timeout: float, has_journal: bool
+    state: CliContext, evidence: ShuffleEvidence, client: Client, options: DeviceOptions, has_journal: bool
 ) -> None:
     """Have a device reveal what it may reveal, next to what its journal here has of it."""
     about = client.identity
@@ -148,6 +158,9 @@ def _ask_device(
     journal = state.user_files.journal(about.serial, client.simulator)
     if not has_journal and journal.exists():
         evidence.read_journal(journal)
+    record = state.user_files.table_record(journal)
+    if record.exists():
+        evidence.read_record(record)
     for _ in client.events(0, timeout=0.5):
         pass  # until the device has told everything
     assert client.peer is not None
@@ -159,7 +172,7 @@ def _ask_device(
     for told in evidence.ordered():
         if told.memory_id == memory_id:
             with contextlib.suppress(NotAllowed):  # still secret, or forgotten
-                shown, placed = ask_reveal(client, told.shuffle_id, timeout)
+                shown, placed = ask_reveal(client, told.shuffle_id, options.timeout)
                 evidence.add_reveal(shown, placed, client.url, memory_id)
 
 

@@ -24,6 +24,9 @@ from sabot_protocol.host.messages import (
     ShuffleRevealed,
     ShuffleWith,
 )
+from sabot_session import row_data as d
+from sabot_session.record import RecordReader
+from sabot_session.row_kinds import data_of
 
 UNKNOWN_LIFE = b""
 """The life of a source that does not tell the memory id."""
@@ -33,7 +36,7 @@ REVEAL = " (reveal)"  # marks what was told only once the order was no secret an
 class BadEvidence(SabotError):
     """A file that cannot be read as evidence of shuffles."""
 
-    advice = "Give a device's journal, or the lines of 'sabot play --json' or 'sabot fairness --json'."
+    advice = "Give a journal, a table's record, or lines of 'sabot play --json' or 'sabot fairness --json'."
 
 
 @dataclass
@@ -170,6 +173,45 @@ class ShuffleEvidence:
             raise BadEvidence(f"{path}: {error}") from error
         if not self.lost_events:
             self.complete.append(source)
+
+    def read_record(self, path: Path) -> None:
+        """What a table kept of its shuffles before each reveal, what was revealed, and the cards it saw."""
+        source = path.name
+        shuffle_of: dict[int, tuple[bytes, int]] = {}  # by pack
+        played: dict[int, tuple[bytes, int]] = {}  # by round
+        memory_id = UNKNOWN_LIFE
+        with RecordReader(path) as record:
+            for each in record.all_rows():
+                data = data_of(each.row)
+                match data:
+                    case d.Identified():
+                        self.serials[source] = parse_serial(data.serial)
+                    case d.ShuffleCommitted():
+                        memory_id = bytes.fromhex(data.memory_id)
+                        told = self.shuffle(data.shuffle_id, memory_id)
+                        told.add("deck", data.pack_id, source)
+                        told.add("commitment", bytes.fromhex(data.commitment), source)
+                    case d.ShuffleStarted() if data.shuffle_id is not None:
+                        shuffle_of[data.pack_id] = (memory_id, data.shuffle_id)
+                    case d.RoundOpened() if data.pack_id in shuffle_of:
+                        played[each.row.round_id] = shuffle_of[data.pack_id]
+                    case d.ShuffleRevealed():
+                        self._add_revealed_row(data, source)
+                    case d.Exposed() if each.row.kind == "cards_read" and each.row.round_id in played:
+                        cards = [name for hand in data.hands for name in hand.cards or ()]
+                        life, number = played[each.row.round_id]
+                        came_out = cards_of(name.replace("10", "T") for name in cards)
+                        self.shuffle(number, life).add("cards that came out", came_out, source)
+
+    def _add_revealed_row(self, data: d.ShuffleRevealed, source: str) -> None:
+        """A row of a reveal: commitment and nonce are what the table had kept before it."""
+        told = self.shuffle(data.shuffle_id, bytes.fromhex(data.memory_id))
+        told.add("deck", data.pack_id, source)
+        told.add("cards", data.cards, source + REVEAL)
+        told.add("commitment", bytes.fromhex(data.commitment), source)
+        told.add("nonce", bytes.fromhex(data.nonce), source)
+        told.add("seed", bytes.fromhex(data.seed), source + REVEAL)
+        told.add("slots", tuple(data.slots), source + REVEAL)
 
     def add_event(self, message: int, body: bytes, source: str, memory_id: bytes) -> None:
         """An event of the device, as it came, in one life of its memory."""

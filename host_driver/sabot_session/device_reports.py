@@ -59,11 +59,11 @@ class DeviceReports:
         round_id = 0 if table.memory.round is None else table.memory.round.round_id
         if isinstance(told, DeckCounted):
             pack = next((each for each in table.packs() if each.pack_id == told.deck_id), None)
-            if pack is not None and pack.state == "shuffling":
+            if pack is not None and pack.state == "shuffling" and table.state != "closed":
                 action = self._session.procedure.packs.finish_shuffle
                 self._session.do(action, by, told.deck_id, told.count, told={"cards": told.count})
         elif isinstance(told, messages.DeckRemoved):
-            there = any(each.pack_id == told.deck_id for each in table.packs())
+            there = table.state != "closed" and any(each.pack_id == told.deck_id for each in table.packs())
             if there and (table.memory.round is None or table.memory.round.pack_id != told.deck_id):
                 reason = vocabulary.RemovalReason(told.reason.name.lower())
                 self._session.do(self._session.procedure.packs.remove_pack, by, told.deck_id, reason)
@@ -303,8 +303,8 @@ class DeviceReports:
         if playing is not None and playing.pack_id == pack.pack_id:
             self.collect(now_s)
         self._mark_past_hours(now_s)
-        if pack.must_leave:
-            return  # its hours ended while it was fed: it comes out again
+        if pack.must_leave or table.state == "closed":
+            return  # its hours ended while it was fed, or the table was closed: it comes out again
         if pack.state != "shuffling":
             action = self._session.procedure.packs.start_shuffle
             self._session.do(
@@ -385,6 +385,10 @@ class DeviceReports:
         elif reason is Forbidden.SERVICE_ONLY and isinstance(request, messages.ClearFault):
             for each in device.faults:
                 each.service = each.service or each.fault == request.fault
+        elif reason is Forbidden.PAST_ITS_HOURS and isinstance(request, messages.CommitShuffle):
+            pack = self._session.procedure.table.pack(request.deck_id)  # by the machine's own clock
+            mark = self._session.procedure.packs.mark_for_removal
+            mark(pack, vocabulary.RemovalReason.HOURS, "its hours are over by the machine's clock")
         elif reason is Forbidden.DECK_USED_BEFORE and isinstance(request, messages.RegisterDeck):
             self._session.state.highest_deck = max(self._session.state.highest_deck, request.deck_id)
             pack = self._session.procedure.table.pack(request.deck_id)

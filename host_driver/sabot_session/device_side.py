@@ -348,8 +348,10 @@ class DeviceSide:
             return self._wrong_on_shelf()
         if device.shoe != ShoeState.READY or table.state in ("betting", *CARDS_OUT, "revealing"):
             return False
-        known = any(each.pack_id == device.in_shoe for each in table.packs())
-        return not known or (not self.in_turn() and len(device.decks) > 1)
+        pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
+        # A pack that was shuffled at a closed table: nobody has its shuffle on record.
+        unseen = pack is not None and pack.state in FED_FROM and table.three_card
+        return pack is None or unseen or (not self.in_turn() and len(device.decks) > 1)
 
     def _on_its_way(self) -> bool:
         """Whether a pack is just brought out, or lies in the shoe and waits for the floor's word."""

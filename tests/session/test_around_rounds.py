@@ -156,6 +156,29 @@ def test_dealers_tap_in_and_out_between_rounds() -> None:
     assert table.need(NeedKind.BETS) is None
 
 
+def test_a_table_that_closes_while_a_pack_is_fed_has_it_shuffled_again_after_the_opening() -> None:
+    table = ActedTable()
+    table.ready()
+    table.machine.lay_in = False
+    table.round()
+    first = table.session.procedure.table.round.pack_id
+    table.give(acts.CloseTable())
+    ((shuffle_id, _),) = table.machine.committed.items()
+    table.machine.tell(m.ShufflerChanged(m.ShufflerState.FEEDING, first))  # it was asked for before
+    table.machine.tell(m.DeckCounted(first, shuffle_id, 52, 52))
+    table.machine.tell(m.ShufflerChanged(m.ShufflerState.STORED, first))
+    table.machine.stored, table.machine.lay_in = first, True
+    table.give(acts.OpenTable())
+    table.round(None)  # with the other pack; this one goes into the shoe then
+    assert table.machine.in_shoe == first
+    assert table.need(NeedKind.BETS) is None
+    assert table.need(NeedKind.EMPTY_MACHINE) is not None
+    table.prepare()
+    table.tick()  # the tray is looked at again
+    table.round(None)
+    assert len(table.rows("settle")) == 3
+
+
 def test_another_machine_is_used_only_when_service_and_floor_say_so() -> None:
     table = ActedTable()
     table.ready()

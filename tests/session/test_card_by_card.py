@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 from tests.session.simulated_table import SimulatedTable, simulated_table
 
+from sabot_session import dealing_acts
 from sabot_session.needs import NeedKind
 from sabot_session.round_history import rounds_of
 from sabot_session.rows import Authentication
+from sabot_table.errors import RuleViolation
 from sabot_table.rule_texts import DealingMethod
 
 pytestmark = pytest.mark.slow
@@ -74,6 +76,8 @@ def test_a_face_is_told_once_its_card_is_turned(tmp_path: Path) -> None:
         assert not table.rows("announce", "third_card", "coup_complete", "cards_read")
         asked = [each.message for each in table.client.journal.commands()]
         assert not any(each in (0x61, 0x62) for each in asked)  # reveal_round, faces
+        with pytest.raises(RuleViolation, match="the machine reads them"):
+            table.staff.give(dealing_acts.Announce(("2H", "3H"), ("4H", "5H")))
         table.staff.meet(need)
         table.play(lambda table: bool(table.rows("coup_complete")))
         (announced,) = table.rows("announce")
@@ -133,6 +137,10 @@ def test_a_shoe_that_jams_in_a_hand_is_a_shoe_no_more(tmp_path: Path) -> None:
 def test_a_batch_that_jams_on_its_way_out_has_used_its_turn(tmp_path: Path) -> None:
     query = "seed=1&capacity=batch&fault=stuck@exit:20"
     with simulated_table(tmp_path, query, rules="md-mini-baccarat", method=AUTOMATED) as table:
+        table.play(
+            lambda table: table.run.read(lambda session: session.procedure.table.memory.last_pack) == 1
+        )
+        assert not table.rows("deliver")
         table.rounds(1)
         assert [each.row.data["pack_id"] for each in table.rows("deliver", "burn")] == [2, 2]
         assert not table.rows("void")

@@ -32,6 +32,9 @@ LABELS = {
     "back": "back (red, blue)",
 }
 
+ASKED = ("why", "brought_by", "destination", "bag")
+"""Details that are asked for although an act can be without them."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Question:
@@ -42,11 +45,13 @@ class Question:
     hidden: bool = False
     wrong: str = ""
     """Why the answer before was not taken."""
+    shown: str = ""
+    """The default in short, where it is long."""
     hint: str = ""
     """What is told before it is asked."""
 
     def __str__(self) -> str:
-        return f"{self.text} [{self.default}]: " if self.default else f"{self.text}: "
+        return f"{self.text} [{self.shown or self.default}]: " if self.default else f"{self.text}: "
 
 
 class BadEntry(ValueError):
@@ -97,7 +102,9 @@ class Identification:
             person = yield from ask(Question("dealer's id or badge"), required)
             pin = yield from ask(Question(f"PIN of {person}", hidden=True))
             return Presented(pin, person=person)
-        held = yield from ask(Question(f"{role}'s key file or badge", self.held.get(role, "")), required)
+        before = self.held.get(role, "")
+        question = Question(f"{role}'s key file or badge", before, shown=Path(before).name)
+        held = yield from ask(question, required)
         shown = read_held(role, held)
         self.held[role] = held
         pin = yield from ask(Question(f"PIN of {role}", hidden=True))
@@ -131,6 +138,8 @@ def ask_act(
             continue
         if field.name in details:
             data[field.name] = details[field.name]
+            continue
+        if field.default is not dataclasses.MISSING and field.name not in ASKED:
             continue
         data[field.name] = yield from ask(_question(field), _parser(field))
     return parse_act(kind.NAME, {name: value for name, value in data.items() if value is not None})

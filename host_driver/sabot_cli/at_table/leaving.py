@@ -35,6 +35,9 @@ def say_open_round(table: RunningTable, printer: LinesPrinter) -> None:
     """Say what happens to the round in play."""
     state = table.run.read(lambda session: session.procedure.table.state)
     playing = table.run.read(lambda session: session.procedure.table.memory.round)
+    if state == "closed":
+        printer.print("The table is closed.")
+        return
     if playing is None or state not in OPEN_STATES:
         printer.print("No round is open. The table stays as it is; 'sabot play' goes on with it.")
         return

@@ -1,5 +1,6 @@
 """What happens at a table, told as its record grows: lines for people, objects for programs."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from sabot_table.procedure import TableRole
 from sabot_table.rule_texts import GameKind
 from sabot_table.settlement import CardSource
 
+CONNECT_S = 3.0  # a link that takes no longer to come up is not called lost
 WARNING, TROUBLE = "yellow", "red"
 ORDER = (d.HandOf.SEAT, d.HandOf.DEALER, d.HandOf.PLAYER, d.HandOf.BANKER)
 """Hands in the order of dealing: seats as they were dealt to, then the dealer; or Player and Banker."""
@@ -36,12 +38,15 @@ class TableLog:
         self._backs: dict[int, str] = {}
         self._shuffle_of: dict[int, int] = {}  # by pack: its newest shuffle
         self._played_with: dict[int, int] = {}  # by round: the shuffle of its pack
-        self._up = True
+        self._up: bool | None = None  # nothing was told of the link yet
+        self._began = time.monotonic()
         self.rounds: dict[int, Round] = {}
         """Rounds that ended while this program ran, by number."""
         self.simulated_rounds: dict[int, Round] = {}
         """Simulated rounds of mini baccarat (MDM 13.D); they have no wagers."""
-        self.shuffles = self.proved = 0
+        self.shuffles = self.proved = self.checked = 0
+        self.not_proved = ""
+        """Which shuffle is not the one that the device was bound to, and why."""
         self.faults: dict[str, int] = {}
         for each in table.record.all_rows():
             self._learn(each)
@@ -68,9 +73,11 @@ class TableLog:
 
     def _tell_link(self) -> None:
         up = self._table.run.read(lambda session: session.state.device.up)
-        if up == self._up:
+        if up == self._up or (self._up is None and not up and time.monotonic() < self._began + CONNECT_S):
             return
-        self._up = up
+        first, self._up = self._up is None, up
+        if up and first:
+            return
         if up:
             self._printer.print("the machine answers again; play goes on", WARNING)
         else:
@@ -110,7 +117,11 @@ class TableLog:
                 self._output.tell("deck_removed", deck_id=data.pack_id, reason=str(data.reason))
             case d.Bets():
                 self._output.tell("no_more_bets", round_id=row.round_id, seats=list(data.seats))
-            case d.ShuffleFinished():
+            case d.ShuffleStarted() if data.shuffle_id is not None:
+                self._tell_committed(data.pack_id, data.shuffle_id)
+            case d.ShuffleRevealed():
+                self._tell_revealed(data)
+            case d.ShuffleFinished() if data.by is d.ShuffledBy.MACHINE:
                 self.shuffles += 1
                 self.proved += data.cards == data.expected
                 if data.cards != data.expected:
@@ -143,6 +154,36 @@ class TableLog:
                 words = sentence(each, self.back)
                 if words:
                     self._say(f"{who} {words}")
+
+    def _tell_committed(self, pack_id: int, shuffle_id: int) -> None:
+        begun = self._table.run.read(lambda session: session.state.device.begun.get(shuffle_id))
+        if begun is not None:
+            self._output.tell(
+                "shuffle_committed",
+                deck_id=pack_id,
+                shuffle_id=shuffle_id,
+                commitment=begun.commitment,
+                nonce=begun.nonce,
+            )
+
+    def _tell_revealed(self, data: d.ShuffleRevealed) -> None:
+        self.checked += 1
+        if data.wrong:
+            words = f"shuffle {data.shuffle_id} is not the one that the machine committed to"
+            self.not_proved = f"{words}: {data.wrong}"
+            self._say(self.not_proved, TROUBLE)
+        self._output.tell(
+            "shuffle_revealed",
+            deck_id=data.pack_id,
+            shuffle_id=data.shuffle_id,
+            cards=data.cards,
+            commitment=data.commitment,
+            seed=data.seed,
+            nonce=data.nonce,
+            placed=list(data.slots),
+            ok=not data.wrong,
+            wrong=data.wrong.split("; ") if data.wrong else [],
+        )
 
     def _say(self, words: str, style: str = "") -> None:
         self._printer.print(words, style)
@@ -214,7 +255,7 @@ class TableLog:
 
     # -- the end --------------------------------------------------------------------------------
 
-    def sum_up(self, seconds: float, checked: int, stopped: str = "", advice: str = "") -> None:
+    def sum_up(self, seconds: float, stopped: str = "", advice: str = "") -> None:
         """The last words: rounds, money, shuffles, and why play stopped."""
         void = sum(each.void is not None for each in self.rounds.values())
         pay, take, back = totals(self.rounds.values())
@@ -225,8 +266,8 @@ class TableLog:
         lines = [
             f"{len(self.rounds)} round{'' if len(self.rounds) == 1 else 's'}, {void} void; "
             f"paid {money(pay)}, taken {money(take)}, returned {money(back)}.",
-            f"{self.shuffles} shuffles, {self.proved} counted as complete, {checked} revealed and checked; "
-            f"{seconds:.1f} s.",
+            f"{self.shuffles} shuffles, {self.proved} counted as complete, "
+            f"{self.checked} revealed and checked; {seconds:.1f} s.",
         ]
         self._printer.print("")
         self._printer.print(lines)
@@ -243,7 +284,7 @@ class TableLog:
             returned_cents=back,
             shuffles=self.shuffles,
             shuffles_proved=self.proved,
-            shuffles_checked=checked,
+            shuffles_checked=self.checked,
             decks=decks,
             faults=self.faults,
             seconds=round(seconds, 3),

@@ -11,7 +11,6 @@ from sabot_cli.at_table.device_clock import DeviceClock
 from sabot_cli.at_table.leaving import say_open_round, standing
 from sabot_cli.at_table.lines_printer import LinesPrinter, cut
 from sabot_cli.at_table.running_table import RunningTable
-from sabot_cli.at_table.shuffle_checks import ShuffleChecks, ShuffleNotProved
 from sabot_cli.at_table.table_log import TROUBLE, TableLog
 from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_cli.terminal_keys import TypedKeys
@@ -64,7 +63,6 @@ class TerminalTable:
         self._who = who
         self._usual = usual
         self._log = TableLog(table, output, printer)
-        self._checks = ShuffleChecks(table.client, table.record, output, timeout)
         self._clock = DeviceClock(table.client, output, printer, timeout)
         self._entry: Asking | None = None
         self._done: Callable[[Any], None] = lambda given: None
@@ -84,19 +82,16 @@ class TerminalTable:
                 code = self._loop(keys, rounds)
         except RuleViolation as refused:
             self._stopped, self._advice, code = f"{refused.what} ({refused.clause})", refused.do, NOT_VERIFIED
-        except ShuffleNotProved as error:
-            self._stopped, self._advice, code = str(error), error.advice, NOT_VERIFIED
         finally:
             self._printer.status("")
             with contextlib.suppress(*ERRORS):
                 say_open_round(self._table, self._printer)
-            self._log.sum_up(time.monotonic() - began, self._checks.checked, self._stopped, self._advice)
-        return code
+            self._log.sum_up(time.monotonic() - began, self._stopped, self._advice)
+        return NOT_VERIFIED if self._log.not_proved and code == OK else code
 
     def _loop(self, keys: TypedKeys, rounds: int | None) -> int:
         while True:
             self._log.follow()
-            self._checks.look()
             self._clock.look()
             if rounds is not None and len(self._log.rounds) >= rounds and self._entry is None:
                 return OK
@@ -226,8 +221,10 @@ class TerminalTable:
             self._tell_error(error)
 
     def _tell_error(self, error: BaseException) -> None:
-        lines = [f"Not done: {error}"]
-        advice = getattr(error, "advice", "")
+        lines, advice = [f"Not done: {error}"], getattr(error, "advice", "")
+        if isinstance(error, RuleViolation):
+            lines = [f"Not done: {error.what} ({error.clause})"]
+            advice = "" if error.do.startswith("now:") else error.do  # that lists the program's own names
         if advice:
             lines.append(f"  {advice}")
         self._printer.print(lines, TROUBLE)
@@ -253,7 +250,8 @@ def need_line(needs: Sequence[Need], shown: Need | None, width: int) -> str:
     keys = "  [?] keys"
     if shown is not None:
         clause = f" ({shown.clause})" if shown.clause else ""
-        parts.append(f"{' or '.join(shown.roles).upper()}: {shown.words}{clause}")
+        who = "ANYONE" if len(shown.roles) > 2 else " OR ".join(shown.roles).upper()
+        parts.append(f"{who}: {shown.words}{clause}")
         more = f"  [Tab] +{len(wanted) - 1}" if len(wanted) > 1 else ""
         keys = f"  [Enter] done{more}  [?]"
     elif any(each.kind is NeedKind.LINK for each in needs):

@@ -1,0 +1,116 @@
+"""``sabot`` at a terminal of 80 columns, as a person uses it, and its screen as text."""
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+import pexpect
+
+COLUMNS, LINES = 80, 40
+DEALER_PIN, FLOOR_PIN = "2468", "13579"
+TIMEOUT_S = 60
+SCREENS = Path(__file__).parent / "screens"
+ERASE = "\r\x1b[K"
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+SPINNER = re.compile("\r?[\u2800-\u28ff] ")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+VARIABLE = (
+    (re.compile(r"socket://127\.0\.0\.1:\d+"), "socket://HOST"),
+    (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?"), "DATE"),
+    (re.compile(r"\b\d\d:\d\d:\d\d\b"), "TIME"),
+    (re.compile(r"\b\d+\.\d s\b"), "N s"),
+    (re.compile(r"\brow \d+"), "row N"),
+    (re.compile(r"^\d+ shuffles, \d+ counted as complete, \d+ "), "N shuffles, N counted, N "),
+    (re.compile(r"/\S*/(?=\S+\.(key|jsonl|db))"), "FOLDER/"),
+)
+
+
+class Terminal:
+    """One program at a terminal. What a person reads and types is kept in order."""
+
+    def __init__(self, home: Path, *arguments: object) -> None:
+        environment = {**os.environ, "SABOT_HOME": str(home), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+        environment.pop("COLUMNS", None)
+        program = [sys.executable, "-c", "from sabot_cli.main import main; main()"]
+        self._process = pexpect.spawn(
+            program[0],
+            [*program[1:], *map(str, arguments)],
+            dimensions=(LINES, COLUMNS),
+            encoding="utf-8",
+            env=environment,
+            timeout=TIMEOUT_S,
+        )
+        self._process.delaybeforesend = None
+        self._read: list[str] = []
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.close(force=True)
+
+    def see(self, text: str) -> None:
+        """Wait until a text is on the screen, after what was seen before."""
+        try:
+            self._process.expect_exact(text)
+        except (pexpect.TIMEOUT, pexpect.EOF):
+            shown = f"{self.screen()}{self._process.before}"
+            raise AssertionError(f"'{text}' is not on the screen:\n{shown}") from None
+        self._read.append(self._process.before + self._process.after)
+
+    def press(self, keys: str) -> None:
+        """Type."""
+        self._process.send(keys)
+
+    def do(self, *steps: tuple[str, str]) -> None:
+        """See a text, then type; step by step."""
+        for text, keys in steps:
+            self.see(text)
+            self.press(keys)
+
+    def end(self) -> int:
+        """Wait until the program has ended; its exit code."""
+        self._process.expect_exact(pexpect.EOF)
+        self._read.append(self._process.before)
+        self._process.close()
+        return int(self._process.exitstatus if self._process.exitstatus is not None else -1)
+
+    def kill(self) -> None:
+        """Kill the program (-9)."""
+        self._process.kill(9)
+        self._process.wait()
+
+    def screen(self) -> str:
+        """The lines that stayed on the screen, without colours; times and places are named, not told."""
+        lines = []
+        for line in "".join(self._read).replace("\r\n", "\n").split("\n"):
+            shown = CONTROL.sub("", line.rpartition(ERASE)[2] if ERASE in line else line)
+            if SPINNER.match(shown):
+                continue
+            shown = shown.replace("\r", "")
+            for pattern, name in VARIABLE:
+                shown = pattern.sub(name, shown)
+            lines.append(shown.rstrip())
+        return "\n".join(lines).strip() + "\n"
+
+    def widest(self) -> int:
+        """The number of columns of the widest line that was ever shown, the status line included."""
+        parts = re.split(r"\r\n|\r\x1b\[K|\r", "".join(self._read))
+        return max(len(COLOUR.sub("", part)) for part in parts)
+
+
+Open = Callable[..., Terminal]
+"""Opens a terminal with a command of ``sabot``."""
+
+
+def check_screen(name: str, shown: str) -> None:
+    """Compare with the kept screen; `SABOT_KEEP_SCREENS` keeps this one instead."""
+    path = SCREENS / f"{name}.txt"
+    if os.environ.get("SABOT_KEEP_SCREENS"):
+        path.write_text(shown, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == shown

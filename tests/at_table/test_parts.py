@@ -1,0 +1,111 @@
+"""What people type becomes acts; what is shown fits the terminal; money adds up."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from sabot_cli.at_table.act_entry import BadEntry, Question, ask, parse_wagers, required
+from sabot_cli.at_table.lines_printer import LinesPrinter, cut, fold
+from sabot_cli.at_table.round_text import money, signed
+from sabot_cli.main import run
+from sabot_cli.output import Output
+from sabot_driver.journal import Journal
+from sabot_session.record import SqliteRecord
+from sabot_session.record_opening import TableInPlay, open_record, rules_in_play
+from sabot_table.errors import WagerRefused
+from sabot_table.ruleset import load
+
+THREE, OTHER = "md-three-card-baccarat", "wa-three-card-baccarat"
+USUAL = {1: {"ante": 2_000}, 2: {"ante": 4_000}}
+
+
+@pytest.mark.parametrize(
+    ("text", "wagers"),
+    [
+        ("1 2", USUAL),
+        ("2,1", {2: {"ante": 4_000}, 1: {"ante": 2_000}}),
+        ("1 ante 20 tie 5, 3 ante 12.40", {1: {"ante": 2_000, "tie": 500}, 3: {"ante": 1_240}}),
+        ("2: ante=20", {2: {"ante": 2_000}}),
+    ],
+)
+def test_seats_and_wagers_are_typed(text: str, wagers: dict[int, dict[str, int]]) -> None:
+    assert parse_wagers(text, load(THREE), USUAL) == wagers
+
+
+@pytest.mark.parametrize("text", ["one", "1 ante", "1 ante 0.005", "1 ante much"])
+def test_what_is_no_wager_is_said(text: str) -> None:
+    with pytest.raises((BadEntry, WagerRefused)):
+        parse_wagers(text, load(THREE), USUAL)
+
+
+def test_a_question_is_asked_until_the_answer_can_be_taken() -> None:
+    asking = ask(Question("bag"), required)
+    assert next(asking).wrong == ""
+    assert asking.send(" ").wrong == "an answer is needed"
+    with pytest.raises(StopIteration) as done:
+        asking.send(" A-1 ")
+    assert done.value.value == "A-1"
+
+
+def test_lines_are_folded_at_words_and_equal_ones_are_counted() -> None:
+    assert fold("  one two three", 9) == ["  one two", "    three"]
+    assert fold("any length", None) == ["any length"]
+    assert cut("abcdef", 4) == "abc…"
+    output = Output()
+    shown = io.StringIO()
+    output.console = Console(file=shown, force_terminal=False, soft_wrap=True)
+    printer = LinesPrinter(output)
+    for _ in range(3):
+        printer.print("stopped")
+    printer.print("cleared")
+    assert shown.getvalue() == "stopped\n  (the same 2 more times)\ncleared\n"
+
+
+def test_amounts_are_money() -> None:
+    assert [money(5), money(1_250), signed(-5), signed(0), signed(700)] == [
+        "0.05",
+        "12.50",
+        "-0.05",
+        "0.00",
+        "+7.00",
+    ]
+
+
+def test_an_open_table_keeps_its_rules_and_a_closed_one_may_change_them(tmp_path: Path) -> None:
+    path = tmp_path / "T.table.db"
+    journal = Journal(None)
+    record, migrated = open_record(path, load(THREE), journal, 1)
+    assert migrated is None
+    assert rules_in_play(record) is None
+    saved = record.load()
+    assert saved is not None
+    opened = saved.state.replace('"state":"closed"', '"state":"between"', 1)
+    assert opened != saved.state
+    record.commit([], type(saved)(opened, saved.journal_at))
+    record.close()
+    with pytest.raises(TableInPlay, match=OTHER):
+        open_record(path, load(OTHER), journal, 2)
+    with SqliteRecord(path) as again:
+        again.commit([], saved)
+    other, _ = open_record(path, load(OTHER), journal, 3)
+    other.close()
+
+
+def test_the_register_is_changed_by_the_floor_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SABOT_HOME", str(tmp_path))
+    monkeypatch.setattr("sys.stdin", io.StringIO("13579\n2468\n13579\n2468\n"))
+    add = ["people", "add", "--pin-stdin"]
+    assert run([*add, "flo", "--name", "Flo", "--role", "floor"]) == 0
+    assert run(["people", "badge", "flo", "0012345678"]) == 0
+    dana = ["dana", "--name", "Dana", "--role", "dealer"]
+    assert run([*add, *dana]) == 5
+    assert "nobody authorises" in capsys.readouterr().err
+    assert run([*add, *dana, "--by-badge", "0012345678"]) == 5, "the PIN was wrong"
+    assert run([*add, *dana, "--by-badge", "0012345678"]) == 0
+    capsys.readouterr()
+    assert run(["people", "list", "--json"]) == 0
+    assert capsys.readouterr().out.count('"event": "person"') == 2

@@ -1,0 +1,147 @@
+"""Four users at a terminal of 80 columns, each at their work; what stays on the screen is kept as text."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.at_table.terminal import COLUMNS, DEALER_PIN, FLOOR_PIN, Open, check_screen
+from tests.conformance.targets import Tcp
+
+pytestmark = pytest.mark.slow
+ENTER, TAB, CTRL_C = "\r", "\t", "\x03"
+MONEY = re.compile(r"\d+\.\d\d\b")
+PREPARE = ("inspect {0}", "verify the dealer's inspection", "spread {0}", "wash {0}", "stack {0}")
+
+
+def test_a_dealer_deals_three_rounds(terminal: Open) -> None:
+    """Opening, decks, rounds, a void one, and Ctrl-C in a round."""
+    with terminal("play", "--device", "sim://", "--seed", 1, "--players", 2) as table:
+        table.do(
+            ("FLOOR: open the table", "z"),
+            ("'z' does nothing here", "?"),
+            ("the floor closes the table", ENTER),
+            ("DEALER: a dealer signs in", ENTER),
+            ("bring a new pack with red backs", ENTER),
+            ("number of the bag or seal", "A-1" + ENTER),
+            ("brought by", "Sam" + ENTER),
+            ("bring a new pack with blue backs", ENTER),
+            ("number of the bag or seal", ENTER),
+            ("an answer is needed", "A-2" + ENTER),
+            ("brought by", ENTER),
+        )
+        for back in ("RED", "BLUE"):
+            table.do(*((words.format(back), ENTER) for words in PREPARE))
+        table.do(
+            ("say which seats bet", ENTER),
+            ("seats that bet", "9" + ENTER),
+            ("there is no such seat", "1 ante 20 tie 5, 2 ante 12.40" + ENTER),
+            ("expose the hands", ENTER),
+            ("round 1 RED", ""),
+            ("DEALER: no more bets (", ENTER),
+            ("expose the hands", "w"),
+            ("why", ENTER),
+            ("give back 12.40", ""),
+            ("DEALER: no more bets (", ENTER),
+            ("expose the hands", CTRL_C),
+        )
+        assert table.end() == 130
+        assert table.widest() <= COLUMNS
+    check_screen("dealer", table.screen())
+
+
+def test_the_floor_holds_releases_disputes_decides_and_countersigns(terminal: Open, floor_key: Path) -> None:
+    """People of the register act: a PIN for each act of the floor, one wrong one among them."""
+    pin = ("PIN of floor", FLOOR_PIN + ENTER)
+    held = ("floor's key file or badge", ENTER)
+    with terminal(
+        "play", "--device", "sim://", "--seed", 1, "--players", 2, "--people", "--floor-key", floor_key
+    ) as table:
+        table.do(
+            ("FLOOR: open the table", ENTER), held, ("PIN of floor", "99999" + ENTER),
+            ("wrong PIN for flo", ENTER), held, pin,
+            ("DEALER: a dealer signs in", ENTER), ("dealer's id or badge", "dana" + ENTER),
+            ("PIN of dana", DEALER_PIN + ENTER), ("dealer dana deals", ""),
+        )  # fmt: skip
+        for back in ("red", "blue"):
+            table.do(
+                (f"bring a new pack with {back}", ENTER), ("number of the bag", back + ENTER),
+                ("brought by", ENTER), held, pin,
+            )  # fmt: skip
+        for back in ("RED", "BLUE"):
+            table.do((f"inspect {back}", ENTER), ("verify the dealer's inspection", ENTER), held, pin)
+            table.do(*((words.format(back), ENTER) for words in PREPARE[2:]))
+        table.do(
+            ("say which seats bet", ENTER), ("seats that bet", ENTER), ("expose the hands", "h"),
+            ("why", "a card fell" + ENTER), ("holds the cards of round 1", ENTER), ("round 1 RED", "d"),
+        )  # fmt: skip
+        table.do(
+            ("why", ENTER), ("opened a dispute about round 1", ""),
+        )  # fmt: skip
+        table.do(
+            ("RED is held", ENTER), held, pin, ("released the cards of round 1", ""),
+            ("DEALER: no more bets (", TAB), ("decide the dispute about round 1", ENTER),
+            ("surveillance", "S-12" + ENTER), ("decision", "as dealt" + ENTER),
+            ("machine wrong", "no" + ENTER), held, pin, ("decided the dispute", ""),
+            ("DEALER: no more bets (", ENTER), ("expose the hands", "s"),
+            ("why", "it stopped" + ENTER), ("VOID", ""),
+            ("DEALER: no more bets (", TAB), ("countersign row", ENTER), held, pin,
+            ("countersigned row", "x"), held, pin, ("flo closed the table", ""),
+            ("FLOOR: open the table", "q"),
+        )  # fmt: skip
+        assert table.end() == 0
+        assert table.widest() <= COLUMNS
+    check_screen("floor", table.screen())
+
+
+def test_a_technician_clears_a_jam_and_looks_at_the_machine(terminal: Open) -> None:
+    """A card sticks while a deck is fed: the screen says where and what to do. Then the machine itself."""
+    shown = []
+    with terminal("play", "--device", "sim://?fault=stuck@insertion:9", "--seed", 1) as table:
+        table.do(
+            ("FLOOR: open the table", ENTER), ("DEALER: a dealer signs in", ENTER),
+            ("red backs", ENTER), ("number of the bag", "1" + ENTER), ("brought by", ENTER),
+            ("blue backs", ENTER), ("number of the bag", "2" + ENTER), ("brought by", ENTER),
+        )  # fmt: skip
+        table.do(*((words.format("RED"), ENTER) for words in PREPARE))
+        table.do(("STOPPED at the insertion", ""), ("ANYONE: card stuck", ENTER), ("cleared", "q"))
+        assert table.end() == 0
+        assert table.widest() <= COLUMNS
+        shown.append(table.screen())
+    for command in (
+        ("service", "self-test", "--device", "sim://"),
+        ("service", "wear", "--device", "sim://"),
+        ("fault", "show"),
+    ):
+        with terminal(*command) as once:
+            code = once.end()
+            assert once.widest() <= COLUMNS
+            shown.append(f"$ sabot {' '.join(command)}   (exit code {code})\n{once.screen()}")
+    check_screen("technician", "\n".join(shown))
+
+
+def test_a_lab_audits_a_table_from_its_record(terminal: Open, home: Path, tmp_path: Path) -> None:
+    """Rounds at a device of its own, then what the record tells: rounds, one round, and proved shuffles."""
+    shown = []
+    target = Tcp(tmp_path)
+    record = home / "journals" / "simulators" / "SIM00001.table.db"
+    with terminal("play", "--device", target.listener.url, "--simulator", "--auto", "--rounds", 3,
+                  "--players", 1, "--seed", 1) as refused:  # fmt: skip
+        assert refused.end() == 2, "a seed is for devices of this program"
+    with terminal("play", "--device", target.listener.url, "--simulator", "--auto", "--rounds", 3,
+                  "--players", 1) as played:  # fmt: skip
+        assert played.end() == 0
+        assert played.widest() <= COLUMNS
+    target.close()
+    for command in (("rounds",), ("round", 9)):
+        with terminal(*command) as once:
+            code = once.end()
+            assert once.widest() <= COLUMNS
+            shown.append(f"$ sabot {' '.join(map(str, command))}   (exit code {code})\n{once.screen()}")
+    check_screen("lab", MONEY.sub("N.NN", "\n".join(shown)))
+    with terminal("round", 1) as once:
+        assert once.end() == 0
+        assert once.widest() <= COLUMNS
+        assert "no more bets: simulated dealer, simulated (MD3 7.C)" in once.screen()
+    with terminal("audit", "--record", record, "--new-decks") as once:
+        assert once.end() == 0
+        assert "shuffle 1, deck 1: proved, 6 faces" in once.screen()
