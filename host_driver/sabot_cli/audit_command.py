@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sabot_cli.cli_context import CliContext
-from sabot_cli.device_access import DeviceOptions, device_options, find_device, open_device
+from sabot_cli.device_access import DeviceOptions, device_options, open_device
 from sabot_cli.help_text import example
 from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_cli.shuffle_evidence import BadEvidence, ShuffleEvidence, ShuffleStatements
@@ -158,7 +158,7 @@ def _ask_device(
     journal = state.user_files.journal(about.serial, client.simulator)
     if not has_journal and journal.exists():
         evidence.read_journal(journal)
-    record = state.user_files.table_record(journal, find_device(state, options))
+    record = state.user_files.table_record(journal)
     if record.exists():
         evidence.read_record(record)
     for _ in client.events(0, timeout=0.5):

@@ -1,6 +1,5 @@
 """``sabot table``, ``deck`` and ``fault``: tables of this computer, their decks, why a machine stopped."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -67,7 +66,7 @@ def _standing(state: CliContext, entry: TableEntry) -> str:
     if entry.serial is None:
         return ""
     files = state.user_files
-    path = files.table_record(files.journal(parse_serial(entry.serial), entry.simulator), entry)
+    path = files.table_record(files.journal(parse_serial(entry.serial), entry.simulator))
     if not path.exists():
         return "never opened"
     try:
@@ -321,8 +320,3 @@ def fault_clear(state: CliContext, /, name: str | None, options: DeviceOptions, 
     Exit codes: 0 done, 1 refused or no fault, 2 usage, 3 no device, 5 not verified, 6 the table is in use.
     """
     return give_act(state, options, acting, "clear_fault", {} if name is None else {"fault": name})
-
-
-def with_record(entry: TableEntry, serial: str) -> TableEntry:
-    """The entry of a table whose machine is now another one: its record keeps its name."""
-    return replace(entry, serial=serial, record=entry.record or entry.serial)

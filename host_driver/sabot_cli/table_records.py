@@ -56,7 +56,7 @@ def find_record(state: CliContext, chosen: RecordOptions) -> Path:
         entry = files.table(chosen.table)
         if entry.serial is None:
             raise RecordMissing(f"the table '{entry.name}' has no device, so it has no record")
-        return files.table_record(files.journal(parse_serial(entry.serial), entry.simulator), entry)
+        return files.table_record(files.journal(parse_serial(entry.serial), entry.simulator))
     there = files.records()
     if not there:
         raise RecordMissing("this computer has no table's record")

@@ -49,8 +49,6 @@ class TableEntry:
     """The serial number of the table's device; the driver refuses any other device."""
     simulator: bool = False
     """Whether the device is emulated. A machine is refused here, and an emulated device elsewhere."""
-    record: str | None = None
-    """The serial number that names the table's record, after another machine took the first one's place."""
 
 
 class UserFiles:
@@ -82,14 +80,9 @@ class UserFiles:
         """Serial numbers of tables that have a machine."""
         return [each.serial for each in self.tables().values() if each.serial and not each.simulator]
 
-    def table_record(self, journal: Path, entry: TableEntry | None = None) -> Path:
-        """The path of a table's record, beside the journal of its device.
-
-        A table that got another machine keeps its record, under the name of the first machine.
-        """
-        if entry is None or entry.record is None:
-            return journal.with_suffix(TABLE_RECORD)
-        return journal.with_name(entry.record + TABLE_RECORD)
+    def table_record(self, journal: Path) -> Path:
+        """The path of a table's record, beside the journal of its device."""
+        return journal.with_suffix(TABLE_RECORD)
 
     def table_folder(self, name: str) -> Path:
         """Where programs find what runs a table, by the table's name or by its device's URL."""
@@ -117,7 +110,7 @@ class UserFiles:
     def records(self) -> list[Path]:
         """All records of tables of this user."""
         there = (self.state / "journals").glob(f"**/*{TABLE_RECORD}")
-        return sorted(path for path in there if not path.name.endswith(".mini" + TABLE_RECORD))
+        return sorted(there)
 
     def tables(self) -> dict[str, TableEntry]:
         """Every table by its name."""
@@ -135,7 +128,7 @@ class UserFiles:
                 raise SettingsDamaged(f"{path}: table '{name}' has no url")
             url = entry["url"]
             simulator = is_simulator(url) or entry.get("simulator") is True
-            found[name] = TableEntry(name, url, entry.get("serial"), simulator, entry.get("record"))
+            found[name] = TableEntry(name, url, entry.get("serial"), simulator)
         return found
 
     def table(self, name: str) -> TableEntry:
@@ -173,8 +166,6 @@ class UserFiles:
                 lines.append(f"serial = {_quoted(each.serial)}\n")
             if each.simulator:
                 lines.append("simulator = true\n")
-            if each.record is not None:
-                lines.append(f"record = {_quoted(each.record)}\n")
         path = self.tables_file
         make_folder(path.parent)
         new = path.with_name(path.name + ".new")

@@ -21,9 +21,8 @@ from sabot_firmware.controller import Controller
 from sabot_firmware.dealing import Dealing
 from sabot_firmware.decks import PAST_ITS_HOURS, DeckRegistry
 from sabot_firmware.machine_constants import DECK_CARDS
-from sabot_firmware.persistent_state import PersistentState
+from sabot_firmware.persistent_state import NO_CARDS, PersistentState
 from sabot_firmware.rounds import CARD_MISSING, CORRECT, Round
-from sabot_firmware.shoe import Shoe
 from sabot_firmware.shuffler import Shuffler
 from sabot_simulators.soak import SoakReport, soak
 
@@ -162,8 +161,12 @@ def hours_never_over() -> Iterator[None]:
 @contextmanager
 def shoe_was_not_working() -> Iterator[None]:
     """After a power cut the shoe forgets that cards were moving in it."""
-    off = property(lambda self: False, lambda self, on: None)
-    with patch.object(Shoe, "was_working", off, create=True):
+
+    def forgetful(original: Callable[..., None], self: Controller, now_us: int) -> None:
+        self.persistent.shoe_inside = NO_CARDS
+        original(self, now_us)
+
+    with _around(Controller, "start", forgetful):
         yield
 
 

@@ -62,7 +62,7 @@ def run_table(
         emulated = client.simulator and entry.simulator
         path = None
         if client.journal.path is not None:
-            path = state.user_files.table_record(client.journal.path, entry)
+            path = state.user_files.table_record(client.journal.path)
         chosen = rules(path)
         record, migrated = open_record(path, chosen, client.journal, int(time.time()))
         stack.callback(record.close)
