@@ -163,7 +163,7 @@ BAD = [
         "'x' is not a version",
         "numbers",
     ),
-    (MINI, change("text", "NJ"), "text", "is 'NJ'", "give one of BAC, MD3, MDM, WA3, or a text_file"),
+    (MINI, change("text", "NJ"), "text", "is 'NJ'", "give one of BAC, MD3, MDM, WA3"),
     (MINI, change("variant", "wild"), "variant", "MDM has no 'wild'", "give one of standard, ez"),
     (
         MINI,
