@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.session.hand_table import HandTable
 from tests.session.scripted_rounds import scripted_rounds
 
 from sabot_driver.credentials import Credential
@@ -14,6 +15,7 @@ from sabot_session.record import SqliteRecord
 from sabot_session.row_kinds import BY_NAME, By
 from sabot_session.rows import Actor, Authentication, DeviceEventId, Json, Row, SavedSession
 from sabot_table.procedure import TableRole
+from sabot_table.ruleset import load
 
 MakeRow = Callable[..., Row]
 EVENT = DeviceEventId("SABOT001", "00112233", 1, 7)
@@ -77,3 +79,16 @@ def played(path: Path) -> Iterator[SqliteRecord]:
     with SqliteRecord(path) as record:
         record.commit(scripted_rounds(), SavedSession("{}", 0))
         yield record
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Iterator[SqliteRecord]:
+    """An empty record in a file."""
+    with SqliteRecord(tmp_path / "T1.table.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def table() -> HandTable:
+    """Two seats bet at a table that never had a link to a machine."""
+    return HandTable(load("md-three-card-baccarat"), {1: {"ante": 2000}, 2: {"ante": 2000}})

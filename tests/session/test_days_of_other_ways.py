@@ -4,7 +4,6 @@ Afterwards the record is read anew. It alone tells every round, and a settlement
 """
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -78,12 +77,6 @@ def check_coup(each: Round, made: tuple[Wager, ...]) -> None:
         line = told[it.seat, it.wager]
         net = -it.cents if line.outcome == "lose" else line.pays_cents
         assert (net, line.vig_cents) == again.mini(it.wager, it.cents, player, banker), (each, it)
-
-
-@pytest.fixture
-def record(tmp_path: Path) -> Iterator[SqliteRecord]:
-    with SqliteRecord(tmp_path / "T1.table.db") as opened:
-        yield opened
 
 
 def fail_machine(table: SimulatedTable) -> None:
