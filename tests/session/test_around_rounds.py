@@ -292,3 +292,17 @@ def test_a_fault_of_both_halves_is_cleared_twice(event_first: bool) -> None:
         assert len(table.session.state.device.faults) == left
     assert table.need(NeedKind.CLEAR_FAULT) is None
     assert [each.data["countersign"] for each in table.rows("clear_fault")] == [True, True]
+
+
+def test_a_late_answer_for_the_round_before_changes_nothing_in_this_one() -> None:
+    """Events can come before an answer: people then begin the next round while the answer is on its way."""
+    table = ActedTable()
+    table.ready()
+    table.round()
+    table.bet()
+    progress = table.session.state.round
+    assert progress is not None
+    table.session.reports.executed(m.RevealRound(1), m.Done(), 0)
+    assert not progress.revealed
+    table.session.reports.executed(m.RevealRound(2), m.Done(), 0)
+    assert progress.revealed

@@ -61,15 +61,19 @@ def test_a_dealers_verdict_of_a_wrong_count_is_the_determination() -> None:
 @pytest.mark.rule("MD3 9.B")
 @pytest.mark.rule("MD3 9.D")
 @pytest.mark.rule("MD3 8.B")
-@pytest.mark.parametrize(("method", "clause"), [("hand", "MD3 9.D"), ("manual-shoe", "MD3 8.F")])
-def test_the_count_of_a_stub_cites_the_chapter_of_the_method(method: str, clause: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "dealt", "clause"), [("hand", "MD3 9.B", "MD3 9.D"), ("manual-shoe", "MD3 8.D", "MD3 8.F")]
+)
+def test_cards_and_the_count_of_a_stub_cite_the_chapter_of_the_method(
+    method: str, dealt: str, clause: str
+) -> None:
     table = Croupier(MD3).open(1)
     table.do("play_one_pack", FLOOR)
     table.do("change_method", FLOOR, DealingMethod(method))
     table.machine_shuffle(1)
     table.do("load", DEALER, 1)
     table.antes()
-    with table.refused("MD3 8.D", "the next goes to seat 1"):
+    with table.refused(dealt, "the next goes to seat 1"):
         table.do("deal_card_to", DEALER, 0)
     table.deal_cards()
     with table.refused(clause, "count the cards of every hand"):
