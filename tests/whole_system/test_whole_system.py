@@ -18,7 +18,7 @@ def test_one_seed_replays_everything() -> None:
     assert first.trace != run(replace(scenario, troubles=())).trace
 
 
-@pytest.mark.sweep(every=15)
+@pytest.mark.sweep(every=30)
 @pytest.mark.parametrize("seed", range(1, 31))
 def test_nothing_is_wrong(seed: int) -> None:
     result = run(draw(seed, minutes=6, weeks=False))
