@@ -65,9 +65,9 @@ class Expanders:
 
     def light(self, colour: int) -> None:
         """Set the lamp."""
-        self.lamp = colour
         self._byte[0] = colour << pins.LAMP_BIT
         self._bus.writeto_mem(pins.EXPANDERS[pins.OUTPUT_CHIP], _LOWER_OUTPUTS, self._byte)
+        self.lamp = colour  # only now: a chip that does not answer is asked again
 
 
 def output(bit: int) -> int:
