@@ -148,7 +148,7 @@ def test_a_deck_with_a_card_twice_is_found_by_the_reader_and_leaves(sabot: Sabot
 
 
 def test_every_shuffle_is_committed_to_has_our_nonce_and_is_checked(sabot: Sabot) -> None:
-    ran = sabot(*SIM, "--rounds", 4)
+    ran = sabot(*SIM, "--rounds", 6)
     committed = {each["shuffle_id"]: each for each in ran.of("shuffle_committed")}
     revealed = ran.of("shuffle_revealed")
     assert len(revealed) >= 3
