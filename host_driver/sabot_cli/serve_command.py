@@ -148,7 +148,8 @@ def serve(
         name = entry.name or "demonstration"
         listening = _Listening(host, port, certificate, private_key, players_port)
         simulated = [TableRole(each) for each in (roles or ROLES) if each != "nobody"]
-        _serve(state, client, rules, name, listening, held, simulated, pace, stack)
+        emulated = client.simulator and entry.simulator  # proved, and its key is of the simulators' store
+        _serve(state, client, emulated, rules, name, listening, held, simulated, pace, stack)
     return 0
 
 
@@ -164,6 +165,7 @@ def _need_extra() -> None:
 def _serve(
     state: CliContext,
     client: Client,
+    emulated: bool,
     rules: RuleSet,
     name: str,
     listening: _Listening,
@@ -179,7 +181,7 @@ def _serve(
     journal = client.journal.path
     path = None if journal is None else state.user_files.table_record(journal)
     record = stack.enter_context(SqliteRecord(path))
-    staff = _staff() if client.simulator else None
+    staff = _staff() if emulated else None
     shown: Demonstration | None = None
     if is_emulator(client.url):
         shown = demonstration(simulators_key(state, client), int(time.time()))
@@ -191,7 +193,7 @@ def _serve(
     people = ServedPeople(register, None if staff is None else staff.register(), keys)
     session = TableSession(rules, record, people, table=name)
     people.dealer = lambda: session.state.dealer
-    run = stack.enter_context(ThreadedSession(session, client, simulators_key=client.simulator))
+    run = stack.enter_context(ThreadedSession(session, client, simulators_key=emulated))
     service = TableService(
         AsyncSession(run),
         people,

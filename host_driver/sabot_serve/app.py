@@ -91,7 +91,7 @@ class TableApp:
                 Route("/api/snapshot", _json(self._snapshot)),
                 Route("/api/description", _json(self._description)),
                 Route("/api/rows", _json(self._rows)),
-                Route("/api/rounds/{round_id:int}", _json(self._round)),
+                Route("/api/rounds/{round_id}", _json(self._round)),
                 Route("/api/events/{channel}", _json(self._events)),
                 Mount("/static", StaticFiles(directory=HERE / "static")),
             ],
@@ -188,16 +188,14 @@ class TableApp:
     async def _rows(self, request: Request) -> Response:
         """Rows of the record after a number, 500 at most."""
         self._reader(request)
-        after = request.query_params.get("after", "0")
-        if not (after.isascii() and after.isdigit() and len(after) < LONGEST_NUMBER):
-            raise Refused(400, "bad_request", "after: this is no number of a row")
-        found = await self._served.session.read(lambda _: self._served.record.rows(int(after), MOST_ROWS))
+        after = _number("after", request.query_params.get("after", "0"))
+        found = await self._served.session.read(lambda _: self._served.record.rows(after, MOST_ROWS))
         return JSONResponse({"rows": [_row(each) for each in found]})
 
     async def _round(self, request: Request) -> Response:
         """A round as the record tells it."""
         self._reader(request)
-        wanted = int(request.path_params["round_id"])
+        wanted = _number("round", request.path_params["round_id"])
         found = await self._served.session.read(lambda _: self._served.record.round_rows(wanted))
         if not found:
             raise Refused(404, "no_such_round", f"the record has no round {wanted}")
@@ -299,6 +297,13 @@ def _row(each: NumberedRow) -> dict[str, Any]:
         "round": row.round_id,
         "clause": row.clause,
     }
+
+
+def _number(name: str, text: str) -> int:
+    """A number that a request names; `Refused` for anything that the record could not have."""
+    if not (text.isascii() and text.isdigit() and len(text) < LONGEST_NUMBER):
+        raise Refused(400, "bad_request", f"{name}: this is no number of the record")
+    return int(text)
 
 
 def _not_let_in() -> Refused:

@@ -54,6 +54,8 @@ def test_the_record_and_its_rounds(tmp_path_factory: pytest.TempPathFactory) -> 
         told = page.http.get("/api/rounds/1").json()
         assert told["round_id" if "round_id" in told else "round"] == 1
         assert page.http.get("/api/rounds/99999").status_code == 404
+        for wrong in ("9" * 20, "9" * 5000, "-1", "one"):
+            assert page.http.get(f"/api/rounds/{wrong}").status_code == 400, wrong
         for wrong in ("-1", "x", "1" * 40, ""):
             assert page.http.get("/api/rows", params={"after": wrong}).status_code == 400
         with httpx.Client(base_url=table.address) as nobody:
