@@ -158,7 +158,7 @@ def _ask_device(
     journal = state.user_files.journal(about.serial, client.simulator)
     if not has_journal and journal.exists():
         evidence.read_journal(journal)
-    record = state.user_files.table_record(journal)
+    record = state.user_files.record_of(about.serial, client.simulator)
     if record.exists():
         evidence.read_record(record)
     for _ in client.events(0, timeout=0.5):
@@ -197,7 +197,8 @@ def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> 
     counts = dict.fromkeys(VERDICTS, 0)
     decks: set[int | None] = set()
     for told in evidence.ordered():
-        judged = audit_shuffle(told, device, new_decks and told.value_of("deck") not in decks)
+        its_device = evidence.device_of.get(told.memory_id, device)  # a table may have had several machines
+        judged = audit_shuffle(told, its_device, new_decks and told.value_of("deck") not in decks)
         decks.add(judged.deck_id)
         counts[judged.verdict] += 1
         colour = {"proved": "green", "wrong": "red"}.get(judged.verdict, "dim")

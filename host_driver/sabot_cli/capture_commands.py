@@ -1,5 +1,6 @@
 """Captures of the wire, their replay, and the support archive."""
 
+import contextlib
 import dataclasses
 import hashlib
 import io
@@ -7,7 +8,7 @@ import json
 import logging
 import zipfile
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -31,9 +32,11 @@ from sabot_driver import Client
 from sabot_driver.device_values import parse_wear
 from sabot_driver.errors import SabotError
 from sabot_driver.journal_reader import read_commands, read_entries
+from sabot_driver.keyring import SIMULATORS
 from sabot_driver.private_files import open_new
 from sabot_driver.received_events import parse_entry
 from sabot_driver.serial_numbers import format_serial, parse_serial
+from sabot_driver.user_files import TABLE_RECORD, RecordTaken
 from sabot_protocol.host.capture import CaptureDamaged, read_capture
 from sabot_protocol.host.constructs import parse_frame, parse_payload
 from sabot_protocol.host.messages import BY_ID, Counters, Trace, Wear
@@ -152,7 +155,8 @@ def bundle(state: CliContext, /, out: Path, options: DeviceOptions) -> int:
             )  # fmt: skip
     for path in journals:
         if path.exists():
-            parts |= _journal_parts(state, path)
+            parts |= _journal_parts(path)
+    parts |= _record_parts(state, journals)
     parts["host-log.json"] = [redacted(each) for each in lines]
     try:
         with open_new(out) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -199,8 +203,8 @@ def _journals(state: CliContext, options: DeviceOptions) -> list[Path]:
     return state.user_files.journals()
 
 
-def _journal_parts(state: CliContext, path: Path) -> dict[str, Any]:
-    """A journal's last events and commands, and the size and hash of the table's record beside it."""
+def _journal_parts(path: Path) -> dict[str, Any]:
+    """A journal's last events and commands."""
     name = path.stem
     try:
         last = deque(read_entries(path), LAST_EVENTS)
@@ -219,10 +223,19 @@ def _journal_parts(state: CliContext, path: Path) -> dict[str, Any]:
             for each in commands
         ],
     }
-    record = state.user_files.table_record(path)
-    if record.exists():
-        digest = hashlib.sha256(record.read_bytes()).hexdigest()
-        parts[f"record-{name}.json"] = {"bytes": record.stat().st_size, "sha256": digest}
+    return parts
+
+
+def _record_parts(state: CliContext, journals: Sequence[Path]) -> dict[str, Any]:
+    """Size and hash of the records of the tables that have these devices."""
+    parts: dict[str, Any] = {}
+    for path in journals:
+        with contextlib.suppress(RecordTaken):  # it is another table's, and told with that one
+            record = state.user_files.record_of(parse_serial(path.stem), path.parent.name == SIMULATORS)
+            if record.exists():
+                digest = hashlib.sha256(record.read_bytes()).hexdigest()
+                name = record.name.removesuffix(TABLE_RECORD)
+                parts[f"record-{name}.json"] = {"bytes": record.stat().st_size, "sha256": digest}
     return parts
 
 

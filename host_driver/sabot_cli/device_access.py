@@ -17,13 +17,15 @@ from sabot_driver import Client, connect
 from sabot_driver.capturing_transport import CapturingTransport
 from sabot_driver.clock import Clock
 from sabot_driver.discovery import find_devices, only_device
+from sabot_driver.error_mapping import wrong_kind
 from sabot_driver.errors import BadUrl, CaptureIncomplete, SabotError
 from sabot_driver.keyring import read_key, write_key
 from sabot_driver.private_files import open_new
 from sabot_driver.serial_numbers import format_serial, parse_serial
 from sabot_driver.transports import Transport, is_simulator, transport_for
+from sabot_driver.unsecured_exchange import UnsecuredExchange
 from sabot_driver.user_files import TableEntry, UserFiles
-from sabot_protocol.host.messages import Role
+from sabot_protocol.host.messages import Identity, IdentityFlag, Role
 from sabot_protocol.wire_constants import KEY_SIZE
 
 SIMULATED_PERSON = 1  # who has the keys of emulated devices
@@ -40,7 +42,7 @@ class DeviceOptions:
     simulator: bool = False
 
 
-def _table_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+def table_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Names of tables that begin so, for the shell."""
     try:
         return [name for name in UserFiles().tables() if name.startswith(begun)]
@@ -68,7 +70,7 @@ def device_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--table",
             metavar="NAME",
-            shell_complete=_table_names,
+            shell_complete=table_names,
             help="a table of this computer: see 'sabot table list'",
         ),
         click.option(
@@ -104,6 +106,15 @@ def find_device(state: CliContext, chosen: DeviceOptions) -> TableEntry:
             raise click.UsageError(f"the table '{entry.name}' has a machine, not a simulator")
         return entry
     return TableEntry("", only_device(find_devices()).url, simulator=chosen.simulator)
+
+
+def identify_device(entry: TableEntry, timeout: float) -> Identity:
+    """Who answers at a URL, without a session; `WrongDevice` if it is of another kind than expected."""
+    with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), timeout) as asking:
+        about = asking.identify()
+    if entry.simulator != bool(about.flags & IdentityFlag.SIMULATOR):
+        raise wrong_kind(entry.url, about.serial, not entry.simulator)
+    return about
 
 
 def is_emulator(url: str) -> bool:

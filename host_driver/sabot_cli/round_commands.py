@@ -6,8 +6,16 @@ from typing import Any
 
 import click
 
+from sabot_cli.at_table.act_entry import parse_hands, parse_wagers
 from sabot_cli.at_table.lines_printer import LinesPrinter
-from sabot_cli.at_table.one_act import acting_options, give_act
+from sabot_cli.at_table.one_act import (
+    ActingPerson,
+    Step,
+    acting_options,
+    give_act,
+    give_acts,
+    table_for_acts,
+)
 from sabot_cli.at_table.round_text import money, round_lines, totals
 from sabot_cli.at_table.table_log import name_of
 from sabot_cli.cli_context import CliContext
@@ -20,6 +28,7 @@ from sabot_session.record import RecordReader
 from sabot_session.round_export import round_json, rounds_csv
 from sabot_session.round_history import Round, RoundFilter, list_rounds, read_round
 from sabot_session.row_kinds import data_of
+from sabot_table.errors import ImpossibleCards, TableError
 from sabot_table.ruleset import RuleSet, load
 
 VERDICTS = ("correct", "misdealt", "card_missing", "card_extra", "void", "not_counted")
@@ -129,22 +138,28 @@ ACTIONS = {
     "decide": ("decide_dispute", "the floor decides a dispute"),
     "countersign": ("countersign", "the floor countersigns a row"),
     "correct": ("propose_correction", "dealer and floor correct the round"),
+    "confirm": ("confirm_correction", "the floor confirms a correction"),
+    "decline": ("decline_correction", "the floor declines a correction"),
 }
 """What people do about a round: the act's name, and what it is."""
 
 
 @click.command("round", epilog=example("sabot round 1"))
 @click.argument("number", type=click.IntRange(1))
-@click.argument("action", type=click.Choice(["show", *ACTIONS]), default="show")
+@click.argument("action", type=click.Choice(["show", *ACTIONS]), default="show", metavar="[ACTION]")
 @click.option(
     "--record", type=click.Path(dir_okay=False, path_type=Path), help="show: a table's record, or a copy"
 )
 @click.option("--csv", "as_csv", is_flag=True, help="show: a table with a line for each wager")
 @click.option("--why", help="hold, dispute, correct: the reason")
+@click.option("--wagers", metavar="TEXT", help="correct: the wagers, such as '1 ante 20 tie 5, 3 ante 10'")
+@click.option("--hands", metavar="TEXT", help="correct: the cards, such as 'dealer 7S AH JC, 1 8H 6H 10S'")
 @click.option(
-    "--row", type=click.IntRange(1), help="countersign, decide: the row; without it the only open one"
+    "--row",
+    type=click.IntRange(1),
+    help="countersign, decide, confirm: the row; without it the only open one",
 )
-@click.option("--note", help="release, countersign: a note")
+@click.option("--note", help="release, countersign, decline: a note")
 @click.option("--surveillance", metavar="REF", help="decide: surveillance's reference")
 @click.option("--decision", help="decide: what was decided")
 @click.option("--machine-wrong/--machine-right", default=None, help="decide: whether the machine was wrong")
@@ -157,15 +172,23 @@ def round_(
     action: str,
     record: Path | None,
     as_csv: bool,
+    wagers: str | None,
+    hands: str | None,
     options: DeviceOptions,
-    acting: Any,
+    acting: ActingPerson,
     **told: Any,
 ) -> int:
-    """Show a round, or act on it: hold, release, dispute, countersign.
+    """Show a round, or act on it: hold, release, dispute, correct, countersign.
+
+    ACTION is show, hold, release, dispute, decide, correct, confirm, decline or countersign.
 
     "sabot round 7 hold --why 'a card fell'" keeps the cards out of the tray until the floor releases them.
     "sabot round 7 dispute" opens a dispute; "decide" ends it with surveillance's reference (--surveillance),
     the decision (--decision) and --machine-wrong or --machine-right.
+
+    "sabot round 7 correct --why ... --wagers ... --hands ..." says what the round really was: every wager of
+    it, every hand, or both. The dealer (--person) proposes it, the floor (--floor-key) confirms it: together
+    in one command, or the floor later with "confirm" or "decline". The old version stays on record.
 
     An act is given by a person: the floor shows a key file or badge (--floor-key, --badge) and a PIN.
 
@@ -173,9 +196,23 @@ def round_(
     """
     if action == "show":
         return _show(state, RecordOptions(options.table, record), number, as_csv)
-    name = ACTIONS[action][0]
     data = {key: value for key, value in told.items() if value is not None}
-    return give_act(state, options, acting, name, data, round_id=number)
+    if action != "correct":
+        if wagers is not None or hands is not None:
+            raise click.UsageError(f"--wagers and --hands are for 'correct', not for '{action}'")
+        return give_act(state, options, acting, ACTIONS[action][0], data, round_id=number)
+    if wagers is None and hands is None:
+        raise click.UsageError("say what was other than on record: --wagers TEXT, --hands TEXT")
+    with table_for_acts(state, options, acting) as table:
+        try:
+            if wagers is not None:
+                data["wagers"] = parse_wagers(wagers, table.rules, {})
+            if hands is not None:
+                data["hands"] = parse_hands(hands, table.rules)
+        except (ValueError, TableError, ImpossibleCards) as error:
+            raise click.UsageError(str(error)) from None
+        steps = [Step(ACTIONS["correct"][0], data), Step(ACTIONS["confirm"][0], {})]
+        return give_acts(state, table, acting, steps, options.timeout, number)
 
 
 def _show(state: CliContext, chosen: RecordOptions, number: int, as_csv: bool) -> int:

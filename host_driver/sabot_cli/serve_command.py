@@ -179,7 +179,7 @@ def _serve(
     from sabot_serve.table_people import ServedPeople
 
     journal = client.journal.path
-    path = None if journal is None else state.user_files.table_record(journal)
+    path = None if journal is None else state.user_files.record_of(client.identity.serial, emulated)
     record = stack.enter_context(SqliteRecord(path))
     staff = _staff() if emulated else None
     shown: Demonstration | None = None

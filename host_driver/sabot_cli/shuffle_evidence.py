@@ -88,6 +88,8 @@ class ShuffleEvidence:
         self.lives: list[bytes] = []
         """Memory ids that sources tell, oldest first."""
         self.serials: dict[str, bytes] = {}
+        self.device_of: dict[bytes, bytes] = {}
+        """The serial number of the device that each life belongs to, where a table's record tells it."""
         self.complete: list[str] = []
         """Those who would know of every shuffle between the first and the last they name."""
         self.lost_events = 0
@@ -179,15 +181,19 @@ class ShuffleEvidence:
         source = path.name
         shuffle_of: dict[int, tuple[bytes, int]] = {}  # by pack
         played: dict[int, tuple[bytes, int]] = {}  # by round
-        memory_id = UNKNOWN_LIFE
+        memory_id, serial = UNKNOWN_LIFE, b""
         with RecordReader(path) as record:
             for each in record.all_rows():
                 data = data_of(each.row)
                 match data:
                     case d.Identified():
-                        self.serials[source] = parse_serial(data.serial)
+                        self.serials[source] = serial = parse_serial(data.serial)
+                    case d.MachineSwapped():
+                        self.serials[source] = serial = parse_serial(data.after)
                     case d.ShuffleCommitted():
                         memory_id = bytes.fromhex(data.memory_id)
+                        if serial:
+                            self.device_of.setdefault(memory_id, serial)
                         told = self.shuffle(data.shuffle_id, memory_id)
                         told.add("deck", data.pack_id, source)
                         told.add("commitment", bytes.fromhex(data.commitment), source)

@@ -1,5 +1,6 @@
 """``sabot table``, ``deck`` and ``fault``: tables of this computer, their decks, why a machine stopped."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -7,17 +8,14 @@ import click
 
 from sabot_cli.at_table.one_act import ActingPerson, acting_options, give_act
 from sabot_cli.cli_context import CliContext, json_option
-from sabot_cli.device_access import DeviceOptions, device_options, find_device
+from sabot_cli.device_access import DeviceOptions, device_options, find_device, identify_device
 from sabot_cli.help_text import example
 from sabot_cli.output import OK
+from sabot_cli.swap_commands import table_spares, table_swap_machine, table_swap_pc
 from sabot_cli.table_records import RecordOptions, read_record, record_options
-from sabot_driver.clock import Clock
-from sabot_driver.error_mapping import wrong_kind
-from sabot_driver.serial_numbers import format_serial, parse_serial
-from sabot_driver.transports import transport_for
-from sabot_driver.unsecured_exchange import UnsecuredExchange
+from sabot_driver.errors import SabotError
+from sabot_driver.serial_numbers import format_serial
 from sabot_driver.user_files import TableEntry
-from sabot_protocol.host.messages import IdentityFlag
 from sabot_session import row_data as d
 from sabot_session.custody import PackCustody, Where, custody_of
 from sabot_session.errors import RecordFailed
@@ -28,6 +26,10 @@ from sabot_session.row_kinds import data_of
 REASONS = ("floor_order", "hours", "damaged", "wrong_count")
 DESTINATIONS = [str(each) for each in d.Destination]
 pass_state = click.make_pass_decorator(CliContext)
+
+
+class AnotherMachine(SabotError):
+    """A table that was played has another machine than the one that is named."""
 
 
 # -- tables -------------------------------------------------------------------------------------
@@ -63,10 +65,9 @@ def table_list(state: CliContext) -> int:
 
 
 def _standing(state: CliContext, entry: TableEntry) -> str:
-    if entry.serial is None:
+    path = state.user_files.table_record(entry)
+    if path is None:
         return ""
-    files = state.user_files
-    path = files.table_record(files.journal(parse_serial(entry.serial), entry.simulator))
     if not path.exists():
         return "never opened"
     try:
@@ -84,15 +85,25 @@ def _standing(state: CliContext, entry: TableEntry) -> str:
 def table_set(state: CliContext, /, name: str, options: DeviceOptions) -> int:
     """Give a device a name; from then on only that device is taken for it.
 
-    Exit codes: 0 done, 3 the device does not answer, 5 it is of another kind.
+    A table that was played keeps its machine: 'sabot table swap-machine' gives it another one.
+
+    Exit codes: 0 done, 1 it has another machine, 3 the device does not answer, 5 it is of another kind.
     """
-    entry = find_device(state, options)
-    with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), options.timeout) as asking:
-        about = asking.identify()
-    serial = format_serial(about.serial)
-    if entry.simulator != bool(about.flags & IdentityFlag.SIMULATOR):
-        raise wrong_kind(entry.url, about.serial, not entry.simulator)
-    state.user_files.set_table(TableEntry(name, entry.url, serial, entry.simulator))
+    files, entry = state.user_files, find_device(state, options)
+    serial = format_serial(identify_device(entry, options.timeout).serial)
+    before = files.tables().get(name)
+    if before is not None and before.serial == serial:
+        files.set_table(replace(before, url=entry.url))
+    else:
+        path = None if before is None else files.table_record(before)
+        if before is not None and path is not None and path.exists():
+            raise AnotherMachine(
+                f"the table '{name}' has the machine {before.serial} and a record",
+                f"Swap the machine: 'sabot table swap-machine {name} --device {entry.url}'. "
+                f"Or begin anew: 'sabot table remove {name}'.",
+            )
+        record = files.new_record_name(serial, entry.simulator)
+        files.set_table(TableEntry(name, entry.url, serial, entry.simulator, record))
     state.output.tell("table", f"{name} is {serial} at {entry.url}", name=name, url=entry.url, serial=serial)
     return OK
 
@@ -106,9 +117,16 @@ def table_remove(state: CliContext, /, name: str) -> int:
 
     Exit codes: 0 done, 1 there is no such table.
     """
+    standing = _standing(state, state.user_files.table(name))
     gone = state.user_files.remove_table(name)
-    words = f"{name} is forgotten; keys, journal and record of {gone.serial} stay"
-    state.output.tell("table_removed", words, name=name, serial=gone.serial)
+    record = state.user_files.table_record(gone)
+    words = f"{name} is forgotten; keys and journal of {gone.serial} stay"
+    if record is not None and record.exists():
+        words += f", and its record {record}"
+        words += (
+            f". It is {standing}: 'sabot play --device URL' goes on with it." if "open" in standing else ""
+        )
+    state.output.tell("table_removed", words, name=name, serial=gone.serial, standing=standing)
     return OK
 
 
@@ -150,6 +168,10 @@ def table_close(state: CliContext, /, options: DeviceOptions, acting: ActingPers
     Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 5 not verified, 6 the table is in use.
     """
     return give_act(state, options, acting, "close_table", {})
+
+
+for each in (table_spares, table_swap_machine, table_swap_pc):
+    table.add_command(each)
 
 
 # -- decks --------------------------------------------------------------------------------------

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from sabot_cli.cli_context import CliContext, json_option
-from sabot_cli.device_access import _table_names
+from sabot_cli.device_access import table_names
 from sabot_driver.errors import SabotError
-from sabot_driver.serial_numbers import parse_serial
 from sabot_session.errors import RecordMissing
 from sabot_session.record import RecordReader
 
@@ -39,7 +38,7 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     wrapped = click.option(
         "--record", type=click.Path(dir_okay=False, path_type=Path), help="a table's record, or a copy of one"
     )(wrapped)
-    wrapped = click.option("--table", metavar="NAME", shell_complete=_table_names, help="a table's name")(
+    wrapped = click.option("--table", metavar="NAME", shell_complete=table_names, help="a table's name")(
         wrapped
     )
     return json_option(wrapped)
@@ -54,9 +53,10 @@ def find_record(state: CliContext, chosen: RecordOptions) -> Path:
     files = state.user_files
     if chosen.table is not None:
         entry = files.table(chosen.table)
-        if entry.serial is None:
+        path = files.table_record(entry)
+        if path is None:
             raise RecordMissing(f"the table '{entry.name}' has no device, so it has no record")
-        return files.table_record(files.journal(parse_serial(entry.serial), entry.simulator))
+        return path
     there = files.records()
     if not there:
         raise RecordMissing("this computer has no table's record")

@@ -33,6 +33,12 @@ class NameTaken(SabotError, ValueError):
     advice = "Choose another name; 'sabot table list' shows those that are taken."
 
 
+class RecordTaken(SabotError):
+    """The record that is named after a device belongs to a table which has another machine now."""
+
+    advice = "Give the machine a table and a record of its own: 'sabot table set NAME --device URL'."
+
+
 class SettingsDamaged(SabotError, ValueError):
     """The file with the tables' names cannot be read."""
 
@@ -49,6 +55,13 @@ class TableEntry:
     """The serial number of the table's device; the driver refuses any other device."""
     simulator: bool = False
     """Whether the device is emulated. A machine is refused here, and an emulated device elsewhere."""
+    record: str | None = None
+    """The name of the table's record, if the table had another machine before; else the serial number."""
+
+    @property
+    def record_name(self) -> str | None:
+        """The name of the table's record; None for a table without a device."""
+        return self.record or self.serial
 
 
 class UserFiles:
@@ -80,9 +93,37 @@ class UserFiles:
         """Serial numbers of tables that have a machine."""
         return [each.serial for each in self.tables().values() if each.serial and not each.simulator]
 
-    def table_record(self, journal: Path) -> Path:
-        """The path of a table's record, beside the journal of its device."""
-        return journal.with_suffix(TABLE_RECORD)
+    def table_record(self, entry: TableEntry) -> Path | None:
+        """The path of a table's record; None for a table without a device."""
+        name = entry.record_name
+        return None if name is None else self._journal_folder(entry.simulator) / f"{name}{TABLE_RECORD}"
+
+    def record_of(self, serial: bytes, simulator: bool = False) -> Path:
+        """The path of the record that a device's table has; a device without a table has its own.
+
+        `RecordTaken` if that one belongs to a table which has another machine now.
+        """
+        name = format_serial(serial)
+        tables = [each for each in self.tables().values() if each.simulator == simulator]
+        for each in tables:
+            if each.serial == name:
+                found = self.table_record(each)
+                assert found is not None
+                return found
+        for each in tables:
+            if each.record_name == name:
+                raise RecordTaken(f"the record of {name} belongs to the table '{each.name}' ({each.serial})")
+        return self._journal_folder(simulator) / f"{name}{TABLE_RECORD}"
+
+    def new_record_name(self, serial: str, simulator: bool) -> str | None:
+        """What to name the record of a table with this device; None: after the device, as usual."""
+        taken = {each.record_name for each in self.tables().values() if each.simulator == simulator}
+        if serial not in taken:
+            return None
+        number = 2
+        while f"{serial}-{number}" in taken:
+            number += 1
+        return f"{serial}-{number}"
 
     def table_folder(self, name: str) -> Path:
         """Where programs find what runs a table, by the table's name or by its device's URL."""
@@ -99,8 +140,11 @@ class UserFiles:
 
     def journal(self, serial: bytes, simulator: bool = False) -> Path:
         """The journal of a device."""
+        return self._journal_folder(simulator) / f"{format_serial(serial)}.db"
+
+    def _journal_folder(self, simulator: bool) -> Path:
         folder = self.state / "journals"
-        return (folder / SIMULATORS if simulator else folder) / f"{format_serial(serial)}.db"
+        return folder / SIMULATORS if simulator else folder
 
     def journals(self) -> list[Path]:
         """All journals of this user, without the records of tables that lie beside them."""
@@ -128,7 +172,7 @@ class UserFiles:
                 raise SettingsDamaged(f"{path}: table '{name}' has no url")
             url = entry["url"]
             simulator = is_simulator(url) or entry.get("simulator") is True
-            found[name] = TableEntry(name, url, entry.get("serial"), simulator)
+            found[name] = TableEntry(name, url, entry.get("serial"), simulator, entry.get("record"))
         return found
 
     def table(self, name: str) -> TableEntry:
@@ -166,6 +210,8 @@ class UserFiles:
                 lines.append(f"serial = {_quoted(each.serial)}\n")
             if each.simulator:
                 lines.append("simulator = true\n")
+            if each.record is not None:
+                lines.append(f"record = {_quoted(each.record)}\n")
         path = self.tables_file
         make_folder(path.parent)
         new = path.with_name(path.name + ".new")

@@ -293,6 +293,8 @@ class DeviceReports:
         if not found:
             return
         committed = device.commitments.pop(found[0])
+        if all(each.pack_id != found[0] for each in table.packs()):
+            return  # a pack of another table, at which the machine was before
         ours = BegunShuffle(found[0], committed.commitment, committed.nonce)
         shuffle_reveals.begun(device, shuffle_id, ours)
         device.fed = 0 if device.in_shuffler == found[0] else found[0]

@@ -30,12 +30,15 @@ class TableInPlay(SabotError):
 
 
 def open_record(
-    path: Path | None, rules: RuleSet, journal: Journal, at_s: int
+    path: Path | None, rules: RuleSet, journal: Journal, at_s: int, used_before: bool = False
 ) -> tuple[SqliteRecord, Migrated | None]:
     """The record of a table, ready for a session under these rules, and what a migration took over.
 
-    None as path keeps the record in memory. `TableInPlay` if the table is open under other rules;
-    `MigrationRefused` and the errors of `SqliteRecord` as they are named.
+    None as path keeps the record in memory. ``used_before``: the device was at another table, so that a new
+    record begins after everything that its journal has; the device is asked for its state.
+
+    `TableInPlay` if the table is open under other rules; `MigrationRefused` and the errors of `SqliteRecord`
+    as they are named.
     """
     migrated = None
     try:
@@ -46,7 +49,7 @@ def open_record(
         migrated = migrate(path, lambda state, at: None, at_s)
         record = SqliteRecord(path)
     try:
-        _prepare(record, rules, journal)
+        _prepare(record, rules, journal, used_before)
     except BaseException:
         record.close()
         raise
@@ -68,11 +71,12 @@ def _memory(saved: SavedSession) -> dict[str, Any]:
     return found
 
 
-def _prepare(record: SqliteRecord, rules: RuleSet, journal: Journal) -> None:
+def _prepare(record: SqliteRecord, rules: RuleSet, journal: Journal, used_before: bool) -> None:
     saved, newest = record.load(), record.newest()
     if saved is None:
         memory = TableMemory(rules.sha256, method=rules.dealing.methods[0])
-        begun = SavedSession(save(SessionState(memory, rows=newest)), _this_start(journal))
+        place = _newest(journal) if used_before else _this_start(journal)
+        begun = SavedSession(save(SessionState(memory, rows=newest)), place)
         record.commit([], begun)
         return
     memory_before = _memory(saved)
@@ -108,6 +112,11 @@ def _other_rules(saved: SavedSession, rules: RuleSet, newest: int) -> str:
     text = json.loads(save(state))
     text["device"] = before["device"]  # what its events told; the link coming up asks for the rest
     return json.dumps(text)
+
+
+def _newest(journal: Journal) -> int:
+    """The place of the journal's newest entry."""
+    return max((entry.id for entry in journal.entries()), default=0)
 
 
 def _this_start(journal: Journal) -> int:

@@ -56,7 +56,7 @@ def _stranger(session: "TableSession", act: Any) -> Any:
 def install_pc(session: "TableSession", act: acts.InstallPc, by: Attribution, act_id: str) -> None:
     """Service says which record this one continues; only in a record without rounds, at a closed table."""
     table = session.procedure.table
-    if table.memory.rounds or table.state != "closed":
+    if table.memory.highest_pack or table.state != "closed":  # the machine may tell of rounds before
         raise ActRefused("install_pc: this record has begun already")
     data: dict[str, Json] = {"before": act.before, "rows": act.rows, "round_id": act.round_id}
     session.row("install_pc", session.actor(by), data)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.at_table.terminal import DEALER_PIN, FLOOR_PIN, Open, Terminal
+from tests.driver.command import Sabot
 
 from sabot_driver import Credential
 from sabot_driver.keyring import read_key
@@ -20,6 +21,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     monkeypatch.setenv("SABOT_HOME", str(folder))
     return folder
+
+
+@pytest.fixture
+def sabot(home: Path, capsys: pytest.CaptureFixture[str]) -> Sabot:
+    """Runs a command in this process."""
+    return Sabot(capsys)
 
 
 @pytest.fixture

@@ -93,6 +93,57 @@ def test_the_floor_holds_releases_disputes_decides_and_countersigns(terminal: Op
     check_screen("floor", table.screen())
 
 
+def test_the_floor_acts_on_rounds_by_commands(terminal: Open, floor_key: Path, tmp_path: Path) -> None:
+    """Between two programs at a table: release, dispute, correction by two people, countersignature."""
+    target = Tcp(tmp_path)
+    device = ("--device", target.listener.url, "--simulator", "--people")
+    floor, dealer = ("--floor-key", floor_key), ("--person", "dana")
+    pin, dealers_pin = ("PIN of floor", FLOOR_PIN + ENTER), ("PIN of dana", DEALER_PIN + ENTER)
+    held = ("floor's key file or badge", ENTER)
+    shown: list[str] = []
+
+    def command(*arguments: object, pins: tuple[tuple[str, str], ...], code: int = 0) -> None:
+        with terminal("round", *arguments, *device) as once:
+            once.do(*pins)
+            assert once.end() == code, once.screen()
+            assert once.widest() <= COLUMNS
+            words = " ".join(f'"{each}"' if " " in str(each) else str(each) for each in arguments)
+            screen = once.screen().replace(str(floor_key), "flo.key")
+            shown.append(f"$ sabot round {words.replace(str(floor_key), 'flo.key')}\n{screen}")
+
+    play = ("play", *device, "--players", 2, *floor)
+    with terminal(*play) as table:
+        table.do(
+            ("FLOOR: open the table", ENTER), held, pin, ("DEALER: a dealer signs in", ENTER),
+            ("dealer's id or badge", "dana" + ENTER), dealers_pin,
+        )  # fmt: skip
+        for back in ("red", "blue"):
+            table.do((f"bring a new pack with {back}", ENTER), ("number of the bag", back + ENTER))
+            table.do(("brought by", ENTER), held, pin)
+        for back in ("RED", "BLUE"):
+            table.do((f"inspect {back}", ENTER), ("verify the dealer's inspection", ENTER), held, pin)
+            table.do(*((words.format(back), ENTER) for words in PREPARE[2:]))
+        table.do(("say which seats bet", ENTER), ("seats that bet", ENTER), ("expose the hands", ENTER))
+        table.do(("round 1 RED", ""), ("DEALER: no more bets", ENTER), ("expose the hands", "h"))
+        table.do(("why", "a card fell" + ENTER), ("holds the cards of round 2", "s"), ("why", "jam" + ENTER))
+        table.do(("give back", ""), ("FLOOR: BLUE is held", "q"))
+        assert table.end() == 0
+    command(1, "dispute", "--why", "seat 2 had more", *dealer, pins=(dealers_pin,))
+    command(1, "correct", "--why", "chips", "--wagers", "1 ante 20, 2 ante 40", *dealer, *floor,
+            pins=(dealers_pin, pin))  # fmt: skip
+    command(1, "decide", "--surveillance", "S-9", "--decision", "corrected", "--machine-right", *floor,
+            pins=(pin,))  # fmt: skip
+    command(2, "release", "--note", "looked at", *floor, pins=(pin,))
+    command(2, "countersign", *floor, pins=(("PIN of floor", "1" + ENTER),), code=5)
+    command(2, "countersign", *floor, pins=(pin,))
+    command(2, "countersign", *floor, pins=(), code=1)
+    with terminal("rounds") as once:
+        assert once.end() == 0
+        shown.append(f"$ sabot rounds\n{once.screen()}")
+    target.close()
+    check_screen("floor-commands", MONEY.sub("N.NN", "\n".join(shown)))
+
+
 def test_a_technician_clears_a_jam_and_looks_at_the_machine(terminal: Open) -> None:
     """A card sticks while a deck is fed: the screen says where and what to do. Then the machine itself."""
     shown = []

@@ -249,6 +249,11 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sabot table remove": TABLE,
     "sabot table rename": TABLE,
     "sabot table close": OPEN,
+    "sabot table swap-machine": (
+        "sabot table set BAC-07 --device sim://?serial=SIM00077",
+        "sabot provision --device URL --simulator",
+    ),
+    "sabot table swap-pc": ("sabot provision --device URL --simulator",),
     "sabot people key": (
         "sabot people add flo --name Flo --role floor --pin-stdin",
         "sabot provision --floor-key flo.key --device sim://",

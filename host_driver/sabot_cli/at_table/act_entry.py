@@ -232,6 +232,23 @@ def _ask_hands(details: Mapping[str, Any], rules: RuleSet, usual: Wagers) -> Ask
     return parse_act("type_hands", {"hands": hands})
 
 
+def parse_hands(text: str, rules: RuleSet) -> dict[int, tuple[str, ...]]:
+    """Hands out of a line: ``dealer 7S AH JC, 1 8H 6H 10S``; seat 0 is the dealer."""
+    hands: dict[int, tuple[str, ...]] = {}
+    for part in text.split(","):
+        whose, _, lain = part.strip().partition(" ")
+        if not whose:
+            continue
+        seat = 0 if whose.lower() == "dealer" else _number(whose)
+        if seat in hands:
+            raise BadEntry(f"'{whose}' has two hands")
+        known = [each for hand in hands.values() for each in hand]
+        hands[seat] = _parse_hand(known, rules.cards.decks, lain.strip())
+    if 0 not in hands:
+        raise BadEntry("the dealer's hand is missing: write every hand, such as dealer 7S AH JC, 1 8H 6H 10S")
+    return hands
+
+
 def _parse_hand(known: Sequence[str], decks: int, text: str) -> tuple[str, ...]:
     """Cards of one hand; `BadEntry` if so many of a card cannot be there."""
     hand = tuple(str(each) for each in cards(required(text)))

@@ -3,18 +3,20 @@
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from sabot_cli.at_table.about_round import open_about
 from sabot_cli.at_table.act_entry import read_held
 from sabot_cli.at_table.leaving import standing
 from sabot_cli.at_table.lines_printer import LinesPrinter
-from sabot_cli.at_table.running_table import RunningTable, run_table
+from sabot_cli.at_table.running_table import RunningTable, TablePlace, run_table
 from sabot_cli.at_table.table_log import TableLog
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options
@@ -24,10 +26,13 @@ from sabot_driver.errors import DeviceTimeout, SabotError
 from sabot_protocol.host.messages import Role
 from sabot_session.acts import ACTS, Act, NotAnAct, parse_act
 from sabot_session.needs import Need
+from sabot_session.outcomes import ActDone
 from sabot_session.people import Presented
 from sabot_session.record import RecordReader
 from sabot_session.record_opening import rules_in_play
-from sabot_table.errors import RuleViolation, TableError
+from sabot_session.rows import NumberedRow
+from sabot_session.session import TableSession
+from sabot_table.errors import ImpossibleCards, RuleViolation, TableError
 from sabot_table.procedure import TableRole
 from sabot_table.ruleset import RuleSet, load
 
@@ -81,18 +86,36 @@ def read_pin(acting: ActingPerson, whose: str) -> str:
     return str(click.prompt(f"PIN of {whose}", hide_input=True, err=True))
 
 
+def _shows(acting: ActingPerson, roles: tuple[TableRole, ...]) -> bool:
+    """Whether the options have a credential of one of these roles."""
+    shown = {
+        TableRole.FLOOR: acting.floor_key or acting.badge,
+        TableRole.SERVICE: acting.service_key or acting.badge,
+        TableRole.DEALER: acting.person or acting.badge,
+    }
+    return any(shown.get(role) for role in roles)
+
+
 def show_credential(acting: ActingPerson, roles: tuple[TableRole, ...]) -> Presented:
     """What the person of the options shows, for an act of these roles."""
-    if acting.badge is not None:
-        return Presented(read_pin(acting, "the badge's holder"), badge=acting.badge)
     for role, key in ((TableRole.FLOOR, acting.floor_key), (TableRole.SERVICE, acting.service_key)):
         if key is not None and role in roles:
             return replace(read_held(role, str(key)), pin=read_pin(acting, role))
-    if acting.person is not None:
+    if acting.person is not None and (TableRole.DEALER in roles or acting.badge is None):
         return Presented(read_pin(acting, acting.person), person=acting.person)
+    if acting.badge is not None:
+        return Presented(read_pin(acting, "the badge's holder"), badge=acting.badge)
     ways = [f"--{role}-key FILE" for role in roles if role is not TableRole.DEALER]
     ways += ["--badge CODE"] + (["--person ID"] if TableRole.DEALER in roles else [])
     raise click.UsageError(f"this is an act of {' or '.join(roles)}: say who acts with {', '.join(ways)}")
+
+
+@dataclass(frozen=True)
+class Step:
+    """An act of a command that gives several, one after the other."""
+
+    name: str
+    data: Mapping[str, Any]
 
 
 def give_act(
@@ -106,49 +129,83 @@ def give_act(
     rules: str | None = None,
 ) -> int:
     """Give an act at a table and wait until the machine did what follows from it; the exit code."""
-    if name not in ACTS:
-        raise SabotError(
-            f"this program has no act '{name}' yet", "Write it down by hand, and call the floor."
-        )
+    with table_for_acts(state, options, acting, rules) as table:
+        return give_acts(state, table, acting, [Step(name, data)], options.timeout, round_id)
+
+
+@contextmanager
+def table_for_acts(
+    state: CliContext,
+    options: DeviceOptions,
+    acting: ActingPerson,
+    rules: str | None = None,
+    place: TablePlace | None = None,
+) -> Iterator[RunningTable]:
+    """A table that runs for as long as acts are given; under its own rules if no others are named."""
 
     def choose(record: Path | None) -> RuleSet:
         return _load(rules or _rules_of(record))
 
-    with run_table(state, options, choose, real_people=acting.real_people) as table:
-        printer = LinesPrinter(state.output)
-        log = TableLog(table, state.output, printer)
-        _settle(table, options.timeout)
-        log.follow()
-        kind = ACTS[name]
+    with run_table(state, options, choose, real_people=acting.real_people, place=place) as table:
+        yield table
+
+
+def give_acts(
+    state: CliContext,
+    table: RunningTable,
+    acting: ActingPerson,
+    steps: Sequence[Step],
+    timeout: float,
+    round_id: int | None = None,
+) -> int:
+    """Give acts one after the other, each when the machine has finished with the one before; the exit code.
+
+    Two people need not come together: without the credential of the second one that act stays a need.
+    """
+    printer = LinesPrinter(state.output)
+    log = TableLog(table, state.output, printer)
+    _settle(table, timeout)
+    log.follow()
+    not_done: list[NumberedRow] = []
+    for step in steps:
+        kind = ACTS[step.name]
+        if step is not steps[0] and table.simulated is None and not _shows(acting, kind.ROLES):
+            break
+        data = dict(step.data)
+        if round_id is not None:
+            data |= table.run.read(partial(_open_about, step=step, round_id=round_id))
         need = _need_for(table, kind, data, round_id)
         act = _make(kind, data, need, round_id)
         credential = _credential(state, table, acting, kind, need)
         before = table.record.newest()
-        try:
-            done = table.run.act(
-                secrets.token_hex(8),
-                None if need is None else need.id,
-                table.run.read(lambda session: session.cursor),
-                credential,
-                act,
-            )
-        except RuleViolation as refused:
-            raise AgainstTheRules(f"{refused.what} ({refused.clause})", refused.do) from refused
-        except TableError as error:
-            raise AgainstTheRules(str(error)) from error
-        _settle(table, options.timeout)
+        done = _give(table, act, need, credential)
+        _settle(table, timeout)
         log.follow()
-        not_done = [
+        not_done += [
             each
             for each in table.record.rows(before)
             if each.row.kind == "command_answered" and each.number > done.row
         ]
-        printer.print(standing(table))
         needs = [each.words for each in table.run.needs()]
-        if needs:
-            printer.print(f"  next: {needs[0]}")
-        state.output.tell("act", None, act=name, row=done.row, needs=needs, ok=not not_done)
-        return FAILED if not_done else OK
+        state.output.tell("act", None, act=step.name, row=done.row, needs=needs, ok=not not_done)
+    printer.print(standing(table))
+    for words in [each.words for each in table.run.needs()][:1]:
+        printer.print(f"  next: {words}")
+    return FAILED if not_done else OK
+
+
+def _open_about(session: TableSession, step: Step, round_id: int) -> dict[str, Any]:
+    return open_about(session, step.name, round_id, step.data)
+
+
+def _give(table: RunningTable, act: Act, need: Need | None, credential: object) -> ActDone:
+    seen = table.run.read(lambda session: session.cursor)
+    try:
+        return table.run.act(secrets.token_hex(8), None if need is None else need.id, seen, credential, act)
+    except RuleViolation as refused:
+        raise AgainstTheRules(f"{refused.what} ({refused.clause})", refused.do) from refused
+    except (TableError, ImpossibleCards) as error:
+        raise AgainstTheRules(str(error)) from error
 
 
 def _rules_of(record: Path | None) -> str:
@@ -171,6 +228,8 @@ def _settle(table: RunningTable, timeout: float) -> None:
 
     def busy(session: Any) -> bool:
         device = session.state.device
+        if session.state.stranger is not None:
+            return False  # a machine that is not this table's: nothing is sent to it
         return not device.up or bool(device.survey) or bool(session.state.outbox)
 
     while table.run.read(busy):

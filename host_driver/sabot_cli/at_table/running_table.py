@@ -19,6 +19,8 @@ from sabot_session.session import People, TableSession, random_nonce
 from sabot_session.threaded_session import ThreadedSession
 from sabot_table.ruleset import RuleSet
 
+QUIET_S = 0.5  # a device that has told nothing for so long has told everything
+
 
 @dataclass
 class RunningTable:
@@ -36,6 +38,16 @@ class RunningTable:
     people: PeopleRegister | None
 
 
+@dataclass(frozen=True)
+class TablePlace:
+    """A table by its name and record, where the device does not tell them: a machine that is swapped in."""
+
+    name: str
+    record: Path | None
+    takes_over: bool = False
+    """Another computer ran the table: what the device still tells of that time is not this record's."""
+
+
 def seeded_nonce(seed: int) -> Callable[[int], bytes]:
     """Our part in a shuffle's chance, the same in every run with this seed; for emulated devices."""
     return lambda shuffle_id: hashlib.sha256(b"sabot nonce %d %d" % (seed, shuffle_id)).digest()
@@ -50,21 +62,34 @@ def run_table(
     real_people: bool,
     settings: list[tuple[str, str]] | None = None,
     seed: int | None = None,
+    place: TablePlace | None = None,
 ) -> Iterator[RunningTable]:
     """Connect to a table's device, open its record and run its session while the context lasts.
 
-    ``rules`` gives the rule set, once the path of the record is known. At an emulated device simulated people
-    act, unless ``real_people`` of the register are to.
+    ``rules`` gives the rule set, once the path of the record is known. ``place`` is another table than the
+    device's own. At an emulated device simulated people act, unless ``real_people`` of the register are to.
     """
     entry = find_device(state, options)
     with ExitStack() as stack:
         client = stack.enter_context(open_device(state, options, owner=True, settings=settings))
         emulated = client.simulator and entry.simulator
         path = None
-        if client.journal.path is not None:
-            path = state.user_files.table_record(client.journal.path)
+        if place is not None:
+            path = place.record
+        elif client.journal.path is not None:
+            path = state.user_files.record_of(client.identity.serial, entry.simulator)
         chosen = rules(path)
-        record, migrated = open_record(path, chosen, client.journal, int(time.time()))
+        if place is not None and place.takes_over:
+            for _ in client.events(0, timeout=QUIET_S):
+                pass  # until the device has told everything
+        own = client.journal.path is None or path is None or path.stem == f"{client.journal.path.stem}.table"
+        record, migrated = open_record(
+            path,
+            chosen,
+            client.journal,
+            int(time.time()),
+            used_before=not own or (place is not None and place.takes_over),
+        )
         stack.callback(record.close)
         if migrated is not None:
             words = f"the record of an older program was taken over: {migrated.rows} rows; its file is kept"
@@ -78,6 +103,8 @@ def run_table(
             assert register is not None
             people = register
         name = entry.name or format_serial(client.identity.serial)
+        if place is not None:
+            name = place.name
         nonce = random_nonce if seed is None else seeded_nonce(seed)
         session = TableSession(chosen, record, people, table=name, nonce=nonce)
         run = stack.enter_context(ThreadedSession(session, client, simulators_key=emulated))

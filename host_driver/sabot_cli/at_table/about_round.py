@@ -1,0 +1,56 @@
+"""What is open about a round: held cards, disputes, corrections, countersignatures."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sabot_driver.errors import SabotError
+from sabot_session.session import TableSession
+
+NOTHING = {
+    "release": "no cards of round {} are held",
+    "decide_dispute": "round {} has no open dispute",
+    "countersign": "no row of round {} waits for a countersignature",
+    "confirm_correction": "no correction of round {} is proposed",
+    "decline_correction": "no correction of round {} is proposed",
+}
+"""Acts about something that is open, and what is said if there is nothing."""
+
+
+class NothingOpen(SabotError):
+    """There is nothing about a round that the act could be about."""
+
+    advice = "'sabot round N' shows what was done about a round, 'sabot rounds' which rounds are marked."
+
+
+class SeveralOpen(SabotError):
+    """An act could be about more than one row of a round."""
+
+
+def open_about(session: TableSession, name: str, round_id: int, told: Mapping[str, Any]) -> dict[str, Any]:
+    """The details of an act that the table itself knows: the pack or the row that is open about a round.
+
+    `NothingOpen` if there is none, `SeveralOpen` if ``told`` does not say which.
+    """
+    if name not in NOTHING:
+        return {}
+    state = session.state
+    key, found = "row", list[int]()
+    if name == "release":
+        key, found = "pack_id", [pack for pack, each in state.holds.items() if each.round_id == round_id]
+    elif name == "decide_dispute":
+        found = [each.row for each in state.disputes if each.round_id == round_id]
+    elif name == "countersign":
+        found = [row for row in state.countersign if session.round_of_row(row) == round_id]
+    else:
+        found = [each.row for each in state.corrections if each.round_id == round_id]
+    if told.get(key) in found:
+        return {}
+    if not found or key in told:
+        which = f" in row {told[key]}" if key in told else ""
+        raise NothingOpen(NOTHING[name].format(round_id) + which)
+    if len(found) > 1:
+        raise SeveralOpen(
+            f"round {round_id} has {len(found)} rows that wait",
+            f"Say which: --row {', --row '.join(map(str, found))}. One command is for one row.",
+        )
+    return {key: found[0]}

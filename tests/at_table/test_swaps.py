@@ -1,0 +1,115 @@
+"""Another machine and another computer at a table: service and floor say so, and rounds are numbered on."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conformance.targets import Tcp
+from tests.driver.command import Sabot
+
+pytestmark = pytest.mark.slow
+NAME = "BAC-07"
+SIMULATOR = ("--simulator", "--json")
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[tuple[Tcp, Tcp]]:
+    """Two emulated machines, each at an address of its own."""
+    both = Tcp(tmp_path / "one", "seed=1&serial=SIM00001"), Tcp(tmp_path / "two", "seed=2&serial=SIM00002")
+    yield both
+    for each in both:
+        each.close()
+
+
+def play(sabot: Sabot, rounds: int = 1) -> list[int]:
+    """Simulated people play at the table; the numbers of their rounds."""
+    ran = sabot("play", "--table", NAME, "--auto", "--rounds", rounds, "--players", 1, "--json")
+    assert ran.code == 0, ran.out
+    return [each["round_id"] for each in ran.of("round")]
+
+
+def test_a_spare_comes_to_a_table_and_rounds_are_numbered_on(
+    sabot: Sabot, machines: tuple[Tcp, Tcp], home: Path
+) -> None:
+    first, spare = (each.listener.url for each in machines)
+    assert sabot("table", "set", NAME, "--device", first, "--simulator").code == 0
+    assert play(sabot, 3) == [1, 2, 3]
+    swap = ("table", "swap-machine", NAME, *SIMULATOR, "--device")
+    refused = sabot(*swap, spare)
+    assert (refused.code, refused.lines[-1]["error"]) == (5, "NotProvisioned")
+    assert "sabot provision" in refused.lines[-1]["advice"]
+    assert sabot("provision", "--device", spare, *SIMULATOR).code == 0
+    assert [each["serial"] for each in sabot("table", "spares", "--json").of("spare")] == ["SIM00002"]
+    set_again = sabot("table", "set", NAME, "--device", spare, *SIMULATOR)
+    assert (set_again.code, "swap-machine" in set_again.lines[-1]["advice"]) == (1, True)
+
+    swapped = sabot(*swap, spare)
+    assert swapped.code == 0, swapped.out
+    assert [each["act"] for each in swapped.of("act")] == ["install_machine", "swap_machine"]
+    assert swapped.lines[-1]["before"] == "SIM00001"
+    (entry,) = sabot("table", "list", "--json").lines
+    assert (entry["serial"], entry["url"]) == ("SIM00002", spare)
+    assert [each["serial"] for each in sabot("table", "spares", "--json").of("spare")] == ["SIM00001"]
+    assert play(sabot, 3) == [4, 5, 6]
+    told = sabot("rounds", "--table", NAME, "--json")
+    assert [each["round"] for each in told.of("round")] == [1, 2, 3, 4, 5, 6]
+    records = list((home / "journals" / "simulators").glob("*.table.db"))
+    assert [each.name for each in records] == ["SIM00001.table.db"], "the table's record stays one file"
+    audited = sabot("audit", "--record", records[0], "--json")
+    assert audited.code == 0, audited.out
+    lives = {each["memory_id"] for each in audited.of("shuffle_audited") if each["verdict"] == "proved"}
+    assert len(lives) == 2, "shuffles of both machines are proved"
+
+    alone = sabot("play", "--device", first, "--auto", "--rounds", 1, *SIMULATOR)
+    assert (alone.code, alone.lines[-1]["error"]) == (1, "RecordTaken")
+    assert sabot("table", "set", "BAC-08", "--device", first, "--simulator").code == 0
+    other = sabot("play", "--table", "BAC-08", "--auto", "--rounds", 1, "--players", 1, "--json")
+    assert other.code == 0, other.out
+    assert len(sabot("rounds", "--table", NAME, "--json").of("round")) == 6, "each table has its own record"
+    taken = sabot(*swap, first)
+    assert (taken.code, "BAC-08" in taken.lines[-1]["message"]) == (1, True)
+
+
+def test_a_swap_that_was_recorded_is_finished_by_the_next_start(
+    sabot: Sabot, machines: tuple[Tcp, Tcp], home: Path
+) -> None:
+    """The program is killed between the floor's act and the file of tables."""
+    first, spare = (each.listener.url for each in machines)
+    assert sabot("table", "set", NAME, "--device", first, "--simulator").code == 0
+    assert play(sabot) == [1]
+    assert sabot("provision", "--device", spare, *SIMULATOR).code == 0
+    tables = (home / "tables.toml").read_bytes()
+    swap = ("table", "swap-machine", NAME, "--device", spare, *SIMULATOR)
+    assert sabot(*swap).code == 0
+    (home / "tables.toml").write_bytes(tables)
+    again = sabot(*swap)
+    assert again.code == 0, again.out
+    assert again.of("act") == []
+    assert play(sabot) == [2]
+
+
+def test_another_computer_takes_a_table_over(
+    sabot: Sabot, machines: tuple[Tcp, Tcp], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = machines[0].listener.url
+    assert sabot("table", "set", NAME, "--device", url, "--simulator").code == 0
+    assert play(sabot, 2) == [1, 2]
+    assert sabot("table", "open", "--table", NAME, "--json").code == 0
+    copy = tmp_path / "before.table.db"
+    shutil.copy(home / "journals" / "simulators" / "SIM00001.table.db", copy)
+    other = tmp_path / "other"
+    shutil.copytree(home / "keys", other / "keys")
+    monkeypatch.setenv("SABOT_HOME", str(other))
+    swap = ("table", "swap-pc", NAME, "--device", url, *SIMULATOR)
+    assert sabot(*swap).code == 2
+    assert sabot(*swap, "--copy", copy, "--round", 3).code == 2
+    assert sabot(*swap, "--record-id", "a1").code == 2
+    assert sabot("evict", "--device", url, *SIMULATOR).code == 0
+    done = sabot(*swap, "--copy", copy)
+    assert done.code == 0, done.out
+    assert [each["act"] for each in done.of("act")] == ["install_pc", "swap_pc"]
+    assert done.lines[-1]["round_id"] == 2
+    assert "decks are received anew" in done.of("warning")[0]["message"]
+    assert play(sabot) == [3]
+    assert sabot(*swap, "--copy", copy).code == 1, "its record has begun"
