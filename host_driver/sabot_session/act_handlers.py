@@ -11,6 +11,7 @@ from sabot_session import (
     dispute_handlers,
     equipment_handlers,
     seat_handlers,
+    service_handlers,
     swap_handlers,
 )
 from sabot_session.device_side import BACKS, OVER
@@ -450,5 +451,6 @@ HANDLERS: Mapping[type[acts.Act], Handler] = {
     **seat_handlers.HANDLERS,
     **dispute_handlers.HANDLERS,
     **swap_handlers.HANDLERS,
+    **service_handlers.HANDLERS,
 }
 """What each act does. A module of acts has its handlers in a mapping ``HANDLERS``; it is joined here."""

@@ -20,7 +20,7 @@ from sabot_protocol.host.messages import (
     Verdict,
     VoidReason,
 )
-from sabot_session import buttons, shuffle_reveals
+from sabot_session import buttons, shoe_results, shuffle_reveals
 from sabot_session.device_side import CARDS_OUT, OVER
 from sabot_session.outcomes import Failed, NotYours
 from sabot_session.rows import Actor, Authentication, Json
@@ -198,6 +198,8 @@ class DeviceReports:
                 progress.device_done = True
         elif isinstance(request, messages.Purge):
             device.looked_in = True
+        elif isinstance(request, messages.Stop | messages.ServiceMode | messages.SelfTest):
+            self._session.machine.link(device.up, device.serial, device.memory_id, device.model)  # ask it all
         elif isinstance(request, messages.RevealShuffle | messages.ShuffleSlots):
             shuffle_reveals.answered(self._session, answer, now_s)
         elif isinstance(request, messages.EmptyMachine):
@@ -272,6 +274,7 @@ class DeviceReports:
         playing, round_end = self._session.procedure.table.round, self._session.procedure.round_end
         known = playing.wagers_known and playing.cards_known
         self._session.do(round_end.settle if known else round_end.settle_unknown, by)
+        shoe_results.note(self._session.state.results, playing)
 
     def void_impossible(self, why: str, now_s: int) -> None:
         """The reader saw cards that no such pack can have: the round is void, and the pack leaves."""

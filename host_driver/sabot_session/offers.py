@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabot_session import acts, dealing_acts
+from sabot_session import acts, dealing_acts, service_handlers
 from sabot_session.act_base import Act
 from sabot_table.procedure import TableRole
 
@@ -84,6 +84,8 @@ def _of_round(session: "TableSession") -> Iterator[Offer]:
         yield _offer(acts.ProposeCorrection)
     if session.procedure.table.memory.units:
         yield _offer(acts.Repaired)
+    for act in service_handlers.offered(session):
+        yield _offer(act)
 
 
 def _offer(act: type[Act]) -> Offer:

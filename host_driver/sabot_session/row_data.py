@@ -530,6 +530,20 @@ class MarkedOutOfOrder(RowData):
     how: Literal["covered", "sign"]
 
 
+class PartJogged(RowData):
+    """A part of the machine that service moves."""
+
+    part: Name
+
+
+class ValueCalibrated(RowData):
+    """A calibration value in micrometres, and the one before."""
+
+    what: Name
+    value: Annotated[int, Field(ge=-10000, le=10000)]
+    was: Annotated[int, Field(ge=-10000, le=10000)]
+
+
 class Component(RowData):
     """One component of a machine with its version."""
 

@@ -14,7 +14,7 @@ from sabot_driver.errors import SabotError
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Message, Request
 from sabot_protocol.host.messages import Buttons
-from sabot_session import act_handlers
+from sabot_session import act_handlers, shoe_results
 from sabot_session.acts import Act
 from sabot_session.dealing_way import DealingWays
 from sabot_session.device_reports import DEVICE, PROGRAM, DeviceReports
@@ -396,6 +396,7 @@ class TableSession:
             take()
             self.reports.go_on(now_s)
             self._write_log({})
+            shoe_results.forget_if_over(self.state.results, self.procedure.table.memory)
             if not self.state.outbox:
                 request = self.machine.next_request()
                 if request is not None:

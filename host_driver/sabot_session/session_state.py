@@ -7,6 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sabot_driver.errors import SabotError
 from sabot_session.rows import Actor, Authentication, DeviceEventId
+from sabot_session.shoe_results import ShoeResults
 from sabot_table.procedure.memory import TableMemory
 from sabot_table.ruleset import RuleSet
 
@@ -248,6 +249,7 @@ class SessionState:
     rows: int = 0  # the record's newest row
     running: bool = False  # a program runs this table, or was ended without closing it
     warned: dict[int, int] = field(default_factory=dict)  # pack -> minutes of its last warning
+    results: ShoeResults = field(default_factory=ShoeResults)
     last_round: dict[str, Any] | None = None
     """The round before, as a snapshot showed it last: screens show it until the next one."""
     simulated_people: bool = False

@@ -51,6 +51,8 @@ def snapshot(session: "TableSession") -> dict[str, Any]:
         "packs": [_pack(session, each) for each in table.packs()],
         "round": round_snapshot(session),
         "last_round": state.last_round,
+        "results": list(state.results.by_round.values()),
+        "meters": _meters(session),
         "countersign": list(state.countersign),
         "disputes": [
             {"row": each.row, "round_id": each.round_id, "why": each.why} for each in state.disputes
@@ -62,6 +64,12 @@ def snapshot(session: "TableSession") -> dict[str, Any]:
         "notice": session.notice,
         "newest_row": state.rows,
     }
+
+
+def _meters(session: "TableSession") -> dict[str, int]:
+    """The progressive meters in cents, by name; none where the rule set has no progressive wager."""
+    meters = session.procedure.table.meters()
+    return {} if meters is None else {name: each.cents for name, each in meters.by_name.items()}
 
 
 def _need(need: Need) -> dict[str, Any]:

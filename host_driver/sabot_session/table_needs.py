@@ -400,6 +400,8 @@ class TableNeeds:
         over = over or (table.state == "revealing" and progress is not None and progress.must_type)
         if not over or self._state.dealer is None or not device.up or device.survey or table.memory.units:
             return False
+        if self._asked("stop", "service_mode", "self_test"):
+            return False
         pack = next((each for each in table.packs() if each.pack_id == device.in_shoe), None)
         if pack is None or pack.must_leave or pack.state not in ("shuffled", "loaded"):
             return False

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sabot_cli.service.jogging import AXIS_S, ROLLER_OF, jog_step, travelled_um
-from sabot_cli.service.machine_work import UNJUDGED, SelfTestResult, Technician, wait_until
+from sabot_cli.service.jogging import AXIS_S, jog_step, travelled_um
+from sabot_cli.service.machine_work import UNJUDGED, Technician, wait_until
 from sabot_driver.device_values import name_of
+from sabot_driver.jogging import ROLLER_OF
+from sabot_driver.self_test import SelfTestResult
 from sabot_driver.serial_numbers import format_serial
 from sabot_protocol.host.messages import Component, ComponentQuery, Jog, Part, Sensor
 

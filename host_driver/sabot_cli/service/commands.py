@@ -14,12 +14,10 @@ from sabot_cli.device_commands import message_fields, tell_event
 from sabot_cli.help_text import example
 from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output, plain, utc
 from sabot_cli.service import bring_up as work
-from sabot_cli.service.calibration import GUIDES, LIMITS_UM, read_calibration, value_before
-from sabot_cli.service.jogging import MOST_STEP_S, ROLLER_OF, jog_by_keys, jog_step
+from sabot_cli.service.jogging import MOST_STEP_S, jog_by_keys, jog_step
 from sabot_cli.service.machine_work import (
     Technician,
     await_self_test,
-    read_sensors,
     service_key_option,
     technician,
     tell_self_test,
@@ -28,10 +26,12 @@ from sabot_cli.service.sensors_screen import tell_sensors, watch_sensors
 from sabot_cli.terminal_keys import at_terminal
 from sabot_cli.written_files import write_text
 from sabot_driver import ReceivedEvent
+from sabot_driver.calibration import GUIDES, LIMITS_UM, read_calibration, value_before
 from sabot_driver.device_log import AnyRow, DroppedRows, LogRow, read_log
-from sabot_driver.device_values import WearReading, meaning_of, name_of, parse_roller_times, parse_wear
+from sabot_driver.device_values import WearReading, meaning_of, name_of, parse_wear
+from sabot_driver.jogging import ROLLER_OF, read_sensors
 from sabot_driver.journal_reader import read_entries
-from sabot_driver.received_events import parse_entry
+from sabot_driver.roller_trends import trends
 from sabot_protocol.host.messages import (
     Calibrate,
     Calibration,
@@ -284,23 +284,16 @@ def _tell_roller_times(output: Output, journal: Path) -> None:
     """Mean time of a card at each roller: the first shuffle of the journal, and the last."""
     if not journal.exists():
         return
-    events = [parse_entry(entry) for entry in read_entries(journal, message=RollerTimes.ID)]
-    told = [
-        parse_roller_times(event.message)
-        for event in events
-        if isinstance(event, ReceivedEvent) and isinstance(event.message, RollerTimes)
-    ]
-    if not told:
-        return
-    for first, last in zip(told[0], told[-1], strict=True):
-        if first.mean_ms is not None and last.mean_ms is not None:
-            change = (last.mean_ms / first.mean_ms - 1) * 100
+    for trend in trends(read_entries(journal, message=RollerTimes.ID)):
+        first, last = trend.timings[0].mean_ms, trend.timings[-1].mean_ms
+        if first is not None and last is not None:
+            change = (last / first - 1) * 100
             output.tell(
                 "roller_time",
-                f"{last.roller} roller: {last.mean_ms:.1f} ms a card in the last shuffle, "
-                f"{first.mean_ms:.1f} ms in the first of this journal ({change:+.1f} %)",
-                roller=last.roller, first_ms=round(first.mean_ms, 3), last_ms=round(last.mean_ms, 3),
-                shuffles=len(told),
+                f"{trend.roller} roller: {last:.1f} ms a card in the last shuffle, "
+                f"{first:.1f} ms in the first of this journal ({change:+.1f} %)",
+                roller=trend.roller, first_ms=round(first, 3), last_ms=round(last, 3),
+                shuffles=len(trend.timings),
             )  # fmt: skip
 
 

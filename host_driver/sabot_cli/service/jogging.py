@@ -6,24 +6,14 @@ from dataclasses import dataclass
 
 from sabot_cli.service.machine_work import Technician, wait_until
 from sabot_cli.terminal_keys import QUIT_KEYS, KeyPresses
-from sabot_driver.device_values import SensorReadings, meaning_of
-from sabot_driver.errors import WrongRole
-from sabot_protocol.host.messages import Jog, Part, Sensor
+from sabot_driver.device_values import meaning_of
+from sabot_driver.jogging import MOST_ELEVATOR_UM, ROLLER_OF, RollerLease, has_arrived, turned_um
+from sabot_protocol.host.messages import Jog, Part
 
 MOST_STEP_S = 1.0
 RENEW_S = 0.08  # a third of the device's lease of 250 ms
 AXIS_S = 3.0
-ROLLER_OF = {Part.FEED: 0, Part.INSERT: 1, Part.DEAL: 2}
 ELEVATOR_STEP_UM = 1000
-MOST_ELEVATOR_UM = 25_000  # of the setting deck
-ARRIVED = {
-    Part.ELEVATOR: Sensor.ELEVATOR,
-    Part.GRIPPER: Sensor.GRIPPER,
-    Part.SHELF: Sensor.SHELF,
-    Part.PUSHER: Sensor.PUSHER_END,
-}
-"""The sensor that shows an axis where it was sent; but for the elevator it is off at home."""
-ENCODER_RANGE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +50,16 @@ def jog_step(
 def _turn(
     who: Technician, part: Part, direction: int, seconds: float, stopped: Callable[[float], bool]
 ) -> JogStep:
-    client, roller = who.client, ROLLER_OF[part]
+    roller, lease = ROLLER_OF[part], RollerLease(who.client, part, direction, who.timeout)
     before = who.sensors().rollers_um[roller] or 0
     began = time.monotonic()
-    client.ask(Jog(part, direction), who.timeout, who.credential)
+    lease.begin(who.credential)
     try:
         while (left := seconds - (time.monotonic() - began)) > 0 and not stopped(min(left, RENEW_S)):
-            client.ask(Jog(part, direction), who.timeout)
-    except WrongRole:  # the lease ended before this renewal: the roller stands
-        pass
+            if not lease.renew():
+                break  # it ended before this renewal: the roller stands
     finally:
-        client.ask(Jog(part, 0), who.timeout)
+        lease.end()
     took = time.monotonic() - began
     return JogStep(part, direction, travelled_um(who, roller, before), None, took)
 
@@ -84,27 +73,14 @@ def travelled_um(who: Technician, roller: int, before: int) -> int:
         return len(last) > 1 and last[-1] == last[-2]
 
     wait_until(stands, AXIS_S)
-    difference = (last[-1] - before) % ENCODER_RANGE
-    return difference - ENCODER_RANGE if difference >= ENCODER_RANGE // 2 else difference
+    return turned_um(before, last[-1])
 
 
 def _move(who: Technician, part: Part, amount: int) -> JogStep:
     began = time.monotonic()
     who.client.ask(Jog(part, amount), who.timeout, who.credential)
-
-    def there() -> bool:
-        read = who.sensors()
-        expected = part is Part.ELEVATOR or bool(amount)
-        return read[ARRIVED[part]].level == expected and _home_fits(read, part, amount)
-
-    arrived = wait_until(there, AXIS_S)
+    arrived = wait_until(lambda: has_arrived(who.sensors(), part, amount), AXIS_S)
     return JogStep(part, amount, None, arrived, time.monotonic() - began)
-
-
-def _home_fits(read: SensorReadings, part: Part, amount: int) -> bool:
-    """Whether the home switch of an axis that has one fits where the axis was sent."""
-    home = {Part.ELEVATOR: Sensor.ELEVATOR_HOME, Part.PUSHER: Sensor.PUSHER_HOME}.get(part)
-    return home is None or read[home].level == (amount == 0)
 
 
 def jog_by_keys(who: Technician, part: Part, seconds: float) -> list[JogStep]:

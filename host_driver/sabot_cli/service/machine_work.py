@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,19 +13,11 @@ from sabot_cli.device_access import DeviceOptions, open_device
 from sabot_cli.output import Output
 from sabot_cli.people_keys import KEY_FILE, person_credential
 from sabot_driver import Client, Credential, ReceivedEvent
-from sabot_driver.device_values import SensorReadings, name_of, parse_sensors, parse_status
+from sabot_driver.device_values import SensorReadings, name_of, parse_status
 from sabot_driver.errors import SabotError
-from sabot_protocol.host.messages import (
-    FaultRaised,
-    Half,
-    Role,
-    SelfTested,
-    Sensor,
-    Sensors,
-    ServiceMode,
-    ShoeState,
-    ShufflerState,
-)
+from sabot_driver.jogging import read_sensors
+from sabot_driver.self_test import SelfTestResult
+from sabot_protocol.host.messages import Role, Sensor, ServiceMode, ShoeState, ShufflerState
 
 SELF_TEST_S = 60.0
 UNJUDGED = (Sensor.TRAY, Sensor.HEIGHT)  # cards in the tray and a stack's height are no defects
@@ -80,41 +72,17 @@ def technician(state: CliContext, options: DeviceOptions, key: Path | None) -> I
         yield Technician(client, credential, state.output, options.timeout)
 
 
-def read_sensors(client: Client, timeout: float) -> SensorReadings:
-    """All sensors of a device now, by name."""
-    state = parse_status(client.status(timeout)).shuffler
-    return parse_sensors(client.ask(Sensors(), timeout), state)
-
-
-@dataclass
-class SelfTestResult:
-    """What both halves reported."""
-
-    passed: dict[Half, bool] = field(default_factory=dict)
-    faults: list[FaultRaised] = field(default_factory=list)
-
-    @property
-    def ok(self) -> bool:
-        """Whether both halves passed and no fault was raised."""
-        return not self.faults and all(self.passed.get(half, False) for half in Half)
-
-
 def await_self_test(client: Client, after: int, limit_s: float = SELF_TEST_S) -> SelfTestResult:
     """The results of both halves that come after a row; NoSelfTest if they do not come in time."""
     found = SelfTestResult()
     ends = time.monotonic() + limit_s
-    while len(found.passed) < len(Half):
+    while not found.complete:
         left = ends - time.monotonic()
         if left <= 0:
             raise NoSelfTest(f"the self-test did not end within {limit_s:.0f} s")
         for event in client.events(after, timeout=min(left, 1.0)):
             after = event.id
-            message = event.message if isinstance(event, ReceivedEvent) else None
-            if isinstance(message, SelfTested):
-                found.passed[message.half] = bool(message.passed)
-            elif isinstance(message, FaultRaised):
-                found.faults.append(message)
-            if len(found.passed) == len(Half):
+            if found.hear(event.message if isinstance(event, ReceivedEvent) else None):
                 break
     return found
 

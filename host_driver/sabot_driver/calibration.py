@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sabot_driver import Client
+from sabot_driver.client import Client
 from sabot_driver.device_log import LogRow, read_log
 from sabot_driver.errors import SabotError
 from sabot_protocol.host.messages import Calibrated, Calibration, CalibrationIs, CalibrationQuery
