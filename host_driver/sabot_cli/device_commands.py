@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import os
 import time
-from datetime import datetime
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from sabot_cli.device_access import (
 from sabot_cli.help_text import example
 from sabot_cli.output import FAULT, IN_PROGRESS, NO_DEVICE, NOT_VERIFIED, OK, Output, plain, utc
 from sabot_cli.people_keys import KEY_FILE, give_key
+from sabot_cli.running_service import attached_client
 from sabot_driver import Client, LostEvents, Notice, ReceivedEvent
 from sabot_driver.clock import Clock
 from sabot_driver.device_values import DeviceStatus, meaning_of, name_of, parse_status
@@ -48,10 +48,12 @@ from sabot_protocol.host.messages import (
     StatusReport,
 )
 from sabot_protocol.wire_constants import KEY_SIZE
+from sabot_serve.service_client import ServiceClient
 
 SECONDS = click.FloatRange(min=0, min_open=True)
 QUIET_S = 0.5  # a device that has told nothing for so long has told everything
 LONGEST_BACKLOG_S = 5.0
+ATTACHED_POLL_S = 0.2
 SHUFFLE_S = 180.0
 REPLACED = (
     "This machine had a key. Was the contact in its logic compartment held? If not, it may be an impostor."
@@ -123,14 +125,13 @@ def status_fields(report: StatusReport) -> dict[str, Any]:
     }
 
 
-def tell_status(output: Output, client: Client, report: StatusReport) -> None:
+def tell_status(output: Output, serial: str, report: StatusReport) -> None:
     """A status, for a person or a program."""
     if not output.as_json:
         shown = Shown(show_header=False, box=None, pad_edge=False)
         for name, words in status_words(parse_status(report)):
             shown.add_row(name, words)
         output.console.print(shown)
-    serial = format_serial(client.identity.serial)
     output.tell("status", None, serial=serial, **status_fields(report))
 
 
@@ -170,10 +171,26 @@ def duration(seconds: int) -> str:
 @device_options
 @pass_state
 def status(state: CliContext, /, options: DeviceOptions) -> int:
-    """How a device is at this moment, as an observer."""
+    """How a device is at this moment, as an observer or by the program that runs its table."""
+    attached = attached_client(state, options)
+    if attached is not None:
+        _say_attached(state.output, attached)
+        tell_status(state.output, str(attached.about["serial"]), attached.status())
+        return OK
     with open_device(state, options, owner=False) as client:
-        tell_status(state.output, client, client.status(options.timeout))
+        serial = format_serial(client.identity.serial)
+        tell_status(state.output, serial, client.status(options.timeout))
     return OK
+
+
+def _say_attached(output: Output, attached: ServiceClient) -> None:
+    """Which device it is, and who owns it."""
+    about = attached.about
+    output.simulator = bool(about["simulator"])
+    if not output.as_json:
+        label = "[bold yellow]SIMULATOR[/bold yellow]  " if about["simulator"] else ""
+        words = f"{about['model']} {about['firmware']}, {about['serial']}, at {about['url']}"
+        output.console.print(f"{label}{escape(words)}, which process {attached.at.pid} owns")
 
 
 def message_fields(message: Message) -> dict[str, Any]:
@@ -238,23 +255,47 @@ def _newest(client: Client) -> int:
 @click.option("--all", "everything", is_flag=True, help="begin with what the device still has")
 @pass_state
 def watch(state: CliContext, /, seconds: float | None, everything: bool, options: DeviceOptions) -> int:
-    """Show events as they come, as an observer."""
+    """Show events as they come, as an observer or by the program that runs the table."""
     output = state.output
-    began = datetime.now().astimezone()
+    attached = attached_client(state, options)
+    if attached is not None:
+        return _watch_attached(output, attached, seconds, everything)
     with open_device(state, options, owner=False) as client:
         client.listen(lambda notice: _tell_notice(output, notice))
-        tell_status(output, client, client.status(options.timeout))
+        tell_status(output, format_serial(client.identity.serial), client.status(options.timeout))
         after = 0 if everything else _newest(client)
+        began = time.monotonic()
         with contextlib.suppress(KeyboardInterrupt):
             while True:
                 left = None
                 if seconds is not None:
-                    left = seconds - (datetime.now().astimezone() - began).total_seconds()
+                    left = seconds - (time.monotonic() - began)
                     if left <= 0:
                         break
                 for event in client.events(after, timeout=1.0 if left is None else min(left, 1.0)):
                     after = event.id
                     tell_event(output, event)
+    return OK
+
+
+def _watch_attached(output: Output, attached: ServiceClient, seconds: float | None, everything: bool) -> int:
+    """Show the events of a device that another process owns."""
+    _say_attached(output, attached)
+    tell_status(output, str(attached.about["serial"]), attached.status())
+    ends = None if seconds is None else time.monotonic() + seconds
+    up = True
+    after: int | None = 0 if everything else None
+    with contextlib.suppress(KeyboardInterrupt):
+        while ends is None or time.monotonic() < ends:
+            events, newest, linked = attached.device_events(after)
+            for event in events:
+                tell_event(output, event)
+            after = events[-1].id if events else newest if after is None else after
+            if linked != up:
+                up, words = linked, "the device answers" if linked else "the device does not answer"
+                output.tell("link", f"[dim]{words}[/dim]", kind="up" if linked else "down", text=words)
+            if not events:
+                time.sleep(ATTACHED_POLL_S)
     return OK
 
 

@@ -31,6 +31,7 @@ from sabot_driver.errors import (
     WrongDevice,
 )
 from sabot_flash.errors import BadImage, BoardBusy, NoApplication, NotWritten
+from sabot_serve.errors import ServiceGone, ServiceRunning
 from sabot_session.errors import NotAuthenticated, PersonUnknown, RecordHeld
 
 SCHEMA = 1
@@ -45,9 +46,9 @@ _CODES: tuple[tuple[tuple[type[SabotError], ...], int], ...] = (
     ((VersionMismatch, JournalDamaged), NOT_VERIFIED),
     ((BadImage, NotWritten), NOT_VERIFIED),
     ((NotAuthenticated, PersonUnknown), NOT_VERIFIED),
-    ((OwnerHeld, BoardBusy, RecordHeld), IN_PROGRESS),
+    ((OwnerHeld, BoardBusy, RecordHeld, ServiceRunning), IN_PROGRESS),
     ((DeviceFaulted,), FAULT),
-    ((NoDevice, PortBusy, PortDenied, LinkLost, DeviceTimeout), NO_DEVICE),
+    ((NoDevice, PortBusy, PortDenied, LinkLost, DeviceTimeout, ServiceGone), NO_DEVICE),
 )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sabot_cli.at_table.act_entry import Identification
+from sabot_cli.at_table.attached_table import AttachedTable, SimulatedRole
 from sabot_cli.at_table.lines_printer import LinesPrinter
 from sabot_cli.at_table.running_table import RunningTable, run_table
 from sabot_cli.at_table.simulated_play import play_simulated
@@ -13,14 +14,15 @@ from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, find_device, is_emulator
 from sabot_cli.help_text import example
 from sabot_cli.people_keys import KEY_FILE, table_credentials
+from sabot_cli.running_service import running_service
+from sabot_cli.table_records import rules_of_record
 from sabot_cli.terminal_keys import at_terminal
 from sabot_cli.wager_plan import WagerPlan
 from sabot_driver.errors import SabotError
 from sabot_driver.serial_numbers import format_serial
 from sabot_protocol.host.messages import Role
-from sabot_session.errors import RecordFailed
-from sabot_session.record import RecordReader
-from sabot_session.record_opening import rules_in_play
+from sabot_serve.errors import ServiceRunning
+from sabot_serve.service_file import ServiceAddress
 from sabot_table.cards import DECK_CARDS
 from sabot_table.errors import TableError
 from sabot_table.procedure import TableRole
@@ -88,6 +90,8 @@ def play(
     At a terminal people run the table. Press ? for the keys. A person proves who they are with a PIN and,
     for the floor and service, with a key file or badge ('sabot people'). There is no time limit.
 
+    If another program runs the table, this terminal joins it: the same needs, acts and rounds.
+
     With --auto simulated people play. They exist only at an emulated device (--device sim://).
 
     Exit codes: 0 done, 2 usage, 3 the device does not answer, 5 not verified or against the rules, 6 in use,
@@ -106,10 +110,27 @@ def play(
         raise click.UsageError("--json is for simulated people; 'sabot rounds --json' tells of the others")
 
     def choose(record: Path | None) -> RuleSet:
-        return _read_book(rule_set or _rules_of(record), wagers, players).rules
+        return _read_book(rule_set or rules_of_record(record) or USUAL_RULES, wagers, players).rules
 
     by_hand = at_terminal() and not state.output.as_json and not auto
-    with run_table(state, options, choose, real_people=real_people, settings=settings, seed=seed) as table:
+    ours = bool(settings) or not by_hand  # what is asked for belongs to an emulated device of this process
+    private = ours and is_emulator(find_device(state, options).url)
+    running = None if private else running_service(state, options)
+    if running is not None:
+        if settings or not by_hand:
+            raise ServiceRunning(
+                f"process {running[1].pid} runs this table; simulated people, faults and a seed are its own"
+            )
+        return _join(state, *running, rule_set, wagers, players, rounds, floor_key, options.timeout)
+    with run_table(
+        state,
+        options,
+        choose,
+        real_people=real_people,
+        settings=settings,
+        seed=seed,
+        offer=not private,
+    ) as table:
         book = _read_book(rule_set or table.rules.name, wagers, players)
         if not by_hand and table.simulated is None:
             raise NoPeople(
@@ -141,6 +162,7 @@ def _run(
         credential = table_credentials(state, table.client, floor_key)
         keys = credential(Role.FLOOR), credential(Role.SERVICE)
         simulated = table.simulated.staff(table.run, table.client.url, book.wagers, *keys, cover)
+        table.simulated_person = simulated.credential
     if simulated is not None and not by_hand:
         return play_simulated(table, simulated, state.output, printer, rounds or AUTO_ROUNDS, timeout)
     who = Identification(None if simulated is None else simulated.credential)
@@ -153,15 +175,34 @@ def _run(
     return TerminalTable(table, state.output, printer, who, book.wagers, timeout).run(rounds)
 
 
-def _rules_of(record: Path | None) -> str:
-    """The rule set under which the table is open, or the usual one."""
-    if record is None or not record.exists():
-        return USUAL_RULES
-    try:
-        with RecordReader(record) as reader:
-            return rules_in_play(reader) or USUAL_RULES
-    except RecordFailed:
-        return USUAL_RULES  # opening it says what is wrong
+def _join(
+    state: CliContext,
+    folder: Path,
+    running: ServiceAddress,
+    rule_set: str | None,
+    wagers: str,
+    players: int,
+    rounds: int | None,
+    floor_key: Path | None,
+    timeout: float,
+) -> int:
+    """Show a table that another process runs, and give acts there."""
+    printer = LinesPrinter(state.output)
+    with AttachedTable(folder, running) as table:
+        book = _read_book(table.rules.name, wagers, players)
+        if rule_set is not None and _read_book(rule_set, wagers, players).rules.sha256 != book.rules.sha256:
+            raise ServiceRunning(f"process {running.pid} runs this table under {table.rules.name}")
+        about = table.about
+        state.output.simulator = bool(about["simulator"])
+        label = "SIMULATOR  " if about["simulator"] else ""
+        printer.print(f"{label}{about['model']} {about['firmware']}, {about['serial']}, at {about['url']}")
+        printer.print(f"Process {running.pid} runs this table; this terminal is another face of it.")
+        who = Identification(
+            SimulatedRole if about["simulated_people"] else None, dealer_here=lambda: table.dealer_here
+        )
+        if floor_key is not None:
+            who.held[TableRole.FLOOR] = str(floor_key)
+        return TerminalTable(table, state.output, printer, who, book.wagers, timeout).run(rounds)
 
 
 def _say_hello(

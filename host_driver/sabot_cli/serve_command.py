@@ -1,9 +1,7 @@
 """``sabot serve``: one process owns a table's device, runs its session and serves its pages."""
 
-import json
 import signal
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,14 +16,19 @@ from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, find_device, is_emulator, open_device
 from sabot_cli.output import IN_PROGRESS
 from sabot_cli.people_keys import simulators_key
+from sabot_cli.running_service import service_folder
+from sabot_cli.table_records import open_tables_record, rules_of_record
 from sabot_driver import Client
 from sabot_driver.errors import SabotError
+from sabot_serve.errors import ServiceRunning
+from sabot_serve.service_client import ServiceClient
+from sabot_serve.service_file import ServiceAddress, ServiceFile, find_service
+from sabot_serve.table_people import ServedPeople
 from sabot_session.acts import Act
 from sabot_session.asyncio_session import AsyncSession
 from sabot_session.needs import Need
 from sabot_session.outcomes import ActDone
 from sabot_session.people import PeopleRegister
-from sabot_session.record import SqliteRecord
 from sabot_session.session import TableSession
 from sabot_session.threaded_session import ThreadedSession
 from sabot_table.errors import TableError
@@ -36,13 +39,11 @@ from sabot_table.wager_acceptance import every_wager
 if TYPE_CHECKING:
     from sabot_serve.demonstration import Demonstration
     from sabot_serve.running import TableService
-    from sabot_serve.service_file import ServiceAddress
 
 STAFF = "sabot.table_staff"
 """The group of entry points by which the simulators offer simulated people."""
 RULES = "md-three-card-baccarat"
 PACE_S = 1.5
-ASK_S = 5.0
 ROLES = [str(each) for each in (TableRole.DEALER, TableRole.FLOOR, TableRole.SERVICE)]
 
 
@@ -80,6 +81,20 @@ class _Listening:
     players_port: int | None
 
 
+@dataclass(frozen=True)
+class _Staffing:
+    """Who acts at the table."""
+
+    emulated: bool
+    """Whether simulated people may."""
+    stored: bool
+    """Whether the device's key and record are in the simulators' folder."""
+    of_register: bool
+    """Whether people of this computer's register do; else those of a demonstration."""
+    simulated: list[TableRole]
+    pace_s: float
+
+
 KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -92,7 +107,12 @@ KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--host", default="127.0.0.1", show_default=True, help="the address to listen on")
 @click.option("--certificate", type=KEY_FILE, help="TLS certificate; needed beyond this computer")
 @click.option("--private-key", type=KEY_FILE, help="the certificate's private key")
-@click.option("--rules", "rule_set", metavar="RULESET", default=RULES, show_default=True)
+@click.option(
+    "--rules", "rule_set", metavar="RULESET", help=f"the rule set; without it the table's own, or {RULES}"
+)
+@click.option(
+    "--people", "real_people", is_flag=True, help="people of the register act, at an emulated device too"
+)
 @click.option(
     "--simulate",
     "roles",
@@ -116,7 +136,8 @@ def serve(
     host: str,
     certificate: Path | None,
     private_key: Path | None,
-    rule_set: str,
+    rule_set: str | None,
+    real_people: bool,
     roles: tuple[str, ...],
     pace: float,
     options: DeviceOptions,
@@ -124,18 +145,13 @@ def serve(
     """Serve a table's pages to browsers.
 
     The process owns the device and runs the table until it is ended. A second 'sabot serve' for the same
-    table prints a new address to enter by.
+    table prints a new address to enter by; 'sabot play', 'watch' and 'status' attach to it.
     """
     _need_extra()
-    from sabot_serve.errors import ServiceRunning
-    from sabot_serve.service_file import ServiceFile, find_service
-
-    try:
-        rules = load(rule_set)
-    except TableError as error:
-        raise click.UsageError(str(error)) from None
+    if rule_set is not None:
+        _load(rule_set)  # a name that is none is told before anything is opened
     entry = find_device(state, options)
-    folder = state.user_files.table_folder(entry.name or entry.url)
+    folder = service_folder(state, entry)
     with ExitStack() as stack:
         try:
             held = stack.enter_context(ServiceFile(folder))
@@ -149,8 +165,18 @@ def serve(
         listening = _Listening(host, port, certificate, private_key, players_port)
         simulated = [TableRole(each) for each in (roles or ROLES) if each != "nobody"]
         emulated = client.simulator and entry.simulator  # proved, and its key is of the simulators' store
-        _serve(state, client, emulated, rules, name, listening, held, simulated, pace, stack)
+        people = _Staffing(
+            emulated, entry.simulator, real_people or not is_emulator(client.url), simulated, pace
+        )
+        _serve(state, client, people, rule_set, name, listening, held, stack)
     return 0
+
+
+def _load(name: str) -> RuleSet:
+    try:
+        return load(name)
+    except TableError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _need_extra() -> None:
@@ -165,35 +191,35 @@ def _need_extra() -> None:
 def _serve(
     state: CliContext,
     client: Client,
-    emulated: bool,
-    rules: RuleSet,
+    staffing: _Staffing,
+    rule_set: str | None,
     name: str,
     listening: _Listening,
-    held: Any,
-    simulated: list[TableRole],
-    pace: float,
+    held: ServiceFile,
     stack: ExitStack,
 ) -> None:
     from sabot_serve.demonstration import demonstration
+    from sabot_serve.local_api import Owned
     from sabot_serve.running import TableService
-    from sabot_serve.table_people import ServedPeople
 
     journal = client.journal.path
-    path = None if journal is None else state.user_files.record_of(client.identity.serial, emulated)
-    record = stack.enter_context(SqliteRecord(path))
-    staff = _staff() if emulated else None
+    path = None if journal is None else state.user_files.record_of(client.identity.serial, staffing.stored)
+    rules = _load(rule_set or rules_of_record(path) or RULES)
+    record = open_tables_record(state, client, path, rules)
+    stack.callback(record.close)
+    staff = _staff() if staffing.emulated else None
     shown: Demonstration | None = None
-    if is_emulator(client.url):
+    if staffing.of_register:
+        register = PeopleRegister(state.user_files.people)
+    else:
         shown = demonstration(simulators_key(state, client), int(time.time()))
         register = shown.register
-    else:
-        register = PeopleRegister(state.user_files.people)
     stack.callback(register.close)
     keys = None if shown is None else shown.keys
     people = ServedPeople(register, None if staff is None else staff.register(), keys)
     session = TableSession(rules, record, people, table=name)
     people.dealer = lambda: session.state.dealer
-    run = stack.enter_context(ThreadedSession(session, client, simulators_key=emulated))
+    run = stack.enter_context(ThreadedSession(session, client, simulators_key=staffing.emulated))
     service = TableService(
         AsyncSession(run),
         people,
@@ -204,13 +230,15 @@ def _serve(
         private_key=listening.private_key,
         players_port=listening.players_port,
         browsers=held.path.with_name("browsers.json") if journal is not None else None,
+        owned=Owned(client, simulated_people=False, pages=True),
     )
-    if staff is not None and shown is not None and simulated:
+    if staff is not None and shown is not None and staffing.simulated:
         key = simulators_key(state, client)
-        attending = staff(_Attended(run), client.url, key, every_wager(rules), simulated, pace)
+        wagers = every_wager(rules)
+        attending = staff(_Attended(run), client.url, key, wagers, staffing.simulated, staffing.pace_s)
         stack.callback(attending.close)
     with _ending(service.stop):
-        held.publish(service.address, service.app.access.local_token)
+        held.publish(service.address, service.app.access.local_token, listening.certificate)
         _tell(state, service, service.app.access.invite(time.time()), shown)
         service.run()
 
@@ -249,23 +277,15 @@ def _tell(state: CliContext, service: "TableService", token: str, shown: "Demons
     )
 
 
-def _attach(state: CliContext, running: "ServiceAddress") -> int:
-    """Another process serves the table: ask it for a new token."""
-    request = urllib.request.Request(
-        f"{running.address}/api/invite",
-        method="POST",
-        headers={"Authorization": f"Bearer {running.token}", "Content-Type": "application/json"},
-        data=b"{}",
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=ASK_S) as answer:
-            token = str(json.loads(answer.read())["token"])
-    except (OSError, ValueError, KeyError) as error:
-        raise SabotError(
-            f"process {running.pid} serves this table at {running.address} and does not answer: {error}",
-            "Look at that process, or end it.",
-        ) from error
-    enter = f"{running.address}/enter#{token}"
+def _attach(state: CliContext, running: ServiceAddress) -> int:
+    """Another process runs the table: ask it for a new token."""
+    client = ServiceClient(running)
+    if not client.check()["pages"]:
+        raise ServiceRunning(
+            f"process {running.pid} plays this table at a terminal and has no pages",
+            "End it there with q, then run 'sabot serve'. 'sabot play' joins it meanwhile.",
+        )
+    enter = f"{running.address}/enter#{client.invite()}"
     state.output.tell(
         "served",
         f"Process {running.pid} serves this table. Open in a browser, once: [bold]{escape(enter)}[/bold]",

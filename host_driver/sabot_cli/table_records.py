@@ -1,5 +1,6 @@
 """Which table's record a command reads: by the table's name, by a file, or the only one there is."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -10,9 +11,12 @@ import click
 
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import table_names
+from sabot_driver import Client
 from sabot_driver.errors import SabotError
-from sabot_session.errors import RecordMissing
-from sabot_session.record import RecordReader
+from sabot_session.errors import RecordFailed, RecordMissing
+from sabot_session.record import RecordReader, SqliteRecord
+from sabot_session.record_opening import open_record, rules_in_play
+from sabot_table.ruleset import RuleSet
 
 
 class SeveralRecords(SabotError):
@@ -71,3 +75,32 @@ def find_record(state: CliContext, chosen: RecordOptions) -> Path:
 def read_record(state: CliContext, chosen: RecordOptions) -> RecordReader:
     """The record, to read; the table may be running meanwhile."""
     return RecordReader(find_record(state, chosen))
+
+
+def rules_of_record(path: Path | None) -> str | None:
+    """The name of the rule set under which the table of a record is open; None if it is closed or new."""
+    if path is None or not path.exists():
+        return None
+    try:
+        with RecordReader(path) as reader:
+            return rules_in_play(reader)
+    except RecordFailed:
+        return None  # opening it says what is wrong
+
+
+def open_tables_record(
+    state: CliContext, client: Client, path: Path | None, rules: RuleSet, takes_over: bool = False
+) -> SqliteRecord:
+    """The record of a table, ready for a session; an older one is taken over, and that is told.
+
+    ``takes_over``: another computer ran the table.
+    """
+    journal = client.journal.path
+    own = journal is None or path is None or path.stem == f"{journal.stem}.table"
+    record, migrated = open_record(
+        path, rules, client.journal, int(time.time()), used_before=not own or takes_over
+    )
+    if migrated is not None:
+        words = f"the record of an older program was taken over: {migrated.rows} rows; its file is kept"
+        state.output.tell("migrated", f"{words} as {migrated.kept.name}", kept=str(migrated.kept))
+    return record

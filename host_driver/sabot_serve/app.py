@@ -24,9 +24,10 @@ from sabot_serve.access import Access, Browser
 from sabot_serve.dealer_view import dealer_view
 from sabot_serve.errors import Refused
 from sabot_serve.floor_view import floor_view
+from sabot_serve.local_api import LocalApi, Owned
 from sabot_serve.page_words import dealer_words
 from sabot_serve.phrases import Say
-from sabot_serve.requests import ActRequest, EnterRequest, ShownCredential, read_body
+from sabot_serve.requests import ActRequest, EnterRequest, ShownCredential, read_body, read_number
 from sabot_serve.table_people import AtPage, Register
 from sabot_serve.view_stream import EventResponse, ViewStream
 from sabot_serve.web_guard import WebGuard, refusal
@@ -46,7 +47,6 @@ HERE = Path(__file__).parent
 COOKIE = "sabot"
 CSRF_HEADER = "x-sabot-csrf"
 LONGEST_CURSOR = 64
-LONGEST_NUMBER = 16
 MOST_ROWS = 500
 
 
@@ -63,6 +63,10 @@ class Served:
     """The file that keeps the browsers that were let in."""
     stopped: Callable[[], None] = lambda: None
     """Called when the session has stopped: the service ends then too."""
+    owned: Owned | None = None
+    """What programs of this computer may ask about the table; None if they may not."""
+    simulated: Callable[[TableRole], object] | None = None
+    """The simulated person of a role, where somebody at a terminal may act as one."""
 
 
 class TableApp:
@@ -77,8 +81,11 @@ class TableApp:
         self.views.channel("table", lambda snapshot: snapshot)
         self._cookie = f"{COOKIE}_{_port(served.hosts)}"  # cookies are shared by all ports of a host
         self._pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape())
+        owned = served.owned
+        local = None if owned is None else LocalApi(served.session, served.record, owned, self._is_local)
         self.asgi = Starlette(
             routes=[
+                *([] if local is None else local.routes(_json)),
                 Route("/", self._home),
                 Route("/enter", self._enter_page),
                 Route("/dealer", self._dealer_page),
@@ -188,14 +195,14 @@ class TableApp:
     async def _rows(self, request: Request) -> Response:
         """Rows of the record after a number, 500 at most."""
         self._reader(request)
-        after = _number("after", request.query_params.get("after", "0"))
+        after = read_number("after", request.query_params.get("after", "0"))
         found = await self._served.session.read(lambda _: self._served.record.rows(after, MOST_ROWS))
         return JSONResponse({"rows": [_row(each) for each in found]})
 
     async def _round(self, request: Request) -> Response:
         """A round as the record tells it."""
         self._reader(request)
-        wanted = _number("round", request.path_params["round_id"])
+        wanted = read_number("round", request.path_params["round_id"])
         found = await self._served.session.read(lambda _: self._served.record.round_rows(wanted))
         if not found:
             raise Refused(404, "no_such_round", f"the record has no round {wanted}")
@@ -214,8 +221,8 @@ class TableApp:
 
     async def _enter(self, request: Request) -> Response:
         body = await read_body(request, EnterRequest)
-        cookie, _ = self.access.enter(body.token, time.time())
-        answer = JSONResponse({"entered": True})
+        cookie, browser = self.access.enter(body.token, time.time())
+        answer = JSONResponse({"entered": True, "csrf": browser.csrf})
         answer.set_cookie(
             self._cookie,
             cookie,
@@ -268,10 +275,20 @@ class TableApp:
         body = await read_body(request, ActRequest)
         act = parse_act(body.act, body.data)
         access.check_guesses(browser, time.time())
-        shown = AtPage(browser.person) if body.credential is None else body.credential.presented()
+        shown = self._shown(browser, body.credential)
         with _counting(browser):
             done = await self._served.session.act(body.act_id, body.need, body.seen, shown, act)
         return JSONResponse({"row": done.row, "repeated": done.repeated})
+
+    def _shown(self, browser: Browser, credential: ShownCredential | None) -> object:
+        """What the person who acts shows to the session."""
+        if credential is None:
+            return AtPage(browser.person)
+        if not credential.simulated:
+            return credential.presented()
+        if self._served.simulated is None:
+            raise Refused(403, "not_simulated", "nobody acts as simulated people here")
+        return self._served.simulated(TableRole(credential.simulated))
 
 
 @contextmanager
@@ -297,13 +314,6 @@ def _row(each: NumberedRow) -> dict[str, Any]:
         "round": row.round_id,
         "clause": row.clause,
     }
-
-
-def _number(name: str, text: str) -> int:
-    """A number that a request names; `Refused` for anything that the record could not have."""
-    if not (text.isascii() and text.isdigit() and len(text) < LONGEST_NUMBER):
-        raise Refused(400, "bad_request", f"{name}: this is no number of the record")
-    return int(text)
 
 
 def _not_let_in() -> Refused:

@@ -16,6 +16,7 @@ Short = Annotated[str, StringConstraints(max_length=64)]
 ActId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]{8,64}$")]
 Body = TypeVar("Body", bound=BaseModel)
 JSON_TYPE = "application/json"
+LONGEST_NUMBER = 16
 
 
 class Part(BaseModel):
@@ -33,6 +34,8 @@ class ShownCredential(Part):
     key: Annotated[str, StringConstraints(max_length=256)] = ""
     role: Literal["dealer", "floor", "service"] = "floor"
     """Whose key file it is."""
+    simulated: Literal["", "dealer", "floor", "service"] = ""
+    """The simulated person to act as, at an emulated table that somebody plays at a terminal."""
 
     def presented(self) -> Presented:
         """The same for the register of people."""
@@ -68,6 +71,13 @@ def read_key_text(text: str, role: Role) -> Credential:
     if len(key) != KEY_SIZE:
         raise Refused(400, "no_key", "this file is no key file", "Choose the key file on your own medium.")
     return Credential(role, key, person)
+
+
+def read_number(name: str, text: str) -> int:
+    """A number that a request names; `Refused` for anything that the record could not have."""
+    if not (text.isascii() and text.isdigit() and len(text) < LONGEST_NUMBER):
+        raise Refused(400, "bad_request", f"{name}: this is no number of the record")
+    return int(text)
 
 
 async def read_body(request: Request, kind: type[Body]) -> Body:

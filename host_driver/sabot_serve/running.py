@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 
 from sabot_serve.app import Served, TableApp
 from sabot_serve.errors import NotServed, TlsRequired
+from sabot_serve.local_api import Owned
 from sabot_serve.players_app import players_app
 from sabot_serve.table_people import Register
 from sabot_session.asyncio_session import AsyncSession
@@ -51,11 +52,12 @@ class TableService:
         names: tuple[str, ...] = (),
         browsers: Path | None = None,
         players_port: int | None = None,
+        owned: Owned | None = None,
     ) -> None:
         """Bind the socket; port 0 takes any. ``names`` are further names under which browsers reach it.
 
         ``browsers`` is the file that keeps those that were let in. ``players_port`` is the players'
-        display's own listener.
+        display's own listener. ``owned`` is what programs of this computer may ask about.
 
         `TlsRequired` for an address beyond this computer without certificate and key; `NotServed` if the
         address cannot be used.
@@ -67,18 +69,19 @@ class TableService:
         self._scheme = "https" if tls else "http"
         hosts = self._names(host, self._socket, names)
         self.address = f"{self._scheme}://{hosts[0]}"
-        self.app = TableApp(Served(session, people, record, hosts, self._scheme, browsers, self.stop))
+        served = Served(session, people, record, hosts, self._scheme, browsers, self.stop, owned)
+        self.app = TableApp(served)
         config = {"ssl_certfile": certificate, "ssl_keyfile": private_key}
-        self._server = _Server(_config(self.app.asgi, config), self.app.views.close)
+        self._server = TableServer(server_config(self.app.asgi, config), self.app.views.close)
         self.players_address = ""
         """Where the players' display is; "" if there is none."""
-        self._players: tuple[_Server, socket.socket] | None = None
+        self._players: tuple[TableServer, socket.socket] | None = None
         if players_port is not None:
             listening = _bind(host, players_port)
             shown_at = self._names(host, listening, names)
             display = players_app(self.app.views, shown_at, self._scheme)
             self.players_address = f"{self._scheme}://{shown_at[0]}"
-            self._players = _SecondServer(_config(display, config), self.app.views.close), listening
+            self._players = _SecondServer(server_config(display, config), self.app.views.close), listening
 
     def _names(self, host: str, at: socket.socket, names: tuple[str, ...]) -> list[str]:
         """Every name with port under which browsers may reach a socket."""
@@ -117,7 +120,7 @@ class TableService:
         return self._server.started
 
 
-class _Server(uvicorn.Server):
+class TableServer(uvicorn.Server):
     """A server that ends its streams first: they would keep it from ending."""
 
     def __init__(self, config: uvicorn.Config, end_streams: Callable[[], None]) -> None:
@@ -125,11 +128,12 @@ class _Server(uvicorn.Server):
         self._end_streams = end_streams
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End every stream, then the server."""
         self._end_streams()
         await super().shutdown(sockets)
 
 
-class _SecondServer(_Server):
+class _SecondServer(TableServer):
     """A server that ends with the first one: only that one takes signals."""
 
     @contextmanager
@@ -137,7 +141,8 @@ class _SecondServer(_Server):
         yield
 
 
-def _config(app: Starlette, tls: dict[str, Any]) -> uvicorn.Config:
+def server_config(app: Starlette, tls: dict[str, Any]) -> uvicorn.Config:
+    """How a table's application is served: what peers can fill is bounded."""
     return uvicorn.Config(
         app,
         log_config=None,

@@ -1,7 +1,7 @@
-"""How programs of this computer find the service of a table: a lock and ``service.json`` beside the record.
+"""How programs of this computer find the process that runs a table: a lock and ``service.json``.
 
-The lock is held while the service runs, and the system releases it however the service ends. So a file
-without a lock is stale. The file holds a token for local programs; only the owner can read it.
+The lock is held while the process runs the table, and the system releases it however the process ends. So a
+file without a lock is stale. The file holds a token for local programs; only the owner can read it.
 """
 
 import json
@@ -18,16 +18,22 @@ from sabot_serve.errors import ServiceFileFailed, ServiceRunning
 
 VERSION = 1
 NAME = "service.json"
+UNIX = "unix:"
+"""What the address of a service on a Unix socket begins with; the path of the socket follows."""
+UNIX_HOST = "table"
+"""The host that requests over such a socket name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
     """Where a service listens, and what lets a program of this computer in."""
 
-    address: str  # such as http://127.0.0.1:8470
+    address: str  # such as http://127.0.0.1:8470, or unix:/… for a socket
     pid: int
     token: str
     version: int = VERSION
+    certificate: str = ""
+    """The certificate that it shows, a file; "" without TLS."""
 
     def __repr__(self) -> str:
         return f"ServiceAddress({self.address!r}, pid={self.pid})"
@@ -43,7 +49,7 @@ class ServiceFile:
             make_folder(folder)
             self._lock = hold(self.path)
         except FileHeld as error:
-            raise ServiceRunning(f"{folder.name}: {error} serves this table") from error
+            raise ServiceRunning(f"{folder.name}: {error} runs this table") from error
         except (sqlite3.Error, OSError) as error:
             raise ServiceFileFailed(f"{self.path}: {error}") from error
 
@@ -55,9 +61,10 @@ class ServiceFile:
     ) -> None:
         self.close()
 
-    def publish(self, address: str, token: str) -> None:
+    def publish(self, address: str, token: str, certificate: Path | None = None) -> None:
         """Tell programs of this computer where the service listens."""
-        text = json.dumps(asdict(ServiceAddress(address, os.getpid(), token)))
+        shown = "" if certificate is None else str(certificate.resolve())
+        text = json.dumps(asdict(ServiceAddress(address, os.getpid(), token, certificate=shown)))
         new = self.path.with_name(NAME + ".new")
         try:
             with open_new(new) as file:
@@ -91,7 +98,8 @@ def find_service(folder: Path) -> ServiceAddress | None:
     try:
         read = json.loads(path.read_bytes())
         version = int(read["version"])
-        return ServiceAddress(str(read["address"]), int(read["pid"]), str(read["token"]), version)
+        address, token = str(read["address"]), str(read["token"])
+        return ServiceAddress(address, int(read["pid"]), token, version, str(read.get("certificate", "")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -39,11 +39,14 @@ class ServedPeople:
 
     def __init__(
         self,
-        register: Register,
+        register: Register | None,
         simulated: Register | None = None,
         keys: Mapping[str, Credential] | None = None,
     ) -> None:
-        """``simulated`` knows the simulated people; ``keys`` are what people hold on an emulated device."""
+        """``simulated`` knows the simulated people; ``keys`` are what people hold on an emulated device.
+
+        Without a register only simulated people act.
+        """
         self._register = register
         self._simulated = simulated
         self._keys = keys or {}
@@ -53,7 +56,7 @@ class ServedPeople:
         """Who somebody is; see `Register.authenticate`."""
         if isinstance(shown, AtPage):
             return self._at_page(shown)
-        if isinstance(shown, Presented):
+        if isinstance(shown, Presented) and self._register is not None:
             who = self._register.authenticate(shown, at_s)
             key = who.key or self._keys.get(who.person)
             return Authenticated(who.person, who.roles, who.how, key)

@@ -448,3 +448,9 @@ def parse_act(name: str, data: Mapping[str, Any]) -> Act:
     except ValidationError as error:
         raise NotAnAct(f"act '{name}': {error.errors()[0]['msg']}") from error
     return made
+
+
+def act_data(act: Act) -> dict[str, Any]:
+    """The data of an act in JSON's types; `parse_act` makes the act of them again."""
+    made: dict[str, Any] = TypeAdapter(type(act)).dump_python(act, mode="json")
+    return made

@@ -1,9 +1,11 @@
 """A home for the files of one test, and people who are enrolled in it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.at_table.terminal import DEALER_PIN, FLOOR_PIN, Open, Terminal
+from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
 
 from sabot_driver import Credential
@@ -33,6 +35,14 @@ def sabot(home: Path, capsys: pytest.CaptureFixture[str]) -> Sabot:
 def terminal(home: Path) -> Open:
     """Opens a terminal with a command of ``sabot``."""
     return lambda *arguments: Terminal(home, *arguments)
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[str]:
+    """The URL of an emulated device that no program owns yet."""
+    target = Tcp(tmp_path)
+    yield target.listener.url
+    target.close()
 
 
 @pytest.fixture

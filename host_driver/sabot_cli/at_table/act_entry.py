@@ -90,11 +90,15 @@ class Identification:
     """Gives the simulated person of a role, where only those act."""
     held: dict[TableRole, str] = dataclasses.field(default_factory=dict)
     """The key file or badge that each role showed last; a PIN is never kept."""
+    dealer_here: Callable[[], str] | None = None
+    """The dealer who signed in at this terminal, at a table that another program runs."""
 
     def ask(self, roles: Sequence[TableRole], dealer: str | None, signing_in: bool = False) -> Asking:
         """The credential for an act of these roles; None for the dealer who is signed in."""
         if TableRole.DEALER in roles and dealer and not signing_in:
-            return None
+            if self.dealer_here is None or self.dealer_here() == dealer:
+                return None
+            roles = [TableRole.DEALER]
         role = next((each for each in roles if each is not TableRole.DEALER), TableRole.DEALER)
         if self.simulated is not None:
             return self.simulated(TableRole.DEALER if signing_in else role)

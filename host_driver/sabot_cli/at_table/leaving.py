@@ -1,7 +1,7 @@
 """What becomes of a round that is open when a program leaves its table."""
 
 from sabot_cli.at_table.lines_printer import LinesPrinter
-from sabot_cli.at_table.running_table import RunningTable
+from sabot_cli.at_table.table_face import TableFace
 
 OPEN_STATES = ("betting", "dealing", "drawing", "counting", "revealing", "settling")
 WORDS = {
@@ -20,9 +20,9 @@ WORDS = {
 """What a state of the table means, for people."""
 
 
-def standing(table: RunningTable) -> str:
+def standing(table: TableFace) -> str:
     """Where the table is, in a line."""
-    shown = table.run.read(lambda session: session.snapshot())
+    shown = table.snapshot()
     state, playing, dealer = shown["table"]["state"], shown["round"], shown["table"]["dealer"]
     words = WORDS.get(state, state)
     if playing is not None and state not in ("between", "closed", "idle"):
@@ -31,18 +31,20 @@ def standing(table: RunningTable) -> str:
     return f"{text}; {dealer} deals" if dealer and state != "closed" else text
 
 
-def say_open_round(table: RunningTable, printer: LinesPrinter) -> None:
+def say_open_round(table: TableFace, printer: LinesPrinter) -> None:
     """Say what happens to the round in play."""
-    state = table.run.read(lambda session: session.procedure.table.state)
-    playing = table.run.read(lambda session: session.procedure.table.memory.round)
+    shown = table.snapshot()
+    state, playing = shown["table"]["state"], shown["round"]
     if state == "closed":
         printer.print("The table is closed.")
         return
     if playing is None or state not in OPEN_STATES:
         printer.print("No round is open. The table stays as it is; 'sabot play' goes on with it.")
         return
-    number = playing.round_id
-    if table.client.journal.path is None:
+    number = playing["round_id"]
+    if table.own_client is None:
+        words = f"Round {number} goes on: another program runs this table."
+    elif table.ends_with_us:
         words = f"Round {number} is lost: this emulated machine and its record end with the program."
     else:
         words = (

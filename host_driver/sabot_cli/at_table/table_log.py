@@ -6,11 +6,10 @@ from typing import Any
 
 from sabot_cli.at_table.lines_printer import LinesPrinter
 from sabot_cli.at_table.round_text import money, round_lines, totals
-from sabot_cli.at_table.running_table import RunningTable
-from sabot_cli.at_table.settlement_preview import with_preview
+from sabot_cli.at_table.table_face import TableFace
 from sabot_cli.output import Output
 from sabot_session import row_data as d
-from sabot_session.round_history import Round, read_round
+from sabot_session.round_history import Round
 from sabot_session.row_kinds import data_of
 from sabot_session.rows import Actor, Authentication, NumberedRow
 from sabot_table.cards import DECK_CARDS
@@ -22,19 +21,20 @@ CONNECT_S = 3.0  # a link that takes no longer to come up is not called lost
 WARNING, TROUBLE = "yellow", "red"
 ORDER = (d.HandOf.SEAT, d.HandOf.DEALER, d.HandOf.PLAYER, d.HandOf.BANKER)
 """Hands in the order of dealing: seats as they were dealt to, then the dealer; or Player and Banker."""
+LEARNED = ("receive_pack", "start_shuffle", "open_bets", "begin_simulated")
+"""Kinds of rows that tell the names of packs, and which shuffle a round was played with."""
 SOURCES = {CardSource.READER: "reader", CardSource.DEALER: "typed"}
 
 
 class TableLog:
     """Tells rows of the record once each, and sums up."""
 
-    def __init__(self, table: RunningTable, output: Output, printer: LinesPrinter) -> None:
+    def __init__(self, table: TableFace, output: Output, printer: LinesPrinter) -> None:
         self._table = table
         self._output = output
         self._printer = printer
-        self._after = table.record.newest()
-        peer = table.client.peer
-        self._first_boot = 0 if peer is None else peer.boot_id
+        self._after = int(table.snapshot()["newest_row"])
+        self._first_boot = table.boot_id
         self._backs: dict[int, str] = {}
         self._shuffle_of: dict[int, int] = {}  # by pack: its newest shuffle
         self._played_with: dict[int, int] = {}  # by round: the shuffle of its pack
@@ -48,7 +48,7 @@ class TableLog:
         self.not_proved = ""
         """Which shuffle is not the one that the device was bound to, and why."""
         self.faults: dict[str, int] = {}
-        for each in table.record.all_rows():
+        for each in table.rows(0, *LEARNED):
             self._learn(each)
 
     @property
@@ -64,7 +64,7 @@ class TableLog:
         """Tell what is new; how many rows were."""
         self._tell_link()
         told = 0
-        for each in self._table.record.rows(self._after):
+        for each in self._table.rows(self._after):
             self._learn(each)
             self._tell(each)
             self._after = each.number
@@ -72,7 +72,7 @@ class TableLog:
         return told
 
     def _tell_link(self) -> None:
-        up = self._table.run.read(lambda session: session.state.device.up)
+        up = self._table.snapshot()["device"]["up"]
         if up == self._up or (self._up is None and not up and time.monotonic() < self._began + CONNECT_S):
             return
         first, self._up = self._up is None, up
@@ -156,14 +156,15 @@ class TableLog:
                     self._say(f"{who} {words}")
 
     def _tell_committed(self, pack_id: int, shuffle_id: int) -> None:
-        begun = self._table.run.read(lambda session: session.state.device.begun.get(shuffle_id))
+        begun = self._table.commitment(shuffle_id)
         if begun is not None:
+            commitment, nonce = begun
             self._output.tell(
                 "shuffle_committed",
                 deck_id=pack_id,
                 shuffle_id=shuffle_id,
-                commitment=begun.commitment,
-                nonce=begun.nonce,
+                commitment=commitment,
+                nonce=nonce,
             )
 
     def _tell_revealed(self, data: d.ShuffleRevealed) -> None:
@@ -208,8 +209,7 @@ class TableLog:
 
     def _tell_round(self, round_id: int) -> None:
         before = self.rounds.get(round_id) or self.simulated_rounds.get(round_id)
-        found = read_round(self._table.record, round_id)
-        found = self._table.run.read(lambda session: with_preview(session, found))
+        found = self._table.round(round_id)
         if before is not None and (before.void, before.lines) == (found.void, found.lines):
             return
         (self.simulated_rounds if found.simulated else self.rounds)[round_id] = found

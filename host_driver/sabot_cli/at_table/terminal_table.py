@@ -10,7 +10,7 @@ from sabot_cli.at_table.act_entry import Asking, Identification, Question, Wager
 from sabot_cli.at_table.device_clock import DeviceClock
 from sabot_cli.at_table.leaving import say_open_round, standing
 from sabot_cli.at_table.lines_printer import LinesPrinter, cut
-from sabot_cli.at_table.running_table import RunningTable
+from sabot_cli.at_table.table_face import TableFace
 from sabot_cli.at_table.table_log import TROUBLE, TableLog
 from sabot_cli.output import NOT_VERIFIED, OK, Output
 from sabot_cli.terminal_keys import TypedKeys
@@ -51,7 +51,7 @@ class TerminalTable:
 
     def __init__(
         self,
-        table: RunningTable,
+        table: TableFace,
         output: Output,
         printer: LinesPrinter,
         who: Identification,
@@ -63,7 +63,8 @@ class TerminalTable:
         self._who = who
         self._usual = usual
         self._log = TableLog(table, output, printer)
-        self._clock = DeviceClock(table.client, output, printer, timeout)
+        client = table.own_client
+        self._clock = None if client is None else DeviceClock(client, output, printer, timeout)
         self._entry: Asking | None = None
         self._done: Callable[[Any], None] = lambda given: None
         self._question = Question("")
@@ -92,10 +93,11 @@ class TerminalTable:
     def _loop(self, keys: TypedKeys, rounds: int | None) -> int:
         while True:
             self._log.follow()
-            self._clock.look()
+            if self._clock is not None:
+                self._clock.look()
             if rounds is not None and len(self._log.rounds) >= rounds and self._entry is None:
                 return OK
-            needs = self._table.run.needs()
+            needs = self._table.needs()
             self._printer.status(self._status(needs))
             key = keys.read(POLL_S)
             if key == "interrupt":
@@ -157,8 +159,8 @@ class TerminalTable:
     # -- acts -----------------------------------------------------------------------------------
 
     def _begin(self, kind: type[Act], need: Need | None, ask_bets: bool = False) -> None:
-        act_id, seen = secrets.token_hex(8), self._table.run.read(lambda session: session.cursor)
-        dealer = self._table.run.read(lambda session: session.snapshot()["table"]["dealer"])
+        act_id, shown = secrets.token_hex(8), self._table.snapshot()
+        seen, dealer = int(shown["newest_row"]), shown["table"]["dealer"]
         roles = [each for each in kind.ROLES if need is None or each in need.roles]
 
         def gather() -> Asking:
@@ -175,7 +177,7 @@ class TerminalTable:
             return act, who
 
         def give(given: tuple[Act, object]) -> None:
-            self._table.run.act(act_id, None if need is None else need.id, seen, given[1], given[0])
+            self._table.act(act_id, None if need is None else need.id, seen, given[1], given[0])
             self._chosen = 0
 
         self._start(gather(), give)
@@ -216,7 +218,7 @@ class TerminalTable:
         try:
             self._done(given)
         except ERRORS as error:
-            if error is self._table.run.failure:
+            if error is self._table.failure:
                 raise
             self._tell_error(error)
 
