@@ -13,6 +13,7 @@ from sabot_session import (
     seat_handlers,
     service_handlers,
     swap_handlers,
+    unexplained,
 )
 from sabot_session.device_side import BACKS, OVER
 from sabot_session.outcomes import ActRefused
@@ -133,6 +134,7 @@ def countersign(session: "TableSession", act: acts.Countersign, by: Attribution,
     data: dict[str, Json] = {"row": act.row, "note": act.note}
     session.row("countersign", session.actor(by), data, round_id=session.round_of_row(act.row))
     session.state.countersign.remove(act.row)
+    session.state.unexplained.pop(act.row, None)
 
 
 # -- packs --------------------------------------------------------------------------------------
@@ -233,6 +235,7 @@ def order_shuffle(session: "TableSession", act: acts.OrderShuffle, by: Attributi
 
 def no_more_bets(session: "TableSession", act: acts.NoMoreBets, by: Attribution, act_id: str) -> None:
     """The round is opened, if it is not, and closed for bets; the machine deals."""
+    unexplained.check_none(session.state)
     betting, table = session.procedure.betting, session.procedure.table
     if _waits_for_cards(session):
         _settle_untyped(session, by)

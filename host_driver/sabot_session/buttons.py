@@ -23,7 +23,7 @@ def pressed(session: "TableSession", which: int, now_s: int) -> None:
     dealer = session.state.dealer
     if dealer is None:
         return
-    needed = {each.kind for each in session.needs()}
+    needed = session.needed()
     wanted = [kind for flag, kind in TOUCHES.items() if which & flag and kind in needed]
     if not wanted:
         return

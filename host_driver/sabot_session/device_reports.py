@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 DEVICE = Actor("", TableRole.DEVICE, Authentication.SENSED)
 PROGRAM = Actor("", TableRole.PROGRAM, Authentication.PROGRAM)
 RANKS, SUITS = "A23456789TJQK", "SHDC"  # of a face's number, 0 to 51
+REMOVED_FOR = {
+    messages.RemoveReason.WRONG_COUNT: vocabulary.RemovalReason.WRONG_COUNT,
+    messages.RemoveReason.DAMAGED: vocabulary.RemovalReason.DAMAGED,
+    messages.RemoveReason.HOURS: vocabulary.RemovalReason.HOURS,
+    messages.RemoveReason.FLOOR_ORDER: vocabulary.RemovalReason.FLOOR_ORDER,
+    messages.RemoveReason.TABLE_CLOSED: vocabulary.RemovalReason.FLOOR_ORDER,  # the floor closes the table
+}
+"""Why a pack leaves, by the machine's reason."""
 WARN_MINUTES = (10, 30)
 FIRST_SHOE_PLACE = Place.PUSHER
 
@@ -65,7 +73,7 @@ class DeviceReports:
         elif isinstance(told, messages.DeckRemoved):
             there = table.state != "closed" and any(each.pack_id == told.deck_id for each in table.packs())
             if there and (table.memory.round is None or table.memory.round.pack_id != told.deck_id):
-                reason = vocabulary.RemovalReason(told.reason.name.lower())
+                reason = REMOVED_FOR[messages.RemoveReason(told.reason)]
                 self._session.do(self._session.procedure.packs.remove_pack, by, told.deck_id, reason)
         elif isinstance(told, messages.ShufflerChanged):
             committed = self._session.state.device.commitments.get(told.deck_id)
@@ -122,10 +130,8 @@ class DeviceReports:
                 self._session.procedure.three_card.deal_stack, by, round_id, told.stack, told.cards
             )
         elif isinstance(told, RoundEnded):
-            progress.device_done = True
             self._round_ended(told.verdict, told.stub, told.count, now_s)
         elif isinstance(told, RoundVoided):
-            progress.device_done = True
             self._round_voided(told.reason, now_s)
 
     def _round_ended(self, verdict: Verdict, stub: int, count: int, now_s: int) -> None:

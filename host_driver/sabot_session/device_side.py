@@ -35,6 +35,8 @@ from sabot_protocol.host.messages import (
     PlayOneDeck,
     Purged,
     RevealRound,
+    RoundEnded,
+    RoundVoided,
     Sensor,
     Sensors,
     SetGame,
@@ -153,6 +155,10 @@ class DeviceSide:
             # The device is bound to the newest one only.
             device.commitments = {told.deck_id: Commitment(told.shuffle_id, told.commitment.hex(), nonce)}
             device.commit_asked = 0
+        elif isinstance(told, RoundEnded | RoundVoided):
+            progress = self._state.round
+            if progress is not None and progress.round_id == told.round_id:
+                progress.device_done = True
         elif isinstance(told, ShuffleDropped):
             device.commitments = {
                 deck: each for deck, each in device.commitments.items() if each.shuffle_id != told.shuffle_id
@@ -231,6 +237,13 @@ class DeviceSide:
             return None
         void = VoidRound(device.open_round, VoidReason.FLOOR_ORDER)
         return None if device.refused == _key(void) else void
+
+    def answer_unfit(self, request: Request[Any]) -> None:
+        """An answer that the rules have no place for: it is not asked again before something has changed."""
+        if self.device.survey and self.device.survey[0].split()[0] == request.NAME:
+            self.device.survey.pop(0)
+        else:
+            self.refused(request)
 
     def refused(self, request: Request[Any]) -> None:
         """The device refused a request: it is not sent again before something has changed."""

@@ -35,6 +35,7 @@ class NeedKind(StrEnum):
     EXPOSE = "expose"
     TYPE_HANDS = "type_hands"
     COUNTERSIGN = "countersign"
+    UNEXPLAINED = "unexplained"  # the machine told what does not fit the table
     DECIDE_DISPUTE = "decide_dispute"
     CONFIRM_CORRECTION = "confirm_correction"
     SWAP_MACHINE = "swap_machine"

@@ -1,6 +1,6 @@
 """The page of the record's rows: ``python -m sabot_session.record_page docs/record.md`` writes it."""
 
-import sys
+import argparse
 import typing
 from pathlib import Path
 
@@ -154,4 +154,6 @@ def _wrapped(line: str) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
+    options = argparse.ArgumentParser(description="Write the page about the rows of a table's record.")
+    options.add_argument("file", type=Path, help="the page, such as docs/record.md")
+    options.parse_args().file.write_text(page(), encoding="utf-8")

@@ -644,6 +644,14 @@ class CommandSent(RowData):
     message: Name
 
 
+class Unexplained(RowData):
+    """What was told or followed, and why the rules refuse it."""
+
+    what: Name
+    why: Said
+    countersign: bool = False
+
+
 class CommandAnswered(RowData):
     """What became of a command."""
 

@@ -208,6 +208,7 @@ KINDS = (
     RowKind("calibrate", "service sets a calibration value", PEOPLE, ANY, d.ValueCalibrated),
     RowKind("shuffle_committed", "the machine committed to a shuffle", PROGRAM, ANY, d.ShuffleCommitted),
     RowKind("shuffle_revealed", "a shuffle was revealed and checked", PROGRAM, ANY, d.ShuffleRevealed),
+    RowKind("unexplained", "a report of the machine does not fit the table", ANYONE, ANY, d.Unexplained),
     RowKind("command_sent", "a command went to the machine", PROGRAM, ANY, d.CommandSent),
     RowKind("command_answered", "what became of a command", PROGRAM, ANY, d.CommandAnswered),
     # the record itself
@@ -236,10 +237,7 @@ def check_row(row: Row) -> Row:
 
 def checked_data(kind: RowKind, data: Mapping[str, Json]) -> dict[str, Json]:
     """The data of a row of this kind, complete; `BadRow` if it does not fit."""
-    try:
-        return kind.data.model_validate_json(json.dumps(data)).to_json()
-    except (ValidationError, TypeError, ValueError) as error:
-        raise BadRow(f"row '{kind.name}': its data does not fit: {error}") from error
+    return _fitting(kind, data).to_json()
 
 
 def data_of(row: Row) -> d.RowData:
@@ -247,9 +245,16 @@ def data_of(row: Row) -> d.RowData:
     kind = BY_NAME.get(row.kind)
     if kind is None:
         raise BadRow(f"row '{row.kind}': there is no such kind of row")
+    return _fitting(kind, row.data)
+
+
+def _fitting(kind: RowKind, data: Mapping[str, Json]) -> d.RowData:
     try:
-        return kind.data.model_validate_json(json.dumps(row.data))
-    except (ValidationError, TypeError, ValueError) as error:
+        return kind.data.model_validate_json(json.dumps(data))
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, it['loc']))}: {it['msg']}" for it in error.errors())
+        raise BadRow(f"row '{kind.name}': its data does not fit: {wrong}") from error
+    except (TypeError, ValueError) as error:
         raise BadRow(f"row '{kind.name}': its data does not fit: {error}") from error
 
 

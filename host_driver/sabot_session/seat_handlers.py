@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sabot_session import seat_acts as acts
+from sabot_session import unexplained
 from sabot_session.act_base import Act
 from sabot_session.device_side import OVER
 from sabot_session.rows import Json
@@ -27,6 +28,7 @@ def leave(session: "TableSession", act: acts.Leave, by: Attribution, act_id: str
 
 def open_bets(session: "TableSession", act: Act, by: Attribution, act_id: str) -> None:
     """The round before is collected, and the next one is open for bets."""
+    unexplained.check_none(session.state)
     procedure, table = session.procedure, session.procedure.table
     session.finish_round(by)
     session.reports.load_if_ready(by.at_s)

@@ -14,12 +14,12 @@ from sabot_driver.errors import SabotError
 from sabot_protocol.host import messages
 from sabot_protocol.host.message_base import Message, Request
 from sabot_protocol.host.messages import Buttons
-from sabot_session import act_handlers, shoe_results
+from sabot_session import act_handlers, shoe_results, unexplained
 from sabot_session.acts import Act
 from sabot_session.dealing_way import DealingWays
 from sabot_session.device_reports import DEVICE, PROGRAM, DeviceReports
 from sabot_session.device_side import CARDS_OUT, NONCE_SIZE, OVER, DeviceSide
-from sabot_session.needs import Need
+from sabot_session.needs import Need, NeedKind
 from sabot_session.outcomes import (
     ActDone,
     ActRefused,
@@ -46,6 +46,7 @@ from sabot_session.session_state import NeedHistory, OutboxCommand, SessionState
 from sabot_session.snapshot import Changes, ChangeStream, snapshot
 from sabot_session.table_needs import TableNeeds
 from sabot_session.table_rows import KINDS, UNWRITTEN, UNWRITTEN_OF, clause_of, row_data
+from sabot_session.unexplained import UNFIT
 from sabot_table.errors import ImpossibleCards, RuleViolation
 from sabot_table.house_policy import HousePolicy
 from sabot_table.procedure import Attribution, TableProcedure, TableRole
@@ -110,9 +111,7 @@ class TableSession:
 
     def _load(self, saved: str) -> None:
         self.state = restore(self.rules, saved)
-        self.procedure = TableProcedure.restore(
-            self.rules, TableProcedure(self.rules, self.state.memory).table.save(), self._policy
-        )
+        self.procedure = TableProcedure.restore(self.rules, self.state.memory.save(), self._policy)
         self.state.memory = self.procedure.table.memory
         self._load_parts()
         self._journal_now: int | None = None
@@ -149,6 +148,10 @@ class TableSession:
                 )
             )
         return found
+
+    def needed(self) -> set[NeedKind]:
+        """The kinds of needs that the state has now, also in the middle of a step."""
+        return {each.kind for each in self._needs.forms()}
 
     def snapshot(self) -> dict[str, Any]:
         """The table as it stands, as versioned JSON; it holds no card that the dealer has not exposed."""
@@ -280,11 +283,12 @@ class TableSession:
         self.state.stranger = seen
         self.state.device.up = False
 
-    def _hear_stranger(self, stranger: Stranger, at: int, now_s: int) -> None:
+    def _hear_stranger(self, at: int, now_s: int) -> None:
         """Once it is this table's machine, it is asked for all of its state: its events say nothing here."""
 
         def take() -> None:
-            stranger.journal_at = max(stranger.journal_at, at)
+            if self.state.stranger is not None:
+                self.state.stranger.journal_at = max(self.state.stranger.journal_at, at)
 
         self._step(now_s, take)
 
@@ -300,7 +304,7 @@ class TableSession:
     def device_event(self, at: int, message: Message | None, boot: int, number: int, now_s: int) -> None:
         """An event of the device; ``at`` is its place in the driver's journal. Known places are ignored."""
         if self.state.stranger is not None:
-            self._hear_stranger(self.state.stranger, at, now_s)
+            self._hear_stranger(at, now_s)
             return
         if at <= self.journal_at:
             return
@@ -312,11 +316,21 @@ class TableSession:
                 self.machine.hear(message)
                 self.reports.hear(message, now_s)
 
+        def instead() -> None:
+            if message is not None:
+                self.machine.hear(message)
+
+        if isinstance(message, Buttons):
+            self._press(now_s, take, at, follows)
+        else:
+            what = "an event" if message is None else message.NAME
+            self._report(now_s, what, take, instead, journal_at=at, follows=follows)
+
+    def _press(self, now_s: int, take: Callable[[], None], at: int, follows: DeviceEventId) -> None:
+        """A button is a person's touch: the rules may refuse it like any act."""
         try:
             self._step(now_s, take, journal_at=at, follows=follows)
-        except RuleViolation as error:
-            if not isinstance(message, Buttons):
-                raise
+        except UNFIT as error:
             self._step(now_s, lambda: None, journal_at=at, notice=str(error))
 
     def events_lost(self, at: int, now_s: int) -> None:
@@ -338,16 +352,23 @@ class TableSession:
             return
         command = self._command(self.state.outbox[0])
 
-        def take() -> None:
-            done = self.state.outbox.pop(0)
+        def ended() -> OutboxCommand:
             if result.number:
                 self.state.device.last_number = result.number
+            return self.state.outbox.pop(0)
+
+        def take() -> None:
+            done = ended()
             if isinstance(result, Answered):
                 self.reports.executed(command.message, result.message, now_s)
             else:
                 self.reports.failed(command.message, result, done, now_s)
 
-        self._step(now_s, take)
+        def instead() -> None:
+            ended()
+            self.machine.answer_unfit(command.message)
+
+        self._report(now_s, f"{command.message.NAME} answered", take, instead)
         self._taken.discard(command_id)
 
     def must_hit(self, seat: int, now_s: int) -> None:
@@ -377,6 +398,31 @@ class TableSession:
 
     # -- one step -------------------------------------------------------------------------------
 
+    def _report(
+        self,
+        now_s: int,
+        what: str,
+        take: Callable[[], None],
+        instead: Callable[[], object],
+        *,
+        journal_at: int | None = None,
+        follows: DeviceEventId | None = None,
+    ) -> None:
+        """Take what the device told. What the rules refuse of it is on record, and the floor looks.
+
+        ``instead`` is what is so whatever the rules say: the device's own state.
+        """
+        try:
+            self._step(now_s, take, journal_at=journal_at, follows=follows)
+        except UNFIT as error:
+            refusal = error
+
+            def note() -> None:
+                instead()
+                unexplained.note(self, DEVICE, what, refusal)
+
+            self._step(now_s, note, journal_at=journal_at, follows=follows)
+
     def _step(
         self,
         now_s: int,
@@ -387,20 +433,16 @@ class TableSession:
         follows: DeviceEventId | None = None,
         notice: str = "",
     ) -> None:
-        self._rows, self._actors = [], {}
-        self.event = follows
         self._now_s = now_s
         self.notice = notice
         try:
-            self._note_interruption()
-            take()
-            self.reports.go_on(now_s)
-            self._write_log({})
-            shoe_results.forget_if_over(self.state.results, self.procedure.table.memory)
-            if not self.state.outbox:
-                request = self.machine.next_request()
-                if request is not None:
-                    self.queue(request)
+            self._take(take, follows)
+            try:
+                self._go_on(now_s)
+            except UNFIT as error:
+                self._load(self._saved)
+                self._take(take, follows)
+                unexplained.note(self, PROGRAM, "what follows from the table's state", error, once=True)
             rows = self._rows
             self.state.countersign += [
                 self.state.rows + at for at, row in enumerate(rows, 1) if row.data.get("countersign")
@@ -422,6 +464,23 @@ class TableSession:
             self._rows = []
             self.event = None
             self._journal_now = None
+
+    def _take(self, take: Callable[[], None], follows: DeviceEventId | None) -> None:
+        self._rows, self._actors = [], {}
+        self.event = follows
+        self._note_interruption()
+        take()
+        self._write_log({})
+
+    def _go_on(self, now_s: int) -> None:
+        """What follows from the state by itself: actions of the procedure, and the next request."""
+        self.reports.go_on(now_s)
+        self._write_log({})
+        shoe_results.forget_if_over(self.state.results, self.procedure.table.memory)
+        if not self.state.outbox:
+            request = self.machine.next_request()
+            if request is not None:
+                self.queue(request)
 
     def _note_interruption(self) -> None:
         """The first step of a run: the run before was ended in the middle, or closed its table's session."""

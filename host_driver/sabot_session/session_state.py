@@ -157,6 +157,14 @@ class HeldPack:
 
 
 @dataclass
+class UnexplainedReport:
+    """What the machine told and the rules had no place for; the floor has not looked yet."""
+
+    what: str
+    why: str
+
+
+@dataclass
 class OpenDispute:
     """A dispute without a decision."""
 
@@ -245,6 +253,7 @@ class SessionState:
     needs: dict[str, NeedHistory] = field(default_factory=dict)
     next_need: int = 1
     countersign: list[int] = field(default_factory=list)  # rows that the floor has not countersigned
+    unexplained: dict[int, UnexplainedReport] = field(default_factory=dict)  # by row
     leaving: list[int] = field(default_factory=list)  # packs that must leave; the floor has not said where to
     rows: int = 0  # the record's newest row
     running: bool = False  # a program runs this table, or was ended without closing it

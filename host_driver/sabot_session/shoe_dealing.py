@@ -171,10 +171,8 @@ class ShoeDealing:
             progress.face_up = True
         elif isinstance(told, messages.CardsTaken):
             self._card_taken(session, playing, progress, told.draw, now_s)
-        elif isinstance(told, messages.RoundEnded):
-            progress.device_done = True
         else:
-            return False
+            return isinstance(told, messages.RoundEnded)
         return True
 
     def _card_taken(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sabot_protocol.host.messages import Back, Fault, Place, ShoeState, ShufflerState
-from sabot_session import acts
+from sabot_session import acts, unexplained
 from sabot_session.dealing_way import DealingWays
 from sabot_session.device_side import NAMES, OVER, DeviceSide
 from sabot_session.dispute_acts import Release
@@ -54,11 +54,12 @@ class TableNeeds:
         if self._procedure.table.state == "closed":
             name = acts.OpenTable.NAME
             opened = NeedForm(NeedKind.OPEN_TABLE, (F,), "open the table", self._clause(name), (name,))
-            return [*swap_needs(self._state), opened]
+            return [*swap_needs(self._state), *unexplained.needs(self._state), opened]
         return [
             *swap_needs(self._state),
             *self._of_link(),
             *self._of_people(),
+            *unexplained.needs(self._state),
             *self._of_faults(),
             *out_of_order_needs(self._state, self._procedure),
             *self._of_way(),
@@ -90,6 +91,8 @@ class TableNeeds:
 
     def _of_countersignatures(self) -> Iterator[NeedForm]:
         for row in self._state.countersign:
+            if row in self._state.unexplained:
+                continue
             yield NeedForm(
                 NeedKind.COUNTERSIGN,
                 (F,),
@@ -370,7 +373,7 @@ class TableNeeds:
             name, words = PlayerArrives.NAME, "the table is idle: say when somebody wants to play"
             yield NeedForm(NeedKind.PLAYER_ARRIVES, (D,), words, self._clause(name), (name,))
         way = self._ways.now()
-        if not (self.may_close_bets() if way is None else way.may_close_bets()):
+        if self._state.unexplained or not (self.may_close_bets() if way is None else way.may_close_bets()):
             return
         words = "no more bets" if self._betting() else "no more bets: say which seats bet"
         yield NeedForm(

@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any
 
 from sabot_driver import Client, LostEvents, ReceivedEvent
@@ -36,6 +36,7 @@ TICK_S = 0.25
 ASK_S = 20.0
 MOST_WAITING = 256  # inputs that wait for the thread; the journal keeps further events
 JOIN_S = 10.0
+ANSWER_S = 5.0  # that a request on its way may still take when the session ends
 
 
 def utc_s() -> int:
@@ -63,6 +64,7 @@ class ThreadedSession:
         self._changed = threading.Condition(self._lock)
         self._inputs: queue.Queue[Callable[[], None]] = queue.Queue(MOST_WAITING)
         self._closing = False
+        self._sent: tuple[DeviceCommand, int, Future[Any]] | None = None  # the newest request
         self.failure: BaseException | None = None
         """What ended the thread, if anything did; acts raise it."""
         self._resolve_open()
@@ -79,13 +81,22 @@ class ThreadedSession:
         self.close()
 
     def close(self) -> None:
-        """End the thread. The client stays open; the record has everything that was done."""
+        """End the thread. The client stays open; the record has everything that was done.
+
+        A request that is on its way gets a moment for its answer. Without one, the next run looks it up.
+        """
         self._closing = True
         self._unlisten()
         self._thread.join(JOIN_S)
+        sent, self._sent = self._sent, None
+        if sent is not None:
+            wait([sent[2]], ANSWER_S)
         with self._lock:
-            if self.failure is None:
-                self._session.end(self._now_s())
+            if self.failure is not None:
+                return
+            if sent is not None and sent[2].done() and sent[2].exception() is None:
+                self._done(*sent)
+            self._session.end(self._now_s())
 
     # -- faces ----------------------------------------------------------------------------------
 
@@ -205,6 +216,7 @@ class ThreadedSession:
             failed = error
             self._put_soon(lambda: self._answer(command, Failed(failed)))
             return
+        self._sent = command, number, future
         future.add_done_callback(lambda done: self._put_soon(lambda: self._done(command, number, done)))
 
     def _put_soon(self, what: Callable[[], None]) -> None:

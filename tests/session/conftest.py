@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.session.hand_table import HandTable
 from tests.session.scripted_rounds import scripted_rounds
+from tests.session.simulated_table import simulated_table
+from tests.session.stray_events import Phase, PhaseRecord
 
 from sabot_driver.credentials import Credential
 from sabot_protocol.host.messages import Role
@@ -15,6 +17,7 @@ from sabot_session.record import SqliteRecord
 from sabot_session.row_kinds import BY_NAME, By
 from sabot_session.rows import Actor, Authentication, DeviceEventId, Json, Row, SavedSession
 from sabot_table.procedure import TableRole
+from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import load
 
 MakeRow = Callable[..., Row]
@@ -29,6 +32,12 @@ ACTORS = {
     By.PROGRAM: Actor("", TableRole.PROGRAM, Authentication.PROGRAM),
     By.ANYONE: Actor("d1", TableRole.DEALER, Authentication.SIGNED_IN),
 }
+
+STRAY_DAYS = (
+    ("md-three-card-baccarat", "seed=1&fault=stuck@exit:72", 3),
+    ("wa-three-card-baccarat", "seed=1", 2),
+    ("baccarat-six-deck", "seed=1&capacity=batch", 2),
+)
 
 
 @pytest.fixture
@@ -92,3 +101,17 @@ def record(tmp_path: Path) -> Iterator[SqliteRecord]:
 def table() -> HandTable:
     """Two seats bet at a table that never had a link to a machine."""
     return HandTable(load("md-three-card-baccarat"), {1: {"ante": 2000}, 2: {"ante": 2000}})
+
+
+@pytest.fixture(scope="module")
+def phases(tmp_path_factory: pytest.TempPathFactory) -> list[Phase]:
+    """The phases of a few rounds under three texts."""
+    found: list[Phase] = []
+    for rules, query, rounds in STRAY_DAYS:
+        record, folder = PhaseRecord(rules), tmp_path_factory.mktemp("day")
+        with simulated_table(
+            folder, query, rules=rules, record=record, method=DealingMethod.AUTOMATED_SHOE
+        ) as table:
+            table.rounds(rounds)
+        found += record.phases
+    return found

@@ -1,8 +1,6 @@
 """What all parts of the procedure share: rules, memory, the two state machines, refusals, orders, the log."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from transitions import Machine
@@ -234,7 +232,7 @@ class TableContext:
 
     def save(self) -> str:
         """The table's memory as JSON, for `TableProcedure.restore`."""
-        return json.dumps(asdict(self.memory), sort_keys=True)
+        return self.memory.save()
 
     # -- checks that several parts share --------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """The state of a table that survives a restart: packs, the round in play, seats, units, meters."""
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
 
 
 @dataclass
@@ -79,3 +80,7 @@ class TableMemory:
     cover: str = ""  # "", "out", "announce", "last", "over" (MDM 9.D)
     meters: dict[str, int] | None = None
     newest_s: int = 0
+
+    def save(self) -> str:
+        """As JSON, for `TableProcedure.restore`."""
+        return json.dumps(asdict(self), sort_keys=True)
