@@ -208,7 +208,7 @@ KINDS = (
     RowKind("calibrate", "service sets a calibration value", PEOPLE, ANY, d.ValueCalibrated),
     RowKind("shuffle_committed", "the machine committed to a shuffle", PROGRAM, ANY, d.ShuffleCommitted),
     RowKind("shuffle_revealed", "a shuffle was revealed and checked", PROGRAM, ANY, d.ShuffleRevealed),
-    RowKind("unexplained", "a report of the machine does not fit the table", ANYONE, ANY, d.Unexplained),
+    RowKind("unexplained", "a report does not fit the table", ANYONE, ANY, d.Unexplained),
     RowKind("command_sent", "a command went to the machine", PROGRAM, ANY, d.CommandSent),
     RowKind("command_answered", "what became of a command", PROGRAM, ANY, d.CommandAnswered),
     # the record itself
