@@ -13,6 +13,7 @@ SEEDS ?= 2000
 CAMPAIGN_ROUNDS ?= 100000
 DAYS ?= 30
 KILLS ?= 200
+EVERY ?= 1
 SESSION_HOURS ?= 1
 CUTS ?= 200
 BOARD_ROUNDS ?= 100
@@ -30,7 +31,7 @@ PICO := simulators/sabot_simulators/rp2040
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser soak-board bench-board attack-board mutants mutants-sample docs clean
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser soak-board bench-board attack-board mutants mutants-sample docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +99,9 @@ simulate-everything: $(VENV)/.play ## SEEDS=2000 seeds of the whole system, from
 
 simulate-planted: $(VENV)/.play ## defects planted across the layers: how many seeds of the whole system each took
 	$(BIN)/python -m sabot_simulators.whole_system.planted --write build/simulate-planted.md
+
+no-memory: $(VENV)/.board ## the firmware on MicroPython: each EVERY=1-th allocation of each message fails; what follows is checked
+	$(BIN)/python -m sabot_simulators.allocation_faults --every $(EVERY) --page docs/campaigns/$$(date -u +%F)-no-memory.md
 
 soak-campaign: $(VENV)/.play ## CAMPAIGN_ROUNDS=100000 rounds with bursts of faults, in two processes; goes on where it stopped
 	$(BIN)/python -m sabot_simulators.soak_campaign --rounds $(CAMPAIGN_ROUNDS)

@@ -92,12 +92,12 @@ class FirmwareCrashed(Exception):
 class MicroPythonProcess:
     """A process with the firmware on it, and the messages to and from it."""
 
-    def __init__(self, python: list[str]) -> None:
+    def __init__(self, python: list[str], module: str) -> None:
         folders = [
             str(Path(each.__path__[0]).parent) for each in (sabot_protocol, sabot_firmware, sabot_simulators)
         ]
         self.process = subprocess.Popen(
-            [*python, "-m", "sabot_simulators.micropython_side.piped_board"],
+            [*python, "-m", f"sabot_simulators.micropython_side.{module}"],
             env={**os.environ, "MICROPYPATH": os.pathsep.join([*folders, ".frozen"])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -193,6 +193,9 @@ class MicroPythonPort:
 class MicroPythonDevice(SteppedDevice):
     """A machine, and the firmware on MicroPython that runs it."""
 
+    side = "piped_board"
+    """The module of ``micropython_side`` that the process runs."""
+
     def __init__(
         self,
         machine: SimulatedMachine,
@@ -253,7 +256,7 @@ class MicroPythonDevice(SteppedDevice):
     def _boot(self) -> None:
         self.close()
         self._ports.clear()
-        self.board = MicroPythonProcess(self._python)
+        self.board = MicroPythonProcess(self._python, self.side)
         wire = self._wire
         options = board.OWN_RNG if self._draw is None else 0
         serial, flags, kept = board.NO_SERIAL, 0, 0
@@ -388,8 +391,12 @@ class MicroPythonDevice(SteppedDevice):
 
     def _do(self, kind: int, *fields: int | bytes, data: bytes = b"") -> tuple[int, bytes]:
         """Give the firmware something to do and serve it until that is done; what it answered, if it did."""
+        self._board().send(kind, *fields, data=data)
+        return self._serve_until_done(kind)
+
+    def _serve_until_done(self, kind: int) -> tuple[int, bytes]:
+        """Serve the firmware until it has done what it was given; what it answered, if it did."""
         at = self._board()
-        at.send(kind, *fields, data=data)
         self._at_work = True
         answer = (0, b"")
         try:

@@ -219,6 +219,11 @@ class Pipe:
         kind, size = struct.unpack(HEAD, head)
         return kind, self._reads.read(size) if size else b""
 
+    def ask(self, kind: int, fields: "tuple[Value, ...]" = (), data: bytes = b"") -> "tuple[int, bytes]":
+        """One message and its answer: kind and body."""
+        self.send(kind, fields, data)
+        return self.take()
+
 
 class PipedHardware(Hardware):
     """The mechanism at the other end: orders go out, and what is read is asked for."""
@@ -228,8 +233,7 @@ class PipedHardware(Hardware):
 
     def ask(self, kind: int, fields: "tuple[Value, ...]" = ()) -> int:
         """A number from the other end."""
-        self._pipe.send(kind, fields)
-        said, body = self._pipe.take()
+        said, body = self._pipe.ask(kind, fields)
         if said != NUMBER:
             raise Ended
         number: int = struct.unpack("<q", body)[0]
@@ -285,8 +289,7 @@ class PipedHardware(Hardware):
 
     def noise(self, count: int) -> bytes:
         """Raw bits of the board's ring oscillator."""
-        self._pipe.send(RAW_NOISE, (count,))
-        kind, body = self._pipe.take()
+        kind, body = self._pipe.ask(RAW_NOISE, (count,))
         if kind != DATA:
             raise Ended
         return body
@@ -307,8 +310,8 @@ class _PipedChip:
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
 
-    def _answer(self) -> bytes:
-        kind, body = self._pipe.take()
+    def _access(self, kind: int, fields: "tuple[Value, ...]", data: bytes = b"") -> bytes:
+        kind, body = self._pipe.ask(kind, fields, data)
         if kind == CHIP_FAILED:
             raise OSError(body.decode())
         if kind != DATA:
@@ -321,13 +324,11 @@ class PipedFram(_PipedChip, Fram):
 
     def read(self, address: int, length: int) -> bytes:
         """So many bytes from an address on."""
-        self._pipe.send(READ, (address, length))
-        return self._answer()
+        return self._access(READ, (address, length))
 
     def write(self, address: int, data: "bytes | bytearray | memoryview") -> None:
         """Write bytes from an address on."""
-        self._pipe.send(WRITE, (address,), bytes(data))
-        self._answer()
+        self._access(WRITE, (address,), bytes(data))
 
 
 def _flash(pipe: Pipe, first: int = 0) -> "Flash":
@@ -336,16 +337,13 @@ def _flash(pipe: Pipe, first: int = 0) -> "Flash":
 
     class PipedFlash(_PipedChip, Flash):
         def read(self, address: int, length: int) -> bytes:
-            self._pipe.send(READ_FLASH, (address + first * self.sector_size, length))
-            return self._answer()
+            return self._access(READ_FLASH, (address + first * self.sector_size, length))
 
         def program(self, address: int, data: bytes) -> None:
-            self._pipe.send(PROGRAM, (address + first * self.sector_size,), bytes(data))
-            self._answer()
+            self._access(PROGRAM, (address + first * self.sector_size,), bytes(data))
 
         def erase(self, sector: int) -> None:
-            self._pipe.send(ERASE, (sector + first,))
-            self._answer()
+            self._access(ERASE, (sector + first,))
 
     return PipedFlash(pipe)
 
@@ -367,33 +365,37 @@ class PipedBoard:
         """Do what the other end says until it is gone."""
         while True:
             kind, body = self._pipe.take()
-            due = -1
-            if kind == EDGE:
-                sensor, level, at_us, now_us = struct.unpack(FORMATS[EDGE], body)
-                self.controller().edge(sensor, level, at_us, now_us)
-            elif kind == STEP:
-                left = self.controller().step(struct.unpack(FORMATS[STEP], body)[0])
-                due = left if left is not None else -1
-            elif kind == EXECUTE:
-                self._execute(body)
-            elif kind == PORT:
-                self._carry(body)
-            elif kind == HEAP:
-                self._note_heap()
-                self._pipe.send(USED, self._heap())
-            elif kind == UNPLUG:
-                if body[0] in self._ports:
-                    self._ports.pop(body[0]).close()
-            elif kind == TICK:
-                self._tick(*struct.unpack(FORMATS[TICK], body))
-            elif kind == VIEW:
+            if kind == VIEW:
                 self._say_belief()
                 continue
-            else:
-                self._start(body)
+            due = self.handle(kind, body)
             controller = self.controller()
             idle = 1 if controller.idle() else 0
             self._pipe.send(DONE, (due, controller.shuffler.state, controller.shoe.state, idle))
+
+    def handle(self, kind: int, body: bytes) -> int:
+        """Do one thing that the other end says; microseconds until something is due, or -1."""
+        if kind == EDGE:
+            sensor, level, at_us, now_us = struct.unpack(FORMATS[EDGE], body)
+            self.controller().edge(sensor, level, at_us, now_us)
+        elif kind == STEP:
+            left = self.controller().step(struct.unpack(FORMATS[STEP], body)[0])
+            return left if left is not None else -1
+        elif kind == EXECUTE:
+            self._execute(body)
+        elif kind == PORT:
+            self._carry(body)
+        elif kind == HEAP:
+            self._note_heap()
+            self._pipe.send(USED, self._heap())
+        elif kind == UNPLUG:
+            if body[0] in self._ports:
+                self._ports.pop(body[0]).close()
+        elif kind == TICK:
+            self._tick(*struct.unpack(FORMATS[TICK], body))
+        else:
+            self._start(body)
+        return -1
 
     def controller(self) -> "Controller":
         """The controller, which is there once the power has come."""
@@ -501,10 +503,13 @@ class PipedBoard:
     # -- what the controller is given -----------------------------------------------------------------
 
     def _report(self, name: str, *values: "Value") -> None:
-        """Tell the other end, and answer what it asks before it lets this go on."""
-        self._note_heap()
         if self._end is not None:
             self._end.emit(name, *values)
+        self._tell_report(name, values)
+
+    def _tell_report(self, name: str, values: "Sequence[Value]") -> None:
+        """Tell the other end, and answer what it asks before it lets this go on."""
+        self._note_heap()
         self._pipe.send(REPORT, (), pack_said(name, values))
         kind, _ = self._pipe.take()
         while kind == VIEW:
@@ -517,16 +522,14 @@ class PipedBoard:
         return self._hardware.ask(DRAW, (bound,))
 
     def _noise(self, length: int) -> bytes:
-        self._pipe.send(NOISE, (length,))
-        return self._pipe.take()[1]
+        return self._pipe.ask(NOISE, (length,))[1]
 
     def _utc_s(self) -> int | None:
         if self._end is not None:
             seconds, _, quality = self._end.utc()
             if quality:
                 return seconds
-        self._pipe.send(UTC)
-        kind, body = self._pipe.take()
+        kind, body = self._pipe.ask(UTC)
         return struct.unpack("<q", body)[0] if kind == NUMBER else None
 
     # -- what is asked of it --------------------------------------------------------------------
