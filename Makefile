@@ -75,7 +75,7 @@ fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must 
 	$(FAIRNESS) --shuffles $(SHUFFLES) --report build/fairness/52
 	$(FAIRNESS) --shuffles 2000 --cards 416 --report build/fairness/416
 	$(BIN)/python -m sabot_simulators.fairness.secrecy --decks 5000
-	$(BIN)/python -m sabot_simulators.fairness.answer_times --decks 5000
+	$(BIN)/python -m sabot_simulators.fairness.answer_times_campaign --decks 5000
 	@for plant in $(PLANTS); do \
 		$(FAIRNESS) --shuffles 50000 --plant $$plant --until-flagged; test $$? -eq $(BIASED) || exit 1; done
 

@@ -9,17 +9,13 @@ board's image. In this process the firmware's computation takes no time. So a le
 planted (``Mode.planted``), to show that the attack would find it: without the grid, an answer beside an edge
 is late.
 
-    python -m sabot_simulators.fairness.answer_times --decks 5000
+    python -m sabot_simulators.fairness.answer_times_campaign --decks 5000
 """
 
-import argparse
 import json
-import multiprocessing
-import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from itertools import chain, permutations, product
 from math import factorial, log2, prod
 from pathlib import Path
@@ -27,7 +23,6 @@ from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from sabot_firmware import hardware, shuffler
 from sabot_protocol import frame, grid
@@ -266,6 +261,12 @@ def _orders(turns: Ints, random: np.random.Generator, most: int) -> list[Ints]:
     return orders
 
 
+def _by_chance(binned: Sequence[Ints], done: Sequence[Ints], order: Ints) -> list[float]:
+    """The information of every pair when the decks have their labels in another order."""
+    moved = {id(other): other[order] for other in done}  # several pairs share a label
+    return [information(one, moved[id(other)]) for one, other in zip(binned, done, strict=True)]
+
+
 def judge(heard: Sequence[Heard], seed: int = 1, shuffles: int = SHUFFLES) -> Found:
     """Look for the pair of what is seen and what is done that tell most of each other.
 
@@ -297,9 +298,8 @@ def judge(heard: Sequence[Heard], seed: int = 1, shuffles: int = SHUFFLES) -> Fo
         moved += int((np.abs(_off(seen["ticks"], turns)) > 0.5).sum())
         if there.any():
             jitter = max(jitter, float(np.nanmax(offsets) - np.nanmin(offsets)))
-    both = list(zip(binned, done, strict=True))
-    real = np.array([information(one, other) for one, other in both])
-    chance = np.array([[information(one, other[order]) for one, other in both] for order in orders])
+    real = np.array([information(one, other) for one, other in zip(binned, done, strict=True)])
+    chance = np.array([_by_chance(binned, done, order) for order in orders])
     mean, spread = chance.mean(axis=0), np.maximum(chance.std(axis=0), 1e-12)
     scores = (real - mean) / spread
     best = int(scores.argmax())
@@ -335,12 +335,36 @@ class _Noted(DevicePort):
         return said
 
 
+class Questions:
+    """The clear frames of a mode, first and second cable at a time: every deck is asked the same."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._mode = mode
+        self._random = Random(mode.name)
+        self._made: list[tuple[list[bytes], list[bytes]]] = []
+
+    def at(self, n: int) -> tuple[list[bytes], list[bytes]]:
+        """What is asked the n-th time."""
+        mode = self._mode
+        while len(self._made) <= n:
+            self._made.append((self._some(mode.first), self._some(mode.second)))
+        return self._made[n]
+
+    def _some(self, names: tuple[str, ...]) -> list[bytes]:
+        count = FLOOD if self._mode.flood and names else min(len(names), 1)
+        random = self._random
+        return [clear_frame(names[random.randrange(len(names))], random) for _ in range(count)]
+
+
+_questions = cache(Questions)
+
+
 class Attacked(HostedDevice):
     """A device in virtual time with an owner on one cable; hosts without a key on it and another one."""
 
-    def __init__(self, machine: SimulatedMachine, mode: Mode, random: Random) -> None:
+    def __init__(self, machine: SimulatedMachine, mode: Mode) -> None:
         self._mode: Mode | None = None
-        self._dice = random
+        self._questions = _questions(mode)
         self._asked: dict[DevicePort, list[float]] = {}
         self._asks = 0
         self._next_us = 0
@@ -381,11 +405,11 @@ class Attacked(HostedDevice):
             self.heard.slots = list(half.placed[: half.inserted])
         if now >= self._next_us:
             self._next_us = now + mode.every_us
+            frames = self._questions.at(self._asks)
             self._asks += 1
-            for port, names in ((self.port, mode.first), (self.other, mode.second)):
-                for _ in range(FLOOD if mode.flood and names else min(len(names), 1)):
-                    name = names[self._dice.randrange(len(names))]
-                    port.receive(clear_frame(name, self._dice), self._now_ms())
+            for port, asked in zip((self.port, self.other), frames, strict=True):
+                for each in asked:
+                    port.receive(each, self._now_ms())
                     self._asked[port].append(now)
             if mode.owner:
                 message = CODEC.named(mode.owner[self._asks % len(mode.owner)])
@@ -414,7 +438,7 @@ class Attacked(HostedDevice):
 def attack(mode: Mode, seed: int) -> Heard:
     """One deck of a table of its own, attacked in one way."""
     random = Random(f"{seed} {mode.name}")
-    device = Attacked(SimulatedMachine(random), mode, Random(mode.name))  # every deck is asked the same
+    device = Attacked(SimulatedMachine(random), mode)
     table = Dealer(device)
     device.run_until_idle()
     deck_id = table.new_deck(hardware.RED)
@@ -422,21 +446,6 @@ def attack(mode: Mode, seed: int) -> Heard:
     table.feed(deck_id)
     table.wait(lambda: device.controller.shuffler.state not in (shuffler.FEEDING, shuffler.STORING))
     return device.heard
-
-
-def _one(job: tuple[str, int]) -> Heard:
-    mode = next(each for each in (*MODES, PLANTED) if each.name == job[0])
-    return attack(mode, job[1])
-
-
-def run(mode: Mode, decks: int, seed: int, processes: int | None = None) -> list[Heard]:
-    """Attack ``decks`` decks, each at a table of its own."""
-    jobs = [(mode.name, seed * 1_000_003 + at) for at in range(decks)]
-    count = min(processes or os.cpu_count() or 1, decks)
-    if count <= 1:
-        return list(map(_one, jobs))
-    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
-        return list(pool.map(_one, jobs, chunksize=10))
 
 
 # -- results ---------------------------------------------------------------------------------------------
@@ -459,40 +468,3 @@ def keep(path: Path, heard: Heard) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         file.write(json.dumps(asdict(heard)) + "\n")
-
-
-def row(mode: Mode, found: Found) -> str:
-    """A line of the page."""
-    return (
-        f"| {mode.name} | {found.decks} | {found.samples:,} | {found.differing:,} | {found.jitter_us:.1f} "
-        f"| {found.pair} | {found.bits:.2g} | {found.p:.3f} | {found.escaped_bits:.2f} |"
-    )
-
-
-HEAD = (
-    "| attack | decks | answers | not as usual | jitter, µs | most information | bits a sample | p "
-    "| may have escaped, bits a deck |\n"
-    "| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |"
-)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Attack, judge, print; 1 if anything leaks, or if the planted leak is not found."""
-    parser = argparse.ArgumentParser(prog="python -m sabot_simulators.fairness.answer_times")
-    parser.add_argument("--decks", type=int, default=5000, help="of the strongest attack")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--processes", type=int)
-    asked = parser.parse_args(arguments)
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(HEAD)
-    wrong = False
-    for mode in (*MODES, PLANTED):
-        decks = asked.decks if mode is STRONGEST else max(asked.decks // 10, 10)
-        found = judge(run(mode, decks, asked.seed, asked.processes))
-        console.print(row(mode, found))
-        wrong |= found.leaks is not mode.planted
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
