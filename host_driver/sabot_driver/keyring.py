@@ -52,10 +52,6 @@ class Keyring:
         """The observers' key of a device, None if there is none here."""
         return _find(self.observer_path(serial))
 
-    def keep_observers(self, serial: bytes, key: bytes) -> Path:
-        """Store the observers' key of a device."""
-        return write_key(self.observer_path(serial), key)
-
     def next_path(self, serial: bytes, simulator: bool = False) -> Path:
         """The file of a device's new key until the device has confirmed it."""
         path = self.path(serial, simulator)

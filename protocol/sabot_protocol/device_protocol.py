@@ -300,17 +300,19 @@ class DeviceProtocol:
         self._proofs_total = min(self._proofs_total + 1, 0xFFFFFFFF)
         self._proofs_untold = min(self._proofs_untold + 1, 0xFFFFFFFF)
         self._proofs_slot = slot
-        self._tell_proofs()
-        self._save_proofs()
+        if not self._tell_proofs():
+            self._save_proofs()
 
-    def _tell_proofs(self) -> None:
+    def _tell_proofs(self) -> bool:
+        """Report the wrong proofs not reported yet, unless some were in this minute; whether it did."""
         count, told_s = self._proofs_untold, self._proofs_told_s
         if not count or (told_s is not None and self._uptime_s - told_s < FOLD_S):
-            return
+            return False
         self._proofs_untold = 0
         self._proofs_told_s = self._uptime_s
         self.emit("proofs_refused", self._proofs_slot, count, self._proofs_total)
         self._save_proofs()
+        return True
 
     def _save_proofs(self) -> None:
         try:

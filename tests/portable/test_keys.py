@@ -673,6 +673,17 @@ def test_wrong_proofs_are_told_at_once_then_folded_and_counted_for_good():
     assert pair.events("proofs_refused") == []
 
 
+def test_each_wrong_proof_is_written_once():
+    pair = Pair().people().connect()
+    written, save = [], pair.memory.save
+    pair.memory.save = lambda name, data: (written.append(name), save(name, data))
+    pair.ask("mark_out_of_order", by=(FLOOR_SLOT, OTHER_KEY))  # told at once
+    assert written.count("proofs") == 1
+    pair.ask("mark_out_of_order", by=(FLOOR_SLOT, OTHER_KEY))  # only counted
+    assert written.count("proofs") == 2
+    assert pair.memory.load("proofs") == bytes((2, 0, 0, 0, 1, 0, 0, 0))
+
+
 def test_a_prove_that_belongs_to_no_handshake_is_not_a_wrong_proof():
     pair = Pair().connect()
     prove = CODEC.pack("prove", 1234, bytes(16))

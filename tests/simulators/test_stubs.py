@@ -1,6 +1,7 @@
 """The shipped board program over stubbed hardware: rounds are played, and its time is right over days."""
 
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -83,6 +84,42 @@ def test_the_lamp_shows_its_colours_through_the_expander() -> None:
         table.command("locate", 5)
         table.run_until_idle()
         assert (table.machine.lamp, board.chip.outputs) == (hardware.AMBER, 3 << pins.LAMP_BIT)
+
+
+def test_after_a_crash_the_lamp_is_dark_until_the_next_start_and_for_good_when_the_program_gave_up() -> None:
+    """A lamp left green would say that the machine is ready."""
+    crashes, dark = 0, []
+
+    def make_crash(program: ModuleType) -> None:
+        turn, safe = program.Device.turn, program.Rp2040.safe
+
+        def crashing(self: object) -> None:
+            nonlocal crashes
+            if crashes:
+                crashes -= 1
+                raise RuntimeError("planted")
+            turn(self)
+
+        def noted(self: object) -> None:
+            safe(self)
+            dark.append(board.chip.outputs >> pins.LAMP_BIT & 7 == 0)
+
+        program.Device.turn, program.Rp2040.safe = crashing, noted
+
+    with StubbedBoard() as board:
+        board.on_load = make_crash
+        table = StubbedDevice(board, 3)
+        table.provision()
+        table.run_until_idle()
+        assert table.machine.lamp == hardware.GREEN
+        crashes = 1
+        table.run_for(5_000_000)
+        assert dark == [True]
+        assert table.machine.lamp == hardware.GREEN  # the machine is empty, and its self-test found it so
+        crashes = 2
+        table.run_for(5_000_000)
+        assert dark == [True, True, True]
+        assert (table.machine.lamp, board.chip.outputs) == (0, 0)
 
 
 def test_a_power_cut_keeps_the_chips_and_nothing_else() -> None:
