@@ -113,12 +113,15 @@ def audit(
     From a table's record, lines of 'sabot play --json' (FILES), a journal, or a device.
 
     Slots are computed from seed and nonce and compared with those the machine measured, card by card; faces
-    too, where it is known in which order the cards were fed. Exit code 5 if anything does not fit.
+    too, where it is known in which order the cards were fed.
 
     A device whose memory was lost, or a simulator that was started anew, counts shuffles from 1 again. Those
     lives are told apart by the memory id in the journal. 'reveal not kept here' means that the deck was fed
     again, and that no source has what the device revealed then: ask the device (--device) or give the lines
     of 'sabot play --json'.
+
+    Exit codes: 0 proved, 1 a file cannot be read, 2 usage, 3 no device, 5 something does not fit or nothing
+    is proved, 6 in use.
     """
     evidence = ShuffleEvidence()
     for path in journals:

@@ -61,7 +61,10 @@ class BadCapture(SabotError):
 @click.option("--seconds", type=click.FloatRange(0.1), default=10.0, show_default=True)
 @click.pass_obj
 def capture(state: CliContext, /, out: Path, seconds: float, options: DeviceOptions) -> int:
-    """Write what a device says to a file for Wireshark."""
+    """Write what a device says to a file for Wireshark.
+
+    Exit codes: 0 done, 1 frames are missing, 2 usage, 3 no device, 4 several devices, 5 not verified.
+    """
     output = state.output
     chosen = dataclasses.replace(options, capture=out)
     ends = datetime.now(UTC).timestamp() + seconds
@@ -85,7 +88,10 @@ def capture(state: CliContext, /, out: Path, seconds: float, options: DeviceOpti
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.pass_obj
 def replay(state: CliContext, file: Path) -> int:
-    """Show a capture, frame by frame; keys are hidden."""
+    """Show a capture, frame by frame; keys are hidden.
+
+    Exit codes: 0 done, 1 the file is no capture, 2 usage.
+    """
     output = state.output
     frames = 0
     first: int | None = None
@@ -134,6 +140,8 @@ def bundle(state: CliContext, /, out: Path, options: DeviceOptions) -> int:
 
     It has no keys, no host ids, and never the order of cards. Without the device it has what this computer
     knows: the journal, and of the table's record its size and hash. The exit code is then 0 all the same.
+
+    Exit codes: 0 written, with or without the device; 1 the file cannot be written, 2 usage.
     """
     output = state.output
     check_writable(out)

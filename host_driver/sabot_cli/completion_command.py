@@ -20,6 +20,8 @@ def completion(context: click.Context, shell: str) -> int:
 
     bash: write it to a file and source that file in ~/.bashrc. zsh: the same in ~/.zshrc. fish: write it to
     ~/.config/fish/completions/sabot.fish. Commands, options and names of tables are completed.
+
+    Exit codes: 0 done, 2 usage.
     """
     state: CliContext = context.obj
     kind = get_completion_class(shell)

@@ -67,7 +67,10 @@ pass_state = click.make_pass_decorator(CliContext)
 @click.option("--device", "urls", metavar="URL", multiple=True, help="ask here too (repeatable)")
 @pass_state
 def devices(state: CliContext, urls: tuple[str, ...]) -> int:
-    """Find devices, and ask each who it is."""
+    """Find devices, and ask each who it is.
+
+    Exit codes: 0 at least one answers, 1 the file of tables is damaged, 2 usage, 3 no device.
+    """
     output = state.output
     with output.busy("asking who is there"):
         found = find_devices() + find_devices(list(urls))
@@ -171,7 +174,10 @@ def duration(seconds: int) -> str:
 @device_options
 @pass_state
 def status(state: CliContext, /, options: DeviceOptions) -> int:
-    """How a device is at this moment, as an observer or by the program that runs its table."""
+    """How a device is at this moment, as an observer or by the program that runs its table.
+
+    Exit codes: 0 done, 2 usage, 3 no device, 4 several devices, 5 not verified.
+    """
     attached = attached_client(state, options)
     if attached is not None:
         _say_attached(state.output, attached)
@@ -255,7 +261,10 @@ def _newest(client: Client) -> int:
 @click.option("--all", "everything", is_flag=True, help="begin with what the device still has")
 @pass_state
 def watch(state: CliContext, /, seconds: float | None, everything: bool, options: DeviceOptions) -> int:
-    """Show events as they come, as an observer or by the program that runs the table."""
+    """Show events as they come, as an observer or by the program that runs the table.
+
+    Exit codes: 0 done, 2 usage, 3 no device, 4 several devices, 5 not verified.
+    """
     output = state.output
     attached = attached_client(state, options)
     if attached is not None:
@@ -308,7 +317,10 @@ def _tell_notice(output: Output, notice: Notice) -> None:
 @click.argument("deck_id", type=click.IntRange(1, 0xFFFFFFFF))
 @pass_state
 def shuffle(state: CliContext, /, deck_id: int, options: DeviceOptions) -> int:
-    """Have a registered deck shuffled, and wait for its count."""
+    """Have a registered deck shuffled, and wait for its count.
+
+    Exit codes: 0 all counted, 1 refused, 2 usage, 3 no device, 5 not proved, 6 busy, 7 the machine stopped.
+    """
     output = state.output
     with open_device(state, options, owner=True) as client:
         now = client.status(options.timeout)
@@ -373,6 +385,8 @@ def provision(
     People's keys follow in a session, hidden; whoever has such a file can do what that person may: keep it
     away from the table's computer. Slots that are not filled now are closed: later it takes service's key
     ('sabot key give').
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 4 several devices, 5 not verified or it had a key.
     """
     entry = find_device(state, options)
     with UnsecuredExchange(transport_for(entry.url), entry.url, Clock(), options.timeout) as asking:

@@ -194,5 +194,7 @@ def doctor(state: CliContext, urls: tuple[str, ...]) -> int:
     """Look for what could be wrong on this computer.
 
     Permissions, who has a port open, versions, keys that others can read.
+
+    Exit codes: 0 all is well, 2 usage, 5 something is wrong.
     """
     return NOT_VERIFIED if examine(state, list(urls)).worst == BAD else OK

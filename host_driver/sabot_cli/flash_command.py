@@ -10,6 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColum
 
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import DeviceOptions, open_device, timeout_option
+from sabot_cli.help_text import example
 from sabot_cli.output import OK, Output
 from sabot_driver import Client, Credential
 from sabot_driver.discovery import DiscoveredDevice, identify
@@ -30,7 +31,7 @@ START_S = 20.0
 ASK_S = 2.0
 
 
-@click.command()
+@click.command(epilog=example("sabot flash /dev/ttyACM0"))
 @json_option
 @click.argument("port", required=False)
 @click.option("--uf2", type=click.Path(path_type=Path), help="write this image by the boot loader's drive")
@@ -53,6 +54,8 @@ def flash(
     By its PORT or, with --uf2, by its boot loader.
 
     A board that plays, or has cards inside, is left alone. What is written is read back before it counts.
+
+    Exit codes: 0 done, 2 usage or no image, 3 no board, 5 image or written data are wrong, 6 it plays.
     """
     if uf2 is not None and image is not None:
         raise click.UsageError("--uf2 and --image exclude each other")

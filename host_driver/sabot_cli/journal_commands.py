@@ -86,7 +86,10 @@ def _which(state: CliContext, serial: str | None, table: str | None, file: Path 
 @which_options
 @click.pass_obj
 def show(state: CliContext, serial: str | None, table: str | None, file: Path | None) -> int:
-    """How much a journal holds, since when, and who has not read it."""
+    """How much a journal holds, since when, and who has not read it.
+
+    Exit codes: 0 done, 1 there is no such journal, 2 usage, 5 it is damaged.
+    """
     for path in _which(state, serial, table, file):
         with open_journal(path) as opened:
             there = contents(opened)
@@ -122,6 +125,8 @@ def events(
     """The events of a journal, decoded; also while another program has the device.
 
     Times are local for a person, and UTC in JSON and CSV.
+
+    Exit codes: 0 done, 1 there is no such journal, 2 usage, 5 it is damaged.
     """
     if as_csv and state.output.as_json:
         raise click.UsageError("--json and --csv exclude each other")
@@ -169,6 +174,8 @@ def aside(state: CliContext, serial: str | None, table: str | None, file: Path |
     Nothing is deleted: the file is moved to the folder 'aside' with the date in its name. This computer is
     then a new host to the device. It receives what the device still has, and a gap says what is missing.
     Commands whose end is not known stay open in the old file.
+
+    Exit codes: 0 done, 1 there is no such journal, 2 usage, 6 in use.
     """
     if serial is None and table is None and file is None:
         raise click.UsageError("say which journal: --serial, --table or --file")
@@ -200,6 +207,8 @@ def prune_command(
 
     The newest row, events a named reader has not read and commands without a known end always stay. A
     journal that a running program has is refused: stop that program first.
+
+    Exit codes: 0 done, 1 there is no such journal, 2 usage, 5 it is damaged, 6 in use.
     """
     output = state.output
     before_us = time.time_ns() // 1000 - round(keep * DAY_US)

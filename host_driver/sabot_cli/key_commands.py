@@ -32,7 +32,10 @@ def key() -> None:
 @device_options
 @pass_state
 def key_list(state: CliContext, /, options: DeviceOptions) -> int:
-    """The key slots that are set."""
+    """The key slots that are set.
+
+    Exit codes: 0 done, 2 usage, 3 no device, 4 several devices, 5 not verified.
+    """
     with open_device(state, options, owner=False) as client:
         held = client.key_slots(options.timeout)
     for slot, role, person in zip(held.slots, held.roles, held.persons, strict=True):
@@ -51,7 +54,10 @@ def key_list(state: CliContext, /, options: DeviceOptions) -> int:
 def key_give(
     state: CliContext, /, role: str, file: Path, service_key: Path | None, options: DeviceOptions
 ) -> int:
-    """Give a person a key slot. The file holds the person's key and number; it is made if there is none."""
+    """Give a person a key slot. The file holds the person's key and number; it is made if there is none.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 4 several devices, 5 not verified, 6 in use.
+    """
     with open_device(state, options, owner=True) as client:
         service = person_credential(state, client, Role.SERVICE, service_key)
         give_key(state, client, PEOPLE[role], file, options.timeout, service)
@@ -64,7 +70,10 @@ def key_give(
 @click.argument("slot", type=click.IntRange(1, 13))
 @pass_state
 def key_remove(state: CliContext, /, slot: int, service_key: Path | None, options: DeviceOptions) -> int:
-    """Empty a key slot; see 'sabot key list'."""
+    """Empty a key slot; see 'sabot key list'.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 4 several devices, 5 not verified, 6 in use.
+    """
     with open_device(state, options, owner=True) as client:
         client.remove_key(slot, person_credential(state, client, Role.SERVICE, service_key), options.timeout)
     state.output.tell("key_removed", f"slot {slot} is empty", slot=slot)
@@ -77,7 +86,10 @@ def key_remove(state: CliContext, /, slot: int, service_key: Path | None, option
 @click.argument("file", type=KEY_FILE)
 @pass_state
 def key_observers(state: CliContext, /, file: Path, service_key: Path | None, options: DeviceOptions) -> int:
-    """Give the device a new key for those who only look on, and write it to a file."""
+    """Give the device a new key for those who only look on, and write it to a file.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 4 several devices, 5 not verified, 6 in use.
+    """
     new = os.urandom(KEY_SIZE)
     with open_device(state, options, owner=True) as client:
         service = person_credential(state, client, Role.SERVICE, service_key)
@@ -92,7 +104,10 @@ def key_observers(state: CliContext, /, file: Path, service_key: Path | None, op
 @service_option
 @pass_state
 def key_device(state: CliContext, /, service_key: Path | None, options: DeviceOptions) -> int:
-    """Give the device a new key of its own, and keep it here; all other hosts' sessions end."""
+    """Give the device a new key of its own, and keep it here; all other hosts' sessions end.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 4 several devices, 5 not verified, 6 in use.
+    """
     with open_device(state, options, owner=True) as client:
         service = person_credential(state, client, Role.SERVICE, service_key)
         client.set_device_key(os.urandom(KEY_SIZE), service, options.timeout)
@@ -106,7 +121,10 @@ def key_device(state: CliContext, /, service_key: Path | None, options: DeviceOp
 @click.option("--floor-key", type=KEY_FILE, help="the floor's key file")
 @pass_state
 def evict(state: CliContext, /, floor_key: Path | None, options: DeviceOptions) -> int:
-    """Take the device from the host that owns it, between rounds; takes the floor."""
+    """Take the device from the host that owns it, between rounds; takes the floor.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 4 several devices, 5 not verified, 6 in use.
+    """
     holder = b""
     try:
         with open_device(state, options, owner=True):

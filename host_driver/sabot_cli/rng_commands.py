@@ -56,6 +56,8 @@ def export(
 
     Eight samples are a byte, the first in its highest bit. FILE.json beside it says where the samples come
     from: device, components, versions, command, dates, SHA-256.
+
+    Exit codes: 0 done, 1 a file cannot be written, 2 usage, 3 no device, 5 not verified, 6 in use.
     """
     output, timeout = state.output, options.timeout
     sidecar = out.with_name(out.name + ".json")

@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, find_device, is_emulator, open_device
+from sabot_cli.help_text import example
 from sabot_cli.output import IN_PROGRESS
 from sabot_cli.people_keys import simulators_key
 from sabot_cli.running_service import service_folder
@@ -98,7 +99,7 @@ class _Staffing:
 KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(epilog=example("sabot serve --device sim:// --port 0"))
 @device_options
 @click.option("--port", type=click.IntRange(0, 65535), default=8470, show_default=True, help="0 takes any")
 @click.option(
@@ -146,6 +147,8 @@ def serve(
 
     The process owns the device and runs the table until it is ended. A second 'sabot serve' for the same
     table prints a new address to enter by; 'sabot play', 'watch' and 'status' attach to it.
+
+    Exit codes: 0 ended, 1 refused, 2 usage, 3 no device, 5 not verified, 6 served by another process.
     """
     _need_extra()
     if rule_set is not None:

@@ -35,7 +35,7 @@ class Session:
             places = UserFiles(folder / "home")
             provision_simulator_keys(places, client, 10.0)
             people = table_credentials(CliContext(output, places), client, None)
-            DeviceShuffles(client, output, people, 10.0).shuffle(3, lambda count: None)
+            DeviceShuffles(client, output, people, 10.0).shuffle(3, lambda order: None)
         self.lines: Lines = [json.loads(line) for line in told.getvalue().splitlines()]
 
     def written(self, name: str = "told.jsonl", **changes: Any) -> Path:

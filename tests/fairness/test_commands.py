@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 from tests.fairness.sessions import Lines, Sabot, Session
 
 from sabot_driver.journal import Journal
+from sabot_simulators.fairness import simulated_shuffles
 
 pytestmark = pytest.mark.slow
 
@@ -33,14 +35,66 @@ def test_fairness_writes_orders_a_page_and_one_object_a_line(sabot: Sabot, tmp_p
     assert lines[-1]["orders_sha256"] == hashlib.sha256(orders.read_bytes()).hexdigest()
     text = (page / "index.html").read_text()
     said = (lines[-1]["orders_sha256"], "no bias found", "Holm", "sabot fairness --shuffles 100")
-    drawn = ("@media print", "position", "line: seen; dots: uniform deck")
+    said += (
+        "component firmware",
+        "The tests would have seen, with 99 %",
+        "R. Graham, Annals of Statistics 9",
+    )
+    drawn = ("@media print", "position", "line: seen; dots: uniform deck", "standard deviations")
     assert [words for words in said + drawn if words not in text] == []
     assert text.count("<li>") == 14, "a method for each test"
     assert text.count("<svg") == 2
     assert text.count("<rect") == 52 * 52
 
 
-@pytest.mark.parametrize("option", ["--orders", "--report"])
+def test_a_run_that_was_ended_goes_on_where_it_was(
+    sabot: Sabot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mocker: MockerFixture
+) -> None:
+    monkeypatch.setitem(simulated_shuffles.AT_ONCE, 52, 20)
+    path = tmp_path / "progress.jsonl"
+    run = ("fairness", "--processes", "1", "--progress", str(path), "--shuffles")
+    whole = sabot(*run[:3], "--shuffles", "50")[1][-1]["orders_sha256"]
+    assert sabot(*run, "50")[1][-1]["orders_sha256"] == whole
+    kept = path.read_bytes()
+    path.write_bytes(kept[:-100])  # killed while it wrote
+    shuffled = mocker.spy(simulated_shuffles.ShuffleBatch, "run")
+    assert sabot(*run, "50")[1][-1]["orders_sha256"] == whole
+    assert [each.args[0].shuffles for each in shuffled.call_args_list] == [10], "only the last one again"
+    longer = sabot(*run, "60")[1][-1]
+    assert [each.args[0].shuffles for each in shuffled.call_args_list] == [10, 20]
+    assert (longer["shuffles"], longer["stops"]) == (60, 0)
+    again = sabot(*run, "60")[1][-1]
+    assert again["orders_sha256"] == longer["orders_sha256"]
+    assert shuffled.call_count == 2, "nothing is left to shuffle"
+
+
+def test_progress_of_another_run_is_refused_and_left_as_it_is(sabot: Sabot, tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    run = ("fairness", "--processes", "1", "--progress", str(path), "--shuffles", "2")
+    sabot(*run)
+    kept = path.read_bytes()
+    for other in (("--seed", "2"), ("--plant", "lcg32"), ("--device", "sim://")):
+        code, lines = sabot(*run, *other)
+        assert (code, lines[-1]["error"]) == (1, "OtherProgress"), other
+    assert path.read_bytes() == kept
+    for strange in (b"my diary", b'{"v": 1}\n', b"[]\n"):
+        path.write_bytes(strange)
+        assert sabot(*run)[1][-1]["error"] == "OtherProgress"
+        assert path.read_bytes() == strange
+
+
+def test_progress_on_a_device_is_kept_order_by_order(sabot: Sabot, tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    run = ("fairness", "--device", "sim://", "--progress", str(path), "--shuffles")
+    assert sabot(*run, "2")[1][-1]["shuffles"] == 2
+    code, lines = sabot(*run, "3")
+    assert code == 5
+    assert [each["shuffles"] for each in lines if each["event"] == "hello"] == [1], "one more"
+    assert lines[-1]["shuffles"] == 3
+    assert set(lines[-1]["components"]) == {"controller", "card_recognition", "rng"}
+
+
+@pytest.mark.parametrize("option", ["--orders", "--report", "--progress"])
 def test_a_path_that_cannot_be_written_is_told_before_anything_is_shuffled(
     sabot: Sabot, tmp_path: Path, option: str
 ) -> None:

@@ -70,6 +70,24 @@ def test_a_board_at_its_prompt_is_flashed_and_shows_its_identity(
     assert ran.last["components"] is None
 
 
+def test_the_example_of_the_commands_help_runs(
+    sabot: Sabot, board: UnixBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With this board's port instead of the example's, and the image where the build puts it."""
+    monkeypatch.setattr(install.install, "__defaults__", (UNIX,))
+    monkeypatch.setattr(running_device, "wait_for_device", lambda port, seconds: answers("old"))
+    monkeypatch.setattr(command.Flashing, "_compare", lambda self, found, wanted: False)
+    monkeypatch.chdir(tmp_path)
+    command.IMAGE.parent.mkdir(parents=True)
+    command.IMAGE.write_bytes(OLD.data)
+    assert command.flash.epilog is not None
+    program, name, port = command.flash.epilog.split()[-3:]
+    assert (program, name) == ("sabot", "flash")
+    assert port.startswith("/dev/")
+    ran = sabot(board.port)
+    assert (ran.code, ran.last["event"]) == (0, "identity")
+
+
 def test_another_version_that_answers_is_told(
     sabot: Sabot, board: UnixBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

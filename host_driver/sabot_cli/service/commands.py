@@ -73,6 +73,8 @@ def self_test(state: CliContext, /, service_key: Path | None, options: DeviceOpt
     """Test both halves, and say the level of each switch.
 
     The machine must be idle and empty, its doors closed.
+
+    Exit codes: 0 passed, 1 refused, 2 usage, 3 no device, 5 not verified, 6 in use, 7 it failed.
     """
     with technician(state, options, service_key) as who:
         here = who.client.loop.rows
@@ -95,6 +97,8 @@ def sensors(state: CliContext, /, once: bool, options: DeviceOptions) -> int:
 
     It takes no key of a person and may run while the table plays: it is an observer's view. With --json, or
     without a terminal, the sensors are read once.
+
+    Exit codes: 0 done, 2 usage, 3 no device, 4 several devices, 5 not verified.
     """
     with open_device(state, options, owner=False) as client:
         if once or state.output.as_json or not at_terminal():
@@ -133,6 +137,8 @@ def jog(
     only while this program renews its lease; it stops 250 ms after the program dies. Forward closes the
     gripper and sends carriage and pusher out; back brings them home. The machine is in service meanwhile and
     tests itself afterwards.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 5 not verified, 6 in use, 7 the machine stopped.
     """
     chosen = PARTS[part]
     if (to_um is not None) != (chosen is Part.ELEVATOR and (direction is not None or not at_terminal())):
@@ -190,6 +196,8 @@ def calibrate(
 
     Without a name both values are shown with their dates. With a name and no value the program says how to
     measure it and asks. --undo sets the value before the present one, which the device's own log tells.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 4 several devices, 5 not verified, 6 in use.
     """
     output = state.output
     if name is None:
@@ -248,6 +256,8 @@ def wear(state: CliContext, /, options: DeviceOptions) -> int:
     Drift is how long cards lately took against the drawing. Its limit is the rollers' tolerance of 5 %;
     outside of it the exit code is 5. Times of each roller come from the journal of this computer, if there is
     one.
+
+    Exit codes: 0 within limits, 2 usage, 3 no device, 4 several devices, 5 past a limit or not verified.
     """
     output = state.output
     with open_device(state, options, owner=False) as client:
@@ -308,6 +318,8 @@ def log(state: CliContext, /, from_n: int | None, last: int, options: DeviceOpti
     """The device's own log in flash, decoded.
 
     It has at least the last 1,000 events, those too that no computer has received.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 4 several devices, 5 not verified, 6 in use.
     """
     with open_device(state, options, owner=True) as client:
         if from_n is None:
@@ -353,6 +365,8 @@ def empty(state: CliContext, /, service_key: Path | None, options: DeviceOptions
 
     The cards are proved by nothing. People have as long as they need; Ctrl-C stops watching, the machine goes
     on.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 5 not verified, 6 in use, 7 the machine stopped.
     """
     output = state.output
     with technician(state, options, service_key) as who:
@@ -379,7 +393,10 @@ def empty(state: CliContext, /, service_key: Path | None, options: DeviceOptions
 @click.option("--seconds", type=click.IntRange(1, 60), default=10, show_default=True)
 @pass_state
 def locate(state: CliContext, /, seconds: int, options: DeviceOptions) -> int:
-    """Let the machine's lamp flash, to find it among others."""
+    """Let the machine's lamp flash, to find it among others.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 4 several devices, 5 not verified, 6 in use.
+    """
     with open_device(state, options, owner=True) as client:
         client.ask(Locate(seconds), options.timeout)
         state.output.tell("located", f"its lamp flashes for {seconds} s", seconds=seconds)
@@ -394,6 +411,8 @@ def out_of_order(state: CliContext, /, service_key: Path | None, options: Device
     """Take the machine out of use until 'sabot service return'.
 
     It stays out of use over power cuts.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 4 several devices, 5 not verified, 6 in use.
     """
     with technician(state, options, service_key) as who:
         who.client.ask(MarkOutOfOrder(), who.timeout, who.credential)
@@ -408,7 +427,10 @@ def out_of_order(state: CliContext, /, service_key: Path | None, options: Device
 @service_key_option
 @pass_state
 def return_command(state: CliContext, /, service_key: Path | None, options: DeviceOptions) -> int:
-    """Return a machine that was out of order to use; it tests itself."""
+    """Return a machine that was out of order to use; it tests itself.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 5 not verified, 6 in use, 7 the machine stopped.
+    """
     with technician(state, options, service_key) as who:
         here = who.client.loop.rows
         with state.output.busy("testing"):
@@ -441,6 +463,8 @@ def bring_up(
 
     The steps are those of docs/porting.md: self-test, each sensor by hand, each roller, the elevator. Close
     the doors and take every card out first. What the program cannot do is left open on the sheet.
+
+    Exit codes: 0 done, 1 refused, 2 usage, 3 no device, 5 not verified, 6 in use, 7 a step failed.
     """
     output = state.output
     by_hand = not skip_hands and not output.as_json and at_terminal()

@@ -10,6 +10,7 @@ import click
 
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_commands import SECONDS
+from sabot_cli.help_text import example
 from sabot_cli.written_files import check_writable
 from sabot_driver.errors import BadUrl, PortBusy
 from sabot_simulators.device_settings import FIRMWARE, BadSetting, DeviceSettings
@@ -27,7 +28,7 @@ BOARDS = ("rp2040",)
 """Kinds of firmware that are a whole board."""
 
 
-@click.command()
+@click.command(epilog=example("sabot simulate --tcp 0 --seconds 1"))
 @json_option
 @click.option("--pty", "as_pty", is_flag=True, help="on a pseudo-terminal (the default where there is one)")
 @click.option("--tcp", "port", type=click.IntRange(0, 65535), help="on this TCP port; 0 takes a free one")
@@ -88,6 +89,8 @@ def simulate(
 
     On a pseudo-terminal, or with --tcp on a TCP port. Without --state each start is a new device: hosts give
     it keys anew, and the events of the old one are reported as lost.
+
+    Exit codes: 0 ended, 1 a file cannot be used, 2 usage, 3 the port is in use.
     """
     if memory is not None and (board is not None or firmware not in (None, FIRMWARE[0])):
         raise click.UsageError(f"--state goes with --firmware {FIRMWARE[0]} only")

@@ -1,11 +1,12 @@
 """``sabot fairness``: shuffles, tests the order that the cards really have, prints the result."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -14,17 +15,20 @@ from rich.table import Table
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import DeviceOptions, open_device
 from sabot_cli.help_text import example
-from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output
+from sabot_cli.output import FAULT, NOT_VERIFIED, OK, Output, utc
 from sabot_cli.people_keys import table_credentials
-from sabot_cli.provenance import software
+from sabot_cli.provenance import device_components, software
 from sabot_cli.written_files import CannotWrite, check_folder, check_writable
 from sabot_driver.errors import SabotError
+from sabot_driver.serial_numbers import format_serial
 from sabot_simulators.fairness.seeded_biases import PLANTS
+from sabot_simulators.fairness.source_components import source_components
 
 if TYPE_CHECKING:
     from sabot_simulators.fairness.evidence import Evidence
     from sabot_simulators.fairness.order_tests import OrderReport
-    from sabot_simulators.fairness.simulated_shuffles import Orders
+    from sabot_simulators.fairness.saved_progress import SavedProgress
+    from sabot_simulators.fairness.simulated_shuffles import Orders, ShuffledBatch
 
 CARDS = tuple(str(52 * decks) for decks in range(1, 9))
 
@@ -47,6 +51,11 @@ class EvidenceMissing(SabotError):
 @click.option("--timeout", type=click.FloatRange(0.1, 600), default=10.0, show_default=True, metavar="S")
 @click.option("--orders", type=click.Path(path_type=Path, dir_okay=False), help="write each order as a line")
 @click.option("--report", type=click.Path(path_type=Path, file_okay=False), help="write a page with plots")
+@click.option(
+    "--progress",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="keep what was shuffled in this file; the same command goes on with it",
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="of the simulated machines")
 @click.option("--processes", type=click.IntRange(1), metavar="N", help="as many as there are cores")
 @click.pass_obj
@@ -62,15 +71,17 @@ def fairness(
     timeout: float,
     orders: Path | None,
     report: Path | None,
+    progress: Path | None,
     seed: int,
     processes: int | None,
 ) -> int:
     """Test the order that shuffled cards really have.
 
-    Shuffled by firmware and mechanism here, or on a device.
+    Shuffled by firmware and mechanism here, or on a device. With --progress a run that was ended, by Ctrl-C
+    or by a power cut, goes on where it was.
 
-    Exit code 0 if no bias was found, 5 for biased or for too few shuffles to judge (100 are the least), 7 if
-    the machine stopped.
+    Exit codes: 0 no bias was found, 1 a file cannot be written, 2 usage, 3 no device, 5 biased, or too few
+    shuffles to judge (100 are the least), 7 the machine stopped, 130 ended with Ctrl-C.
     """
     try:
         from sabot_simulators.fairness.evidence import gather, judged
@@ -85,17 +96,30 @@ def fairness(
         check_folder(report)
     if device is not None and (plant is not None or cards != "52" or until_flagged):
         raise click.UsageError("--device goes with neither --plant, --cards nor --until-flagged")
+    if progress is not None:
+        check_writable(progress)
+    components: dict[str, Any] = source_components()
     try:
-        with _progress(output, f"shuffling {cards} cards", shuffles) as shuffled:
-            if device is None:
-                output.simulator = True
-                evidence = gather(shuffles, int(cards), seed, plant, processes, until_flagged, shuffled)
-            else:
-                chosen = DeviceOptions(device, None, None, timeout, simulator)
-                evidence = judged(*_on_device(state, chosen, floor_key, shuffles, shuffled))
+        if device is None:
+            output.simulator = True
+            what = {"cards": int(cards), "seed": seed, "plant": plant, "components": components}
+            with _kept(progress, what) as saved, _bar(output, cards, shuffles) as shuffled:
+                begun = utc(began) if saved is None else saved.begun
+                evidence = gather(
+                    shuffles, int(cards), seed, plant, processes, until_flagged, shuffled, saved
+                )
+        else:
+            chosen = DeviceOptions(device, None, None, timeout, simulator)
+            stretches, components, begun = _on_device(state, chosen, floor_key, shuffles, progress)
+            evidence = judged(stretches)
     except ShuffleFailed as failed:
         output.tell("stopped", f"[red]the machine stopped: {failed}[/red]", fault=str(failed))
         return FAULT
+    except KeyboardInterrupt:
+        if progress is not None:
+            words = f"ended; the shuffles so far are in {progress}, and the same command goes on with them"
+            output.tell("ended", words, progress=str(progress))
+        raise
     if orders is not None:
         write_orders(orders, evidence.orders)
     title = plant or device or "the reference machine"
@@ -105,19 +129,38 @@ def fairness(
             "seed": str(seed) if device is None else "the device's own noise",
             "planted bias": plant or "none",
             "SHA-256 of the orders": orders_sha256(evidence.orders),
+            **{f"component {name}": _component_words(each) for name, each in components.items()},
+            "first shuffle begun": begun,
             **software(state.arguments, began),
         }
-        page = write_page(report, title, evidence.findings, evidence.orders, about)
+        seen = _would_have_seen(evidence.findings)
+        page = write_page(report, title, evidence.findings, evidence.orders, about, seen)
         output.tell("report", f"wrote {page}", file=str(page))
-    _tell(output, title, plant, evidence)
+    _tell(output, title, plant, evidence, components)
     return OK if evidence.findings.verdict == "uniform" else NOT_VERIFIED
 
 
+def _component_words(each: Mapping[str, str]) -> str:
+    return f"version {each['version']}, SHA-256 {each['sha256']}"
+
+
 @contextmanager
-def _progress(output: Output, what: str, total: int) -> Iterator[Callable[[int], None]]:
+def _kept(path: Path | None, about: Mapping[str, Any]) -> "Iterator[SavedProgress | None]":
+    """The progress of a run on disk, if it is to be kept."""
+    from sabot_simulators.fairness.saved_progress import SavedProgress
+
+    if path is None:
+        yield None
+        return
+    with SavedProgress(path, about) as saved:
+        yield saved
+
+
+@contextmanager
+def _bar(output: Output, cards: str, total: int) -> Iterator[Callable[[int], None]]:
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=output.errors, disable=output.as_json, transient=True) as progress:
-        task = progress.add_task(what, total=total)
+        task = progress.add_task(f"shuffling {cards} cards", total=total)
         yield lambda count: progress.advance(task, count)
 
 
@@ -126,16 +169,32 @@ def _on_device(
     chosen: DeviceOptions,
     floor_key: Path | None,
     shuffles: int,
-    shuffled: Callable[[int], None],
-) -> "tuple[Orders, float]":
-    """Orders of a device's own deck, read at its exit; the seconds it took."""
-    from sabot_simulators.fairness.device_shuffles import DeviceShuffles
+    progress: Path | None,
+) -> "tuple[list[ShuffledBatch], dict[str, Any], str]":
+    """Orders of a device's own deck, read at its exit, stretch by stretch.
 
-    with open_device(state, chosen, owner=True) as client:
-        lab = DeviceShuffles(
-            client, state.output, table_credentials(state, client, floor_key), chosen.timeout
-        )
-        return lab.shuffle(shuffles, shuffled)
+    And the device's components, and when the first run began.
+    """
+    from sabot_simulators.fairness.device_shuffles import DeviceShuffles
+    from sabot_simulators.fairness.saved_progress import SavedProgress
+
+    with open_device(state, chosen, owner=True) as client, TemporaryDirectory() as folder:
+        components = device_components(client, chosen.timeout)
+        about = {"serial": format_serial(client.identity.serial), "components": components}
+        with SavedProgress(progress or Path(folder) / "progress", about) as saved:
+            left, stretch = shuffles - saved.shuffles, len(saved.batches)
+            if left > 0:
+                people = table_credentials(state, client, floor_key)
+                lab = DeviceShuffles(client, state.output, people, chosen.timeout, goes_on=stretch > 0)
+                with _bar(state.output, "52", shuffles) as shuffled:
+                    shuffled(saved.shuffles)
+
+                    def keep(one: "ShuffledBatch") -> None:
+                        saved.add(stretch, one, more=True)
+                        shuffled(1)
+
+                    lab.shuffle(left, keep)
+            return [saved.batches[number] for number in sorted(saved.batches)], components, saved.begun
 
 
 def _order_lines(orders: "Orders") -> Iterator[str]:
@@ -174,10 +233,12 @@ def _would_have_seen(findings: "OrderReport") -> str:
         return ""
     first = findings.tests[:2]
     seen = "; ".join(f"{findings.detectable(each):.2g} {each.unit} ({each.name})" for each in first)
-    return f"\nwould have seen, with 99 %: {seen}; the table has the others"
+    return f"\nThe tests would have seen, with 99 %: {seen}; the table has the others."
 
 
-def _tell(output: Output, title: str, plant: str | None, evidence: "Evidence") -> None:
+def _tell(
+    output: Output, title: str, plant: str | None, evidence: "Evidence", components: Mapping[str, Any]
+) -> None:
     """Print every test, then the verdict."""
     findings = evidence.findings
     table = Table("test", "seen", "expected", "p", "p corr.", "would have seen", box=None, pad_edge=False)
@@ -202,6 +263,7 @@ def _tell(output: Output, title: str, plant: str | None, evidence: "Evidence") -
         plant=plant,
         flagged_at=evidence.flagged_at,
         orders_sha256=orders_sha256(evidence.orders),
+        components=components,
         stops=evidence.stops,
         seconds_per_thousand=round(evidence.seconds_per_thousand, 3),
     )

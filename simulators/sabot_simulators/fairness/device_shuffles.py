@@ -30,6 +30,8 @@ from sabot_protocol.host.messages import (
     OpenRound,
     PlayOneDeck,
     RegisterDeck,
+    RemoveDeck,
+    RemoveReason,
     RevealRound,
     Role,
     SetGame,
@@ -38,7 +40,7 @@ from sabot_protocol.host.messages import (
     StatusReport,
 )
 from sabot_protocol.host.shuffle_audit import RevealedShuffle, audit
-from sabot_simulators.fairness.simulated_shuffles import NO_LIMIT, Orders, ShuffleFailed
+from sabot_simulators.fairness.simulated_shuffles import NO_LIMIT, ShuffledBatch, ShuffleFailed
 
 CARDS, STACKS, STACK_CARDS = 52, 4, 13
 NONCE_SIZE = 32
@@ -55,21 +57,40 @@ class DeviceShuffles:
     """One device with one deck, shuffled again and again."""
 
     def __init__(
-        self, client: Client, output: Output, credential: Callable[[Role], Credential], timeout: float
+        self,
+        client: Client,
+        output: Output,
+        credential: Callable[[Role], Credential],
+        timeout: float,
+        goes_on: bool = False,
     ) -> None:
+        """``goes_on``: an earlier run was ended, and the deck on the device is the one that it used."""
         self._client = client
         self._output = output
         self._timeout = timeout
         known = client.ask(Decks(), timeout)
-        if known.ids:
-            raise DeviceUnsuitable("decks are registered on this device", "Take them off the table first.")
         self._floor = credential(Role.FLOOR)
+        if known.ids:
+            if not goes_on or len(known.ids) > 1:
+                raise DeviceUnsuitable(
+                    "decks are registered on this device",
+                    "Take them off the table first: 'sabot deck retire'.",
+                )
+            self._retire(known.ids[0])
         self._deck_id = known.last_played + 1
         client.ask(SetGame("fairness", Method.AUTOMATED_SHOE, 1, STACK_CARDS, NO_LIMIT), timeout, self._floor)
         client.ask(PlayOneDeck(1), timeout, self._floor)
         self._register()
         self._round_id = client.ask(LastRound(), timeout).round_id
         self._last: tuple[RevealedShuffle, tuple[int, ...]] | None = None
+
+    def _retire(self, deck_id: int) -> None:
+        """Take the deck of an earlier run off the device; its number never returns."""
+        try:
+            self._client.ask(RemoveDeck(deck_id, RemoveReason.FLOOR_ORDER), self._timeout, self._floor)
+        except NotAllowed as error:
+            error.advice = "Take every card out of the machine first: 'sabot service empty'."
+            raise
 
     def _register(self) -> None:
         while True:
@@ -83,8 +104,8 @@ class DeviceShuffles:
             else:
                 return
 
-    def shuffle(self, shuffles: int, shuffled: Callable[[int], None]) -> tuple[Orders, float]:
-        """The orders of ``shuffles`` shuffles, cards by their place in the tray, and the seconds they took.
+    def shuffle(self, shuffles: int, kept: Callable[[ShuffledBatch], None]) -> None:
+        """Shuffle so often; ``kept`` gets each order, cards by their place in the tray, and its seconds.
 
         One more shuffle comes first, to learn the places.
         """
@@ -92,17 +113,18 @@ class DeviceShuffles:
         serial = self._client.identity.serial.decode("ascii", "replace")
         self._output.tell("hello", device=self._client.url, serial=serial, shuffles=shuffles)
         fed: tuple[int, ...] | None = None
-        rows: list[list[int]] = []
-        while len(rows) < shuffles:
+        done = 0
+        while done < shuffles:
             committed = self._begin()
             came_out = self._deal_out()
             self._tell(committed, fed, came_out)
             if fed is not None:
                 place = {card: at for at, card in enumerate(fed)}
-                rows.append([place[card] for card in came_out])
-                shuffled(1)
+                order = np.array([[place[card] for card in came_out]], np.int16)
+                kept(ShuffledBatch(order, time.perf_counter() - began, 0))
+                began = time.perf_counter()
+                done += 1
             fed = came_out
-        return np.array(rows, np.int16), time.perf_counter() - began
 
     def _begin(self) -> tuple[int, bytes, bytes]:
         """A commitment, our nonce, the shuffle: its number, commitment and nonce."""

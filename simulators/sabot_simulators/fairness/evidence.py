@@ -1,6 +1,6 @@
 """A whole run: shuffles, records the orders, judges them, and measures how soon a planted bias is found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sabot_simulators.fairness.order_tests import LEVEL, OrderReport, judge
-from sabot_simulators.fairness.simulated_shuffles import Orders, run_all, shuffle_batches
+from sabot_simulators.fairness.saved_progress import SavedProgress, run_missing
+from sabot_simulators.fairness.simulated_shuffles import Orders, ShuffledBatch, shuffle_batches
 
 LOOKS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
@@ -39,12 +40,17 @@ def gather(
     processes: int | None = None,
     until_flagged: bool = False,
     shuffled: Callable[[int], None] = lambda count: None,
+    saved: SavedProgress | None = None,
 ) -> Evidence:
-    """Shuffle and judge. With ``until_flagged`` stop when a look finds a bias; the looks share the level."""
+    """Shuffle and judge. With ``until_flagged`` stop when a look finds a bias; the looks share the level.
+
+    What ``saved`` has of this run is not shuffled again.
+    """
     rows: list[Orders] = []
     seconds, stops = 0.0, 0
     done, looks = 0, [look for look in LOOKS if look < shuffles] + [shuffles] if until_flagged else []
-    for orders, took, stopped in run_all(shuffle_batches(shuffles, cards, seed, plant), processes):
+    work = shuffle_batches(shuffles, cards, seed, plant)
+    for orders, took, stopped in run_missing(work, processes, saved):
         seconds += took
         stops += stopped
         rows.append(orders)
@@ -59,9 +65,11 @@ def gather(
     return Evidence(np.vstack(rows), _judge(rows, LEVEL), seconds, stops)
 
 
-def judged(orders: Orders, seconds: float) -> Evidence:
-    """Evidence of orders that were made elsewhere, one shuffle after the other."""
-    return Evidence(orders, _judge([orders], LEVEL), seconds)
+def judged(stretches: Sequence[ShuffledBatch]) -> Evidence:
+    """Evidence of orders that were made elsewhere; in each stretch one shuffle follows the other."""
+    rows = [each.orders for each in stretches]
+    seconds = sum(each.seconds for each in stretches)
+    return Evidence(np.vstack(rows), _judge(rows, LEVEL), seconds)
 
 
 def _judge(rows: list[Orders], level: float) -> OrderReport:

@@ -40,6 +40,8 @@ class OrderTest:
     p_corrected: float = 1.0
     method: str = ""
     """What is compared, and how."""
+    reference: str = ""
+    """Where the statistic and its distribution are from."""
 
 
 @dataclass
@@ -77,6 +79,7 @@ def judge(orders: Orders, pairs: NDArray[np.intp], level: float = LEVEL) -> Orde
 
 def _described(test: OrderTest, words: str | None) -> OrderTest:
     test.method = " ".join((words or "").split())
+    test.reference = REFERENCES[test.name]
     return test
 
 
@@ -276,6 +279,27 @@ def top_after_bottom(orders: Orders, pairs: NDArray[np.intp]) -> OrderTest:
     statistic = float(((np.bincount(difference, minlength=cards) - mean) ** 2).sum() / mean)
     return _chi_square("top after bottom", statistic, cards - 1, len(pairs), "rms of a difference's chance")
 
+
+PEARSON = "chi-square test: K. Pearson, Philosophical Magazine 50, 1900"
+KNUTH = "D. E. Knuth, The Art of Computer Programming 2, 3.3.2"
+FEEDBACK = "guesses with feedback: P. Diaconis and R. Graham, Annals of Statistics 9, 1981"
+REFERENCES = {
+    "card x position": PEARSON,
+    "drift": "rank correlation: C. Spearman, American Journal of Psychology 15, 1904",
+    "adjacent pairs": PEARSON,
+    "rising sequences": "D. Bayer and P. Diaconis, Annals of Applied Probability 2, 1992",
+    "valleys": "P. Diaconis, J. Fulman and S. Holmes, Annals of Applied Probability 23, 2013",
+    "fixed points": "matches of a permutation: P. R. de Montmort, 1713; " + PEARSON,
+    "runs": f"{KNUTH}, run test",
+    "colour changes": "A. Wald and J. Wolfowitz, Annals of Mathematical Statistics 11, 1940",
+    "guesses, next in line": FEEDBACK,
+    "guesses, trained": FEEDBACK,
+    "repeated orders": f"{KNUTH}, collision test",
+    "successive decks": f"{KNUTH}, serial correlation test",
+    "same as before": "matches of two permutations: P. R. de Montmort, 1713",
+    "top after bottom": PEARSON,
+}
+"""Where each statistic is from, by the name of its test."""
 
 OF_ONE_DECK: tuple[Callable[[Orders], OrderTest], ...] = (
     card_by_position, drift, adjacent_pairs, rising_sequences, valleys, fixed_points, runs, colour_changes,
