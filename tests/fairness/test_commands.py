@@ -35,13 +35,13 @@ def test_fairness_writes_orders_a_page_and_one_object_a_line(sabot: Sabot, tmp_p
     assert lines[-1]["orders_sha256"] == hashlib.sha256(orders.read_bytes()).hexdigest()
     text = (page / "index.html").read_text()
     said = (lines[-1]["orders_sha256"], "no bias found", "Holm", "sabot fairness --shuffles 100")
-    said += (
+    also = (
         "component firmware",
         "The tests would have seen, with 99 %",
         "R. Graham, Annals of Statistics 9",
     )
     drawn = ("@media print", "position", "line: seen; dots: uniform deck", "standard deviations")
-    assert [words for words in said + drawn if words not in text] == []
+    assert [words for words in said + also + drawn if words not in text] == []
     assert text.count("<li>") == 14, "a method for each test"
     assert text.count("<svg") == 2
     assert text.count("<rect") == 52 * 52

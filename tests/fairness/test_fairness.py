@@ -13,7 +13,13 @@ from sabot_firmware.height_model import HeightModel
 from sabot_simulators.fairness import order_tests as tested
 from sabot_simulators.fairness.evidence import gather, judged, successive
 from sabot_simulators.fairness.seeded_biases import PLANTS, slots_of
-from sabot_simulators.fairness.simulated_shuffles import Orders, ShuffleBatch, ShuffleFailed, shuffle_batches
+from sabot_simulators.fairness.simulated_shuffles import (
+    Orders,
+    ShuffleBatch,
+    ShuffledBatch,
+    ShuffleFailed,
+    shuffle_batches,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -153,5 +159,5 @@ def test_a_handful_of_shuffles_is_no_reason_for_alarm(shuffles: int) -> None:
     alarms = 0
     for _ in range(100):
         orders = np.array([random.permutation(52) for _ in range(shuffles)], dtype=np.int16)
-        alarms += judged(orders, 1.0).findings.verdict == "biased"
+        alarms += judged([ShuffledBatch(orders, 1.0, 0)]).findings.verdict == "biased"
     assert alarms <= 1
