@@ -111,7 +111,7 @@ soak-campaign: $(VENV)/.play ## CAMPAIGN_ROUNDS=100000 rounds with bursts of fau
 soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real MicroPython: wrong claims, and whether its heap grows
 	$(BIN)/python -m sabot_simulators.soak_micropython --rounds $(ROUNDS)
 
-kill-days: $(VENV)/.test ## KILLS=200 kills of a table's program in ten days, each compared with the undisturbed day
+kill-days: $(VENV)/.test ## KILLS=200 kills of a table's program in ten days, each compared with the undisturbed day; goes on where it stopped
 	$(BIN)/python -m tests.session.kill_days --kills $(KILLS)
 
 pace: $(VENV)/.test ## six rounds on an emulated machine at real speed: touches and seconds of each

@@ -326,7 +326,7 @@ def _seat(snapshot: Json, seat: int, say: Say) -> dict[str, Any]:
     playing, shown, table = snapshot["round"], _shown_round(snapshot), snapshot["table"]
     bets = table["bets"]
     made = bets if playing is None else playing["wagers"]
-    lines = [] if shown is None else shown["settlement"] or []
+    lines = [] if shown is None else shown["settlement"] or shown.get("due") or []
     return {
         "seat": seat,
         "bets": str(seat) in made,

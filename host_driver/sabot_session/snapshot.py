@@ -147,6 +147,7 @@ def round_snapshot(session: "TableSession") -> dict[str, Any] | None:
         "void_clause": playing.void_clause,
         "void_why": playing.void_why,
         "settlement": None if settled is None else settled["settlement"],
+        "due": session.procedure.round_end.due(),
         "wagers_known": playing.wagers_known,
         "cards_known": playing.cards_known,
         "held": session.state.holds[playing.pack_id].why if playing.pack_id in session.state.holds else "",

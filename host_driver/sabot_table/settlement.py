@@ -245,12 +245,15 @@ def settle(
 def results_of(
     rules: RuleSet,
     seats: Collection[int],
-    play: DealtHands,
+    play: DealtHands | Coup,
     forfeits: Collection[int] = (),
     abandoned: Collection[int] = (),
 ) -> tuple[WagerResult, ...]:
     """What each offered wager of each betting seat pays, where chips lie that the program does not know."""
-    check_hands(rules, seats, play)
+    if isinstance(play, Coup):
+        check_play(rules, {}, play)
+    else:
+        check_hands(rules, seats, play)
     found = []
     for seat in seats:
         taken = "forfeit" if seat in forfeits else "abandon" if seat in abandoned else ""
@@ -259,7 +262,7 @@ def results_of(
     return _in_order(rules, found)
 
 
-def _result(rules: RuleSet, wager: str, seat: int, play: DealtHands, taken: str) -> WagerResult:
+def _result(rules: RuleSet, wager: str, seat: int, play: DealtHands | Coup, taken: str) -> WagerResult:
     if taken:
         outcome = WagerOutcome.FORFEIT if taken == "forfeit" else WagerOutcome.ABANDONED
         return WagerResult(seat, wager, outcome, str(outcome), "", rules.fixed.clause(taken))
@@ -272,7 +275,7 @@ def _result(rules: RuleSet, wager: str, seat: int, play: DealtHands, taken: str)
         return WagerResult(seat, wager, WagerOutcome.PUSH, name, "", paytable.rule)
     said = f"{odds.numerator} to {odds.denominator}"
     if name in paytable.vigorish:
-        said += ", less 5 % vigorish"
+        said += ", 5 % vigorish marked" if rules.vigorish.collected == "marked" else ", less 5 % vigorish"
     return WagerResult(seat, wager, WagerOutcome.WIN, name, said, paytable.clause)
 
 

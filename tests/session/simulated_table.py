@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -87,13 +87,17 @@ def staff_of(
     client: Client,
     seats: int,
     method: DealingMethod | None = None,
+    cards: Callable[[int], Sequence[Sequence[str]]] | None = None,
 ) -> SimulatedStaff:
-    """Simulated people with keys of the emulated device; players at so many seats make every wager."""
+    """Simulated people with keys of the emulated device; players at so many seats make every wager.
+
+    ``cards`` tells what people see of a round, if another process emulates the device.
+    """
     key = read_key(files.floor_key(client.identity.serial))
     floor, service = Credential(Role.FLOOR, key), Credential(Role.SERVICE, key)
     wagers = {seat: made for seat, made in every_wager(rules).items() if seat <= seats}
     people = people_at(client.url)
-    seen = None if people is None else people.hands.__getitem__
+    seen = cards if people is None else people.hands.__getitem__
     cut_shoe = None if people is None else people.cut_shoe
     manual = ManualShoe(rules.cards.decks)
     return SimulatedStaff(

@@ -1,20 +1,28 @@
 """Mini baccarat from the machine's shoe, card by card, run by simulated people who meet needs."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.session import independent_coups
 from tests.session.simulated_table import SimulatedTable, simulated_table
 
-from sabot_session import dealing_acts
+from sabot_session import acts, dealing_acts
 from sabot_session.needs import NeedKind
 from sabot_session.round_history import rounds_of
 from sabot_session.rows import Authentication
 from sabot_table.errors import RuleViolation
 from sabot_table.rule_texts import DealingMethod
+from sabot_table.ruleset import load
 
 pytestmark = pytest.mark.slow
 AUTOMATED = DealingMethod.AUTOMATED_SHOE
 TOUCHES = ("no_more_bets", "reveal", "settle", "collect")
+
+
+def in_state(state: str) -> Callable[[SimulatedTable], bool]:
+    return lambda table: table.run.read(lambda session: session.procedure.table.state) == state
 
 
 def kinds(table: SimulatedTable, *wanted: str) -> list[str]:
@@ -84,6 +92,47 @@ def test_a_face_is_told_once_its_card_is_turned(tmp_path: Path) -> None:
         assert announced.row.data["source"] == "reader"
         after = table.run.read(lambda session: session.snapshot())
         assert len(after["round"]["player"]) >= 2
+
+
+@pytest.mark.rule("MDM 11.B")
+def test_seats_alone_are_told_what_each_wager_pays(tmp_path: Path) -> None:
+    rules = "md-mini-baccarat"
+    with simulated_table(tmp_path, "seed=1&capacity=batch", rules=rules, method=AUTOMATED) as table:
+        need = table.until(NeedKind.BETS)
+        table.staff.give(acts.NoMoreBets(seats=(1, 2)), need)
+        table.play(in_state("settling"), frozenset({NeedKind.BETS}))
+        due = table.run.read(lambda session: session.snapshot()["round"]["due"])
+        table.staff.give(dealing_acts.Settle())
+        (settled,) = table.rows("settle")
+        (cards,) = table.rows("coup_complete")
+        hands: Any = cards.row.data["hands"]
+        player, banker = (each["cards"] for each in hands)
+        assert settled.row.data["lines"] == due
+        assert {each["seat"] for each in due} == {1, 2}
+        assert {each["wager"] for each in due} == set(load(rules).offered)
+        for line in due:
+            assert line["pays_cents"] is line["stake_cents"] is None
+            won, vigorish = independent_coups.mini(line["wager"], 2000, player, banker)
+            odds = line["odds"].partition(" to ")[0] or 0
+            pays = {"win": 2000 * int(odds), "push": 0, "lose": -2000}[line["outcome"]]
+            assert (pays, "less 5 %" in line["odds"]) == (won, vigorish > 0)
+
+
+@pytest.mark.rule("MDM 11.B")
+def test_what_is_due_is_what_the_act_settles(tmp_path: Path) -> None:
+    rules = "md-mini-baccarat"
+    with simulated_table(tmp_path, "seed=1&capacity=batch", rules=rules, method=AUTOMATED) as table:
+        table.play(in_state("settling"))
+        before = table.run.read(lambda session: session.snapshot()["round"])
+        assert before["settlement"] is None
+        table.staff.give(dealing_acts.Settle())
+        (settled,) = table.rows("settle")
+        amounts = ("seat", "wager", "outcome", "line", "stake_cents", "pays_cents", "vig_cents", "clause")
+        assert [[each[name] for name in amounts] for each in before["due"]] == [
+            [each[name] for name in amounts]  # type: ignore[index, call-overload]
+            for each in settled.row.data["lines"]  # type: ignore[union-attr]
+        ]
+        assert table.run.read(lambda session: session.snapshot()["round"]["due"]) is None
 
 
 def test_without_a_reader_the_dealer_types_the_cards(tmp_path: Path) -> None:

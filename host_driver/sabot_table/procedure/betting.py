@@ -118,6 +118,9 @@ class BettingProcedure:
             if seat not in self.table.memory.seated:
                 why, do = "nobody sits there", "only seated players wager"
                 raise WagerRefused(seat, "any wager", why, self.table.clause("sit"), do)
+        if self.table.rules.royal_9 is not None:
+            what, do = "seats without wagers beside a progressive", "tell all wagers: its meters need them"
+            raise self.table.refuse(what, "place_wager", do)
         if any(self.table.round.wagers.values()):
             what, do = "seats without wagers beside known ones", "tell all wagers, or only the seats"
             raise self.table.refuse(what, "place_wager", do)

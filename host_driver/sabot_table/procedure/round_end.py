@@ -1,12 +1,14 @@
 """The end of a round: settlement and discards (MD3 11, MDM 11)."""
 
 from sabot_table.cards import card
+from sabot_table.coup import Coup
+from sabot_table.errors import TableError
 from sabot_table.procedure.context import TableContext
 from sabot_table.procedure.mini_procedure import MiniProcedure
 from sabot_table.procedure.packs import IN_SHOE, PackProcedure
 from sabot_table.procedure.vocabulary import Attribution
 from sabot_table.ruleset import ROYAL_9
-from sabot_table.settlement import CardSource, DealtHands, Settlement, results_of, settle
+from sabot_table.settlement import CardSource, DealtHands, Settlement, WagerResult, results_of, settle
 
 
 class RoundEndProcedure:
@@ -30,29 +32,28 @@ class RoundEndProcedure:
         """Settle a round whose wagers or cards are not known: say what each wager pays, or nothing at all."""
         self.table.check("settle", by)
         playing = self.table.round
-        if not playing.cards_known:
-            playing.settlement = {"settlement": None}
-        else:
-            results = results_of(
-                self.table.rules, playing.wagers, self._hands(), playing.forfeits, playing.abandoned
-            )
-            playing.settlement = {"settlement": [each.to_json() for each in results]}
+        results = None if not playing.cards_known else [each.to_json() for each in self._results()]
+        playing.settlement = {"settlement": results}
         self.table.move("settle", by)
+
+    def due(self) -> list[dict[str, object]] | None:
+        """What the act that settles will pay and take, for people who settle by it; None if none is due.
+
+        It changes nothing. What forbids the settlement is told by the act.
+        """
+        playing = self.table.memory.round
+        if playing is None or self.table.state != "settling" or not playing.cards_known:
+            return None
+        try:
+            lines = self._settled().lines if playing.wagers_known else self._results()
+        except TableError:
+            return None
+        return [each.to_json() for each in lines]
 
     def settle(self, by: Attribution) -> Settlement:
         """Settle the round; vigorish that is marked stays owed."""
         self.table.check("settle", by)
-        playing, meters = self.table.round, self.table.meters()
-        if meters is not None:
-            meters = meters.with_contribution(sum(made.get(ROYAL_9, 0) for made in playing.wagers.values()))
-            if self.waits_for_controller():
-                do = "wait until the progressive controller names the winner"
-                raise self.table.refuse("a Must Hit meter at its maximum without a winner", "must_hit", do)
-        cards = self._hands() if self.table.three_card else self._mini.coup()
-        settled = settle(
-            self.table.rules, playing.wagers, cards,
-            CardSource(playing.source), playing.forfeits, playing.abandoned, meters, playing.must_hit_seat,
-        )  # fmt: skip
+        playing, settled = self.table.round, self._settled()
         playing.settlement = settled.to_json()
         if settled.meters is not None:
             self.table.memory.meters = settled.meters.save()
@@ -61,6 +62,27 @@ class RoundEndProcedure:
                 self.table.memory.marked[seat] = self.table.memory.marked.get(seat, 0) + cents
         self.table.move("settle", by)
         return settled
+
+    def _settled(self) -> Settlement:
+        playing, meters = self.table.round, self.table.meters()
+        if meters is not None:
+            meters = meters.with_contribution(sum(made.get(ROYAL_9, 0) for made in playing.wagers.values()))
+            if self.waits_for_controller():
+                do = "wait until the progressive controller names the winner"
+                raise self.table.refuse("a Must Hit meter at its maximum without a winner", "must_hit", do)
+        return settle(
+            self.table.rules, playing.wagers, self._cards(),
+            CardSource(playing.source), playing.forfeits, playing.abandoned, meters, playing.must_hit_seat,
+        )  # fmt: skip
+
+    def _results(self) -> tuple[WagerResult, ...]:
+        playing = self.table.round
+        return results_of(
+            self.table.rules, playing.wagers, self._cards(), playing.forfeits, playing.abandoned
+        )
+
+    def _cards(self) -> DealtHands | Coup:
+        return self._hands() if self.table.three_card else self._mini.coup()
 
     def waits_for_controller(self) -> bool:
         """Whether a Must Hit meter is at its maximum and the controller has named no winner (MDM 12.N-O)."""

@@ -7,6 +7,7 @@ or ``no`` and why. A line begins with what is acted upon, then what is done:
     presence on|off             the contact in the locked logic compartment
     door shuffler|shoe open|close
     button left|right down|up
+    cards ROUND                 what people saw of a round: ``ok KS,9H,2D 4S,4H,TD`` (burnt cards: round 0)
     help                        what there is, in one line
 
 Other acts are added by another word in ``ACTS``. Clients and lines are bounded: at most MOST_CLIENTS, lines
@@ -23,8 +24,8 @@ from functools import partial
 from pathlib import Path
 
 from sabot_firmware import hardware
+from sabot_simulators.emulated_device import EmulatedDevice
 from sabot_simulators.endpoints.device_server import DeviceServer
-from sabot_simulators.mechanism.simulated_machine import SimulatedMachine
 
 MOST_CLIENTS = 4
 MOST_LINE = 200
@@ -43,34 +44,46 @@ def _one_of(word: str, choices: "dict[str, object] | tuple[str, ...]") -> str:
     return word
 
 
-def _presence(machine: SimulatedMachine, words: list[str]) -> None:
+def _presence(device: EmulatedDevice, words: list[str]) -> str:
     (level,) = words
-    machine.hold_contact(_one_of(level, ("on", "off")) == "on")
+    device.machine.hold_contact(_one_of(level, ("on", "off")) == "on")
+    return ""
 
 
-def _door(machine: SimulatedMachine, words: list[str]) -> None:
+def _door(device: EmulatedDevice, words: list[str]) -> str:
     which, what = words
     door = DOORS[_one_of(which, tuple(DOORS))]
     if _one_of(what, ("open", "close")) == "open":
-        machine.open_door(door)
+        device.machine.open_door(door)
     else:
-        machine.close_door(door)
+        device.machine.close_door(door)
+    return ""
 
 
-def _button(machine: SimulatedMachine, words: list[str]) -> None:
+def _button(device: EmulatedDevice, words: list[str]) -> str:
     which, what = words
     button = BUTTONS[_one_of(which, tuple(BUTTONS))]
-    machine.sensors.set(button, 1 if _one_of(what, ("down", "up")) == "down" else 0)
+    device.machine.sensors.set(button, 1 if _one_of(what, ("down", "up")) == "down" else 0)
+    return ""
 
 
-ACTS: "dict[str, tuple[str, Callable[[SimulatedMachine, list[str]], None]]]" = {
+def _cards(device: EmulatedDevice, words: list[str]) -> str:
+    (number,) = words
+    if device.people is None:
+        raise UnknownAct("nobody is at this machine")
+    seen = device.people.hands.get(int(number), [])
+    return " ".join(",".join(each) for each in seen)
+
+
+ACTS: "dict[str, tuple[str, Callable[[EmulatedDevice, list[str]], str]]]" = {
     "presence": ("presence on|off", _presence),
     "door": ("door shuffler|shoe open|close", _door),
     "button": ("button left|right down|up", _button),
+    "cards": ("cards ROUND", _cards),
 }
 
 
-def act(machine: SimulatedMachine, line: str) -> str:
+def act(device: EmulatedDevice, line: str) -> str:
     """Carry out one line; the answer's line."""
     words = line.split()
     if words == ["help"]:
@@ -79,12 +92,12 @@ def act(machine: SimulatedMachine, line: str) -> str:
         return "no such act; 'help' lists them"
     usage, do = ACTS[words[0]]
     try:
-        do(machine, words[1:])
+        told = do(device, words[1:])
     except ValueError:
         return f"no: expected '{usage}'"
     except UnknownAct as error:
         return f"no: {error}"
-    return "ok"
+    return f"ok {told}".rstrip()
 
 
 class ControlSocket:
@@ -169,7 +182,7 @@ class ControlSocket:
             return
         for line in lines:
             text = line.decode(errors="replace")
-            answer = self._served.call(partial(act, self._served.device.machine, text))
+            answer = self._served.call(partial(act, self._served.device, text))
             try:
                 client.sendall(answer.encode() + b"\n")
             except OSError:  # it does not read, or is gone
