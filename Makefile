@@ -29,6 +29,8 @@ BACCARAT_ENGINE := 1.1.5
 PICO := simulators/sabot_simulators/rp2040
 # Byte code is kept also where the environment says otherwise: without it each program the tests start is compiled anew.
 unexport PYTHONDONTWRITEBYTECODE
+# numpy's matrices are small here: a thread for each core would only take the cores from other tests.
+export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
 .PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser soak-board bench-board attack-board mutants mutants-sample docs clean

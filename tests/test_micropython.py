@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.sweeps import Amount
 
 pytestmark = pytest.mark.slow
 
@@ -25,12 +26,12 @@ ALL = [(path.stem, name) for path in sorted(PORTABLE.glob("test_*.py")) for name
 
 
 @functools.cache
-def run_module(micropython: str, module: str) -> tuple[dict[str, bool], str]:
+def run_module(micropython: str, module: str, full: bool) -> tuple[dict[str, bool], str]:
     """Run one module's tests in one process: outcome by name, and everything it printed."""
     path = os.pathsep.join(["protocol", "firmware", "simulators", "tests/portable", ".frozen"])
     ran = subprocess.run(
         [micropython, "-X", f"heapsize={HEAP}", "tests/portable/runner.py", module],
-        env={**os.environ, "MICROPYPATH": path},
+        env={**os.environ, "MICROPYPATH": path, "SABOT_SWEEPS": "full" if full else "sample"},
         capture_output=True,
         text=True,
         timeout=600,
@@ -48,7 +49,7 @@ def run_module(micropython: str, module: str) -> tuple[dict[str, bool], str]:
     ("module", "name"),
     [pytest.param(*each, marks=pytest.mark.xdist_group(each[0])) for each in ALL],
 )
-def test_on_micropython(micropython: str, module: str, name: str) -> None:
-    outcomes, printed = run_module(micropython, module)
+def test_on_micropython(micropython: str, module: str, name: str, amount: Amount) -> None:
+    outcomes, printed = run_module(micropython, module, amount.full)
     assert name in outcomes, f"{name} did not run:\n{printed}"
     assert outcomes[name], printed

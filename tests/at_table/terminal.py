@@ -11,7 +11,7 @@ import pexpect
 
 COLUMNS, LINES = 80, 40
 DEALER_PIN, FLOOR_PIN = "2468", "13579"
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 SCREENS = Path(__file__).parent / "screens"
 ERASE = "\r\x1b[K"
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -52,7 +52,7 @@ def device(state: Path, port: int = 0) -> Iterator[tuple[str, "subprocess.Popen[
         yield str(json.loads(process.stdout.readline())["url"]), process
     finally:
         process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.wait(120)
         process.stdout.close()
 
 

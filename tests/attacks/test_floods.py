@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from _pytest.mark.structures import ParameterSet
 from tests.attacks.by_hand import Flooder, Table
+from tests.sweeps import Amount
 
 from sabot_protocol import frame
 from sabot_protocol.codec import CODEC
@@ -27,8 +28,7 @@ from sabot_simulators.micropython_device import MicroPythonDevice, MicroPythonPo
 IDENTIFY = bytes(frame.encode(bytes((CLEAR_TO_DEVICE, CODEC.named("identify").id))))
 PIECE = IDENTIFY * 512
 READS = {"reading": 1 << 20, "slow": 16, "deaf": 0}
-QUESTIONS = 40
-WARM_UP = 40
+QUESTIONS = 40  # before the flood, again in its beginning, and then while it goes on
 MICROPYTHON_GROWTH = 2048
 PYTHON_GROWTH = 65536
 UNREAD = 20_000  # turns of a host that asks in each
@@ -79,23 +79,25 @@ def test_a_host_that_is_silent_loses_its_session_also_where_it_does_not_read() -
 
 @pytest.mark.parametrize(("firmware", "cable", "host"), list(_floods()))
 def test_a_flood_takes_nothing_from_the_owner_on_another_cable(
-    firmware: str, cable: str, host: str, request: pytest.FixtureRequest
+    firmware: str, cable: str, host: str, request: pytest.FixtureRequest, amount: Amount
 ) -> None:
     """On the old code the device handled 64 kB of a flood before it looked at its timers.
 
     A TCP host that did not read stopped it for 2 s at each answer, and unread answers piled up.
     """
+    questions = QUESTIONS
     if firmware == "micropython":
         request.getfixturevalue("micropython")
+        questions = amount(12, full=QUESTIONS)
     with Table(firmware) as table:
-        quiet = [table.ask("status")[1] for _ in range(QUESTIONS)]
+        quiet = [table.ask("status")[1] for _ in range(questions)]
         flooder = Flooder(table.served, cable)
         table.each_turn = lambda: flooder.flood(PIECE, READS[host])
-        for _ in range(WARM_UP):
+        for _ in range(questions):
             table.ask("status")
         before = held(table)
         flooded = []
-        for _ in range(QUESTIONS):
+        for _ in range(questions):
             answer, turns = table.ask("status")
             assert not answer.status
             flooded.append(turns)
@@ -103,12 +105,12 @@ def test_a_flood_takes_nothing_from_the_owner_on_another_cable(
         assert grown < (MICROPYTHON_GROWTH if firmware == "micropython" else PYTHON_GROWTH)
         assert flooded == quiet
         assert max(flooder.taken) == TAKE_BYTES
-        assert sum(flooder.taken) > WARM_UP * TAKE_BYTES
+        assert sum(flooder.taken) > questions * TAKE_BYTES
         assert table.host.diagnostics.sessions == 1
         port = table.served._cables[flooder.cable].port
         assert not isinstance(port, MicroPythonPort) or len(port._output) < TAKE_BYTES
         table.each_turn = lambda: flooder.flood(b"", READS["reading"])
-        for _ in range(WARM_UP):
+        for _ in range(QUESTIONS):
             table.turn()
         assert len(flooder.answers) > MAX_CLEAR_REPLIES
         assert not [why for _, why in flooder.answers if why is not None]

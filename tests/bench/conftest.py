@@ -19,7 +19,7 @@ def figures(root: Path) -> list[dict[str, Any]]:
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

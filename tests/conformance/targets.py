@@ -30,7 +30,7 @@ from sabot_simulators.rp2040.pico_device import PicoDevice
 
 ROOT = Path(__file__).parent.parent.parent
 _names = itertools.count()
-PROVISION_S = 20.0  # a limit for what fails, not a measure
+PROVISION_S = 60.0  # a limit for what fails, not a measure
 KEY_SIZE = 32
 
 

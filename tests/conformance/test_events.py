@@ -104,10 +104,10 @@ def test_two_readers_hear_everything(client: Client, table: Table) -> None:
 def test_a_named_reader_goes_on_where_it_was(client: Client, target: Target, tmp_path: Path) -> None:
     client.ask(Locate(1))
     Table(client).wait_for(Located, 0)
-    seen = [each.id for each in itertools.islice(client.events(reader="till", timeout=5), 3)]
+    seen = [each.id for each in itertools.islice(client.events(reader="till", timeout=60), 3)]
     client.close()
     again = target.connect(journal=tmp_path / "journal.db")
-    first = next(iter(again.events(reader="till", timeout=5)))
+    first = next(iter(again.events(reader="till", timeout=60)))
     assert first.id == seen[-1], "the last one was handed out but the next was never asked for"
 
 

@@ -249,7 +249,7 @@ def _planned(table: Table) -> bool:
 
 def _clear(table: Table, fault: Fault) -> None:
     """The people empty the half in a moment; until then the machine does not believe it."""
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + 60
     while True:
         try:
             table.client.ask(ClearFault(fault), by=FLOOR)

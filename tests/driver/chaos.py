@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import usb.core
@@ -36,7 +36,7 @@ from sabot_simulators.python_device import WiredPythonDevice
 FLOOR_KEY = bytes(range(1, 33))
 FLOOR_SLOT = 3
 FLOOR = Credential(Role.FLOOR, FLOOR_KEY, slot=FLOOR_SLOT)
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 TRIES = 50
 HANDS = 2
 
@@ -103,6 +103,14 @@ class Player:
                 return True
             self.ask(OpenRound(next_round, self.in_shoe))
         return False
+
+
+def wait_until(there: Callable[[], bool]) -> None:
+    """Wait until something is so; the limit is for what fails."""
+    ends = time.monotonic() + PATIENCE_S
+    while not there():
+        assert time.monotonic() < ends, "it has never come"
+        time.sleep(0.002)
 
 
 def check(client: Client, device: WiredPythonDevice, rounds: int) -> None:

@@ -54,6 +54,6 @@ def simulated(*options: str) -> Iterator[str]:
         yield said["url"]
     finally:
         process.send_signal(signal.SIGINT)
-        code = process.wait(30)
+        code = process.wait(120)
         process.stdout.close()
     assert code == 0

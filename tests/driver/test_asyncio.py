@@ -122,13 +122,13 @@ def test_a_reader_of_both_shells_has_one_place(tmp_path: Path) -> None:
         async with shoe(folder) as (target, client):
             await client.ask(Locate(1))
             seen = []
-            async for event in client.events(reader="till", timeout=5):
+            async for event in client.events(reader="till", timeout=60):
                 seen.append(event.id)
                 if event.name == "located":
                     break
             await client.close()
             with target.connect(journal=folder / "journal.db") as again:
-                rest = itertools.islice(again.events(reader="till", timeout=5), 1)
+                rest = itertools.islice(again.events(reader="till", timeout=60), 1)
                 assert [each.id for each in rest] == seen[-1:]
 
     run(test, tmp_path)

@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
-from tests.driver.chaos import BadBus, Player, check, nothing_left_behind, set_up
+from tests.driver.chaos import BadBus, Player, check, nothing_left_behind, set_up, wait_until
 from tests.sweeps import Amount
 
 from sabot_driver import Client, Keyring, connect
@@ -38,6 +39,7 @@ USB_ROUNDS = 60
 RATE = 20.0  # both ends' timers run so much faster, or the lost frames would take minutes
 KILLS = 10
 MOST_KILLS = 100
+EVENTS_A_LIFE = 30  # a killed program has lived to see fewer; two rounds are about 50
 
 KINDS = {
     "lossy": {"drop": 0.02},
@@ -119,6 +121,10 @@ def play(
     assert bad > rounds // 7, "it was bad"
 
 
+def _has_told(device: WiredPythonDevice, events: int) -> bool:
+    return bool(device.end.events.last >= events)
+
+
 def test_a_host_that_is_killed_again_and_again(tmp_path: Path, amount: Amount) -> None:
     """The journal is complete and has nothing twice, and no stack came twice."""
     random = Random(7)
@@ -142,7 +148,9 @@ def test_a_host_that_is_killed_again_and_again(tmp_path: Path, amount: Amount) -
         )
         assert host.stdout is not None
         assert host.stdout.readline() == b"up\n"
-        time.sleep(random.uniform(0.0, 0.15))
+        goes_on = device.end.events.last + random.randrange(EVENTS_A_LIFE)
+        wait_until(partial(_has_told, device, goes_on))
+        time.sleep(random.uniform(0.0, 0.01))
         host.send_signal(signal.SIGKILL)
         host.wait()
         host.stdout.close()

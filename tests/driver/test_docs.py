@@ -25,7 +25,7 @@ def test_an_example_runs(number: int, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
@@ -47,7 +47,7 @@ def test_an_example_deals_a_whole_round(way: str, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert "CORRECT 52 cards, stub 43" in ran.stdout

@@ -249,7 +249,7 @@ def _killed_in_round(number: int, arguments: list[str], folder: Path, after_s: f
     time.sleep(after_s)
     process.kill()
     rest = process.stdout.read().splitlines()
-    process.wait(20)
+    process.wait(120)
     process.stdout.close()
     for text in rest:
         with contextlib.suppress(json.JSONDecodeError):  # it was killed while it wrote

@@ -103,7 +103,7 @@ def cut_short(device: SteppedDevice, chip: chips.SimFram, cut_after: int | None)
     chip.power.cut_after(cut_after)
 
 
-@pytest.mark.sweep(every=8)
+@pytest.mark.sweep(every=16)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_is_met_the_same_way(fault: str) -> None:
     compare(planned(fault))
@@ -117,14 +117,14 @@ def test_a_jam_is_found_and_cleared_and_play_goes_on(fault: str) -> None:
     assert [values[1] for name, values in device.reports if name == "round_ended"]
 
 
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("tenths", range(3, 400, 57))
 def test_a_power_cut_kills_the_process_and_the_next_one_boots_over_the_same_chip(tenths: int) -> None:
     device = compare(PlannedFault.parse(f"power_cut+{tenths / 10}"))
     assert [name for name, _ in device.reports].count("self_tested") >= 4
 
 
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("steps", [0, 7, 123, 400, 777, 1100])
 def test_a_cut_in_the_midst_of_a_record(steps: int) -> None:
     device = compare(cut_after=steps)

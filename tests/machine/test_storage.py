@@ -16,6 +16,8 @@ from sabot_protocol.errors import MemoryDamaged, MemoryFailed
 from sabot_protocol.record_store import RECORDS
 from sabot_simulators.chips import PowerCut, SimFlash, SimFram
 
+LIVES = 3 * settings().max_examples
+
 pytestmark = pytest.mark.slow
 
 # -- critical memory ----------------------------------------------------------------------------
@@ -148,7 +150,7 @@ class CriticalLives(RuleBasedStateMachine):
 
 
 TestCriticalLives = CriticalLives.TestCase
-TestCriticalLives.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestCriticalLives.settings = settings(max_examples=LIVES, stateful_step_count=30, deadline=None)
 
 # -- the event log ------------------------------------------------------------------------------
 
@@ -342,4 +344,4 @@ class LogLives(RuleBasedStateMachine):
 
 
 TestLogLives = LogLives.TestCase
-TestLogLives.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestLogLives.settings = settings(max_examples=LIVES, stateful_step_count=40, deadline=None)

@@ -1,7 +1,7 @@
 """Whether a device has its keys: keys_damaged from each cause, the mark in flash, physical presence."""
 
 from pair import Pair, Shoe
-from world import SERIAL, Rng
+from world import CUT_EVERY, SERIAL, Rng
 
 from sabot_firmware.critical import CriticalMemory
 from sabot_firmware.persistent_state import RECORDS
@@ -313,7 +313,7 @@ def test_presence_ends_the_sessions_and_what_the_device_knew_of_commands():
 def test_a_power_cut_anywhere_in_presence_never_leaves_an_open_device():
     """The keys are there, or the device says that they are damaged, or it is cleared and closed."""
     outcomes = {}
-    for steps in range(0, 4000):
+    for steps in range(0, 4000, CUT_EVERY):
         board = provisioned()
         board.hold(100, False)
         board.hold(HOLD_MS)
@@ -337,7 +337,7 @@ def test_a_power_cut_anywhere_in_presence_never_leaves_an_open_device():
 
 def test_a_power_cut_anywhere_in_provisioning_leaves_a_new_device_or_one_with_its_key():
     states = set()
-    for steps in range(0, 4000):
+    for steps in range(0, 4000, CUT_EVERY):
         board = Board()
         board.fram.power.cut_after(steps)
         board.flash.power = board.fram.power

@@ -81,6 +81,7 @@ def outcome(call: Callable[[], T]) -> tuple[T | None, dict[str, Any] | None]:
 
 TRIOS = [Trio("message", row[1], row[5], CODEC.find(row[0]), BY_ID[row[0]]) for row in schema.MESSAGES]
 TRIOS += [Trio("error", row[1], row[2], CODEC.error(row[0]), ERRORS_BY_CODE[row[0]]) for row in schema.ERRORS]
+EXAMPLES = settings().max_examples // 3  # of each message; there are more than a hundred
 every_message = pytest.mark.parametrize("trio", TRIOS, ids=repr)
 
 
@@ -139,7 +140,7 @@ def refused(field: Row) -> st.SearchStrategy[Any]:
 
 
 @every_message
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.data())
 def test_allowed_values_come_back_as_they_went(trio: Trio, data: st.DataObject) -> None:
     values = [data.draw(allowed(field)) for field in trio.fields]
@@ -154,7 +155,7 @@ def test_allowed_values_come_back_as_they_went(trio: Trio, data: st.DataObject) 
 
 
 @pytest.mark.parametrize("trio", [trio for trio in TRIOS if trio.fields], ids=repr)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.data())
 def test_a_value_that_is_not_allowed_is_refused_by_all(trio: Trio, data: st.DataObject) -> None:
     values = [data.draw(allowed(field)) for field in trio.fields]
@@ -166,7 +167,7 @@ def test_a_value_that_is_not_allowed_is_refused_by_all(trio: Trio, data: st.Data
 @pytest.mark.slow
 @pytest.mark.sweep(every=3)
 @every_message
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=2 * EXAMPLES, deadline=None)
 @given(data=st.data())
 def test_damaged_bytes_are_judged_alike_by_all(trio: Trio, data: st.DataObject) -> None:
     """Starts from good bytes, because random ones are nearly always refused for their length."""

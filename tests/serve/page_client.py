@@ -17,7 +17,7 @@ class PageClient:
 
     def __init__(self, table: ServedTable) -> None:
         self.table = table
-        self.http = httpx.Client(base_url=table.address, headers={"Origin": table.address}, timeout=10.0)
+        self.http = httpx.Client(base_url=table.address, headers={"Origin": table.address}, timeout=60.0)
         self.csrf = ""
 
     def __enter__(self) -> Self:

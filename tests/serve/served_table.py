@@ -27,8 +27,8 @@ from sabot_table.procedure import TableRole
 from sabot_table.ruleset import load
 from sabot_table.wager_acceptance import every_wager
 
-TIMEOUT_S = 20.0
-PATIENCE_S = 30.0
+TIMEOUT_S = 120.0
+PATIENCE_S = 120.0  # a limit for what fails, not a measure
 PACE_S = 0.02
 OTHERS = (TableRole.FLOOR, TableRole.SERVICE)
 EVERYBODY = (TableRole.DEALER, *OTHERS)

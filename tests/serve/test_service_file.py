@@ -18,7 +18,7 @@ from sabot_serve.errors import NotServed, ServiceFileFailed, ServiceRunning, Tls
 from sabot_serve.running import TableService
 from sabot_serve.service_file import NAME, ServiceFile, find_service
 
-START_S = 60
+START_S = 180
 DEVICE = "sim://?seed=1"
 SERVE = [sys.executable, "-c", "from sabot_cli.main import main; main()"]
 SERVE += ["serve", "--device", DEVICE, "--port", "0", "--json"]

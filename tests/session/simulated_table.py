@@ -24,8 +24,8 @@ from sabot_table.rule_texts import DealingMethod
 from sabot_table.ruleset import RuleSet, load
 from sabot_table.wager_acceptance import every_wager
 
-TIMEOUT_S = 20.0
-PATIENCE_S = 30.0
+TIMEOUT_S = 120.0
+PATIENCE_S = 120.0  # a limit for what fails, not a measure
 SEATS = 2
 
 

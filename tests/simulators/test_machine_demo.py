@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 def demo(*arguments: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "sabot_simulators.machine_demo", *arguments]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert "Traceback" not in ran.stderr, ran.stderr
     return ran.returncode, ran.stdout
 

@@ -25,9 +25,9 @@ def drawn(exact: WagerOdds, seed: int, ways: dict[str, int] | None = None) -> Ag
     return compare(exact, Counter(names), won, STAKE * ROUNDS)
 
 
-@pytest.mark.parametrize("exact", odds(MINI), ids=lambda each: f"{each.wager}-{each.paytable}")
-def test_a_sample_of_the_odds_agrees_with_them(exact: WagerOdds) -> None:
-    assert least_p([drawn(exact, 1)]) > SIGNIFICANT
+def test_a_sample_of_the_odds_agrees_with_them() -> None:
+    for exact in odds(MINI):
+        assert least_p([drawn(exact, 1)]) > SIGNIFICANT, f"{exact.wager} {exact.paytable}"
 
 
 def test_a_banker_who_wins_too_often_is_found() -> None:
