@@ -58,3 +58,12 @@ def floor_key(home: Path, terminal: Open, monkeypatch: pytest.MonkeyPatch) -> Pa
         people.enrol("flo", "Flo Or", [TableRole.FLOOR], FLOOR_PIN, "setup", 100)
         people.give_key("flo", Credential(Role.FLOOR, read_key(key)), "setup", 101)
     return key
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[tuple[Tcp, Tcp]]:
+    """Two emulated machines, each at an address of its own."""
+    both = Tcp(tmp_path / "one", "seed=1&serial=SIM00001"), Tcp(tmp_path / "two", "seed=2&serial=SIM00002")
+    yield both
+    for each in both:
+        each.close()

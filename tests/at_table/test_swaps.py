@@ -1,7 +1,6 @@
 """Another machine and another computer at a table: service and floor say so, and rounds are numbered on."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,6 @@ from tests.driver.command import Sabot
 pytestmark = pytest.mark.slow
 NAME = "BAC-07"
 SIMULATOR = ("--simulator", "--json")
-
-
-@pytest.fixture
-def machines(tmp_path: Path) -> Iterator[tuple[Tcp, Tcp]]:
-    """Two emulated machines, each at an address of its own."""
-    both = Tcp(tmp_path / "one", "seed=1&serial=SIM00001"), Tcp(tmp_path / "two", "seed=2&serial=SIM00002")
-    yield both
-    for each in both:
-        each.close()
 
 
 def play(sabot: Sabot, rounds: int = 1) -> list[int]:

@@ -20,6 +20,8 @@ from sabot_cli import main
 from sabot_flash import raw_repl
 from sabot_image_build.build import build_uf2
 from sabot_image_build.programs import ToolMissing
+from sabot_simulators.allocation_faults.failing_device import FailingDevice
+from sabot_simulators.allocation_faults.unix_build import build_micropython
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.rp2040.hosted_pico import HostedPico
 from sabot_simulators.rp2040.pico import EmulatorMissing, Pico, bootrom
@@ -103,3 +105,11 @@ def flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     return run
+
+
+@pytest.fixture
+def failing() -> Iterator[FailingDevice]:
+    """A device on MicroPython with the C module, built from the sources of the board's image."""
+    device = FailingDevice(build_micropython(), 1)
+    yield device
+    device.close()
