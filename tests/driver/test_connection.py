@@ -1,13 +1,19 @@
 """The driver's connection without port, threads and disk: each of them is the test."""
 
+import struct
+
+import pytest
 from pytest_mock import MockerFixture
 from tests.driver.connection_ends import Ends
 
 from sabot_driver.errors import JournalBusy, JournalFull, NoAnswer, NotSabot
 from sabot_driver.journal import JournalBatch
 from sabot_driver.link_state import LinkState
-from sabot_protocol.host.messages import CallFloor, Locate, Located
+from sabot_driver.received_events import ReceivedEvent, parse_entry
+from sabot_protocol.host.messages import CallFloor, Fault, FaultRaised, Locate, Located, Place
 from sabot_protocol.notifications import EventReceived
+
+YEAR_2026 = 1_767_225_600
 
 
 def test_a_clock_that_was_on_its_way_when_the_session_ended_is_told_anew() -> None:
@@ -38,6 +44,53 @@ def test_a_clock_that_the_device_refuses_is_not_told_again_and_again() -> None:
         ends.settle()
         ends.write()
     assert ends.connection.protocol.next_number == given
+
+
+@pytest.mark.parametrize("utc_s", [0, YEAR_2026 - 1, 1 << 32], ids=["1970", "2025", "2106"])
+def test_a_wrong_clock_of_the_computer_is_told_and_a_right_one_is_set_in_the_next_session(utc_s: int) -> None:
+    """A clock before 2026 or after 2106 does not fit the message: it ended the driver."""
+    ends = Ends()
+    ends.utc_s = utc_s
+    ends.connect()
+    ends.write()
+    assert ends.connection.link is LinkState.UP
+    (told,) = [each for each in ends.connection.take_notices() if each.kind == "clock_not_set"]
+    assert "this computer's is wrong" in told.text
+    assert told.error is not None
+    assert told.error.advice == "Set this computer's date and time."
+    assert not ends.device.utc()[2]
+    _, asked = ends.ask(CallFloor(1), 5000)
+    ends.write()
+    assert ends.done == [("call_floor", (1,))]
+    assert asked in [end.future for end in ends.connection.completions if end.error is None]
+    ends.lose_cable()
+    ends.now += 10_000
+    ends.utc_s = YEAR_2026
+    ends.connect()
+    ends.write()
+    assert ends.device.utc()[0] == YEAR_2026
+    assert "clock_not_set" not in [each.kind for each in ends.connection.take_notices()]
+
+
+def test_an_event_with_a_value_that_nobody_knows_is_acknowledged_and_kept(
+    ends: Ends, mocker: MockerFixture
+) -> None:
+    """A newer device has a fault that this driver does not know; what follows it comes too."""
+    told = mocker.spy(ends.connection.protocol, "acknowledge")
+    known = FaultRaised(Fault.CARD_STUCK, Place.EXIT, 3, "look").pack()
+    for unknown in (b"\xfa" + known[1:], known[:1] + b"\xfa" + known[2:]):
+        head = struct.pack("<IIIH", ends.device.boot_id, ends.now, 0, 0)
+        ends.device.events.add(FaultRaised.ID, 0, head + unknown)
+        ends.device.emit("located", 1)
+        ends.settle()
+        ends.write()
+        strange, after = [parse_entry(each) for each in ends.journal.entries()][-2:]
+        assert isinstance(strange, ReceivedEvent)
+        assert (strange.message, strange.raw) == (None, (FaultRaised.ID, unknown))
+        assert isinstance(after, ReceivedEvent)
+        assert after.message == Located(1)
+    assert ends.connection.link is LinkState.UP
+    assert told.call_args.args == (ends.device.boot_id, ends.device.events.last)
 
 
 def test_a_command_that_is_given_up_keeps_none_behind_it(ends: Ends) -> None:

@@ -235,9 +235,18 @@ def test_a_journal_has_one_lock_by_whatever_name(tmp_path: Path) -> None:
 
 def test_a_keys_name_is_on_disk_too(tmp_path: Path, mocker: MockerFixture) -> None:
     """After a power cut the file could be gone, and the device had the only copy of its key."""
-    synced = mocker.spy(__import__("sabot_driver.keyring").keyring, "sync_folder")
+    names: list[list[str]] = []  # in the folder, whenever something of it is put on disk
+    sync = os.fsync
+
+    def fsync(handle: int) -> None:
+        names.append([os.readlink(f"/proc/self/fd/{handle}"), *sorted(os.listdir(tmp_path))])
+        sync(handle)
+
+    mocker.patch("os.fsync", fsync)
     write_key(tmp_path / "a.key", bytes(range(32)))
-    synced.assert_called_once_with(tmp_path)
+    (contents, new), folder = names
+    assert contents == str(tmp_path / new), "the contents first, under another name"
+    assert folder == [str(tmp_path), "a.key"], "then the folder, with the name"
 
 
 # -- what a newer or broken device says ---------------------------------------------------------

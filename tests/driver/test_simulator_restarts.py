@@ -3,10 +3,10 @@
 import json
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from tests.driver.chaos import wait_until
 from tests.driver.command import SABOT, Sabot, simulated
 
 pytestmark = [pytest.mark.usefixtures("home"), pytest.mark.slow]
@@ -81,7 +81,9 @@ def test_memory_in_a_file_outlives_a_kill(sabot: Sabot, tmp_path: Path) -> None:
 
     url = json.loads(process.stdout.readline())["url"]
     assert sabot("service", "out-of-order", "--device", url, "--simulator").code == 0
-    time.sleep(1.5)
+    written = state.stat().st_mtime_ns if state.exists() else 0
+    assert sabot("status", "--device", url, "--simulator").code == 0  # sets the clock: one more write
+    wait_until(lambda: state.exists() and state.stat().st_mtime_ns > written)
     process.send_signal(signal.SIGKILL)
     process.wait(120)
     process.stdout.close()
