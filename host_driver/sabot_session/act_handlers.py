@@ -218,6 +218,7 @@ def remove_pack(session: "TableSession", act: acts.RemovePack, by: Attribution, 
         session.state.leaving = [each for each in session.state.leaving if each != act.pack_id]
     session.state.holds.pop(act.pack_id, None)
     session.state.unfed.pop(act.pack_id, None)
+    session.state.device.stops.pop(act.pack_id, None)
     if serves and act.pack_id in session.state.device.decks:
         session.queue(messages.RemoveDeck(act.pack_id, ON_DEVICE[act.reason]), FLOOR, act_id)
 
@@ -226,6 +227,7 @@ def order_shuffle(session: "TableSession", act: acts.OrderShuffle, by: Attributi
     """A pack that came out unplayed is shuffled again, on the floor's order (MD3 5.A)."""
     machine = session.ways.machine_serves()
     session.do(session.procedure.packs.start_shuffle, by, act.pack_id, machine=machine)
+    session.state.device.stops.pop(act.pack_id, None)
     if act.pack_id in (session.state.shoe.out, session.state.shoe.in_hand):
         session.state.shoe = ShoeProgress()
 

@@ -16,6 +16,7 @@ from sabot_protocol.host.messages import (
     CommitShuffle,
     Component,
     ComponentQuery,
+    DeckCounted,
     DeckRegistered,
     DeckRemoved,
     Decks,
@@ -65,6 +66,7 @@ NAMES = {Back.RED: "red", Back.BLUE: "blue"}
 BACKS = {name: back for back, name in NAMES.items()}
 NO_LIMIT = 0xFFFF  # hours of a deck, as the device understands them
 NONCE_SIZE = 32
+MOST_STOPS = 3  # of the shuffler with the same pack, before somebody looks for a damaged card
 GAME_NAME = 24  # characters the device keeps of a game's name
 COMPONENTS = tuple(f"component {each.value}" for each in Component)
 SURVEY = ("status", "decks", "game", "last_round", *COMPONENTS)
@@ -133,6 +135,10 @@ class DeviceSide:
                 device.fed = 0
             if told.state in (ShufflerState.JAMMED, ShufflerState.DOOR_OPEN):
                 self._doubt(told.deck_id)
+            if told.state is ShufflerState.JAMMED and told.deck_id:
+                device.stops[told.deck_id] = device.stops.get(told.deck_id, 0) + 1
+        elif isinstance(told, DeckCounted):
+            device.stops.pop(told.deck_id, None)
         elif isinstance(told, FaultRaised):
             device.faults.append(FaultState(told.fault, told.place, told.cards, told.steps))
             device.emptying = False
@@ -148,6 +154,7 @@ class DeviceSide:
         elif isinstance(told, DeckRemoved):
             device.decks.pop(told.deck_id, None)
             device.commitments.pop(told.deck_id, None)
+            device.stops.pop(told.deck_id, None)
         elif isinstance(told, GameChanged):
             device.game = GameState(told.method, told.decks, told.stack_cards, told.deck_hours, told.one_deck)
         elif isinstance(told, ShuffleCommitted):
@@ -305,7 +312,7 @@ class DeviceSide:
     def _waits(self, pack: PackState) -> bool:
         if pack.pack_id in self._state.holds:
             return False
-        if pack.must_leave or not self.on_device(pack) or self.is_inside(pack):
+        if pack.must_leave or not self.on_device(pack) or self.is_inside(pack) or self.stops_often(pack):
             return False
         playing, progress = self._procedure.table.memory.round, self._state.round
         if playing is None or playing.pack_id != pack.pack_id:
@@ -313,6 +320,10 @@ class DeviceSide:
         over = self._procedure.table.state in OVER and not playing.cards_in_device
         over = over and self._procedure.table.rules.fixed.every_round
         return over and progress is not None and progress.device_done
+
+    def stops_often(self, pack: PackState) -> bool:
+        """Whether this pack stopped the shuffler so often in a row that the floor decides about it."""
+        return self.device.stops.get(pack.pack_id, 0) >= MOST_STOPS
 
     def on_device(self, pack: PackState) -> bool:
         """Whether the machine knows this pack, with its back."""

@@ -19,6 +19,7 @@ class NeedKind(StrEnum):
     REGISTER_PACK = "register_pack"
     PREPARE_PACK = "prepare_pack"  # inspect, verify, spread, wash, stack
     REMOVE_PACK = "remove_pack"
+    REPLACE_PACK = "replace_pack"  # one that stops the shuffler again and again
     ORDER_SHUFFLE = "order_shuffle"
     FEED = "feed"  # a pack into the tray
     RELEASE = "release"  # cards that are held

@@ -99,6 +99,7 @@ class DeviceState:
     reveal: Reveal | None = None
     tray_seen_empty: bool = False
     emptying: bool = False  # cards come out because the floor said so
+    stops: dict[int, int] = field(default_factory=dict)  # of the shuffler in a row, by pack
     doubtful: list[int] = field(default_factory=list)  # packs that may have come out unplayed
     looked_in: bool = False  # the shoe's path was purged since the shoe is blocked
     cleared_unanswered: int = 0  # a fault whose clearing the device told before it answered

@@ -233,6 +233,24 @@ class TableNeeds:
             {"pack_id": deck_id, "back": back, "reason": str(reason), "why": why},
         )
 
+    def _replace(self, pack: PackState) -> NeedForm:
+        """The shuffler stopped with a pack again and again: a card may be bent or damaged."""
+        times, back = self._state.device.stops[pack.pack_id], pack.back.upper()
+        words = (
+            f"{back} stopped the shuffler {times} times: look for a damaged card; "
+            "take the pack off the table, or order it shuffled again"
+        )
+        reason = RemovalReason.DAMAGED
+        return NeedForm(
+            NeedKind.REPLACE_PACK,
+            (F,),
+            words,
+            self._procedure.table.rules.fixed.removal_clause(reason),
+            (acts.RemovePack.NAME, acts.OrderShuffle.NAME),
+            str(pack.pack_id),
+            {"pack_id": pack.pack_id, "back": pack.back, "reason": str(reason), "why": "it jams"},
+        )
+
     def _of_pack(self, pack: PackState) -> Iterator[NeedForm]:
         table, key = self._procedure.table, str(pack.pack_id)
         details: dict[str, Json] = {"pack_id": pack.pack_id, "back": pack.back}
@@ -276,6 +294,8 @@ class TableNeeds:
                 key,
                 details,
             )
+        if self._machine.stops_often(pack) and self._may_leave(pack) and not self._state.device.faults:
+            yield self._replace(pack)
         waits = self._machine.pack_to_feed()
         if waits is not None and waits.pack_id == pack.pack_id:
             words = f"lay {back} into the tray"

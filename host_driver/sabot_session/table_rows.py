@@ -57,7 +57,7 @@ def row_data(
     elif playing is not None and action == "open_bets":
         data |= {"pack_id": playing.pack_id, "method": playing.method, "simulated": playing.simulated}
     elif playing is not None and action == "no_more_bets":
-        data |= {"seats": sorted(playing.wagers), "wagers": _wagers(playing)}
+        data |= {"seats": sorted(playing.wagers), "wagers": _wagers(table, playing)}
     elif playing is not None and action == "begin_simulated":
         data |= {"pack_id": playing.pack_id, "method": playing.method}
     elif playing is not None and action == "announce":
@@ -80,7 +80,7 @@ def row_data(
     elif playing is not None and action in ("wrong_number", "shoe_failed"):
         data["why"] = playing.void_why
     elif playing is not None and action == "void":
-        data |= {"why": playing.void_why, "give_back": _wagers(playing)}
+        data |= {"why": playing.void_why, "give_back": _wagers(table, playing)}
     return {**data, **told}
 
 
@@ -88,13 +88,14 @@ def _pack(table: TableContext, pack_id: int) -> PackState:
     return next(each for each in table.memory.packs if each.pack_id == pack_id)
 
 
-def _wagers(playing: RoundState) -> list[Json] | None:
+def _wagers(table: TableContext, playing: RoundState) -> list[Json] | None:
     if not playing.wagers_known:
         return None
+    offered = table.rules.offered  # their order is the same before and after a restart
     return [
         {"seat": seat, "wager": wager, "cents": cents}
         for seat, made in sorted(playing.wagers.items())
-        for wager, cents in made.items()
+        for wager, cents in sorted(made.items(), key=lambda each: offered.index(each[0]))
     ]
 
 

@@ -171,7 +171,7 @@ class SimulatedStaff:
         if kind is NeedKind.RECEIVE_PACK:
             back = str(details["back"])
             return acts.ReceivePack(back, f"BAG-{back}", "simulated security")
-        if kind is NeedKind.REMOVE_PACK:
+        if kind in (NeedKind.REMOVE_PACK, NeedKind.REPLACE_PACK):
             return acts.RemovePack(_number(pack_id), RemovalReason(str(details["reason"])))
         if kind is NeedKind.BETS:
             return acts.NoMoreBets(self.wagers)

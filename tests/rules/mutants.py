@@ -1,7 +1,8 @@
 """Each row of each rule text is dropped or changed: does some test notice? ``make rule-mutants`` runs it.
 
-A first run of the tests records which rows each test uses. Then each mutant is one forked process: it changes
-one row of one text, runs only the tests that use the row, and ends at the first failure. Results are kept in
+A first run of the tests records which rows each test uses, and how long it takes. Then pytest collects the
+tests once. Each mutant is a process forked from there: it changes one row of one text, runs only the tests
+that use the row, the quickest first, and ends at the first failure. Results are kept in
 ``build/rule-mutants.json``; a second run goes on where the first one stopped.
 """
 
@@ -10,9 +11,11 @@ import hashlib
 import json
 import os
 import sys
+import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -20,9 +23,10 @@ from typing import Any
 import pytest
 
 from sabot_table import paytables, rule_text_files
-from sabot_table.errors import RuleTextError
+from sabot_table.errors import RuleTextError, TableError
 from sabot_table.procedure.context import TableContext
 from sabot_table.rule_text_files import RuleText
+from sabot_table.ruleset import RuleSet, load
 from sabot_table.toml_files import shaped
 
 ROOT = Path(__file__).parent.parent.parent
@@ -32,7 +36,7 @@ FILES = (
     "test_days", "test_settlement", "test_wagers", "test_rulesets", "test_progressive",
     "test_stakes", "test_versions",
 )  # fmt: skip
-# Bounds are read while a rule set is loaded, also outside of tests: all these files run for them.
+# Bounds are read while a rule set is loaded, also outside of tests: all tests run for them.
 BOUNDS = ("cards", "seats", "dealing", "cut", "cover", "stub", "idle", "wagers", "settlement")
 # These read whole texts, so they run for each row of an act.
 WHOLE = ("tests/table/test_clauses_in_play.py::test_the_floor_countersigns_these_acts_and_no_others",)
@@ -82,8 +86,10 @@ def _row_changes(row: dict[str, Any]) -> Iterator[tuple[str, str, object]]:
     for role in who:
         if len(who) > 1:
             yield f"not by {role}", "who", " ".join(each for each in who if each != role)
-    yield "by player" if "player" not in who else "by service", "who", (
-        f"{row['who']} player" if "player" not in who else f"{row['who']} service"
+    yield (
+        "by player" if "player" not in who else "by service",
+        "who",
+        (f"{row['who']} player" if "player" not in who else f"{row['who']} service"),
     )
     sources = row["from"].split()
     for state in sources:
@@ -153,11 +159,16 @@ class Coverage:
 
     def __init__(self) -> None:
         self.used: dict[str, set[str]] = {}  # "MD3 acts.settle" -> tests
+        self.seconds: dict[str, float] = {}  # by test
         self._test = ""
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """A test begins."""
         self._test = nodeid
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """How long a test took, with its fixtures."""
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
 
     def note(self, key: str, row: str) -> None:
         """A row of a text was used."""
@@ -177,6 +188,7 @@ class Coverage:
             (RuleText, "absent_clause", ("absent",)),
             (RuleText, "void_clause", ("voids",)),
             (RuleText, "removal_clause", ("removal",)),
+            (RuleSet, "paytable", ("paytable",)),
         ):
             self._watch(owner, name, tables)
 
@@ -184,7 +196,8 @@ class Coverage:
         inner = getattr(owner, name)
 
         def watched(me: Any, key: str, *args: Any) -> Any:
-            text = me.rules.text if isinstance(me, TableContext) else me.key
+            rules = me.rules if isinstance(me, TableContext) else me
+            text = rules.key if isinstance(rules, RuleText) else rules.text
             for table in tables:
                 self.note(text, f"{table}.{key}")
             return inner(me, key, *args)
@@ -208,42 +221,82 @@ def forked(work: Any) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def run_tests(tests: list[str], *plugins: object) -> int:
-    """Run these tests in this process."""
+def run_tests(*plugins: object) -> int:
+    """Have pytest collect the tests in this process, and run them unless a plugin does."""
     os.chdir(ROOT)
-    return int(pytest.main(["-x", "-p", "no:cacheprovider", *tests], plugins=[*plugins]))
+    tests = [f"tests/table/{name}.py" for name in FILES]
+    return int(pytest.main(["-p", "no:cacheprovider", *tests], plugins=[*plugins]))
 
 
-def record_coverage(path: Path) -> dict[str, list[str]]:
+@dataclass(frozen=True)
+class Covered:
+    """Which tests use each row, and how long each test takes."""
+
+    rows: dict[str, list[str]]
+    seconds: dict[str, float]
+
+    def by(self, key: str, row: str) -> list[str]:
+        """The tests for a row, the quickest first."""
+        found = [*self.seconds] if row in BOUNDS else self.rows.get(f"{key} {row}", [])
+        if "acts." in row and found:
+            found = [*found, *(each for each in self.seconds if each.startswith(WHOLE))]
+        return sorted(set(found), key=lambda each: self.seconds.get(each, 0.0))
+
+
+def record_coverage(path: Path) -> Covered:
     """The tests that use each row; recorded anew only if tests, texts or the table's code changed."""
     watched = [ROOT / f"tests/table/{name}.py" for name in FILES]
     watched += sorted((ROOT / "host_driver" / "sabot_table").rglob("*.py"))
     watched += sorted((ROOT / "host_driver" / "sabot_table" / rule_text_files.FOLDER).glob("*.toml"))
     sha256 = hashlib.sha256(b"".join(each.read_bytes() for each in watched)).hexdigest()
-    if path.exists():
-        kept = json.loads(path.read_text())
-        if kept["sha256"] == sha256:
-            return dict(kept["rows"])
+    if not path.exists() or json.loads(path.read_text())["sha256"] != sha256:
 
-    def work() -> int:
-        coverage = Coverage()
-        coverage.patch()
-        code = run_tests([f"tests/table/{name}.py" for name in FILES], coverage)
-        rows = {row: sorted(tests) for row, tests in coverage.used.items()}
-        path.write_text(json.dumps({"sha256": sha256, "rows": rows}))
-        return code
+        def work() -> int:
+            coverage = Coverage()
+            coverage.patch()
+            code = run_tests(coverage)
+            rows = {row: sorted(tests) for row, tests in coverage.used.items()}
+            path.write_text(json.dumps({"sha256": sha256, "rows": rows, "seconds": coverage.seconds}))
+            return code
 
-    code = forked(work)
-    if code != 0:
-        sys.exit(f"the tests fail without any change (exit {code}); mend them first")
-    return dict(json.loads(path.read_text())["rows"])
+        code = forked(work)
+        if code != 0:
+            path.unlink(missing_ok=True)
+            sys.exit(f"the tests fail without any change (exit {code}); mend them first")
+    kept = json.loads(path.read_text())
+    return Covered(kept["rows"], kept["seconds"])
 
 
 # -- running -------------------------------------------------------------------------------------
 
 
-def judge(key: str, row: str, data: dict[str, Any], covering: list[str]) -> str:
-    """What becomes of a mutant: "refused" by the loader, "noticed" by a test, "missed", "not covered"."""
+class Judge:
+    """A plugin of pytest that judges mutants by the collected tests, each in a forked process."""
+
+    def __init__(self, work: Callable[["Judge"], None], covered: Covered) -> None:
+        self._work = work
+        self._covered = covered
+        self._items: dict[str, pytest.Item] = {}
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Judge instead of running the tests."""
+        self._items = {each.nodeid: each for each in session.items}
+        self._work(self)
+        return True
+
+    def verdict(self, key: str, row: str, data: dict[str, Any]) -> str:
+        """What becomes of a mutant: "noticed" by a test, "missed", or see `verdict_untested`."""
+        covering = self._covered.by(key, row)
+        told = verdict_untested(key, data, covering)
+        if isinstance(told, str):
+            return told
+        items = [self._items[each] for each in covering if each in self._items]
+        code = forked(lambda: _tried(key, told, items))
+        return {0: "missed", 1: "noticed"}.get(code, f"failed with exit {code}")
+
+
+def verdict_untested(key: str, data: dict[str, Any], covering: list[str]) -> str | RuleText:
+    """What no test decides: "refused" by the loader, or "not covered" by any test; else the changed text."""
     try:
         text = shaped(RuleText, data, key, RuleTextError)
         problems = tuple(rule_text_files._problems(text))
@@ -251,20 +304,27 @@ def judge(key: str, row: str, data: dict[str, Any], covering: list[str]) -> str:
         return "refused"
     if problems:
         return "refused"
-    if row in BOUNDS or row.startswith("paytable."):
-        covering = [f"tests/table/{name}.py" for name in FILES]
-    if not covering:
-        return "not covered"
-    if "acts." in row:
-        covering = [*WHOLE, *covering]
+    return text if covering else "not covered"
 
-    def work() -> int:
-        rule_text_files._packaged[key] = text
-        paytables._tables.cache_clear()
-        return run_tests(covering)
 
-    code = forked(work)
-    return {0: "missed", 1: "noticed"}.get(code, f"failed with exit {code}")
+def _tried(key: str, text: RuleText, items: list[pytest.Item]) -> int:
+    """Run tests with a changed text in this process; 1 if one fails."""
+    rule_text_files._packaged[key] = text
+    paytables._tables.cache_clear()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tests.table."):
+            for attribute, value in list(vars(module).items()):
+                if isinstance(value, RuleSet) and value.text == key:
+                    try:
+                        setattr(module, attribute, load(value.name))
+                    except TableError:
+                        return 1  # a packaged rule set does not fit the changed text
+    session = items[0].session
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return 1
+    return 0
 
 
 def main() -> None:
@@ -273,25 +333,39 @@ def main() -> None:
     asked.add_argument("--texts", default=",".join(rule_text_files.packaged()))
     asked.add_argument("--rows", default="", help="only rows whose name begins so, such as acts")
     asked.add_argument("--fresh", action="store_true", help="forget earlier results")
+    asked.add_argument("--again", action="store_true", help="try again what no test noticed")
     given = asked.parse_args()
     STATE.parent.mkdir(exist_ok=True)
     kept: dict[str, Any] = {} if given.fresh or not STATE.exists() else json.loads(STATE.read_text())
     texts = {key: rule_text_files.rule_text(key).sha256 for key in given.texts.split(",")}
-    covering = record_coverage(STATE.with_suffix(".coverage.json"))
     results: dict[str, str] = kept.setdefault("results", {})
     hashes: dict[str, str] = kept.setdefault("texts", {})
+    kept.setdefault("seconds", 0.0)
     for key, sha256 in texts.items():
         if hashes.get(key) != sha256:  # another text: its results are of no use
-            others = {name: was for name, was in results.items() if not name.startswith(f"{key} ")}
-            results = kept["results"] = others
+            for name in [each for each in results if each.startswith(f"{key} ")]:
+                del results[name]
             hashes[key] = sha256
-        for name, row, data in mutants(key):
-            label = f"{key} {name}"
-            if label in results or not row.startswith(given.rows):
-                continue
-            results[label] = judge(key, row, data, covering.get(f"{key} {row}", []))
-            STATE.write_text(json.dumps(kept, indent=1))
+    if given.again:
+        for name in [name for name, was in results.items() if was not in ("noticed", "refused")]:
+            del results[name]
+
+    def work(judge: Judge) -> None:
+        for key in texts:
+            for name, row, data in mutants(key):
+                label = f"{key} {name}"
+                if label in results or not row.startswith(given.rows):
+                    continue
+                began = time.monotonic()
+                results[label] = judge.verdict(key, row, data)
+                kept["seconds"] += time.monotonic() - began
+                STATE.write_text(json.dumps(kept, indent=1))
+
+    covered = record_coverage(STATE.with_suffix(".coverage.json"))
+    code = forked(lambda: run_tests(Judge(work, covered)))
+    results = json.loads(STATE.read_text())["results"]
     report(results)
+    sys.exit(code)
 
 
 def report(results: dict[str, str]) -> None:

@@ -23,6 +23,6 @@ def test_every_row_of_a_text_is_changed_by_some_mutant(key: str) -> None:
 def test_a_change_that_the_loader_refuses_needs_no_test() -> None:
     data = mutants.data_of("MD3")
     del data["acts"]["hands_dealt"]
-    assert mutants.judge("MD3", "acts.hands_dealt", data, []) == "refused"
+    assert mutants.verdict_untested("MD3", data, ["a test"]) == "refused"
     whole = mutants.data_of("MD3")
-    assert mutants.judge("MD3", "acts.settle", whole, []) == "not covered"
+    assert mutants.verdict_untested("MD3", whole, []) == "not covered"

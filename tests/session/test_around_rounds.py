@@ -1,8 +1,11 @@
 """What happens around rounds: buttons, idle times, calls of the floor, a pack's hours, interruptions."""
 
+from pathlib import Path
+
 import pytest
 from tests.session.acted_table import ActedTable
 from tests.session.scripted_machine import ScriptedMachine
+from tests.session.simulated_table import simulated_table
 
 from sabot_protocol.host import messages as m
 from sabot_session import acts
@@ -306,3 +309,26 @@ def test_a_late_answer_for_the_round_before_changes_nothing_in_this_one() -> Non
     assert not progress.revealed
     table.session.reports.executed(m.RevealRound(2), m.Done(), 0)
     assert progress.revealed
+
+
+def test_a_pack_that_stops_the_shuffler_again_and_again_is_replaced(tmp_path: Path) -> None:
+    with simulated_table(tmp_path, "seed=1&fault=bent_card@shoe:20") as table:
+        need = table.until(NeedKind.REPLACE_PACK)
+        assert need.roles == (TableRole.FLOOR,)
+        stopped = [each for each in table.rows("fault_raised") if each.row.data["half"] == "shuffler"]
+        assert len(stopped) == 3
+        assert table.need(NeedKind.FEED) is None
+        table.staff.meet(need)
+        table.rounds(3)
+        (gone,) = table.rows("remove")
+        assert (gone.row.data["pack_id"], gone.row.data["reason"]) == (need.details["pack_id"], "damaged")
+        assert table.need(NeedKind.REPLACE_PACK) is None
+
+
+def test_the_floor_has_such_a_pack_shuffled_again(tmp_path: Path) -> None:
+    with simulated_table(tmp_path, "seed=1&fault=bent_card@shoe:20") as table:
+        need = table.until(NeedKind.REPLACE_PACK)
+        table.staff.give(acts.OrderShuffle(need.details["pack_id"]), need)
+        before = len(table.rows("fault_raised"))
+        table.until(NeedKind.REPLACE_PACK)  # it is still bent
+        assert len(table.rows("fault_raised")) == before + 3
