@@ -3,9 +3,14 @@
 import pytest
 from tests.attacks.by_hand import TICK_MS, Table
 
+from sabot_firmware import hardware, shuffler
 from sabot_protocol.codec import CODEC
+from sabot_protocol.errors import Refusal
 from sabot_protocol.provisioning import HOLD_MS
+from sabot_simulators.dealer import Dealer
 from sabot_simulators.emulated_device import MEMORY_FAULTS
+from sabot_simulators.stubs.month import StubbedDevice
+from sabot_simulators.stubs.stubbed_board import StubbedBoard
 
 KEYS_DAMAGED_FLAG = 0x0008
 PROVISIONED_FLAG = 0x0001
@@ -59,3 +64,24 @@ def test_a_restart_does_not_open_provisioning_again(table: Table) -> None:
     assert not table.clear("identify")[3] & (KEYS_DAMAGED_FLAG | PROVISIONED_FLAG)
     table.served._reboot()
     assert take_over(table) == "provisioning_closed"
+
+
+def test_the_boot_loader_needs_service_and_an_empty_machine() -> None:
+    """On the old code a device that had lost its memory let its new owner start the boot loader at any time.
+
+    This is the shipped program over stubs of the board, the only one that has a boot loader.
+    """
+    with StubbedBoard() as board:
+        device = StubbedDevice(board, 5)
+        device.provision()
+        device.run_until_idle()
+        for role in ("table", "floor"):
+            with pytest.raises(Refusal, match="wrong_role"):
+                device.ask("start_loader", role=role)
+        dealer = Dealer(device)
+        dealer.feed(dealer.new_deck(hardware.RED))
+        device.run_until(lambda: device.shuffler_state == shuffler.FEEDING)
+        with pytest.raises(Refusal, match="wrong_state"):
+            device.ask("start_loader", role="service")
+        device.run_for(1_000_000)
+        assert (board.boots, device.shuffler_state) == (1, shuffler.FEEDING)
