@@ -209,7 +209,7 @@ class DeviceReports:
         elif isinstance(request, messages.RevealShuffle | messages.ShuffleSlots):
             shuffle_reveals.answered(self._session, answer, now_s)
         elif isinstance(request, messages.EmptyMachine):
-            device.emptying = device.shoe != ShoeState.EMPTY or device.shuffler != messages.ShufflerState.IDLE
+            device.emptying = not self._session.machine.emptying_ended()
         elif progress is not None and getattr(request, "round_id", progress.round_id) != progress.round_id:
             return  # events told of it before its answer came, and the next round has begun meanwhile
         elif way is not None and way.executed(self._session, request, answer, now_s):

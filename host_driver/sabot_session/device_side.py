@@ -76,6 +76,8 @@ MAY_BE_VOIDED = (ShoeState.ROUND_OPEN, ShoeState.STACK_WAITING)
 CARDS_OUT = ("dealing", "counting", "drawing")
 AT_REST = (ShoeState.EMPTY, ShoeState.READY, ShoeState.BLOCKED)
 MAY_BE_EMPTIED = (ShufflerState.IDLE, ShufflerState.STORED, ShufflerState.UNPROVED)
+STOPS_EMPTYING = (ShoeState.JAMMED, ShoeState.BLOCKED)
+"""States of the shoe in which the machine gives up emptying without a word."""
 SHOE_MAY_BE_EMPTIED = (ShoeState.EMPTY, ShoeState.READY, ShoeState.UNPROVED)
 
 
@@ -170,8 +172,14 @@ class DeviceSide:
             device.commitments = {
                 deck: each for deck, each in device.commitments.items() if each.shuffle_id != told.shuffle_id
             }
-        if device.shoe == ShoeState.EMPTY and device.shuffler == ShufflerState.IDLE:
+        if self.emptying_ended():
             device.emptying = False  # the answer to `empty_machine` may come after the event that ends it
+
+    def emptying_ended(self) -> bool:
+        """Whether the machine brings nothing out any more: it is empty, or it stopped before it was."""
+        device = self.device
+        stopped = device.shoe in STOPS_EMPTYING or device.shuffler == ShufflerState.JAMMED
+        return stopped or (device.shoe == ShoeState.EMPTY and device.shuffler == ShufflerState.IDLE)
 
     def _doubt(self, *packs: int) -> None:
         """These packs come out of the machine and may not have been played."""

@@ -190,7 +190,7 @@ class SimulatedStaff:
             return acts.parse_act(need.acts[0], {"row": details["row"]})
         if kind is NeedKind.SWAP_MACHINE:
             return acts.parse_act(need.acts[0], {"serial": details["serial"]})
-        if kind is NeedKind.COUNTERSIGN:
+        if kind in (NeedKind.COUNTERSIGN, NeedKind.UNEXPLAINED):
             return acts.Countersign(_number(details["row"]))
         return acts.parse_act(need.acts[0], {} if pack_id is None else {"pack_id": pack_id})
 

@@ -102,7 +102,8 @@ class Table:
         ends_us = world.scenario.minutes * 60 * SECOND_US
         if world.scenario.days_alone:
             self._play_until(ends_us // 2)
-            self._leave_alone(round(world.scenario.days_alone * 86_400))
+            world.leave_alone(round(world.scenario.days_alone * 86_400))
+            self.screen = Screen(world)
             ends_us += world.machine.agenda.now_us - ends_us // 2
         self._play_until(ends_us)
 
@@ -163,23 +164,3 @@ class Table:
             world.command("call_floor", 0)
         if random.random() < OPENED:
             self.dealer.open_a_door()
-
-    def _leave_alone(self, seconds: int) -> None:
-        """No host is attached for a long time."""
-        world = self.world
-        world.note(f"left alone for {seconds} s")
-        world.troubles.over = True
-        world.pc.held_off = True
-        world.pc.stop()
-        world.observer.held_off = True
-        world.observer.stop()
-        ends_us = world.machine.agenda.now_us + seconds * SECOND_US
-        while world.machine.agenda.now_us < ends_us:
-            self._without_cut(lambda: world.run_for(3600 * SECOND_US))
-        world.troubles.over = False
-        for pc in world.pcs:
-            pc.held_off = False
-        self.screen = Screen(world)
-        world.pc.start()
-        if world.scenario.observer:
-            world.observer.start()

@@ -20,6 +20,8 @@ from sabot_protocol import ledger, ticks
 from sabot_protocol.event_store import EventStore
 from sabot_protocol.host_protocol import HostProtocol
 from sabot_protocol.ledger import Ledger
+from sabot_session.record import SqliteRecord
+from sabot_session.session import TableSession
 from sabot_simulators import seeded_defects
 from sabot_simulators.whole_system.run import Result, run
 from sabot_simulators.whole_system.scenario import draw
@@ -62,6 +64,31 @@ def journal_not_synchronised() -> Iterator[None]:
         self._db.execute("PRAGMA synchronous=OFF")
 
     with _around(Journal, "_prepare", prepare):
+        yield
+
+
+@contextmanager
+def record_not_synchronised() -> Iterator[None]:
+    """The table's record is written without waiting for the disk."""
+
+    def prepare(original: Callable[..., None], self: SqliteRecord, *arguments: Any) -> None:
+        original(self, *arguments)
+        self._db.execute("PRAGMA synchronous=OFF")
+
+    with _around(SqliteRecord, "_prepare", prepare):
+        yield
+
+
+@contextmanager
+def event_heard_twice() -> Iterator[None]:
+    """The session takes in an event of the device that it has taken in before."""
+
+    def device_event(original: Callable[..., None], self: TableSession, at: int, *arguments: Any) -> None:
+        original(self, at, *arguments)
+        self.journal_at = at - 1
+        original(self, at, *arguments)
+
+    with _around(TableSession, "device_event", device_event):
         yield
 
 
@@ -173,6 +200,8 @@ PLANTS: dict[str, tuple[str, Callable[[], Any], str]] = {
     # Each plant: its layer, the plant, and words of the problem that gives it away
     "acknowledged-before-written": ("driver", acknowledged_before_written, "was acknowledged"),
     "journal-not-synchronised": ("journal", journal_not_synchronised, ""),
+    "record-not-synchronised": ("session", record_not_synchronised, ""),
+    "event-heard-twice": ("session", event_heard_twice, ""),
     "failed-batch-dropped": ("driver", failed_batch_dropped, ""),
     "command-sent-before-its-record": ("driver", command_sent_before_its_record, "command"),
     "expired-call-forgotten": ("driver", expired_call_forgotten, "ended"),

@@ -11,6 +11,7 @@ from sabot_simulators.stubs.stubbed_chip import FirmwareFailed
 from sabot_simulators.whole_system import checks
 from sabot_simulators.whole_system.people import Table
 from sabot_simulators.whole_system.scenario import Scenario
+from sabot_simulators.whole_system.session_table import SessionTable
 from sabot_simulators.whole_system.sqlite_vfs import installed
 from sabot_simulators.whole_system.world import WholeSystem
 
@@ -53,7 +54,7 @@ def run(scenario: Scenario) -> Result:
     began = time.process_time()
     with installed(Random(f"{scenario.seed}/sqlite")) as files, tempfile.TemporaryDirectory() as folder:
         world = WholeSystem(scenario, files, Path(folder))
-        table = Table(world)
+        table = SessionTable(world, Path(folder)) if scenario.session else Table(world)
         try:
             world.provision()
             table.play()
@@ -62,6 +63,9 @@ def run(scenario: Scenario) -> Result:
             except PowerCut:
                 world.wait_for_power()
                 checks.settle(world)
+            if isinstance(table, SessionTable):
+                table.finish()
+                table.check()
             checks.check_all(world)
         except FirmwareFailed as error:
             world.problem(f"the board's program ended: {error}")

@@ -12,6 +12,7 @@ from sabot_simulators.mechanism.faults import KINDS, PlannedFault
 MINUTES = 30
 DAY_S = 86_400
 WEEKS_EVERY = 40  # each so-and-so-many-th seed leaves the device alone for weeks
+SESSION_EVERY = 3  # each so-and-so-many-th seed has a table that people run through the session
 FIRST_S = 60  # the table has been opened by then, mostly
 MOST_FAULTS = 6
 TROUBLES = (4, 14)
@@ -74,6 +75,8 @@ class Scenario:
     days_alone: float = 0.0
     """How long no host is attached, in the middle."""
     observer: bool = False
+    session: bool = False
+    """Whether people run the table through the session, with its record on the table PC's disk."""
 
     def parts(self) -> list[PlannedFault | Trouble]:
         """What can be left out."""
@@ -100,6 +103,7 @@ def draw(seed: int, minutes: int = MINUTES, weeks: bool | None = None) -> Scenar
         tuple(troubles),
         random.uniform(7, 15) if alone else 0.0,
         random.random() < 0.5,
+        seed % SESSION_EVERY == 0,
     )
 
 

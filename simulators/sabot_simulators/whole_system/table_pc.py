@@ -118,7 +118,7 @@ class TablePc:
         self.disk = disk
         self._path = path
         self._key = key
-        self._serial = serial
+        self.serial = serial
         self._slot = slot
         self._ticks_from_ms = ticks_from_ms
         self._problem = problem
@@ -136,6 +136,9 @@ class TablePc:
         self.loop: IoLoop | None = None
         self.written: dict[tuple[bytes, int], int] = {}
         """By memory id and boot id: the last event whose batch the journal reported as written."""
+        self.session_ends: Callable[[bool], None] | None = None
+        """Ends the session that runs in this program and closes its files; True if the program is stopped in
+        order, False if it is gone."""
         self._open_calls: list[Call] = []
         self._writer: BatchWriter
         self._ready = True
@@ -169,9 +172,9 @@ class TablePc:
         self.disk.come_back()
         self.starts += 1
         try:
-            self.journal = Journal(self._path, self._serial, self._random.randbytes)
+            self.journal = Journal(self._path, self.serial, self._random.randbytes)
             self.connection = Connection(
-                "virtual:", self._key, self._serial, self.journal, self.now_ms(), owner=self.owner,
+                "virtual:", self._key, self.serial, self.journal, self.now_ms(), owner=self.owner,
                 slot=self._slot, utc_us=self.utc_us, random=self._random.randbytes,
             )  # fmt: skip
         except SabotError as error:
@@ -196,6 +199,7 @@ class TablePc:
         loop = self.loop
         if loop is None or self.connection is None:
             return
+        self._end_session(True)
         loop.close(self.now_ms())
         for _ in range(100):  # the last batch
             self._step()
@@ -214,7 +218,17 @@ class TablePc:
         self._leave()
         journal, self.journal = self.journal, None
         assert journal is not None
-        self.disk.let_go(journal.close)
+
+        def close_files() -> None:
+            journal.close()
+            self._end_session(False)
+
+        self.disk.let_go(close_files)
+
+    def _end_session(self, in_order: bool) -> None:
+        ends, self.session_ends = self.session_ends, None
+        if ends is not None:
+            ends(in_order)
 
     def power_off(self) -> None:
         """The computer loses its power: the program is gone, and so is what was not synchronised."""

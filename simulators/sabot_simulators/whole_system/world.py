@@ -184,6 +184,7 @@ class WholeSystem(SteppedDevice):
             if self.clock_wrong_by_s:
                 self.machine.faults.note(WRONG_CLOCK)
         self.on_command(name, values)
+        self.command_accepted(name, values)
 
     # -- power and records ----------------------------------------------------------------------
 
@@ -251,7 +252,31 @@ class WholeSystem(SteppedDevice):
         if self.truth.life is not None:
             self.truth.life.protocol.clear_clock()
 
-    # -- opening --------------------------------------------------------------------------------
+    # -- opening and leaving --------------------------------------------------------------------
+
+    def person_key(self, role: messages.Role) -> bytes:
+        """The key of the person with a role, as that person holds it."""
+        return self._keys[role]
+
+    def leave_alone(self, seconds: int) -> None:
+        """No host is attached for a long time."""
+        self.note(f"left alone for {seconds} s")
+        self.troubles.over = True
+        for pc in self.pcs:
+            pc.held_off = True
+            pc.stop()
+        ends_us = self.machine.agenda.now_us + seconds * SECOND_US
+        while self.machine.agenda.now_us < ends_us:
+            try:
+                self.run_for(3600 * SECOND_US)
+            except PowerCut:
+                self.wait_for_power()
+        self.troubles.over = False
+        for pc in self.pcs:
+            pc.held_off = False
+        self.pc.start()
+        if self.scenario.observer:
+            self.observer.start()
 
     def provision(self) -> None:
         """Give the device its keys; the computers start."""
