@@ -44,7 +44,8 @@ COMMANDS = {
     "replay": LazyCommand("sabot_cli.capture_commands", "Show a capture, frame by frame; keys are hidden."),
     "rng": LazyCommand("sabot_cli.rng_commands", "The device's randomness, for a laboratory."),
     "round": LazyCommand(
-        "sabot_cli.round_commands", "Show a round, or act on it: hold, release, dispute, countersign."
+        "sabot_cli.round_commands",
+        "Show a round, or act on it: hold, release, dispute, correct, countersign.",
     ),
     "rounds": LazyCommand("sabot_cli.round_commands", "List the rounds of a table's record."),
     "rules": LazyCommand("sabot_cli.rules_commands", "List the rule sets, or the clauses behind them."),
