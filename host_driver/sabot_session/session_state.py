@@ -163,6 +163,7 @@ class UnexplainedReport:
 
     what: str
     why: str
+    clause: str = ""
 
 
 @dataclass

@@ -36,7 +36,7 @@ def note(session: "TableSession", actor: Actor, what: str, error: Exception, *, 
         return
     asked = not same and len(state.unexplained) < MOST_OPEN
     if asked:
-        state.unexplained[session.next_row] = UnexplainedReport(what, why)
+        state.unexplained[session.next_row] = UnexplainedReport(what, why, getattr(error, "clause", ""))
     data: dict[str, Json] = {"what": what, "why": why, "countersign": asked}
     session.row("unexplained", actor, data, round_id=0 if playing is None else playing.round_id)
 
@@ -47,7 +47,7 @@ def needs(state: SessionState) -> Iterator[NeedForm]:
         words = f"'{each.what}' does not fit this table: {each.why}. Look at the cards and the machine"
         details: dict[str, Json] = {"row": row, "what": each.what, "why": each.why}
         names = (acts.Countersign.NAME,)
-        yield NeedForm(NeedKind.UNEXPLAINED, (TableRole.FLOOR,), words, "", names, str(row), details)
+        yield NeedForm(NeedKind.UNEXPLAINED, (TableRole.FLOOR,), words, each.clause, names, str(row), details)
 
 
 def check_none(state: SessionState) -> None:

@@ -79,6 +79,7 @@ def _play(
         if log.not_proved:
             raise ShuffleNotProved(log.not_proved)
         clock.look()
+        _stop_at_unexplained(table)
         enough = len(log.rounds) >= rounds
         if enough and _close(table, staff):
             log.follow()
@@ -94,6 +95,13 @@ def _play(
         if time.monotonic() - moved > PATIENCE_S:
             needed = "; ".join(each.words for each in table.run.needs()) or "nothing"
             raise NothingHappens(f"nothing has happened for {PATIENCE_S:.0f} s; needed: {needed}")
+
+
+def _stop_at_unexplained(table: RunningTable) -> None:
+    """A person must look at what the machine told and the rules refuse; simulated people cannot."""
+    for need in table.run.needs():
+        if need.kind is NeedKind.UNEXPLAINED:
+            raise RuleViolation(str(need.details["why"]), need.clause, "look at the cards and the machine")
 
 
 OUT_OF_ORDER = "Cover it or leave its sign on it; play by hand from a manual shoe, or call service."
