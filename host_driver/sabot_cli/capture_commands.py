@@ -41,6 +41,9 @@ from sabot_protocol.host.capture import CaptureDamaged, read_capture
 from sabot_protocol.host.constructs import parse_frame, parse_payload
 from sabot_protocol.host.messages import BY_ID, Counters, Trace, Wear
 from sabot_protocol.schema import COUNTERS
+from sabot_session.record import RecordReader
+from sabot_session.row_data import Identified
+from sabot_session.row_kinds import data_of
 
 LAST_EVENTS = 1000
 LAST_LINES = 10_000
@@ -139,7 +142,7 @@ def bundle(state: CliContext, /, out: Path, options: DeviceOptions) -> int:
     """Gather what support needs in one archive.
 
     It has no keys, no host ids, and never the order of cards. Without the device it has what this computer
-    knows: the journal, and of the table's record its size and hash. The exit code is then 0 all the same.
+    knows: the journal, and of the table's record what was done when, without cards and names.
 
     Exit codes: 0 written, with or without the device; 1 the file cannot be written, 2 usage.
     """
@@ -243,8 +246,35 @@ def _record_parts(state: CliContext, journals: Sequence[Path]) -> dict[str, Any]
             if record.exists():
                 digest = hashlib.sha256(record.read_bytes()).hexdigest()
                 name = record.name.removesuffix(TABLE_RECORD)
-                parts[f"record-{name}.json"] = {"bytes": record.stat().st_size, "sha256": digest}
+                about = {"bytes": record.stat().st_size, "sha256": digest}
+                parts[f"record-{name}.json"] = {**about, **_record_rows(record)}
     return parts
+
+
+def _record_rows(path: Path) -> dict[str, Any]:
+    """The last rows of a record without their data, and the components of the machine as it last told them.
+
+    No card, wager or name of a person is in it.
+    """
+    try:
+        with RecordReader(path) as record:
+            last = list(record.all_rows(max(0, record.newest() - LAST_EVENTS)))
+            told = [data_of(each.row) for each in record.rows_of_kind("identify")]
+    except SabotError as error:
+        return {"not read": redacted(str(error))}
+    machine = next((each for each in reversed(told) if isinstance(each, Identified)), None)
+    rows = [
+        {
+            "number": each.number,
+            "at": utc(datetime.fromtimestamp(each.row.at_s, UTC)),
+            "kind": each.row.kind,
+            "round": each.row.round_id,
+            "role": str(each.row.actor.role),
+            "clause": each.row.clause,
+        }
+        for each in last
+    ]
+    return {"machine": None if machine is None else machine.to_json(), "rows": rows}
 
 
 @contextmanager

@@ -49,13 +49,21 @@ def log_to_terminal(verbose: int) -> None:
         logging.getLogger("sabot").addHandler(logging.NullHandler())
 
 
-def json_option(command: F) -> F:
-    """``--json`` and ``-v`` for a command; ``-v`` may so stand anywhere."""
+def _verbose(context: click.Context, _: click.Parameter, value: int) -> int:
+    if value:
+        log_to_terminal(value)
+    return value
 
-    def verbose(context: click.Context, _: click.Parameter, value: int) -> int:
-        if value:
-            log_to_terminal(value)
-        return value
+
+verbose_option = click.option(
+    "-v", "--verbose", count=True, expose_value=False, callback=_verbose,
+    help="say what the driver does; twice: in detail",
+)  # fmt: skip
+"""``-v`` for a command or a group of commands; so it may stand anywhere."""
+
+
+def json_option(command: F) -> F:
+    """``--json`` and ``-v`` for a command."""
 
     def chosen(context: click.Context, _: click.Parameter, value: bool) -> bool:
         state: CliContext = context.obj
@@ -70,8 +78,4 @@ def json_option(command: F) -> F:
         is_eager=True,
         help="one JSON object a line",
     )
-    louder = click.option(
-        "-v", "--verbose", count=True, expose_value=False, callback=verbose,
-        help="say what the driver does; twice: in detail",
-    )  # fmt: skip
-    return louder(option(command))
+    return verbose_option(option(command))

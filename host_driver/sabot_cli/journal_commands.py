@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from sabot_cli.cli_context import CliContext, F, json_option
+from sabot_cli.cli_context import CliContext, F, json_option, verbose_option
 from sabot_cli.device_commands import event_fields, tell_event
 from sabot_cli.help_text import example
 from sabot_cli.output import OK, utc
@@ -34,6 +34,7 @@ UNITS_S = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
 @click.group()
+@verbose_option
 def journal() -> None:
     """What devices have told this computer, on disk."""
 

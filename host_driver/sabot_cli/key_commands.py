@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from sabot_cli.cli_context import CliContext
+from sabot_cli.cli_context import CliContext, verbose_option
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
 from sabot_cli.help_text import example
 from sabot_cli.output import OK
@@ -24,6 +24,7 @@ pass_state = click.make_pass_decorator(CliContext)
 
 
 @click.group()
+@verbose_option
 def key() -> None:
     """Whose keys a device has, and changing them."""
 

@@ -3,6 +3,7 @@
 Each command is loaded when it is asked for. So ``sabot --help`` needs neither the driver nor the rules.
 """
 
+import shutil
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
@@ -119,7 +120,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
                 "error", error="UsageError", message=error.format_message(), advice="", exit=USAGE
             )
         else:
-            error.show()
+            _show_usage(error)
         return USAGE
     except click.ClickException as error:
         error.show()
@@ -136,6 +137,20 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
             return state.output.error(file_error(error))
         raise
+
+
+def _show_usage(error: click.UsageError) -> None:
+    """Say a usage error; at a terminal lines end between words."""
+    if not sys.stderr.isatty() or error.ctx is None:
+        error.show()
+        return
+    from sabot_cli.at_table.lines_printer import fold
+
+    width = shutil.get_terminal_size().columns
+    lines = [error.ctx.get_usage(), f"Try '{error.ctx.command_path} --help' for help.", ""]
+    for line in f"Error: {error.format_message()}".split("\n"):
+        lines += fold(line, width)
+    click.echo("\n".join(lines), err=True)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from sabot_cli.at_table.one_act import ActingPerson, read_pin, show_credential
-from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.cli_context import CliContext, json_option, verbose_option
 from sabot_cli.help_text import example
 from sabot_cli.output import OK
 from sabot_cli.people_keys import KEY_FILE
@@ -32,6 +32,7 @@ class NotAuthorised(NotAuthenticated):
 
 
 @click.group()
+@verbose_option
 def people() -> None:
     """The people who may act at tables of this computer.
 

@@ -29,7 +29,6 @@ from sabot_table.procedure import TableRole
 from sabot_table.rule_texts import GameKind
 from sabot_table.ruleset import RuleSet
 
-PLAYERS = 6
 USUAL_RULES = "md-three-card-baccarat"
 AUTO_ROUNDS = 6
 
@@ -49,7 +48,9 @@ class NoPeople(SabotError):
     "--people", "real_people", is_flag=True, help="people of the register act, at an emulated device too"
 )
 @click.option("--rounds", type=click.IntRange(1), help=f"leave after so many; with --auto {AUTO_ROUNDS}")
-@click.option("--players", type=click.IntRange(1, 16), default=PLAYERS, show_default=True)
+@click.option(
+    "--players", type=click.IntRange(1), help="seats that bet; without it six, or as many as there are"
+)
 @click.option("--seed", type=int, help="make a run repeatable; emulated devices only")
 @click.option(
     "--fault",
@@ -76,7 +77,7 @@ def play(
     auto: bool,
     real_people: bool,
     rounds: int | None,
-    players: int,
+    players: int | None,
     seed: int | None,
     faults: tuple[str, ...],
     rule_set: str | None,
@@ -181,7 +182,7 @@ def _join(
     running: ServiceAddress,
     rule_set: str | None,
     wagers: str,
-    players: int,
+    players: int | None,
     rounds: int | None,
     floor_key: Path | None,
     timeout: float,
@@ -232,7 +233,7 @@ def _say_hello(
     )
 
 
-def _read_book(rule_set: str, wagers: str, players: int) -> WagerPlan:
+def _read_book(rule_set: str, wagers: str, players: int | None) -> WagerPlan:
     try:
         return WagerPlan.read(rule_set, wagers, players)
     except TableError as error:

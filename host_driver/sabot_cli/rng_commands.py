@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.progress import Progress
 
-from sabot_cli.cli_context import CliContext
+from sabot_cli.cli_context import CliContext, verbose_option
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
 from sabot_cli.help_text import example
 from sabot_cli.output import OK
@@ -24,6 +24,7 @@ ONE_A_BYTE = [bytes(byte >> shift & 1 for shift in range(7, -1, -1)) for byte in
 
 
 @click.group()
+@verbose_option
 def rng() -> None:
     """The device's randomness, for a laboratory."""
 

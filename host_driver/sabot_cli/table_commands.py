@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from sabot_cli.at_table.one_act import ActingPerson, acting_options, give_act
-from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.cli_context import CliContext, json_option, verbose_option
 from sabot_cli.device_access import DeviceOptions, device_options, find_device, identify_device
 from sabot_cli.help_text import example
 from sabot_cli.output import OK
@@ -36,6 +36,7 @@ class AnotherMachine(SabotError):
 
 
 @click.group()
+@verbose_option
 def table() -> None:
     """Names for the tables of this computer."""
 
@@ -178,6 +179,7 @@ for each in (table_spares, table_swap_machine, table_swap_pc):
 
 
 @click.group()
+@verbose_option
 def deck() -> None:
     """The decks of a table: from their arrival to their destination."""
 
@@ -282,6 +284,7 @@ def deck_retire(
 
 
 @click.group()
+@verbose_option
 def fault() -> None:
     """Why the machine stopped, what to do, and saying that it is done."""
 

@@ -3,8 +3,14 @@
 from pathlib import Path
 
 from sabot_table import ruleset, wager_acceptance
+from sabot_table.errors import TableError
 
 AUTO = "auto"
+USUAL_PLAYERS = 6
+
+
+class NoSuchSeats(TableError):
+    """More players than the table has seats."""
 
 
 class WagerPlan:
@@ -18,9 +24,16 @@ class WagerPlan:
         """The betting seats in the order they are dealt to."""
 
     @classmethod
-    def read(cls, name_or_path: str, wagers: str, players: int) -> "WagerPlan":
-        """A rule set by name or file; wagers from a file, or every wager offered at so many seats."""
+    def read(cls, name_or_path: str, wagers: str, players: int | None) -> "WagerPlan":
+        """A rule set by name or file; wagers from a file, or every wager offered at so many seats.
+
+        `NoSuchSeats` if the table has fewer; None takes six, or as many as there are.
+        """
         rules = ruleset.load(name_or_path)
+        if players is None:
+            players = min(USUAL_PLAYERS, rules.seats.count)
+        elif players > rules.seats.count:
+            raise NoSuchSeats(f"{rules.name} has {rules.seats.count} seats, not {players}")
         if wagers == AUTO:
             every = wager_acceptance.every_wager(rules)
             return cls(rules, {seat: made for seat, made in every.items() if seat <= players})

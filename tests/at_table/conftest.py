@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.at_table.next_start import NextStart
 from tests.at_table.terminal import DEALER_PIN, FLOOR_PIN, Open, Terminal
 from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
@@ -43,6 +44,12 @@ def device(tmp_path: Path) -> Iterator[str]:
     target = Tcp(tmp_path)
     yield target.listener.url
     target.close()
+
+
+@pytest.fixture
+def next_start(home: Path, capsys: pytest.CaptureFixture[str]) -> NextStart:
+    """Starts ``sabot play`` again, and leaves when it says what is expected."""
+    return NextStart(capsys)
 
 
 @pytest.fixture

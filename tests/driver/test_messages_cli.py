@@ -91,7 +91,9 @@ def test_a_home_that_cannot_be_used_is_no_traceback(
     assert ran.lines[-1]["advice"]
 
 
-@pytest.mark.parametrize("arguments", [("-v", "status"), ("status", "-v")])
+@pytest.mark.parametrize(
+    "arguments", [("-v", "status"), ("status", "-v"), ("service", "-v", "wear"), ("service", "wear", "-v")]
+)
 def test_more_may_be_asked_for_anywhere(arguments: tuple[str, ...]) -> None:
     ran = subprocess.run(
         [*SABOT, *arguments, "--device", "sim://"], capture_output=True, text=True, check=True
@@ -196,12 +198,19 @@ def test_a_bundle_without_the_device_has_the_journal(sabot: Sabot, tmp_path: Pat
         less = set(archive.namelist())
         events = json.loads(archive.read("journal-SIM00001.json"))
         commands = json.loads(archive.read("commands-SIM00001.json"))
+        record = json.loads(archive.read("record-SIM00001.json"))
         assert "not reached" in json.loads(archive.read("device.json"))
         everything = "".join(archive.read(name).decode() for name in less)
     assert less < names
     assert {"journal-SIM00001.json", "commands-SIM00001.json", "record-SIM00001.json"} <= less
     assert "round_ended" in {each["name"] for each in events}
     assert "open_round" in {each["request"] for each in commands}
+    assert {"settle", "collect"} <= {each["kind"] for each in record["rows"]}
+    assert [each["name"] for each in record["machine"]["components"]] == [
+        "controller",
+        "card_recognition",
+        "rng",
+    ], "wear needs the device, components are on record"
     for path in (home / "keys" / "simulators").glob("*.key"):
         assert path.read_text().split()[0] not in everything
 
@@ -357,3 +366,9 @@ def test_exported_samples_have_a_sidecar_that_says_where_they_come_from(sabot: S
     assert about["samples"] == 1600
     assert about["command"].startswith("sabot rng export --bytes 200 --out ")
     assert about["began"] <= about["ended"]
+
+
+def test_more_players_than_seats_are_refused(sabot: Sabot) -> None:
+    ran = sabot("play", "--device", "sim://", "--auto", "--players", 7)
+    assert ran.code == 2
+    assert "md-three-card-baccarat has 6 seats, not 7" in ran.err

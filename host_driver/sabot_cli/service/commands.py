@@ -8,7 +8,7 @@ import click
 from rich.markup import escape
 from rich.table import Table as Shown
 
-from sabot_cli.cli_context import CliContext
+from sabot_cli.cli_context import CliContext, verbose_option
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
 from sabot_cli.device_commands import message_fields, tell_event
 from sabot_cli.help_text import example
@@ -56,6 +56,7 @@ CALIBRATIONS = {name_of(each): each for each in Calibration}
 
 
 @click.group(epilog=example("sabot service self-test --device sim://"))
+@verbose_option
 def service() -> None:
     """What a technician does: test, look, move, calibrate.
 
