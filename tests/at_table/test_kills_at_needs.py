@@ -25,7 +25,7 @@ class Situation:
     """Of the emulated device."""
     plan: Plan = ()
     goes_on: bool = True
-    """Whether simulated people play a round afterwards without help. Those of another process see no cards."""
+    """Whether simulated people can play a round afterwards; those of another process see no cards."""
     dealt: bool = False
     """Hands are dealt: a device that was killed has forgotten their cards, and people type them."""
 
@@ -61,9 +61,6 @@ SITUATIONS = [
     Situation("mark_out_of_order", plan=NO_SHOE, goes_on=False),
     Situation("change_method", plan=NO_SHOE, goes_on=False),
     Situation("shuffle_by_hand", plan=NO_SHOE, goes_on=False),
-    Situation("load", plan=NO_SHOE, goes_on=False),
-    Situation("deal", plan=NO_SHOE, goes_on=False),
-    Situation("count_stub", plan=NO_SHOE, goes_on=False),
     Situation(
         "swap_pc", plan=plan_of(("open_table", "install_pc", {"before": "a1", "rows": 9, "round_id": 4}))
     ),
