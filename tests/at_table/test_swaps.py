@@ -1,11 +1,21 @@
 """Another machine and another computer at a table: service and floor say so, and rounds are numbered on."""
 
+import io
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 from tests.conformance.targets import Tcp
-from tests.driver.command import Sabot
+from tests.driver.command import Ran, Sabot
+
+from sabot_driver import Credential
+from sabot_driver.keyring import write_key
+from sabot_driver.user_files import UserFiles
+from sabot_protocol.host.messages import Role
+from sabot_session import pin_hash
+from sabot_session.people import PeopleRegister
+from sabot_table.procedure import TableRole
 
 pytestmark = pytest.mark.slow
 NAME = "BAC-07"
@@ -59,6 +69,37 @@ def test_a_spare_comes_to_a_table_and_rounds_are_numbered_on(
     assert len(sabot("rounds", "--table", NAME, "--json").of("round")) == 6, "each table has its own record"
     taken = sabot(*swap, first)
     assert (taken.code, "BAC-08" in taken.lines[-1]["message"]) == (1, True)
+
+
+def test_service_and_floor_may_come_one_after_the_other(
+    sabot: Sabot, machines: tuple[Tcp, Tcp], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, spare = (each.listener.url for each in machines)
+    assert sabot("table", "set", NAME, "--device", first, "--simulator").code == 0
+    assert play(sabot) == [1]
+    assert sabot("provision", "--device", spare, *SIMULATOR).code == 0
+    monkeypatch.setattr(pin_hash, "LOG2_N", 4)
+    staff = (("sven", TableRole.SERVICE, Role.SERVICE), ("flo", TableRole.FLOOR, Role.FLOOR))
+    with PeopleRegister(UserFiles(home).people) as people:
+        for person, table_role, role in staff:
+            people.enrol(person, person.title(), [table_role], "13579", "setup", 100)
+            key = write_key(tmp_path / f"{person}.key", os.urandom(32))
+            people.give_key(person, Credential.read(role, key), "setup", 101)
+    swap = ("table", "swap-machine", NAME, "--device", spare, *SIMULATOR, "--people", "--pin-stdin")
+
+    def by(role: str, person: str) -> Ran:
+        monkeypatch.setattr("sys.stdin", io.StringIO("13579\n"))
+        return sabot(*swap, f"--{role}-key", tmp_path / f"{person}.key")
+
+    assert by("floor", "flo").code == 2, "service comes first"
+    installed = by("service", "sven")
+    assert installed.code == 0, installed.out
+    assert installed.lines[-1]["event"] == "swap_waits"
+    assert sabot("table", "list", "--json").lines[0]["serial"] == "SIM00001"
+    confirmed = by("floor", "flo")
+    assert confirmed.code == 0, confirmed.out
+    assert [each["act"] for each in confirmed.of("act")] == ["swap_machine"]
+    assert sabot("table", "list", "--json").lines[0]["serial"] == "SIM00002"
 
 
 def test_a_swap_that_was_recorded_is_finished_by_the_next_start(
