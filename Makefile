@@ -33,7 +33,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser soak-board bench-board attack-board mutants mutants-sample docs clean
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser phrases soak-board bench-board attack-board mutants mutants-sample docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -148,6 +148,11 @@ attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer t
 
 test-browser: $(VENV)/.browser build/axe/node_modules/axe-core/axe.min.js build/roads/node_modules/baccarat-engine/package.json ## the table's pages in Debian's chromium, pictures of every state in build/screens
 	SABOT_BROWSER=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/browser
+
+phrases: $(VENV)/.test ## bring the pages' catalogues up to date with the code; then translate what is empty
+	@mkdir -p build
+	cd host_driver/sabot_serve && $(abspath $(BIN))/pybabel -q extract --keywords='N_ _' --mapping-file=catalogues/babel.cfg --add-location=file --output-file=$(abspath build)/phrases.pot .
+	for each in zh-Hans zh-Hant; do $(BIN)/pybabel -q update --input-file=build/phrases.pot --output-file=host_driver/sabot_serve/catalogues/$$each.po --locale=$$(echo $$each | tr - _) --no-fuzzy-matching --ignore-obsolete --ignore-pot-creation-date --width=110; done
 
 mutants: $(VENV)/.test ## 200 small changes of each package, one at a time: which does no test notice? goes on where it stopped
 	$(BIN)/python -m tests.mutants $(PACKAGES)

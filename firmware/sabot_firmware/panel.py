@@ -1,4 +1,8 @@
-"""Display and lamp, which only the device controls. The shoe half's message has priority."""
+"""Display and lamp, which only the device controls. The shoe half's message has priority.
+
+The lamp has three states: green while play needs nobody, amber when the dealer must act, and red when the
+floor is wanted: after a jam that stops the shoe, out of order, or when the dealer called.
+"""
 
 from sabot_firmware import shoe, shuffler
 from sabot_firmware.hardware import AMBER, GREEN, RED_LIGHT, Hardware
@@ -69,10 +73,10 @@ class Panel:
             lamp = RED_LIGHT
         elif not first:
             first = self._counted
-        if called and lamp != RED_LIGHT:  # which calls it anyway
-            lamp = AMBER
-            if shuffler_half.jam is None:
+        if called:
+            if lamp != RED_LIGHT and shuffler_half.jam is None:  # a jam's cause stays to be read
                 second = "FLOOR CALLED"
+            lamp = RED_LIGHT
         if locating:
             lamp = AMBER
             second = "I AM HERE"

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,16 @@ from sabot_serve.access import Access, Browser
 from sabot_serve.dealer_view import dealer_view
 from sabot_serve.errors import Refused
 from sabot_serve.floor_view import floor_view
+from sabot_serve.jog_desk import JogDesk
+from sabot_serve.languages import ENGLISH, LANGUAGES, say_in
 from sabot_serve.local_api import LocalApi, Owned
+from sabot_serve.machine_watch import PART, MachineWatch
 from sabot_serve.page_words import dealer_words
-from sabot_serve.phrases import Say
+from sabot_serve.paging import channel_name, render_page
 from sabot_serve.requests import ActRequest, EnterRequest, ShownCredential, read_body, read_number
 from sabot_serve.table_people import AtPage, Register
+from sabot_serve.technician_routes import TechnicianRoutes
+from sabot_serve.technician_view import SERVICE, technician_view
 from sabot_serve.view_stream import EventResponse, ViewStream
 from sabot_serve.web_guard import WebGuard, refusal
 from sabot_session import acts
@@ -48,6 +54,8 @@ COOKIE = "sabot"
 CSRF_HEADER = "x-sabot-csrf"
 LONGEST_CURSOR = 64
 MOST_ROWS = 500
+PLAYERS = "players"
+"""Channels whose names begin so belong to the players' listener."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +84,24 @@ class TableApp:
         self._served = served
         self.access = Access(served.browsers)
         self.views = ViewStream(served.session)
-        self.views.channel("dealer", dealer_view)
+        for language in LANGUAGES:
+            self.views.channel(channel_name("dealer", language), partial(dealer_view, say=say_in(language)))
         self.views.channel("floor", floor_view)
-        self.views.channel("table", lambda snapshot: snapshot)
+        self.views.channel("table", _of_session)
         self._cookie = f"{COOKIE}_{_port(served.hosts)}"  # cookies are shared by all ports of a host
         self._pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape())
         owned = served.owned
+        service_routes: list[Route] = []
+        if owned is not None:
+            self.views.channel(SERVICE, technician_view)
+            self.desk = JogDesk(owned.client)
+            technician = TechnicianRoutes(self.desk, served.session, served.people, self._actor, _counting)
+            service_routes = [Route("/service", self._service_page), *technician.routes(_json)]
         local = None if owned is None else LocalApi(served.session, served.record, owned, self._is_local)
         self.asgi = Starlette(
             routes=[
                 *([] if local is None else local.routes(_json)),
+                *service_routes,
                 Route("/", self._home),
                 Route("/enter", self._enter_page),
                 Route("/dealer", self._dealer_page),
@@ -111,12 +127,19 @@ class TableApp:
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         follows = asyncio.create_task(self.views.run())
         follows.add_done_callback(self._ended)
+        tasks = [follows]
+        if self._served.owned is not None:
+            watch = MachineWatch(self._served.owned.client)
+            looked_at = lambda: self.views.readers(SERVICE) > 0  # noqa: E731
+            tasks.append(asyncio.create_task(watch.run(looked_at, self.views.add)))
         try:
             yield
         finally:
-            follows.cancel()
-            with suppress(asyncio.CancelledError, BaseExceptionGroup):
-                await follows
+            for each in tasks:
+                each.cancel()
+            for each in tasks:
+                with suppress(asyncio.CancelledError, BaseExceptionGroup):
+                    await each
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled():
@@ -170,20 +193,24 @@ class TableApp:
             return RedirectResponse("/enter", 303)
         return self._page("floor.html", request, csrf=browser.csrf)
 
+    async def _service_page(self, request: Request) -> Response:
+        browser = self._browser(request)
+        if browser is None:
+            return RedirectResponse("/enter", 303)
+        return self._page("service.html", request, csrf=browser.csrf)
+
     def _page(self, name: str, request: Request, **values: Any) -> HTMLResponse:
         table = self.views.snapshot.get("table", {}).get("name", "")
-        say: Say = str
-        made = self._pages.get_template(name).render(
-            table=table, language="en", _=say, words=dealer_words(say), **values
-        )
-        return HTMLResponse(made)
+        return HTMLResponse(render_page(self._pages, name, request, table, dealer_words, **values))
 
     # -- reading --------------------------------------------------------------------------------
 
     async def _events(self, request: Request) -> "Response | EventResponse":
         allowed = self._reader(request)
         name = request.path_params["channel"]
-        if name not in ("dealer", "floor", "table"):
+        if name == "dealer":
+            name = channel_name(name, request.query_params.get("lang", ENGLISH))
+        if not self.views.has(name) or name.startswith(PLAYERS):
             raise Refused(404, "no_such_channel", "there is no such stream")
         after = request.headers.get("last-event-id") or request.query_params.get("after") or ""
         return self.views.response(name, after[:LONGEST_CURSOR] or None, allowed)
@@ -289,6 +316,11 @@ class TableApp:
         if self._served.simulated is None:
             raise Refused(403, "not_simulated", "nobody acts as simulated people here")
         return self._served.simulated(TableRole(credential.simulated))
+
+
+def _of_session(snapshot: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The session's snapshot alone."""
+    return {name: part for name, part in snapshot.items() if name != PART}
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import Any
 from sabot_serve import act_forms, phrases
 from sabot_serve.act_forms import Form
 from sabot_serve.phrases import Say, said
+from sabot_serve.session_words import in_words
 from sabot_session.acts import ACTS
 from sabot_table.cards import cards
 from sabot_table.errors import TableError
@@ -26,7 +27,8 @@ VOIDS = ("report_face_up", "report_wrong_number", "report_shoe_failed", "void_ro
 """Acts that void a round: they are confirmed by holding the button."""
 LATCHED = ("remove_pack", "determine")
 """Needs that come from a wrong count: they stay on top until somebody has met them."""
-APART = ("call_floor", "sign_in", "sign_out", "open_bets", "place_wager", "withdraw_wager")
+STOP_ACT = "stop_machine"
+APART = ("call_floor", "sign_in", "sign_out", "open_bets", "place_wager", "withdraw_wager", STOP_ACT)
 """Offers that have a place of their own on the page, or that "no more bets" tells with the seats."""
 SHOE_BUSY = {
     "loading": ("pusher",),
@@ -49,11 +51,12 @@ def dealer_view(snapshot: Json, say: Say = str) -> dict[str, Any]:
         "buttons": _main_buttons(snapshot, needs, say),
         "also": [_also(snapshot, each, say) for each in needs[1:5]],
         "more": _more(snapshot, say),
+        "stop": _stop(snapshot, say),
         "people": people_view(snapshot),
         "path": _path(snapshot, say),
-        "steps": _steps(snapshot),
+        "steps": _steps(snapshot, say),
         "seats": [_seat(snapshot, seat, say) for seat in snapshot["table"]["seats"]],
-        "dealer": _hand(snapshot, 0, say),
+        "hands": table_hands(snapshot, say),
         "packs": [pack_view(snapshot, each, say) for each in snapshot["packs"]],
         "table": table_view(snapshot, say),
     }
@@ -116,6 +119,8 @@ def word_of(need: Json, say: Say) -> str:
     kind, values = need["kind"], _values(need, say)
     if kind == "prepare_pack":
         return said(say, phrases.STEPS, str(values.get("step", kind)), values).upper()
+    if kind == "remove_pack" and "count" in values:
+        return (say(phrases.WRONG_COUNT) % values).upper()
     if kind == "clear_fault":
         return say(phrases.FAULTS.get(str(need["details"].get("fault")), phrases.FAULT))
     try:
@@ -128,7 +133,7 @@ def sentence_of(need: Json, say: Say) -> str:
     """Who does what now."""
     who = say(phrases.ROLES.get(need["roles"][0], phrases.plain(need["roles"][0]))) if need["roles"] else ""
     what = _what(need, say)
-    return f"{who}: {what}" if who else what
+    return say(phrases.WHO_WHAT) % {"who": who, "what": what} if who else what
 
 
 def _what(need: Json, say: Say) -> str:
@@ -145,9 +150,9 @@ def _what(need: Json, say: Say) -> str:
         key = "fault"
     known = phrases.SPECIAL.get(key) or phrases.SENTENCES.get(key)
     try:
-        return str(need["words"]) if known is None else say(known) % values
+        return in_words(say, need["words"]) if known is None else say(known) % values
     except KeyError:  # this need has not all that the phrase names
-        return str(need["words"])
+        return in_words(say, need["words"])
 
 
 def _values(need: Json, say: Say) -> dict[str, Any]:
@@ -157,7 +162,9 @@ def _values(need: Json, say: Say) -> dict[str, Any]:
     if "place" in values:
         values["place"] = said(say, phrases.PLACES, str(values["place"])).lower()
     if "fault" in values:
-        values["fault"] = phrases.plain(str(values["fault"]))
+        values["fault"] = said(say, phrases.FAULT_NAMES, str(values["fault"]))
+    if "why" in values:
+        values["why"] = in_words(say, str(values["why"]))
     return values
 
 
@@ -239,9 +246,19 @@ def _also(snapshot: Json, need: Json, say: Say) -> dict[str, Any]:
 
 def _more(snapshot: Json, say: Say) -> list[dict[str, Any]]:
     """What may be told although no need asks for it; what voids a round comes first."""
-    offered = [each for each in snapshot["offers"] if each["act"] not in APART and each["act"] in ACTS]
+    offered = [
+        each
+        for each in snapshot["offers"]
+        if each["act"] not in APART and each["act"] in ACTS and set(each["roles"]) != {"service"}
+    ]
     offered.sort(key=lambda each: each["act"] not in VOIDS)
     return [offer_button(snapshot, each, say) for each in offered]
+
+
+def _stop(snapshot: Json, say: Say) -> dict[str, Any] | None:
+    """The button that stops the machine; None while a round is open, or nothing can be stopped."""
+    found = next((each for each in snapshot["offers"] if each["act"] == STOP_ACT), None)
+    return None if found is None else offer_button(snapshot, found, say)
 
 
 def offer_button(snapshot: Json, offer: Json, say: Say) -> dict[str, Any]:
@@ -304,11 +321,12 @@ def _path(snapshot: Json, say: Say) -> list[dict[str, Any]]:
     return found
 
 
-def _steps(snapshot: Json) -> list[str]:
+def _steps(snapshot: Json, say: Say) -> list[str]:
     """The clearing steps of the first fault, three at most."""
     for each in snapshot["device"]["faults"]:
         if each["steps"]:
-            return [step for step in NUMBERED.split(str(each["steps"])) if step][:3]
+            found = [step.strip() for step in NUMBERED.split(str(each["steps"]))]
+            return [in_words(say, step) for step in found if step][:3]
     return []
 
 
@@ -360,6 +378,26 @@ def _shown_round(snapshot: Json) -> Json | None:
     return found
 
 
+def table_hands(snapshot: Json, say: Say) -> list[dict[str, Any]]:
+    """The hands that are no seat's: the dealer's; in mini baccarat Player and Banker."""
+    if snapshot["table"]["coup"]:
+        shown = _shown_round(snapshot) or {}
+        return [
+            {"name": say(phrases.WAGERS[of]), "hand": _lain(shown.get(of), say)}
+            for of in ("player", "banker")
+        ]
+    return [{"name": say(phrases.ROLES["dealer"]), "hand": _hand(snapshot, 0, say)}]
+
+
+def _lain(names: Sequence[str] | None, say: Say) -> dict[str, Any] | None:
+    return {"cards": list(names), "points": str(coup_points(names))} if names else None
+
+
+def coup_points(names: Sequence[str]) -> int:
+    """What a hand of mini baccarat counts."""
+    return sum(each.value for each in cards(" ".join(names))) % 10
+
+
 def _hand(snapshot: Json, seat: int, say: Say) -> dict[str, Any] | None:
     playing = _shown_round(snapshot)
     if playing is None:
@@ -398,7 +436,7 @@ def pack_view(snapshot: Json, pack: Json, say: Say) -> dict[str, Any]:
         "state": said(say, phrases.PACKS, pack["state"]),
         "count": "" if count is None else str(count),
         "until_s": pack["until_s"],
-        "must_leave": pack["must_leave"],
+        "must_leave": in_words(say, pack["must_leave"]),
     }
 
 

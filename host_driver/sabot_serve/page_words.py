@@ -21,7 +21,6 @@ DEALER: Mapping[str, str] = {
     "key": N_("Key file"),
     "hold": N_("Hold the button to confirm."),
     "seat": N_("Seat %(seat)s"),
-    "dealer_hand": N_("Dealer"),
     "no_bet": N_("no bet"),
     "next": N_("Next bet %(money)s"),
     "cards": N_("cards"),
@@ -47,9 +46,37 @@ DEALER: Mapping[str, str] = {
     "amounts_on": N_("Type the amount of each wager"),
     "amounts_off": N_("Seats only: chips are not counted"),
     "countersign": N_("%(count)s rows wait for the floor's signature"),
+    "who_what": N_("%(who)s: %(what)s"),
+    "refused_not_authenticated": N_("Wrong badge, id or PIN. Enter it again."),
+    "refused_pin_delayed": N_("Too many wrong PINs. Wait, then enter it again."),
+    "refused_too_many_failures": N_("Too many wrong credentials at this page. Wait a minute."),
+    "refused_not_yours": N_("This is for another role. Call the person whose act it is."),
+    "refused_need_gone": N_("This was done before."),
+    "refused_refused": N_("The table has changed. Look at what it needs now."),
+    "refused_rule": N_("The rules do not allow this now."),
+    "refused_record": N_("The record cannot be written. Call service."),
+    "refused_no_dealer": N_("This person is no dealer. Floor and service show who they are at each act."),
+    "refused_not_let_in": N_("This browser is no longer let in. Ask for a new token."),
+}
+"""Words with the prefix ``refused_`` stand for the service's own English sentence in other languages."""
+PLAYERS: Mapping[str, str] = {
+    "round": N_("Round %(round)s"),
+    "bead_plate": N_("Bead plate"),
+    "big_road": N_("Big road"),
+    "big_eye_boy": N_("Big eye boy"),
+    "small_road": N_("Small road"),
+    "cockroach_pig": N_("Cockroach pig"),
+    "bead_banker": N_("B"),
+    "bead_player": N_("P"),
+    "bead_tie": N_("T"),
 }
 
 
 def dealer_words(say: Say) -> dict[str, str]:
     """The words of the dealer's page."""
     return {name: say(phrase) for name, phrase in DEALER.items()}
+
+
+def players_words(say: Say) -> dict[str, str]:
+    """The words of the players' display."""
+    return {name: say(phrase) for name, phrase in PLAYERS.items()}

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sabot_serve.dealer_view import points_of
-from sabot_serve.phrases import N_, Say
+from sabot_serve.dealer_view import coup_points, points_of
+from sabot_serve.phrases import N_, Say, said
 from sabot_serve.roads import (
     BIG_EYE_BOY,
     COCKROACH_PIG,
@@ -28,10 +28,18 @@ PHASES: Mapping[str, str] = {
     "dealing": N_("NO MORE BETS"),
     "counting": N_("NO MORE BETS"),
     "revealing": N_("NO MORE BETS"),
+    "drawing": N_("NO MORE BETS"),
     "settling": N_("RESULT"),
     "collecting": N_("RESULT"),
     "voided": N_("ROUND IS VOID"),
 }
+METERS: Mapping[str, str] = {
+    "must-hit": N_("Must Hit"),
+    "star": N_("Star"),
+    "spade": N_("Spade"),
+    "heart": N_("Heart"),
+}
+WON = {"player": N_("Player"), "banker": N_("Banker"), "tie": N_("TIE")}
 OUTCOMES: Mapping[str, str] = {"win": N_("WINS"), "lose": N_("LOSES"), "push": N_("TIE")}
 MOST_RESULTS = 100  # of a shoe
 
@@ -73,10 +81,34 @@ def players_snapshot(snapshot: Mapping[str, Any], say: Say = str) -> PlayersSnap
         say(PHASES["voided"] if void else PHASES.get(state, PHASES["between"])),
         None if shown is None else shown["round_id"],
         void,
-        () if shown is None else _hands(shown, snapshot["table"]["seats"], say),
-        _roads(snapshot.get("results") or ()),
-        dict(snapshot.get("meters") or {}),
+        _shown_hands(shown, snapshot, say),
+        _roads(snapshot["results"]),
+        {said(say, METERS, name).capitalize(): cents for name, cents in snapshot["meters"].items()},
     )
+
+
+def _coup(shown: Mapping[str, Any], say: Say) -> tuple[ShownHand, ...]:
+    """The two hands of mini baccarat; the outcome once the round is settled."""
+    hands = {of: tuple(shown[of] or ()) for of in ("player", "banker")}
+    if not all(hands.values()):
+        return ()
+    points = {of: coup_points(names) for of, names in hands.items()}
+    found = []
+    for of, other in (("player", "banker"), ("banker", "player")):
+        outcome = ""
+        if shown["settlement"] is not None and not shown["void_clause"]:
+            outcome = "push" if points[of] == points[other] else "win" if points[of] > points[other] else ""
+        words = say(OUTCOMES[outcome]) if outcome else ""
+        found.append(ShownHand(say(WON[of]), hands[of], str(points[of]), words, outcome))
+    return tuple(found)
+
+
+def _shown_hands(
+    shown: Mapping[str, Any] | None, snapshot: Mapping[str, Any], say: Say
+) -> tuple[ShownHand, ...]:
+    if shown is None:
+        return ()
+    return _coup(shown, say) if snapshot["table"]["coup"] else _hands(shown, snapshot["table"]["seats"], say)
 
 
 def _hands(shown: Mapping[str, Any], seats: list[int], say: Say) -> tuple[ShownHand, ...]:

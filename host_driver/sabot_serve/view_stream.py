@@ -41,6 +41,7 @@ class ViewStream:
         self._session = session
         self._channels: dict[str, _Channel] = {}
         self._snapshot: dict[str, Any] = {}
+        self._added: dict[str, Any] = {}
         self._changed = asyncio.Event()
         self._alive_s = 0.0
         self._closing = False
@@ -48,9 +49,7 @@ class ViewStream:
     def channel(self, name: str, render: Render) -> None:
         """Offer a kind of view; a channel that is there stays."""
         if name not in self._channels:
-            self._channels[name] = made = _Channel(render)
-            if self._snapshot:
-                made.stream.publish(dict(render(self._snapshot)))
+            self._channels[name] = _Channel(render)
 
     @property
     def snapshot(self) -> Mapping[str, Any]:
@@ -73,11 +72,9 @@ class ViewStream:
 
     async def _follow(self) -> None:
         async for change in self._session.changes():
-            self._snapshot = {**self._snapshot, **change.parts}
+            self._snapshot = {**self._snapshot, **change.parts, **self._added}
             self._alive_s = time.monotonic()
-            for each in self._channels.values():
-                each.stream.publish(dict(each.render(self._snapshot)))
-            self._wake()
+            self._publish()
             await asyncio.sleep(LEAST_S)
 
     async def _watch(self) -> None:
@@ -86,6 +83,20 @@ class ViewStream:
             await self._session.read(lambda session: session.cursor)
             self._alive_s = time.monotonic()
             await asyncio.sleep(BEAT_S / 2)
+
+    def add(self, name: str, part: Mapping[str, Any]) -> None:
+        """Put something beside the session's snapshot, under a name that no part of it has."""
+        self._added[name] = part
+        if self._snapshot:
+            self._snapshot = {**self._snapshot, **self._added}
+            self._publish()
+
+    def _publish(self) -> None:
+        """Make the views that somebody reads; a view without readers is made when one comes."""
+        for each in self._channels.values():
+            if each.readers:
+                each.stream.publish(dict(each.render(self._snapshot)))
+        self._wake()
 
     def _wake(self) -> None:
         self._changed.set()
@@ -102,6 +113,8 @@ class ViewStream:
         No beat comes while the session does not answer; the page shows then that its data are old.
         """
         channel = self._channels[name]
+        if self._snapshot:
+            channel.stream.publish(dict(channel.render(self._snapshot)))
         while not self._closing:
             found = channel.stream.changes(after)
             if found is not None and self._snapshot:
@@ -119,6 +132,10 @@ class ViewStream:
         if self._channels[name].readers >= MOST_READERS:
             raise Refused(503, "too_many_readers", f"{MOST_READERS} pages are open", "Close a page.")
         return EventResponse(self, name, after, allowed)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a channel."""
+        return name in self._channels
 
     def readers(self, name: str) -> int:
         """How many readers a channel has."""

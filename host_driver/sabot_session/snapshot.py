@@ -36,6 +36,7 @@ def snapshot(session: "TableSession") -> dict[str, Any]:
             "ruleset": session.rules.name,
             "dealer": None if dealer is None else dealer.person,
             "method": str(table.method),
+            "coup": not table.three_card,
             "seated": list(table.memory.seated),
             "seats": list(session.rules.clockwise()),
             "wagers": list(session.rules.offered),

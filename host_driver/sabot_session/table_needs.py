@@ -223,6 +223,10 @@ class TableNeeds:
         back = gone.back if gone is not None else "" if on_device is None else NAMES[Back(on_device)]
         why = "no one knows it here" if gone is None else gone.must_leave or "it must leave"
         reason = RemovalReason.FLOOR_ORDER if gone is None else RemovalReason(gone.removal_reason)
+        details: dict[str, Json] = {"pack_id": deck_id, "back": back, "reason": str(reason), "why": why}
+        wrong = reason is RemovalReason.WRONG_COUNT and gone is not None
+        if wrong and gone is not None and gone.seen not in (None, self._procedure.table.pack_cards):
+            details["count"] = gone.seen
         return NeedForm(
             NeedKind.REMOVE_PACK,
             (F,),
@@ -230,7 +234,7 @@ class TableNeeds:
             self._clause("shuffle_count"),
             (acts.RemovePack.NAME,),
             str(deck_id),
-            {"pack_id": deck_id, "back": back, "reason": str(reason), "why": why},
+            details,
         )
 
     def _replace(self, pack: PackState) -> NeedForm:

@@ -120,7 +120,7 @@ def test_a_call_for_the_floor_is_shown_until_it_ends() -> None:
     assert table.machine.lamp == GREEN
     table.device.command("call_floor", 1)
     table.device.command("call_floor", 1)
-    assert (table.machine.lamp, table.machine.display[1]) == (AMBER, "FLOOR CALLED")
+    assert (table.machine.lamp, table.machine.display[1]) == (RED_LIGHT, "FLOOR CALLED")
     table.device.command("call_floor", 0)
     assert table.machine.lamp == GREEN
     assert table.named("floor_called") == [(1, TABLE_PC, NOBODY), (0, TABLE_PC, NOBODY)]

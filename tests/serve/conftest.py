@@ -36,6 +36,25 @@ def page(table: ServedTable) -> Iterator[PageClient]:
 
 
 @pytest.fixture
+def machine(tmp_path: Path) -> Iterator[ServedTable]:
+    """A closed table with nobody at it, whose machine is slower than any clock of this computer."""
+    with served_table(tmp_path, "seed=1&speed=0.3", simulated=()) as found:
+        found.wait(lambda table: table.snapshot()["device"]["shuffler"] == "idle")
+        yield found
+
+
+@pytest.fixture
+def technician(machine: ServedTable) -> Iterator[PageClient]:
+    """The technician's browser, with the machine in service."""
+    with PageClient(machine) as found:
+        found.enter()
+        done = found.act("begin_service", credential=found.credential("service"))
+        assert done.status_code == 200, done.text
+        machine.wait(lambda table: table.snapshot()["device"]["shoe"] == "service")
+        yield found
+
+
+@pytest.fixture
 def local(table: ServedTable) -> Iterator[httpx.Client]:
     """A program of this computer."""
     headers = {"Authorization": f"Bearer {table.service.app.access.local_token}"}

@@ -12,6 +12,7 @@ from sabot_driver import Client, connect
 from sabot_driver.keyring import read_key
 from sabot_driver.user_files import UserFiles
 from sabot_serve.demonstration import Demonstration, demonstration
+from sabot_serve.local_api import Owned
 from sabot_serve.running import TableService
 from sabot_serve.table_people import ServedPeople
 from sabot_session.asyncio_session import AsyncSession
@@ -167,7 +168,10 @@ def served_table(
 
         def serve(port: int) -> TableService:
             kept = tmp_path / "browsers.json"
-            return TableService(AsyncSession(run), people, record, port=port, browsers=kept, players_port=0)
+            owned = Owned(client, simulated_people=False, pages=True)
+            return TableService(
+                AsyncSession(run), people, record, port=port, browsers=kept, players_port=0, owned=owned
+            )
 
         table = ServedTable(client, run, serve, shown, record)
         if simulated:

@@ -44,13 +44,13 @@ def test_a_view_is_json_and_the_same_for_the_same_snapshot(snapshots: dict[str, 
 
 def test_no_face_before_the_hands_are_exposed(snapshots: dict[str, Any]) -> None:
     assert not FACE.search(json.dumps(dealer_view(snapshots["expose"])["seats"]))
-    assert not FACE.search(json.dumps(dealer_view(snapshots["expose"])["dealer"]))
+    assert not FACE.search(json.dumps(dealer_view(snapshots["expose"])["hands"]))
     assert FACE.search(json.dumps(dealer_view(snapshots["settled"])["seats"]))
 
 
 def test_the_results_stay_until_the_next_round(snapshots: dict[str, Any]) -> None:
     view = dealer_view(snapshots["settled"])
-    assert view["dealer"]["cards"]
+    assert view["hands"][0]["hand"]["cards"]
     lines = view["seats"][0]["lines"]
     assert {each["do"] for each in lines} <= {"PAY", "TAKE", "RETURN", "VIG"}
     assert lines
@@ -102,7 +102,7 @@ def test_a_wrong_count_has_two_answers(snapshots: dict[str, Any]) -> None:
             snapshots["expose"], "determine", acts=["determine"], count=count, expected=52, verdicts=verdicts
         )
         view = dealer_view(need)
-        assert view["head"]["word"] == f"{count} SEEN"
+        assert view["head"]["word"] == f"{count} SEEN \u2013 COUNT THE HANDS"
         assert [each["data"] for each in view["buttons"]] == [{"verdict": "misdealt"}, {"verdict": other}]
         assert view["head"]["latched"]
 

@@ -10,7 +10,7 @@ const SHAPES = {
   ring: "M50 5A45 45 0 1 1 49.9 5ZM50 25A25 25 0 1 0 50.1 25Z",
 };
 const SUITS = { S: "\u2660", H: "\u2665", D: "\u2666", C: "\u2663" };
-const WORD_SIZES = [7, 6, 5.25, 4.5, 3.75, 3];
+const WORD_SIZES = [7, 6, 5.25, 4.5, 3.75];
 const HOLD_MS = 1500;
 const STEP_CENTS = 500;
 
@@ -58,10 +58,13 @@ function show(whole) {
 
 function fitWord() {
   const word = byId("word");
+  word.classList.remove("long");
   for (const size of WORD_SIZES) {
     word.style.fontSize = `${size}rem`;
     if (word.scrollWidth <= word.clientWidth) return;
   }
+  word.style.removeProperty("font-size");
+  word.classList.add("long"); // two lines
 }
 
 function showPeople() {
@@ -71,6 +74,7 @@ function showPeople() {
   put(byId("sign"), deals() ? say("sign_out") : say("sign_in"));
   put(byId("call"), view.people.called ? say("called") : say("call"));
   byId("call").classList.toggle("on", Boolean(view.people.called));
+  byId("stop").hidden = view.stop === null;
   put(byId("amounts"), say(withAmounts() ? "amounts_off" : "amounts_on"));
 }
 
@@ -148,8 +152,8 @@ function cardsOf(hand) {
 }
 
 function showSeats() {
-  const hands = [{ seat: 0, hand: view.dealer, lines: [], bets: true, made: {}, kept: null }, ...view.seats];
-  sync(byId("seats"), hands, (each) => each.seat, makeSeat, updateSeat);
+  const hands = view.hands.map((each) => ({ seat: 0, ...each, lines: [], bets: true, made: {}, kept: null }));
+  sync(byId("seats"), [...hands, ...view.seats], (each) => (each.seat ? each.seat : each.name), makeSeat, updateSeat);
 }
 
 function makeSeat({ seat }) {
@@ -166,7 +170,7 @@ function asSpan(element) {
 function updateSeat(element, each) {
   const [name, points, cards, lines] = element.children;
   const made = each.seat ? wagersOf(each) : {}; // null: the seat does not bet
-  put(name, each.seat ? say("seat", { seat: each.seat }) : say("dealer_hand"));
+  put(name, each.seat ? say("seat", { seat: each.seat }) : each.name);
   const shown = JSON.stringify([each, made, draft !== null, view.table.over]);
   if (element.dataset.shown === shown) return;
   element.dataset.shown = shown;
@@ -269,7 +273,7 @@ function makeButton(button) {
 function updateButton(element, button) {
   element.button = button;
   const [label, small] = element.children;
-  put(label, button.credential && button.who ? `${button.who}: ${button.label}` : button.label);
+  put(label, button.credential && button.who ? say("who_what", { who: button.who, what: button.label }) : button.label);
   put(small, button.hold ? `${button.clause}. ${button.gives_back} ${say("hold")}` : button.detail);
   element.classList.toggle("primary", !button.credential && !button.hold && Boolean(button.need));
   element.classList.toggle("hold", button.hold);
@@ -389,6 +393,13 @@ byId("call").addEventListener("click", () => {
   else signIn();
 });
 
+// The stop is one touch: it is there only while no round is open.
+byId("stop").addEventListener("click", () => {
+  if (view.stop === null || stale) return;
+  if (deals()) give(view.stop, {}, null);
+  else signIn();
+});
+
 byId("amounts").addEventListener("click", () => {
   amounts = !withAmounts();
   draft = null;
@@ -407,6 +418,7 @@ function enable() {
   }
   for (const element of document.querySelectorAll("button.seat")) element.disabled = off || !mayBet() || !deals();
   byId("call").disabled = stale || view === null;
+  byId("stop").disabled = off;
   byId("sign").disabled = off || (deals() ? !view.people.may_sign_out : false);
   byId("more").disabled = off;
 }

@@ -46,7 +46,7 @@ export function askThen(button, asks, view, done) {
   const role = button.roles.find((each) => each !== "dealer") ?? "dealer";
   const fields = asks.flatMap((each) => askFields(each, view));
   if (button.credential) fields.push(...credentialFields(button.roles));
-  openAsk(`${button.who}: ${button.label}`, fields, button.credential, async (form) => {
+  openAsk(say("who_what", { who: button.who, what: button.label }), fields, button.credential, async (form) => {
     const values = {};
     for (const each of asks) values[each.name] = readField(form, each);
     const credential = button.credential ? await shownCredential(form, role) : null;

@@ -11,13 +11,13 @@ async function enter(token) {
       body: JSON.stringify({ token }),
     });
     if (answer.ok) {
-      location.replace("/dealer");
+      location.replace(`/dealer${location.search}`);
       return;
     }
     const told = await answer.json();
     message.textContent = `${told.message}. ${told.advice}`;
   } catch {
-    message.textContent = "The service does not answer.";
+    message.textContent = message.dataset.failed;
   }
 }
 
@@ -28,7 +28,7 @@ document.getElementById("enter").addEventListener("submit", (event) => {
 function enterByAddress() {
   const given = location.hash.slice(1);
   if (!given) return;
-  history.replaceState(null, "", "/enter");
+  history.replaceState(null, "", `/enter${location.search}`);
   enter(given);
 }
 

@@ -44,7 +44,7 @@ function makeButton() {
 
 function updateButton(element, button) {
   element.button = button;
-  put(element.firstChild, `${button.who}: ${button.label}`);
+  put(element.firstChild, say("who_what", { who: button.who, what: button.label }));
   put(element.lastChild, button.hold ? `${button.clause}. ${button.gives_back}` : button.detail);
 }
 

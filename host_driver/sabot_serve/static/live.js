@@ -55,7 +55,7 @@ export function follow(channel, show, age) {
   let view = {};
   let heard = null;
   let known = false;
-  const source = new EventSource(`/api/events/${channel}`);
+  const source = new EventSource(`/api/events/${channel}?lang=${document.documentElement.lang}`);
   source.addEventListener("change", (event) => {
     const { full, parts } = JSON.parse(event.data);
     view = full ? parts : { ...view, ...parts };
@@ -86,15 +86,18 @@ export class Refused extends Error {
   constructor(told, status) {
     const message = String(told.message ?? "").replace(/^[a-z_]+: /, ""); // the name of the act is on the button
     const sentence = message.charAt(0).toUpperCase() + message.slice(1);
-    super([sentence, told.advice].filter(Boolean).join(". ").replace(/\.\./g, "."));
+    const known = document.documentElement.lang === "en" ? null : WORDS[`refused_${told.error}`];
+    super(known ?? [sentence, told.advice].filter(Boolean).join(". ").replace(/\.\./g, "."));
     this.reason = told.error;
     this.status = status;
   }
 }
 
-export async function post(path, body) {
+// `keepalive`: it is sent even if the page goes away meanwhile.
+export async function post(path, body, keepalive = false) {
   const answer = await fetch(path, {
     method: "POST",
+    keepalive,
     headers: { "Content-Type": "application/json", "X-Sabot-CSRF": csrf },
     body: JSON.stringify(body),
   });
@@ -103,7 +106,7 @@ export async function post(path, body) {
   return told;
 }
 
-function newId() {
+export function newId() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
 }
 

@@ -20,6 +20,7 @@ class PackState:
     must_leave: str = ""  # why, once it must
     removal_reason: str = ""  # a `RemovalReason`, once it must
     uncounted_rounds: int = 0  # since its stub was last counted
+    seen: int | None = None  # cards that the count of its last shuffle saw
 
 
 @dataclass

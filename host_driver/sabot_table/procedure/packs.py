@@ -166,6 +166,7 @@ class PackProcedure:
             what = "a machine's shuffle ended by hand"
             raise self.table.refuse(what, "shuffle_count", "wait for the device")
         self.table.move_pack("finish_shuffle", pack, by)
+        pack.seen = count
         if count is not None and count != self.table.pack_cards:
             why = f"{count} cards instead of {self.table.pack_cards}"
             self.mark_for_removal(pack, RemovalReason.WRONG_COUNT, why)
