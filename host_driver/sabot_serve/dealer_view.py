@@ -362,7 +362,9 @@ def _steps_of(line: Json, say: Say) -> list[dict[str, Any]]:
     # Chips that nobody counted are paid by odds, such as "1 to 1, less 5 %".
     odds, _, less = str(line.get("odds", "")).partition(", less ")
     much = odds.replace(" to ", ":") if cents is None else money(cents)
-    vigorish = money(line["vig_cents"]) if line["vig_cents"] else less.replace(" ", "")
+    vigorish = (
+        money(line["vig_cents"]) if line["vig_cents"] else less.removesuffix(" vigorish").replace(" ", "")
+    )
     short = phrases.SHORT_WAGERS if line["wager"] in phrases.SHORT_WAGERS else phrases.WAGERS
     wager, do = said(say, short, line["wager"]), said(say, phrases.DO, outcome)
     steps = [{"outcome": outcome, "do": do, "wager": wager, "money": much}]

@@ -19,6 +19,7 @@ from sabot_session.outcomes import ActDone
 from sabot_simulators.endpoints.in_process import people_at
 from sabot_simulators.simulated_staff import DEALER, SimulatedRegister, SimulatedStaff
 from sabot_table.procedure import TableRole
+from sabot_table.rule_texts import DealingMethod
 
 log = logging.getLogger("sabot")
 AWAY_S = 20.0  # how long the simulated dealer waits after a person has signed out
@@ -57,7 +58,9 @@ class AttendingStaff:
         seen = None if people is None else people.hands.__getitem__
         floor, service = Credential(Role.FLOOR, key), Credential(Role.SERVICE, key)
         self._table = table
-        self._staff = SimulatedStaff(table, wagers, floor, service, seen)
+        cut_shoe = None if people is None else people.cut_shoe
+        method = DealingMethod.AUTOMATED_SHOE  # people who show a machine use it
+        self._staff = SimulatedStaff(table, wagers, floor, service, seen, method=method, cut_shoe=cut_shoe)
         self._roles = frozenset(roles)
         self.leave: frozenset[NeedKind] = frozenset()
         """Needs that they leave to other people."""

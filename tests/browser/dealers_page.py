@@ -1,5 +1,6 @@
 """The dealer's page in a browser, as a person uses it: by touch, by keyboard, by looking."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ LOOK = """
   const open = document.querySelector("dialog[open]");
   const size = (each) => { const box = each.getBoundingClientRect(); return [box.width, box.height]; };
   const name = (each) => each.id || each.innerText.slice(0, 30);
-  const buttons = [...(open ?? document).querySelectorAll("button")].filter(shown);
+  const buttons = [...(open ?? document).querySelectorAll("button, a.big")].filter(shown);
   const main = ["word", "sentence"].map((id) => document.getElementById(id));
   const labels = document.querySelectorAll("#buttons .label");
   const texts = [...main, ...labels].filter((each) => each && shown(each));
@@ -110,7 +111,7 @@ class DealersPage:
         self.fill(person=person, pin=self.table.pin(person))
         self.touch("#ask-ok")
         self.wait("#ask", state="hidden")
-        self.wait(f'#who:text-is("Dealer: {person}")')
+        self.wait(f'#who:text-matches("[:\uff1a] ?{person}$")')
         return self
 
     def floor(self, badge: str = "", pin: str = "") -> None:
@@ -127,15 +128,17 @@ class DealersPage:
         self.page.wait_for_timeout(ms)
         self.page.mouse.up()
 
-    def prepare(self) -> "DealersPage":
-        """Prepare both packs until only bets are needed."""
+    def prepare(
+        self, bets: str = "BETS", named: Callable[[str], str] = lambda act: act[:5].capitalize()
+    ) -> "DealersPage":
+        """Prepare both packs until only bets are needed; ``named`` tells what an act's button says."""
 
         def ready(table: ServedTable) -> bool:
             needs = table.needs()
             mine = [each for each in needs if each.kind is NeedKind.PREPARE_PACK and "dealer" in each.roles]
             for need in mine[:1]:
                 button = self.page.locator("#buttons button.act, #also button.act").filter(
-                    has_text=str(need.acts[0])[:5].capitalize()
+                    has_text=named(str(need.acts[0]))
                 )
                 if button.count() and button.first.is_enabled():
                     button.first.tap()
@@ -143,7 +146,7 @@ class DealersPage:
             return [each.kind for each in needs] == [NeedKind.BETS]
 
         self.table.wait(ready)
-        self.wait_word("BETS", "play")
+        self.wait_word(bets, "play")
         return self
 
     def bet(self, *seats: int) -> "DealersPage":

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.serve.served_table import EVERYBODY, OTHERS
 
+from sabot_firmware import hardware
 from sabot_session.needs import NeedKind
 from sabot_table.procedure import TableRole
 
@@ -102,11 +103,11 @@ def test_a_wrong_count_after_the_shuffle_latches_until_the_floor_removes_the_pac
             return False
 
         table.wait(removed)
-        page.wait('#word:text-matches("^REMOVE")')
+        page.wait('#word:text-matches("^(RED|BLUE): 51 CARDS \u2013 REMOVE$")')
         assert "51" in page.text("#sentence")
         page.shot("wrong-count-shuffle")
         page.page.reload()
-        page.wait('#word:text-matches("^REMOVE")')
+        page.wait('#word:text-matches("51 CARDS \u2013 REMOVE$")')
         page.act("Floor: Removed")
         page.wait("#ask[open]")
         page.floor()
@@ -119,7 +120,7 @@ def test_a_wrong_count_after_the_stub_has_two_answers(serve: Serve, open_page: O
     with serve("seed=1&fault=missing_card@shoe:30", leave=[NeedKind.DETERMINE]) as table:
         page = open_page(table).enter().sign_in().prepare().bet(1, 2)
         page.act("No more bets")
-        page.wait_word("51 SEEN", "act")
+        page.wait_word("51 SEEN \u2013 COUNT THE HANDS", "act")
         labels = [each.inner_text() for each in page.page.locator("#buttons .label").all()]
         assert labels == ["Misdealt", "Not misdealt"]
         page.shot("wrong-count-stub")
@@ -159,7 +160,7 @@ def test_a_stopped_service_greys_the_page_which_recovers_by_itself(serve: Serve,
         assert "may be old" in page.text("#stale")
         for each in page.page.locator("button.act, button.seat, #call, #sign").all():
             assert each.is_disabled()
-        page.page.screenshot(path="build/screens/stale-1280.png")
+        page.shot("stale")
         table.restart()
         page.wait("body:not(.stale)")
         page.wait_word("BETS", "play")
@@ -358,6 +359,39 @@ def test_call_floor_hold_and_dispute(serve: Serve, open_page: OpenPage) -> None:
         table.wait_need(NeedKind.DECIDE_DISPUTE)
         page.wait('#also li[data-tone="floor"], body[data-tone="floor"]')
         page.shot("hold-and-dispute")
+
+
+def test_the_stop_is_there_only_while_no_round_is_open(serve: Serve, open_page: OpenPage) -> None:
+    with serve(leave=[NeedKind.CLEAR_FAULT]) as table:
+        page = open_page(table).enter().sign_in().prepare().bet(1)
+        page.wait("#stop:visible")
+        page.act("No more bets")
+        page.wait_word("EXPOSE")
+        assert page.page.locator("#stop").is_hidden()
+        page.act("Exposed, settled")
+        page.wait("#stop:visible")
+        page.touch("#stop")
+        page.wait_word("STOPPED", "stop")
+        page.shot("stopped")
+        (stopped,) = table.rows("stop_machine")
+        assert stopped.row.actor.person == "dealer"
+        assert not table.rows("void")
+
+
+def test_the_lamp_in_each_of_its_states(serve: Serve, open_page: OpenPage) -> None:
+    """What the page says of the lamp, and the lamp of the emulated machine."""
+    query = "seed=1&dealer_ms=60000&speed=20"
+    with serve(query, leave=[NeedKind.FLOOR_COMES]) as table:
+        page = open_page(table).enter().sign_in().prepare().bet(1)
+        page.wait('body[data-lamp="playing"]')
+        table.wait(lambda found: found.lamp() == hardware.GREEN)
+        page.act("No more bets")
+        page.wait_word("TAKE", "act")
+        page.wait('body[data-lamp="dealer"]')
+        table.wait(lambda found: found.lamp() == hardware.AMBER)
+        page.touch("#call")
+        table.wait(lambda found: found.lamp() == hardware.RED_LIGHT)
+        page.shot("floor-called")
 
 
 @pytest.mark.parametrize("reduced", ["reduce", "no-preference"])

@@ -8,6 +8,31 @@ from tests.browser.dealers_page import SIZES
 from tests.serve.served_table import EVERYBODY
 
 
+def test_the_roads_of_a_shoe(
+    serve: Callable[..., Any], chromium: Any, screens: Path, check: Callable[[Any], None]
+) -> None:
+    query = "seed=1&capacity=batch"
+    with serve(query, simulated=EVERYBODY, game="md-mini-baccarat") as table:
+        page = chromium.new_page(viewport={"width": 1920, "height": 1080})
+        page.goto(table.service.players_address)
+        table.wait(lambda found: len(found.snapshot()["results"]) >= 8)
+        table.staff.close()
+        results = table.snapshot()["results"]
+        page.wait_for_function(
+            "(count) => document.querySelectorAll('.bead_plate circle').length === count", arg=len(results)
+        )
+        assert page.locator(".bead_plate text").all_inner_texts() == [each[0].upper() for each in results]
+        assert page.locator(".road").count() == 5
+        page.wait_for_selector('.hand .name:text-is("Banker")')
+        for width, height in SIZES:
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(60)
+            page.screenshot(path=screens / f"players-roads-{width}.png")
+            assert page.evaluate("() => document.documentElement.scrollHeight <= innerHeight")
+        check(page)
+        page.close()
+
+
 def test_players_see_hands_when_they_are_exposed(
     serve: Callable[..., Any], chromium: Any, screens: Path, check: Callable[[Any], None]
 ) -> None:

@@ -134,6 +134,12 @@ class ServedTable:
         if out:
             port.port.close()
 
+    def lamp(self) -> int:
+        """What the lamp of the emulated machine shows (`sabot_firmware.hardware`)."""
+        port: Any = self.client.loop.transport
+        served = port.port.bench.served
+        return int(served.call(lambda: served.device.machine.lamp))
+
     def cut_power(self) -> None:
         """Cut the emulated device's power and give it back."""
         port: Any = self.client.loop.transport
@@ -150,9 +156,10 @@ def served_table(
     leave: Sequence[NeedKind] = (),
     record: Record | None = None,
     seats: int = 2,
+    game: str = "md-three-card-baccarat",
 ) -> Iterator[ServedTable]:
     """A served table on ``sim://?query``; simulated people leave some kinds of needs to the test."""
-    rules = load("md-three-card-baccarat")
+    rules = load(game)
     files = UserFiles(tmp_path)
     with ExitStack() as stack:
         record = record or stack.enter_context(SqliteRecord(None))
