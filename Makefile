@@ -33,7 +33,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser phrases soak-board bench-board attack-board mutants mutants-sample docs clean
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -148,6 +148,12 @@ attack-board: $(VENV)/.board $(PICO)/node_modules/.package-lock.json ## answer t
 
 test-browser: $(VENV)/.browser build/axe/node_modules/axe-core/axe.min.js build/roads/node_modules/baccarat-engine/package.json ## the table's pages in Debian's chromium, pictures of every state in build/screens
 	SABOT_BROWSER=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/browser
+
+pictures: $(VENV)/.browser ## the two pictures of the README, out of the browser tests
+	SABOT_BROWSER=1 $(BIN)/python -m pytest tests/browser/test_dealers_page.py tests/browser/test_players_display.py -k 'two_touches or roads'
+	@mkdir -p docs/pictures
+	cp build/screens/settled-1280.png docs/pictures/dealers-page.png
+	cp build/screens/players-roads-1280.png docs/pictures/players-display.png
 
 phrases: $(VENV)/.test ## bring the pages' catalogues up to date with the code; then translate what is empty
 	@mkdir -p build

@@ -43,7 +43,7 @@ def test_a_round_with_a_wrong_count(
         page.shot(f"{language}-wrong-count-stub")
         page.act(say("Not misdealt"))
         table.wait(lambda found: bool(found.rows("determine")))
-        page.touch("#language")
+        page.page.tap("#language")
         other = {"zh-Hans": "zh-Hant", "zh-Hant": "en"}[language]
         page.wait(f'html[lang="{other}"] body:not(.waiting)')
         assert page.page.url.endswith(f"?lang={other}")

@@ -66,6 +66,7 @@ def shown(opened: Any, table: ServedTable, pin: str = "") -> None:
 def turning(table: ServedTable, page: Any) -> None:
     """Hold the button until the roller has turned for longer than one lease."""
     before = feed_um(table)
+    page.locator(FORWARD).scroll_into_view_if_needed()
     box = page.locator(FORWARD).bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.down()

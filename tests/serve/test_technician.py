@@ -260,3 +260,12 @@ def test_only_the_technicians_own_stream_has_it(technician: PageClient) -> None:
     assert kind == "change"
     assert "machine" not in data["parts"]
     assert technician.http.get("/service").status_code == 200
+
+
+def test_a_reader_hears_beats_although_the_machine_is_asked_all_the_time(technician: PageClient) -> None:
+    kinds: list[str] = []
+    for kind, _, _ in technician.events("service"):
+        kinds.append(kind)
+        if kinds.count("beat") == 2:
+            break
+    assert kinds[0] == "change"
