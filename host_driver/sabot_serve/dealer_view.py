@@ -97,7 +97,7 @@ def head_of(snapshot: Json, needs: Sequence[Json], say: Say) -> dict[str, Any]:
         "sentence": sentence,
         "tone": tone,
         "shape": SHAPES[tone],
-        "lamp": LAMP[tone],
+        "lamp": LAMP[FLOOR if snapshot["called"] else tone],
         "clause": clause,
         "void": void,
         "notice": snapshot["notice"],
@@ -173,9 +173,9 @@ def _values(need: Json, say: Say) -> dict[str, Any]:
 
 def _main_buttons(snapshot: Json, needs: Sequence[Json], say: Say) -> list[dict[str, Any]]:
     """Those of the first need; where the machine senses it, also those of the next need of the dealer."""
-    for need in needs:
-        made = buttons_of(snapshot, need, say)
-        if made or not need["sensed"]:
+    for at, need in enumerate(needs):
+        made = buttons_of(snapshot, need, say) if at == 0 or "dealer" in need["roles"] else []
+        if made or (at == 0 and not need["sensed"]):
             return made
     return []
 

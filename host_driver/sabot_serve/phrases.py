@@ -189,7 +189,7 @@ ACTS: Mapping[str, str] = {
     "empty_machine": N_("Empty the machine"),
     "purge": N_("Purge"),
     "path_inspected": N_("Path is empty"),
-    "floor_comes": N_("Floor is here"),
+    "floor_comes": N_("Arrived"),
     "change_method": N_("Deal in another way"),
     "play_one_pack": N_("Play with one pack"),
     "sit": N_("A player takes a seat"),

@@ -390,6 +390,7 @@ def test_the_lamp_in_each_of_its_states(serve: Serve, open_page: OpenPage) -> No
         page.wait('body[data-lamp="dealer"]')
         table.wait(lambda found: found.lamp() == hardware.AMBER)
         page.touch("#call")
+        page.wait('body[data-lamp="floor"]')
         table.wait(lambda found: found.lamp() == hardware.RED_LIGHT)
         page.shot("floor-called")
 
