@@ -9,6 +9,8 @@ from sabot_simulators.fairness import answer_times_campaign as campaigns
 from sabot_simulators.fairness.answer_times import MODES, PLANTED, STRONGEST, judge, load
 from sabot_simulators.fairness.answer_times_campaign import AnswerTimesCampaign
 
+pytestmark = pytest.mark.slow
+
 QUIET = Console(quiet=True)
 
 

@@ -60,7 +60,7 @@ class Overlooking(SimulatedMachine):
         return taken
 
 
-@pytest.mark.sweep(every=8)
+@pytest.mark.sweep(every=12)
 @pytest.mark.parametrize("loosened", [True, False], ids=["loosened", "still stuck"])
 @pytest.mark.parametrize(("way", "stops_um", "card"), CASES)
 def test_a_card_that_no_sensor_sees_makes_no_round_wrong(

@@ -63,7 +63,7 @@ def prove(row: Row) -> Played:
 
 
 @pytest.mark.rule("MD3 13.D")
-@pytest.mark.sweep(every=24)
+@pytest.mark.sweep(every=40)
 @pytest.mark.parametrize("row", of("Cards on their way"), ids=str)
 def test_cards_on_their_way(row: Row) -> None:
     outcome = prove(row).outcome()
@@ -78,7 +78,7 @@ def test_cards_on_their_way(row: Row) -> None:
 @pytest.mark.rule("MD3 10.C")
 @pytest.mark.rule("MD3 13.A")
 @pytest.mark.rule("MD3 13.C")
-@pytest.mark.sweep(every=24)
+@pytest.mark.sweep(every=40)
 @pytest.mark.parametrize("row", of("Cards as they are"), ids=str)
 def test_cards_as_they_are(row: Row) -> None:
     played = prove(row)
@@ -105,34 +105,34 @@ def test_cards_as_they_are(row: Row) -> None:
 
 
 @pytest.mark.rule("MD3 13.D")
-@pytest.mark.sweep(every=24)
+@pytest.mark.sweep(every=40)
 @pytest.mark.parametrize("row", of("Sensors and switches"), ids=str)
 def test_sensors_and_switches(row: Row) -> None:
     prove(row)
 
 
 @pytest.mark.rule("MD3 13.D")
-@pytest.mark.sweep(every=24)
+@pytest.mark.sweep(every=40)
 @pytest.mark.parametrize("row", of("Movers"), ids=str)
 def test_movers(row: Row) -> None:
     prove(row)
 
 
 @pytest.mark.rule("MD3 13.D")
-@pytest.mark.sweep(every=24)
+@pytest.mark.sweep(every=40)
 @pytest.mark.parametrize("row", of("People"), ids=str)
 def test_people(row: Row) -> None:
     prove(row)
 
 
-@pytest.mark.sweep(every=24)
+@pytest.mark.sweep(every=40)
 @pytest.mark.parametrize("row", of("The board"), ids=str)
 def test_the_board(row: Row) -> None:
     prove(row)
 
 
 @pytest.mark.rule("MD3 10.C")
-@pytest.mark.sweep(every=24)
+@pytest.mark.sweep(every=40)
 @pytest.mark.parametrize("row", of(TOGETHER), ids=str)
 def test_faults_together(row: Row) -> None:
     played = prove(row)
@@ -141,7 +141,7 @@ def test_faults_together(row: Row) -> None:
         assert played.wrong_ever == []
 
 
-@pytest.mark.sweep(every=24)
+@pytest.mark.sweep(every=40)
 @pytest.mark.parametrize("row", pair_rows(), ids=str)
 def test_pairs_of_faults(row: Row) -> None:
     prove(row)

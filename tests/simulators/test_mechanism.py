@@ -1527,6 +1527,7 @@ class Monkey(Rig):
             assert machine.level(sensor) == bool(there)
 
 
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_happens_every_card_is_in_one_place(seed: int) -> None:
     monkey = Monkey(seed)

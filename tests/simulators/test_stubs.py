@@ -53,7 +53,9 @@ def test_the_modules_of_this_python_are_as_before() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("present", [False, True], ids=["absent", "present"])
+@pytest.mark.parametrize(
+    "present", [pytest.param(False, id="absent", marks=pytest.mark.full), pytest.param(True, id="present")]
+)
 def test_a_day_with_the_counter_going_round_has_its_hours_and_events_right(present: bool) -> None:
     """The milliseconds go round after twelve days: here after six hours."""
     found = live(1, present, ticks_from_us=(WRAP_MS - SIX_HOURS_MS) * 1000)
