@@ -87,11 +87,11 @@ class HousePolicy(Part):
         for wager, cents in made.items():
             most = self.limits.wagers.get(wager, WagerLimit()).most
             if most is not None and cents > most:
-                clause = rules.fixed.clause("place_wager")
+                clause = rules.fixed.clause("limits")
                 raise WagerRefused(seat, wager, f"{cents} cents", clause, f"stake {most} cents at most")
         total, most = sum(made.values()), self.limits.player
         if most is not None and total > most:
-            clause = rules.fixed.clause("place_wager")
+            clause = rules.fixed.clause("limits")
             what = f"{total} cents in all"
             raise WagerRefused(seat, "all wagers", what, clause, f"a player may stake {most} cents at most")
 
@@ -100,7 +100,7 @@ class HousePolicy(Part):
         for wager, cents in made.items():
             least = self.limits.wagers.get(wager, WagerLimit()).least
             if least is not None and cents < least:
-                clause = rules.fixed.clause("place_wager")
+                clause = rules.fixed.clause("limits")
                 raise WagerRefused(seat, wager, f"{cents} cents", clause, f"stake {least} cents at least")
 
     def most_hours(self, method: DealingMethod, allowed: int | None) -> int | None:

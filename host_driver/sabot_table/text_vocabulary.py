@@ -83,6 +83,7 @@ GROUNDS = {
     "decks": "how many decks a shoe holds",
     "hand_dealing": "what dealing from the hand needs",
     "hours": "how long a pack may be used",
+    "limits": "how much may be staked",
     "methods": "by which methods cards are dealt",
     "no_such_act": "an act that the text does not have",
     "packs": "which packs are at the table",

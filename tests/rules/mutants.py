@@ -34,12 +34,20 @@ STATE = ROOT / "build" / "rule-mutants.json"
 FILES = (
     "test_three_card_procedure", "test_mini_procedure", "test_clauses_in_play", "test_house_policy",
     "test_days", "test_settlement", "test_wagers", "test_rulesets", "test_progressive",
-    "test_stakes", "test_versions",
+    "test_stakes", "test_versions", "test_states",
 )  # fmt: skip
 # Bounds are read while a rule set is loaded, also outside of tests: all tests run for them.
 BOUNDS = ("cards", "seats", "dealing", "cut", "cover", "stub", "idle", "wagers", "settlement")
 # These read whole texts, so they run for each row of an act.
-WHOLE = ("tests/table/test_clauses_in_play.py::test_the_floor_countersigns_these_acts_and_no_others",)
+WHOLE = (
+    "tests/table/test_clauses_in_play.py::test_the_floor_countersigns_these_acts_and_no_others",
+    "tests/table/test_states.py",
+)
+PAGE = (
+    "tests/table/test_states.py::test_the_page_is_not_stale"  # the last resort: it shows any change of an act
+)
+QUICK_S = 3.0  # of the tests of one mutant; slower ones do not run
+ON_PAGE = "on the page"  # no other quick test notices it
 NOWHERE = "0.X"  # a clause that no text has
 Path_ = tuple[str | int, ...]
 
@@ -238,9 +246,13 @@ class Covered:
     def by(self, key: str, row: str) -> list[str]:
         """The tests for a row, the quickest first."""
         found = [*self.seconds] if row in BOUNDS else self.rows.get(f"{key} {row}", [])
-        if "acts." in row and found:
-            found = [*found, *(each for each in self.seconds if each.startswith(WHOLE))]
-        return sorted(set(found), key=lambda each: self.seconds.get(each, 0.0))
+        whole = [each for each in self.seconds if each.startswith(WHOLE) and each != PAGE]
+        chosen, left_s = [], QUICK_S
+        for each in sorted({*found, *whole}, key=lambda each: self.seconds.get(each, 0.0)):
+            left_s -= self.seconds.get(each, 0.0)
+            if left_s > 0 or not chosen:
+                chosen.append(each)
+        return [*chosen, PAGE]
 
 
 def record_coverage(path: Path) -> Covered:
@@ -285,14 +297,14 @@ class Judge:
         return True
 
     def verdict(self, key: str, row: str, data: dict[str, Any]) -> str:
-        """What becomes of a mutant: "noticed" by a test, "missed", or see `verdict_untested`."""
+        """What becomes of a mutant: "noticed", "on the page", "missed", or see `verdict_untested`."""
         covering = self._covered.by(key, row)
         told = verdict_untested(key, data, covering)
         if isinstance(told, str):
             return told
         items = [self._items[each] for each in covering if each in self._items]
         code = forked(lambda: _tried(key, told, items))
-        return {0: "missed", 1: "noticed"}.get(code, f"failed with exit {code}")
+        return {0: "missed", 1: "noticed", 2: ON_PAGE}.get(code, f"failed with exit {code}")
 
 
 def verdict_untested(key: str, data: dict[str, Any], covering: list[str]) -> str | RuleText:
@@ -323,7 +335,7 @@ def _tried(key: str, text: RuleText, items: list[pytest.Item]) -> int:
     for item, following in zip(items, [*items[1:], None], strict=True):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if session.testsfailed:
-            return 1
+            return 2 if item.nodeid == PAGE else 1
     return 0
 
 
@@ -347,7 +359,7 @@ def main() -> None:
                 del results[name]
             hashes[key] = sha256
     if given.again:
-        for name in [name for name, was in results.items() if was not in ("noticed", "refused")]:
+        for name in [name for name, was in results.items() if was not in ("noticed", "refused", ON_PAGE)]:
             del results[name]
 
     def work(judge: Judge) -> None:
@@ -373,7 +385,7 @@ def report(results: dict[str, str]) -> None:
     for verdict in sorted(set(results.values())):
         found = [name for name, was in results.items() if was == verdict]
         sys.stdout.write(f"{verdict}: {len(found)} of {len(results)}\n")
-        if verdict not in ("noticed", "refused"):
+        if verdict not in ("noticed", "refused", ON_PAGE):
             sys.stdout.write("".join(f"  {name}\n" for name in found))
 
 

@@ -113,12 +113,19 @@ def test_bets_that_go_back_use_up_the_round_number() -> None:
     assert read_round(table.record, 2).end is RoundEnd.SETTLED
 
 
-def test_the_operators_limits_hold() -> None:
-    table = ActedTable(policy=LIMITS)
+@pytest.mark.rule("WA3 limits")
+@pytest.mark.rule("MD3 7.D")
+@pytest.mark.parametrize(
+    ("rules", "clause"),
+    [("md-three-card-baccarat", "MD3 7.D"), ("wa-three-card-baccarat", "WA3 limits")],
+)
+def test_the_operators_limits_hold(rules: str, clause: str) -> None:
+    table = ActedTable(rules, policy=LIMITS)
     table.ready()
     for wagers in ({1: {"ante": 8001}}, {1: {"ante": 8000, "tie": 2001}}, {1: {"ante": 980}}):
-        with pytest.raises(WagerRefused):
+        with pytest.raises(WagerRefused) as refused:
             table.bet(wagers)
+        assert refused.value.clause == clause
     with pytest.raises(WagerRefused, match="8000 cents at most"):
         table.give(acts.PlaceWager(1, "ante", 8100))
     with pytest.raises(WagerRefused, match="1000 cents at least"):

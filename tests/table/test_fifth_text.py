@@ -22,7 +22,7 @@ CHANGES = (
     ("count_every = 5", "count_every = 2"),
     ('order = "clockwise"', 'order = "counter-clockwise"'),
     ("[wagers]\n", "[wagers]\nmost_kinds = 1\n"),
-    ('hours = "3.C"\nmethods', 'hours = "77"\nmethods'),
+    ('hours = "3.C"\nlimits', 'hours = "77"\nlimits'),
     ('face_up_card = "13.A"', 'face_up_card = "88"'),
 )
 # Acts that it gives to others, at other times, under other clauses; and those that it does not have.
