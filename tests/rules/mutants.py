@@ -247,7 +247,8 @@ class Covered:
         """The tests for a row, the quickest first."""
         found = [*self.seconds] if row in BOUNDS else self.rows.get(f"{key} {row}", [])
         whole = [each for each in self.seconds if each.startswith(WHOLE) and each != PAGE]
-        chosen, left_s = [], QUICK_S
+        chosen: list[str] = []
+        left_s = QUICK_S
         for each in sorted({*found, *whole}, key=lambda each: self.seconds.get(each, 0.0)):
             left_s -= self.seconds.get(each, 0.0)
             if left_s > 0 or not chosen:
