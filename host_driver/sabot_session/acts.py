@@ -326,7 +326,7 @@ class ReportFaceUp(Act):
     """A card lies face up in the shoe."""
 
     NAME = "report_face_up"
-    ROLES = (D,)
+    ROLES = (D, F)
     ACTION = "face_up_card"
 
 
@@ -335,7 +335,7 @@ class ReportWrongNumber(Act):
     """Somebody has a wrong number of cards, or a card too many came out."""
 
     NAME = "report_wrong_number"
-    ROLES = (D,)
+    ROLES = (D, F)
     ACTION = "wrong_number"
 
     why: str = "a wrong number of cards"
@@ -346,7 +346,7 @@ class ReportShoeFailed(Act):
     """The shoe jammed, stopped or did not deal."""
 
     NAME = "report_shoe_failed"
-    ROLES = (D,)
+    ROLES = (D, F)
     ACTION = "shoe_failed"
 
     why: str = "the shoe did not deal"

@@ -224,7 +224,7 @@ class Settle(Act):
     """The wagers are settled as shown."""
 
     NAME = "settle"
-    ROLES = (D,)
+    ROLES = (D, F)
     ACTION = "settle"
 
 

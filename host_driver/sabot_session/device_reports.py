@@ -267,7 +267,13 @@ class DeviceReports:
         self.settle(now_s)
 
     def settle(self, now_s: int) -> None:
-        """The hands are known: wagers are settled by the act with which the dealer exposed them."""
+        """The hands are known: wagers are settled by the act with which the dealer exposed them.
+
+        Where the text has somebody else settle, that person's act is needed (`NeedKind.SETTLE`).
+        """
+        rule = self._session.procedure.table.rule("settle")
+        if rule is not None and TableRole.DEALER not in rule.who:
+            return
         progress = self._session.state.round
         assert progress is not None
         assert progress.exposed_by is not None

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from sabot_protocol.host.messages import Back, Fault, Place, ShoeState, ShufflerState
 from sabot_session import acts, unexplained
+from sabot_session.dealing_acts import Settle
 from sabot_session.dealing_way import DealingWays
 from sabot_session.device_side import NAMES, OVER, DeviceSide
 from sabot_session.dispute_acts import Release
@@ -353,6 +354,8 @@ class TableNeeds:
             yield NeedForm(NeedKind.TAKE_STUB, (D,), "take the stub", self._clause("count_automated"))
         if table.state == "counting" and playing.advice:
             yield self._determine()
+        elif table.state == "settling":
+            yield self._settle()
         elif table.state == "revealing" and progress.exposed_by is None:
             words = "expose the hands, settle as shown"
             yield NeedForm(NeedKind.EXPOSE, (D,), words, self._clause("reveal"), (acts.Expose.NAME,))
@@ -367,6 +370,13 @@ class TableNeeds:
                 "",
                 {"round_id": playing.round_id, "hands": table.turns()},
             )
+
+    def _settle(self) -> NeedForm:
+        """The text has another person settle than the dealer, who exposed the hands."""
+        rule = self._procedure.table.rule(Settle.NAME)
+        roles = () if rule is None else tuple(each for each in Settle.ROLES if each in rule.who)
+        words = "settle the wagers as shown"
+        return NeedForm(NeedKind.SETTLE, roles, words, self._clause(Settle.NAME), (Settle.NAME,))
 
     def _determine(self) -> NeedForm:
         progress = self._state.round
