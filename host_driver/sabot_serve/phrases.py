@@ -42,6 +42,8 @@ WORDS: Mapping[str, str] = {
     "mark_out_of_order": N_("MARK IT"),
     "decide_dispute": N_("DISPUTE"),
     "confirm_correction": N_("CORRECTION"),
+    "replace_pack": N_("LOOK AT %(back)s"),
+    "unexplained": N_("DOES NOT FIT"),
     "swap_machine": N_("OTHER MACHINE"),
     "swap_pc": N_("OTHER PC"),
     "change_method": N_("ANOTHER WAY"),

@@ -88,7 +88,14 @@ TEMPLATES = (
     N_("shuffle %(back)s by hand"),
     N_("finish the shuffle of %(back)s: one single stack"),
     N_("take %(back)s out of the machine and order it shuffled by hand"),
+    N_(
+        "%(back)s stopped the shuffler %(times)s times: look for a damaged card; "
+        "take the pack off the table, or order it shuffled again"
+    ),
+    N_("'%(what)s' does not fit this table: %(why)s. Look at the cards and the machine"),
+    N_("a round cannot begin: '%(what)s' of the machine does not fit the table (row %(row)s)"),
     # why a pack must leave
+    N_("it jams"),
     N_("%(count)s cards instead of %(expected)s"),
     N_("card_missing in round %(round)s"),
     N_("card_extra in round %(round)s"),

@@ -21,7 +21,7 @@ def test_the_roads_of_a_shoe(
         page.wait_for_function(
             "(count) => document.querySelectorAll('.bead_plate circle').length === count", arg=len(results)
         )
-        assert page.locator(".bead_plate text").all_inner_texts() == [each[0].upper() for each in results]
+        assert page.locator(".bead_plate text").all_text_contents() == [each[0].upper() for each in results]
         assert page.locator(".road").count() == 5
         page.wait_for_selector('.hand .name:text-is("Banker")')
         for width, height in SIZES:

@@ -126,7 +126,7 @@ def test_sensors_calibration_wear_and_faults(
         page.goto(f"{table.address}/service")
         page.wait_for_selector('#places li[data-place="tray"] .dot[data-level]')
         page.wait_for_selector("#faults tr")
-        page.wait_for_selector(".trend svg path.mean")
+        page.wait_for_selector(".trend svg path.mean", state="attached")
         page.wait_for_selector('.trend figcaption:text-matches("experimental")')
         page.wait_for_selector("#wear tr")
         assert page.locator("#places .dot").count() == 24
