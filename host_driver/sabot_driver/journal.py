@@ -9,12 +9,16 @@ it holds no lock of the IO loop meanwhile. Reads use their own connection and do
 
 While a program uses the journal, it holds an exclusive transaction on a second file, ``….lock``. The system
 releases that lock when the program ends, also after a crash.
+
+Every row has a link in the journal's chain, and every transaction with rows a signed checkpoint
+(``journal_chain``, docs/evidence.md).
 """
 
 import contextlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,11 +27,16 @@ from typing import Any
 
 from sabot_driver.errors import Forked, JournalBusy, JournalDamaged, JournalError, JournalFull, PortBusy
 from sabot_driver.held_files import FileHeld, hold
+from sabot_driver.journal_chain import TABLES as CHAIN_TABLES
+from sabot_driver.journal_chain import JournalChain
 from sabot_driver.private_files import make_folder, prepare_database
+from sabot_evidence.errors import EvidenceError
+from sabot_evidence.pc_key import PcKey, load_pc_key
 from sabot_protocol.command_numbers import CommandNumbers
 from sabot_protocol.notifications import EventGap, EventReceived
 
-VERSION = 1
+VERSION = 2
+WITHOUT_CHAIN = 1  # the version before; opening such a journal takes it over
 NUMBERS_AT_ONCE = 1024  # reserved on disk together; a crash skips at most this many
 PAGE = 256
 BUSY_S = 5.0  # how long a write waits for another program that holds the write lock
@@ -152,13 +161,18 @@ class Journal:
             self._held = _hold(path)
         try:
             self._db = self._reading = self._connect(path)
-            self._prepare()
+            key = PcKey(random(32)) if path is None else load_pc_key(path.parent, random)
+            self._prepare(key, random)
             if path is not None:
                 self._reading = self._connect(path)
             self._bind(serial, random)
         except sqlite3.Error as error:
             self._let_go()
             raise _named(error, path) from error
+        except EvidenceError as error:
+            self._db.close()
+            self._let_go()
+            raise JournalDamaged(f"{path}: {error}", error.advice) from error
         except JournalError:
             self._reading.close()
             self._db.close()
@@ -179,18 +193,40 @@ class Journal:
             ":memory:" if path is None else path, BUSY_S, isolation_level=None, check_same_thread=False
         )
 
-    def _prepare(self) -> None:
+    def _prepare(self, key: PcKey, random: Callable[[int], bytes]) -> None:
         db = self._db
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
         (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version == 0:
-            db.executescript(f"BEGIN; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;")
+        if version in (0, WITHOUT_CHAIN):
+            self._begin(version, key, random)
         elif version != VERSION:
             raise JournalDamaged(
                 f"{self.path}: a journal of version {version}; this driver writes version {VERSION}",
                 "Update the driver, or begin a new journal.",
             )
+        found = self._get("chain_id")
+        if found is None:
+            raise JournalDamaged(f"{self.path}: the journal's chain has no id")
+        self.chain = JournalChain(db, found.hex(), key)
+        """The chain of the journal's rows."""
+
+    def _begin(self, version: int, key: PcKey, random: Callable[[int], bytes]) -> None:
+        """The tables of a new journal, or the chain of one that was written without; all or nothing."""
+        db, chain_id = self._db, random(16)
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in f"{'' if version else _TABLES}{CHAIN_TABLES}".split(";\n"):
+                if statement.strip():
+                    db.execute(statement)
+            db.execute(_PUT, ("chain_id", chain_id))
+            if version == WITHOUT_CHAIN:
+                JournalChain(db, chain_id.hex(), key).take_over(db, time.time_ns() // 1000)
+            db.execute(f"PRAGMA user_version={VERSION}")
+            db.execute("COMMIT")
+        finally:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
 
     def _bind(self, serial: bytes | None, random: Callable[[int], bytes]) -> None:
         bound = self._get("serial")
@@ -261,14 +297,23 @@ class Journal:
                     "VALUES (?,?,?,?,?,?)",
                     [(c.number, c.message, c.body, c.memory_id, c.at_us, c.outcome) for c in commands],
                 )
-                db.executemany(
-                    "UPDATE commands SET outcome = ? WHERE number = ?",
-                    [(outcome, number) for number, outcome in ended.items()],
-                )
+                outcomes = {
+                    number: outcome
+                    for number, outcome in ended.items()
+                    if db.execute(
+                        "UPDATE commands SET outcome = ? WHERE number = ? AND outcome IS NOT ?",
+                        (outcome, number, outcome),
+                    ).rowcount
+                }
                 if batch.events:
                     (last,) = db.execute("SELECT MAX(id) FROM events").fetchone()
+                head = self.chain.head
+                if rows or commands or outcomes:
+                    first_id = 0 if last is None else last - len(rows) + 1
+                    head = self.chain.append(db, rows, first_id, commands, outcomes, at_us)
                 db.execute("COMMIT")
                 self._committed = batch
+                self.chain.head = head
             except BaseException:  # whatever it is: a transaction left open would refuse every later batch
                 if db.in_transaction:
                     db.execute("ROLLBACK")
@@ -350,6 +395,8 @@ class Journal:
                 yield self._db
             except sqlite3.Error as error:
                 raise _named(error, self.path) from error
+            except EvidenceError as error:
+                raise JournalDamaged(f"{self.path}: {error}", error.advice) from error
 
     def _get(self, name: str) -> bytes | None:
         row = self._one("SELECT value FROM meta WHERE name = ?", (name,))

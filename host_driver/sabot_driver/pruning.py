@@ -1,9 +1,11 @@
 """What a journal holds, and how to delete old rows so that the file does not grow without limit.
 
-Pruning deletes rows that came before a given time. It keeps these rows, however old they are:
+Pruning cuts off the oldest part of the journal's chain: rows that came before a given time, up to the first
+row that did not. A signed checkpoint says where the cut is (docs/evidence.md). These rows stay, however old
+they are:
 
 - the newest row: it is the position from which the device replays events;
-- events that a named reader has not read;
+- events that a named reader has not read, and what was written after them;
 - commands without a known outcome: the driver still has to resolve them.
 
 Row ids and command numbers are never used again. If another program has the journal open, PortBusy is raised.
@@ -11,6 +13,7 @@ Row ids and command numbers are never used again. If another program has the jou
 
 import contextlib
 import sqlite3
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,10 +23,27 @@ from sabot_driver.journal import Journal
 from sabot_driver.private_files import BESIDE, make_folder, sync_folder
 from sabot_driver.serial_numbers import format_serial
 
-_OLD_EVENTS = "FROM events WHERE at_us < ? AND id < (SELECT MAX(id) FROM events)"
-_UNREAD = " AND id > (SELECT MIN(id) FROM readers)"
-_READ = " AND id <= (SELECT COALESCE(MIN(id), 9223372036854775807) FROM readers)"
-_OLD_COMMANDS = "FROM commands WHERE at_us < ? AND outcome IS NOT NULL"
+_UNREAD = (
+    "SELECT COUNT(*) FROM events WHERE at_us < ? AND id < (SELECT MAX(id) FROM events) "
+    "AND id > (SELECT MIN(id) FROM readers)"
+)
+_FIRST_TO_STAY = """
+SELECT MIN(link) FROM chain LEFT JOIN events ON kind IN ('E', 'e') AND events.id = chain.id
+    LEFT JOIN commands ON kind IN ('C', 'c') AND number = chain.id
+WHERE (events.id IS NOT NULL AND events.id < (SELECT MAX(id) FROM events)
+    AND (events.at_us >= :before OR events.id > (SELECT COALESCE(MIN(id), 9223372036854775807) FROM readers)))
+    OR (commands.outcome IS NOT NULL AND commands.at_us >= :before)
+    OR link = (SELECT MAX(link) FROM chain)
+"""
+"""The first link whose row is recent, or unread. The newest link always stays."""
+_WHOLE_BEFORE = "(SELECT id FROM chain WHERE kind IN {kinds} GROUP BY id HAVING MAX(link) <= :cut)"
+_DELETE_EVENTS = (
+    "DELETE FROM events WHERE id < (SELECT MAX(id) FROM events) AND id IN "
+    + _WHOLE_BEFORE.format(kinds="('E', 'e')")
+)
+_DELETE_COMMANDS = "DELETE FROM commands WHERE outcome IS NOT NULL AND number IN " + _WHOLE_BEFORE.format(
+    kinds="('C', 'c', 'O')"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +99,20 @@ def prune(journal: Journal, before_us: int, dry_run: bool = False) -> Pruned:
     with journal.sql() as db:
         db.execute("BEGIN IMMEDIATE")
         try:
-            (unread,) = db.execute(f"SELECT COUNT(*) {_OLD_EVENTS}{_UNREAD}", (before_us,)).fetchone()
-            events = db.execute(f"DELETE {_OLD_EVENTS}{_READ}", (before_us,)).rowcount
-            commands = db.execute(f"DELETE {_OLD_COMMANDS}", (before_us,)).rowcount
+            (unread,) = db.execute(_UNREAD, (before_us,)).fetchone()
+            (first,) = db.execute(_FIRST_TO_STAY, {"before": before_us}).fetchone()
+            cut = {"cut": 0 if first is None else first - 1}
+            events = db.execute(_DELETE_EVENTS, cut).rowcount
+            commands = db.execute(_DELETE_COMMANDS, cut).rowcount
+            head = journal.chain.head
+            if events or commands:
+                head = journal.chain.cut(db, cut["cut"], time.time_ns() // 1000, events, commands)
             db.execute("ROLLBACK" if dry_run else "COMMIT")
-        except sqlite3.Error:
+            if not dry_run:
+                journal.chain.head = head
+        finally:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-            raise
         if not dry_run and (events or commands):
             with contextlib.suppress(sqlite3.OperationalError):  # no room to copy it: it shrinks another time
                 db.execute("VACUUM")

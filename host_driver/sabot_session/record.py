@@ -2,7 +2,8 @@
 
 WAL mode with ``synchronous=FULL``: what `SqliteRecord.commit` returned from survives a power cut. A row is
 stored as its canonical bytes (`sabot_session.canonical`); the columns used for searching are computed from
-them by SQLite, so they cannot say anything else. Triggers keep rows from being changed or deleted.
+them by SQLite, so they cannot say anything else. Triggers keep rows from being changed or deleted. Each row
+has its hash in the record's chain, and each commit a signed checkpoint (`sabot_session.record_chain`).
 
 One program writes: a second one is refused by name (`RecordHeld`). Any number of programs may read meanwhile.
 """
@@ -11,7 +12,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,10 @@ from typing import Any, Self
 
 from sabot_driver.held_files import FileHeld, hold
 from sabot_driver.private_files import make_folder, prepare_database
-from sabot_session.canonical import read_row, row_bytes
+from sabot_evidence.chain import RESTORED
+from sabot_evidence.errors import EvidenceError
+from sabot_evidence.pc_key import PcKey, load_pc_key
+from sabot_session.canonical import read_row
 from sabot_session.errors import (
     ActRepeated,
     RecordBusy,
@@ -31,12 +35,14 @@ from sabot_session.errors import (
     RecordMissing,
     RecordVersion,
 )
+from sabot_session.record_chain import SECOND_US, RecordChain, add_chain
 from sabot_session.row_data import RecordRestored
 from sabot_session.row_kinds import check_row
 from sabot_session.rows import Actor, Authentication, NumberedRow, Row, SavedSession
 from sabot_table.procedure import TableRole
 
-VERSION = 2
+VERSION = 3
+WITHOUT_CHAIN = 2  # the version before; opening such a record takes it over
 BUSY_S = 5.0  # how long a write waits for another program that holds the write lock
 PAGE = 1000
 PROGRAM = Actor("", TableRole.PROGRAM, Authentication.PROGRAM)
@@ -123,7 +129,7 @@ class RecordReader:
     def _check_version(self) -> int:
         """The file's version, 0 if it is new; `RecordVersion` for one that is not ours."""
         version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
-        if version not in (0, VERSION):
+        if version not in (0, WITHOUT_CHAIN, VERSION):
             what = f"{self.path}: a record of version {version}; this program writes version {VERSION}"
             raise RecordVersion(what, version, version < VERSION)
         return version
@@ -277,30 +283,48 @@ class SqliteRecord(RecordReader):
             self._let_go()
             raise
         try:
-            self._prepare(now_s, random)
+            key = PcKey(secrets.token_bytes(32)) if path is None else load_pc_key(path.parent)
+            self._prepare(key, now_s, random)
         except sqlite3.Error as error:
             self.close()
             raise named(error, path) from error
+        except EvidenceError as error:
+            self.close()
+            raise RecordDamaged(f"{path}: {error}", error.advice) from error
         except RecordFailed:
             self.close()
             raise
 
-    def _prepare(self, now_s: Callable[[], int], random: Callable[[int], str]) -> None:
-        is_new = self._check_version() == 0
+    def _prepare(self, key: PcKey, now_s: Callable[[], int], random: Callable[[int], str]) -> None:
+        version = self._check_version()
+        is_new = version == 0
         if is_new and self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
             raise RecordDamaged(f"{self.path}: a database that is not a record")
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=FULL")
         if is_new:
-            self._create(random(16))
+            with self._transaction() as db:
+                create_tables(db, random(16), place_of(self.path))
+        if version != VERSION:
+            self._begin_chain(key, now_s, random)
         count, newest = self._db.execute("SELECT COUNT(*), COALESCE(MAX(number), 0) FROM rows").fetchone()
         if count != newest:
             raise RecordDamaged(f"{self.path}: {count} rows are there, and the newest is row {newest}")
+        found = self._one("SELECT value FROM meta WHERE name = 'chain_id'")
+        if found is None:
+            raise RecordDamaged(f"{self.path}: the record's chain has no id")
+        self.chain = RecordChain(self._db, str(found[0]), key)
+        """The chain of the record's rows."""
         self._check_place(now_s, random)
 
-    def _create(self, record_id: str) -> None:
+    def _begin_chain(self, key: PcKey, now_s: Callable[[], int], random: Callable[[int], str]) -> None:
+        """The chain of a new record, or of one that was written without; all or nothing."""
         with self._transaction() as db:
-            create_tables(db, record_id, place_of(self.path))
+            add_chain(db)
+            chain_id = random(16)
+            db.execute("INSERT INTO meta VALUES ('chain_id', ?)", (chain_id,))
+            RecordChain.take_over(db, chain_id, key, now_s() * SECOND_US)
+            db.execute(f"PRAGMA user_version={VERSION}")
 
     def _check_place(self, now_s: Callable[[], int], random: Callable[[int], str]) -> None:
         """Draw another record id if this file is not the one that was begun, and record that."""
@@ -310,9 +334,11 @@ class SqliteRecord(RecordReader):
         newest = self.newest()
         data = RecordRestored(before=before, rows=newest).to_json()
         with self._transaction() as db:
-            insert_rows(db, [Row("record_restored", now_s(), PROGRAM, data)], newest)
+            self.chain.append(db, [Row("record_restored", now_s(), PROGRAM, data)], newest)
+            head = self.chain.keep(db, RESTORED, now_s() * SECOND_US, {"before": before})
             db.execute("UPDATE meta SET value = ? WHERE name = 'record_id'", (random(16),))
             db.execute("UPDATE meta SET value = ? WHERE name = 'place'", (place,))
+        self.chain.head = head
 
     def close(self) -> None:
         """Close the file and release the lock."""
@@ -338,12 +364,14 @@ class SqliteRecord(RecordReader):
                 found = db.execute("SELECT number FROM acts WHERE act_id = ?", (act_id,)).fetchone()
                 if found is not None:
                     raise ActRepeated(act_id, found[0])
-            newest = insert_rows(db, checked, self.newest())
+            before = self.newest()
+            head = self.chain.append(db, checked, before)
             db.execute(
                 "INSERT OR REPLACE INTO saved VALUES (1, ?, ?)",
                 (saved.state, saved.journal_at),
             )
-        return newest
+        self.chain.head = head
+        return before + len(checked)
 
     def committed(self, memory_id: bytes, shuffle_id: int, commitment: ShuffleCommitment) -> None:
         """A device committed itself to a shuffle; on disk before the device gets the nonce."""
@@ -372,6 +400,8 @@ class SqliteRecord(RecordReader):
                 self._db.execute("COMMIT")
             except sqlite3.Error as error:
                 raise named(error, self.path) from error
+            except EvidenceError as error:
+                raise RecordDamaged(f"{self.path}: {error}", error.advice) from error
             finally:
                 if self._db.in_transaction:
                     self._db.rollback()
@@ -386,25 +416,12 @@ def place_of(path: Path | None) -> str:
 
 
 def create_tables(db: sqlite3.Connection, record_id: str, place: str) -> None:
-    """The tables of a new record, in the transaction that is open."""
+    """The tables of a record without its chain, in the transaction that is open."""
     for statement in TABLES.split(";\n"):
         if statement.strip():
             db.execute(statement)
     db.execute("INSERT INTO meta VALUES ('record_id', ?), ('place', ?)", (record_id, place))
-    db.execute(f"PRAGMA user_version={VERSION}")
-
-
-def insert_rows(db: sqlite3.Connection, rows: Iterable[Row], newest: int) -> int:
-    """Append rows behind number ``newest``, in the transaction that is open; the newest number."""
-    for number, row in enumerate(rows, newest + 1):
-        db.execute(
-            "INSERT INTO rows (number, body) VALUES (?, ?)",
-            (number, row_bytes(NumberedRow(number, row)).decode()),
-        )
-        if row.act_id:
-            db.execute("INSERT OR IGNORE INTO acts VALUES (?, ?)", (row.act_id, number))
-        newest = number
-    return newest
+    db.execute(f"PRAGMA user_version={WITHOUT_CHAIN}")
 
 
 def named(error: sqlite3.Error, path: Path | None) -> RecordFailed:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from sabot_driver.held_files import FileHeld, hold
 from sabot_driver.private_files import prepare, sync_folder
+from sabot_session.canonical import row_bytes
 from sabot_session.errors import (
     MigrationRefused,
     RecordBusy,
@@ -28,10 +29,10 @@ from sabot_session.errors import (
     RecordHeld,
     RecordMissing,
 )
-from sabot_session.record import PROGRAM, create_tables, insert_rows, named, place_of
+from sabot_session.record import PROGRAM, create_tables, named, place_of
 from sabot_session.row_data import LoggedBefore, RecordMigrated
 from sabot_session.row_kinds import check_row
-from sabot_session.rows import Row, SavedSession
+from sabot_session.rows import NumberedRow, Row, SavedSession
 
 OLD_VERSION = 1
 
@@ -155,13 +156,24 @@ def _write(
         db.execute("PRAGMA synchronous=FULL")
         db.execute("BEGIN")
         create_tables(db, secrets.token_hex(16), place_of(new))
-        insert_rows(db, [check_row(each) for each in rows], 0)
+        _insert_rows(db, [check_row(each) for each in rows])
         if session is not None:
             db.execute("INSERT INTO saved VALUES (1, ?, ?)", (session.state, session.journal_at))
         db.executemany("INSERT INTO shuffles VALUES (?,?,?,?,?,?,?)", shuffles)
         db.execute("COMMIT")
     _sync(new)
     return new
+
+
+def _insert_rows(db: sqlite3.Connection, rows: list[Row]) -> None:
+    """Rows of a new record. Their chain begins when the record is opened."""
+    for number, row in enumerate(rows, 1):
+        db.execute(
+            "INSERT INTO rows (number, body) VALUES (?, ?)",
+            (number, row_bytes(NumberedRow(number, row)).decode()),
+        )
+        if row.act_id:
+            db.execute("INSERT OR IGNORE INTO acts VALUES (?, ?)", (row.act_id, number))
 
 
 def _sha256(path: Path) -> str:

@@ -48,12 +48,19 @@ def open_record(
             raise
         migrated = migrate(path, lambda state, at: None, at_s)
         record = SqliteRecord(path)
+    join_chains(record, journal)
     try:
         _prepare(record, rules, journal, used_before)
     except BaseException:
         record.close()
         raise
     return record, migrated
+
+
+def join_chains(record: SqliteRecord, journal: Journal) -> None:
+    """Have each file's checkpoints name the other's newest row: one that is put back alone is found then."""
+    record.chain.seen = lambda: journal.chain.head
+    journal.chain.seen = lambda: record.chain.head
 
 
 def rules_in_play(record: RecordReader) -> str | None:

@@ -23,6 +23,8 @@ VARIABLE = (
     (re.compile(r"\b\d\d:\d\d:\d\d\b"), "TIME"),
     (re.compile(r"\b\d+\.\d s\b"), "N s"),
     (re.compile(r"\brow \d+"), "row N"),
+    (re.compile(r"^(journal|record) [0-9a-f]{8} "), r"\1 CHAIN "),
+    (re.compile(r"([0-9a-f]{4}-){7}[0-9a-f]{4}"), "HASH"),
     (re.compile(r"^\d+ shuffles, \d+ counted as complete, \d+ "), "N shuffles, N counted, N "),
     (re.compile(r"/\S*/(?=\S+\.(key|jsonl|db))"), "FOLDER/"),
 )

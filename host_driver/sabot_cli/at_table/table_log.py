@@ -205,7 +205,10 @@ class TableLog:
         ):
             if rows:
                 lines.append(f"  still open: {what} {', '.join(map(str, rows))}")
-        self._printer.print(lines)
+        heads = [self._table.record.chain.head, self._table.client.journal.chain.head]
+        kept = [each.line() for each in heads if each is not None]
+        self._printer.print([*lines, "The floor keeps these lines (sabot evidence show):", *kept])
+        self._output.tell("checkpoints", lines=kept)
 
     def _tell_round(self, round_id: int) -> None:
         before = self.rounds.get(round_id) or self.simulated_rounds.get(round_id)

@@ -59,8 +59,8 @@ def acknowledged_before_written() -> Iterator[None]:
 def journal_not_synchronised() -> Iterator[None]:
     """The journal is written without waiting for the disk."""
 
-    def prepare(original: Callable[..., None], self: Journal) -> None:
-        original(self)
+    def prepare(original: Callable[..., None], self: Journal, *arguments: Any) -> None:
+        original(self, *arguments)
         self._db.execute("PRAGMA synchronous=OFF")
 
     with _around(Journal, "_prepare", prepare):
