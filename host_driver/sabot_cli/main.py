@@ -29,6 +29,9 @@ COMMANDS = {
     ),
     "devices": LazyCommand("sabot_cli.device_commands", "Find devices, and ask each who it is."),
     "doctor": LazyCommand("sabot_cli.doctor", "Look for what could be wrong on this computer."),
+    "evidence": LazyCommand(
+        "sabot_cli.evidence_commands", "Verify, export and show what tables have written."
+    ),
     "evict": LazyCommand("sabot_cli.key_commands", "Take the device from the host that owns it."),
     "fault": LazyCommand(
         "sabot_cli.table_commands", "Why the machine stopped, what to do, and saying that it is done."
@@ -153,6 +156,16 @@ def _show_usage(error: click.UsageError) -> None:
     click.echo("\n".join(lines), err=True)
 
 
+def forbid_core_dumps() -> None:
+    """Keep keys out of core dumps, of this process and of those it starts. Windows has none."""
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 def main() -> None:
     """The ``sabot`` script."""
+    forbid_core_dumps()
     sys.exit(run())

@@ -29,7 +29,9 @@ The record says what happened at one table, who did it, and how that is known. I
 - `null` in the data means *not known*: chips on the layout, cards that nobody told. A round with such data is
   complete, and names what is not known.
 - A record that is opened under another inode (moved, or restored from a copy) gets another id and the row
-  `record_restored`. A copy that overwrites the file in place is not noticed by this.
+  `record_restored`. A copy that overwrites the file in place is not noticed by this, but by
+  the verifier ([evidence.md](evidence.md)).
+- Rows are chained by hashes, and each commit has a checkpoint signed by the table PC.
 
 ## When the record fails
 
@@ -47,11 +49,12 @@ on record. Repeating it with the same id is safe: it is not done twice.
 
 Version 1, which `sabot play` wrote earlier, is migrated (`sabot_session.record_migration`). A copy of the old
 file stays beside the new one. Its lines become rows `logged_before` of the program, because the older program
-authenticated nobody. An open round refuses migration.
+authenticated nobody. An open round refuses migration. A record of version 2, which has no chain, gets one
+when it is opened.
 
 ## Canonical bytes
 
-A row is stored as the bytes over which a hash chain can be computed: JSON by RFC 8785, that is keys sorted,
+A row is stored as the bytes over which its hash is computed: JSON by RFC 8785, that is keys sorted,
 no blanks, UTF-8, and integers of at most 2^53 - 1. In this example only the page breaks the line:
 
 ```json

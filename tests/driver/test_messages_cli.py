@@ -252,6 +252,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sabot journal prune": ("sabot service locate --device URL --simulator",),
     "sabot audit": ("sabot play --device sim:// --auto --rounds 3 --json > play.jsonl",),
     "sabot replay": ("sabot capture --out wire.pcapng --seconds 0.1 --device sim://",),
+    "sabot evidence verify": (*PLAYED, "sabot evidence show > floor.txt"),
+    "sabot evidence": PLAYED,
     "sabot shuffle": PLAYED,
     "sabot rounds": PLAYED,
     "sabot round": PLAYED,

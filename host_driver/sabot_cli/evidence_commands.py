@@ -1,0 +1,188 @@
+"""``sabot evidence``: what tables have written, verified, exported, and in lines for the floor."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+from rich.markup import escape
+
+from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.device_access import table_names
+from sabot_cli.help_text import example
+from sabot_cli.output import OK
+from sabot_cli.written_files import check_writable
+from sabot_driver.errors import SabotError
+from sabot_driver.private_files import open_new
+from sabot_driver.serial_numbers import parse_serial
+from sabot_evidence import verifier
+from sabot_evidence.errors import ChainDamaged
+from sabot_evidence.export import export, kept_text, read_newest
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+class EvidenceUnreadable(SabotError):
+    """A file that is no evidence, or cannot be read."""
+
+    advice = (
+        "Give journals, records, or archives of 'sabot evidence export'; docs/evidence.md lists the options."
+    )
+
+
+class NoEvidence(SabotError):
+    """No table of this computer has written anything."""
+
+    advice = "Name the files, or play at a table first."
+
+
+@click.group()
+def evidence() -> None:
+    """Verify, export and show what tables have written."""
+
+
+def _files(state: CliContext, files: tuple[Path, ...], table: str | None) -> list[Path]:
+    """The files meant: those named, those of a table, or all of this computer."""
+    if files and table is not None:
+        raise click.UsageError("files and --table exclude each other")
+    if files:
+        return list(files)
+    there = state.user_files
+    if table is None:
+        found = [*there.journals(), *there.records()]
+    else:
+        entry = there.table(table)
+        if entry.serial is None:
+            raise NoEvidence(f"the table '{table}' has no device, so it has written nothing")
+        journal = there.journal(parse_serial(entry.serial), entry.simulator)
+        record = there.table_record(entry)
+        found = [each for each in (journal, record) if each is not None and each.exists()]
+    if not found:
+        raise NoEvidence("no journal and no record is here")
+    return found
+
+
+_TABLE = click.option("--table", metavar="NAME", shell_complete=table_names, help="the files of this table")
+_FILES = click.argument("files", nargs=-1, type=FILE)
+
+
+@evidence.command("verify", epilog=example("sabot evidence verify --anchor floor.txt"))
+@json_option
+@_FILES
+@_TABLE
+@click.option(
+    "--chain-key", "chain_keys", multiple=True, type=FILE, help="K_0 of a device, from the regulator"
+)
+@click.option("--pc-key", "pc_keys", multiple=True, metavar="HEX", help="a PC's public key that you trust")
+@click.option("--trust", multiple=True, metavar="HEX", help="a key that may countersign checkpoints")
+@click.option(
+    "--anchor", "anchors", multiple=True, type=FILE, help="lines or checkpoints that the floor kept"
+)
+@click.option("--device-checkpoint", type=FILE, help="the newest checkpoint, as the device gave it")
+@click.pass_obj
+def verify_command(
+    state: CliContext,
+    files: tuple[Path, ...],
+    table: str | None,
+    chain_keys: tuple[Path, ...],
+    pc_keys: tuple[str, ...],
+    trust: tuple[str, ...],
+    anchors: tuple[Path, ...],
+    device_checkpoint: Path | None,
+) -> int:
+    """Find what was changed, removed or put back in journals and records.
+
+    Without FILES every journal and record of this computer is read. Exit codes: 0 everything fits and an
+    anchor shows the newest row; 8 everything fits, and nothing is known after the newest row; 5 something
+    does not fit; 1 a file cannot be read.
+
+    The verifier is one file, sabot_evidence/verifier.py, which also runs alone.
+    """
+    with ExitStack() as stack:
+        try:
+            opened, devices = verifier.open_files(_files(state, files, table), stack)
+            told = device_checkpoint or (devices[0] if devices else None)
+            report = verifier.verify(
+                opened,
+                [each.lower() for each in pc_keys],
+                [each for path in anchors for each in verifier.read_anchors(path, trust)],
+                [verifier.read_chain_key(path) for path in chain_keys],
+                None if told is None else verifier.read_device_anchor(told),
+            )
+        except verifier.Unreadable as error:
+            raise EvidenceUnreadable(str(error)) from error
+    tell_report(state, report)
+    return report.code
+
+
+def tell_report(state: CliContext, report: verifier.Report) -> None:
+    """Say what the verifier found, as it says it itself."""
+    for each in report.findings:
+        state.output.tell("finding", kind=each.kind, file=each.file, text=each.text, row=each.row)
+    if not state.output.as_json:
+        for line in verifier.lines(report):
+            state.output.tell("line", escape(line))
+    state.output.tell(
+        "evidence",
+        code=report.code,
+        verdict=verifier.VERDICTS[report.code],
+        rows=report.rows,
+        rounds=report.rounds,
+        gaps=report.gaps,
+        gaps_per_1000_rounds=report.gap_rate,
+    )
+
+
+@evidence.command("show", epilog=example("sabot evidence show"))
+@json_option
+@_FILES
+@_TABLE
+@click.pass_obj
+def show(state: CliContext, files: tuple[Path, ...], table: str | None) -> int:
+    """The newest checkpoints, in lines that the floor keeps.
+
+    Print them or write them down, and keep them where this computer cannot change them: 'sabot evidence
+    verify --anchor FILE' takes them back. With --json the whole checkpoint is told, with its signature.
+    """
+    for path in _files(state, files, table):
+        try:
+            newest = read_newest(path)
+        except ChainDamaged as error:
+            raise EvidenceUnreadable(str(error), error.advice) from error
+        if newest is None:
+            words = f"{path.name}: no checkpoint yet"
+            state.output.tell("checkpoint", escape(words), file=str(path), line=None, checkpoint=None)
+            continue
+        line = newest.head.line()
+        state.output.tell(
+            "checkpoint",
+            escape(line),
+            file=str(path),
+            line=line,
+            key=newest.key,
+            checkpoint=kept_text(newest),
+        )
+    return OK
+
+
+@evidence.command("export", epilog=example("sabot evidence export --out evidence.zip"))
+@json_option
+@_FILES
+@_TABLE
+@click.option("--out", type=FILE, required=True, help="the archive to write")
+@click.pass_obj
+def export_command(state: CliContext, files: tuple[Path, ...], table: str | None, out: Path) -> int:
+    """Gather journals, records, checkpoints and the verifier in one archive.
+
+    Tables may run meanwhile: each file is copied as it is at one moment. No key is in the archive.
+    """
+    chosen = _files(state, files, table)
+    check_writable(out)
+    try:
+        with open_new(out) as file:
+            export(file, chosen)
+    except ChainDamaged as error:
+        out.unlink(missing_ok=True)
+        raise EvidenceUnreadable(str(error), error.advice) from error
+    words = f"{out}: {len(chosen)} files. Verify it with 'sabot evidence verify {out}'."
+    state.output.tell("exported", escape(words), file=str(out), files=[str(each) for each in chosen])
+    return OK
