@@ -13,6 +13,7 @@ SEEDS ?= 2000
 CAMPAIGN_ROUNDS ?= 100000
 DAYS ?= 30
 KILLS ?= 200
+EDITS ?= 10000
 EVERY ?= 1
 SESSION_HOURS ?= 1
 CUTS ?= 200
@@ -33,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +116,9 @@ soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real Micr
 
 kill-days: $(VENV)/.test ## KILLS=200 kills of a table's program in ten days, each compared with the undisturbed day; goes on where it stopped
 	$(BIN)/python -m tests.session.kill_days --kills $(KILLS)
+
+evidence-edits: $(VENV)/.test ## EDITS=10000 random edits of a real day's files: which does the verifier not find?
+	$(BIN)/python -m tests.evidence.campaign --edits $(EDITS)
 
 pace: $(VENV)/.test ## six rounds on an emulated machine at real speed: touches and seconds of each
 	$(BIN)/python -m tests.session.pace

@@ -142,6 +142,8 @@ def show(state: CliContext, files: tuple[Path, ...], table: str | None) -> int:
 
     Print them or write them down, and keep them where this computer cannot change them: 'sabot evidence
     verify --anchor FILE' takes them back. With --json the whole checkpoint is told, with its signature.
+
+    Exit codes: 0 done, 1 a file cannot be read, 2 usage.
     """
     for path in _files(state, files, table):
         try:
@@ -174,6 +176,8 @@ def export_command(state: CliContext, files: tuple[Path, ...], table: str | None
     """Gather journals, records, checkpoints and the verifier in one archive.
 
     Tables may run meanwhile: each file is copied as it is at one moment. No key is in the archive.
+
+    Exit codes: 0 done, 1 a file cannot be read, 2 usage.
     """
     chosen = _files(state, files, table)
     check_writable(out)

@@ -64,7 +64,7 @@ def main() -> None:
             by_kind[done.partition(":")[0], kind if found else "not found"] += 1
             if not found:
                 missed.append(f"seed {seed}: {done}")
-    lines = [
+    page = [
         f"# {chosen.edits:,} random edits of a day's files",
         "",
         f"`make evidence-edits`, {datetime.now(UTC):%Y-%m-%d}, {time.monotonic() - began:.0f} s.",
@@ -79,7 +79,7 @@ def main() -> None:
         *(f"| {done} | {kind} | {count} |" for (done, kind), count in sorted(by_kind.items())),
         *["", *(f"- not found: {each}" for each in missed[:50])],
     ]
-    text = "\n".join(lines).rstrip() + "\n"
+    text = "\n".join(page).rstrip() + "\n"
     if chosen.write is not None:
         chosen.write.write_text(text, encoding="utf-8")
     sys.stdout.write(text)

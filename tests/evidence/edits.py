@@ -5,6 +5,7 @@ chance; it says what it did. ``rehash`` and ``sign_again`` are what an attacker 
 format, and who has the PC's key too.
 """
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -242,7 +243,7 @@ def sign_again(path: Path, key: PcKey) -> None:
                 told["hash"] = hashes[told["row"]].hex()
             told["before"], told["key"] = before, key.public.hex()
             new = json.dumps(told, sort_keys=True, separators=(",", ":"))
-            before = chain.hashlib.sha256(new.encode()).hexdigest()
+            before = hashlib.sha256(new.encode()).hexdigest()
             signature = key.sign(chain.SIGNED_AS + new.encode())
             db.execute("UPDATE checkpoints SET statement = ?, signature = ? WHERE n = ?", (new, signature, n))
 

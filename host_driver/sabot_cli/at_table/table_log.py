@@ -205,9 +205,12 @@ class TableLog:
         ):
             if rows:
                 lines.append(f"  still open: {what} {', '.join(map(str, rows))}")
-        heads = [self._table.record.chain.head, self._table.client.journal.chain.head]
+        client = self._table.own_client
+        heads = [] if client is None else [client.journal.chain.seen(), client.journal.chain.head]
         kept = [each.line() for each in heads if each is not None]
-        self._printer.print([*lines, "The floor keeps these lines (sabot evidence show):", *kept])
+        if kept:
+            lines += ["The floor keeps these lines (sabot evidence show):", *kept]
+        self._printer.print(lines)
         self._output.tell("checkpoints", lines=kept)
 
     def _tell_round(self, round_id: int) -> None:
