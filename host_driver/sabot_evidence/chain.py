@@ -111,8 +111,9 @@ class Chain:
     ) -> Checkpoint:
         """Sign the newest row; a head becomes a kept checkpoint when enough rows have come since the last."""
         newest = self.newest(db)
-        if newest is not None and why == HEAD and row - newest.since >= KEEP_EVERY:
-            why = ROWS
+        if newest is not None and why == HEAD:
+            kept = newest.since if newest.why == HEAD else newest.head.row
+            why = ROWS if row - kept >= KEEP_EVERY else HEAD
         return self._put(db, newest, row, hash, at_us, why, about)
 
     def turn_back(self, db: sqlite3.Connection, row: int, hash: bytes, from_us: int, to_us: int) -> None:

@@ -1,0 +1,153 @@
+"""The verifier: alone in an empty environment, its words and exit codes, and what it is given."""
+
+import json
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.evidence.day import Day
+
+from sabot_cli import main
+from sabot_evidence import verifier
+
+VERIFIER = Path(verifier.__file__)
+
+
+def told(day: Day, tmp_path: Path, *options: object) -> tuple[int, list[str]]:
+    """The exit code and the lines for the day's files."""
+    said: list[str] = []
+    files = day.copy(tmp_path / "copy")
+    return verifier.run([*map(str, files), *map(str, options)], said.append), said
+
+
+def kept(tmp_path: Path, text: str) -> Path:
+    """A file of the floor's."""
+    path = tmp_path / "floor.txt"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.slow
+def test_it_runs_alone_in_an_empty_environment(day: Day, tmp_path: Path) -> None:
+    """An environment with nothing but cryptography and what that needs, and a copy of the one file."""
+    venv.create(tmp_path / "env", symlinks=True)
+    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    here = Path(sys.modules["cryptography"].__file__ or "").parent.parent
+    for name in ("cryptography", "cffi", "pycparser"):
+        if (here / name).is_dir():
+            shutil.copytree(here / name, site / name)
+    for path in here.glob("_cffi_backend*"):
+        shutil.copy(path, site)
+    alone = shutil.copy(VERIFIER, tmp_path / "alone.py")
+    files = day.copy(tmp_path / "copy")
+    anchor = kept(tmp_path, "\n".join(day.end))
+    ran = subprocess.run(
+        [tmp_path / "env/bin/python", "-I", alone, *files, "--anchor", anchor],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.endswith("everything fits, and an anchor shows the newest row\n")
+    lost = subprocess.run(
+        [tmp_path / "env/bin/python", "-I", "-c", "import sabot_evidence"], capture_output=True, check=False
+    )
+    assert lost.returncode != 0, "the environment is not empty"
+
+
+def test_it_says_how_far_it_knows(day: Day, tmp_path: Path) -> None:
+    code, said = told(day, tmp_path)
+    assert code == verifier.OPEN_END
+    assert said[-1] == "everything fits; nothing is known after the newest row, because no anchor shows it"
+    (tail,) = [each for each in said if each.startswith("record.db: tail:")]
+    row = day.end[1].split()[3]
+    assert tail.startswith(f"record.db: tail: complete up to row {row} of 20")
+    assert tail.endswith(", nothing known after")
+    code, said = told(day, tmp_path, "--anchor", kept(tmp_path, "\n".join(day.middle)))
+    assert code == verifier.OPEN_END
+    row = day.middle[1].split()[3]
+    assert any(each.endswith(f", nothing known after; the floor's line shows row {row}") for each in said)
+
+
+def test_it_prints_gaps_for_each_thousand_rounds(day: Day, tmp_path: Path) -> None:
+    _, said = told(day, tmp_path)
+    assert any(" per 1,000 rounds" in each and each.startswith("gaps: ") for each in said)
+    report = verifier.Report(rounds=400, gaps=3)
+    assert report.gap_rate == 7.5
+    assert "gaps: 3 in 400 rounds, 7.5 per 1,000 rounds" in list(verifier.lines(report))
+
+
+def test_json_has_every_finding(day: Day, tmp_path: Path) -> None:
+    code, said = told(day, tmp_path, "--json")
+    (line,) = said
+    told_json = json.loads(line)
+    assert told_json["code"] == code == verifier.OPEN_END
+    assert {each["kind"] for each in told_json["findings"]} >= {"checked", "tail"}
+    assert told_json["rows"] > 100
+
+
+@pytest.mark.parametrize("content", [None, b"", b"nothing of ours", b"SQLite format 3\x00" + bytes(100)])
+def test_a_file_that_is_no_evidence_is_said(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "x.db"
+    if content is not None:
+        path.write_bytes(content)
+    said: list[str] = []
+    assert verifier.run([str(path)], said.append) == verifier.UNREADABLE
+    assert str(path) in said[0]
+
+
+@pytest.mark.parametrize("text", ["", "row 7", "{}", '{"statement": "x", "signature": "00"}', "{"])
+def test_an_anchor_that_is_none_is_refused(day: Day, tmp_path: Path, text: str) -> None:
+    code, said = told(day, tmp_path, "--anchor", kept(tmp_path, text))
+    assert code == verifier.UNREADABLE
+    assert "floor.txt" in said[0]
+
+
+def test_a_countersigned_checkpoint_is_an_anchor_and_a_strangers_is_not(day: Day, tmp_path: Path) -> None:
+    from tests.evidence.edits import OTHER_KEY
+
+    from sabot_evidence.chain import SIGNED_AS
+    from sabot_evidence.export import kept_text, read_newest
+
+    lines = []
+    for path in day.copy(tmp_path / "copy"):
+        newest = read_newest(path)
+        assert newest is not None
+        second = OTHER_KEY.sign(SIGNED_AS + newest.text.encode()).hex()
+        about = {"countersigned_by": OTHER_KEY.public.hex(), "countersignature": second}
+        lines.append(json.dumps({**json.loads(kept_text(newest)), **about}))
+    anchor = kept(tmp_path, "\n".join(lines))
+    code, said = told(day, tmp_path, "--anchor", anchor, "--trust", OTHER_KEY.public.hex())
+    assert code == verifier.OK
+    assert any(each.endswith("as the countersigned checkpoint shows") for each in said)
+    code, said = told(day, tmp_path, "--anchor", anchor)
+    assert code == verifier.UNREADABLE
+    assert said[0].endswith("the countersignature is of no trusted key, or does not fit")
+
+
+def test_an_export_holds_both_files_and_the_verifier(
+    day: Day, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(each) for each in day.copy(tmp_path / "copy")]
+    out = tmp_path / "evidence.zip"
+    assert main.run(["evidence", "export", *files, "--out", str(out)]) == 0
+    with zipfile.ZipFile(out) as archive:
+        assert sorted(archive.namelist()) == [
+            "README.txt", "checkpoints.jsonl", "journal.db", "record.db", "verifier.py",
+        ]  # fmt: skip
+        assert archive.read("verifier.py") == VERIFIER.read_bytes()
+        anchor = kept(tmp_path, archive.read("checkpoints.jsonl").decode())
+    capsys.readouterr()
+    assert main.run(["evidence", "verify", str(out), "--anchor", str(anchor), "--json"]) == 0
+    last = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (last["event"], last["code"]) == ("evidence", 0)
+    assert main.run(["evidence", "show", *files]) == 0
+    shown = capsys.readouterr().out.split()
+    assert shown == "\n".join(day.end).split()
+    assert main.run(["evidence", "verify", str(tmp_path / "none.db")]) == 1
+    assert main.run(["evidence", "verify", *files, "--table", "x"]) == 2
