@@ -8,6 +8,7 @@ from tests.attacks.by_hand import FLOORS_KEY, NOON, ROLE, SLOT, Table
 from tests.attacks.disk import Disk
 from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
+from tests.evidence.day import Day, play_day
 from tests.serve.page_client import PageClient
 from tests.serve.served_table import served_table
 
@@ -33,6 +34,12 @@ def impostor(tmp_path: Path) -> Iterator[Tcp]:
 def disk(tmp_path_factory: pytest.TempPathFactory) -> Disk:
     """A table PC's disk."""
     return Disk(tmp_path_factory.mktemp("disk"))
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Day:
+    """A day at a table, whose files an attacker edits."""
+    return play_day(tmp_path_factory.mktemp("day") / "played")
 
 
 @pytest.fixture(params=["python", "micropython"])

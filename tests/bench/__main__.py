@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench import codec, driver, machine, on_micropython, over_pty
+from tests.bench import codec, driver, evidence, machine, on_micropython, over_pty
 from tests.bench.measure import Figure
 
 WIDTH = 130  # columns the table needs
@@ -34,6 +34,7 @@ def figures(quick: bool) -> Iterator[Figure]:
     yield from codec.frames(count, rounds)
     yield from over_pty.figures(40 if quick else 640, 1 if quick else 25)
     yield from driver.figures(20 if quick else 500, 1 if quick else 15)
+    yield from evidence.figures(1000 if quick else 1_000_000)
     yield from on_micropython.figures(64 if quick else 20000)
 
 
