@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_a_record_is_valid_after_a_failure_at_each_statement(tmp_path: Path, fai
         with SqliteRecord(path) as record:
             record.commit([idle(1), idle(2)], SAVED)
             failing.left = statement
-            failed = _fails(lambda record=record: record.commit([idle(3), idle(1)], SAVED), RecordFailed)
+            failed = _fails(partial(record.commit, [idle(3), idle(1)], SAVED), RecordFailed)
             failing.left = 0
             assert kinds(path) in ([], ["clock"])
             record.commit([idle(4)], SAVED)
@@ -75,7 +76,7 @@ def test_a_journal_is_valid_after_a_failure_at_each_statement(tmp_path: Path, fa
             journal.write(batch(1, None), 1)
             journal.ended[1] = "done"
             failing.left = statement
-            failed = _fails(lambda journal=journal: journal.write(batch(2), 2), JournalError)
+            failed = _fails(partial(journal.write, batch(2), 2), JournalError)
             failing.left = 0
             assert kinds(path) == []
             if failed:
