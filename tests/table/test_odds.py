@@ -14,7 +14,7 @@ from sabot_table.errors import UnknownWager, WrongDecks
 from sabot_table.odds import WagerOdds, odds
 from sabot_table.ruleset import load, names
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("odds")]  # sums of a rule set are kept
 
 EIGHT = 8
 ORDERED_SIX_OF_416 = 4_998_398_275_503_360
