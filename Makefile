@@ -15,6 +15,7 @@ DAYS ?= 30
 KILLS ?= 200
 EVERY ?= 1
 SESSION_HOURS ?= 1
+SERVED_HOURS ?= 8
 CUTS ?= 200
 BOARD_ROUNDS ?= 100
 ROUNDS ?= 1000
@@ -33,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +116,12 @@ soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real Micr
 
 kill-days: $(VENV)/.test ## KILLS=200 kills of a table's program in ten days, each compared with the undisturbed day; goes on where it stopped
 	$(BIN)/python -m tests.session.kill_days --kills $(KILLS)
+
+kill-serve: $(VENV)/.test ## a table's service killed KILLS=200 times with pages open: nothing lost, no act twice
+	$(BIN)/python -m tests.serve.kill_serve --kills $(KILLS)
+
+serve-memory: $(VENV)/.test ## SERVED_HOURS=8 emulated hours of a served table with 20 readers: memory must not grow
+	$(BIN)/python -m tests.serve.memory_hours --hours $(SERVED_HOURS)
 
 pace: $(VENV)/.test ## six rounds on an emulated machine at real speed: touches and seconds of each
 	$(BIN)/python -m tests.session.pace
