@@ -71,8 +71,9 @@ generate: $(VENV)/.test ## write the files that come out of the schema, the rule
 	$(BIN)/python -m tests.rules.clauses
 	$(BIN)/python -m sabot_image_build.board_page
 
-bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
+bench: $(VENV)/.bench ## rates and ratios of the wire and of pages, against named references
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench --pages
 
 fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must be uniform, every planted bias must be found
 	$(FAIRNESS) --shuffles $(SHUFFLES) --report build/fairness/52
@@ -189,7 +190,7 @@ $(VENV)/.play: EXTRAS := micropython
 $(VENV)/.serve: EXTRAS := serve,micropython
 $(VENV)/.test: EXTRAS := test
 $(VENV)/.browser: EXTRAS := test,browser
-$(VENV)/.bench: EXTRAS := bench,micropython
+$(VENV)/.bench: EXTRAS := test,browser
 $(VENV)/.fairness: EXTRAS := fairness
 $(VENV)/.fuzz: EXTRAS := test,fuzz
 $(VENV)/.board: EXTRAS := test

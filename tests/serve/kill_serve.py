@@ -103,8 +103,9 @@ def _invited(served: ServedProcess) -> str:
 
 def _wait(done: Callable[[], bool], acting: ActingPage, pages: list[LookingPage]) -> None:
     ends = time.monotonic() + ROUND_S
+    failing: list[ActingPage | LookingPage] = [acting, *pages]
     while not done():
-        for each in (acting, *pages):
+        for each in failing:
             if each.problem is not None:
                 raise AssertionError("a page failed") from each.problem
         words = [each["words"] for each in pages[0].snapshot.get("needs", ())]

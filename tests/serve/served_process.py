@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,7 +39,8 @@ class ServedProcess:
     def __init__(self, home: Path, seed: int = 1) -> None:
         self.home = home
         self.files = UserFiles(home)
-        self._device = DeviceServer(emulate(DeviceSettings(seed=seed), wire_ms()))
+        self.device = emulate(DeviceSettings(seed=seed), wire_ms())
+        self._device = DeviceServer(self.device)
         listener = TcpListener()
         self._device.listen(listener)
         self.url = listener.url
@@ -75,6 +77,10 @@ class ServedProcess:
         self.kill()
         self._device.close()
         assert self._device.failure is None
+
+    def on_device(self, what: Callable[[], object]) -> None:
+        """Do something in the emulated device's thread."""
+        self._device.call(what)
 
     def start(self) -> None:
         """Start the service; it may not answer yet."""
