@@ -53,7 +53,6 @@ from sabot_table.procedure import Attribution, TableProcedure, TableRole
 from sabot_table.procedure.memory import TableMemory
 from sabot_table.ruleset import RuleSet
 
-
 MOST_KEPT = 256  # keys of acts, and who answered needs: a table runs for weeks
 
 
