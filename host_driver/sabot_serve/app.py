@@ -20,8 +20,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from sabot_driver.errors import SabotError
-from sabot_serve import access, act_forms
+from sabot_serve import access
 from sabot_serve.access import Access, Browser
+from sabot_serve.api_description import description
 from sabot_serve.dealer_view import dealer_view
 from sabot_serve.errors import Refused
 from sabot_serve.floor_view import floor_view
@@ -238,12 +239,7 @@ class TableApp:
 
     async def _description(self, request: Request) -> Response:
         self._reader(request)
-        shapes = {
-            "act": ActRequest.model_json_schema(),
-            "sign_in": ShownCredential.model_json_schema(),
-            "enter": EnterRequest.model_json_schema(),
-        }
-        return JSONResponse({"requests": shapes, "acts": act_forms.description()})
+        return JSONResponse(description())
 
     # -- people ---------------------------------------------------------------------------------
 
