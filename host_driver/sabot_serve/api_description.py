@@ -10,6 +10,13 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from sabot_serve import act_forms
 from sabot_serve.requests import ActRequest, EnterRequest, ShownCredential
+from sabot_serve.technician_routes import (
+    MoveRequest,
+    PermitRequest,
+    PressRequest,
+    ReleaseRequest,
+    RenewRequest,
+)
 
 
 class Answer(BaseModel):
@@ -124,6 +131,30 @@ class DeviceEvents(Answer):
     up: bool
 
 
+class JogPermitted(Answer):
+    """Lets this page jog one part, for a while."""
+
+    permit: str
+
+
+class JogHeld(Answer):
+    """The roller turns; the next renewal shows this token."""
+
+    token: str
+
+
+class JogReleased(Answer):
+    """The roller stands."""
+
+    released: bool
+
+
+class JogMoved(Answer):
+    """The axis has moved."""
+
+    moved: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """One address: who may ask it, with what, and what it answers. None: no body, or JSON of the session."""
@@ -147,6 +178,11 @@ ADDRESSES = (
     Address("GET", "/api/rows", BROWSER, None, RowsTold),
     Address("GET", "/api/rounds/{round_id}", BROWSER),
     Address("GET", "/api/events/{channel}", BROWSER),
+    Address("POST", "/api/jog/permit", BROWSER, PermitRequest, JogPermitted),
+    Address("POST", "/api/jog/press", BROWSER, PressRequest, JogHeld),
+    Address("POST", "/api/jog/renew", BROWSER, RenewRequest, JogHeld),
+    Address("POST", "/api/jog/release", BROWSER, ReleaseRequest, JogReleased),
+    Address("POST", "/api/jog/move", BROWSER, MoveRequest, JogMoved),
     Address("GET", "/api/local/about", LOCAL, None, About),
     Address("GET", "/api/local/rows", LOCAL, None, WholeRows),
     Address("GET", "/api/local/rounds/{round_id}", LOCAL, None, WholeRound),

@@ -97,7 +97,7 @@ class TableApp:
         if owned is not None:
             self.views.channel(SERVICE, technician_view)
             self.desk = JogDesk(owned.client)
-            technician = TechnicianRoutes(self.desk, served.session, served.people, self._actor, _counting)
+            technician = TechnicianRoutes(self.desk, served.session, served.people, self._actor)
             service_routes = [Route("/service", self._service_page), *technician.routes(_json)]
         local = None if owned is None else LocalApi(served.session, served.record, owned, self._is_local)
         self.asgi = Starlette(
