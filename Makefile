@@ -16,6 +16,7 @@ KILLS ?= 200
 EDITS ?= 10000
 EVERY ?= 1
 SESSION_HOURS ?= 1
+SERVED_HOURS ?= 8
 CUTS ?= 200
 BOARD_ROUNDS ?= 100
 ROUNDS ?= 1000
@@ -34,7 +35,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,8 +72,9 @@ generate: $(VENV)/.test ## write the files that come out of the schema, the rule
 	$(BIN)/python -m tests.rules.clauses
 	$(BIN)/python -m sabot_image_build.board_page
 
-bench: $(VENV)/.bench ## rates and ratios of the wire, against named references
+bench: $(VENV)/.bench ## rates and ratios of the wire and of pages, against named references
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench --pages
 
 fairness: $(VENV)/.fairness ## SHUFFLES=70000 of 52 cards and 2,000 of 416 must be uniform, every planted bias must be found
 	$(FAIRNESS) --shuffles $(SHUFFLES) --report build/fairness/52
@@ -119,6 +121,12 @@ kill-days: $(VENV)/.test ## KILLS=200 kills of a table's program in ten days, ea
 
 evidence-edits: $(VENV)/.test ## EDITS=10000 random edits of a real day's files: which does the verifier not find?
 	$(BIN)/python -m tests.evidence.campaign --edits $(EDITS)
+
+kill-serve: $(VENV)/.test ## a table's service killed KILLS=200 times with pages open: nothing lost, no act twice
+	$(BIN)/python -m tests.serve.kill_serve --kills $(KILLS)
+
+serve-memory: $(VENV)/.test ## SERVED_HOURS=8 emulated hours of a served table with 20 readers: memory must not grow
+	$(BIN)/python -m tests.serve.memory_hours --hours $(SERVED_HOURS)
 
 pace: $(VENV)/.test ## six rounds on an emulated machine at real speed: touches and seconds of each
 	$(BIN)/python -m tests.session.pace
@@ -186,7 +194,7 @@ $(VENV)/.play: EXTRAS := micropython
 $(VENV)/.serve: EXTRAS := serve,micropython
 $(VENV)/.test: EXTRAS := test
 $(VENV)/.browser: EXTRAS := test,browser
-$(VENV)/.bench: EXTRAS := bench,micropython
+$(VENV)/.bench: EXTRAS := test,browser
 $(VENV)/.fairness: EXTRAS := fairness
 $(VENV)/.fuzz: EXTRAS := test,fuzz
 $(VENV)/.board: EXTRAS := test

@@ -12,6 +12,8 @@ import json
 import logging
 import secrets
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sabot_driver.private_files import open_new
 from sabot_serve.errors import Refused
+from sabot_session.errors import NotAuthenticated, PersonUnknown
 
 log = logging.getLogger("sabot.serve")
 
@@ -165,6 +168,24 @@ def check_guesses(browser: Browser, now_s: float) -> None:
         )
 
 
-def failed(browser: Browser, now_s: float) -> None:
-    """A credential was wrong."""
+@contextmanager
+def guess(browser: Browser, now_s: float) -> Iterator[None]:
+    """One credential that a browser shows: it counts as wrong from the beginning until it has proved right.
+
+    So requests at the same time cannot try more than so many. `Refused` while the browser must wait.
+    """
+    check_guesses(browser, now_s)
     browser.failures.append(now_s)
+    try:
+        yield
+    except (NotAuthenticated, PersonUnknown):
+        raise
+    except BaseException:
+        _forget(browser, now_s)
+        raise
+    _forget(browser, now_s)
+
+
+def _forget(browser: Browser, at_s: float) -> None:
+    if at_s in browser.failures:  # or it is older than what is watched
+        browser.failures.remove(at_s)

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,8 +20,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from sabot_driver.errors import SabotError
-from sabot_serve import access, act_forms
+from sabot_serve import access
 from sabot_serve.access import Access, Browser
+from sabot_serve.api_description import description
 from sabot_serve.dealer_view import dealer_view
 from sabot_serve.errors import Refused
 from sabot_serve.floor_view import floor_view
@@ -83,6 +84,7 @@ class TableApp:
     def __init__(self, served: Served) -> None:
         self._served = served
         self.access = Access(served.browsers)
+        self._programs = Browser("", 0.0)  # all programs of this computer: their guesses count together
         self.views = ViewStream(served.session)
         for language in LANGUAGES:
             self.views.channel(channel_name("dealer", language), partial(dealer_view, say=say_in(language)))
@@ -95,7 +97,7 @@ class TableApp:
         if owned is not None:
             self.views.channel(SERVICE, technician_view)
             self.desk = JogDesk(owned.client)
-            technician = TechnicianRoutes(self.desk, served.session, served.people, self._actor, _counting)
+            technician = TechnicianRoutes(self.desk, served.session, served.people, self._actor)
             service_routes = [Route("/service", self._service_page), *technician.routes(_json)]
         local = None if owned is None else LocalApi(served.session, served.record, owned, self._is_local)
         self.asgi = Starlette(
@@ -165,7 +167,7 @@ class TableApp:
     def _actor(self, request: Request) -> Browser:
         """The browser that sent a POST, with its CSRF token; a local program is one without a person."""
         if self._is_local(request):
-            return Browser("", 0.0)
+            return self._programs
         browser = self._browser(request)
         if browser is None:
             raise _not_let_in()
@@ -237,12 +239,7 @@ class TableApp:
 
     async def _description(self, request: Request) -> Response:
         self._reader(request)
-        shapes = {
-            "act": ActRequest.model_json_schema(),
-            "sign_in": ShownCredential.model_json_schema(),
-            "enter": EnterRequest.model_json_schema(),
-        }
-        return JSONResponse({"requests": shapes, "acts": act_forms.description()})
+        return JSONResponse(description())
 
     # -- people ---------------------------------------------------------------------------------
 
@@ -269,8 +266,7 @@ class TableApp:
         browser = self._actor(request)
         body = await read_body(request, ShownCredential)
         presented = body.presented()
-        access.check_guesses(browser, time.time())
-        with _counting(browser):
+        with access.guess(browser, time.time()):
             who = await asyncio.to_thread(self._served.people.authenticate, presented, int(time.time()))
         if TableRole.DEALER not in who.roles:
             advice = "Floor and service show who they are at each act."
@@ -301,9 +297,8 @@ class TableApp:
         browser = self._actor(request)
         body = await read_body(request, ActRequest)
         act = parse_act(body.act, body.data)
-        access.check_guesses(browser, time.time())
         shown = self._shown(browser, body.credential)
-        with _counting(browser):
+        with access.guess(browser, time.time()):
             done = await self._served.session.act(body.act_id, body.need, body.seen, shown, act)
         return JSONResponse({"row": done.row, "repeated": done.repeated})
 
@@ -321,16 +316,6 @@ class TableApp:
 def _of_session(snapshot: Mapping[str, Any]) -> Mapping[str, Any]:
     """The session's snapshot alone."""
     return {name: part for name, part in snapshot.items() if name != PART}
-
-
-@contextmanager
-def _counting(browser: Browser) -> Iterator[None]:
-    """Counts wrong credentials of a browser."""
-    try:
-        yield
-    except (NotAuthenticated, PersonUnknown):
-        access.failed(browser, time.time())
-        raise
 
 
 def _row(each: NumberedRow) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sabot_serve.app import Served, TableApp
 from sabot_serve.errors import NotServed, TlsRequired
@@ -26,6 +27,7 @@ PORT = 8470
 LARGEST_HEAD = 16 * 1024
 MOST_CONNECTIONS = 200
 END_S = 3
+HEAD_S = 10.0
 
 
 def is_loopback(host: str) -> bool:
@@ -141,6 +143,29 @@ class _SecondServer(TableServer):
         yield
 
 
+class PromptProtocol(H11Protocol):
+    """HTTP/1.1 in which a request's head comes soon: uvicorn alone waits for it without end.
+
+    Connections are bounded, so whoever opens many and sends nothing would keep every page out.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A peer has connected."""
+        super().connection_made(transport)
+        self._look = self.loop.call_later(HEAD_S, self._end_if_idle)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended."""
+        self._look.cancel()
+        super().connection_lost(exc)
+
+    def _end_if_idle(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+        else:  # a request is being answered
+            self._look = self.loop.call_later(HEAD_S, self._end_if_idle)
+
+
 def server_config(app: Starlette, tls: dict[str, Any]) -> uvicorn.Config:
     """How a table's application is served: what peers can fill is bounded."""
     return uvicorn.Config(
@@ -148,6 +173,7 @@ def server_config(app: Starlette, tls: dict[str, Any]) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        http=PromptProtocol,
         ws="none",
         limit_concurrency=MOST_CONNECTIONS,
         h11_max_incomplete_event_size=LARGEST_HEAD,

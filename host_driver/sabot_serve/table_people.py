@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from sabot_driver.credentials import Credential
 from sabot_session.errors import NotAuthenticated
-from sabot_session.people import Authenticated, Presented
+from sabot_session.people import Authenticated, PeopleRegister, Presented
 from sabot_session.rows import Actor, Authentication
 from sabot_table.procedure import TableRole
 
@@ -70,4 +70,6 @@ class ServedPeople:
             who = "nobody" if dealer is None else dealer.person
             here = shown.person or "nobody"
             raise DealerElsewhere(f"{here} is signed in at this page, and {who} deals at this table")
+        if isinstance(self._register, PeopleRegister) and self._register.find(shown.person).removed:
+            raise NotAuthenticated(f"{shown.person} was removed from the register of people")
         return Authenticated(shown.person, frozenset({TableRole.DEALER}), Authentication.SIGNED_IN)

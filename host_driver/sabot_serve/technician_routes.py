@@ -68,13 +68,11 @@ class TechnicianRoutes:
         session: AsyncSession,
         people: Register,
         actor: Callable[[Request], Browser],
-        counting: Callable[[Browser], Any],
     ) -> None:
         self._desk = desk
         self._session = session
         self._people = people
         self._actor = actor
-        self._counting = counting
 
     def routes(self, answered: Callable[[Handler], Handler]) -> list[Route]:
         """The routes; ``answered`` makes refusals into answers."""
@@ -90,9 +88,8 @@ class TechnicianRoutes:
     async def _permit(self, request: Request) -> Response:
         browser = self._actor(request)
         body = await read_body(request, PermitRequest)
-        access.check_guesses(browser, time.time())
         shown = body.credential.presented()
-        with self._counting(browser):
+        with access.guess(browser, time.time()):
             await self._session.act(body.act_id, None, body.seen, shown, JogPart(body.part))
             who = await asyncio.to_thread(self._people.authenticate, shown, int(time.time()))
         if who.key is None:

@@ -5,6 +5,7 @@ A page of another site can make a browser send requests here, and can let its ow
 something must name one of our origins.
 """
 
+import asyncio
 import logging
 from collections.abc import Collection
 
@@ -17,6 +18,7 @@ from sabot_serve.errors import Refused
 log = logging.getLogger("sabot.serve")
 
 LARGEST_BODY = 16 * 1024
+BODY_S = 10.0
 SAFE = ("GET", "HEAD")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -68,7 +70,7 @@ class WebGuard:
 
         try:
             self._check(scope)
-            body = _Bounded(receive)
+            body = _Bounded(receive, scope["method"] not in SAFE)
             await self._app(scope, body, with_headers)
         except Refused as refused:
             log.warning("refused %s %s: %s", scope["method"], scope["path"], refused)
@@ -100,14 +102,21 @@ def _is_navigation(scope: Scope, headers: Headers) -> bool:
 
 
 class _Bounded:
-    """The body of a request, which may be shorter than it says but not longer than is allowed."""
+    """The body of a request: shorter than it says perhaps, never longer than is allowed, and soon."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, has_body: bool) -> None:
         self._receive = receive
         self._read = 0
+        self._more = has_body
 
     async def __call__(self) -> Message:
-        message = await self._receive()
+        if not self._more:
+            return await self._receive()
+        try:
+            message = await asyncio.wait_for(self._receive(), BODY_S)
+        except TimeoutError:
+            raise Refused(408, "too_slow", f"a request comes whole within {BODY_S:.0f} s") from None
+        self._more = bool(message.get("more_body", False))
         self._read += len(message.get("body", b""))
         if self._read > LARGEST_BODY:
             raise Refused(413, "too_large", f"a request has {LARGEST_BODY} bytes at most")

@@ -53,6 +53,8 @@ from sabot_table.procedure import Attribution, TableProcedure, TableRole
 from sabot_table.procedure.memory import TableMemory
 from sabot_table.ruleset import RuleSet
 
+MOST_KEPT = 256  # keys of acts, and who answered needs: a table runs for weeks
+
 
 def random_nonce(shuffle_id: int) -> bytes:
     """Our part in a shuffle's chance: nobody can foretell it."""
@@ -97,9 +99,9 @@ class TableSession:
         else:
             self._saved = saved.state
             self.journal_at = saved.journal_at
-        self._keys: dict[str, Any] = {}  # by act id: never written
+        self._keys: dict[str, Any] = {}  # by act id, the newest: never written
         self._taken: set[int] = set()  # commands that the shell has
-        self._answered_by: dict[str, str] = {}  # need id -> person
+        self._answered_by: dict[str, str] = {}  # need id -> person, the newest
         self._stream = ChangeStream()
         self.notice = ""
         """What the machine's buttons asked for and the rules refused last; "" after the next step."""
@@ -209,14 +211,15 @@ class TableSession:
                 raise AssertionError(f"{act.NAME} left no row")
             self._rows = [replace(each, act_id=act_id) for each in self._rows]
 
-        self._keys[act_id] = key
+        if key is not None:
+            _keep(self._keys, act_id, key)
         try:
             self._step(now_s, take, actor=actor)
         except (SabotError, RuleViolation, ImpossibleCards):
             self._keys.pop(act_id, None)
             raise
         if need_id is not None:
-            self._answered_by[need_id] = actor.person
+            _keep(self._answered_by, need_id, actor.person)
         kept = self._record.act(act_id)
         return ActDone(self.state.rows if kept is None else kept.number)
 
@@ -646,6 +649,13 @@ class TableSession:
     def device_by(now_s: int) -> Attribution:
         """The device, for what it told."""
         return Attribution("device", TableRole.DEVICE, now_s)
+
+
+def _keep(kept: dict[str, Any], name: str, value: object) -> None:
+    """Remember a value; the oldest one is forgotten where there are too many."""
+    kept[name] = value
+    while len(kept) > MOST_KEPT:
+        del kept[next(iter(kept))]
 
 
 OUTSIDE = frozenset(

@@ -118,7 +118,10 @@ def test_no_key_is_told_in_a_whole_life(
     ]
     secrets.found |= {FOREIGN, slot_key(FOREIGN, b"SIM00001", 3)}
     with connect(
-        target.listener.url, key=read_key(kept), keyring=Keyring(tmp_path / "ring"), journal=journal,
+        target.listener.url,
+        key=read_key(kept),
+        keyring=Keyring(tmp_path / "ring"),
+        journal=journal,
         simulator=True,
     ) as client:
         client.ask(CallFloor(1))

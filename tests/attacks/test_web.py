@@ -3,7 +3,9 @@
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import pytest
 from tests.serve.page_client import PageClient
 from tests.serve.served_table import ServedTable, served_table
 
-from sabot_serve import view_stream
+from sabot_serve import running, view_stream, web_guard
+from sabot_serve.access import FAILURES
+from sabot_serve.running import MOST_CONNECTIONS
 from sabot_serve.view_stream import MOST_READERS
 from sabot_serve.web_guard import LARGEST_BODY
 from sabot_session.needs import NeedKind
@@ -177,6 +181,102 @@ def test_readers_that_never_read_are_dropped(attacked: PageClient, monkeypatch: 
     attacked.table.wait(lambda _: views.readers("table") == 0)
 
 
+def test_connections_without_a_request_are_ended_and_pages_come_in_again(
+    attacked: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reaches the port opens more connections than are allowed, and sends half a head on each."""
+    monkeypatch.setattr(running, "HEAD_S", 1.0)
+    port = int(attacked.table.address.rpartition(":")[2])
+    opened = []
+    try:
+        for _ in range(MOST_CONNECTIONS + 5):
+            to = socket.create_connection(("127.0.0.1", port), 5.0)
+            to.sendall(b"GET /enter HTTP/1.1\r\nHost: ")
+            opened.append(to)
+        assert attacked.http.get("/enter").status_code in (200, 503)  # bounded, and told
+
+        def back(_: ServedTable) -> bool:
+            return attacked.http.get("/enter").status_code == 200
+
+        attacked.table.wait(back)
+        for to in opened:
+            to.settimeout(20)
+            assert not to.recv(65536).startswith(b"HTTP/1.1 200")
+    finally:
+        for to in opened:
+            to.close()
+
+
+def test_a_body_that_does_not_come_holds_nothing(
+    attacked: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that announces a body and never sends it would hold a connection for ever."""
+    monkeypatch.setattr(web_guard, "BODY_S", 0.3)
+    at = attacked.table.address.removeprefix("http://")
+    cookies = "; ".join(f"{each.name}={each.value}" for each in attacked.http.cookies.jar)
+    head = (
+        f"POST /api/acts HTTP/1.1\r\nHost: {at}\r\nOrigin: http://{at}\r\nCookie: {cookies}\r\n"
+        f"X-Sabot-CSRF: {attacked.csrf}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{{"
+    )
+    with socket.create_connection(("127.0.0.1", int(at.rpartition(":")[2])), 20.0) as to:
+        to.sendall(head.encode())
+        assert to.recv(4096).startswith(b"HTTP/1.1 408 ")
+
+
+def test_pins_are_not_guessed_by_many_requests_at_once(attacked: PageClient) -> None:
+    """A page sends a hundred PINs at the same time, before the first one is known to be wrong."""
+    tried: list[Any] = []
+    people = attacked.table.shown.register
+    real = people.authenticate
+
+    def slow(shown: Any, at_s: int) -> Any:
+        tried.append(shown)
+        time.sleep(0.2)
+        return real(shown, at_s)
+
+    people.authenticate = slow  # type: ignore[method-assign]
+    with ThreadPoolExecutor(20) as pool:
+        pins = [f"{at:04}" for at in range(7000, 7100)]
+        codes = list(pool.map(lambda pin: attacked.sign_in("dealer", pin).status_code, pins))
+    assert len(tried) <= FAILURES
+    assert codes.count(429) >= len(pins) - FAILURES
+    assert attacked.http.get("/api/snapshot").status_code == 200
+
+
+def test_what_is_for_programs_of_this_computer_is_for_no_page(attacked: PageClient) -> None:
+    """A browser that was let in asks for whole rows, the device's journal, and tokens for others."""
+    local = ["about", "rows", "rounds/1", "status", "device-events?after=0"]
+    for path in (f"/api/local/{each}" for each in local):
+        assert attacked.http.get(path).status_code == 403
+        assert attacked.http.get(path, headers={"Authorization": "Bearer x"}).status_code == 403
+        assert attacked.http.post(path).status_code in (403, 405)
+    assert attacked.post("/api/invite", {}).status_code == 403
+    simulated = {"pin": "", "simulated": "floor"}
+    refused = attacked.post("/api/acts", {**CALL, "credential": simulated})
+    assert (refused.status_code, refused.json()["error"]) == (403, "not_simulated")
+
+
+def test_a_browser_whose_time_is_over_is_out_in_the_middle_of_its_stream(attacked: PageClient) -> None:
+    """An old cookie, found in a browser's files, opens nothing; a stream does not outlive it."""
+    stream = attacked.events()
+    assert next(stream)[0] == "change"
+    for each in attacked.table.service.app.access._browsers.values():
+        each.until_s = 0.0
+    assert list(stream) == []
+    assert attacked.http.get("/api/snapshot").status_code == 401
+    assert attacked.post("/api/acts", CALL).status_code == 401
+
+
+def test_somebody_who_was_removed_acts_no_more(attacked: PageClient) -> None:
+    """A dealer who was dismissed is still signed in at a page."""
+    attacked.sign_in()
+    assert attacked.post("/api/acts", CALL).status_code == 200
+    attacked.table.shown.register.remove("dealer", "test", 1)
+    refused = attacked.post("/api/acts", {**CALL, "act_id": "attack-9"})
+    assert refused.status_code == 401
+    assert "removed" in refused.json()["message"]
+
+
 def test_every_answer_forbids_what_no_page_needs(attacked: PageClient) -> None:
     """Without these headers another site could frame the page, or injected text could run."""
     for path in ("/enter", "/dealer", "/static/dealer.js", "/api/snapshot", "/nothing"):
@@ -217,10 +317,18 @@ def test_no_face_is_in_any_answer_before_the_hands_are_exposed(tmp_path: Path) -
             page.act("no_more_bets", table.wait_need(NeedKind.BETS), wagers={"1": {"ante": 500}}).text
         )
         expose = table.wait_need(NeedKind.EXPOSE)
-        for channel in ("dealer", "table"):
+        for channel in ("dealer", "table", "floor"):
             seen.append(next(data for kind, _, data in page.events(channel) if kind == "change"))
-        seen += [page.http.get(path).text for path in ("/api/snapshot", "/dealer", "/api/description")]
-        assert not FACE.search(json.dumps(seen).replace('\\"', '"'))
+        paths = ("/api/snapshot", "/dealer", "/floor", "/api/description", "/api/rows", "/api/rounds/1")
+        seen += [page.http.get(path).text for path in paths]
+        local = {"Authorization": f"Bearer {table.service.app.access.local_token}"}
+        for path in ("about", "rows", "rounds/1", "status", "device-events?after=0"):
+            answer = page.http.get(f"/api/local/{path}", headers=local)
+            assert answer.status_code == 200, answer.text
+            seen.append(answer.text)
+        with httpx.stream("GET", f"{table.service.players_address}/events") as players:
+            seen.append(next(line for line in players.iter_lines() if line.startswith("data: ")))
+        assert not FACE.search(re.sub(r'\\+"', '"', json.dumps(seen)))
         page.act("expose", expose)
         table.wait(lambda found: bool(found.rows("settle")))
         assert FACE.search(page.http.get("/api/snapshot").text)

@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench import codec, driver, evidence, machine, on_micropython, over_pty
+from tests.bench import codec, driver, evidence, machine, on_micropython, over_pty, pages
 from tests.bench.measure import Figure
 
 WIDTH = 130  # columns the table needs
@@ -56,6 +56,7 @@ def table(rows: list[Figure]) -> Table:
         goal = f"≥ {row.goal:g}" if row.goal is not None else f"≤ {row.allowed:g} B" if row.allowed else ""
         goal = f"≤ {row.at_most:g}" if row.at_most is not None else goal
         goal = f"≥ {row.least:,.0f}/s" if row.least is not None else goal
+        goal = f"p99 ≤ {row.latest_us / 1000:.0f} ms" if row.latest_us is not None else goal
         met = {None: "", True: "[green]yes[/green]", False: "[red]no[/red]"}[row.met]
         shown.add_row(
             row.name,
@@ -81,9 +82,12 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     parser.add_argument("--quick", action="store_true", help="only see that everything runs")
     parser.add_argument("--machine", action="store_true", help="only shuffles and the emulated device, 20 s")
+    parser.add_argument("--pages", action="store_true", help="only the pages, a minute")
     arguments = parser.parse_args()
     measured = machine.machine_figures(arguments.quick) if arguments.machine else figures(arguments.quick)
-    core = stay_on_one_core()
+    if arguments.pages:
+        measured = pages.figures(50 if arguments.quick else 1500)
+    core = None if arguments.pages else stay_on_one_core()
     console = Console()
     console.width = max(console.width, WIDTH)
     if arguments.json:
@@ -94,7 +98,9 @@ def main() -> None:
         rows = list(measured)
     console.print(table(rows))
     console.print("everything ran on " + ("any core" if core is None else f"core {core} alone"))
-    if not arguments.machine and not any(row.section == "on MicroPython" for row in rows):
+    if not (arguments.machine or arguments.pages) and not any(
+        row.section == "on MicroPython" for row in rows
+    ):
         console.print("MicroPython is not installed here: its figures are missing")
 
 

@@ -34,6 +34,8 @@ class Figure:
     """The rate to reach."""
     at_most: float | None = None
     """The ratio not to exceed."""
+    latest_us: float | None = None
+    """What 99 of 100 may take."""
 
     @property
     def met(self) -> bool | None:
@@ -44,6 +46,8 @@ class Figure:
             return self.rate >= self.least
         if self.at_most is not None and self.ratio is not None:
             return self.ratio <= self.at_most
+        if self.latest_us is not None and self.p99_us is not None:
+            return self.p99_us <= self.latest_us
         if self.allowed is not None and self.allocated is not None:
             return self.allocated <= self.allowed
         return None

@@ -34,7 +34,6 @@ WINDOW = 16
 COUNTED = 5  # steps over which allocations are counted; they are alike
 
 
-
 def probe(id: int, name: str, answer: str, kind: str, size: int) -> "tuple[object, ...]":
     """A message like ``set_key``: a number and bytes of fixed size, ``size`` bytes in all."""
     fields = (("slot", "u32", 0, 0xFFFFFFFF), ("wrapped", "bytes", size - 4))
@@ -43,9 +42,12 @@ def probe(id: int, name: str, answer: str, kind: str, size: int) -> "tuple[objec
 
 # The schema has no message of just these sizes, so this codec has them besides.
 CODEC = Codec(
-    MESSAGES + (
-        probe(0x7B, "probe_32", "probed_32", "query", 32), probe(0x7C, "probed_32", "", "answer", 32),
-        probe(0x7D, "probe_200", "probed_200", "query", 200), probe(0x7E, "probed_200", "", "answer", 200),
+    MESSAGES
+    + (
+        probe(0x7B, "probe_32", "probed_32", "query", 32),
+        probe(0x7C, "probed_32", "", "answer", 32),
+        probe(0x7D, "probe_200", "probed_200", "query", 200),
+        probe(0x7E, "probed_200", "", "answer", 200),
     )
 )
 

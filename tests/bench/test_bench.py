@@ -30,9 +30,7 @@ def test_every_goal_of_the_wire_is_judged(figures: list[dict[str, Any]]) -> None
 
 
 @pytest.mark.xdist_group("bench")
-def test_real_messages_are_held_to_the_allowance_too(
-    figures: list[dict[str, Any]], micropython: str
-) -> None:
+def test_real_messages_are_held_to_the_allowance_too(figures: list[dict[str, Any]], micropython: str) -> None:
     limited = {each["name"]: each["allocated"] for each in figures if each["allowed"] is not None}
     for message in ("probe_32", "status_report", "set_key", "log_is", "fault_raised"):
         assert any(name.startswith(message) for name in limited), limited

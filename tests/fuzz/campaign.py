@@ -129,8 +129,14 @@ def main(arguments: list[str] | None = None) -> int:
         "%s: %d frames in %.1f s (%d/s), %d exceptions, %d accepted commands, %d accepted packets, "
         "%d genuine requests answered in between\n"
         % (
-            "held" if held else "BROKEN", told["frames"], told["seconds"], told["frames_per_s"],
-            told["exceptions"], told["accepted_commands"], told["accepted_packets"], told["genuine_answered"],
+            "held" if held else "BROKEN",
+            told["frames"],
+            told["seconds"],
+            told["frames_per_s"],
+            told["exceptions"],
+            told["accepted_commands"],
+            told["accepted_packets"],
+            told["genuine_answered"],
         )
     )
     return 0 if held else 1

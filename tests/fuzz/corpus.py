@@ -42,7 +42,8 @@ def inputs() -> dict[str, bytes]:
 
     payload_op = _FORGERIES.index("random_payload")
     for target, payloads in (
-        ("device", wire.old_to_device + wire.to_device), ("host", wire.old_to_host + wire.to_host)
+        ("device", wire.old_to_device + wire.to_device),
+        ("host", wire.old_to_host + wire.to_host),
     ):
         for payload in payloads:
             add(target, name_of(payload), targets.record(payload_op, payload))
@@ -58,7 +59,11 @@ def inputs() -> dict[str, bytes]:
     add("codec", "messages", *(targets.record(index, fields) for index, fields in packed[:30]))
     add("codec", "events-errors", *(targets.record(index, fields) for index, fields in packed[30:]))
     how = (
-        targets.SEQ_NEXT | targets.ACK_NEXT | targets.A_REQUEST | targets.GOOD_BODY | targets.NEAR_NUMBER
+        targets.SEQ_NEXT
+        | targets.ACK_NEXT
+        | targets.A_REQUEST
+        | targets.GOOD_BODY
+        | targets.NEAR_NUMBER
         | targets.GOOD_PROOF
     )
     each_request = [targets.inside_record(how, index, 3, b"\x01%d" % index) for index in range(len(REQUESTS))]

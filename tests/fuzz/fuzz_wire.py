@@ -94,8 +94,12 @@ class Fuzzing:
         lines.append(
             "%d inputs, %d frames tried in %.1f s (%d/s), exceptions %d, accepted commands %d"
             % (
-                self.inputs, self.tried(), seconds, self.tried() / max(seconds, 0.001),
-                promise == monitored_wire.EXCEPTION, promise == monitored_wire.ACCEPTED_COMMAND,
+                self.inputs,
+                self.tried(),
+                seconds,
+                self.tried() / max(seconds, 0.001),
+                promise == monitored_wire.EXCEPTION,
+                promise == monitored_wire.ACCEPTED_COMMAND,
             )
         )
         if broken is not None and kept is not None:
@@ -134,8 +138,12 @@ def main() -> int:
     CRASHES.mkdir(parents=True, exist_ok=True)
     fuzzing = Fuzzing(given.seconds, given.frames)
     flags = [
-        "-max_len=%d" % LONGEST_INPUT, "-len_control=0", "-seed=%d" % given.seed, "-timeout=20",
-        "-verbosity=0", "-artifact_prefix=%s/" % CRASHES,
+        "-max_len=%d" % LONGEST_INPUT,
+        "-len_control=0",
+        "-seed=%d" % given.seed,
+        "-timeout=20",
+        "-verbosity=0",
+        "-artifact_prefix=%s/" % CRASHES,
     ]
     atheris.Setup([sys.argv[0], *flags, str(FOUND), str(corpus.FOLDER)], fuzzing.one_input)
     atheris.Fuzz()

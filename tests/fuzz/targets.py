@@ -539,7 +539,8 @@ class UnprovisionedAttack:
         """It identifies itself as new, and takes a proper key."""
         self.port.receive(frame.DELIMITER, 0)
         for name, values, answer in (
-            ("identify", (), "identity"), ("provision", (bytes(16), b"k" * 32, bytes(32)), "provisioned")
+            ("identify", (), "identity"),
+            ("provision", (bytes(16), b"k" * 32, bytes(32)), "provisioned"),
         ):
             message = CODEC.named(name)
             self.port.receive(framed(bytes((CLEAR_TO_DEVICE, message.id)) + message.pack(values)), 0)
@@ -602,7 +603,6 @@ LONG_TIME = 0x40  # time goes on by seconds, not milliseconds
 AGAIN = 13  # the inside of an earlier packet once more, as a new message
 RECONNECT = 14
 REBOOT = 15
-
 
 
 def inside_record(how: int, message: int, number: int, body: bytes) -> bytes:
@@ -708,7 +708,15 @@ class Owner:
             self._hear("time")
 
     def _send(
-        self, seq: int, ack: int, sack: int, kind: int, id: int, flags: int, number: int, body: bytes,
+        self,
+        seq: int,
+        ack: int,
+        sack: int,
+        kind: int,
+        id: int,
+        flags: int,
+        number: int,
+        body: bytes,
         name: str = "sealed",
     ) -> None:
         body = body[: frame.MAX_PAYLOAD - HEADER_SIZE - MAC_SIZE]
@@ -719,7 +727,14 @@ class Owner:
             self.offered.setdefault((self.host_id, number), set()).add((id, body))
         packet = self.session.seal(seq, ack, sack, kind, id, flags, number, body)
         what = "packet seq %d ack %d sack %d kind %d message 0x%02x mark %d number %d body %s" % (
-            seq, ack, sack, kind, id, flags, number, body.hex(),
+            seq,
+            ack,
+            sack,
+            kind,
+            id,
+            flags,
+            number,
+            body.hex(),
         )
         self.tally[name] += 1
         try:
@@ -874,7 +889,11 @@ class Impostor:
         body = body[: frame.MAX_PAYLOAD - HEADER_SIZE - MAC_SIZE]
         packet = wire.port.link.session.seal(seq, ack, sack, kind, id, flags, number, body)
         what = "packet kind %d message 0x%02x mark %d number %d body %s" % (
-            kind, id, flags, number, body.hex(),
+            kind,
+            id,
+            flags,
+            number,
+            body.hex(),
         )
         self.tally["sealed"] += 1
         try:

@@ -30,9 +30,7 @@ def device_says(
 ) -> None:
     """An authentic packet from the device, the next one the host expects."""
     link = host_link(wire)
-    packet = wire.link().session.seal(
-        link._expected, link._next_seq, 0, kind, message, flags, number, body
-    )
+    packet = wire.link().session.seal(link._expected, link._next_seq, 0, kind, message, flags, number, body)
     wire.host.receive(targets.framed(packet), wire.now)
 
 

@@ -193,6 +193,7 @@ def test_without_the_host_s_proof_a_stolen_session_is_reported(monkeypatch: pyte
 
 def test_without_the_ledger_a_second_execution_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same (host id, number) twice is noticed."""
+
     def always_new(self: Ledger, host_id: bytes, number: int) -> int:
         return ledger.NEW
 
@@ -218,6 +219,7 @@ def test_without_the_schema_s_check_a_forbidden_command_is_reported(monkeypatch:
 
 def test_an_unprovisioned_device_that_took_a_default_key_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that nobody sent is noticed."""
+
     def a_default(self: object, slot: int) -> bytes:
         return b"default!" * 4
 
@@ -236,6 +238,7 @@ def test_a_decoder_out_of_step_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_an_exception_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is raised in an end is a broken promise."""
+
     def raises(self: object, payload: bytes, now: int) -> None:
         raise IndexError(len(payload))
 

@@ -64,9 +64,16 @@ class Pair:
     """Both ends; ``settle`` lets them talk until neither has anything to say."""
 
     def __init__(
-        self, provisioned: bool = True, codec: Codec = CODEC, host_codec: Codec | None = None,
-        schema_hash: bytes = b"schema01", host_schema_hash: bytes = b"schema01", window: int = 16,
-        capacity: int = 64, memory: RecordStore | None = None, key: bytes = KEY,
+        self,
+        provisioned: bool = True,
+        codec: Codec = CODEC,
+        host_codec: Codec | None = None,
+        schema_hash: bytes = b"schema01",
+        host_schema_hash: bytes = b"schema01",
+        window: int = 16,
+        capacity: int = 64,
+        memory: RecordStore | None = None,
+        key: bytes = KEY,
     ) -> None:
         self.rng = Rng(1)
         self.now = 1000
@@ -80,7 +87,11 @@ class Pair:
         self.capacity = capacity
         self.boot()
         self.host = HostProtocol(
-            key, CommandNumbers(HOST_ID), self.rng.bytes, SERIAL, codec=host_codec or codec,
+            key,
+            CommandNumbers(HOST_ID),
+            self.rng.bytes,
+            SERIAL,
+            codec=host_codec or codec,
             schema_hash=host_schema_hash,
         )
         self.heard: list = []  # type: ignore[type-arg]
@@ -89,8 +100,14 @@ class Pair:
 
     def boot(self) -> None:
         self.device = DeviceProtocol(
-            DeviceIdentity(SERIAL, "Sabot test", "0.0", 2), self.memory, self.shoe, self.rng.bytes, self.now,
-            window=self.window, event_capacity=self.capacity, codec=self.codec,
+            DeviceIdentity(SERIAL, "Sabot test", "0.0", 2),
+            self.memory,
+            self.shoe,
+            self.rng.bytes,
+            self.now,
+            window=self.window,
+            event_capacity=self.capacity,
+            codec=self.codec,
             schema_hash=self.schema_hash,
         )
         self.port = DevicePort(self.device)

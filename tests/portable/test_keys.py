@@ -60,7 +60,11 @@ def other(pair, key=KEY, host_id=b"OTHER-PC", slot=DEVICE, mode=OWNER):
     """Another host on another cable of the same device; its pair shares the device."""
     twin = object.__new__(Pair)
     twin.rng, twin.now, twin.device, twin.shoe, twin.memory = (
-        pair.rng, pair.now, pair.device, pair.shoe, pair.memory,
+        pair.rng,
+        pair.now,
+        pair.device,
+        pair.shoe,
+        pair.memory,
     )
     twin.heard, twin.sent, twin.back = [], [], []
     twin.port = DevicePort(pair.device)
@@ -743,4 +747,3 @@ def test_what_was_acknowledged_is_told_before_the_close():
     pair.port.receive(pair.host.close(pair.now), pair.now)
     assert pair.device.events.acknowledged == pair.device.events.last - 1  # then owner_changed was reported
     assert pair.device.owner is None
-

@@ -57,8 +57,14 @@ class Board:
     def boot(self, crashed=False, opened=False):
         memory = UnusableStore() if crashed else self.memory()
         self.end = DeviceProtocol(
-            DeviceIdentity(SERIAL, "Sabot test", "0.0"), memory, Shoe(), self.rng.bytes, self.now,
-            mark=FlashProvisioningMark(self.flash), reopen=self.memory if crashed else None, opened=opened,
+            DeviceIdentity(SERIAL, "Sabot test", "0.0"),
+            memory,
+            Shoe(),
+            self.rng.bytes,
+            self.now,
+            mark=FlashProvisioningMark(self.flash),
+            reopen=self.memory if crashed else None,
+            opened=opened,
         )
         self.port = DevicePort(self.end)
         return self

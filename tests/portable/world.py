@@ -166,8 +166,16 @@ class World:
     """A host that wants each of its tasks done once, a device that does them, and a bad cable."""
 
     def __init__(
-        self, seed: int, loss: int = 0, repeat: int = 0, bit_error: int = 0, delay_ms: int = 0,
-        host_window: int = 16, device_window: int = 16, capacity: int = 64, start_ms: int = 0,
+        self,
+        seed: int,
+        loss: int = 0,
+        repeat: int = 0,
+        bit_error: int = 0,
+        delay_ms: int = 0,
+        host_window: int = 16,
+        device_window: int = 16,
+        capacity: int = 64,
+        start_ms: int = 0,
     ) -> None:
         self.rng = Rng(seed)
         self.now = start_ms  # does not wrap here; both ends see it as ticks
@@ -206,8 +214,13 @@ class World:
         while True:
             try:
                 self.device = DeviceProtocol(
-                    DeviceIdentity(SERIAL, "Sabot test", "0", 0), self.memory, Shoe(self), self.rng.bytes,
-                    ticks.add(self.now, 0), window=self.device_window, event_capacity=self.capacity,
+                    DeviceIdentity(SERIAL, "Sabot test", "0", 0),
+                    self.memory,
+                    Shoe(self),
+                    self.rng.bytes,
+                    ticks.add(self.now, 0),
+                    window=self.device_window,
+                    event_capacity=self.capacity,
                 )
                 break
             except PowerCut:

@@ -68,6 +68,7 @@ def test_the_command_can_be_started() -> None:
 
 # -- meanings -----------------------------------------------------------------------------------
 
+
 def _members(groups: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]) -> list[str]:
     return [f"{name}.{member}" for name, members in groups for member, _ in members]
 

@@ -55,7 +55,6 @@ def test_a_changed_byte_never_gives_another_payload(payload: bytes, at: int, fli
     assert got == []
 
 
-
 genuine = st.tuples(st.just("seal"), st.binary(max_size=40), st.integers(0, 255))
 replayed = st.tuples(st.just("replay"), st.integers(0, 50), st.just(0))
 tampered = st.tuples(st.just("tamper"), st.integers(0, 5000), st.integers(1, 255))
@@ -171,5 +170,3 @@ def test_the_link_delivers_once_and_in_order_or_ends_by_name(
         assert set(failures) <= {"peer_silent", "retries_exhausted"}
     else:
         assert joined.got == (joined.sent[1], joined.sent[0])
-
-

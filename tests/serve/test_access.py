@@ -1,6 +1,7 @@
 """Tokens, browsers and people at pages: what ends when, and what is bounded."""
 
 import stat
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from sabot_serve.access import (
     Access,
 )
 from sabot_serve.errors import Refused
+from sabot_session.errors import NotAuthenticated
 
 
 def test_a_token_lets_one_browser_in_once() -> None:
@@ -91,8 +93,8 @@ def test_a_page_waits_after_wrong_credentials() -> None:
     doors = Access()
     _, browser = doors.enter(doors.invite(0.0), 0.0)
     for second in range(FAILURES):
-        access.check_guesses(browser, float(second))
-        access.failed(browser, float(second))
+        with pytest.raises(NotAuthenticated), access.guess(browser, float(second)):
+            raise NotAuthenticated("a wrong PIN")
     with pytest.raises(Refused) as refused:
         access.check_guesses(browser, WATCH_S - 1.0)
     assert refused.value.status == 429
@@ -126,3 +128,18 @@ def test_a_clock_that_is_set_back_ends_what_it_would_lengthen() -> None:
     cookie, browser = doors.enter(doors.invite(100_000.0), 100_000.0)
     doors.signed(browser, "dana", 100_000.0)
     assert doors.browser(cookie, 90_000.0) is None
+
+
+def test_credentials_at_the_same_time_are_counted_before_they_are_looked_at() -> None:
+    doors = Access()
+    _, browser = doors.enter(doors.invite(0.0), 0.0)
+    with ExitStack() as open_at_once:
+        for _ in range(FAILURES):
+            open_at_once.enter_context(access.guess(browser, 1.0))
+        with pytest.raises(Refused), access.guess(browser, 1.0):
+            raise AssertionError("one more was let through")
+    with access.guess(browser, 1.0):  # they proved right, so they count no more
+        pass
+    with pytest.raises(KeyError), access.guess(browser, 1.0):
+        raise KeyError("another trouble is no wrong credential")
+    assert browser.failures == []

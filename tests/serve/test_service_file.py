@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.serve.served_process import ServedProcess
+from tests.session.old_record import STATE, old_record
 
 from sabot_driver.user_files import UserFiles
 from sabot_serve.errors import NotServed, ServiceFileFailed, ServiceRunning, TlsRequired
 from sabot_serve.running import TableService
 from sabot_serve.service_file import NAME, ServiceFile, find_service
+from sabot_session.record import RecordReader
 
 START_S = 180
 DEVICE = "sim://?seed=1"
@@ -116,3 +119,20 @@ def test_a_service_ends_in_order(tmp_path: Path) -> None:
         run.send_signal(signal.SIGTERM)
         assert run.wait(START_S) == 0
     assert not (UserFiles(tmp_path).table_folder(DEVICE) / NAME).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("serve-command")
+def test_a_service_takes_over_the_record_of_an_older_program(tmp_path: Path) -> None:
+    with ServedProcess(tmp_path) as served:
+        path = served.files.record_of(b"SIM00001", True)
+        old_record(path, {**STATE, "state": "closed"})
+        served.start()
+        assert served.process is not None
+        assert served.process.stdout is not None
+        told = json.loads(served.process.stdout.readline())
+        assert told["event"] == "migrated"
+        assert Path(told["kept"]).is_file()
+        served.wait_up()
+        with RecordReader(path) as record:
+            assert record.newest() > 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.session.old_record import LOG, STATE, old_record
 
 from sabot_session import record_migration
 from sabot_session.errors import MigrationRefused, RecordBusy, RecordHeld, RecordMissing, RecordVersion
@@ -15,49 +16,13 @@ from sabot_session.record import SqliteRecord
 from sabot_session.record_migration import migrate
 from sabot_session.rows import Authentication, SavedSession
 
-# As the program of version 1 wrote it.
-OLD_TABLES = """
-CREATE TABLE log (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, at_s INTEGER NOT NULL, who TEXT NOT NULL, role TEXT NOT NULL,
-    what TEXT NOT NULL
-);
-CREATE TABLE saved (one INTEGER PRIMARY KEY CHECK (one = 1), state TEXT NOT NULL, at INTEGER NOT NULL);
-CREATE TABLE shuffles (
-    memory_id BLOB NOT NULL, shuffle_id INTEGER NOT NULL, deck_id INTEGER NOT NULL,
-    commitment BLOB NOT NULL, nonce BLOB NOT NULL, seed BLOB, wrong TEXT,
-    PRIMARY KEY (memory_id, shuffle_id)
-) WITHOUT ROWID;
-"""
-LOG = [
-    (100, "table", "floor", "open_table"),
-    (101, "Ana", "dealer", "inspect"),
-    (90, "", "device", "deal_stack"),
-]
-STATE: dict[str, Any] = {"ruleset_sha256": "00", "state": "between", "rounds": 41, "round": None}
-
-
-def _old(path: Path, state: dict[str, Any] | str | None = STATE) -> None:
-    path.parent.mkdir(exist_ok=True)
-    db = sqlite3.connect(path, isolation_level=None)
-    db.execute("PRAGMA journal_mode=WAL")
-    db.executescript(f"BEGIN; {OLD_TABLES} PRAGMA user_version=1; COMMIT;")
-    db.executemany("INSERT INTO log (at_s, who, role, what) VALUES (?,?,?,?)", LOG)
-    if state is not None:
-        text = state if isinstance(state, str) else json.dumps(state)
-        db.execute("INSERT INTO saved VALUES (1, ?, 77)", (text,))
-    db.execute(
-        "INSERT INTO shuffles VALUES (?,?,?,?,?,?,?)", (b"m", 3, 1, b"c" * 32, b"n" * 32, b"s" * 32, "")
-    )
-    db.execute("INSERT INTO shuffles VALUES (?,?,?,?,?,?,?)", (b"m", 4, 2, b"d" * 32, b"o" * 32, None, None))
-    db.close()
-
 
 def _convert(state: str, journal_at: int) -> SavedSession:
     return SavedSession(json.dumps({"rounds": json.loads(state)["rounds"]}), journal_at)
 
 
 def test_rows_session_and_shuffles_are_taken_over_and_the_old_file_is_kept(path: Path) -> None:
-    _old(path)
+    old_record(path)
     before = path.read_bytes()
     with pytest.raises(RecordVersion, match="version 1"):
         SqliteRecord(path)
@@ -81,7 +46,7 @@ def test_rows_session_and_shuffles_are_taken_over_and_the_old_file_is_kept(path:
 
 
 def test_without_a_saved_procedure_the_record_begins_without_a_session(path: Path) -> None:
-    _old(path, None)
+    old_record(path, None)
     migrate(path, _convert, 5_000)
     with SqliteRecord(path) as record:
         assert record.load() is None
@@ -96,7 +61,7 @@ def test_without_a_saved_procedure_the_record_begins_without_a_session(path: Pat
     ],
 )
 def test_an_open_round_refuses_migration(path: Path, state: dict[str, Any] | str, says: str) -> None:
-    _old(path, state)
+    old_record(path, state)
     before = path.read_bytes()
     with pytest.raises(MigrationRefused, match=says):
         migrate(path, _convert, 5_000)
@@ -123,7 +88,7 @@ def test_a_record_in_use_is_not_migrated(path: Path) -> None:
     with SqliteRecord(path), pytest.raises(RecordHeld):
         migrate(path, _convert, 5_000)
     path.unlink()
-    _old(path)
+    old_record(path)
     reader = sqlite3.connect(path)
     reader.execute("SELECT COUNT(*) FROM log").fetchone()
     with pytest.raises(RecordBusy, match="another program"):
@@ -136,7 +101,7 @@ def test_a_record_in_use_is_not_migrated(path: Path) -> None:
 def test_a_cut_leaves_the_old_record_or_the_new_one(
     path: Path, monkeypatch: pytest.MonkeyPatch, cut: str
 ) -> None:
-    _old(path)
+    old_record(path)
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt
@@ -155,7 +120,7 @@ def test_a_cut_leaves_the_old_record_or_the_new_one(
 
 
 def test_an_older_copy_is_not_overwritten(path: Path) -> None:
-    _old(path)
+    old_record(path)
     other = path.with_name(f"{path.name}.v1")
     other.write_bytes(b"the copy of another migration")
     done = migrate(path, _convert, 5_000)

@@ -17,7 +17,12 @@ THREE_CARD_TIE: dict[str, Pays] = {
     "B": {"tie": 8},
 }
 THREE_CARD_DRAGON: Pays = {
-    "win by 10": 50, "win by 9": 20, "win by 8": 10, "win by 7": 5, "win by 6": 3, "win by 5": 1,
+    "win by 10": 50,
+    "win by 9": 20,
+    "win by 8": 10,
+    "win by 7": 5,
+    "win by 6": 3,
+    "win by 5": 1,
 }
 DRAGON = {
     "A": {9: 30, 8: 10, 7: 6, 6: 4, 5: 2, 4: 1},
@@ -25,8 +30,15 @@ DRAGON = {
     "C": {9: 30, 8: 10, 7: 4, 6: 4, 5: 2, 4: 2},
 }
 JACKPOT_LINES = (
-    "four card royal", "four of a kind", "straight flush", "three of a kind", "flush", "straight", "two pair",
-    "pair of aces", "pair of tens to kings",
+    "four card royal",
+    "four of a kind",
+    "straight flush",
+    "three of a kind",
+    "flush",
+    "straight",
+    "two pair",
+    "pair of aces",
+    "pair of tens to kings",
 )
 JACKPOT = {
     "A": (500, 100, 50, 15, 10, 5, 4, 2, 0),
@@ -36,8 +48,13 @@ JACKPOT = {
     "E": (500, 100, 50, 15, 10, 6, 4, 2, 0),
 }
 LUCKY_LINES = (
-    "four nines", "three nines of one suit", "three nines", "two nines of one suit", "two nines",
-    "nine of diamonds", "one nine",
+    "four nines",
+    "three nines of one suit",
+    "three nines",
+    "two nines of one suit",
+    "two nines",
+    "nine of diamonds",
+    "one nine",
 )
 LUCKY = {
     "A": (500, 250, 20, 8, 5, 2, 1),
@@ -54,7 +71,8 @@ MINI: Tables = {
             "natural winner": 1,
             "natural tie": 0,
         }
-        for hand in ("player", "banker") for letter, table in DRAGON.items()
+        for hand in ("player", "banker")
+        for letter, table in DRAGON.items()
     },
     **{("jackpot", letter): dict(zip(JACKPOT_LINES, pays, strict=True)) for letter, pays in JACKPOT.items()},
     **{(f"any-pair-{hand}", None): {"pair of nines": 12, "pair": 11} for hand in ("player", "banker")},
@@ -83,7 +101,8 @@ THREE_CARD: Tables = {
 BY_RULE_SET: dict[str, Tables] = {
     "md-three-card-baccarat": {("ante", None): {"win": 1, "tie": 0}, **THREE_CARD},
     "md-three-card-baccarat-commission-free": {
-        ("ante", None): {"win": 1, "more faces": 0, "tie": 0}, **THREE_CARD,
+        ("ante", None): {"win": 1, "more faces": 0, "tie": 0},
+        **THREE_CARD,
     },
     "wa-three-card-baccarat": {
         ("ante", None): {"win": 1, "tie": 0},
@@ -121,7 +140,9 @@ THREE_CARD_EXAMPLES: dict[str, dict[str, list[DealtHands]]] = {
         "more faces": [hands("9H KS QC", "9D KD 10C"), hands("KH QH 10C", "10D 10H 10S")],
         "tie": [hands("9H KS QC", "9D JD QH"), hands("JH QS KD", "JS JD QC"), hands("2H 3H 5H", "10D 4H 6S")],
         "lose": [
-            hands("9H KS QC", "JS JD QH"), hands("9H 10S 10C", "9D KD 10D"), hands("2C 3C 3D", "9C KD QD"),
+            hands("9H KS QC", "JS JD QH"),
+            hands("9H 10S 10C", "9D KD 10D"),
+            hands("2C 3C 3D", "9C KD QD"),
         ],
     },
     "three-kings": {
@@ -134,7 +155,9 @@ THREE_CARD_EXAMPLES: dict[str, dict[str, list[DealtHands]]] = {
     "tie": {
         "three card copy": [hands("9H KS QC", "9D KD QH"), hands("KH QH JH", "KS QS JS")],
         "point and face tie": [
-            hands("9H KS QC", "9D JD QH"), hands("KH QH JH", "JS QS JC"), hands("KH KS KD", "QS QC JC"),
+            hands("9H KS QC", "9D JD QH"),
+            hands("KH QH JH", "JS QS JC"),
+            hands("KH KS KD", "QS QC JC"),
         ],
         "tie": [hands("9H KS QC", "9D 10D QH"), hands("10H 10S KC", "2D 8D 10C")],
         "lose": [hands("9H KS QC", "8D 10D QH"), hands("KH QH JH", "10H 10D 10C")],
@@ -147,7 +170,9 @@ THREE_CARD_EXAMPLES: dict[str, dict[str, list[DealtHands]]] = {
         "win by 6": [hands("7H KH KS", "AH 10D 10C")],
         "win by 5": [hands("6H KH KS", "AH 10D 10C")],
         "lose": [
-            hands("5H KH KS", "AH 10D 10C"), hands("9H 10H 10S", "KH QH JH"), hands("2H KC QC", "9H KH KS"),
+            hands("5H KH KS", "AH 10D 10C"),
+            hands("9H 10H 10S", "KH QH JH"),
+            hands("2H KC QC", "9H KH KS"),
         ],
     },
 }
@@ -200,7 +225,9 @@ MINI_EXAMPLES: dict[str, dict[str, list[Coup]]] = {
         "four card royal": [coup("AH JH KC", "KH QH 4S")],
         "four of a kind": [coup("9H 9H", "9S 9H")],
         "straight flush": [
-            coup("AH 2H 5C", "3H 4H"), coup("10H QH 5C", "JH KH 3D"), coup("8H 9H", "6H 7H 2D"),
+            coup("AH 2H 5C", "3H 4H"),
+            coup("10H QH 5C", "JH KH 3D"),
+            coup("8H 9H", "6H 7H 2D"),
         ],
         "three of a kind": [coup("9H 9D", "9S 2H"), coup("9H 9H", "9H 2H")],
         "flush": [coup("9H 2H 2C", "JH 5H"), coup("AH AH 2C", "9H 5H 2C")],
@@ -208,7 +235,9 @@ MINI_EXAMPLES: dict[str, dict[str, list[Coup]]] = {
         "two pair": [coup("AH AD KC", "KH KS 4S"), coup("2H 7D", "2C 7S")],
         "pair of aces": [coup("AH AD KC", "2H 4S")],
         "pair of tens to kings": [
-            coup("10H 10D KC", "2H 4S"), coup("KH 8D", "KD 4S"), coup("JH JD KC", "2H 4S"),
+            coup("10H 10D KC", "2H 4S"),
+            coup("KH 8D", "KD 4S"),
+            coup("JH JD KC", "2H 4S"),
             coup("QH QD KC", "2H 4S"),
         ],
         "lose": [coup("9H 9D", "2H 4S"), coup("KH AD 2C", "2S 3S"), coup("2H 9D 2C", "10S KS 2C")],
@@ -268,8 +297,11 @@ MINI_EXAMPLES: dict[str, dict[str, list[Coup]]] = {
     },
     "cover-all": {
         "any treasure": [
-            coup("KD 10D 2C", "2H 2D 3S"), coup("2H 3H 3D", "KD 2D 5C"), coup("2H 3H 3D", "KD 2D 7C"),
-            coup("2H 3H 2D", "KD 2D 5C"), coup("7H KH", "7D KC"),
+            coup("KD 10D 2C", "2H 2D 3S"),
+            coup("2H 3H 3D", "KD 2D 5C"),
+            coup("2H 3H 3D", "KD 2D 7C"),
+            coup("2H 3H 2D", "KD 2D 5C"),
+            coup("7H KH", "7D KC"),
         ],
         "lose": [coup("9H KH", "9D KC"), coup("7H KH", "KD 2D 5C"), coup("8H KH", "KD 7D")],
     },

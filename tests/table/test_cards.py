@@ -12,7 +12,18 @@ from sabot_table.errors import ImpossibleCards, NotACard
 def test_what_cards_are_worth() -> None:
     worth = {str(each)[:-1]: each.value for each in full_deck()}
     assert worth == {
-        "A": 1, "2": 2, "3": 3, "4": 4, "5": 5, "6": 6, "7": 7, "8": 8, "9": 9, "10": 0, "J": 0, "Q": 0,
+        "A": 1,
+        "2": 2,
+        "3": 3,
+        "4": 4,
+        "5": 5,
+        "6": 6,
+        "7": 7,
+        "8": 8,
+        "9": 9,
+        "10": 0,
+        "J": 0,
+        "Q": 0,
         "K": 0,
     }
 

@@ -9,7 +9,7 @@ from tests.table.monte_carlo import SIGNIFICANT, Agreement, Tally, agreements, c
 from sabot_table import ruleset
 from sabot_table.odds import WagerOdds, odds
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("odds")]
 
 MINI = ruleset.load("md-mini-baccarat")
 STAKE = 2_000

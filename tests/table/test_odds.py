@@ -14,7 +14,7 @@ from sabot_table.errors import UnknownWager, WrongDecks
 from sabot_table.odds import WagerOdds, odds
 from sabot_table.ruleset import load, names
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("odds")]  # sums of a rule set are kept
 
 EIGHT = 8
 ORDERED_SIX_OF_416 = 4_998_398_275_503_360
@@ -144,16 +144,20 @@ def test_six_card_wagers_against_a_plain_walk_through_the_shoe() -> None:
             "tie": "b == p",
         },
         ("md-no-commission-baccarat", "banker", None): {
-            "win": "b > p and b != 6", "win with 6": "b > p and b == 6", "tie": "b == p",
+            "win": "b > p and b != 6",
+            "win with 6": "b > p and b == 6",
+            "tie": "b == p",
         },
         ("md-ez-baccarat", "dragon-7", None): {"dragon 7": "b == 7 and bn == 3 and p < 7"},
         ("md-ez-baccarat", "panda-8", None): {"panda 8": "p == 8 and pn == 3 and b < 8"},
         ("md-fortune-7-baccarat", "fortune-7", None): {"fortune 7": "b == 7 and bn == 3 and p < 7"},
         ("md-fortune-7-baccarat", "one-up", None): {
-            "1 to 0": "p == 1 and b == 0", "by one point": "p - b == 1 and b != 0",
+            "1 to 0": "p == 1 and b == 0",
+            "by one point": "p - b == 1 and b != 0",
         },
         ("md-mini-baccarat", "lucky-6", None): {
-            "two cards": "b == 6 and p < 6 and bn == 2", "three cards": "b == 6 and p < 6 and bn == 3",
+            "two cards": "b == 6 and p < 6 and bn == 2",
+            "three cards": "b == 6 and p < 6 and bn == 3",
         },
         ("md-five-treasures-baccarat", "golden-8", None): {"golden 8": "p == 8 and pn == 3 and b < 8"},
         ("md-five-treasures-baccarat", "heavenly-9", None): {
@@ -348,7 +352,9 @@ def test_pays_are_net_after_unrounded_vigorish() -> None:
 @pytest.mark.parametrize(
     ("name", "decks"),
     [
-        ("md-mini-baccarat", 5), ("md-mini-baccarat", 9), ("baccarat-six-deck", 1),
+        ("md-mini-baccarat", 5),
+        ("md-mini-baccarat", 9),
+        ("baccarat-six-deck", 1),
         ("md-three-card-baccarat", 6),
     ],
 )

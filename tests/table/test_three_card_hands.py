@@ -72,6 +72,9 @@ def test_a_hand_has_three_cards(hand: str) -> None:
 
 def test_standings_speak() -> None:
     assert [str(rank_hand(cards(hand))) for hand in ("KH KS KD", "JH KS KD", "9H KS 10D", "9H 8S 2D")] == [
-        "three kings", "three faces", "9 with 1 face", "9 with 0 faces",
+        "three kings",
+        "three faces",
+        "9 with 1 face",
+        "9 with 0 faces",
     ]
     assert card("KH").is_face

@@ -27,6 +27,7 @@ def test_nothing_is_wrong(seed: int) -> None:
     assert result.claims
 
 
+@pytest.mark.slow
 def test_an_event_acknowledged_before_it_is_written_is_found_and_shrunk_to_a_short_story() -> None:
     scenario = draw(3, minutes=1)
     with PLANTS["acknowledged-before-written"][1]():
@@ -38,12 +39,14 @@ def test_an_event_acknowledged_before_it_is_written_is_found_and_shrunk_to_a_sho
     assert "was acknowledged" in tell(smallest, shrinker.result)
 
 
+@pytest.mark.slow
 def test_a_quarter_of_a_day_without_a_host() -> None:
     result = run(replace(draw(2, minutes=2), days_alone=0.25, troubles=(), faults=()))
     assert result.problems == []
     assert result.virtual_s > 21_600
 
 
+@pytest.mark.slow
 def test_a_journal_that_is_not_synchronised_is_found_by_a_loss_of_power() -> None:
     outages = tuple(Trouble(40.0 + 30 * n, "computer_loses_power", 5.0) for n in range(3))
     scenario = replace(draw(1, minutes=2), faults=(), troubles=outages)

@@ -1,6 +1,6 @@
 """The page of states, drawn from the texts: ``python -m sabot_table.procedure.diagram PAGE`` writes it."""
 
-import sys
+import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -96,4 +96,6 @@ def clauses(game: GameKind, texts: Sequence[RuleText]) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
+    options = argparse.ArgumentParser(description="Write the page about the procedure of the rule texts.")
+    options.add_argument("file", type=Path, help="the page, such as docs/procedure.md")
+    options.parse_args().file.write_text(page(), encoding="utf-8")

@@ -1,0 +1,86 @@
+"""A service that runs for hours keeps nothing of what has passed; the check of slopes finds a leak."""
+
+import asyncio
+import gc
+import random
+import tracemalloc
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from tests.serve.memory_slope import slope
+
+from sabot_serve import view_stream
+from sabot_serve.view_stream import ViewStream
+from sabot_session.snapshot import Changes
+
+READERS = 20
+CHANGES = 600
+EVERY = 50
+MOST_BYTES_A_CHANGE = 8.0
+
+
+def test_a_slope_is_found_through_noise() -> None:
+    noise = random.Random(1)
+    flat = [(float(at), 50_000 + noise.uniform(-300, 300)) for at in range(40)]
+    leaking = [(at, much + 100 * at) for at, much in flat]
+    jump = [(at, much + (5_000 if at < 8 else 0)) for at, much in flat]  # what a warm-up gives back
+    assert abs(slope(flat)) < 15
+    assert 85 < slope(leaking) < 115
+    assert abs(slope(jump)) < 15
+    with pytest.raises(ValueError, match="few"):
+        slope(flat[:3])
+
+
+class ChangingSession:
+    """A session that changes as fast as it is read, and measures memory now and then."""
+
+    def __init__(self) -> None:
+        self.samples: list[tuple[float, float]] = []
+        self.at = 0
+
+    async def read(self, look: Callable[[Any], Any]) -> Any:
+        return None
+
+    async def changes(self) -> AsyncIterator[Changes]:
+        for self.at in range(1, CHANGES + 1):
+            if self.at % EVERY == 0:
+                gc.collect()
+                self.samples.append((float(self.at), float(tracemalloc.get_traced_memory()[0])))
+            parts = {"newest_row": self.at, "round": {"round_id": self.at, "hands": "x" * 500}}
+            yield Changes(f"run.{self.at}", self.at == 1, parts)
+
+
+def growth(monkeypatch: pytest.MonkeyPatch, leak: list[bytes] | None = None) -> float:
+    """Bytes that stay of each change, with twenty readers."""
+    monkeypatch.setattr(view_stream, "LEAST_S", 0.0)
+    session = ChangingSession()
+    views = ViewStream(session)  # type: ignore[arg-type]
+    views.channel("table", dict)
+
+    async def read() -> None:
+        async for each in views.read("table", None):
+            if leak is not None:
+                leak.append(each)
+
+    async def run() -> None:
+        readers = [asyncio.create_task(read()) for _ in range(READERS)]
+        await views._follow()
+        views.close()
+        await asyncio.gather(*readers)
+
+    tracemalloc.start()
+    try:
+        asyncio.run(run())
+    finally:
+        tracemalloc.stop()
+    assert session.at == CHANGES
+    return slope(session.samples)
+
+
+def test_nothing_stays_of_a_change_that_every_reader_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert growth(monkeypatch) < MOST_BYTES_A_CHANGE
+
+
+def test_a_leak_of_one_reader_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert growth(monkeypatch, leak=[]) > MOST_BYTES_A_CHANGE
