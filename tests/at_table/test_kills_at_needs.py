@@ -68,7 +68,25 @@ SITUATIONS = [
     mini("place_cover"),
     mini("lay_in"),
     mini("burn"),
+    Situation("take_stack", options=("--fault", "stack_not_taken@exit_tray"), goes_on=False),
+    Situation("determine", options=("--fault", "missing_card@shoe"), goes_on=False),
+    Situation("remove_pack", options=("--fault", "missing_card@tray"), goes_on=False),
 ]
+NOT_HERE = {
+    "simulated people of another process see no cards, so they never come there": (
+        "settle", "collect", "type_cards", "type_third", "name_card", "end_shoe", "last_hand",
+        "simulated_round", "collect_vigorish", "controller", "take_card",
+    ),
+    "emulated people do it at once": ("take_stub", "take_pack"),
+    "no situation of this test brings it about yet": (
+        "set_game", "register_pack", "order_shuffle", "empty_machine", "purge", "inspect_path",
+        "out_of_order", "take_out", "one_pack", "verify_shuffle", "load", "deal", "count_stub", "unexplained",
+        "replace_pack",
+    ),
+    "tests/at_table/test_swaps.py goes on with a swap that was ended": ("swap_machine",),
+    "tests/at_table/test_kills.py kills the device under a running program": ("link",),
+}  # fmt: skip
+"""Needs at which nothing is killed here, by the reason."""
 
 
 @pytest.mark.sweep(every=8)
@@ -118,7 +136,8 @@ def play_a_round(sabot: Sabot, url: str) -> None:
     assert played.code == 0, played.out
 
 
-def test_situations_are_of_needs() -> None:
+def test_every_need_is_here_or_it_is_said_why_not() -> None:
     kinds = [each.kind for each in SITUATIONS]
     assert len(set(kinds)) == len(kinds)
-    assert {*kinds} <= {str(each) for each in NeedKind}
+    others = [kind for some in NOT_HERE.values() for kind in some]
+    assert sorted([*kinds, *others]) == sorted(str(each) for each in NeedKind)
