@@ -26,6 +26,8 @@ class Situation:
     plan: Plan = ()
     goes_on: bool = True
     """Whether simulated people can play a round afterwards; those of another process see no cards."""
+    program_only: bool = False
+    """Whether only the program is killed here."""
     dealt: bool = False
     """Hands are dealt: a device that was killed has forgotten their cards, and people type them."""
 
@@ -68,7 +70,24 @@ SITUATIONS = [
     mini("place_cover"),
     mini("lay_in"),
     mini("burn"),
+    Situation("determine", options=("--fault", "missing_card@shoe"), goes_on=False, program_only=True),
+    Situation("remove_pack", options=("--fault", "missing_card@tray"), goes_on=False, program_only=True),
 ]
+NOT_HERE = {
+    "simulated people of another process see no cards, so they never come there": (
+        "settle", "collect", "type_cards", "type_third", "name_card", "end_shoe", "last_hand",
+        "simulated_round", "collect_vigorish", "controller", "take_card",
+    ),
+    "emulated people do it at once": ("take_stack", "take_stub", "take_pack"),
+    "no situation of this test brings it about yet": (
+        "set_game", "register_pack", "order_shuffle", "empty_machine", "purge", "inspect_path",
+        "out_of_order", "take_out", "one_pack", "verify_shuffle", "load", "deal", "count_stub", "unexplained",
+        "replace_pack",
+    ),
+    "tests/at_table/test_swaps.py goes on with a swap that was ended": ("swap_machine",),
+    "tests/at_table/test_kills.py kills the device under a running program": ("link",),
+}  # fmt: skip
+"""Needs at which nothing is killed here, by the reason."""
 
 
 @pytest.mark.sweep(every=8)
@@ -87,7 +106,9 @@ def test_the_program_is_killed_at_a_need_and_the_next_start_says_it(
 
 
 @pytest.mark.sweep(every=12)
-@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda each: each.kind)
+@pytest.mark.parametrize(
+    "situation", [each for each in SITUATIONS if not each.program_only], ids=lambda each: each.kind
+)
 def test_the_device_is_killed_at_a_need_and_the_next_start_says_what_to_do(
     home: Path, sabot: Sabot, next_start: NextStart, tmp_path: Path, situation: Situation
 ) -> None:
@@ -118,7 +139,8 @@ def play_a_round(sabot: Sabot, url: str) -> None:
     assert played.code == 0, played.out
 
 
-def test_situations_are_of_needs() -> None:
+def test_every_need_is_here_or_it_is_said_why_not() -> None:
     kinds = [each.kind for each in SITUATIONS]
     assert len(set(kinds)) == len(kinds)
-    assert {*kinds} <= {str(each) for each in NeedKind}
+    others = [kind for some in NOT_HERE.values() for kind in some]
+    assert sorted([*kinds, *others]) == sorted(str(each) for each in NeedKind)

@@ -2,11 +2,14 @@
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from sabot_cli.at_table.act_entry import BadEntry, Question, ask, parse_wagers, required
+from sabot_cli.at_table.about_round import NothingOpen, SeveralOpen, open_about
+from sabot_cli.at_table.act_entry import BadEntry, Question, ask, parse_hands, parse_wagers, required
 from sabot_cli.at_table.lines_printer import LinesPrinter, cut, fold
 from sabot_cli.at_table.round_text import money, signed
 from sabot_cli.main import run
@@ -14,7 +17,8 @@ from sabot_cli.output import Output
 from sabot_driver.journal import Journal
 from sabot_session.record import SqliteRecord
 from sabot_session.record_opening import TableInPlay, open_record, rules_in_play
-from sabot_table.errors import WagerRefused
+from sabot_session.session_state import HeldPack, OpenDispute
+from sabot_table.errors import ImpossibleCards, WagerRefused
 from sabot_table.ruleset import load
 
 THREE, OTHER = "md-three-card-baccarat", "wa-three-card-baccarat"
@@ -109,3 +113,51 @@ def test_the_register_is_changed_by_the_floor_only(
     capsys.readouterr()
     assert run(["people", "list", "--json"]) == 0
     assert capsys.readouterr().out.count('"event": "person"') == 2
+
+
+def open_session() -> Any:
+    """What `open_about` reads of a session: two rounds, with something open about each."""
+    held = {3: HeldPack(4, 1, "fell"), 4: HeldPack(8, 2, "fell")}
+    state = SimpleNamespace(
+        holds=held,
+        disputes=[OpenDispute(6, 1, "wrong"), OpenDispute(7, 1, "wrong again")],
+        corrections=[],
+        countersign=[5, 9],
+    )
+    return SimpleNamespace(state=state, round_of_row={5: 1, 9: 2}.__getitem__)
+
+
+def test_an_act_about_a_round_finds_what_is_open_about_it_and_nothing_of_another_round() -> None:
+    session = open_session()
+    assert open_about(session, "release", 2, {}) == {"pack_id": 4}
+    assert open_about(session, "countersign", 2, {}) == {"row": 9}
+    assert open_about(session, "countersign", 1, {"row": 5}) == {}
+    assert open_about(session, "hold", 1, {}) == {}
+    with pytest.raises(SeveralOpen, match="2 rows"):
+        open_about(session, "decide_dispute", 1, {})
+    assert open_about(session, "decide_dispute", 1, {"row": 7}) == {}
+    for name, round_id, told in (
+        ("decide_dispute", 2, {}),
+        ("confirm_correction", 1, {}),
+        ("countersign", 1, {"row": 9}),
+        ("release", 3, {}),
+    ):
+        with pytest.raises(NothingOpen):
+            open_about(session, name, round_id, told)
+
+
+def test_hands_are_typed_in_a_line() -> None:
+    rules = load(THREE)
+    assert parse_hands("dealer 7S AH JC, 1 8H 6H 10S", rules) == {
+        0: ("7S", "AH", "JC"),
+        1: ("8H", "6H", "10S"),
+    }
+    for wrong in (
+        "1 8H 6H 10S",
+        "dealer 7S AH JC, dealer 8H 6H 10S",
+        "dealer 7S 7S JC",
+        "dealer",
+        "x 7S 8S 9S",
+    ):
+        with pytest.raises((BadEntry, ImpossibleCards, ValueError)):
+            parse_hands(wrong, rules)

@@ -10,7 +10,7 @@ from tests.session.acted_table import NOW_S
 from tests.session.stray_events import Phase, RowsInMemory, events_in, session_in
 from tests.sweeps import Amount
 
-from sabot_protocol.host.messages import StackDispensed
+from sabot_protocol.host.messages import ShuffleCommitted, StackDispensed
 from sabot_session import acts
 from sabot_session.needs import NeedKind
 from sabot_session.outcomes import ActRefused, Failed
@@ -85,8 +85,8 @@ def test_events_and_failures_in_any_order(phases: list[Phase], data: st.DataObje
 def test_what_does_not_follow_is_told_once_and_acts_stay_possible(
     phases: list[Phase], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    between = next(each for each in phases if each.state().memory.state == "between")
-    session, record = session_in(between)
+    ready = next(each for each in phases if NeedKind.BETS in session_in(each)[0].needed())
+    session, record = session_in(ready)
 
     def refuse(now_s: int) -> None:
         raise RuleViolation("going on", "MD3 1.A", "call the floor")
@@ -110,3 +110,15 @@ def test_a_machine_that_tells_nonsense_does_not_fill_the_saved_state(phases: lis
         session.device_event(at, StackDispensed(number, 100 + at, 3), 1, at, NOW_S)
     assert len(session.state.unexplained) == MOST_OPEN
     assert len([each for each in record.kept if each.kind == "unexplained"]) == 39
+
+
+def test_open_bets_are_not_closed_before_the_floor_has_looked(phases: list[Phase]) -> None:
+    ready = next(each for each in phases if NeedKind.BETS in session_in(each)[0].needed())
+    session, _ = session_in(ready)
+    session.act("open", None, session.cursor, "ben", acts.OpenBets(), NOW_S)
+    session.device_event(1, ShuffleCommitted(0, 1, bytes(32)), 1, 1, NOW_S)  # there is no deck 0
+    assert len(session.state.unexplained) == 1
+    with pytest.raises(ActRefused, match="the floor looks at the table"):
+        session.act("bets", None, session.cursor, "ben", acts.NoMoreBets(seats=(1,)), NOW_S)
+    check_floor_looks(session)
+    session.act("again", None, session.cursor, "ben", acts.NoMoreBets(seats=(1,)), NOW_S)
