@@ -26,7 +26,7 @@ from sabot_protocol.wire_constants import KEY_SIZE
 
 FOREIGN = bytes(range(200, 232))  # a key that the device does not have
 ROLES = ("floor", "service", "lab")
-HOST_PACKAGES = ("sabot_driver", "sabot_cli", "sabot_protocol.host")
+HOST_PACKAGES = ("sabot_driver", "sabot_cli", "sabot_evidence", "sabot_protocol.host")
 
 
 class Secrets:
@@ -106,6 +106,12 @@ def test_no_key_is_told_in_a_whole_life(
     said["bundle"] = sabot("bundle", "--out", tmp_path / "bundle.zip", *device).out.encode()
     said["doctor"] = sabot("-vv", "doctor", "--device", target.listener.url).out.encode()
     said["journal show"] = sabot("journal", "show", "--json").out.encode()
+    said["evidence show"] = sabot("evidence", "show", "--json").out.encode()
+    said["evidence export"] = sabot("evidence", "export", "--out", tmp_path / "evidence.zip").out.encode()
+    said["evidence verify"] = sabot("evidence", "verify", tmp_path / "evidence.zip", "--json").out.encode()
+    assert b'"code": 8' in said["evidence verify"]
+    (pc_key,) = home.rglob("pc.key")
+    secrets.found.add(read_key(pc_key))
 
     floor = read_key(keys / "floor.key")
     (kept,) = (home / "keys" / "simulators").glob("SIM00001.key")
@@ -147,8 +153,9 @@ def test_no_key_is_told_in_a_whole_life(
     for path in [*home.rglob("*"), *tmp_path.glob("*.*")]:
         if path.is_file() and path.suffix != ".key":
             said[str(path)] = path.read_bytes()
-    with zipfile.ZipFile(tmp_path / "bundle.zip") as archive:
-        said["in the bundle"] = b"\n".join(archive.read(name) for name in archive.namelist())
+    for name in ("bundle.zip", "evidence.zip"):
+        with zipfile.ZipFile(tmp_path / name) as archive:
+            said[f"in {name}"] = b"\n".join(archive.read(each) for each in archive.namelist())
     said["log"] = caplog.text.encode()
     assert len(secrets.found) > 20
     shown = {name.split()[2] for name in said if "repr" in name}

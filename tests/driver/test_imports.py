@@ -109,3 +109,19 @@ def test_the_list_of_commands_says_what_each_says_of_itself(name: str, command: 
     assert loaded.name == name
     words = " ".join((loaded.help or "").split())
     assert words.startswith(command.summary.rstrip(".")), "the summary is the beginning of the command's help"
+
+
+def test_sabot_leaves_no_core_dumps() -> None:
+    """A core dump would hold keys."""
+    program = (
+        "import resource, sys, sabot_cli.main as m\n"
+        "m.run = lambda: sys.stdout.write(str(resource.getrlimit(resource.RLIMIT_CORE)[0]))\n"
+        "m.main()"
+    )
+    ran = subprocess.run(
+        ["sh", "-c", f"ulimit -c unlimited 2>/dev/null; exec {sys.executable} -c '{program}'"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout == "0", ran.stderr
