@@ -90,7 +90,7 @@ class Plan:
             return True
         dealer = RELIEF if number % 4 == 0 else DEALER
         now = self.table.read(lambda session: session.state.dealer)
-        # In mini baccarat the next bets settle the hand before: whether it is collected then depends on a kill.
+        # In mini baccarat a kill decides whether the hand before is collected by then.
         if not self.mini and (now is None or now.person != dealer):
             self.staff.relieve(dealer)
             return True
