@@ -415,6 +415,8 @@ def main() -> None:
 
     covered = record_coverage(STATE.with_suffix(".coverage.json"))
     code = forked(lambda: run_tests(Judge(work, covered)))
+    if not STATE.exists():
+        sys.exit(f"no mutant was judged: pytest ended with {code}")
     results = json.loads(STATE.read_text())["results"]
     report(results)
     sys.exit(code)

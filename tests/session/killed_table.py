@@ -90,8 +90,8 @@ class Plan:
             return True
         dealer = RELIEF if number % 4 == 0 else DEALER
         now = self.table.read(lambda session: session.state.dealer)
-        between = self.table.read(lambda session: session.procedure.table.state) != "settling"
-        if between and (now is None or now.person != dealer):
+        # In mini baccarat a kill decides whether the hand before is collected by then.
+        if not self.mini and (now is None or now.person != dealer):
             self.staff.relieve(dealer)
             return True
         seats = number % 3 == 2
