@@ -253,6 +253,13 @@ def test_a_checkpoint_of_another_table(played: Day, tmp_path: Path) -> None:
         signature = PcKey.sign(played.key, b"sabot checkpoint 1\n" + text.encode())
         db.execute("UPDATE checkpoints SET statement = ?, signature = ? WHERE n = 1", (text, signature))
     assert "record.db: changed: checkpoint 1 is of another chain, abababab" in words([record])
+    with opened(record) as db:
+        (text,) = db.execute("SELECT statement FROM checkpoints WHERE n = 2").fetchone()
+        told = {**json.loads(text), "seen": None}
+        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+        signature = PcKey.sign(played.key, b"sabot checkpoint 1\n" + text.encode())
+        db.execute("UPDATE checkpoints SET statement = ?, signature = ? WHERE n = 2", (text, signature))
+    assert "record.db: changed: checkpoint 3 does not follow checkpoint 2" in words([record])
 
 
 @pytest.mark.parametrize("what", ["deleted", "added"])
