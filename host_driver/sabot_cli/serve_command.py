@@ -18,7 +18,7 @@ from sabot_cli.help_text import example
 from sabot_cli.output import IN_PROGRESS
 from sabot_cli.people_keys import simulators_key
 from sabot_cli.running_service import service_folder
-from sabot_cli.table_records import open_tables_record, rules_of_record
+from sabot_cli.table_records import checkpoint_lines, open_tables_record, rules_of_record
 from sabot_driver import Client
 from sabot_driver.errors import SabotError
 from sabot_serve.errors import ServiceRunning
@@ -233,7 +233,7 @@ def _serve(
         private_key=listening.private_key,
         players_port=listening.players_port,
         browsers=held.path.with_name("browsers.json") if journal is not None else None,
-        owned=Owned(client, simulated_people=False, pages=True),
+        owned=Owned(client, False, True, lambda: checkpoint_lines(client)),
     )
     if staff is not None and shown is not None and staffing.simulated:
         key = simulators_key(state, client)

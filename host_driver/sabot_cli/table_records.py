@@ -104,3 +104,9 @@ def open_tables_record(
         words = f"the record of an older program was taken over: {migrated.rows} rows; its file is kept"
         state.output.tell("migrated", f"{words} as {migrated.kept.name}", kept=str(migrated.kept))
     return record
+
+
+def checkpoint_lines(client: Client) -> list[str]:
+    """What the floor keeps when a table closes: the newest signed lines of the device's journal."""
+    heads = [client.journal.chain.seen(), client.journal.chain.head]
+    return [each.line() for each in heads if each is not None]

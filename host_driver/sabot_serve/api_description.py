@@ -117,6 +117,12 @@ class WholeRound(Answer):
     preview: dict[str, JsonValue] | None
 
 
+class Checkpoints(Answer):
+    """The newest signed checkpoints of record and journal, as lines that the floor keeps."""
+
+    lines: list[str]
+
+
 class DeviceStatus(Answer):
     """The device's ``status_report``, its body in hexadecimal digits."""
 
@@ -186,6 +192,7 @@ ADDRESSES = (
     Address("GET", "/api/local/about", LOCAL, None, About),
     Address("GET", "/api/local/rows", LOCAL, None, WholeRows),
     Address("GET", "/api/local/rounds/{round_id}", LOCAL, None, WholeRound),
+    Address("GET", "/api/local/checkpoints", LOCAL, None, Checkpoints),
     Address("GET", "/api/local/status", LOCAL, None, DeviceStatus),
     Address("GET", "/api/local/device-events", LOCAL, None, DeviceEvents),
 )

@@ -42,6 +42,8 @@ class Owned:
     """Whether somebody at a terminal acts as simulated people here."""
     pages: bool
     """Whether browsers find pages here."""
+    checkpoints: Callable[[], list[str]] = list
+    """The newest signed checkpoints of record and journal, as lines."""
 
 
 Route_ = Callable[[Callable[[Request], Any]], Callable[[Request], Any]]
@@ -64,6 +66,7 @@ class LocalApi:
             Route("/api/local/about", json(self._about)),
             Route("/api/local/rows", json(self._rows)),
             Route("/api/local/rounds/{round_id}", json(self._round)),
+            Route("/api/local/checkpoints", json(self._checkpoints)),
             Route("/api/local/status", json(self._status)),
             Route("/api/local/device-events", json(self._events)),
         ]
@@ -126,6 +129,11 @@ class LocalApi:
             return {"rows": [_text(each) for each in rows], "preview": preview}
 
         return JSONResponse(await self._session.read(look))
+
+    async def _checkpoints(self, request: Request) -> Response:
+        """The newest signed checkpoints, which the floor keeps."""
+        self._check(request)
+        return JSONResponse({"lines": await asyncio.to_thread(self._owned.checkpoints)})
 
     async def _status(self, request: Request) -> Response:
         """The device's state, as the device answers now."""

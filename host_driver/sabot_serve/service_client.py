@@ -69,6 +69,10 @@ class ServiceClient:
         found = self.get(f"/api/local/rounds/{round_id}")
         return [read_row(each.encode()) for each in found["rows"]], found["preview"]
 
+    def checkpoints(self) -> list[str]:
+        """The newest signed checkpoints of record and journal, as lines that the floor keeps."""
+        return [str(each) for each in self.get("/api/local/checkpoints")["lines"]]
+
     def status(self) -> StatusReport:
         """The device's state, as the device answers now."""
         return StatusReport.unpack(bytes.fromhex(self.get("/api/local/status")["body"]))

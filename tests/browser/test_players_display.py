@@ -7,6 +7,8 @@ from typing import Any
 from tests.browser.dealers_page import SIZES
 from tests.serve.served_table import EVERYBODY
 
+from sabot_session.needs import NeedKind
+
 
 def test_the_roads_of_a_shoe(
     serve: Callable[..., Any], chromium: Any, screens: Path, check: Callable[[Any], None]
@@ -15,7 +17,9 @@ def test_the_roads_of_a_shoe(
     with serve(query, simulated=EVERYBODY, game="md-mini-baccarat") as table:
         page = chromium.new_page(viewport={"width": 1920, "height": 1080})
         page.goto(table.service.players_address)
-        table.wait(lambda found: len(found.snapshot()["results"]) >= 8)
+        table.wait(lambda found: len(found.snapshot()["results"]) >= 24)
+        table.staff.leave = frozenset({NeedKind.BETS})  # the hands of the last round stay
+        table.wait_need(NeedKind.BETS)
         table.staff.close()
         results = table.snapshot()["results"]
         page.wait_for_function(

@@ -156,3 +156,8 @@ def test_every_state_of_a_pack_is_shown_in_words(snapshots: dict[str, Any], stat
 )
 def test_money(cents: int, text: str) -> None:
     assert money(cents) == text
+
+
+def test_the_lamp_says_floor_once_the_dealer_has_called(snapshots: dict[str, Any]) -> None:
+    assert dealer_view(snapshots["bets"])["head"]["lamp"] != "floor"
+    assert dealer_view({**snapshots["bets"], "called": "a question"})["head"]["lamp"] == "floor"

@@ -170,6 +170,10 @@ class AttachedTable:
         """Not told to a second face; the row of the reveal has both."""
         return None
 
+    def checkpoints(self) -> list[str]:
+        """The newest signed checkpoints, as the process that runs the table tells them."""
+        return self._client.checkpoints()
+
     # -- acts -----------------------------------------------------------------------------------
 
     def act(self, act_id: str, need_id: str | None, seen: int, credential: object, act: Act) -> ActDone:

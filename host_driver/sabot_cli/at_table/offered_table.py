@@ -28,7 +28,7 @@ def offer_table(stack: ExitStack, held: ServiceFile, table: "RunningTable", peop
         log.info("no program can attach to this table: %s is not installed (pip extra serve)", error.name)
         return
     simulated = None if table.simulated is None else lambda role: table.simulated_person(role)
-    owned = Owned(table.client, simulated_people=simulated is not None, pages=False)
+    owned = Owned(table.client, simulated is not None, False, table.checkpoints)
     try:
         made = LocalService(AsyncSession(table.run), people, table.record, held.path.parent, owned, simulated)
     except NotServed as error:

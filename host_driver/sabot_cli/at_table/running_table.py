@@ -12,7 +12,7 @@ from sabot_cli.at_table.simulated_people import SimulatedPeople, simulated_peopl
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, find_device, is_emulator, open_device
 from sabot_cli.running_service import service_folder
-from sabot_cli.table_records import open_tables_record
+from sabot_cli.table_records import checkpoint_lines, open_tables_record
 from sabot_driver import Client
 from sabot_driver.serial_numbers import format_serial
 from sabot_serve.service_file import ServiceFile
@@ -106,6 +106,10 @@ class RunningTable:
         """Commitment and nonce of a shuffle that has begun."""
         begun = self.run.read(lambda session: session.state.device.begun.get(shuffle_id))
         return None if begun is None else (begun.commitment, begun.nonce)
+
+    def checkpoints(self) -> list[str]:
+        """The newest signed checkpoints of record and journal."""
+        return checkpoint_lines(self.client)
 
 
 @dataclass(frozen=True)

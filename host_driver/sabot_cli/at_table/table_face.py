@@ -56,3 +56,6 @@ class TableFace(Protocol):
 
     def commitment(self, shuffle_id: int) -> tuple[str, str] | None:
         """Commitment and nonce of a shuffle that has begun, in hexadecimal digits; None if not known here."""
+
+    def checkpoints(self) -> list[str]:
+        """The newest signed checkpoints of record and journal, as lines that the floor keeps."""

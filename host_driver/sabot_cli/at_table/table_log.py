@@ -205,9 +205,7 @@ class TableLog:
         ):
             if rows:
                 lines.append(f"  still open: {what} {', '.join(map(str, rows))}")
-        client = self._table.own_client
-        heads = [] if client is None else [client.journal.chain.seen(), client.journal.chain.head]
-        kept = [each.line() for each in heads if each is not None]
+        kept = self._table.checkpoints()
         if kept:
             lines += ["The floor keeps these lines (sabot evidence show):", *kept]
         self._printer.print(lines)

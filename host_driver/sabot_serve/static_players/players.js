@@ -32,9 +32,9 @@ function hand(each) {
 const DRAWN = {
   bead_plate: { columns: 14, size: 30, mark: "letter" },
   big_road: { columns: 32, size: 30, mark: "ring" },
-  big_eye_boy: { columns: 32, size: 15, mark: "ring" },
-  small_road: { columns: 32, size: 15, mark: "dot" },
-  cockroach_pig: { columns: 32, size: 15, mark: "slash" },
+  big_eye_boy: { columns: 22, size: 15, mark: "ring" },
+  small_road: { columns: 22, size: 15, mark: "dot" },
+  cockroach_pig: { columns: 22, size: 15, mark: "slash" },
 };
 
 function svgElement(tag, attributes) {
