@@ -204,6 +204,8 @@ class DeviceReports:
                 progress.device_done = True
         elif isinstance(request, messages.Purge):
             device.looked_in = True
+        elif isinstance(request, messages.PathInspected):
+            device.path_empty = True
         elif isinstance(request, messages.Stop | messages.ServiceMode | messages.SelfTest):
             self._session.machine.link(device.up, device.serial, device.memory_id, device.model)  # ask it all
         elif isinstance(request, messages.RevealShuffle | messages.ShuffleSlots):

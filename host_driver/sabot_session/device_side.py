@@ -119,12 +119,12 @@ class DeviceSide:
             device.commitments.clear()
             device.fed = device.commit_asked = device.in_shoe = device.in_shuffler = 0
             device.shoe, device.shuffler = ShoeState.STARTING, ShufflerState.STARTING
-            device.emptying = False
+            device.emptying = device.path_empty = False
             shuffle_reveals.forget(device)
             self._doubt(*(each.pack_id for each in self._procedure.table.packs()))
             device.survey = list(SURVEY)
         elif isinstance(told, ShoeChanged):
-            device.shoe = told.state
+            device.shoe, device.path_empty = told.state, False
             device.in_shoe = 0 if told.state is ShoeState.EMPTY else told.deck_id
             if told.state in (ShoeState.EMPTY, ShoeState.READY):
                 device.looked_in = False
@@ -209,6 +209,7 @@ class DeviceSide:
         device = self.device
         if isinstance(answer, StatusReport):
             device.shoe, device.shuffler = answer.shoe, answer.shuffler
+            device.path_empty = False
             if not answer.flags & StatusFlag.FAULT_LATCHED:
                 device.faults.clear()
             device.open_round = answer.round_id if answer.flags & StatusFlag.ROUND_OPEN else 0

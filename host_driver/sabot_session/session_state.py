@@ -102,6 +102,7 @@ class DeviceState:
     stops: dict[int, int] = field(default_factory=dict)  # of the shuffler in a row, by pack
     doubtful: list[int] = field(default_factory=list)  # packs that may have come out unplayed
     looked_in: bool = False  # the shoe's path was purged since the shoe is blocked
+    path_empty: bool = False  # the machine took the floor's word for it; its shoe is about to be free
     cleared_unanswered: int = 0  # a fault whose clearing the device told before it answered
     refused: str = ""  # a request that the device refused; not repeated before something changes
     last_number: int = 0  # of the newest command that the device answered

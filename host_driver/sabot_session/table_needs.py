@@ -140,7 +140,7 @@ class TableNeeds:
         if device.shoe == ShoeState.BLOCKED and not device.looked_in:
             words = "a card may lie in the shoe's path: open the shoe's door, look, close it, then purge"
             yield NeedForm(NeedKind.PURGE, (F,), words, self._clause("shoe_failed"), (acts.Purge.NAME,))
-        elif device.shoe == ShoeState.BLOCKED:
+        elif device.shoe == ShoeState.BLOCKED and not device.path_empty:
             words = "nothing came out: look into the shoe's path once more and say that it is empty"
             yield NeedForm(
                 NeedKind.INSPECT_PATH, (F,), words, self._clause("shoe_failed"), (acts.PathInspected.NAME,)

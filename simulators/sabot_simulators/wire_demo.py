@@ -43,7 +43,7 @@ from sabot_simulators.pty_cable import PtyCable
 
 ROUND = 1
 HANDS = 7
-WAIT_S = 20.0
+WAIT_S = 120.0  # a limit for what fails, not a measure
 CAPTURE = Path("build/demo.pcapng")
 
 H = TypeVar("H", bound=Notification)

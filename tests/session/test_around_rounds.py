@@ -332,3 +332,25 @@ def test_the_floor_has_such_a_pack_shuffled_again(tmp_path: Path) -> None:
         before = len(table.rows("fault_raised"))
         table.until(NeedKind.REPLACE_PACK)  # it is still bent
         assert len(table.rows("fault_raised")) == before + 3
+
+
+def test_the_floor_is_asked_once_to_look_into_the_shoe() -> None:
+    """The machine answers, and its shoe's new state comes later: until then the floor was asked again."""
+    table = ActedTable()
+    table.ready()
+    for late in (True, False):
+        table.machine.tell(m.ShoeChanged(m.ShoeState.BLOCKED, 0, 0))
+        table.give(acts.Purge(), need=table.need(NeedKind.PURGE))
+        looks = table.need(NeedKind.INSPECT_PATH)
+        assert looks is not None
+        if late:
+            table.give(acts.PathInspected(), need=looks)
+            assert not {NeedKind.PURGE, NeedKind.INSPECT_PATH} & set(table.kinds())
+            table.machine.tell(m.ShoeChanged(m.ShoeState.BLOCKED, 0, 0))  # a card lies there all the same
+            assert NeedKind.INSPECT_PATH in table.kinds()
+        else:  # the event comes before the answer
+            table.machine.tell(m.ShoeChanged(m.ShoeState.EMPTY, 0, 0))
+            table.give(acts.PathInspected())
+            table.machine.tell(m.ShoeChanged(m.ShoeState.BLOCKED, 0, 0))
+            assert NeedKind.PURGE in table.kinds()
+        table.machine.tell(m.ShoeChanged(m.ShoeState.EMPTY, 0, 0))
