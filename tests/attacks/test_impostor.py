@@ -215,7 +215,8 @@ def test_nobody_else_reads_what_is_written(sabot: Sabot, tmp_path: Path, home: P
         assert {str(each): mode(each) for each in [*written, capture, archive] if mode(each) != 0o600} == {}
         journal = home / "journals" / "simulators" / "SIM00042.db"
         for each in journal.parent.iterdir():
-            each.chmod(0o644)
+            if each.suffix != ".key":  # a key that others can read is refused
+                each.chmod(0o644)
         assert sabot("play", *device, "--rounds", 1, "--json").code == 0
         assert {each.name: mode(each) for each in journal.parent.iterdir() if mode(each) != 0o600} == {}
     finally:
