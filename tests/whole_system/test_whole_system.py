@@ -55,14 +55,16 @@ def test_a_journal_that_is_not_synchronised_is_found_by_a_loss_of_power() -> Non
         assert run(scenario).problems
 
 
+@pytest.mark.slow
 @pytest.mark.sweep(every=12)
 @pytest.mark.parametrize("seed", range(1, 13))
 def test_a_table_that_people_run_through_the_session(seed: int) -> None:
-    result = run(replace(draw(seed, minutes=8, weeks=False), session=True))
+    result = run(replace(draw(seed, minutes=4, weeks=False), session=True))
     assert result.problems == [], "\n".join(result.story[-60:])
     assert result.rounds
 
 
+@pytest.mark.slow
 def test_a_record_that_is_not_synchronised_is_found_by_a_loss_of_power() -> None:
     outages = tuple(Trouble(20.0 + 25 * n, "computer_loses_power", 5.0) for n in range(4))
     scenario = replace(draw(1, minutes=2), faults=(), troubles=outages, session=True)
