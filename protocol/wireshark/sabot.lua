@@ -432,7 +432,7 @@ message(0x27, "chain_key_is", "answer", "The first key of the event chain, hidde
 })
 message(0x29, "checkpoint", "query", "Asks for the newest checkpoint; the device makes one if the newest event is another one.", {})
 message(0x2a, "checkpoint_is", "answer", "The newest checkpoint, as it is in critical memory.", {
-  { "event", "blob", 0, 84, about = "message id, clock quality, n (u32) and body of the event; empty before the first" },
+  { "event", "blob", 0, 84, about = "the event as it is hashed; empty before the first" },
 })
 message(0x3f, "done", "answer", "The request was accepted; there is nothing more to say.", {})
 message(0x40, "set_clock", "command", "Tells the device the time.", {

@@ -5,9 +5,9 @@ import struct
 from pathlib import Path
 
 import pytest
+from chained import BEGUN, CHECKPOINT, BrokenChain, Follower
 from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
-from tests.portable.chained import BEGUN, CHECKPOINT, BrokenChain, Follower
 
 from sabot_driver.journal import Journal
 

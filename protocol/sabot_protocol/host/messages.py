@@ -978,7 +978,7 @@ class CheckpointIs(Answer):
     FROZEN = True
 
     event: bytes
-    """Message id, clock quality, n (u32) and body of the event; empty before the first (0..84 bytes)."""
+    """The event as it is hashed; empty before the first (0..84 bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
