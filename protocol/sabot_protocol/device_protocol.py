@@ -34,6 +34,9 @@ LEAP_S = 24 * 3600  # a person authorises a step forward by more: it can end the
 FOLD_S = 60  # wrong proofs within this time of one that was told are told together
 NO_SLOT = 255
 CHECKPOINT_AFTER = ("round_ended", "round_voided")
+# Events that a host can cause at will and that are no evidence: they must not flush the log.
+CHATTER = ("located", "buttons", "clock_changed", "owner_changed", "host_started", "floor_called")
+MOST_CHATTER = 8
 MEMORY_LOST = enum_number("GapReason", "memory_lost")
 CHAIN_LOST = enum_number("ChainReason", "memory_lost")
 FIRST_BOOT = enum_number("ChainReason", "first_boot")
@@ -100,6 +103,8 @@ class DeviceProtocol:
         self.keys = KeyStore(memory)
         self.chain = EventChain(memory)
         self._unchecked = 0  # events since the last checkpoint
+        self._chatter_left = MOST_CHATTER  # rows of CHATTER that the log still takes
+        self._chatter_minute = 0  # of uptime: when that was counted last
         # While a new device is provisioned: first key, boot id and n of the first event, first hash
         self._first_key: tuple[bytes, int, int, bytes] | None = None
         self._first_key_for: Link | None = None  # the session that has it
@@ -214,8 +219,22 @@ class DeviceProtocol:
         n = self.events.add(message.id, quality, body, sure)
         self._unchecked += 1
         if self.log is not None:
-            self.log.add(bytes((message.id, quality)) + body)
+            if name in CHATTER and not self._may_chatter():
+                self.log.skip()
+            else:
+                self.log.add(bytes((message.id, quality)) + body)
         return n
+
+    def _may_chatter(self) -> bool:
+        """Whether an event of CHATTER may still have a row: a few at once, then one a minute."""
+        minute = self._uptime_s // 60
+        if minute > self._chatter_minute:
+            self._chatter_left = min(self._chatter_left + minute - self._chatter_minute, MOST_CHATTER)
+            self._chatter_minute = minute
+        if not self._chatter_left:
+            return False
+        self._chatter_left -= 1
+        return True
 
     def _event_head(self) -> "tuple[int, bytes]":
         """The clock's quality, and what every event's body begins with."""

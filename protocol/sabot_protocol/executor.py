@@ -60,3 +60,6 @@ class EventSink:
     def add(self, row: bytes) -> None:
         """Append one event: id, clock quality, header and body."""
         raise NotImplementedError
+
+    def skip(self) -> None:
+        """Count one event that gets no row."""

@@ -53,8 +53,6 @@ class Follower:
         self.seen: dict[int, bytes] = {}  # by chain index
         self.checkpoints: list[int] = []  # indexes that they proved
         self.gaps: list[tuple[int, ...]] = []  # what each events_lost says, without its hashes
-        self._name = (0, 0)
-        self._unknown: list[bytes] = []  # events after a hole whose gap is not named yet
 
     def boot(self, events: "list[bytes]") -> None:
         """All events seen of one boot, from its first one on."""
@@ -72,6 +70,10 @@ class Follower:
             begin = index - (covered - name_of(events[0])[1])  # chain index of the first event here
             if begin != self.index + 1:
                 self._name_gap(events, begin)
+        self.boot_goes_on(events)
+
+    def boot_goes_on(self, events: "list[bytes]") -> None:
+        """More events of the same boot, without a hole."""
         for event in events:
             self._take(event)
 
