@@ -10,7 +10,7 @@ import struct
 
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryFailed
-from sabot_protocol.event_chain import EVENT_HEAD, NO_HASH, EventChain
+from sabot_protocol.event_chain import EVENT_HEAD, EVENT_HEAD_SIZE, NO_HASH, EventChain
 from sabot_protocol.record_store import RecordStore
 
 OVERFLOW = enum_number("GapReason", "overflow")
@@ -38,7 +38,7 @@ class EventStore:
     ) -> None:
         self.chain = chain
         self._capacity = capacity
-        self._kept: list[Stored] = []
+        self._kept: list[bytes] = []  # as they are hashed: one object each, which spares a board 2 KB
         self._hashes = bytearray(HASH_SIZE * capacity)  # the chain's hash up to each event that is kept
         self._overflow: Lost | None = None  # what was overwritten unacknowledged and is not reported yet
         self.boot_id = boot_id
@@ -71,8 +71,9 @@ class EventStore:
         """
         chain, n = self.chain, self.last + 1
         before = chain.state() if sure else None
+        event = struct.pack(EVENT_HEAD, message, quality, n) + body
         try:
-            chain.extend(struct.pack(EVENT_HEAD, message, quality, n) + body, self.boot_id, n)
+            chain.extend(event, self.boot_id, n)
         except MemoryFailed:
             self.unsaved = True
             if before is not None:
@@ -87,12 +88,13 @@ class EventStore:
                 self._note_overflow(overwritten, bytes(self._hashes[slot : slot + HASH_SIZE]))
             self._kept.pop(0)
         self._hashes[slot : slot + HASH_SIZE] = chain.hash
-        self._kept.append((message, quality, body))
+        self._kept.append(event)
         return n
 
     def get(self, n: int) -> "Stored":
         """The event with number ``n`` of this boot, which must be here."""
-        return self._kept[n - self.first]
+        event = self._kept[n - self.first]
+        return event[0], event[1], event[EVENT_HEAD_SIZE:]
 
     def acknowledge(self, boot_id: int, n: int) -> None:
         """The owner has everything up to and including this event on disk."""
