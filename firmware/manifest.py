@@ -13,7 +13,6 @@ PROTOCOL = (
     "device_requests",
     "diagnostics",
     "errors",
-    "event_chain",
     "event_store",
     "executor",
     "frame",
