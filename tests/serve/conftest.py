@@ -8,7 +8,7 @@ import httpx
 import pytest
 from tests.serve.page_client import PageClient
 from tests.serve.served_table import ServedTable, served_table
-from tests.session.simulated_table import simulated_table
+from tests.session.simulated_table import SimulatedTable, simulated_table
 
 from sabot_session import pin_hash
 from sabot_session.needs import NeedKind
@@ -62,13 +62,20 @@ def local(table: ServedTable) -> Iterator[httpx.Client]:
         yield found
 
 
+def until_only_bets(simulated: SimulatedTable) -> None:
+    """Play until bets are the only need: the other deck is ready, too."""
+    simulated.play(
+        lambda table: [each.kind for each in table.run.needs()] == [NeedKind.BETS], frozenset({NeedKind.BETS})
+    )
+
+
 @pytest.fixture(scope="session")
 def snapshots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Snapshots of one table: before bets, with hands dealt, and settled."""
     found = {}
     with simulated_table(tmp_path_factory.mktemp("snapshots")) as simulated:
         look: Callable[[], Any] = lambda: simulated.run.read(lambda session: session.snapshot())  # noqa: E731
-        simulated.until(NeedKind.BETS)
+        until_only_bets(simulated)
         found["bets"] = look()
         simulated.until(NeedKind.EXPOSE)
         found["expose"] = look()
