@@ -62,7 +62,6 @@ SITUATIONS = [
     ),
     Situation("mark_out_of_order", plan=NO_SHOE, goes_on=False),
     Situation("change_method", plan=NO_SHOE, goes_on=False),
-    Situation("shuffle_by_hand", plan=NO_SHOE, goes_on=False),
     Situation(
         "swap_pc", plan=plan_of(("open_table", "install_pc", {"before": "a1", "rows": 9, "round_id": 4}))
     ),
@@ -82,7 +81,7 @@ NOT_HERE = {
     "no situation of this test brings it about yet": (
         "set_game", "register_pack", "order_shuffle", "empty_machine", "purge", "inspect_path",
         "out_of_order", "take_out", "one_pack", "verify_shuffle", "load", "deal", "count_stub", "unexplained",
-        "replace_pack",
+        "replace_pack", "shuffle_by_hand",
     ),
     "tests/at_table/test_swaps.py goes on with a swap that was ended": ("swap_machine",),
     "tests/at_table/test_kills.py kills the device under a running program": ("link",),
