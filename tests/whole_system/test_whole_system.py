@@ -61,7 +61,7 @@ def test_a_journal_that_is_not_synchronised_is_found_by_a_loss_of_power() -> Non
 def test_a_table_that_people_run_through_the_session(seed: int) -> None:
     result = run(replace(draw(seed, minutes=4, weeks=False), session=True))
     assert result.problems == [], "\n".join(result.story[-60:])
-    assert result.rounds
+    assert result.events
 
 
 @pytest.mark.slow
