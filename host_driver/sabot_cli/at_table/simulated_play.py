@@ -75,7 +75,8 @@ def _play(
     moved = time.monotonic()
     while True:
         cursor = table.run.read(lambda session: session.cursor)
-        told = log.follow()
+        bets_wanted = any(each.kind is NeedKind.BETS for each in table.run.needs())
+        told = log.follow()  # after the needs: a round that ends in between is counted before bets are taken
         if log.not_proved:
             raise ShuffleNotProved(log.not_proved)
         clock.look()
@@ -86,7 +87,7 @@ def _play(
             return
         if told:
             moved = time.monotonic()
-        leave = frozenset({NeedKind.BETS}) if enough else frozenset()
+        leave = frozenset({NeedKind.BETS}) if enough or not bets_wanted else frozenset()
         if staff.meet_one(leave) is not None:
             continue
         if any(each.kind is NeedKind.OUT_OF_ORDER for each in table.run.needs()):
