@@ -18,6 +18,8 @@ PATIENCE_S = 240.0
 """How long simulated people wait for a machine that does nothing; people wait as long as they like."""
 WAIT_S = 0.05
 OVER = ("between", "collecting", "voided")
+NOT_AFTER_THE_LAST = frozenset({NeedKind.BETS, NeedKind.FEED})
+"""What simulated people leave undone after the last round: no bets, and no shuffle that nobody waits for."""
 
 
 class ShuffleNotProved(SabotError):
@@ -87,7 +89,7 @@ def _play(
             return
         if told:
             moved = time.monotonic()
-        leave = frozenset({NeedKind.BETS}) if enough or not bets_wanted else frozenset()
+        leave = NOT_AFTER_THE_LAST if enough else frozenset() if bets_wanted else frozenset({NeedKind.BETS})
         if staff.meet_one(leave) is not None:
             continue
         if any(each.kind is NeedKind.OUT_OF_ORDER for each in table.run.needs()):
