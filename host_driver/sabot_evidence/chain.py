@@ -17,8 +17,8 @@ from typing import Any
 from sabot_evidence.errors import ChainDamaged
 from sabot_evidence.pc_key import PcKey
 
-KEEP_EVERY = 512
-"""A checkpoint is kept at least every so many rows. Ed25519 takes as long as 200 hashes to verify."""
+KEEP_EVERY = 2048
+"""A checkpoint is kept at least every so many rows. Ed25519 takes as long as 250 rows' hashes to verify."""
 SIGNED_AS = b"sabot checkpoint 1\n"
 TABLE = "CREATE TABLE checkpoints (n INTEGER PRIMARY KEY, statement TEXT NOT NULL, signature BLOB NOT NULL)"
 BEGUN, HEAD, ROWS, CLOCK, CUT, RESTORED, KEY, CLOSED = (

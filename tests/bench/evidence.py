@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+import statistics
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,28 +24,39 @@ BODY = (
 )
 
 
-def figures(rows: int) -> Iterator[Figure]:
-    """Rows a second: the whole verifier, and one call of hashlib for each row's bytes in memory."""
+def figures(rows: int, turns: int = 5) -> Iterator[Figure]:
+    """Rows a second: the whole verifier, and one call of hashlib for each row's bytes in memory, in turns."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "record.db"
         bodies = _write(path, rows)
-        began = time.process_time()
-        for body in bodies:
-            hashlib.sha256(body).digest()
-        plain_s = time.process_time() - began
-        del bodies
-        verifier.signature_fits.cache_clear()
-        began = time.process_time()
-        file = verifier.EvidenceFile(path)
-        with closing(file.db):
-            report = verifier.verify([file])
-        took_s = time.process_time() - began
-    assert report.code == verifier.OPEN_END, report.findings
-    assert report.rows == rows
+        taken = [(_hash(bodies), _verify(path, rows)) for _ in range(turns)]
+    ratio = statistics.median(took_s / plain_s for plain_s, took_s in taken)
+    plain_s, took_s = (statistics.median(each) for each in zip(*taken, strict=True))
     yield Figure(
         SECTION, f"rows verified, of {rows:,}", rows / took_s, "one hashlib call a row", rows / plain_s,
-        took_s / plain_s, at_most=AT_MOST,
+        ratio, at_most=AT_MOST,
     )  # fmt: skip
+
+
+def _hash(bodies: list[bytes]) -> float:
+    """Processor seconds of one call of hashlib a row."""
+    began = time.process_time()
+    for body in bodies:
+        hashlib.sha256(body).digest()
+    return time.process_time() - began
+
+
+def _verify(path: Path, rows: int) -> float:
+    """Processor seconds of the whole verifier."""
+    verifier.signature_fits.cache_clear()
+    began = time.process_time()
+    file = verifier.EvidenceFile(path)
+    with closing(file.db):
+        report = verifier.verify([file])
+    took_s = time.process_time() - began
+    assert report.code == verifier.OPEN_END, report.findings
+    assert report.rows == rows
+    return took_s
 
 
 def _write(path: Path, rows: int) -> list[bytes]:

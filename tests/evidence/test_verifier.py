@@ -13,6 +13,9 @@ from tests.evidence.day import Day
 
 from sabot_cli import main
 from sabot_evidence import verifier
+from sabot_session.record import SqliteRecord
+from sabot_session.rows import Actor, Authentication, Row, SavedSession
+from sabot_table.procedure import TableRole
 
 VERIFIER = Path(verifier.__file__)
 
@@ -151,3 +154,44 @@ def test_an_export_holds_both_files_and_the_verifier(
     assert shown == "\n".join(day.end).split()
     assert main.run(["evidence", "verify", str(tmp_path / "none.db")]) == 1
     assert main.run(["evidence", "verify", *files, "--table", "x"]) == 2
+
+
+def test_the_quick_pass_says_what_the_careful_one_says(
+    day: Day, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Honest records are read by the quick pass; both passes count the same rows, rounds and anchors."""
+    (_, record) = day.copy(tmp_path / "copy")
+    anchor = kept(tmp_path, "\n".join((*day.middle, *day.end)))
+    passed: list[bool] = []
+    told_of = []
+    quick = verifier.ChainCheck._fits_at_once
+    for careful in (False, True):
+
+        def chosen(check: verifier.ChainCheck, careful: bool = careful) -> bool:
+            passed.append(not careful and quick(check))
+            return passed[-1]
+
+        monkeypatch.setattr(verifier.ChainCheck, "_fits_at_once", chosen)
+        said: list[str] = []
+        code = verifier.run([str(record), "--anchor", str(anchor), "--json"], said.append)
+        told_of.append((code, json.loads(said[0])))
+    assert passed == [True, False]
+    assert told_of[0] == told_of[1]
+    assert told_of[0][1]["rounds"] >= 3
+
+
+@pytest.mark.parametrize("back_s", [0, 3600])
+def test_the_quick_pass_knows_a_clock_that_was_set_back(tmp_path: Path, back_s: int) -> None:
+    path = tmp_path / "record.db"
+    dealer = Actor("d1", TableRole.DEALER, Authentication.PIN)
+    with SqliteRecord(path) as record:
+        for at_s in (1_789_000_000, 1_789_000_060 - back_s, 1_789_000_061 - back_s):
+            record.commit([Row("idle", at_s, dealer)], SavedSession("{}", 0))
+    file = verifier.EvidenceFile(path)
+    report = verifier.Report()
+    checkpoints = verifier.check_checkpoints(file, (), report)
+    check = verifier.ChainCheck(file, checkpoints, (), report)
+    assert check._fits_at_once()
+    unnamed = [each for each in checkpoints if each.told["why"] != "clock"]
+    assert verifier.ChainCheck(file, unnamed, (), report)._fits_at_once() is (back_s == 0)
+    file.db.close()
