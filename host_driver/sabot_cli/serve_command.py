@@ -20,7 +20,6 @@ from sabot_cli.people_keys import simulators_key
 from sabot_cli.running_service import service_folder
 from sabot_cli.table_records import checkpoint_lines, open_tables_record, rules_of_record
 from sabot_driver import Client
-from sabot_driver.errors import SabotError
 from sabot_serve.errors import ServiceRunning
 from sabot_serve.service_client import ServiceClient
 from sabot_serve.service_file import ServiceAddress, ServiceFile, find_service
@@ -36,6 +35,7 @@ from sabot_table.errors import TableError
 from sabot_table.procedure import TableRole
 from sabot_table.ruleset import RuleSet, load
 from sabot_table.wager_acceptance import every_wager
+from sabot_web.errors import ExtraMissing
 
 if TYPE_CHECKING:
     from sabot_serve.demonstration import Demonstration
@@ -46,12 +46,6 @@ STAFF = "sabot.table_staff"
 RULES = "md-three-card-baccarat"
 PACE_S = 1.5
 ROLES = [str(each) for each in (TableRole.DEALER, TableRole.FLOOR, TableRole.SERVICE)]
-
-
-class ExtraMissing(SabotError):
-    """The libraries of the web service are not installed."""
-
-    advice = "Install them: pip install 'sabot[serve]'."
 
 
 class _Attended:

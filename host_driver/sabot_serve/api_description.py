@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from sabot_serve import act_forms
-from sabot_serve.requests import ActRequest, EnterRequest, ShownCredential
+from sabot_serve.requests import ActRequest
 from sabot_serve.technician_routes import (
     MoveRequest,
     PermitRequest,
@@ -17,6 +17,7 @@ from sabot_serve.technician_routes import (
     ReleaseRequest,
     RenewRequest,
 )
+from sabot_web.requests import EnterRequest, ShownCredential
 
 
 class Answer(BaseModel):

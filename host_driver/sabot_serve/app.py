@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,11 +20,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from sabot_driver.errors import SabotError
-from sabot_serve import access
-from sabot_serve.access import Access, Browser
 from sabot_serve.api_description import description
 from sabot_serve.dealer_view import dealer_view
-from sabot_serve.errors import Refused
 from sabot_serve.floor_view import floor_view
 from sabot_serve.jog_desk import JogDesk
 from sabot_serve.languages import ENGLISH, LANGUAGES, say_in
@@ -32,12 +29,11 @@ from sabot_serve.local_api import LocalApi, Owned
 from sabot_serve.machine_watch import PART, MachineWatch
 from sabot_serve.page_words import dealer_words
 from sabot_serve.paging import channel_name, render_page
-from sabot_serve.requests import ActRequest, EnterRequest, ShownCredential, read_body, read_number
+from sabot_serve.requests import ActRequest
 from sabot_serve.table_people import AtPage, Register
 from sabot_serve.technician_routes import TechnicianRoutes
 from sabot_serve.technician_view import SERVICE, technician_view
-from sabot_serve.view_stream import EventResponse, ViewStream
-from sabot_serve.web_guard import WebGuard, refusal
+from sabot_serve.view_stream import ViewStream
 from sabot_session import acts
 from sabot_session.acts import NotAnAct, parse_act
 from sabot_session.asyncio_session import AsyncSession
@@ -48,11 +44,16 @@ from sabot_session.round_history import build_round
 from sabot_session.rows import NumberedRow, Record
 from sabot_table.errors import RuleViolation, TableError
 from sabot_table.procedure import TableRole
+from sabot_web import access
+from sabot_web.access import Access, Browser
+from sabot_web.doors import Doors, telling
+from sabot_web.errors import Refused
+from sabot_web.requests import ShownCredential, read_body, read_number
+from sabot_web.view_channels import EventResponse
+from sabot_web.web_guard import WebGuard
 
 log = logging.getLogger("sabot.serve")
 HERE = Path(__file__).parent
-COOKIE = "sabot"
-CSRF_HEADER = "x-sabot-csrf"
 LONGEST_CURSOR = 64
 MOST_ROWS = 500
 PLAYERS = "players"
@@ -84,22 +85,23 @@ class TableApp:
     def __init__(self, served: Served) -> None:
         self._served = served
         self.access = Access(served.browsers)
-        self._programs = Browser("", 0.0)  # all programs of this computer: their guesses count together
+        self._doors = Doors(self.access, served.hosts, served.scheme)
         self.views = ViewStream(served.session)
         for language in LANGUAGES:
             self.views.channel(channel_name("dealer", language), partial(dealer_view, say=say_in(language)))
         self.views.channel("floor", floor_view)
         self.views.channel("table", _of_session)
-        self._cookie = f"{COOKIE}_{_port(served.hosts)}"  # cookies are shared by all ports of a host
         self._pages = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape())
         owned = served.owned
         service_routes: list[Route] = []
         if owned is not None:
             self.views.channel(SERVICE, technician_view)
             self.desk = JogDesk(owned.client)
-            technician = TechnicianRoutes(self.desk, served.session, served.people, self._actor)
+            technician = TechnicianRoutes(self.desk, served.session, served.people, self._doors.actor)
             service_routes = [Route("/service", self._service_page), *technician.routes(_json)]
-        local = None if owned is None else LocalApi(served.session, served.record, owned, self._is_local)
+        local = (
+            None if owned is None else LocalApi(served.session, served.record, owned, self._doors.is_local)
+        )
         self.asgi = Starlette(
             routes=[
                 *([] if local is None else local.routes(_json)),
@@ -108,11 +110,10 @@ class TableApp:
                 Route("/enter", self._enter_page),
                 Route("/dealer", self._dealer_page),
                 Route("/floor", self._floor_page),
-                Route("/api/enter", _json(self._enter), methods=["POST"]),
+                *self._doors.routes(_json),
                 Route("/api/sign-in", _json(self._sign_in), methods=["POST"]),
                 Route("/api/sign-out", _json(self._sign_out), methods=["POST"]),
                 Route("/api/acts", _json(self._act), methods=["POST"]),
-                Route("/api/invite", _json(self._invite), methods=["POST"]),
                 Route("/api/snapshot", _json(self._snapshot)),
                 Route("/api/description", _json(self._description)),
                 Route("/api/rows", _json(self._rows)),
@@ -148,55 +149,28 @@ class TableApp:
             log.error("the table's session has stopped: %s", task.exception())
             self._served.stopped()
 
-    # -- who asks -------------------------------------------------------------------------------
-
-    def _browser(self, request: Request) -> Browser | None:
-        return self.access.browser(request.cookies.get(self._cookie, ""), time.time())
-
-    def _is_local(self, request: Request) -> bool:
-        return self.access.is_local(request.headers.get("authorization", ""))
-
-    def _reader(self, request: Request) -> Callable[[], bool]:
-        """Whether who asks may still look; `Refused` if not even now."""
-        if self._is_local(request):
-            return lambda: True
-        if self._browser(request) is None:
-            raise _not_let_in()
-        return lambda: self._browser(request) is not None
-
-    def _actor(self, request: Request) -> Browser:
-        """The browser that sent a POST, with its CSRF token; a local program is one without a person."""
-        if self._is_local(request):
-            return self._programs
-        browser = self._browser(request)
-        if browser is None:
-            raise _not_let_in()
-        access.check_csrf(browser, request.headers.get(CSRF_HEADER, ""))
-        self.access.touch(browser, time.time())
-        return browser
-
     # -- pages ----------------------------------------------------------------------------------
 
     async def _home(self, request: Request) -> Response:
-        return RedirectResponse("/enter" if self._browser(request) is None else "/dealer", 303)
+        return RedirectResponse("/enter" if self._doors.browser(request) is None else "/dealer", 303)
 
     async def _enter_page(self, request: Request) -> Response:
         return self._page("enter.html", request)
 
     async def _dealer_page(self, request: Request) -> Response:
-        browser = self._browser(request)
+        browser = self._doors.browser(request)
         if browser is None:
             return RedirectResponse("/enter", 303)
         return self._page("dealer.html", request, csrf=browser.csrf, person=browser.person)
 
     async def _floor_page(self, request: Request) -> Response:
-        browser = self._browser(request)
+        browser = self._doors.browser(request)
         if browser is None:
             return RedirectResponse("/enter", 303)
         return self._page("floor.html", request, csrf=browser.csrf)
 
     async def _service_page(self, request: Request) -> Response:
-        browser = self._browser(request)
+        browser = self._doors.browser(request)
         if browser is None:
             return RedirectResponse("/enter", 303)
         return self._page("service.html", request, csrf=browser.csrf)
@@ -208,7 +182,7 @@ class TableApp:
     # -- reading --------------------------------------------------------------------------------
 
     async def _events(self, request: Request) -> "Response | EventResponse":
-        allowed = self._reader(request)
+        allowed = self._doors.reader(request)
         name = request.path_params["channel"]
         if name == "dealer":
             name = channel_name(name, request.query_params.get("lang", ENGLISH))
@@ -218,19 +192,19 @@ class TableApp:
         return self.views.response(name, after[:LONGEST_CURSOR] or None, allowed)
 
     async def _snapshot(self, request: Request) -> Response:
-        self._reader(request)
+        self._doors.reader(request)
         return JSONResponse(await self._served.session.read(lambda session: session.snapshot()))
 
     async def _rows(self, request: Request) -> Response:
         """Rows of the record after a number, 500 at most."""
-        self._reader(request)
+        self._doors.reader(request)
         after = read_number("after", request.query_params.get("after", "0"))
         found = await self._served.session.read(lambda _: self._served.record.rows(after, MOST_ROWS))
         return JSONResponse({"rows": [_row(each) for each in found]})
 
     async def _round(self, request: Request) -> Response:
         """A round as the record tells it."""
-        self._reader(request)
+        self._doors.reader(request)
         wanted = read_number("round", request.path_params["round_id"])
         found = await self._served.session.read(lambda _: self._served.record.round_rows(wanted))
         if not found:
@@ -238,32 +212,13 @@ class TableApp:
         return JSONResponse(round_json(build_round(found)))
 
     async def _description(self, request: Request) -> Response:
-        self._reader(request)
+        self._doors.reader(request)
         return JSONResponse(description())
 
     # -- people ---------------------------------------------------------------------------------
 
-    async def _enter(self, request: Request) -> Response:
-        body = await read_body(request, EnterRequest)
-        cookie, browser = self.access.enter(body.token, time.time())
-        answer = JSONResponse({"entered": True, "csrf": browser.csrf})
-        answer.set_cookie(
-            self._cookie,
-            cookie,
-            max_age=access.BROWSER_S,
-            httponly=True,
-            samesite="strict",
-            secure=self._served.scheme == "https",
-        )
-        return answer
-
-    async def _invite(self, request: Request) -> Response:
-        if not self._is_local(request):
-            raise Refused(403, "not_local", "only a program of this computer may ask for a token")
-        return JSONResponse({"token": self.access.invite(time.time())})
-
     async def _sign_in(self, request: Request) -> Response:
-        browser = self._actor(request)
+        browser = self._doors.actor(request)
         body = await read_body(request, ShownCredential)
         presented = body.presented()
         with access.guess(browser, time.time()):
@@ -283,7 +238,7 @@ class TableApp:
         return JSONResponse(told)
 
     async def _sign_out(self, request: Request) -> Response:
-        browser = self._actor(request)
+        browser = self._doors.actor(request)
         person = browser.person
         table = await self._served.session.read(lambda session: session.snapshot()["table"])
         if person and table["dealer"] == person:
@@ -294,7 +249,7 @@ class TableApp:
         return JSONResponse({"person": ""})
 
     async def _act(self, request: Request) -> Response:
-        browser = self._actor(request)
+        browser = self._doors.actor(request)
         body = await read_body(request, ActRequest)
         act = parse_act(body.act, body.data)
         shown = self._shown(browser, body.credential)
@@ -333,32 +288,6 @@ def _row(each: NumberedRow) -> dict[str, Any]:
     }
 
 
-def _not_let_in() -> Refused:
-    advice = "Open the address with a new token."
-    return Refused(401, "not_let_in", "this browser was not let in, or too long ago", advice)
-
-
-def _port(hosts: Collection[str]) -> str:
-    return next(iter(hosts)).rpartition(":")[2]
-
-
-def _json(route: Callable[[Request], Awaitable[Any]]) -> Callable[[Request], Awaitable[Any]]:
-    """A route whose refusals and errors are told as JSON."""
-
-    async def answer(request: Request) -> Any:
-        try:
-            return await route(request)
-        except Refused as refused:
-            log.warning("refused %s %s: %s", request.method, request.url.path, refused)
-            return refusal(refused)
-        except (SabotError, TableError, NotAnAct) as error:
-            told = _told(error)
-            log.warning("refused %s %s: %s", request.method, request.url.path, told)
-            return refusal(told)
-
-    return answer
-
-
 def _told(error: Exception) -> Refused:
     """An error of the session as HTTP tells it."""
     name, advice = type(error).__name__, str(getattr(error, "advice", "") or "")
@@ -379,3 +308,7 @@ def _told(error: Exception) -> Refused:
     if isinstance(error, RecordFailed):
         return Refused(503, "record", str(error), advice)
     return Refused(500, name, str(error), advice)
+
+
+_json = telling((SabotError, TableError, NotAnAct), _told)
+"""A route whose refusals and errors are told as JSON."""

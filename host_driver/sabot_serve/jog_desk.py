@@ -17,7 +17,7 @@ from sabot_driver.client import Client
 from sabot_driver.credentials import Credential
 from sabot_driver.jogging import MOST_ELEVATOR_UM, ROLLER_OF, RollerLease
 from sabot_protocol.host.messages import Jog, Part
-from sabot_serve.errors import Refused
+from sabot_web.errors import Refused
 
 PERMIT_S = 60.0  # a permit ends so long after its last use
 ARMED_S = 1.0  # between a press and its first renewal

@@ -17,14 +17,14 @@ from sabot_driver import Client
 from sabot_driver.journal import JournalEntry
 from sabot_driver.link_state import LinkState
 from sabot_driver.serial_numbers import format_serial
-from sabot_serve.errors import Refused
-from sabot_serve.requests import read_number
 from sabot_session.asyncio_session import AsyncSession
 from sabot_session.canonical import row_bytes
 from sabot_session.round_history import build_round
 from sabot_session.row_kinds import BY_NAME
 from sabot_session.rows import NumberedRow, Record
 from sabot_session.settlement_preview import with_preview
+from sabot_web.errors import Refused
+from sabot_web.requests import read_number
 
 MOST_ROWS = 500
 MOST_EVENTS = 500

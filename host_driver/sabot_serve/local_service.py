@@ -17,14 +17,14 @@ from typing import Self
 
 from sabot_driver.private_files import MODE, make_folder
 from sabot_serve.app import Served, TableApp
-from sabot_serve.errors import NotServed
 from sabot_serve.local_api import Owned
-from sabot_serve.running import TableServer, server_config
 from sabot_serve.service_file import UNIX, UNIX_HOST
 from sabot_serve.table_people import Register
 from sabot_session.asyncio_session import AsyncSession
 from sabot_session.rows import Record
 from sabot_table.procedure import TableRole
+from sabot_web.errors import NotServed
+from sabot_web.listening import WebServer, server_config
 
 NAME = "service.sock"
 LONGEST_PATH = 100  # sun_path has 104 bytes on some systems, 108 on Linux
@@ -49,7 +49,7 @@ class LocalService:
         self.address = f"{UNIX}{self.path}"
         served = Served(session, people, record, [UNIX_HOST], owned=owned, simulated=simulated)
         self.app = TableApp(served)
-        self._server = TableServer(server_config(self.app.asgi, {}), self.app.views.close)
+        self._server = WebServer(server_config(self.app.asgi, {}), self.app.views.close)
         self._thread = threading.Thread(target=self._run, name="sabot-local-service", daemon=True)
 
     def __enter__(self) -> Self:

@@ -16,8 +16,9 @@ from sabot_serve.languages import ENGLISH, LANGUAGES, say_in
 from sabot_serve.page_words import players_words
 from sabot_serve.paging import channel_name, render_page
 from sabot_serve.players_view import players_view
-from sabot_serve.view_stream import EventResponse, ViewStream
-from sabot_serve.web_guard import WebGuard
+from sabot_serve.view_stream import ViewStream
+from sabot_web.view_channels import EventResponse
+from sabot_web.web_guard import WebGuard
 
 HERE = Path(__file__).parent
 CHANNEL = "players"

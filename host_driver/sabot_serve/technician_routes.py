@@ -10,15 +10,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sabot_serve import access
-from sabot_serve.access import Browser
-from sabot_serve.errors import Refused
 from sabot_serve.jog_desk import JogDesk
 from sabot_serve.machine_watch import PARTS
-from sabot_serve.requests import ActId, Part, Short, ShownCredential, read_body
+from sabot_serve.requests import ActId
 from sabot_serve.table_people import Register
 from sabot_session.asyncio_session import AsyncSession
 from sabot_session.service_acts import JogPart, PartName
+from sabot_web import access
+from sabot_web.access import Browser
+from sabot_web.errors import Refused
+from sabot_web.requests import Part, Short, ShownCredential, read_body
 
 Handler = Callable[[Request], Awaitable[Any]]
 

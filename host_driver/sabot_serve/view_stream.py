@@ -1,66 +1,20 @@
-"""One reader of the session for all pages: it makes each kind of page's view once and keeps its changes.
-
-Changes are coalesced to 20 a second where they are made, not for each reader. A reader has no queue: it asks
-for what changed since its cursor, and a slow one gets several changes as one.
-"""
+"""One reader of the session for all pages of a table."""
 
 import asyncio
-import json
-import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
-from starlette.types import Receive, Scope, Send
-
-from sabot_serve.errors import Refused
 from sabot_session.asyncio_session import AsyncSession
-from sabot_session.snapshot import Changes, ChangeStream
-
-View = Mapping[str, Any]
-Render = Callable[[Mapping[str, Any]], View]
-LEAST_S = 0.05  # between two changes: 20 a second
-BEAT_S = 0.5  # a reader hears at least so often that the session runs
-LATE_S = 1.0  # a session that has not answered for so long has no beats
-STALL_S = 10.0  # a reader that takes nothing for so long is dropped
-MOST_READERS = 64  # of one channel: players cannot keep the dealer's page out
+from sabot_web.view_channels import BEAT_S, LEAST_S, ViewChannels
 
 
-@dataclass
-class _Channel:
-    render: Render
-    stream: ChangeStream = field(default_factory=ChangeStream)
-    sent: tuple[str | None, str, bytes] | None = None  # the newest change as bytes, for every reader of it
-    readers: int = 0
-
-
-class ViewStream:
+class ViewStream(ViewChannels):
     """The views of one session. Run it as a task; read it from routes of the same event loop."""
 
     def __init__(self, session: AsyncSession) -> None:
+        super().__init__()
         self._session = session
-        self._channels: dict[str, _Channel] = {}
-        self._snapshot: dict[str, Any] = {}
         self._added: dict[str, Any] = {}
-        self._changed = asyncio.Event()
-        self._alive_s = 0.0
-        self._closing = False
-
-    def channel(self, name: str, render: Render) -> None:
-        """Offer a kind of view; a channel that is there stays."""
-        if name not in self._channels:
-            self._channels[name] = _Channel(render)
-
-    @property
-    def snapshot(self) -> Mapping[str, Any]:
-        """The newest snapshot that was read."""
-        return self._snapshot
-
-    @property
-    def alive(self) -> bool:
-        """Whether the session answered lately."""
-        return not self._closing and time.monotonic() - self._alive_s < LATE_S
 
     async def run(self) -> None:
         """Follow the session until this task is cancelled. What ends the session is raised here."""
@@ -73,124 +27,19 @@ class ViewStream:
 
     async def _follow(self) -> None:
         async for change in self._session.changes():
-            self._snapshot = {**self._snapshot, **change.parts, **self._added}
-            self._alive_s = time.monotonic()
-            self._publish()
+            self.heard()
+            self.publish({**self.snapshot, **change.parts, **self._added})
             await asyncio.sleep(LEAST_S)
 
     async def _watch(self) -> None:
         """Notice a session that no longer answers: nothing else comes while nothing changes."""
         while True:
             await self._session.read(lambda session: session.cursor)
-            self._alive_s = time.monotonic()
+            self.heard()
             await asyncio.sleep(BEAT_S / 2)
 
     def add(self, name: str, part: Mapping[str, Any]) -> None:
         """Put something beside the session's snapshot, under a name that no part of it has."""
         self._added[name] = part
-        if self._snapshot:
-            self._snapshot = {**self._snapshot, **self._added}
-            self._publish()
-
-    def _publish(self) -> None:
-        """Make the views that somebody reads; a view without readers is made when one comes."""
-        for each in self._channels.values():
-            if each.readers:
-                each.stream.publish(dict(each.render(self._snapshot)))
-        self._wake()
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
-
-    def close(self) -> None:
-        """End every reader."""
-        self._closing = True
-        self._wake()
-
-    async def read(self, name: str, after: str | None) -> AsyncIterator[bytes]:
-        """Server-sent events of a channel: all of it or what changed since a cursor, then changes and beats.
-
-        No beat comes while the session does not answer; the page shows then that its data are old.
-        """
-        channel = self._channels[name]
-        if self._snapshot:
-            channel.stream.publish(dict(channel.render(self._snapshot)))
-        told_s = time.monotonic()
-        while not self._closing:
-            found = channel.stream.changes(after)
-            if found is not None and self._snapshot:
-                yield _event(channel, after, found)
-                after, told_s = found.cursor, time.monotonic()
-                continue
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), BEAT_S)
-            # Changes of other channels wake this reader too: what counts is what it heard.
-            if self.alive and time.monotonic() - told_s >= BEAT_S:
-                yield b"event: beat\ndata: %d\n\n" % int(time.time())
-                told_s = time.monotonic()
-
-    def response(self, name: str, after: str | None, allowed: Callable[[], bool]) -> "EventResponse":
-        """An answer that sends a channel's events while the reader is ``allowed`` to have them."""
-        if self._channels[name].readers >= MOST_READERS:
-            raise Refused(503, "too_many_readers", f"{MOST_READERS} pages are open", "Close a page.")
-        return EventResponse(self, name, after, allowed)
-
-    def has(self, name: str) -> bool:
-        """Whether there is such a channel."""
-        return name in self._channels
-
-    def readers(self, name: str) -> int:
-        """How many readers a channel has."""
-        return self._channels[name].readers
-
-    def _opened(self, name: str, by: int) -> None:
-        self._channels[name].readers += by
-
-
-def _event(channel: _Channel, after: str | None, found: Changes) -> bytes:
-    if channel.sent is None or channel.sent[:2] != (after, found.cursor):
-        data = json.dumps({"full": found.full, "parts": found.parts}, separators=(",", ":"))
-        channel.sent = after, found.cursor, f"id: {found.cursor}\nevent: change\ndata: {data}\n\n".encode()
-    return channel.sent[2]
-
-
-class EventResponse:
-    """An ASGI answer of server-sent events. It ends with its reader, its stream, or a send that stalls."""
-
-    def __init__(self, views: ViewStream, name: str, after: str | None, allowed: Callable[[], bool]) -> None:
-        self._views = views
-        self._name = name
-        self._after = after
-        self._allowed = allowed
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until something ends it."""
-        gone = asyncio.create_task(_disconnected(receive))
-        self._views._opened(self._name, 1)
-        try:
-            await send(
-                {
-                    "type": "http.response.start",
-                    "status": 200,
-                    "headers": [(b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no")],
-                }
-            )
-            async for each in self._views.read(self._name, self._after):
-                if gone.done() or not self._allowed():
-                    break
-                await asyncio.wait_for(
-                    send({"type": "http.response.body", "body": each, "more_body": True}), STALL_S
-                )
-            if not gone.done():
-                await asyncio.wait_for(send({"type": "http.response.body", "body": b""}), STALL_S)
-        except TimeoutError:
-            pass  # it takes nothing: it asks again with its cursor, or never
-        finally:
-            self._views._opened(self._name, -1)
-            gone.cancel()
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        if self.snapshot:
+            self.publish({**self.snapshot, **self._added})

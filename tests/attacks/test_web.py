@@ -14,12 +14,12 @@ import pytest
 from tests.serve.page_client import PageClient
 from tests.serve.served_table import ServedTable, served_table
 
-from sabot_serve import running, view_stream, web_guard
-from sabot_serve.access import FAILURES
-from sabot_serve.running import MOST_CONNECTIONS
-from sabot_serve.view_stream import MOST_READERS
-from sabot_serve.web_guard import LARGEST_BODY
 from sabot_session.needs import NeedKind
+from sabot_web import listening, view_channels, web_guard
+from sabot_web.access import FAILURES
+from sabot_web.listening import MOST_CONNECTIONS
+from sabot_web.view_channels import MOST_READERS
+from sabot_web.web_guard import LARGEST_BODY
 
 pytestmark = pytest.mark.slow
 FACE = re.compile(r'"(A|[2-9]|10|T|J|Q|K)[CDHS]"')
@@ -157,7 +157,7 @@ def test_a_cursor_reads_nothing_but_the_stream(attacked: PageClient) -> None:
 
 def test_readers_that_never_read_are_dropped(attacked: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that opens streams and reads nothing would hold memory for each."""
-    monkeypatch.setattr(view_stream, "STALL_S", 0.2)
+    monkeypatch.setattr(view_channels, "STALL_S", 0.2)
     access = attacked.table.service.app.access
     port = int(attacked.table.address.rpartition(":")[2])
     head = (
@@ -185,7 +185,7 @@ def test_connections_without_a_request_are_ended_and_pages_come_in_again(
     attacked: PageClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever reaches the port opens more connections than are allowed, and sends half a head on each."""
-    monkeypatch.setattr(running, "HEAD_S", 1.0)
+    monkeypatch.setattr(listening, "HEAD_S", 1.0)
     port = int(attacked.table.address.rpartition(":")[2])
     opened = []
     try:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sabot_serve import access
-from sabot_serve.access import (
+from sabot_session.errors import NotAuthenticated
+from sabot_web import access
+from sabot_web.access import (
     BROWSER_S,
     FAILURES,
     IDLE_S,
@@ -17,8 +18,7 @@ from sabot_serve.access import (
     WATCH_S,
     Access,
 )
-from sabot_serve.errors import Refused
-from sabot_session.errors import NotAuthenticated
+from sabot_web.errors import Refused
 
 
 def test_a_token_lets_one_browser_in_once() -> None:

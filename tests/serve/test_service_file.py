@@ -16,10 +16,11 @@ from tests.serve.served_process import ServedProcess
 from tests.session.old_record import STATE, old_record
 
 from sabot_driver.user_files import UserFiles
-from sabot_serve.errors import NotServed, ServiceFileFailed, ServiceRunning, TlsRequired
+from sabot_serve.errors import ServiceFileFailed, ServiceRunning
 from sabot_serve.running import TableService
 from sabot_serve.service_file import NAME, ServiceFile, find_service
 from sabot_session.record import RecordReader
+from sabot_web.errors import NotServed, TlsRequired
 
 START_S = 180
 DEVICE = "sim://?seed=1"
@@ -71,11 +72,11 @@ def test_beyond_this_computer_only_with_tls() -> None:
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     first = TableService(None, None, None, port=0)  # type: ignore[arg-type]
-    first._socket.listen()
+    first._listener.socket.listen()
     port = int(first.address.rpartition(":")[2])
     with pytest.raises(NotServed, match=str(port)):
         TableService(None, None, None, port=port)  # type: ignore[arg-type]
-    first._socket.close()
+    first._listener.socket.close()
 
 
 @contextmanager

@@ -14,10 +14,10 @@ from tests.serve.served_table import EVERYBODY, ServedTable, served_table
 from sabot_driver.credentials import Credential
 from sabot_driver.jogging import LEASE_S, read_sensors
 from sabot_protocol.host.messages import Part, Role
-from sabot_serve.errors import Refused
 from sabot_serve.jog_desk import ARMED_S, PERMIT_S, JogDesk
 from sabot_serve.machine_watch import MachineWatch
 from sabot_serve.technician_view import AT, technician_view
+from sabot_web.errors import Refused
 
 pytestmark = pytest.mark.slow
 LEASE_UM = int(LEASE_S * 1_000_000)

@@ -9,9 +9,9 @@ import pytest
 from tests.serve.page_client import PageClient
 from tests.serve.served_table import ServedTable
 
-from sabot_serve import view_stream
 from sabot_session import acts
 from sabot_session.people import Presented
+from sabot_web import view_channels
 
 pytestmark = pytest.mark.slow
 MOST_EVENTS = 20
@@ -50,8 +50,8 @@ def test_all_of_it_first_then_what_changed_and_after_a_gap_all_again(page: PageC
 
 
 def test_beats_come_only_while_the_session_answers(page: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_stream, "BEAT_S", 0.1)
-    monkeypatch.setattr(view_stream, "LATE_S", 0.3)
+    monkeypatch.setattr(view_channels, "BEAT_S", 0.1)
+    monkeypatch.setattr(view_channels, "LATE_S", 0.3)
     views, stuck, go_on = page.table.service.app.views, threading.Event(), threading.Event()
     beats: list[float] = []
 
@@ -85,7 +85,7 @@ def test_beats_come_only_while_the_session_answers(page: PageClient, monkeypatch
 
 
 def test_only_so_many_readers(page: PageClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_stream, "MOST_READERS", 1)
+    monkeypatch.setattr(view_channels, "MOST_READERS", 1)
     events = page.events()
     newest(events)
     refused = page.http.get("/api/events/dealer")

@@ -4,10 +4,10 @@ import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from sabot_serve.errors import NotServed
 from sabot_serve.service_file import ServiceFile
 from sabot_serve.table_people import ServedPeople
 from sabot_session.asyncio_session import AsyncSession
+from sabot_web.errors import NotServed
 
 if TYPE_CHECKING:
     from sabot_cli.at_table.running_table import RunningTable

@@ -1,4 +1,4 @@
-"""Who may use a table's pages: one-time tokens, browsers that were let in, and the people signed in there.
+"""Who may use a service's pages: one-time tokens, browsers that were let in, and the people signed in there.
 
 A browser is let in by a one-time token. It may then look. To act, a person signs in there, and that ends when
 nobody touches the page for a while. Authority of floor and service is never kept: each of their acts carries
@@ -20,8 +20,8 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from sabot_driver.private_files import open_new
-from sabot_serve.errors import Refused
 from sabot_session.errors import NotAuthenticated, PersonUnknown
+from sabot_web.errors import Refused
 
 log = logging.getLogger("sabot.serve")
 
@@ -33,6 +33,7 @@ MOST_BROWSERS = 64
 FAILURES = 5  # wrong credentials of one browser within WATCH_S, then it must wait
 WATCH_S = 60
 CLOCK_S = 60  # a clock may be set back by so much without ending anything
+SERVE_AGAIN = "Ask for a new one: run 'sabot serve' for this table again."
 SAVE_S = 60  # a touch is written so often at most
 
 
@@ -58,9 +59,13 @@ KEPT = TypeAdapter(dict[str, Browser])
 class Access:
     """The tokens and browsers of one service. Times are UTC seconds."""
 
-    def __init__(self, file: Path | None = None) -> None:
-        """``file`` keeps the browsers over a restart; one that is damaged counts as empty."""
+    def __init__(self, file: Path | None = None, advice: str = SERVE_AGAIN) -> None:
+        """``file`` keeps the browsers over a restart; one that is damaged counts as empty.
+
+        ``advice`` says how a person gets a new token.
+        """
         self._file = file
+        self._advice = advice
         self._tokens: OrderedDict[str, float] = OrderedDict()
         self._browsers: OrderedDict[str, Browser] = OrderedDict(_kept(file))
         self.local_token = secrets.token_urlsafe(32)
@@ -82,7 +87,7 @@ class Access:
                 403,
                 "token_refused",
                 "this token is unknown, used, or older than 15 minutes",
-                "Ask for a new one: run 'sabot serve' for this table again.",
+                self._advice,
             )
         cookie = secrets.token_urlsafe(32)
         browser = Browser(secrets.token_urlsafe(24), now_s + BROWSER_S)

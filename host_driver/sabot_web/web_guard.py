@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sabot_serve.errors import Refused
+from sabot_web.errors import Refused
 
 log = logging.getLogger("sabot.serve")
 

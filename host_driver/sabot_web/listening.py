@@ -1,0 +1,147 @@
+"""Listening sockets and the HTTP server behind them: names, TLS, bounds on what peers can fill."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from sabot_web.errors import NotServed, TlsRequired
+
+LOOPBACK = "127.0.0.1"
+LARGEST_HEAD = 16 * 1024
+MOST_CONNECTIONS = 200
+END_S = 3
+HEAD_S = 10.0
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this computer reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Listener:
+    """A bound socket with its scheme and the names under which browsers reach it."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        certificate: Path | None = None,
+        private_key: Path | None = None,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        """Bind; port 0 takes any. ``names`` are further names of this computer.
+
+        `TlsRequired` for an address beyond this computer without certificate and key; `NotServed` if the
+        address cannot be used.
+        """
+        secure = certificate is not None and private_key is not None
+        if not secure and not is_loopback(host):
+            raise TlsRequired(f"other computers reach {host}")
+        self.socket = _bind(host, port)
+        self.scheme = "https" if secure else "http"
+        self.tls: dict[str, Any] = {"ssl_certfile": certificate, "ssl_keyfile": private_key}
+        bound = self.socket.getsockname()[1]
+        own = [host] if not is_loopback(host) else [host, "localhost", LOOPBACK]
+        self.hosts = [f"{_bracketed(each)}:{bound}".lower() for each in dict.fromkeys([*own, *names])]
+        """Every name with port."""
+        if bound == (443 if secure else 80):
+            self.hosts += [each.rpartition(":")[0] for each in self.hosts]
+
+    @property
+    def address(self) -> str:
+        """The address for browsers."""
+        return f"{self.scheme}://{self.hosts[0]}"
+
+    def close(self) -> None:
+        """Give the address free."""
+        self.socket.close()
+
+
+class WebServer(uvicorn.Server):
+    """A server that ends its streams first: they would keep it from ending."""
+
+    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._end_streams = end_streams
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End every stream, then the server."""
+        self._end_streams()
+        await super().shutdown(sockets)
+
+
+class SecondServer(WebServer):
+    """A server that ends with the first one: only that one takes signals."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take no signals."""
+        yield
+
+
+class PromptProtocol(H11Protocol):
+    """HTTP/1.1 in which a request's head comes soon: uvicorn alone waits for it without end.
+
+    Connections are bounded, so whoever opens many and sends nothing would keep every page out.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A peer has connected."""
+        super().connection_made(transport)
+        self._look = self.loop.call_later(HEAD_S, self._end_if_idle)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended."""
+        self._look.cancel()
+        super().connection_lost(exc)
+
+    def _end_if_idle(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+        else:  # a request is being answered
+            self._look = self.loop.call_later(HEAD_S, self._end_if_idle)
+
+
+def server_config(app: Starlette, tls: dict[str, Any]) -> uvicorn.Config:
+    """How an application is served: what peers can fill is bounded."""
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        http=PromptProtocol,
+        ws="none",
+        limit_concurrency=MOST_CONNECTIONS,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
+        timeout_graceful_shutdown=END_S,
+        **tls,
+    )
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    made = None
+    try:
+        kind, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(kind, socket.SOCK_STREAM)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+    except OSError as error:
+        if made is not None:
+            made.close()
+        raise NotServed(f"{host}:{port}: {error.strerror or error}") from error
+    return made
