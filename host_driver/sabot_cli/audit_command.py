@@ -2,10 +2,13 @@
 
 import contextlib
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from rich.markup import escape
 
 from sabot_cli.cli_context import CliContext
 from sabot_cli.device_access import DeviceOptions, device_options, open_device
@@ -16,6 +19,7 @@ from sabot_cli.shuffle_reveal import ask_reveal
 from sabot_driver import Client
 from sabot_driver.errors import NotAllowed
 from sabot_driver.serial_numbers import format_serial, parse_serial
+from sabot_evidence import verifier
 from sabot_protocol.host.shuffle_audit import RevealedShuffle
 from sabot_protocol.host.shuffle_audit import audit as audited
 
@@ -115,6 +119,9 @@ def audit(
     Slots are computed from seed and nonce and compared with those the machine measured, card by card; faces
     too, where it is known in which order the cards were fed.
 
+    Journals and records must be what was written: their chains are verified first, as 'sabot evidence verify'
+    does it. A file that does not fit proves nothing, whatever its numbers say.
+
     A device whose memory was lost, or a simulator that was started anew, counts shuffles from 1 again. Those
     lives are told apart by the memory id in the journal. 'reveal not kept here' means that the deck was fed
     again, and that no source has what the device revealed then: ask the device (--device) or give the lines
@@ -124,6 +131,7 @@ def audit(
     is proved, 6 in use.
     """
     evidence = ShuffleEvidence()
+    read = [*journals, *records]
     for path in journals:
         evidence.read_journal(path)
     for path in records:
@@ -132,13 +140,13 @@ def audit(
         _read_file(evidence, path)
     if options.device is not None or options.table is not None:
         with open_device(state, options, owner=True) as client:  # an observer is not told
-            _ask_device(state, evidence, client, options, bool(journals))
+            read += _ask_device(state, evidence, client, options, bool(journals))
     elif not files and not journals and not records:
         raise click.UsageError("give files, --record, --journal, --table or --device")
     evidence.join_lives()
     if serial is not None:
         evidence.serials = {"--serial": parse_serial(serial), **evidence.serials}
-    return report_audit(state.output, evidence, new_decks)
+    return report_audit(state.output, evidence, new_decks, read)
 
 
 def _read_file(evidence: ShuffleEvidence, path: Path) -> None:
@@ -154,16 +162,19 @@ def _read_file(evidence: ShuffleEvidence, path: Path) -> None:
 
 def _ask_device(
     state: CliContext, evidence: ShuffleEvidence, client: Client, options: DeviceOptions, has_journal: bool
-) -> None:
-    """Have a device reveal what it may reveal, next to what its journal here has of it."""
+) -> list[Path]:
+    """Have a device reveal what it may reveal, next to what its files here have of it; those files."""
     about = client.identity
     evidence.serials[client.url] = about.serial
     journal = state.user_files.journal(about.serial, client.simulator)
+    read = []
     if not has_journal and journal.exists():
         evidence.read_journal(journal)
+        read.append(journal)
     record = state.user_files.record_of(about.serial, client.simulator)
     if record.exists():
         evidence.read_record(record)
+        read.append(record)
     for _ in client.events(0, timeout=0.5):
         pass  # until the device has told everything
     assert client.peer is not None
@@ -177,6 +188,20 @@ def _ask_device(
             with contextlib.suppress(NotAllowed):  # still secret, or forgotten
                 shown, placed = ask_reveal(client, told.shuffle_id, options.timeout)
                 evidence.add_reveal(shown, placed, client.url, memory_id)
+    return read
+
+
+def verify_files(files: Sequence[Path]) -> verifier.Report | None:
+    """What the verifier says of journals and records, each file once; None without files."""
+    if not files:
+        return None
+    once = {path.resolve(): path for path in files}
+    with ExitStack() as stack:
+        try:
+            opened, _ = verifier.open_files(list(once.values()), stack)
+        except verifier.Unreadable as error:
+            raise BadEvidence(str(error)) from error
+        return verifier.verify(opened)
 
 
 def _of_life(evidence: ShuffleEvidence, memory_id: bytes) -> str:
@@ -186,8 +211,9 @@ def _of_life(evidence: ShuffleEvidence, memory_id: bytes) -> str:
     return f" of memory {evidence.lives.index(memory_id) + 1} of {len(evidence.lives)}"
 
 
-def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> int:
-    """Judge every shuffle and say it; the exit code."""
+def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool, files: Sequence[Path]) -> int:
+    """Judge the files' chains and every shuffle, and say it; the exit code."""
+    chains = verify_files(files)
     serials = set(evidence.serials.values())
     device = next(iter(evidence.serials.values()), None)
     several = len({told.memory_id for told in evidence.shuffles.values()}) > 1
@@ -197,6 +223,12 @@ def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> 
     ]
     if len(serials) > 1:
         general.append("the files are of different devices: " + ", ".join(sorted(map(repr, serials))))
+    if chains is not None:
+        general += [
+            f"{each.file}: {each.kind.replace('_', ' ').upper()}: {each.text}"
+            for each in chains.findings
+            if each.kind in verifier.WRONG_KINDS
+        ]
     counts = dict.fromkeys(VERDICTS, 0)
     decks: set[int | None] = set()
     for told in evidence.ordered():
@@ -221,13 +253,15 @@ def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> 
             wrong=judged.wrong,
         )
     for each in general:
-        output.tell("evidence", f"[red]{each}[/red]", wrong=each)
+        output.tell("evidence", f"[red]{escape(each)}[/red]", wrong=each)
     ok = not general and not counts["wrong"] and counts["proved"] > 0
     words = ", ".join(f"{count} {VERDICTS[name]}" for name, count in counts.items() if count) or "no shuffles"
     if not counts["proved"]:
         words += "; nothing is proved"
     if evidence.lost_events:
         words += f"; {evidence.lost_events} events are lost, so shuffles may be missing"
+    if chains is not None:
+        words += f"; the files: {verifier.VERDICTS[chains.code]}"
     output.tell(
         "audit",
         f"[{'green' if ok else 'red'}]{words}[/{'green' if ok else 'red'}]",
@@ -236,6 +270,7 @@ def report_audit(output: Output, evidence: ShuffleEvidence, new_decks: bool) -> 
         lost_events=evidence.lost_events,
         memory_lives=len(evidence.lives),
         wrong_in_general=general,
+        files_verdict=None if chains is None else verifier.VERDICTS[chains.code],
         ok=ok,
     )
     return OK if ok else NOT_VERIFIED

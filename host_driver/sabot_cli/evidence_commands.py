@@ -1,5 +1,6 @@
 """``sabot evidence``: what tables have written, verified, exported, and in lines for the floor."""
 
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -9,13 +10,21 @@ from rich.markup import escape
 from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.device_access import table_names
 from sabot_cli.help_text import example
-from sabot_cli.output import OK
+from sabot_cli.output import OK, NotVerified
+from sabot_cli.signing_keys import KEY_FILE, draw, opened, passphrase_option
 from sabot_cli.written_files import check_writable
 from sabot_driver.errors import SabotError
 from sabot_driver.private_files import open_new
 from sabot_driver.serial_numbers import parse_serial
 from sabot_evidence import verifier
-from sabot_evidence.errors import ChainDamaged
+from sabot_evidence.countersign import (
+    KeptCheckpoint,
+    check_continues,
+    countersigned_line,
+    read_kept,
+    read_kept_file,
+)
+from sabot_evidence.errors import ChainDamaged, EvidenceError
 from sabot_evidence.export import export, kept_text, read_newest
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -35,9 +44,13 @@ class NoEvidence(SabotError):
     advice = "Name the files, or play at a table first."
 
 
+class NothingCountersigned(NotVerified):
+    """A checkpoint that the floor must not countersign; nothing was signed."""
+
+
 @click.group()
 def evidence() -> None:
-    """Verify, export and show what tables have written."""
+    """Verify, export, show and countersign what tables have written."""
 
 
 def _files(state: CliContext, files: tuple[Path, ...], table: str | None) -> list[Path]:
@@ -99,10 +112,10 @@ def verify_command(
     """
     with ExitStack() as stack:
         try:
-            opened, devices = verifier.open_files(_files(state, files, table), stack)
+            files_open, devices = verifier.open_files(_files(state, files, table), stack)
             told = device_checkpoint or (devices[0] if devices else None)
             report = verifier.verify(
-                opened,
+                files_open,
                 [each.lower() for each in pc_keys],
                 [each for path in anchors for each in verifier.read_anchors(path, trust)],
                 [verifier.read_chain_key(path) for path in chain_keys],
@@ -190,3 +203,74 @@ def export_command(state: CliContext, files: tuple[Path, ...], table: str | None
     words = f"{out}: {len(chosen)} files. Verify it with 'sabot evidence verify {out}'."
     state.output.tell("exported", escape(words), file=str(out), files=[str(each) for each in chosen])
     return OK
+
+
+@evidence.command("new-key", epilog=example("sabot evidence new-key floor.pem"))
+@json_option
+@passphrase_option
+@click.argument("file", type=KEY_FILE)
+@click.pass_obj
+def new_key(state: CliContext, file: Path, passphrase_stdin: bool) -> int:
+    """Draw a key with which the floor countersigns checkpoints. Keep it away from the table PC.
+
+    The public key is printed: whoever verifies gives it with --trust.
+
+    Exit codes: 0 done, 1 the file cannot be written, 2 usage.
+    """
+    key = draw(file, passphrase_stdin)
+    state.output.tell("key", f"{file}: the public key is {key.public}", file=str(file), public=key.public)
+    return OK
+
+
+@evidence.command(
+    "countersign",
+    epilog=example("sabot evidence countersign checkpoints.jsonl --key floor.pem --kept floor.jsonl"),
+)
+@json_option
+@passphrase_option
+@click.argument("files", nargs=-1, required=True, type=FILE)
+@click.option(
+    "--key", "key_file", type=KEY_FILE, required=True, help="the floor's key, of 'evidence new-key'"
+)
+@click.option("--kept", type=FILE, required=True, help="the floor's file, to which the lines are added")
+@click.option("--by", default="the floor", show_default=True, help="who countersigns")
+@click.pass_obj
+def countersign_command(
+    state: CliContext, files: tuple[Path, ...], key_file: Path, kept: Path, by: str, passphrase_stdin: bool
+) -> int:
+    """Countersign the newest checkpoints with a key that the table PC does not have.
+
+    FILES are journals, records, or lines of checkpoints (checkpoints.jsonl in an exported archive). The
+    floor keeps --kept where the table PC cannot change it, and 'sabot evidence verify --anchor FILE --trust
+    HEX' takes it back. A checkpoint that does not continue what the floor keeps is refused, and nothing is
+    signed then: the table's files were put back to an older state, forked, or signed by another key.
+
+    Exit codes: 0 done, 1 a file cannot be read, 2 usage, 5 a checkpoint is refused.
+    """
+    check_writable(kept)
+    key = opened(key_file, passphrase_stdin)
+    try:
+        before = read_kept_file(kept)
+        found = [each for path in files for each in _checkpoints(path)]
+        new = [each for each in found if check_continues(each, before)]
+    except (EvidenceError, OSError, UnicodeDecodeError) as error:
+        raise NothingCountersigned(str(error), getattr(error, "advice", None)) from error
+    at_us = time.time_ns() // 1000
+    with kept.open("a", encoding="utf-8") as file:
+        file.writelines(countersigned_line(each, key, by, at_us) + "\n" for each in new)
+    for each in new:
+        words = f"{each.of} {each.chain[:8]} row {each.row}: countersigned by {by}"
+        state.output.tell("countersigned", escape(words), of=each.of, chain=each.chain, row=each.row, by=by)
+    words = f"{kept}: {len(new)} checkpoints added; verify with --anchor {kept} --trust {key.public}"
+    state.output.tell("kept", escape(words), file=str(kept), added=len(new), public=key.public)
+    return OK
+
+
+def _checkpoints(path: Path) -> list[KeptCheckpoint]:
+    """The newest checkpoint of a journal or record, or every checkpoint of a file of lines."""
+    with path.open("rb") as file:
+        is_database = file.read(15) == b"SQLite format 3"
+    if not is_database:
+        return read_kept_file(path)
+    newest = read_newest(path)
+    return [] if newest is None else [read_kept(kept_text(newest), str(path))]

@@ -12,6 +12,7 @@ import click
 
 from sabot_cli.cli_context import CliContext, log_to_terminal
 from sabot_cli.lazy_command import LazyCommand
+from sabot_evidence.core_dumps import forbid_core_dumps
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 ADDED = "sabot.commands"
@@ -30,7 +31,7 @@ COMMANDS = {
     "devices": LazyCommand("sabot_cli.device_commands", "Find devices, and ask each who it is."),
     "doctor": LazyCommand("sabot_cli.doctor", "Look for what could be wrong on this computer."),
     "evidence": LazyCommand(
-        "sabot_cli.evidence_commands", "Verify, export and show what tables have written."
+        "sabot_cli.evidence_commands", "Verify, export, show and countersign what tables have written."
     ),
     "evict": LazyCommand("sabot_cli.key_commands", "Take the device from the host that owns it."),
     "fault": LazyCommand(
@@ -154,15 +155,6 @@ def _show_usage(error: click.UsageError) -> None:
     for line in f"Error: {error.format_message()}".split("\n"):
         lines += fold(line, width)
     click.echo("\n".join(lines), err=True)
-
-
-def forbid_core_dumps() -> None:
-    """Keep keys out of core dumps, of this process and of those it starts. Windows has none."""
-    try:
-        import resource
-    except ImportError:
-        return
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def main() -> None:

@@ -39,13 +39,18 @@ SCHEMA = 1
 
 OK, FAILED, USAGE, NO_DEVICE, AMBIGUOUS, NOT_VERIFIED, IN_PROGRESS, FAULT = 0, 1, 2, 3, 4, 5, 6, 7
 
+
+class NotVerified(SabotError):
+    """Evidence, a certificate or a package that does not hold what it must."""
+
+
 _CODES: tuple[tuple[tuple[type[SabotError], ...], int], ...] = (
     ((BadUrl, NoApplication), USAGE),
     ((AmbiguousDevice,), AMBIGUOUS),
     ((WrongDevice, NotProvisioned, KeysLost, KeyMissing, KeyExposed, BadCredential), NOT_VERIFIED),
     ((VersionMismatch, JournalDamaged), NOT_VERIFIED),
     ((BadImage, NotWritten), NOT_VERIFIED),
-    ((NotAuthenticated, PersonUnknown), NOT_VERIFIED),
+    ((NotAuthenticated, PersonUnknown, NotVerified), NOT_VERIFIED),
     ((OwnerHeld, BoardBusy, RecordHeld, ServiceRunning), IN_PROGRESS),
     ((DeviceFaulted,), FAULT),
     ((NoDevice, PortBusy, PortDenied, LinkLost, DeviceTimeout, ServiceGone), NO_DEVICE),

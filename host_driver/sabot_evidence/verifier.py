@@ -36,6 +36,7 @@ SHOWN_KINDS = ("proved", "checked", "old", "gap", "clock", "restored", "complete
 MOST_TOLD = 20  # findings of one kind in one file; the rest is counted
 MOST_COMPARED = 64  # misfitting rows among which exchanged ones are looked for
 SIGNED_AS = b"sabot checkpoint 1\n"
+COUNTERSIGNED_AS = b"sabot countersignature 1\n"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 EVENT_TEXT = (
@@ -235,10 +236,10 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 
 
 @lru_cache(maxsize=100_000)
-def signature_fits(key: str, signature: bytes, text: str) -> bool:
+def signature_fits(key: str, signature: bytes, text: str, signed_as: bytes = SIGNED_AS) -> bool:
     """Whether the signature is this key's, over this statement."""
     try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(signature, SIGNED_AS + text.encode())
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(signature, signed_as + text.encode())
     except (InvalidSignature, ValueError):
         return False
     return True
@@ -870,21 +871,35 @@ def read_anchors(path: Path, trusted: Sequence[str]) -> list[Anchor]:
 def _read_kept(where: str, line: str, trusted: Sequence[str]) -> Anchor:
     try:
         kept = json.loads(line)
+        if "statement" not in kept:  # a line of 'sabot evidence show --json'
+            kept = json.loads(kept["checkpoint"])
         text, signature = kept["statement"], bytes.fromhex(kept["signature"])
         found = read_checkpoint(json.loads(text)["n"], text, signature)
-        by = kept.get("countersigned_by")
-        second = bytes.fromhex(kept["countersignature"]) if by else b""
-    except (ValueError, KeyError, TypeError) as error:
+        second = kept.get("countersigned")
+        who = (
+            "the checkpoint that the floor keeps" if second is None else _countersigned(second, text, trusted)
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unreadable(f"{where}: not a checkpoint: {error!r}") from error
     if found is None or not signature_fits(found.told["key"], signature, text):
         raise Unreadable(f"{where}: the checkpoint's signature does not fit")
-    who = "the checkpoint that the floor keeps"
-    if by:
-        if by not in trusted or not signature_fits(by, second, text):
-            raise Unreadable(f"{where}: the countersignature is of no trusted key, or does not fit")
-        who = "the countersigned checkpoint"
+    if who is None:
+        raise Unreadable(f"{where}: the countersignature is of no trusted key, or does not fit")
     told = found.told
     return Anchor(who, told["of"], told["chain"], told["row"], told["hash"], True)
+
+
+def _countersigned(second: Any, text: str, trusted: Sequence[str]) -> str | None:
+    """Who countersigned a checkpoint, and when; None unless a trusted key signed it for this statement."""
+    told = json.loads(second["statement"])
+    fits = (
+        told["key"] in trusted
+        and told["checkpoint"] == hashlib.sha256(text.encode()).hexdigest()
+        and signature_fits(
+            told["key"], bytes.fromhex(second["signature"]), second["statement"], COUNTERSIGNED_AS
+        )
+    )
+    return f"the checkpoint countersigned by {told['by']} at {moment(told['at_us'])}" if fits else None
 
 
 def read_chain_key(path: Path) -> ChainKey:
@@ -1155,5 +1170,15 @@ def run(arguments: Sequence[str], write: Callable[[str], object]) -> int:
     return report.code
 
 
+def forbid_core_dumps() -> None:
+    """Keep the device's key, if it is given, out of core dumps. Windows has none."""
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(run(sys.argv[1:], lambda line: sys.stdout.write(line + "\n")))

@@ -11,6 +11,7 @@ from random import Random
 
 from rich.console import Console
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware import hardware
 from sabot_firmware.rounds import CORRECT
 from sabot_protocol.codec import enum_name
@@ -133,4 +134,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

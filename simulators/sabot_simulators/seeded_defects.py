@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 from rich.console import Console
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware import shoe, whereabouts
 from sabot_firmware.controller import Controller
 from sabot_firmware.dealing import Dealing
@@ -222,4 +223,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

@@ -16,6 +16,7 @@ from random import Random
 from rich.console import Console
 from rich.progress import track
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware import hardware, shoe, shuffler
 from sabot_firmware.decks import DEFAULT_HOURS
 from sabot_protocol.codec import enum_number
@@ -342,4 +343,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_simulators.mechanism.faults import KINDS, PlannedFault
 from sabot_simulators.oracle import UNSEEN
 from sabot_simulators.soak import AIMED_AT, SoakReport, SoakTable
@@ -200,4 +201,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

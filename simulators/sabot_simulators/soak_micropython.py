@@ -14,6 +14,7 @@ from random import Random
 from rich.console import Console
 from rich.progress import Progress
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware import shoe, shuffler
 from sabot_protocol.errors import Refusal
 from sabot_simulators.chips import PowerCut
@@ -223,4 +224,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

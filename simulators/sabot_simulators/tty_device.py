@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from random import Random
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware.critical import FRAM_SIZE, Fram
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.device_settings import DeviceSettings
@@ -84,4 +85,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

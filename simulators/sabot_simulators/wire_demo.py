@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import serial
 from rich.console import Console
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_protocol import ticks
 from sabot_protocol.codec import CODEC, enum_name
 from sabot_protocol.command_numbers import CommandNumbers
@@ -320,4 +321,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

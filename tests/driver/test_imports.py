@@ -125,3 +125,42 @@ def test_sabot_leaves_no_core_dumps() -> None:
         check=False,
     )
     assert ran.stdout == "0", ran.stderr
+
+
+TOOLS = sorted(
+    path
+    for folder in ("host_driver", "simulators")
+    for path in (Path(__file__).parents[2] / folder).rglob("*.py")
+    if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+)
+WITHOUT_KEYS = {
+    "record_page.py": "writes a page of the docs",
+    "diagram.py": "writes a page of the docs",
+    "piped_board.py": "runs on MicroPython; the program that starts it has set the limit",
+    "failing_board.py": "runs on MicroPython; the program that starts it has set the limit",
+}
+
+
+@pytest.mark.parametrize("path", TOOLS, ids=lambda path: path.name)
+def test_a_tool_that_is_started_by_name_leaves_no_core_dumps(path: Path) -> None:
+    """``python -m`` does not go through ``sabot``. Each tool sets the limit before anything else."""
+    if path.name in WITHOUT_KEYS:
+        return
+    begins = path.read_text(encoding="utf-8").split('if __name__ == "__main__":\n')[1]
+    assert begins.startswith("    forbid_core_dumps()\n")
+
+
+@pytest.mark.parametrize("module", ["sabot_evidence.verifier", "sabot_simulators.soak"])
+def test_the_limit_holds_in_a_tool(module: str) -> None:
+    program = (
+        "import atexit, resource, runpy, sys\n"
+        "atexit.register(lambda: sys.stderr.write(str(resource.getrlimit(resource.RLIMIT_CORE))))\n"
+        f"sys.argv = ['x', '--help']\nrunpy.run_module('{module}', run_name='__main__')\n"
+    )
+    ran = subprocess.run(
+        ["sh", "-c", f'ulimit -c unlimited 2>/dev/null; exec {sys.executable} -W ignore -c "{program}"'],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stderr.endswith("(0, 0)"), ran.stderr

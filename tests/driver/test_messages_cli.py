@@ -253,6 +253,11 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sabot audit": ("sabot play --device sim:// --auto --rounds 3 --json > play.jsonl",),
     "sabot replay": ("sabot capture --out wire.pcapng --seconds 0.1 --device sim://",),
     "sabot evidence verify": (*PLAYED, "sabot evidence show > floor.txt"),
+    "sabot evidence countersign": (
+        *PLAYED,
+        "sabot evidence show --json > checkpoints.jsonl",
+        "sabot evidence new-key floor.pem",
+    ),
     "sabot evidence": PLAYED,
     "sabot shuffle": PLAYED,
     "sabot rounds": PLAYED,

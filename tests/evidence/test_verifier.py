@@ -111,28 +111,6 @@ def test_an_anchor_that_is_none_is_refused(day: Day, tmp_path: Path, text: str) 
     assert "floor.txt" in said[0]
 
 
-def test_a_countersigned_checkpoint_is_an_anchor_and_a_strangers_is_not(day: Day, tmp_path: Path) -> None:
-    from tests.evidence.edits import OTHER_KEY
-
-    from sabot_evidence.chain import SIGNED_AS
-    from sabot_evidence.export import kept_text, read_newest
-
-    lines = []
-    for path in day.copy(tmp_path / "copy"):
-        newest = read_newest(path)
-        assert newest is not None
-        second = OTHER_KEY.sign(SIGNED_AS + newest.text.encode()).hex()
-        about = {"countersigned_by": OTHER_KEY.public.hex(), "countersignature": second}
-        lines.append(json.dumps({**json.loads(kept_text(newest)), **about}))
-    anchor = kept(tmp_path, "\n".join(lines))
-    code, said = told(day, tmp_path, "--anchor", anchor, "--trust", OTHER_KEY.public.hex())
-    assert code == verifier.OK
-    assert any(each.endswith("as the countersigned checkpoint shows") for each in said)
-    code, said = told(day, tmp_path, "--anchor", anchor)
-    assert code == verifier.UNREADABLE
-    assert said[0].endswith("the countersignature is of no trusted key, or does not fit")
-
-
 def test_an_export_holds_both_files_and_the_verifier(
     day: Day, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

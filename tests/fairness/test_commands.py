@@ -253,7 +253,24 @@ def test_a_try_that_nobody_tells_of_is_missed(sabot: Sabot, session: Session, tm
     assert sabot("audit", str(lines_without))[0] == 0  # from lines alone nobody could know
     code, lines = sabot("audit", str(lines_without), "--journal", str(changed))
     assert code == 5
-    assert lines[-1]["wrong_in_general"] == ["shuffle 2 is missing: no source has it"]
+    assert lines[-1]["wrong_in_general"][0] == "shuffle 2 is missing: no source has it"
+    assert lines[-1]["files_verdict"] == "something does not fit: this is not what was written"
+
+
+@pytest.mark.xdist_group("audit")
+def test_a_journal_that_was_edited_proves_nothing(sabot: Sabot, session: Session, tmp_path: Path) -> None:
+    """Every shuffle fits, and an event that tells of no shuffle was changed: ``audit`` exited with 0."""
+    changed = tmp_path / "journal.db"
+    changed.write_bytes(session.journal.read_bytes())
+    with Journal(changed) as journal:
+        journal._do("UPDATE events SET ticks_ms = ticks_ms + 1 WHERE id = 3", ())
+    code, lines = sabot("audit", str(session.written()), "--journal", str(changed))
+    assert code == 5
+    assert [line["verdict"] for line in lines[:3]] == ["proved"] * 3
+    assert lines[-1]["wrong_in_general"] == [
+        "journal.db: CHANGED: link 3 is changed: its bytes do not give its hash"
+    ]
+    assert lines[-1]["ok"] is False
 
 
 def test_lines_of_sabot_play_are_proved_faces_included(sabot: Sabot, tmp_path: Path) -> None:

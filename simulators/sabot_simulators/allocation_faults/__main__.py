@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_simulators.allocation_faults.failing_device import ChildFailed, FailingDevice
 from sabot_simulators.allocation_faults.unix_build import build_micropython
 from sabot_simulators.allocation_faults.walk import MessageFigures, Walk, walk_through
@@ -93,4 +94,5 @@ def result_page(figures: list[MessageFigures], every: int, seed: int, seconds: f
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_image_build import sources
 from sabot_image_build.build import BUILD
 from sabot_image_build.programs import BuildFailed, need, run
@@ -51,4 +52,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

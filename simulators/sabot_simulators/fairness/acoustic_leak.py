@@ -29,6 +29,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware import machine_constants
 
 Floats = NDArray[np.float64]
@@ -254,4 +255,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_simulators.fairness.answer_times import (
     MODES,
     PLANTED,
@@ -167,4 +168,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.progress import track
 from scipy import stats
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware import shuffler
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.fairness.simulated_shuffles import Orders
@@ -285,4 +286,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

@@ -16,6 +16,7 @@ import time
 from dataclasses import dataclass, field
 from random import Random
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware import hardware
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.errors import Refusal
@@ -229,4 +230,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

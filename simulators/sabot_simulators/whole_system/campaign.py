@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_simulators.soak_campaign import REPOSITORY, commit
 from sabot_simulators.whole_system.run import Result, kind_of, run
 from sabot_simulators.whole_system.scenario import MINUTES, WEEKS_EVERY, draw
@@ -177,4 +178,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())

@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from sabot_driver.connection import Connection
 from sabot_driver.journal import Journal, JournalBatch
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_firmware.critical import CriticalMemory
 from sabot_protocol import ledger, ticks
 from sabot_protocol.event_store import EventStore
@@ -260,4 +261,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     sys.exit(main())
