@@ -101,8 +101,14 @@ def head_of(snapshot: Json, needs: Sequence[Json], say: Say) -> dict[str, Any]:
         "clause": clause,
         "void": void,
         "notice": snapshot["notice"],
+        "announce": _announce(str(snapshot["announce"]), say),
         "latched": bool(needs) and needs[0]["kind"] in LATCHED,
     }
+
+
+def _announce(text: str, say: Say) -> str:
+    """What the dealer says aloud now."""
+    return say(phrases.N_("Say: %(words)s")) % {"words": in_words(say, text)} if text else ""
 
 
 def tone_of(need: Json) -> str:

@@ -94,6 +94,13 @@ TEMPLATES = (
     ),
     N_("'%(what)s' does not fit this table: %(why)s. Look at the cards and the machine"),
     N_("a round cannot begin: '%(what)s' of the machine does not fit the table (row %(row)s)"),
+    # what the dealer says aloud
+    N_("Player %(player_points)s, Banker %(banker_points)s"),
+    N_("Player %(player_points)s, Banker %(banker_points)s: tie hand"),
+    N_("Player %(player_points)s, Banker %(banker_points)s: Banker wins"),
+    N_("Player %(player_points)s, Banker %(banker_points)s: Player wins"),
+    N_("Player %(player_points)s, Banker %(banker_points)s: Banker wins, %(called)s"),
+    N_("Player %(player_points)s, Banker %(banker_points)s: Player wins, %(called)s"),
     # why a pack must leave
     N_("it jams"),
     N_("%(count)s cards instead of %(expected)s"),
@@ -139,10 +146,15 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     found = []
     for template in TEMPLATES:
         parts = re.split(r"%\((\w+)\)s", template)
-        texts = [re.escape(each) if at % 2 == 0 else f"(?P<{each}>.+?)" for at, each in enumerate(parts)]
+        texts = [re.escape(each) if at % 2 == 0 else _any(each) for at, each in enumerate(parts)]
         found.append((re.compile("".join(texts)), template))
     found.sort(key=lambda each: each[1].count("%("))
     return tuple(found)
+
+
+def _any(name: str) -> str:
+    """What finds a value again: points are a number, other values any words."""
+    return rf"(?P<{name}>\d+)" if name.endswith("_points") else f"(?P<{name}>.+?)"
 
 
 def template_of(text: str) -> str | None:

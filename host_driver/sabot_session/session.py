@@ -42,7 +42,15 @@ from sabot_session.rows import (
     Row,
     SavedSession,
 )
-from sabot_session.session_state import NeedHistory, OutboxCommand, SessionState, Stranger, restore, save
+from sabot_session.session_state import (
+    Announcement,
+    NeedHistory,
+    OutboxCommand,
+    SessionState,
+    Stranger,
+    restore,
+    save,
+)
 from sabot_session.snapshot import Changes, ChangeStream, snapshot
 from sabot_session.table_needs import TableNeeds
 from sabot_session.table_rows import KINDS, UNWRITTEN, UNWRITTEN_OF, clause_of, row_data
@@ -580,7 +588,9 @@ class TableSession:
 
     def _write_log(self, told: Mapping[str, Json]) -> None:
         table = self.procedure.table
-        table.take_orders()  # what they ask for follows from the state
+        for order in table.take_orders():
+            if order.do == "announce":  # what the others ask for follows from the state
+                self.state.announcement = Announcement(str(order.details["text"]), table.state)
         playing = table.memory.round
         for by, what in table.take_log():
             action, _, pack = what.partition(" ")

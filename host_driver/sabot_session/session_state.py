@@ -21,6 +21,14 @@ class BadSavedSession(SabotError, ValueError):
 
 
 @dataclass
+class Announcement:
+    """What the dealer says aloud now."""
+
+    text: str
+    state: str  # of the table: when the table goes on, the words are over
+
+
+@dataclass
 class FaultState:
     """A fault that a half of the machine has stopped for."""
 
@@ -250,6 +258,7 @@ class SessionState:
     stranger: Stranger | None = None
     installed_pc: InstalledPc | None = None
     called: str = ""  # why the floor was called and has not come
+    announcement: Announcement | None = None
     outbox: list[OutboxCommand] = field(default_factory=list)
     next_command: int = 1
     highest_deck: int = 0  # that the device ever had

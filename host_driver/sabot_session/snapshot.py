@@ -62,9 +62,16 @@ def snapshot(session: "TableSession") -> dict[str, Any]:
             {"row": each.row, "round_id": each.round_id, "dealer": each.dealer} for each in state.corrections
         ],
         "called": state.called,
+        "announce": _announce(session),
         "notice": session.notice,
         "newest_row": state.rows,
     }
+
+
+def _announce(session: "TableSession") -> str:
+    """What the dealer says aloud now (MDM 8.D(3), 9.A); empty once the table went on."""
+    said = session.state.announcement
+    return said.text if said is not None and said.state == session.procedure.table.state else ""
 
 
 def _meters(session: "TableSession") -> dict[str, int]:

@@ -9,6 +9,7 @@ import pytest
 
 from sabot_serve import act_forms, phrases
 from sabot_serve.dealer_view import SHAPES, VOIDS, dealer_view, money
+from sabot_serve.languages import say_in
 from sabot_session.acts import ACTS
 from sabot_session.needs import NeedKind
 from sabot_table.text_vocabulary import PACK_STATES, TABLE_STATES
@@ -46,6 +47,14 @@ def test_no_face_before_the_hands_are_exposed(snapshots: dict[str, Any]) -> None
     assert not FACE.search(json.dumps(dealer_view(snapshots["expose"])["seats"]))
     assert not FACE.search(json.dumps(dealer_view(snapshots["expose"])["hands"]))
     assert FACE.search(json.dumps(dealer_view(snapshots["settled"])["seats"]))
+
+
+def test_what_the_dealer_announces_is_shown(snapshots: dict[str, Any]) -> None:
+    said = {**snapshots["settled"], "announce": "Player 5, Banker 4: Player wins"}
+    assert dealer_view(said)["head"]["announce"] == "Say: Player 5, Banker 4: Player wins"
+    assert dealer_view(snapshots["settled"])["head"]["announce"] == ""
+    chinese = dealer_view(said, say_in("zh-Hans"))["head"]["announce"]
+    assert ("闲 5 点" in chinese, "庄 4 点" in chinese, chinese.endswith("闲赢")) == (True, True, True)
 
 
 def test_the_results_stay_until_the_next_round(snapshots: dict[str, Any]) -> None:

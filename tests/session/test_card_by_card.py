@@ -94,6 +94,28 @@ def test_a_face_is_told_once_its_card_is_turned(tmp_path: Path) -> None:
         assert len(after["round"]["player"]) >= 2
 
 
+@pytest.mark.rule("MDM 8.D")
+@pytest.mark.rule("MDM 9.A")
+def test_the_dealer_is_told_what_to_announce_until_the_table_goes_on(tmp_path: Path) -> None:
+    query = "seed=1&capacity=batch&reader=none"
+    with simulated_table(tmp_path, query, rules="md-mini-baccarat", method=AUTOMATED) as table:
+
+        def announced() -> str:
+            return str(table.run.read(lambda session: session.snapshot()["announce"]))
+
+        table.until(NeedKind.TYPE_CARDS)
+        assert announced() == ""
+        table.staff.give(dealing_acts.Announce(("2H", "3H"), ("AC", "AD")))
+        assert announced() == "Player 5, Banker 2"
+        for third in (dealing_acts.TurnThird("player", "KS"), dealing_acts.TurnThird("banker", "2C")):
+            table.until(NeedKind.TYPE_THIRD)
+            assert announced() == "Player 5, Banker 2"
+            table.staff.give(third)
+        assert announced() == "Player 5, Banker 4: Player wins"
+        table.play(lambda table: bool(table.rows("collect")))
+        assert announced() == ""
+
+
 @pytest.mark.rule("MDM 11.B")
 def test_seats_alone_are_told_what_each_wager_pays(tmp_path: Path) -> None:
     rules = "md-mini-baccarat"

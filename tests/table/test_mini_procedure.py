@@ -235,7 +235,6 @@ def test_bets_are_closed_before_cards_and_stay_closed() -> None:
     for late in (("place_wager", 5, "banker", 2_000), ("withdraw_wager", 2, "player")):
         with table.refused("MDM 7.D", 'after "no more bets"'):
             table.do(late[0], PLAYER, *late[1:])
-    assert {"text": "no more bets"} in table.ordered("announce")
 
 
 @pytest.mark.rule("MDM 8")
@@ -464,7 +463,6 @@ def test_the_cover_card_finishes_the_hand_and_one_more_is_the_last(when: str) ->
     with table.refused("MDM 9.D", "before 'last hand' is announced"):
         table.do("open_bets", DEALER)
     table.do("announce_last_hand", DEALER)
-    assert {"text": "last hand"} in table.ordered("announce")
     table.play_coup()
     with table.refused("MDM 9.D", "another hand from this shoe"):
         table.do("open_bets", DEALER)

@@ -71,6 +71,7 @@ class TerminalTable:
         self._typed = ""
         self._chosen = 0
         self._shown: Need | None = None
+        self._announced = ""
         self._stopped = ""
         self._advice = ""
 
@@ -92,7 +93,8 @@ class TerminalTable:
 
     def _loop(self, keys: TypedKeys, rounds: int | None) -> int:
         while True:
-            self._log.follow()
+            if self._log.follow():
+                self._announce()
             if self._clock is not None:
                 self._clock.look()
             if rounds is not None and len(self._log.rounds) >= rounds and self._entry is None:
@@ -110,6 +112,13 @@ class TerminalTable:
                 return OK
             elif key is not None:
                 self._press(key, needs)
+
+    def _announce(self) -> None:
+        """What the dealer says aloud, when it is new."""
+        words = str(self._table.snapshot()["announce"])
+        if words and words != self._announced:
+            self._printer.print(f'Say: "{words}"')
+        self._announced = words
 
     # -- the line below -------------------------------------------------------------------------
 

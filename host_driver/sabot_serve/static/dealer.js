@@ -43,6 +43,7 @@ function show(whole) {
     .filter(Boolean).join(" · "));
   put(byId("void"), head.void);
   put(byId("notice"), head.notice);
+  put(byId("announce"), head.announce);
   if (!mayBet()) draft = null;
   showPeople();
   showPath();

@@ -185,5 +185,4 @@ class BettingProcedure:
             self.table.order("lock-progressive", round=playing.round_id)
         playing.dealt = min(self.table.memory.carried, MOST_CARRIED)
         self.table.memory.carried -= playing.dealt
-        self.table.order("announce", text="no more bets")
         self.table.move("no_more_bets", by)

@@ -197,7 +197,6 @@ class MiniProcedure:
                 "a last hand", "announce_last_hand", "it is announced after the hand of the cover card"
             )
         self.table.memory.cover = "last"
-        self.table.order("announce", text="last hand")
         self.table.move("announce_last_hand", by)
 
     # -- irregularities of mini baccarat --------------------------------------------------------
