@@ -39,7 +39,7 @@ from sabot_firmware.shoe import ANY_BACK, Shoe
 from sabot_firmware.shuffle_commands import ShuffleCommands
 from sabot_firmware.shuffler import Shuffler
 from sabot_firmware.wear import WearCounters
-from sabot_firmware.whereabouts import whereabouts
+from sabot_firmware.whereabouts import SHOE_CONTENTS, SHUFFLER_CONTENTS, whereabouts
 from sabot_protocol import ticks
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryFailed, Refusal
@@ -392,23 +392,17 @@ class Controller(Executor):
         return True
 
     def _save_contents(self) -> None:
-        state = self.shuffler.state
-        if state in (shuffler.IDLE, shuffler.SERVICE, shuffler.OUT_OF_ORDER):
-            self.persistent.shuffler_inside = NO_CARDS
-        elif state in (shuffler.STORED, shuffler.UNPROVED):
-            self.persistent.shuffler_inside = CARDS_INSIDE
-        elif state in (shuffler.FEEDING, shuffler.STORING, shuffler.HOLDING, shuffler.JAMMED):
-            self.persistent.shuffler_inside = CARDS_MOVING
-        if self.shoe.state in (shoe.EMPTY, shoe.SERVICE, shoe.OUT_OF_ORDER):
-            self.persistent.shoe_inside = NO_CARDS
-        elif self.shoe.state in (shoe.LOADING, shoe.STUB_WAITING):
-            self.persistent.shoe_inside = CARDS_INSIDE  # and none between shoe and exit
-        elif self.shoe.state == shoe.UNPROVED:
-            self.persistent.shoe_inside = self.persistent.shoe_inside or CARDS_INSIDE
-        elif self.shoe.state != shoe.STARTING and self.shoe.state != shoe.DOOR_OPEN:
-            self.persistent.shoe_inside = CARDS_MOVING
-        self.persistent.missing, self.persistent.short_deck = self.shoe.missing, self.shoe.short_deck
-        self.persistent.inspected, self.persistent.cleared = self.shoe.inspected, self.shoe.cleared
+        persistent, half = self.persistent, self.shoe
+        inside = SHUFFLER_CONTENTS.get(self.shuffler.state)
+        if inside is not None:
+            persistent.shuffler_inside = inside
+        inside = SHOE_CONTENTS.get(half.state)
+        if inside is not None:
+            persistent.shoe_inside = inside
+        elif half.state == shoe.UNPROVED:
+            persistent.shoe_inside = persistent.shoe_inside or CARDS_INSIDE
+        persistent.missing, persistent.short_deck = half.missing, half.short_deck
+        persistent.inspected, persistent.cleared = half.inspected, half.cleared
         self.save_state()
 
     def _shuffler_changed(self, before: int, state: int) -> None:
@@ -534,12 +528,16 @@ class Controller(Executor):
         handler = self._commands.get(name)
         if handler is None:
             raise Refusal("not_supported")
+        self.prepare_command()
         check_command(name, self.shuffler.state, self.shoe.state)
         self._caller = caller
-        self.deck_commands.grow_older()
         answer = handler(*values)
         self.process_changes()
         return answer
+
+    def prepare_command(self) -> None:
+        """Bring up to date what the next command depends on: the age of the decks."""
+        self.deck_commands.grow_older()
 
     def forget_numbers(self) -> None:
         """Let the numbers of rounds and decks begin anew."""

@@ -7,11 +7,39 @@ them.
 """
 
 from sabot_firmware import shoe, shuffler
+from sabot_firmware.persistent_state import CARDS_INSIDE, CARDS_MOVING, NO_CARDS
 from sabot_firmware.shoe import Shoe
 from sabot_firmware.shuffler import Shuffler
 
 UNKNOWN = 0xFFFF
 PLACES = 7
+
+# What a half holds in each state. In a state that is not here it holds what it held before.
+SHUFFLER_CONTENTS = {
+    shuffler.IDLE: NO_CARDS,
+    shuffler.SERVICE: NO_CARDS,
+    shuffler.OUT_OF_ORDER: NO_CARDS,
+    shuffler.STORED: CARDS_INSIDE,
+    shuffler.UNPROVED: CARDS_INSIDE,
+    shuffler.FEEDING: CARDS_MOVING,
+    shuffler.STORING: CARDS_MOVING,
+    shuffler.HOLDING: CARDS_MOVING,
+    shuffler.JAMMED: CARDS_MOVING,
+}
+SHOE_CONTENTS = {
+    shoe.EMPTY: NO_CARDS,
+    shoe.SERVICE: NO_CARDS,
+    shoe.OUT_OF_ORDER: NO_CARDS,
+    shoe.LOADING: CARDS_INSIDE,  # and none between shoe and exit
+    shoe.STUB_WAITING: CARDS_INSIDE,
+    shoe.READY: CARDS_MOVING,
+    shoe.ROUND_OPEN: CARDS_MOVING,
+    shoe.DISPENSING: CARDS_MOVING,
+    shoe.STACK_WAITING: CARDS_MOVING,
+    shoe.EJECTING: CARDS_MOVING,
+    shoe.JAMMED: CARDS_MOVING,
+    shoe.BLOCKED: CARDS_MOVING,
+}
 
 # States in which the shoe half knows how many cards it holds
 VOUCHED = (

@@ -341,19 +341,19 @@ class Questions:
     def __init__(self, mode: Mode) -> None:
         self._mode = mode
         self._random = Random(mode.name)
-        self._made: list[tuple[list[bytes], list[bytes]]] = []
+        self._made: list[tuple[bytes, bytes]] = []
 
-    def at(self, n: int) -> tuple[list[bytes], list[bytes]]:
+    def at(self, n: int) -> tuple[bytes, bytes]:
         """What is asked the n-th time."""
         mode = self._mode
         while len(self._made) <= n:
             self._made.append((self._some(mode.first), self._some(mode.second)))
         return self._made[n]
 
-    def _some(self, names: tuple[str, ...]) -> list[bytes]:
+    def _some(self, names: tuple[str, ...]) -> bytes:
         count = FLOOD if self._mode.flood and names else min(len(names), 1)
         random = self._random
-        return [clear_frame(names[random.randrange(len(names))], random) for _ in range(count)]
+        return b"".join(clear_frame(names[random.randrange(len(names))], random) for _ in range(count))
 
 
 _questions = cache(Questions)
@@ -408,8 +408,8 @@ class Attacked(HostedDevice):
             frames = self._questions.at(self._asks)
             self._asks += 1
             for port, asked in zip((self.port, self.other), frames, strict=True):
-                for each in asked:
-                    port.receive(each, self._now_ms())
+                if asked:
+                    port.receive(asked, self._now_ms())
                     self._asked[port].append(now)
             if mode.owner:
                 message = CODEC.named(mode.owner[self._asks % len(mode.owner)])

@@ -196,7 +196,9 @@ class Rp2040(Hardware):
             self._give(controller, HEIGHT, 1, at_us)
 
     def run_deferred(self) -> bool:
-        """Do one piece of deferred work, 1 to 2 ms; False if there is none."""
+        """Do one piece of deferred work, 1 to 2 ms; False if there is none, or an edge waits."""
+        if self.ring.next_sensor() >= 0:
+            return False
         if self._expanders.lamp != self._lamp:
             self._expanders.light(self._lamp)
             return True

@@ -42,19 +42,34 @@ class Cable:
         raise NotImplementedError
 
     def exchange(self, now_ms: int) -> bool:
-        """Receive and send what is due; whether bytes were received."""
+        """Receive and send what is due; whether bytes were received.
+
+        What comes while a keep-alive is sealed, or the host's is opened, is answered in the same exchange: a
+        turn of the loop sooner.
+        """
         data = self.read()
+        received = bool(data)
+        if self._send(data, now_ms) != received:
+            data = self.read()
+            if data:
+                self._send(data, now_ms)
+                received = True
+        return received
+
+    def _send(self, data: bytes, now_ms: int) -> bool:
+        """Let the port have the bytes, and write what it has to say; whether that was anything."""
         if data:
             self.port.receive(data, now_ms)
         self.stuck = False
         self._write_on()
         if self._out:
             self.port.poll(now_ms, False)
-        else:
-            self._out = self.port.poll(now_ms)
-            self._from = 0
-            self._write_on()
-        return bool(data)
+            return False
+        self._out = self.port.poll(now_ms)
+        self._from = 0
+        said = bool(self._out)
+        self._write_on()
+        return said
 
     def _write_on(self) -> None:
         """Write as much of the waiting bytes as the host takes."""

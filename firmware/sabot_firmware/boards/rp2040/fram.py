@@ -25,7 +25,7 @@ class SpiFram(Fram):
     """The chip. A refused write or a missing chip raises OSError."""
 
     between: "Callable[[], None]" = staticmethod(nothing)
-    """Called after each transfer: a record takes several milliseconds, and cards do not wait for it."""
+    """Called around each transfer: a record takes several milliseconds, and cards do not wait for it."""
 
     def __init__(self) -> None:
         self._select = Pin(pins.FRAM_SELECT, Pin.OUT, value=1)
@@ -49,6 +49,7 @@ class SpiFram(Fram):
 
     def write(self, address: int, data: "bytes | bytearray | memoryview") -> None:
         """Write bytes from an address on."""
+        self.between()
         select, spi = self._select, self._spi
         select.value(0)
         spi.write(_WRITE_ENABLE)

@@ -31,6 +31,11 @@ class LiveController(Controller):
     between: "Callable[[], None]" = staticmethod(nothing)
     """Called between two steps of what takes long: cards that are fed do not wait for its end."""
 
+    def prepare_command(self) -> None:
+        """Bring up to date what the next command depends on, and serve fed cards."""
+        super().prepare_command()
+        self.between()
+
     def process_changes(self) -> None:
         """Process changes of state, unless the loop talks: the next step does it then."""
         if not self.orders_only:
@@ -55,7 +60,8 @@ class LiveController(Controller):
 
     @property
     def now_us(self) -> int:
-        """The time at this moment."""
+        """The time at this moment, for a motion that begins now: fed cards are served before."""
+        self.between()
         return now_us()
 
     @now_us.setter

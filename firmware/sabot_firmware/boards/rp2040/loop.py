@@ -66,6 +66,7 @@ COLLECT_US = 40000  # and garbage is collected if nothing is due for so long
 LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is over
 TICKS_BY_ALARM = True
 LOG_ROWS = 4
+PREPARED = ("status", "status_report")  # the first answer in a boot would take 3 ms longer
 CONTACT_MS = 250  # how often the contact in the logic compartment is looked at
 LEAVE_MS = 500  # for the answer to reach the host, and events the log
 
@@ -131,6 +132,8 @@ class Device:
             self._executor.hold = self._hold
         for cable in self._cables:
             cable.register(self._poller)
+        for name in PREPARED:
+            self._end.codec.named(name)
         self._timed = GridCables(self._cables) if TICKS_BY_ALARM and GridCables is not None else None
 
     def begin(self, memory: RecordStore, crashed: bool) -> None:
@@ -147,7 +150,7 @@ class Device:
             self.tell_crash()
         controller.start(now_us())
         self.controller = controller
-        controller.between = SpiFram.between = self._between
+        controller.between = controller.persistent.before_save = SpiFram.between = self._between
 
     def stay_idle(self) -> None:
         """Nothing moves any more; the link lives."""
@@ -169,6 +172,7 @@ class Device:
             self._end.emit(name, *values)
 
     def _utc_s(self) -> "int | None":
+        self._between()  # a command that opens a round asks, half-way to its record
         seconds, _, quality = self._end.utc()
         return seconds if quality else None
 
@@ -206,6 +210,30 @@ class Device:
                 return
         self._look_at_contact(due)
         at_ms = now_ms()
+        if not self._talk:
+            due = self._cables_due(at_ms, due)
+        if self._talk:
+            self._exchange(at_ms)
+            return  # what is due may be another thing now
+        if (due is None or due > ROOM_US) and self._run_deferred(due):
+            return
+        if self._wait(self._poller, due):  # bytes ended it, so nothing else is due: no other turn for them
+            self._exchange(now_ms())
+
+    def _exchange(self, at_ms: int) -> None:
+        """Let every cable receive and send; edges are handled meanwhile."""
+        self._talk = False
+        self._hold(False)
+        for cable in self._cables:
+            if cable.exchange(at_ms):
+                self._talk = True  # there may be more, and more to say
+            elif cable.writing() and not cable.stuck:
+                self._talk = True
+        self._catch_up()
+        self._hold(True)
+
+    def _cables_due(self, at_ms: int, due: "int | None") -> "int | None":
+        """Microseconds until something is due, the cables included; sets ``_talk`` if a cable is due now."""
         for cable in self._cables:
             if cable.stuck:
                 due = STUCK_US if due is None or due > STUCK_US else due
@@ -216,20 +244,7 @@ class Device:
                     due = left_us
                 if not left_us:
                     self._talk = True
-        if self._talk:
-            self._talk = False
-            self._hold(False)
-            for cable in self._cables:
-                if cable.exchange(at_ms):
-                    self._talk = True  # there may be more, and more to say
-                elif cable.writing() and not cable.stuck:
-                    self._talk = True
-            self._catch_up()
-            self._hold(True)
-            return  # what is due may be another thing now
-        if (due is None or due > ROOM_US) and self._run_deferred(due):
-            return
-        self._wait(self._poller, due)
+        return due
 
     def _look_at_contact(self, due: "int | None") -> None:
         """Now and then, if nothing is due soon; KeysCleared if it was held for long enough."""
@@ -264,8 +279,8 @@ class Device:
             return
         self._wait(self._edges_only, due)
 
-    def _wait(self, poller: "select.poll", due: "int | None") -> None:
-        """Until something is due, or an edge or a byte has come."""
+    def _wait(self, poller: "select.poll", due: "int | None") -> bool:
+        """Until something is due, or an edge or a byte has come; whether there is something to talk about."""
         longest = LEAVE_MS if self._executor.leaving else LONGEST_WAIT_MS
         wait_ms = longest if due is None else min((due + 999) // 1000, longest)
         ring = self._board.ring if self._board is not None else None
@@ -275,6 +290,7 @@ class Device:
         for cable in self._cables:
             if cable.stuck:
                 self._talk = True
+        return self._talk
 
     def _pause_for_collection(self, board: Rp2040, controller: LiveController, due: "int | None") -> bool:
         """Collect garbage if nothing moves, and will not for as long as that takes; whether it did."""
@@ -316,7 +332,7 @@ class Device:
         ring.eager = not on
         if on:
             self._timer.deinit()
-        else:
+        elif ring.next_sensor() >= 0 or not self.controller.idle():
             ring.call()
 
     def _edge_came(self, _: object) -> None:
@@ -391,5 +407,3 @@ class Device:
         if board is not None:
             board.refresh()
         return False
-
-

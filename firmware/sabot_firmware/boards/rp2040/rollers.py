@@ -31,22 +31,22 @@ class Rollers:
         before = self._directions[roller]
         if direction == before:
             return
-        self.refresh(roller)
-        if direction:
-            bit = _BACK_BITS[roller]
-            outputs = self._expanders.outputs & ~bit
-            if direction < 0:
-                outputs |= bit
-            if outputs != self._expanders.outputs:
-                self._drives[roller].value(0)
-                self._expanders.drive(outputs)
-        self._drives[roller].value(1 if direction else 0)
-        if direction:
-            self._directions[roller] = direction
-            self._since_us[roller] = now_us()
-        else:
+        if not direction:
+            self._drives[roller].value(0)  # first: a card waits for it
             self.refresh(roller)
             self._directions[roller] = 0
+            return
+        self.refresh(roller)
+        bit = _BACK_BITS[roller]
+        outputs = self._expanders.outputs & ~bit
+        if direction < 0:
+            outputs |= bit
+        if outputs != self._expanders.outputs:
+            self._drives[roller].value(0)
+            self._expanders.drive(outputs)
+        self._drives[roller].value(1)
+        self._directions[roller] = direction
+        self._since_us[roller] = now_us()
 
     def stop_all(self) -> None:
         """Stop all rollers, by the pins alone."""
