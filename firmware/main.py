@@ -3,10 +3,15 @@
 It ends only when service starts the boot loader.
 """
 
+import gc
+
 import micropython
 
 micropython.kbd_intr(-1)  # no byte of the cable is a command to MicroPython
 micropython.alloc_emergency_exception_buf(100)
+
+# What is loaded now stays: between garbage it would leave a heap of holes.
+gc.threshold(8192)  # type: ignore[attr-defined]  # of MicroPython
 
 from sabot_firmware.boards.rp2040 import loader  # noqa: E402  only now may anything take time
 

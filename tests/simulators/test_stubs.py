@@ -9,11 +9,14 @@ from sabot_firmware import hardware
 from sabot_firmware.boards.rp2040 import pins
 from sabot_protocol.device_protocol import DeviceProtocol
 from sabot_protocol.errors import Refusal
+from sabot_protocol.provisioning import HOLD_MS
+from sabot_simulators.board_faults import keys_record
 from sabot_simulators.dealer import Dealer
 from sabot_simulators.rp2040 import runner_messages
 from sabot_simulators.stubs.month import DAY_S, StubbedDevice, live
 from sabot_simulators.stubs.stubbed_board import StubbedBoard
 
+CONTACT_LATE_MS = 750  # after its time the keys are cleared so much later at most
 WRAP_MS = 1 << 30
 SIX_HOURS_MS = 6 * 3600 * 1000
 
@@ -122,6 +125,60 @@ def test_after_a_crash_the_lamp_is_dark_until_the_next_start_and_for_good_when_t
         table.run_for(5_000_000)
         assert dark == [True, True, True]
         assert (table.machine.lamp, board.chip.outputs) == (0, 0)
+
+
+@pytest.mark.parametrize("cable", [True, False], ids=["host", "alone"])
+@pytest.mark.parametrize("phase_ms", [0, 190, 380, 570, 760, 950])
+def test_the_contact_clears_the_keys_when_it_was_held_whatever_else_wakes_the_loop(
+    cable: bool, phase_ms: int
+) -> None:
+    """On the old code the loop looked at the contact when it woke for another reason, up to 2 s late."""
+    at, size = keys_record()
+    with StubbedBoard() as board:
+        table = StubbedDevice(board, 3)
+        table.provision()
+        table.run_until_idle()
+        if not cable:
+            table.pull_cable()
+        table.run_for(3_000_000 + phase_ms * 1000)
+        keys = board.fram.cells[at : at + size]
+        table.machine.hold_contact(True)
+        table.run_for((HOLD_MS - 50) * 1000)
+        assert board.fram.cells[at : at + size] == keys
+        table.run_for((50 + CONTACT_LATE_MS) * 1000)
+        assert board.fram.cells[at : at + size] != keys
+
+
+def test_after_a_crash_garbage_is_collected_before_anything_is_written_down() -> None:
+    """On the old code an error for want of memory was followed by one that ended the program."""
+    allocated: list[int] = []
+    crashing = False
+
+    def make_crash(program: ModuleType) -> None:
+        turn, keep = program.Device.turn, program.Program._keep
+
+        def turn_or_crash(self: object) -> None:
+            nonlocal crashing
+            if crashing:
+                crashing = False
+                board.chip.heap.allocate(50_000)
+                raise MemoryError("planted")
+            turn(self)
+
+        def noted(self: object, error: Exception) -> None:
+            allocated.append(board.chip.heap.allocated)
+            keep(self, error)
+
+        program.Device.turn, program.Program._keep = turn_or_crash, noted
+
+    with StubbedBoard() as board:
+        board.on_load = make_crash
+        table = StubbedDevice(board, 3)
+        table.provision()
+        table.run_until_idle()
+        crashing = True
+        table.run_for(5_000_000)
+        assert allocated == [0]
 
 
 def test_a_power_cut_keeps_the_chips_and_nothing_else() -> None:

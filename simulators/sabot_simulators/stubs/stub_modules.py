@@ -222,7 +222,7 @@ def make_modules(chip: StubbedChip, serial: bytes, reset_by_watchdog: bool) -> d
         },
         "gc": {
             "collect": chip.heap.collect, "allocated": lambda: chip.heap.allocated,
-            "mem_alloc": lambda: 90_000,
+            "mem_alloc": lambda: 90_000, "threshold": lambda size: None,
         },
         "time": {
             "ticks_us": lambda: chip.now_us + chip.ticks_from_us & 0x3FFFFFFF,

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from sabot_protocol.codec import Value
 
 MODEL = "Sabot on RP2040"
-LONGEST_WAIT_MS = 1000
+LONGEST_WAIT_MS = 500  # so a contact that is closed is noticed, whatever else wakes the loop
 ROOM_US = 5000  # what can wait is done if nothing is due for so long
 STUCK_US = 20000  # then a host that took nothing is tried again
 GRACE_US = 10000  # what an edge leads to is told at the first tick so long after the edge
@@ -67,7 +67,8 @@ LONGEST_TALK_US = 100000  # what is due later than this can wait until a talk is
 TICKS_BY_ALARM = True
 LOG_ROWS = 4
 PREPARED = ("status", "status_report")  # the first answer in a boot would take 3 ms longer
-CONTACT_MS = 250  # how often the contact in the logic compartment is looked at
+CONTACT_MS = 250  # how often the contact in the logic compartment is looked at, at most
+HELD_MS = 100  # how often while it is closed: a person waits for it
 LEAVE_MS = 500  # for the answer to reach the host, and events the log
 
 _CONTROLLER = enum_number("Place", "controller")
@@ -120,6 +121,7 @@ class Device:
         self._opened = opened  # somebody was at the contact: the controller's numbers begin anew with it
         self._contact = PresenceContactInput()
         self._looked_ms = now_ms()
+        self._held = False  # the contact was closed when it was looked at last
         self._cables: tuple[Cable, ...] = (UsbCable(DevicePort(self._end)), UartCable(DevicePort(self._end)))
         self._poller = select.poll()
         self._edges_only = select.poll()
@@ -249,9 +251,11 @@ class Device:
     def _look_at_contact(self, due: "int | None") -> None:
         """Now and then, if nothing is due soon; KeysCleared if it was held for long enough."""
         at_ms = now_ms()
-        if ticks.diff(at_ms, self._looked_ms) >= CONTACT_MS and (due is None or due > ROOM_US):
+        wait_ms = HELD_MS if self._held else CONTACT_MS
+        if ticks.diff(at_ms, self._looked_ms) >= wait_ms and (due is None or due > ROOM_US):
             self._looked_ms = at_ms
-            self._end.update_contact(self._contact.closed())
+            self._held = self._contact.closed()
+            self._end.update_contact(self._held)
             if self._end.restart_required:
                 raise KeysCleared
 
@@ -281,7 +285,7 @@ class Device:
 
     def _wait(self, poller: "select.poll", due: "int | None") -> bool:
         """Until something is due, or an edge or a byte has come; whether there is something to talk about."""
-        longest = LEAVE_MS if self._executor.leaving else LONGEST_WAIT_MS
+        longest = HELD_MS if self._held else LONGEST_WAIT_MS
         wait_ms = longest if due is None else min((due + 999) // 1000, longest)
         ring = self._board.ring if self._board is not None else None
         for ready in poller.ipoll(wait_ms):  # type: ignore[attr-defined]

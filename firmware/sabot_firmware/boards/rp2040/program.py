@@ -58,8 +58,8 @@ class Program:
                 sound = ticks.diff(now_ms(), began) > SOUND_AFTER_MS
                 self._crashes = 1 if sound else self._crashes + 1
                 self._reason = UNKNOWN
+                gc.collect()  # first: an error for want of memory would be followed by another one
                 self._keep(error)
-                gc.collect()
 
     def _live(self) -> None:
         """One life of the device; it ends with an exception, or when the loader is to be started."""
@@ -80,6 +80,7 @@ class Program:
         else:
             device.begin(self._memory, self._crashes > 0 or self._reason == WATCHDOG)
         gc.collect()
+        gc.threshold(-1)  # type: ignore[attr-defined]  # from here on the loop says when (see main.py)
         while not device.leaves(now_ms()):
             self._watchdog.feed()
             device.turn()
