@@ -83,6 +83,11 @@ class Chain:
         self.seen: ChainHead | None = None
         """The other file's newest row as this one knows it; every checkpoint names it."""
 
+    @property
+    def public(self) -> str:
+        """The public key of the table PC that signs, in hexadecimal."""
+        return self._key.public.hex()
+
     def newest(self, db: sqlite3.Connection) -> Checkpoint | None:
         """The newest checkpoint; None before the first."""
         return newest_checkpoint(db)

@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from sabot_driver.held_files import FileHeld, hold
 from sabot_driver.private_files import make_folder, prepare_database
-from sabot_evidence.chain import RESTORED
+from sabot_evidence.chain import RESTORED, first_hash
 from sabot_evidence.errors import EvidenceError
 from sabot_evidence.pc_key import PcKey, load_pc_key
 from sabot_session.canonical import read_row
@@ -35,7 +35,7 @@ from sabot_session.errors import (
     RecordMissing,
     RecordVersion,
 )
-from sabot_session.record_chain import SECOND_US, RecordChain, add_chain
+from sabot_session.record_chain import OF, SECOND_US, RecordChain, add_chain
 from sabot_session.row_data import RecordRestored
 from sabot_session.row_kinds import check_row
 from sabot_session.rows import Actor, Authentication, NumberedRow, Row, SavedSession
@@ -181,6 +181,18 @@ class RecordReader:
         while page := self.rows(after):
             yield from page
             after = page[-1].number
+
+    def chained(self, after: int = 0, most: int = PAGE) -> list[tuple[int, str, bytes]]:
+        """Rows with higher numbers than ``after``: number, canonical text and hash, oldest first."""
+        found = self._all(
+            "SELECT number, body, hash FROM rows WHERE number > ? ORDER BY number LIMIT ?", after, most
+        )
+        return [(int(number), str(body), bytes(hash or b"")) for number, body, hash in found]
+
+    def newest_hash(self) -> tuple[int, bytes]:
+        """The number and the hash of the newest row; the chain's beginning if there is none."""
+        found = self._one("SELECT number, hash FROM rows ORDER BY number DESC LIMIT 1")
+        return (0, first_hash(OF)) if found is None else (int(found[0]), bytes(found[1] or b""))
 
     def round_rows(self, round_id: int) -> Sequence[NumberedRow]:
         """All rows of one round, oldest first."""

@@ -17,6 +17,10 @@ A policy is a TOML file:
     [limits.wagers.ante]
     least = 1500
     most = 100000
+
+    [floor]
+    leaves = "rounds"          # at most what the text lets leave the table
+    notes = false              # also where the text lets notes in
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,8 +29,8 @@ from pathlib import Path
 from pydantic import Field
 
 from sabot_table.errors import HousePolicyError, Problem, WagerRefused
-from sabot_table.rule_text_files import ActionRule, Filled, Positive, Roles
-from sabot_table.rule_texts import DealingMethod, TableRole
+from sabot_table.rule_text_files import ActionRule, Filled, FloorTerms, Positive, Roles
+from sabot_table.rule_texts import DealingMethod, FloorLevel, TableRole
 from sabot_table.ruleset import RuleSet
 from sabot_table.toml_files import Part, read_text, read_toml, shaped
 
@@ -61,6 +65,13 @@ class LimitPolicy(Part):
     wagers: dict[str, WagerLimit] = Field(default_factory=dict)
 
 
+class FloorPolicy(Part):
+    """What may leave the table here, and whether notes may come in."""
+
+    leaves: FloorLevel | None = None
+    notes: bool | None = None
+
+
 class HousePolicy(Part):
     """What one house allows; `rows` and `hours` are what the table goes by."""
 
@@ -68,6 +79,7 @@ class HousePolicy(Part):
     acts: dict[str, ActPolicy] = Field(default_factory=dict)
     hours: HourPolicy = HourPolicy()
     limits: LimitPolicy = LimitPolicy()
+    floor: FloorPolicy = FloorPolicy()
 
     def rows(self, rows: Mapping[str, ActionRule]) -> dict[str, ActionRule]:
         """The rows of a text as this house allows them. What a device reports is never forbidden."""
@@ -109,6 +121,14 @@ class HousePolicy(Part):
         return own if allowed is None else allowed if own is None else min(own, allowed)
 
 
+    def floor_terms(self, text: FloorTerms) -> FloorTerms:
+        """What may leave and come in here; never more than the text allows."""
+        leaves = self.floor.leaves
+        if leaves is None or not text.leaves.allows(leaves):
+            leaves = text.leaves
+        return FloorTerms(leaves=leaves, notes=text.notes and self.floor.notes is not False)
+
+
 def load_policy(path: Path, rules: RuleSet) -> HousePolicy:
     """The policy of a file; `HousePolicyError` names everything that is wrong or laxer than the text."""
     return parse_policy(read_text(path, HousePolicyError), rules, str(path))
@@ -144,6 +164,12 @@ def _problems(policy: HousePolicy, rules: RuleSet) -> Iterator[Problem]:
             yield Problem(where, "is no wager of this table", f"give some of {', '.join(rules.offered)}")
         if limit.least is not None and limit.most is not None and limit.least > limit.most:
             yield Problem(where, "has a least above its most", "give a least that is not higher")
+    floor, text = policy.floor, rules.fixed.floor
+    if floor.leaves is not None and not text.leaves.allows(floor.leaves):
+        do = f"give {text.leaves} or less: {rules.text} allows no more"
+        yield Problem("floor.leaves", f"is {floor.leaves}", do)
+    if floor.notes and not text.notes:
+        yield Problem("floor.notes", "is true", f"leave it out: {rules.text} lets no note in")
     for key, hours, most in (
         ("shoe", policy.hours.shoe, rules.cards.hours_shoe),
         ("hand", policy.hours.hand, rules.cards.hours_hand),

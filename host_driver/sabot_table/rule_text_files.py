@@ -20,6 +20,7 @@ from sabot_table.errors import Problem, RuleTextError, UnknownRuleText
 from sabot_table.rule_texts import (
     CutRule,
     DealingMethod,
+    FloorLevel,
     GameKind,
     RemovalReason,
     SettlementOrder,
@@ -131,6 +132,16 @@ class SettlementTerms(Part):
     may_mark_vigorish: bool = False
 
 
+class FloorTerms(Part):
+    """What may leave the table for the site's floor, and whether the floor may send notes to its screen.
+
+    A text that says nothing lets nothing out and nothing in.
+    """
+
+    leaves: FloorLevel = FloorLevel.NONE
+    notes: bool = False
+
+
 class PaytableRow(Part):
     """One table of one wager. ``least_pays``: an operator may choose this payout or a higher one."""
 
@@ -162,6 +173,7 @@ class RuleText(Part):
     idle: IdleTerms
     wagers: WagerBounds
     settlement: SettlementTerms
+    floor: FloorTerms = FloorTerms()
     removal: dict[Annotated[RemovalReason, Field(strict=False)], Filled]
     clauses: dict[str, Filled]
     voids: dict[str, Filled]
@@ -228,8 +240,10 @@ class RuleText(Part):
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of all it says."""
-        whole = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        """The hash of all it says about play; what may leave the table is not play."""
+        whole = json.dumps(
+            self.model_dump(mode="json", exclude={"floor"}), sort_keys=True, separators=(",", ":")
+        )
         return hashlib.sha256(whole.encode()).hexdigest()
 
 

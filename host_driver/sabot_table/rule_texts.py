@@ -53,3 +53,17 @@ class RemovalReason(StrEnum):
     DAMAGED = "damaged"
     HOURS = "hours"  # used for as long as the rule text allows
     FLOOR_ORDER = "floor_order"
+
+
+class FloorLevel(StrEnum):
+    """What may leave a table for the site's floor. Each level includes those before it."""
+
+    NONE = "none"
+    MACHINE = "machine"  # states, faults and counters of the machine
+    ROUNDS = "rounds"  # rounds, wagers, settlements and acts, without cards
+    ALL = "all"
+
+    def allows(self, other: "FloorLevel") -> bool:
+        """Whether what leaves at another level may leave at this one."""
+        order = list(FloorLevel)
+        return order.index(other) <= order.index(self)

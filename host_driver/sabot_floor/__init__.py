@@ -1,0 +1,1 @@
+"""Many tables on NATS JetStream: publisher, archive and wall (docs/floor.md)."""
