@@ -1,0 +1,27 @@
+"""A NATS server of this computer, and a site of it for each test."""
+
+import itertools
+import os
+from collections.abc import Iterator
+
+import pytest
+from tests.wall.spoken_floor import SpokenFloor
+
+from sabot_floor.connection import Servers
+from sabot_simulators.floor.servers import Site
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One server without users. It does not sync: no test here cuts its power."""
+    with Site(tmp_path_factory.mktemp("nats"), sync="1m") as site:
+        yield site
+
+
+@pytest.fixture
+def spoken(server: Site) -> Iterator[SpokenFloor]:
+    """A site whose tables the test speaks for, over a connection of its own."""
+    with SpokenFloor(Servers(server.urls), f"w{os.getpid()}-{next(_numbers)}") as floor:
+        yield floor
