@@ -13,6 +13,8 @@ from sabot_cli.help_text import example
 from sabot_cli.output import OK
 from sabot_cli.people_keys import KEY_FILE
 from sabot_driver import Credential
+from sabot_house.proof import show_file
+from sabot_house.trust import HouseTrust
 from sabot_protocol.host.messages import Role
 from sabot_session.errors import NotAuthenticated
 from sabot_session.people import PeopleRegister, Person
@@ -134,6 +136,34 @@ def people_add(
         register.enrol(person, name, [TableRole(each) for each in roles], pin, by, int(time.time()))
     words = f"{person} is enrolled as {', '.join(roles)}"
     state.output.tell("enrolled", words, person=person, roles=list(roles), by=by)
+    return OK
+
+
+@people.command("enrol", epilog=example("sabot people enrol dana.cert --name Dana --pin-stdin"))
+@json_option
+@click.argument("file", type=KEY_FILE)
+@click.option("--name", required=True, help="the person's name")
+@click.option("--pin-stdin", is_flag=True, help="read the PIN from standard input")
+@pass_state
+def people_enrol(state: CliContext, /, file: Path, name: str, pin_stdin: bool) -> int:
+    """Enrol the person of a certificate: the house's signature authorises it.
+
+    The key file lies beside the certificate (dana.cert, dana.pem) on the person's medium. Roles are those of
+    the certificate. Afterwards the person shows the certificate where a key file is asked for.
+
+    Exit codes: 0 done, 1 the certificate is refused, or an id, name or PIN that cannot be; 2 usage.
+    """
+    now_s = int(time.time())
+    shown = show_file(file, now_s)
+    with HouseTrust(state.user_files.house) as house:
+        house.prove(shown, now_s)
+        by = f"house {house.key[:16]}"
+    roles = [TableRole(each) for each in shown.certificate.told["roles"]]
+    pin = read_pin(ActingPerson(pin_stdin=pin_stdin), shown.person)
+    with _open(state) as register:
+        register.enrol(shown.person, name, roles, pin, by, now_s)
+    words = f"{shown.person} is enrolled as {', '.join(roles)} by the house's certificate"
+    state.output.tell("enrolled", words, person=shown.person, roles=list(roles), by=by)
     return OK
 
 

@@ -26,12 +26,12 @@ def passphrase_option(command: F) -> F:
     )(command)
 
 
-def draw(path: Path, passphrase_stdin: bool) -> SigningKey:
+def draw(path: Path, passphrase_stdin: bool, ask: bool = True) -> SigningKey:
     """A new key file under a passphrase; without a terminal and without --passphrase-stdin under none."""
     passphrase = ""
     if passphrase_stdin:
         passphrase = _line()
-    elif sys.stdin.isatty():
+    elif ask and sys.stdin.isatty():
         passphrase = click.prompt(
             f"passphrase of {path}", hide_input=True, confirmation_prompt=True, default="", err=True
         )

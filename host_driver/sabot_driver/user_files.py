@@ -130,6 +130,11 @@ class UserFiles:
         return self.state / "tables" / (re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("_.") or "table")
 
     @property
+    def house(self) -> Path:
+        """What this computer knows of the house whose certificates it trusts; beside the register."""
+        return self.people.with_name("house.db")
+
+    @property
     def people(self) -> Path:
         """The register of people of this computer."""
         return self.state / "people.db"

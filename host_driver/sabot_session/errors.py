@@ -106,6 +106,10 @@ class NotAuthenticated(SabotError, PermissionError):
     advice = "Try again with the right PIN and with what the person holds."
 
 
+class CertificateRefused(NotAuthenticated):
+    """A certificate that is forged, expired, revoked or for another site or role, or a bad proof."""
+
+
 class WrongPin(NotAuthenticated):
     """The PIN is wrong; ``wait_s`` seconds must pass before the next try."""
 

@@ -1,8 +1,9 @@
 """The register of people on the table PC: who they are, their roles, and how each proves it.
 
-A person has a PIN and may hold a badge, or key files that devices know. A PIN alone signs a dealer in and
-authorises nothing else. The register is a SQLite file that only its owner can read; PINs and badge codes are
-in it as scrypt hashes, keys as their SHA-256. docs/security.md says what this stops and what not.
+A person has a PIN and may hold a badge, key files that devices know, or a certificate of the house
+(docs/credentials.md). A PIN alone signs a dealer in and authorises nothing else. The register is a SQLite
+file that only its owner can read; PINs and badge codes are in it as scrypt hashes, keys as their SHA-256.
+docs/security.md says what this stops and what not.
 
 A wrong PIN is counted on disk before the PIN is looked at, so ending the program saves nobody the delay.
 """
@@ -21,9 +22,13 @@ from typing import Any, Self
 
 from sabot_driver.credentials import Credential
 from sabot_driver.private_files import make_folder, prepare_database
+from sabot_house.errors import HouseError, WrongRole
+from sabot_house.proof import ShownCertificate
+from sabot_house.trust import HouseTrust
 from sabot_session import pin_hash
 from sabot_session.errors import (
     BadPerson,
+    CertificateRefused,
     NotAuthenticated,
     NothingHeld,
     PeopleFailed,
@@ -76,12 +81,13 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """What somebody shows: an id, a badge or a key, and a PIN."""
+    """What somebody shows: an id, a badge, a key or a certificate, and a PIN."""
 
     pin: str = field(repr=False)
     person: str = ""
     badge: str = field(default="", repr=False)
     key: Credential | None = None
+    certificate: ShownCertificate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +119,9 @@ class PeopleRegister:
     """
 
     def __init__(self, path: Path | None, salt: Callable[[], bytes] = pin_hash.new_salt) -> None:
-        """Open or begin a register; `PeopleFailed` if it cannot be used."""
+        """Open or begin a register; `PeopleFailed` if it cannot be used. The house it trusts is beside it."""
         self.path = path
+        self.house = None if path is None else path.with_name("house.db")
         self._salt = salt
         self._lock = threading.RLock()
         try:
@@ -291,10 +298,13 @@ class PeopleRegister:
 
         `PersonUnknown` for an id, badge or key that nobody here has; `WrongPin`; `PinDelayed` while a delay
         runs; `NothingHeld` if a PIN alone is not enough for any of the person's roles; `NotAuthenticated` if
-        id, badge and key are of different people.
+        id, badge, key and certificate are of different people; `CertificateRefused` for a certificate or a
+        proof that is not good.
         """
         person, how = self._identify(shown)
         roles = self.find(person).roles
+        if how is Authentication.CERTIFICATE_AND_PIN:
+            roles &= self._certified(shown, person, at_s)
         if how is Authentication.PIN:
             if TableRole.DEALER not in roles:
                 raise NothingHeld(f"{person} is no dealer, and a PIN alone signs only a dealer in")
@@ -308,13 +318,39 @@ class PeopleRegister:
             found[Authentication.BADGE_AND_PIN] = self._holder_of_badge(shown.badge)
         if shown.key is not None:
             found[Authentication.KEY_AND_PIN] = self._holder_of_key(shown.key)
+        if shown.certificate is not None:
+            found[Authentication.CERTIFICATE_AND_PIN] = shown.certificate.person
         if shown.person or not found:
             found[Authentication.PIN] = shown.person
         if len(set(found.values())) > 1:
-            raise NotAuthenticated("id, badge and key are of different people")
-        strongest = (Authentication.KEY_AND_PIN, Authentication.BADGE_AND_PIN, Authentication.PIN)
+            raise NotAuthenticated("id, badge, key and certificate are of different people")
+        strongest = (
+            Authentication.CERTIFICATE_AND_PIN,
+            Authentication.KEY_AND_PIN,
+            Authentication.BADGE_AND_PIN,
+            Authentication.PIN,
+        )
         how = next(each for each in strongest if each in found)
         return found[how], how
+
+    def _certified(self, shown: Presented, person: str, at_s: int) -> frozenset[TableRole]:
+        """The roles of the certificate that somebody shows and proves; the proof is used up."""
+        assert shown.certificate is not None
+        if self.house is None or not self.house.exists():
+            raise CertificateRefused(
+                "this computer trusts no house", "Show a badge or a key file, or see 'sabot house trust'."
+            )
+        try:
+            with HouseTrust(self.house) as house:
+                house.prove(shown.certificate, at_s)
+            roles = frozenset(TableRole(each) for each in shown.certificate.certificate.told["roles"])
+            if not roles & self.find(person).roles:
+                raise WrongRole(f"{person} is enrolled for none of the certificate's roles")
+        except HouseError as error:
+            raise CertificateRefused(str(error), error.advice) from error
+        except ValueError as error:
+            raise CertificateRefused(f"the certificate has an unknown role: {error}") from error
+        return roles
 
     def _holder_of_badge(self, badge: str) -> str:
         rows = self._all("SELECT id FROM people WHERE badge = ?", self._badge_hash(badge.strip()))

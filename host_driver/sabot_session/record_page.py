@@ -66,6 +66,7 @@ ACTORS = """
 | --- | --- |
 | `key_and_pin` | a key file on the person's medium, and the PIN |
 | `badge_and_pin` | the person's badge, and the PIN |
+| `certificate_and_pin` | a certificate of the house ([credentials.md](credentials.md)), and the PIN |
 | `pin` | the PIN alone; dealers only |
 | `signed_in` | the dealer who is signed in at this table |
 | `sensed` | the machine; a button counts for the dealer who is signed in, and names the machine's event |

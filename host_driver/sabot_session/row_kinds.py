@@ -17,7 +17,12 @@ from sabot_session.errors import BadRow
 from sabot_session.rows import Authentication, Json, Row
 from sabot_table.procedure import TableRole
 
-STRONG = (Authentication.KEY_AND_PIN, Authentication.BADGE_AND_PIN, Authentication.SIMULATED)
+STRONG = (
+    Authentication.KEY_AND_PIN,
+    Authentication.BADGE_AND_PIN,
+    Authentication.CERTIFICATE_AND_PIN,
+    Authentication.SIMULATED,
+)
 SIGNED = (*STRONG, Authentication.PIN, Authentication.SIGNED_IN)
 HOW: Mapping[TableRole, tuple[Authentication, ...]] = {
     TableRole.DEALER: (*SIGNED, Authentication.SENSED),

@@ -15,6 +15,7 @@ class Authentication(StrEnum):
 
     KEY_AND_PIN = "key_and_pin"  # a key file on the person's medium, and the PIN
     BADGE_AND_PIN = "badge_and_pin"
+    CERTIFICATE_AND_PIN = "certificate_and_pin"  # a certificate of the house with its key, and the PIN
     PIN = "pin"  # signs a dealer in; authorises nothing that the device guards
     SIGNED_IN = "signed_in"  # the dealer who is signed in at this table; no PIN again
     SIMULATED = "simulated"  # a simulated person at an emulated device

@@ -6,6 +6,9 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from starlette.requests import Request
 
 from sabot_driver.credentials import Credential
+from sabot_house import statements
+from sabot_house.errors import BadStatement
+from sabot_house.proof import ShownCertificate
 from sabot_protocol.host.messages import Role
 from sabot_protocol.wire_constants import KEY_SIZE
 from sabot_session.people import Presented
@@ -24,7 +27,7 @@ class Part(BaseModel):
 
 
 class ShownCredential(Part):
-    """What a person shows: an id, a badge or a key file's text, and a PIN."""
+    """What a person shows: an id, a badge, a key file's text or a certificate, and a PIN."""
 
     pin: Short
     person: Short = ""
@@ -32,13 +35,27 @@ class ShownCredential(Part):
     key: Annotated[str, StringConstraints(max_length=256)] = ""
     role: Literal["dealer", "floor", "service"] = "floor"
     """Whose key file it is."""
+    certificate: Annotated[str, StringConstraints(max_length=4096)] = ""
+    """A certificate of the house, as its file has it; ``proof`` is signed with its key."""
+    proof: Annotated[str, StringConstraints(max_length=4096)] = ""
     simulated: Literal["", "dealer", "floor", "service"] = ""
     """The simulated person to act as, at an emulated table that somebody plays at a terminal."""
 
     def presented(self) -> Presented:
         """The same for the register of people."""
         key = read_key_text(self.key, Role[self.role.upper()]) if self.key.strip() else None
-        return Presented(self.pin, self.person.strip(), self.badge.strip(), key)
+        return Presented(self.pin, self.person.strip(), self.badge.strip(), key, self._held())
+
+    def _held(self) -> ShownCertificate | None:
+        if not self.certificate:
+            return None
+        try:
+            return ShownCertificate(
+                statements.read(self.certificate, statements.CERTIFICATE, "the certificate"),
+                statements.read(self.proof, statements.PROOF, "the proof"),
+            )
+        except BadStatement as error:
+            raise Refused(400, "no_certificate", str(error), error.advice) from error
 
 
 class EnterRequest(Part):

@@ -9,6 +9,7 @@ from tests.attacks.disk import Disk
 from tests.conformance.targets import Tcp
 from tests.driver.command import Sabot
 from tests.evidence.day import Day, play_day
+from tests.house.harbour import Harbour
 from tests.serve.page_client import PageClient
 from tests.serve.served_table import served_table
 
@@ -67,3 +68,11 @@ def attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageCl
     with served_table(tmp_path) as table, PageClient(table) as page:
         page.enter()
         yield page
+
+
+@pytest.fixture
+def harbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harbour]:
+    """A house with an office, and a table PC that trusts it."""
+    monkeypatch.setattr(pin_hash, "LOG2_N", 4)
+    with Harbour(tmp_path) as made:
+        yield made

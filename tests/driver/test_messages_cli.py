@@ -246,6 +246,12 @@ TABLE = ("sabot table set BAC-07 --device URL --simulator",)
 OPEN = (*TABLE, "sabot table open --table BAC-07")
 PLAYED = (*TABLE, "sabot play --table BAC-07 --auto --rounds 1 --json")
 DANA = ("sabot people add dana --name Dana --role dealer --pin-stdin",)
+OFFICE = ("sabot house init office --name Harbour",)
+TRUST = "sabot house trust office/house.json --site MAIN"
+SIGNED = (
+    *OFFICE,
+    "sabot house sign office dana --role floor --site MAIN --not-after 2099-12-31 --new-key --out dana.cert",
+)
 NEEDS: dict[str, tuple[str, ...]] = {
     "sabot service return": ("sabot service out-of-order --device sim://BAC-07",),
     "sabot journal aside": ("sabot service locate --device URL --simulator",),
@@ -278,6 +284,13 @@ NEEDS: dict[str, tuple[str, ...]] = {
         "sabot people add flo --name Flo --role floor --pin-stdin",
         "sabot provision --floor-key flo.key --device sim://",
     ),
+    "sabot house sign": OFFICE,
+    "sabot house list": SIGNED,
+    "sabot house revoke": SIGNED,
+    "sabot house rotate": OFFICE,
+    "sabot house trust": OFFICE,
+    "sabot house update": (*OFFICE, TRUST),
+    "sabot people enrol": (*SIGNED, TRUST),
     "sabot people badge": DANA,
     "sabot people pin": DANA,
     "sabot people remove": DANA,

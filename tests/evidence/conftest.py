@@ -2,9 +2,11 @@
 
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.driver.command import Sabot
 from tests.evidence.day import Day, play_day
 from tests.evidence.device_chain import ChainedDevice
 from tests.evidence.failing_database import Failing
@@ -50,3 +52,19 @@ def chained() -> ChainedDevice:
     made.checkpoint()
     made.located(3)
     return made
+
+
+@pytest.fixture
+def sabot(capsys: pytest.CaptureFixture[str]) -> Sabot:
+    """Runs a command in this process."""
+    return Sabot(capsys)
+
+
+@pytest.fixture
+def floor(sabot: Sabot, tmp_path: Path) -> tuple[Path, Path, str]:
+    """The floor's key file, the file it keeps, and its public key."""
+    key = tmp_path / "floor.pem"
+    ran = sabot("evidence", "new-key", key, "--json")
+    assert ran.code == 0
+    assert key.stat().st_mode & 0o777 == 0o600
+    return key, tmp_path / "floor.jsonl", ran.lines[0]["public"]

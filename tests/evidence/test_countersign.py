@@ -13,22 +13,6 @@ from sabot_evidence.errors import SigningKeyUnusable
 from sabot_evidence.signing_key import draw_signing_key, read_signing_key
 
 
-@pytest.fixture
-def sabot(capsys: pytest.CaptureFixture[str]) -> Sabot:
-    """Runs a command in this process."""
-    return Sabot(capsys)
-
-
-@pytest.fixture
-def floor(sabot: Sabot, tmp_path: Path) -> tuple[Path, Path, str]:
-    """The floor's key file, the file it keeps, and its public key."""
-    key = tmp_path / "floor.pem"
-    ran = sabot("evidence", "new-key", key, "--json")
-    assert ran.code == 0
-    assert key.stat().st_mode & 0o777 == 0o600
-    return key, tmp_path / "floor.jsonl", ran.lines[0]["public"]
-
-
 def told(files: list[Path], *options: object) -> tuple[int, list[str]]:
     said: list[str] = []
     return verifier.run([*map(str, files), *map(str, options)], said.append), said

@@ -5,6 +5,7 @@ on telling what happens at the table while somebody types.
 """
 
 import dataclasses
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
@@ -14,6 +15,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from sabot_driver import Credential
 from sabot_driver.errors import SabotError
+from sabot_house.proof import show_file
+from sabot_house.statements import CERTIFICATE, kind_of
 from sabot_protocol.host.messages import Role
 from sabot_session.acts import Act, parse_act
 from sabot_session.needs import Need
@@ -116,8 +119,10 @@ class Identification:
 
 
 def read_held(role: TableRole, held: str) -> Presented:
-    """What somebody holds: the key in a file of this name, or a badge with this code."""
+    """What somebody holds: the key or certificate in a file of this name, or a badge with this code."""
     path = Path(held).expanduser()
+    if path.is_file() and kind_of(path) == CERTIFICATE:
+        return Presented("", certificate=show_file(path, int(time.time())))
     if path.is_file():
         return Presented("", key=Credential.read(Role[role.name], path))
     if "/" in held or held.endswith(".key"):

@@ -243,4 +243,7 @@ def _shown(credential: object) -> dict[str, str] | None:
     if key is not None:
         number = f" {key.person}" if key.person else ""
         shown |= {"key": f"{key.key.hex()}{number}", "role": key.role.name.lower()}
+    if credential.certificate is not None:
+        held = credential.certificate
+        shown |= {"certificate": held.certificate.line(), "proof": held.proof.line()}
     return shown

@@ -1,0 +1,27 @@
+"""Fixtures of the tests of house credentials."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.driver.command import Sabot
+from tests.house.harbour import Harbour
+
+from sabot_session import pin_hash
+
+
+@pytest.fixture
+def harbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harbour]:
+    """A house with an office, and a table PC that trusts it."""
+    monkeypatch.setattr(pin_hash, "LOG2_N", 4)
+    with Harbour(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def sabot(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: Path
+) -> Sabot:
+    """Runs a command in this process; every PIN is the same."""
+    monkeypatch.chdir(tmp_path)
+    return Sabot(capsys)
