@@ -2,6 +2,7 @@
 
 import base64
 import gc
+import io
 import logging
 import traceback
 import zipfile
@@ -18,6 +19,7 @@ from sabot_driver import Credential, Journal, Keyring, connect
 from sabot_driver.errors import SabotError
 from sabot_driver.keyring import read_key
 from sabot_driver.opened_device import DeviceKeys
+from sabot_evidence.signing_key import read_signing_key
 from sabot_protocol import mac
 from sabot_protocol.errors import FieldError
 from sabot_protocol.host.messages import CallFloor, PlayOneDeck, Provision, Role, SetKey
@@ -34,6 +36,8 @@ class Secrets:
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.found: set[bytes] = set()
+        self.words: set[bytes] = set()
+        """Secrets that people type: passphrases, badge codes, long PINs."""
         real = mac.hmac_sha256
 
         def noted(key: bytes, data: bytes) -> bytes:
@@ -60,6 +64,8 @@ class Secrets:
         """None of them is in any of this."""
         for where, data in said.items():
             folded = data.lower()
+            for word in self.words:
+                assert word not in data, f"{word.decode()} is in {where}"
             for key, form in self.forms():
                 assert form not in data, f"{key.hex()} is in {where}"
                 assert key.hex().encode() not in folded, f"{key.hex()} is in {where}"
@@ -160,4 +166,108 @@ def test_no_key_is_told_in_a_whole_life(
     assert len(secrets.found) > 20
     shown = {name.split()[2] for name in said if "repr" in name}
     assert {"Credential", "DeviceKeys", "SetKey", "Provision", "Connection", "Journal"} <= shown
+    secrets.check(said)
+
+
+PASSPHRASE, BADGE, PIN = "mussel barge 77 lantern", "badge-90417735", "739518264073"
+
+
+def raw_key(path: Path, passphrase: str = "") -> bytes:
+    """The 32 bytes of a key file in PEM."""
+    key = read_signing_key(path, passphrase.encode())._key
+    return key.private_bytes_raw()
+
+
+def test_no_key_is_told_in_a_whole_day(
+    sabot: Sabot,
+    tmp_path: Path,
+    home: Path,
+    mocker: MockerFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """From the office's keys in the morning to the floor's countersignature at night, with what fails."""
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr("sabot_session.pin_hash.LOG2_N", 4)
+    (tmp_path / "day").mkdir()
+    monkeypatch.chdir(tmp_path / "day")
+    secrets = Secrets(mocker)
+    secrets.words |= {PASSPHRASE.encode(), BADGE.encode(), PIN.encode()}
+    target = Tcp(tmp_path / "device", "seed=1&fault=stuck@insertion:70")
+    device = ("--device", target.listener.url, "--simulator")
+    table = ("--table", "BAC-07")
+    said: dict[str, bytes] = {}
+
+    def run(line: str, *more: object, code: int = 0, typed: str = PIN) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO(f"{typed}\n" * 9))
+        ran = sabot("-vv", *line.split(), *more)
+        said[f"{len(said)} {line}"] = (ran.out + ran.err).encode()
+        assert ran.code == code, line + ran.out + ran.err
+
+    # the house's office, and the floor's own key
+    run("house init office --name Harbour --passphrase-stdin", typed=PASSPHRASE)
+    sign = "house sign office dana --role floor --site MAIN --not-after 2099-12-31 --new-key --out dana.cert"
+    run(sign, typed="a wrong passphrase", code=1)
+    run(f"{sign} --passphrase-stdin", typed=PASSPHRASE)
+    run("evidence new-key floor.pem --json")
+    # the morning: keys, people, the table
+    run("provision --floor-key floor.key --service-key service.key", *device)
+    run("house trust office/house.json --site MAIN")
+    run("people enrol dana.cert --name Dana --pin-stdin --json")
+    by = "--by-key dana.cert --pin-stdin"
+    run(f"people add flo --name Flo --role floor --role service {by}")
+    run(f"people key flo floor floor.key {by}")
+    run("people badge flo", BADGE, *by.split())
+    run("table set BAC-07", *device)
+    run("table open --people --floor-key dana.cert --pin-stdin --capture open.pcapng", *table)
+    run("table open --people --floor-key dana.cert --pin-stdin", *table, code=5, typed="000000000000")
+    # the day: rounds, a stop and its repair, a dispute, the power fails, a wrong key and a wrong badge
+    run("play --auto --rounds 2 --json --floor-key floor.key --capture play.pcapng", *table)
+    run("status --json", *table)
+    target.reboot()
+    run("play --auto --rounds 1 --floor-key floor.key --capture again.pcapng", *table)
+    run("round 1 --json", *table)
+    run("round 1 hold --floor-key service.key --pin-stdin", *table, code=5)
+    run("round 1 hold --badge no-such-badge --pin-stdin", *table, code=5)
+    run("rounds --json", *table)
+    run("deck list --json", *table)
+    run("fault show --json", *table)
+    run("key list --json", *table)
+    # the evening: closing, what the floor keeps, revocation, what support gets
+    run("table close --people --badge", BADGE, "--pin-stdin", *table, code=1)  # closed already
+    run("evidence show --json")
+    run("evidence export --out evidence.zip")
+    Path("checkpoints.jsonl").write_bytes(
+        b"\n".join(each for name, each in said.items() if name.endswith("evidence show --json"))
+    )
+    run("evidence countersign checkpoints.jsonl --key floor.pem --kept floor.jsonl --json")
+    run("evidence verify --anchor floor.jsonl --json", code=1)  # nobody said whom to trust
+    run("evidence verify evidence.zip --json", code=8)
+    run("audit --json", *table)
+    run("house revoke office dana --passphrase-stdin", typed=PASSPHRASE)
+    run("house update office/revocations.json")
+    run("people changes --json")
+    run("house list office --json")
+    run("journal show --json")
+    run("doctor", "--device", target.listener.url)
+    run("bundle --out bundle.zip", *device)
+    run("replay play.pcapng --json")
+    target.close()
+
+    (pc_key,) = home.rglob("pc.key")
+    secrets.found |= {read_key(pc_key), read_key(Path("floor.key")), read_key(Path("service.key"))}
+    for each in home.rglob("*.key"):
+        secrets.found.add(read_key(each))
+    signing = {raw_key(Path("floor.pem")), raw_key(Path("dana.pem"))}
+    secrets.found |= {*signing, raw_key(Path("office/house.pem"), PASSPHRASE)}
+    for path in [*home.rglob("*"), *Path().rglob("*")]:
+        if path.is_file() and path.suffix not in (".key", ".pem"):
+            said[str(path)] = path.read_bytes()
+    for name in ("bundle.zip", "evidence.zip"):
+        with zipfile.ZipFile(name) as archive:
+            said[f"in {name}"] = b"\n".join(archive.read(each) for each in archive.namelist())
+    said["log"] = caplog.text.encode()
+    written = {Path(name).suffix for name in said}
+    assert {".db", ".pcapng", ".zip", ".jsonl", ".cert", ".json"} <= written
+    assert len(secrets.found) > 40
     secrets.check(said)
