@@ -7,8 +7,10 @@ import re
 import shutil
 import struct
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -60,13 +62,19 @@ def run(capture: Path, script: Path, *arguments: str) -> "subprocess.CompletedPr
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=settings, check=False)
 
 
-def tshark(capture: Path, *arguments: str) -> str:
-    """What tshark prints with our dissector. Skips where it runs no scripts at all: 4.4 does not for root."""
-    probe = capture.parent / "probe.lua"
-    if not probe.exists():
+@cache
+def runs_scripts() -> bool:
+    """Whether tshark runs Lua scripts here: 4.4 does not for root. It is tried once, which takes a second."""
+    with tempfile.TemporaryDirectory() as folder:
+        capture, probe = write(Path(folder) / "one.pcapng", FRAMES[:1]), Path(folder) / "probe.lua"
         probe.write_text('print("a script runs")')
-        if "a script runs" not in run(capture, probe, "-c", "1").stdout:
-            pytest.skip("tshark runs no Lua scripts here: run the tests as another user than root")
+        return "a script runs" in run(capture, probe, "-c", "1").stdout
+
+
+def tshark(capture: Path, *arguments: str) -> str:
+    """What tshark prints with our dissector. Skips where it runs no scripts at all."""
+    if not runs_scripts():
+        pytest.skip("tshark runs no Lua scripts here: run the tests as another user than root")
     done = run(capture, DISSECTOR, *arguments)
     assert done.returncode == 0, done.stderr
     assert "lua" not in done.stderr.lower(), done.stderr
@@ -446,8 +454,9 @@ def test_every_message_and_error_is_shown_with_every_field_and_name(tmp_path: Pa
     assert {f"sabot.{owner}.{name}" for owner, name in owned} <= seen
 
 
-def names_in(packet: Dissected) -> Iterator[tuple[str, str]]:
-    """The words an enum's or an error's number must be shown with."""
+@cache
+def members() -> list[tuple[str, dict[int, str]]]:
+    """Each field that has an enum's or an error's number, with the words of the numbers."""
     enums: dict[str, dict[int, str]] = {}
     for name, members in schema.ENUMS:
         enums[name] = {number: member for member, number in members}
@@ -456,10 +465,17 @@ def names_in(packet: Dissected) -> Iterator[tuple[str, str]]:
     read_as = {**READ_AS, ("", "status"): "error"}
     for row in schema.MESSAGES:
         read_as.update({(row[1], each[0]): str(each[2]) for each in row[5] if each[1] == "enum"})
-    for (owner, name), enum in read_as.items():
-        full = f"sabot.{owner}.{name}" if owner else f"sabot.{name}"
+    return [
+        (f"sabot.{owner}.{name}" if owner else f"sabot.{name}", enums.get(enum, {}))
+        for (owner, name), enum in read_as.items()
+    ]
+
+
+def names_in(packet: Dissected) -> Iterator[tuple[str, str]]:
+    """The words an enum's or an error's number must be shown with."""
+    for full, words in members():
         for value in packet.values.get(full, ()):
-            member = enums.get(enum, {}).get(int(value, 0))
+            member = words.get(int(value, 0))
             if member is not None:
                 yield full, f"{member} ({int(value)})"
 
@@ -603,9 +619,12 @@ def test_the_filters_of_the_page_work_and_find_something(tmp_path: Path) -> None
     capture = write(tmp_path / "day.pcapng", frames)
     filters = re.findall(r"^\| `(sabot[^`]*)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(filters) > 5
-    for each in filters:
-        found = infos(capture, "-Y", each)
-        assert 0 < len(found) < len(frames), each
+    together = [each for each in filters if "," not in each]  # a comma separates them
+    table = tshark(capture, "-q", "-z", ",".join(["io,stat,0", *together]))
+    (row,) = [line for line in table.splitlines() if "<>" in line]
+    counts = dict(zip(together, map(int, row.strip("|").split("|")[1::2]), strict=True))
+    counts |= {each: len(infos(capture, "-Y", each)) for each in filters if "," in each}
+    assert all(0 < counts[each] < len(frames) for each in filters), counts
 
 
 # -- captures ---------------------------------------------------------------------------------------------
