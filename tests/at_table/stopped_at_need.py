@@ -49,6 +49,9 @@ def reach(table: RunningTable, staff: Staff, kind: NeedKind, plan: Plan) -> Need
     ends, left = time.monotonic() + PATIENCE_S, list(plan)
     while time.monotonic() < ends:
         cursor = table.run.read(lambda session: session.cursor)
+        if not table.run.read(lambda session: session.state.simulated_people):
+            table.run.wait_changed(cursor, WAIT_S)  # the device has not proved yet that it is emulated
+            continue
         needs = table.needs()
         found = next((each for each in needs if each.kind is kind), None)
         if left and any(each.kind == left[0][0] for each in needs):
