@@ -1,7 +1,9 @@
 """The archive's tables in SQL: SQLite by default, PostgreSQL where there is one (docs/floor.md)."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import (
     BigInteger,
@@ -27,6 +29,7 @@ from sabot_floor.errors import ArchiveFailed
 
 VERSION = "1"
 POSTGRESQL = "postgresql"
+SQLITE = "sqlite:///"
 metadata = MetaData()
 _Id = BigInteger().with_variant(Integer, "sqlite")
 
@@ -118,10 +121,7 @@ def open_engine(url: str) -> Engine:
 
     `ArchiveFailed` if it cannot be opened or is not an archive of this version.
     """
-    if "://" not in url:
-        url = f"sqlite:///{url}"
-    elif url.startswith("postgresql://"):
-        url = url.replace("postgresql://", "postgresql+psycopg://", 1)
+    url = _driver_url(url)
     try:
         engine = create_engine(url, pool_pre_ping=True)
         if engine.dialect.name == "sqlite":
@@ -136,6 +136,35 @@ def open_engine(url: str) -> Engine:
     except (SQLAlchemyError, ArgumentError, ImportError) as error:
         raise ArchiveFailed(f"{_without_password(url)}: {error}") from error
     return engine
+
+
+def open_reader(url: str) -> Engine:
+    """The database of an archive for reading only: nothing is created, and SQLite opens the file so.
+
+    `ArchiveFailed` if it cannot be opened or is not an archive of this version.
+    """
+    url = _driver_url(url)
+    try:
+        if url.startswith(SQLITE):
+            path = Path(url.removeprefix(SQLITE)).resolve()
+            url = f"{SQLITE}file:{quote(str(path))}?mode=ro&uri=true"
+        engine = create_engine(url, pool_pre_ping=True)
+        with engine.connect() as db:
+            found = db.execute(select(meta.c.value).where(meta.c.name == "version")).scalar()
+    except (SQLAlchemyError, ArgumentError, ImportError) as error:
+        raise ArchiveFailed(f"{_without_password(url)}: {error}") from error
+    if found != VERSION:
+        raise ArchiveFailed(f"an archive of version {found}; this program reads version {VERSION}")
+    return engine
+
+
+def _driver_url(url: str) -> str:
+    """The URL with the driver that we install."""
+    if "://" not in url:
+        return f"{SQLITE}{url}"
+    return (
+        url.replace("postgresql://", "postgresql+psycopg://", 1) if url.startswith("postgresql://") else url
+    )
 
 
 def _durable(connection: Any, _record: Any) -> None:

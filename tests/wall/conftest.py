@@ -5,9 +5,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from tests.wall.served_wall import ServedWall, served_wall
 from tests.wall.spoken_floor import SpokenFloor
 
 from sabot_floor.connection import Servers
+from sabot_session import pin_hash
 from sabot_simulators.floor.servers import Site
 
 _numbers = itertools.count(1)
@@ -25,3 +27,16 @@ def spoken(server: Site) -> Iterator[SpokenFloor]:
     """A site whose tables the test speaks for, over a connection of its own."""
     with SpokenFloor(Servers(server.urls), f"w{os.getpid()}-{next(_numbers)}") as floor:
         yield floor
+
+
+@pytest.fixture(autouse=True)
+def _quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scrypt with little work: the register keeps the parameters beside each hash."""
+    monkeypatch.setattr(pin_hash, "LOG2_N", 4)
+
+
+@pytest.fixture
+def wall(spoken: SpokenFloor) -> Iterator[ServedWall]:
+    """A served wall without an archive."""
+    with served_wall(spoken) as found:
+        yield found

@@ -188,10 +188,13 @@ class WallFeed:
             await self._look()
             await asyncio.sleep(LOOK_S)
 
-    async def _look(self) -> None:
-        now_s = self._clock.monotonic()
+    def _judge(self, now_s: float) -> None:
         self.judged = self._model.judge(now_s)
         self._shown(self.judged)
+
+    async def _look(self) -> None:
+        now_s = self._clock.monotonic()
+        self._judge(now_s)
         client = self._client
         if client is None:
             return
@@ -232,6 +235,8 @@ class WallFeed:
             await self._read_again(client, table, kind)
             wish()  # says who was first
             raise AlarmChanged("this alarm changed at this moment") from error
+        finally:
+            self._judge(self._clock.monotonic())  # pages show it at once
 
     async def _read_again(self, client: Client, table: str, kind: str) -> None:
         subject = self._names.alarm_subject(table, kind)

@@ -11,7 +11,7 @@ async function enter(token) {
       body: JSON.stringify({ token }),
     });
     if (answer.ok) {
-      location.replace(`/dealer${location.search}`);
+      location.replace(`${document.body.dataset.home}${location.search}`);
       return;
     }
     const told = await answer.json();
