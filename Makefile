@@ -35,7 +35,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
+.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits lab-results pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -118,6 +118,11 @@ soak-micropython: $(VENV)/.play ## ROUNDS=1000 rounds with faults on a real Micr
 
 kill-days: $(VENV)/.test ## KILLS=200 kills of a table's program in ten days, each compared with the undisturbed day; goes on where it stopped
 	$(BIN)/python -m tests.session.kill_days --kills $(KILLS)
+
+lab-results: $(VENV)/.test ## every test, with the commit in build/lab/results.xml, for 'sabot lab-package build'
+	git diff --quiet HEAD || (echo "commit first: results are of one commit" >&2; exit 1)
+	mkdir -p build/lab
+	$(PYTEST) --junitxml build/lab/results.xml -o junit_suite_name=$$(git rev-parse HEAD)
 
 evidence-edits: $(VENV)/.test ## EDITS=10000 random edits of a real day's files: which does the verifier not find?
 	$(BIN)/python -m tests.evidence.campaign --edits $(EDITS)

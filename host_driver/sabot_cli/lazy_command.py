@@ -16,7 +16,7 @@ class LazyCommand(NamedTuple):
     def load(self, name: str) -> click.Command:
         """The command; its function has the command's name, or the name and ``_`` (``round_``)."""
         module = import_module(self.module)
-        found = getattr(module, name, None) or getattr(module, f"{name}_")
+        found = getattr(module, name.replace("-", "_"), None) or getattr(module, f"{name}_")
         if not isinstance(found, click.Command):
             raise TypeError(f"{self.module}.{name} is no click command but {found!r}")
         return found

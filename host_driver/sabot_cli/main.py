@@ -41,6 +41,9 @@ COMMANDS = {
     "house": LazyCommand("sabot_cli.house_commands", "Certificates of people, signed by the house."),
     "journal": LazyCommand("sabot_cli.journal_commands", "What devices have told this computer, on disk."),
     "key": LazyCommand("sabot_cli.key_commands", "Whose keys a device has, and changing them."),
+    "lab-package": LazyCommand(
+        "sabot_cli.lab_commands", "What a test laboratory needs of a build, in one signed archive."
+    ),
     "odds": LazyCommand("sabot_cli.rules_commands", "Count exactly what every wager of a rule set is worth."),
     "people": LazyCommand("sabot_cli.people_commands", "The people who may act at tables of this computer."),
     "play": LazyCommand(
