@@ -3,6 +3,7 @@
 These tests run with ``make test-browser``, which sets SABOT_BROWSER.
 """
 
+import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,12 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.browser.wall_page import WallPage
 from tests.serve.served_table import ServedTable, served_table
+from tests.wall.archived_day import archive_rows, play
+from tests.wall.served_wall import ServedWall, served_wall
+from tests.wall.spoken_floor import SpokenFloor
 
+from sabot_floor.connection import Servers
+from sabot_floor.wall.archive_reader import ArchiveReader
 from sabot_session import pin_hash
+from sabot_simulators.floor.servers import Site
 
 collect_ignore_glob = [] if os.environ.get("SABOT_BROWSER") else ["test_*.py"]
 
+_numbers = itertools.count(1)
 RUN = """
 () => axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]})
   .then((found) => found.violations.map((each) => [each.id, each.help, each.nodes.map((node) => node.html)]))
@@ -71,6 +80,53 @@ def open_page(chromium: Any, screens: Path) -> Iterator[Callable[..., Any]]:
         context.set_default_timeout(20_000)
         opened.append(context)
         return DealersPage(table, context.new_page(), screens)
+
+    yield make
+    for context in opened:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A NATS server for the wall."""
+    with Site(tmp_path_factory.mktemp("nats"), sync="1m") as site:
+        yield site
+
+
+@pytest.fixture
+def spoken(nats: Site) -> Iterator[SpokenFloor]:
+    """A site whose tables the test speaks for."""
+    with SpokenFloor(Servers(nats.urls), f"b{os.getpid()}-{next(_numbers)}") as floor:
+        yield floor
+
+
+@pytest.fixture
+def served(spoken: SpokenFloor) -> Iterator[ServedWall]:
+    """A served wall without an archive."""
+    with served_wall(spoken) as found:
+        yield found
+
+
+@pytest.fixture
+def served_archive(spoken: SpokenFloor, tmp_path: Path) -> Iterator[ServedWall]:
+    """A served wall with the archive of a table that was played."""
+    archive_rows(tmp_path / "archive.db", play(tmp_path / "day"))
+    archive = ArchiveReader(str(tmp_path / "archive.db"))
+    with served_wall(spoken, archive) as found:
+        yield found
+    archive.close()
+
+
+@pytest.fixture
+def open_wall(chromium: Any, screens: Path) -> Iterator[Callable[..., WallPage]]:
+    """Open the wall in a browser of its own."""
+    opened: list[Any] = []
+
+    def make(wall: ServedWall, **options: Any) -> WallPage:
+        context = chromium.new_context(viewport={"width": 1280, "height": 800}, **options)
+        context.set_default_timeout(30_000)
+        opened.append(context)
+        return WallPage(wall, context.new_page(), screens)
 
     yield make
     for context in opened:

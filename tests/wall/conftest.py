@@ -3,8 +3,10 @@
 import itertools
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from tests.wall.archived_day import archive_rows, play
 from tests.wall.served_wall import ServedWall, served_wall
 from tests.wall.spoken_floor import SpokenFloor
 
@@ -40,3 +42,17 @@ def wall(spoken: SpokenFloor) -> Iterator[ServedWall]:
     """A served wall without an archive."""
     with served_wall(spoken) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def day(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, str, bytes]]:
+    """The rows of a record in which two rounds were played."""
+    return play(tmp_path_factory.mktemp("day"))
+
+
+@pytest.fixture
+def archive(tmp_path: Path, day: list[tuple[int, str, bytes]]) -> Path:
+    """An archive with these rows, of table t07."""
+    path = tmp_path / "archive.db"
+    archive_rows(path, day)
+    return path

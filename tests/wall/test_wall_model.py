@@ -338,3 +338,15 @@ def test_a_clock_that_is_set_changes_no_age() -> None:
     floor.model.hear_alarm(given.alarm, known.revision + 2, floor.now_s, hour_back_us)
     assert floor.table("t1").since_s == known.since_s
     assert floor.table("t1").attentions[0].escalated == 1
+
+
+def test_causes_that_come_together_stay_in_the_order_of_the_tables() -> None:
+    """The entries' UTC differs by a little from the monotonic clock: that must not change the order."""
+    floor = FloorOfTables(*names(3))
+    for each in ("t2", "t3"):
+        floor.tell(each, number=2, called=True)
+    for wish in floor.model.wishes(floor.floor(), floor.now_s, floor.utc_us):
+        late_us = 400 if wish.alarm.table == "t3" else 0
+        floor.revision += 1
+        floor.model.hear_alarm(wish.alarm, floor.revision, floor.now_s, floor.utc_us + late_us)
+    assert floor.order() == ["t2", "t3", "t1"]

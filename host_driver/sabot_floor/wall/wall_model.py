@@ -30,6 +30,7 @@ from sabot_floor.wall.attention import (
 from sabot_floor.wall.table_state import TableState
 
 MOST_TABLES = 2000
+OLDER_S = 1.0  # an entry's UTC and the monotonic clock agree less well than causes that come together
 MOST_WISHES = 50
 """Entries that one look may write, so that a bad minute does not flood the bucket."""
 
@@ -219,7 +220,11 @@ class WallModel:
             self._judged(each, self._hearing(each, name in silent, blind is not None), now_s)
             for name, each in self._tables.items()
         ]
-        whole = tuple(self._attention(each, now_s) for each in self.alarms.of(WHOLE_FLOOR))
+        whole = tuple(
+            self._attention(each, now_s)
+            for each in self.alarms.of(WHOLE_FLOOR)
+            if blind is not None or each.alarm.by != WALL  # else its cause is gone, and it is about to end
+        )
         return JudgedFloor(tuple(sorted(judged, key=_order)), blind, self._down is None, whole)
 
     def wishes(self, floor: JudgedFloor, now_s: float, utc_us: int) -> list[Wish]:
@@ -309,7 +314,7 @@ class WallModel:
     def _attentions(self, table: _Table, hearing: Hearing, now_s: float) -> list[Attention]:
         alarms = {each.alarm.kind: each for each in self.alarms.of(table.name)}
         found = [
-            self._attention(alarms[kind], now_s, words) if kind in alarms
+            self._attention(alarms[kind], now_s, words, since_s) if kind in alarms
             else Attention(kind, words, since_s, None, 0)
             for kind, (since_s, words) in table.reasons.items()
         ]  # fmt: skip
@@ -319,9 +324,15 @@ class WallModel:
                 found.append(self._attention(each, now_s))
         return found
 
-    def _attention(self, known: KnownAlarm, now_s: float, words: str | None = None) -> Attention:
+    def _attention(
+        self, known: KnownAlarm, now_s: float, words: str = "", seen_s: float | None = None
+    ) -> Attention:
+        """An alarm; ``seen_s`` is when the wall saw its cause, which counts unless the alarm is older."""
+        since_s = known.since_s
+        if seen_s is not None and seen_s - since_s < OLDER_S:
+            since_s = seen_s
         escalated = known.level(now_s, self.settings.escalation)
-        return Attention(known.alarm.kind, words or known.alarm.words, known.since_s, known, escalated)
+        return Attention(known.alarm.kind, words or known.alarm.words, since_s, known, escalated)
 
     def _rank(self, table: _Table, hearing: Hearing, found: Sequence[Attention], now_s: float) -> Rank:
         urgent = [each for each in found if each.urgency is Urgency.NOW]

@@ -109,12 +109,12 @@ function updateAlarm(element, alarm, title) {
 }
 
 async function take(alarm, button) {
-  if (stale || button.disabled) return;
+  if (stale || button.busy) return;
   if (!person) {
     signIn(() => tell(say("sign_in_to_take")));
     return;
   }
-  button.disabled = true;
+  button.busy = true; // not disabled: that would take the focus away
   tell("");
   try {
     const path = alarm.taken_by ? "/api/alarms/give-back" : "/api/alarms/take";
@@ -126,7 +126,7 @@ async function take(alarm, button) {
       showPerson();
     }
   } finally {
-    button.disabled = false;
+    button.busy = false;
   }
 }
 

@@ -23,7 +23,7 @@ async function search() {
   byId("rounds").replaceChildren(...told.rounds.map((each) => {
     const open = make("button", { type: "button", class: "link", onclick: () => showRound(each) }, String(each.round_id));
     open.setAttribute("aria-label", `Round ${each.round_id} of ${each.table}`);
-    const wagers = each.lines.map(([seat, wager, outcome]) => `${seat}: ${wager.replaceAll("_", " ")} ${outcome}`).join("; ");
+    const wagers = each.lines.map(([seat, wager, outcome]) => `${seat}: ${wager.replaceAll("-", " ")} ${outcome}`).join("; ");
     return cells(each.table, open, utc(each.opened_s), each.dealer, each.deck || "", each.end, wagers);
   }));
   const rates = await read(`/api/faults?${wanted}`);
@@ -34,7 +34,24 @@ async function search() {
 
 async function showRound(each) {
   const told = await read(`/api/rounds/${encodeURIComponent(each.table)}/${each.source_id}/${each.round_id}`);
-  if (told) byId("found").replaceChildren(make("pre", {}, JSON.stringify(told, null, 1)));
+  if (!told) return;
+  const raw = make("details", {}, make("summary", {}, "As the record has it"), make("pre", {}, JSON.stringify(told, null, 1)));
+  byId("found").replaceChildren(...(told.rows ? [] : summary(each, told)), raw);
+}
+
+// A round for a person. Below level "all" the archive has only rows, which are shown as they are.
+function summary(each, told) {
+  const facts = [["Table", each.table], ["Round", told.round], ["Opened (UTC)", utc(told.opened_s)], ["Ended (UTC)", utc(told.ended_s) || say("none")],
+    ["Dealer", told.dealer], ["Machine", told.machine || say("none")], ["Deck", told.pack], ["End", told.end],
+    ["Count", told.verdict ?? say("not_known")], ["Void", told.void ? `${told.void.why} (${told.void.clause})` : say("none")]];
+  const pairs = make("dl", { class: "pairs" }, ...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, String(value)))));
+  const hands = (told.hands ?? []).map((hand) => cells(hand.seat ? `Seat ${hand.seat}` : hand.of, (hand.cards ?? [say("not_known")]).join(" "), hand.points));
+  const lines = each.lines.map(([seat, wager, outcome]) => cells(seat, wager.replaceAll("-", " "), outcome));
+  return [pairs, table(["Hand", "Cards", "Points"], hands), table(["Seat", "Wager", "Result"], lines)];
+}
+
+function table(heads, rows) {
+  return make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((each) => make("th", { scope: "col" }, each)))), make("tbody", {}, ...rows));
 }
 
 byId("search").addEventListener("submit", (event) => {

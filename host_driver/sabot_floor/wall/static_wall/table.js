@@ -20,7 +20,7 @@ function show(view) {
     return;
   }
   document.body.dataset.tone = row.tone;
-  put(byId("word"), row.word);
+  put(byId("word"), row.attentions.length && row.hearing === "live" ? row.shown : row.word);
   showAlarms(byId("attentions"), row.attentions, row.name);
   pairs(byId("facts"), [
     ["Name", row.title], ["Pit", row.pit || say("none")], ["Game", row.game || say("not_known")],
@@ -57,6 +57,12 @@ function show(view) {
   }
 }
 
+const short = (seconds) => utc(seconds).slice(5);
+
+function fill(id, rows) {
+  byId(id).replaceChildren(...(rows.length ? rows : [cells(say("none"))]));
+}
+
 async function readHistory() {
   if (!ARCHIVE) {
     put(byId("archive-message"), say("no_archive"));
@@ -64,10 +70,10 @@ async function readHistory() {
   }
   const told = await read(`/api/tables/${encodeURIComponent(NAME)}/history`);
   if (!told) return;
-  byId("rounds").replaceChildren(...told.rounds.map((each) => cells(each.round_id, utc(each.opened_s), each.dealer, each.deck, each.end)));
-  byId("faults").replaceChildren(...told.faults.map((each) =>
-    cells(utc(each.at_s), (each.fault ?? "").replaceAll("_", " "), (each.place ?? "").replaceAll("_", " "), each.round)));
-  byId("wear").replaceChildren(...told.wear.map((each) => cells(each.roller.replaceAll("_", " "), each.shuffles,
+  fill("rounds", told.rounds.map((each) => cells(each.round_id, short(each.opened_s), each.dealer, each.deck, each.end)));
+  fill("faults", told.faults.map((each) =>
+    cells(short(each.at_s), (each.fault ?? "").replaceAll("_", " "), (each.place ?? "").replaceAll("_", " "), each.round)));
+  fill("wear", told.wear.map((each) => cells(each.roller.replaceAll("_", " "), each.shuffles,
     each.mean_ms === null ? "" : `${each.mean_ms} ms`, each.change_percent === null ? "" : `${each.change_percent} %`, each.rounds_left)));
 }
 

@@ -79,7 +79,7 @@ function showTables() {
 
 function makeRow(row) {
   return make("li", {}, make("a", { class: "name", href: `/table/${encodeURIComponent(row.name)}` }),
-    make("span", { class: "word" }), make("span", { class: "about" }), make("ul", { class: "alarms" }));
+    make("span", { class: "doing" }), make("span", { class: "about" }), make("ul", { class: "alarms" }));
 }
 
 function updateRow(element, row) {
@@ -89,11 +89,11 @@ function updateRow(element, row) {
   element.dataset.tone = row.tone;
   element.dataset.rank = row.rank;
   element.dataset.hearing = row.hearing;
-  const [name, word, about, alarms] = element.children;
-  put(name, row.title === row.name ? row.name : `${row.name} ${row.title}`);
-  put(word, row.attentions.length ? row.shown : row.word);
-  const told = [row.pit && say("pit", { pit: row.pit }), row.game, row.round && say("round", { round: row.round }), row.dealer];
-  put(about, (row.attentions.length ? told : told.slice(0, 1)).filter(Boolean).join(", "));
+  const [name, doing, about, alarms] = element.children;
+  put(name, row.title.toLowerCase() === row.name ? row.title : `${row.name} ${row.title}`);
+  put(doing, row.hearing === "live" || !row.attentions.length ? row.attentions.length ? row.shown : row.word : say("was", { state: row.shown }));
+  const told = [row.pit && say("pit", { pit: row.pit }), row.attentions.length && row.game, row.round && say("round", { round: row.round })];
+  put(about, told.filter(Boolean).join(", "));
   alarms.hidden = !row.attentions.length;
   showAlarms(alarms, row.attentions, row.name);
 }
