@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.attacks.rewriting import other_round, sql, words
 from tests.evidence.campaign import verdict
 from tests.evidence.day import Day
 from tests.evidence.edits import OTHER_KEY, opened, rehash, sign_again
@@ -16,24 +17,6 @@ from sabot_evidence.pc_key import PcKey
 from sabot_session.record import SqliteRecord
 from sabot_session.rows import Actor, Authentication, Row, SavedSession
 from sabot_table.procedure import TableRole
-
-
-def words(paths: list[Path], lines: tuple[str, ...] = ()) -> set[str]:
-    """What does not fit, in the verifier's words."""
-    report = verdict(paths, lines)
-    assert report is not None
-    return {
-        f"{each.file}: {each.kind}: {each.text}"
-        for each in report.findings
-        if each.kind in verifier.WRONG_KINDS
-    }
-
-
-def sql(path: Path, *statements: str) -> None:
-    """Edit a file as somebody would who knows SQLite."""
-    with opened(path) as db:
-        for each in statements:
-            db.execute(each)
 
 
 def test_an_edited_journal(played: Day, tmp_path: Path) -> None:
@@ -55,16 +38,16 @@ def _link(journal: Path, event: int) -> int:
 def test_an_edited_record(played: Day, tmp_path: Path) -> None:
     """A round's row could be changed by one statement, once the triggers were dropped."""
     journal, record = played.copy(tmp_path)
-    sql(record, """UPDATE rows SET body = replace(body, '"round":1', '"round":2') WHERE number = 30""")
+    edited = other_round(record)
     assert words([journal, record]) == {
-        "record.db: changed: row 30 is changed: its bytes do not give its hash"
+        f"record.db: changed: row {edited} is changed: its bytes do not give its hash"
     }
 
 
 def test_an_edit_with_all_hashes_made_anew(played: Day, tmp_path: Path) -> None:
     """Whoever knows the format computes the hashes again; the signatures are still those of the old ones."""
     journal, record = played.copy(tmp_path)
-    sql(record, """UPDATE rows SET body = replace(body, '"round":1', '"round":2') WHERE number = 30""")
+    other_round(record)
     rehash(record)
     found = words([journal, record])
     assert any(
@@ -76,7 +59,7 @@ def test_an_edit_with_all_hashes_made_anew(played: Day, tmp_path: Path) -> None:
 def test_another_history_signed_with_another_key(played: Day, tmp_path: Path) -> None:
     """Whoever signs a whole other history with a key of their own is found by who trusts the PC's key."""
     _, record = played.copy(tmp_path)
-    sql(record, """UPDATE rows SET body = replace(body, '"round":1', '"round":2') WHERE number = 30""")
+    other_round(record)
     rehash(record)
     sign_again(record, OTHER_KEY)
     file = verifier.EvidenceFile(record)
@@ -89,7 +72,7 @@ def test_another_history_signed_with_another_key(played: Day, tmp_path: Path) ->
 def test_another_history_signed_with_the_stolen_key(played: Day, tmp_path: Path) -> None:
     """The PC's key lies on the PC: with it a whole other history fits. The floor's line does not."""
     journal, record = played.copy(tmp_path)
-    sql(record, """UPDATE rows SET body = replace(body, '"round":1', '"round":2') WHERE number = 30""")
+    other_round(record)
     rehash(record)
     sign_again(record, played.key)
     assert words([record]) == set(), "nothing shows it without an anchor"
@@ -187,10 +170,10 @@ def test_a_clock_set_back_by_the_pc(tmp_path: Path) -> None:
 def test_a_forked_file(played: Day, tmp_path: Path) -> None:
     """Two histories from one beginning: each is signed with the PC's key, and each fits itself."""
     (_, first), (_, second) = played.copy(tmp_path / "a"), played.copy(tmp_path / "b")
-    sql(second, """UPDATE rows SET body = replace(body, '"round":1', '"round":2') WHERE number = 30""")
+    edited = other_round(second)
     rehash(second)
     sign_again(second, played.key)
-    assert f"{first}: fork: two bodies for row 30: {second} has another one" in words([first, second])
+    assert f"{first}: fork: two bodies for row {edited}: {second} has another one" in words([first, second])
 
 
 def test_files_put_back_from_a_backup(played: Day, tmp_path: Path) -> None:
