@@ -116,6 +116,11 @@ class ViewChannels:
         """How many readers a channel has."""
         return self._channels[name].readers
 
+    @property
+    def all_readers(self) -> int:
+        """How many readers all channels have."""
+        return sum(each.readers for each in list(self._channels.values()))
+
     def _opened(self, name: str, by: int) -> None:
         self._channels[name].readers += by
 

@@ -128,8 +128,9 @@ class ArchiveReader:
             with self.engine.connect() as db:
                 listed = db.execute(opened).all()
                 more = len(listed) > MOST_LOOKED
-                for begin in range(0, min(len(listed), MOST_LOOKED), AT_ONCE):
-                    some = listed[begin : begin + AT_ONCE]
+                wholly = listed[:MOST_LOOKED]
+                for begin in range(0, len(wholly), AT_ONCE):
+                    some = wholly[begin : begin + AT_ONCE]
                     bodies = _bodies(db, [(each[0], each[1]) for each in some])
                     for source_id, round_id, table, level in some:
                         looked += 1
