@@ -67,7 +67,8 @@ def serve(
     """Serve the wall of a site to browsers: which table needs a person, and since when.
 
     The wall reads. It commands no machine. A second 'sabot floor serve' for the same site prints a new
-    address to enter by. Floor and service of the register of people take alarms, with badge or key file and PIN.
+    address to enter by. Floor and service of the register of people take alarms, with badge or key file and
+    PIN.
 
     Exit codes: 0 ended, 1 refused, 2 usage, 6 served by another process.
     """
