@@ -15,6 +15,8 @@ DAYS ?= 30
 KILLS ?= 200
 EDITS ?= 10000
 EVERY ?= 1
+NODES ?= 1
+CHAOS ?= 50
 SESSION_HOURS ?= 1
 SERVED_HOURS ?= 8
 CUTS ?= 200
@@ -35,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits lab-results pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
+.PHONY: help play serve floor demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits lab-results pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +47,9 @@ play: $(VENV)/.play ## two decks on an emulated machine: shuffled, dealt to six 
 
 serve: $(VENV)/.serve ## a table's pages: an emulated machine with simulated people; sign in to deal yourself (sabot serve)
 	@$(BIN)/sabot serve --device 'sim://?speed=1' --players-port 8471
+
+floor: $(VENV)/.test ## a site: NODES=1 or 3 NATS servers, twelve emulated tables with simulated people, the archive
+	@$(BIN)/python -m sabot_simulators.floor --nodes $(NODES)
 
 demo: $(VENV)/.play ## what the wire survives: lost answers, a pulled cable, a power cut; then the machine alone
 	@$(BIN)/python -m sabot_simulators.wire_demo

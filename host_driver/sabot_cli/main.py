@@ -38,6 +38,7 @@ COMMANDS = {
         "sabot_cli.table_commands", "Why the machine stopped, what to do, and saying that it is done."
     ),
     "flash": LazyCommand("sabot_cli.flash_command", "Put an application onto a board (RP2040)."),
+    "floor": LazyCommand("sabot_cli.floor_commands", "Many tables of a site: their archive, keys, export."),
     "house": LazyCommand("sabot_cli.house_commands", "Certificates of people, signed by the house."),
     "journal": LazyCommand("sabot_cli.journal_commands", "What devices have told this computer, on disk."),
     "key": LazyCommand("sabot_cli.key_commands", "Whose keys a device has, and changing them."),

@@ -38,6 +38,7 @@ from sabot_table.wager_acceptance import every_wager
 from sabot_web.errors import ExtraMissing
 
 if TYPE_CHECKING:
+    from sabot_floor.connection import TableSettings
     from sabot_serve.demonstration import Demonstration
     from sabot_serve.running import TableService
 
@@ -122,10 +123,12 @@ KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     show_default=True,
     help="seconds between acts of simulated people",
 )
+@click.option("--floor", "floor_file", type=KEY_FILE, help="publish to the site that this file names")
 @click.pass_obj
 def serve(
     state: CliContext,
     /,
+    floor_file: Path | None,
     port: int,
     players_port: int | None,
     host: str,
@@ -145,6 +148,7 @@ def serve(
     Exit codes: 0 ended, 1 refused, 2 usage, 3 no device, 5 not verified, 6 served by another process.
     """
     _need_extra()
+    floor = None if floor_file is None else _floor_settings(floor_file)
     if rule_set is not None:
         _load(rule_set)  # a name that is none is told before anything is opened
     entry = find_device(state, options)
@@ -165,7 +169,7 @@ def serve(
         people = _Staffing(
             emulated, entry.simulator, real_people or not is_emulator(client.url), simulated, pace
         )
-        _serve(state, client, people, rule_set, name, listening, held, stack)
+        _serve(state, client, people, rule_set, name, listening, held, floor, stack)
     return 0
 
 
@@ -185,6 +189,17 @@ def _need_extra() -> None:
         raise ExtraMissing(f"'sabot serve' needs {error.name}") from error
 
 
+def _floor_settings(path: Path) -> "TableSettings":
+    """The site that a table is published to."""
+    try:
+        from sabot_floor.connection import read_settings
+    except ImportError as error:
+        raise ExtraMissing(
+            f"'sabot serve --floor' needs {error.name}", "Install it: pip install 'sabot[floor]'."
+        ) from error
+    return read_settings(path)
+
+
 def _serve(
     state: CliContext,
     client: Client,
@@ -193,6 +208,7 @@ def _serve(
     name: str,
     listening: _Listening,
     held: ServiceFile,
+    floor: "TableSettings | None",
     stack: ExitStack,
 ) -> None:
     from sabot_serve.demonstration import demonstration
@@ -217,6 +233,10 @@ def _serve(
     session = TableSession(rules, record, people, table=name)
     people.dealer = lambda: session.state.dealer
     run = stack.enter_context(ThreadedSession(session, client, simulators_key=staffing.emulated))
+    if floor is not None:
+        from sabot_floor.table_service import publish_table
+
+        stack.callback(publish_table(floor, client, path, rules, run).close)
     service = TableService(
         AsyncSession(run),
         people,

@@ -9,7 +9,6 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import Awaitable
 from dataclasses import dataclass, field
 
 import nats.errors
@@ -22,11 +21,12 @@ from nats.js.errors import NotFoundError
 from sabot_floor.alarms import Alarms
 from sabot_floor.archive_store import ArchiveStore, Delivered, Found
 from sabot_floor.chain_publisher import Pauses
-from sabot_floor.connection import LOST, Servers, connect, put
+from sabot_floor.connection import LOST, Servers, connect, end, put
 from sabot_floor.errors import ArchiveFailed, BadPayload, FloorUnreachable
 from sabot_floor.names import WHOLE_FLOOR, SiteNames, archived_key
 from sabot_floor.payloads import Archived, Ask, Heartbeat, TableAlarm
 from sabot_floor.streams import StreamSettings, set_up
+from sabot_floor.tasks import run_until_closed
 
 log = logging.getLogger("sabot.floor")
 DURABLE = "archive"
@@ -119,7 +119,7 @@ class Archive:
             except (FloorUnreachable, ArchiveFailed) as error:
                 log.warning("%s", error)
             except LOST as error:
-                log.info("the connection has ended: %r", error)
+                log.warning("the archive's connection has ended: %s", str(error) or type(error).__name__)
             self.connected = False
             await asyncio.sleep(pauses.next_s())
 
@@ -135,7 +135,7 @@ class Archive:
             self._dirty = set(self._store.heads())
             alarms = Alarms(client, self._names, "archive")
             self.connected = True
-            await _first_of(
+            await run_until_closed(
                 closed,
                 self._take(js, subscription, pauses),
                 self._report(client),
@@ -143,8 +143,7 @@ class Archive:
                 self._raise(alarms),
             )
         finally:
-            with contextlib.suppress(*LOST):
-                await client.close()
+            await end(client)
 
     # -- rows -----------------------------------------------------------------------------------
 
@@ -339,18 +338,3 @@ class Archive:
 
 def _since(at: float) -> float:
     return time.monotonic() - at
-
-
-async def _first_of(closed: asyncio.Event, *parts: Awaitable[None]) -> None:
-    """Run parts until one fails or the connection ends; the first error is raised."""
-    running = [asyncio.ensure_future(each) for each in (closed.wait(), *parts)]
-    try:
-        done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-        for each in done:
-            each.result()
-    finally:
-        for each in running:
-            each.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-
-

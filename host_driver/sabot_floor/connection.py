@@ -1,9 +1,10 @@
 """Connections to the floor's servers: addresses, credential, TLS; entries of buckets by subject."""
 
 import asyncio
+import contextlib
 import ssl
 import tomllib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,13 @@ from sabot_floor.names import check_name, check_table
 CONNECT_S = 5
 PING_S = 10
 PINGS = 2
+END_S = 3
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 WRONG_SEQUENCE = 10071  # JetStream's error code: wrong last sequence
+
+
+LOST = (OSError, nats.errors.Error, TimeoutError)
+"""What an operation on a connection may raise; JetStream's own errors are among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,8 @@ async def connect(
                 list(servers.urls),
                 name=name,
                 allow_reconnect=False,
+                max_reconnect_attempts=1,  # of each server, before the first connection
+                reconnect_time_wait=0,
                 connect_timeout=CONNECT_S,
                 ping_interval=PING_S,
                 max_outstanding_pings=PINGS,
@@ -109,9 +117,16 @@ async def connect(
                 **options,
             )
     except (OSError, nats.errors.Error, TimeoutError, ssl.SSLError) as error:
-        await client.close()
+        await end(client)
         raise FloorUnreachable(f"{', '.join(servers.urls)}: {error or type(error).__name__}") from error
     return client
+
+
+async def end(client: Client) -> None:
+    """Close a connection; one whose peer does not answer is given up after a while."""
+    with contextlib.suppress(*LOST):
+        async with asyncio.timeout(END_S):
+            await client.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +157,3 @@ async def put(client: Client, subject: str, data: bytes, expected: int | None, t
 def is_wrong_sequence(error: BaseException) -> bool:
     """Whether a message was refused because another one is the subject's newest."""
     return isinstance(error, APIError) and error.err_code == WRONG_SEQUENCE
-
-
-LOST = (OSError, nats.errors.Error, TimeoutError)
-"""What an operation on a connection may raise; JetStream's own errors are among them."""
-Waits = Callable[[float], Awaitable[None]]

@@ -20,7 +20,7 @@ from nats.aio.msg import Msg
 
 from sabot_floor.chain_publisher import ChainPublisher, Pauses, patience_s
 from sabot_floor.claim import LISTEN_S, Claiming
-from sabot_floor.connection import LOST, TableSettings, connect, newest, put
+from sabot_floor.connection import LOST, TableSettings, connect, end, newest, put
 from sabot_floor.errors import (
     BadPayload,
     FloorError,
@@ -32,6 +32,7 @@ from sabot_floor.errors import (
 from sabot_floor.names import SiteNames, archived_key, bucket_stream, state_key
 from sabot_floor.payloads import Archived, Ask, Heartbeat, TableAlarm
 from sabot_floor.row_sources import RowSource
+from sabot_floor.tasks import end_tasks, run_until_closed
 from sabot_session.snapshot import Changes
 from sabot_table.rule_texts import FloorLevel
 
@@ -77,7 +78,8 @@ class TablePublisher:
             raise NothingMayLeave(f"table {settings.table}: its rule text lets nothing leave the table")
         self._names = SiteNames(settings.site)
         self._settings = settings
-        self._table = table
+        self._published = table
+        self.table = settings.table
         self.run_id = secrets.token_hex(8)
         self._claiming = Claiming(self._names, settings.table, table.pc, self.run_id, listen_s)
         self.chains = [
@@ -90,6 +92,11 @@ class TablePublisher:
         self._snapshot: dict[str, Any] = {}
         self._cursor: str | None = None
         self._number = 0
+
+    def close(self) -> None:
+        """Close the files it reads, after its task has ended."""
+        for each in self.chains:
+            each.source.close()
 
     # -- connections ----------------------------------------------------------------------------
 
@@ -113,8 +120,7 @@ class TablePublisher:
             self.connected = True
             await self._claimed(client, closed, pauses)
         finally:
-            with contextlib.suppress(*LOST):
-                await client.close()
+            await end(client)
 
     async def _claimed(self, client: Client, closed: asyncio.Event, pauses: Pauses) -> None:
         try:
@@ -147,16 +153,7 @@ class TablePublisher:
             *(each.run(client, claim) for each in self.chains),
         ]
         pauses.reset()
-        running = [asyncio.ensure_future(each) for each in tasks]
-        ended = asyncio.ensure_future(closed.wait())
-        try:
-            done, _ = await asyncio.wait([ended, *running], return_when=asyncio.FIRST_COMPLETED)
-            for each in done:
-                each.result()
-        finally:
-            for each in (ended, *running):
-                each.cancel()
-            await asyncio.gather(ended, *running, return_exceptions=True)
+        await run_until_closed(closed, *tasks)
 
     # -- what the floor tells -------------------------------------------------------------------
 
@@ -198,7 +195,7 @@ class TablePublisher:
                 claim=claim,
                 run=self.run_id,
                 at_us=time.time_ns() // 1000,
-                level=self._table.level,
+                level=self._published.level,
                 chains=chains,  # type: ignore[arg-type]
                 state=self._number,
             )
@@ -211,7 +208,7 @@ class TablePublisher:
         written = None
         while True:
             await self._look()
-            entry = self._table.entry(self._snapshot) if self._snapshot else {}
+            entry = self._published.entry(self._snapshot) if self._snapshot else {}
             if entry and entry != written:
                 self._number += 1
                 await self._write_state(client, claim, entry)
@@ -222,9 +219,9 @@ class TablePublisher:
 
     async def _look(self) -> None:
         """Take in what changed at the table."""
-        if self._table.state is None:
+        if self._published.state is None:
             return
-        changes = await asyncio.to_thread(self._table.state.wait_changes, self._cursor, 0.0)
+        changes = await asyncio.to_thread(self._published.state.wait_changes, self._cursor, 0.0)
         if changes is not None:
             self._cursor = changes.cursor
             self._snapshot = dict(changes.parts) if changes.full else {**self._snapshot, **changes.parts}
@@ -237,7 +234,7 @@ class TablePublisher:
             "v": 1,
             "table": settings.table,
             "pit": settings.pit,
-            "level": str(self._table.level),
+            "level": str(self._published.level),
             "claim": claim,
             "run": self.run_id,
             "number": self._number,
@@ -286,11 +283,12 @@ class PublisherThread:
         self._ready.set()
         ended = asyncio.create_task(self._end.wait())
         await asyncio.wait([ended, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        await end_tasks([ended, *tasks])
         for each in tasks:
-            each.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(result, Exception):
-                log.error("a publisher has failed", exc_info=result)
+            if not each.cancelled() and each.exception() is not None:
+                log.error("a publisher has failed", exc_info=each.exception())
+        for publisher in self.publishers:
+            publisher.close()
 
     def close(self) -> None:
         """End the publishers. Rows that are not published yet stay on disk."""

@@ -41,8 +41,9 @@ class Server:
     routes: Sequence[int] = ()
     host: str = "127.0.0.1"
     tls: ServerTls | None = None
-    users: Path | None = None
-    """The file with the users; None lets everybody do everything, which is for tests on one computer."""
+    users: str | None = None
+    """The file with the users, as seen from the configuration's folder; None lets everybody do everything,
+    which is for tests on one computer."""
     sync: str = "always"
     domain: str | None = None
 
@@ -69,7 +70,7 @@ def server_text(server: Server) -> str:
         listen = f'  listen: "127.0.0.1:{server.cluster_port}"'
         lines += ["cluster {", "  name: site", listen, f"  routes: [{routes}]", "}"]
     if server.users is not None:
-        lines.append(f"include {json.dumps(str(server.users))}")
+        lines.append(f"include {json.dumps(server.users)}")
     return "\n".join(lines) + "\n"
 
 

@@ -298,8 +298,9 @@ NEEDS: dict[str, tuple[str, ...]] = {
 """What an example needs before, by its beginning: commands; URL is a device in a process of its own."""
 STOPPED = "seed=1&fault=stuck@insertion:9"
 """An emulated machine in which the ninth card sticks."""
-NOT_RUN = ("sabot flash", "sabot serve", "sabot fault clear", "sabot lab-package")
-"""Examples that tests of their own run: with a board, until ended, at a stopped machine, on a checkout."""
+NOT_RUN = ("sabot flash", "sabot serve", "sabot fault clear", "sabot lab-package", "sabot floor")
+"""Examples that tests of their own run: with a board, until ended, at a stopped machine, on a checkout, with
+a NATS server (`tests/floor/test_floor_cli.py`)."""
 
 
 def run_line(sabot: Sabot, line: str, url: str) -> Ran:

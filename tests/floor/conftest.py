@@ -1,17 +1,21 @@
 """A NATS server of this computer, names of sites, written tables, and a table that was really played."""
 
 import itertools
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.floor.packed_rows import SITE
 from tests.floor.running_floor import RunningFloor
+from tests.floor.secured_site import SecuredSite
 from tests.session.simulated_table import simulated_table
 
 from sabot_floor.archive_store import ArchiveStore
 from sabot_floor.connection import Servers
+from sabot_session.needs import NeedKind
 from sabot_session.record import SqliteRecord
 from sabot_simulators.floor.servers import Site
 from sabot_simulators.floor.written_table import WrittenTable
@@ -60,9 +64,23 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     journal, path = folder / "journal.db", folder / "record.db"
     record = SqliteRecord(path)
     with simulated_table(folder, record=record, journal=journal) as table:
-        table.rounds(2)
+        snapshots = []
+        for _ in range(2):
+            for kind in (NeedKind.EXPOSE, NeedKind.BETS):
+                table.until(kind)
+                snapshots.append(table.run.read(lambda session: session.snapshot()))
+        table.play(lambda each: bool(each.rows("shuffle_revealed")))
     record.close()
+    (folder / "snapshots.json").write_text(json.dumps(snapshots), encoding="utf-8")
     return journal, path
+
+
+@pytest.fixture(scope="session")
+def snapshots_of_play(played: tuple[Path, Path]) -> list[dict[str, Any]]:
+    """Snapshots of these rounds: before and after cards were exposed."""
+    text = played[0].with_name("snapshots.json").read_text(encoding="utf-8")
+    found: list[dict[str, Any]] = json.loads(text)
+    return found
 
 
 @pytest.fixture
@@ -71,3 +89,11 @@ def store(tmp_path: Path) -> Iterator[ArchiveStore]:
     found = ArchiveStore(str(tmp_path / "archive.db"), SITE)
     yield found
     found.close()
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredSite]:
+    """A server with TLS and users."""
+    found = SecuredSite(tmp_path_factory.mktemp("secured"))
+    with found.site:
+        yield found

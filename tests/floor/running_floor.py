@@ -11,6 +11,7 @@ from sabot_floor.archive_store import ArchiveStore
 from sabot_floor.connection import Servers
 from sabot_floor.publisher import TablePublisher
 from sabot_floor.streams import StreamSettings
+from sabot_floor.tasks import end_tasks
 from sabot_simulators.floor.written_table import WrittenTable
 
 LONG_S = 60.0  # a limit for what fails, not a measure
@@ -58,17 +59,19 @@ class RunningFloor:
 
     def publish(self, table: WrittenTable, **options: Any) -> TablePublisher:
         """Start a publisher of a table."""
-        made = table.publisher(self.site, self.servers, **options)
+        servers = options.pop("servers", self.servers)
+        made = table.publisher(self.site, servers, **options)
         self._tasks[made] = asyncio.create_task(made.run())
         return made
 
     async def end(self, what: object) -> None:
         """End the archive or a publisher, as a killed program ends."""
         task = self._tasks.pop(what)
-        task.cancel()
-        result = (await asyncio.gather(task, return_exceptions=True))[0]
-        if isinstance(result, Exception):
-            raise result
+        await end_tasks([task])
+        if isinstance(what, TablePublisher):
+            what.close()
+        if not task.cancelled():
+            task.result()
 
     async def archived(self, *tables: WrittenTable) -> None:
         """Wait until the archive has every row of these tables."""

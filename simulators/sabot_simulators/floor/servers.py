@@ -142,7 +142,7 @@ class Site:
                 port=port + number if port else free_port(),
                 store=home / "store",
                 http_port=free_port(),
-                users=users,
+                users=None if users is None else os.path.relpath(users, home),
                 tls=tls,
                 sync=sync,
             )

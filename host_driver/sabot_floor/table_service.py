@@ -1,0 +1,41 @@
+"""Publishing a table from the service that owns it."""
+
+from pathlib import Path
+
+from sabot_driver import Client
+from sabot_floor.connection import TableSettings
+from sabot_floor.errors import NothingMayLeave, WithoutFiles
+from sabot_floor.publisher import READER, PublishedTable, PublisherThread, StateOfTable, TablePublisher
+from sabot_floor.row_sources import device_source, record_source
+from sabot_floor.state_entry import state_entry
+from sabot_table.rule_texts import FloorLevel
+from sabot_table.ruleset import RuleSet
+
+
+def publish_table(
+    settings: TableSettings, client: Client, record: Path | None, rules: RuleSet, state: StateOfTable
+) -> PublisherThread:
+    """Publish a table in a thread until that is closed; close it before the session and the client.
+
+    `NothingMayLeave` where the rule text says so, `WithoutFiles` if journal or record are only in memory.
+    """
+    level = rules.fixed.floor.leaves
+    if level is FloorLevel.NONE:
+        raise NothingMayLeave(f"{rules.text} lets nothing leave the table")
+    journal = client.journal
+    if journal.path is None or record is None:
+        raise WithoutFiles("this table keeps its journal and record in memory")
+    path = journal.path
+    if journal.reader_position(READER) == 0:
+        journal.set_reader_position(READER, 0)  # from now on pruning keeps what was not archived
+
+    def make() -> list[TablePublisher]:
+        sources = [
+            device_source(path, level, lambda id: journal.set_reader_position(READER, id)),
+            record_source(record, level),
+        ]
+        pc = journal.chain.chain.public
+        table = PublishedTable(level, pc, sources, state, lambda seen: state_entry(seen, rules, level))
+        return [TablePublisher(settings, table)]
+
+    return PublisherThread(make)

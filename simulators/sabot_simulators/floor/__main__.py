@@ -1,0 +1,84 @@
+"""``make floor``: servers, tables with simulated people, and the archive of one site, until Ctrl-C."""
+
+import argparse
+import contextlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from sabot_floor.connection import Servers, TableSettings, inbox_of
+from sabot_simulators.floor.played_table import PlayedTable
+from sabot_simulators.floor.servers import Site
+
+SITE = "demo"
+FAULTS = ("", "&fault=stuck@insertion:9", "&fault=misfeed@tray:30", "&fault=stuck@exit:20")
+"""What goes wrong at every fourth table each, once."""
+
+
+def main() -> None:
+    """Start all of it, print where it is, and end it in order."""
+    options = argparse.ArgumentParser(prog="make floor", description=__doc__)
+    options.add_argument("--nodes", type=int, choices=(1, 3), default=1, help="NATS servers")
+    options.add_argument("--tables", type=int, default=12)
+    options.add_argument("--speed", default="1", help="machine seconds a second")
+    options.add_argument("--seconds", type=float, default=None, help="end by itself")
+    options.add_argument("--folder", type=Path, default=None, help="keep the files here")
+    chosen = options.parse_args()
+    end = threading.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: end.set())
+    with contextlib.ExitStack() as stack:
+        folder = chosen.folder
+        if folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sabot-floor-")))
+        folder.mkdir(parents=True, exist_ok=True)
+        site = stack.enter_context(Site(folder / "servers", chosen.nodes))
+        archive = _start(folder, "floor", "archive", "--site", SITE, "--to", str(folder / "archive.db"),
+                         "--replicas", str(chosen.nodes), "--gigabytes", "1", *_urls(site))  # fmt: skip
+        stack.callback(_stop, archive)
+        _say(f"servers  {' '.join(site.urls)}")
+        _say(f"archive  {folder / 'archive.db'}")
+        for number in range(1, chosen.tables + 1):
+            if end.is_set():
+                break
+            name = f"t{number:02}"
+            servers = Servers(site.urls, inbox=inbox_of(name))
+            settings = TableSettings(SITE, name, str(1 + number % 3), servers)
+            query = f"speed={chosen.speed}{FAULTS[number % len(FAULTS)]}"
+            stack.callback(PlayedTable(folder / name, settings, query).close)
+            _say(f"table    {name}")
+        _say("End with Ctrl-C.")
+        end.wait(chosen.seconds)
+        _say("ending")
+
+
+def _urls(site: Site) -> list[str]:
+    return [word for url in site.urls for word in ("--server", url)]
+
+
+def _start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    """A ``sabot`` command in a process of its own; a terminal's Ctrl-C does not reach it."""
+    program = [sys.executable, "-c", "from sabot_cli.main import main; main()", *words]
+    with (folder / f"{words[1]}.log").open("ab") as out:
+        return subprocess.Popen(program, stdout=out, stderr=out, start_new_session=True)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _say(words: str) -> None:
+    sys.stdout.write(words + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
