@@ -30,7 +30,7 @@ class FloorExtraMissing(SabotError):
 
 @click.group()
 def floor() -> None:
-    """Many tables of a site: their archive, its export, keys of the servers' users."""
+    """Many tables of a site: their archive, keys, export."""
     try:
         import nats
         import sqlalchemy  # noqa: F401
