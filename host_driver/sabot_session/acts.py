@@ -6,6 +6,7 @@ to fewer roles or refuse it, and so may the house policy; neither allows more.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -435,6 +436,12 @@ class NotAnAct(ValueError):
     """A name or data that make no act; the text says which."""
 
 
+@cache
+def _form(name: str) -> TypeAdapter[Act]:
+    """What reads and writes an act of this name; it takes a while to make."""
+    return TypeAdapter(ACTS[name])
+
+
 def parse_act(name: str, data: Mapping[str, Any]) -> Act:
     """The act of this name with this data, as a face sends it; `NotAnAct` if there is none such."""
     kind = ACTS.get(name)
@@ -444,7 +451,7 @@ def parse_act(name: str, data: Mapping[str, Any]) -> Act:
     if unknown:
         raise NotAnAct(f"act '{name}' has no {', '.join(sorted(unknown))}")
     try:
-        made: Act = TypeAdapter(kind).validate_python(data)
+        made: Act = _form(name).validate_python(data)
     except ValidationError as error:
         raise NotAnAct(f"act '{name}': {error.errors()[0]['msg']}") from error
     return made
@@ -452,5 +459,5 @@ def parse_act(name: str, data: Mapping[str, Any]) -> Act:
 
 def act_data(act: Act) -> dict[str, Any]:
     """The data of an act in JSON's types; `parse_act` makes the act of them again."""
-    made: dict[str, Any] = TypeAdapter(type(act)).dump_python(act, mode="json")
+    made: dict[str, Any] = _form(act.NAME).dump_python(act, mode="json")
     return made

@@ -1,6 +1,7 @@
 """The state of a session: everything that must survive the end of the program. It is saved as JSON."""
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -277,13 +278,17 @@ class SessionState:
     """Whether simulated people may act: the device proved that it is emulated."""
 
 
-SAVED = TypeAdapter(SessionState)
+
+@cache
+def _saved() -> TypeAdapter[SessionState]:
+    """What reads and writes a saved session; made at its first use, since it takes a while."""
+    return TypeAdapter(SessionState)
 
 
 def restore(rules: RuleSet, saved: str) -> SessionState:
     """The state that was saved; `BadSavedSession` if it is damaged, newer, or of another rule set."""
     try:
-        state = SAVED.validate_json(saved)
+        state = _saved().validate_json(saved)
     except ValidationError as error:
         raise BadSavedSession(f"this is no saved session: {error.errors()[0]['msg']}") from error
     if state.version != VERSION:
@@ -298,4 +303,4 @@ def restore(rules: RuleSet, saved: str) -> SessionState:
 
 def save(state: SessionState) -> str:
     """The state as JSON."""
-    return SAVED.dump_json(state).decode()
+    return _saved().dump_json(state).decode()

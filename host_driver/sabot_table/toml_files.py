@@ -17,7 +17,7 @@ WHAT = {"missing": "is missing", "extra_forbidden": "is not a key of this file"}
 class Part(BaseModel):
     """A table of such a file: every key is known, every value has its type, nothing changes later."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 Shape = TypeVar("Shape", bound=Part)

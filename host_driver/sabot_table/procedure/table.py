@@ -1,5 +1,7 @@
 """The procedure of one table: its parts; opening, closing, idle times; restoration after a restart."""
 
+from functools import cache
+
 from pydantic import TypeAdapter, ValidationError
 
 from sabot_table.errors import BadSave
@@ -18,9 +20,14 @@ from sabot_table.procedure.voiding import VoidProcedure
 from sabot_table.ruleset import RuleSet, load, names
 from sabot_table.text_vocabulary import PACK_STATES, TABLE_STATES
 
-SAVED = TypeAdapter(TableMemory)
 OUT_OR_STORED = ("shuffled", "cut", "covered", "loaded", "playing", "discards")
 WITHOUT_ROUND = ("closed", "between", "idle")
+
+
+@cache
+def _saved() -> TypeAdapter[TableMemory]:
+    """What reads a saved table; made when the first is read, since it takes a while."""
+    return TypeAdapter(TableMemory)
 
 
 class TableProcedure:
@@ -49,7 +56,7 @@ class TableProcedure:
     def restore(cls, rules: RuleSet, saved: str, policy: HousePolicy | None = None) -> "TableProcedure":
         """The table as `TableContext.save` wrote it; `BadSave` if the text is damaged or of other rules."""
         try:
-            memory = SAVED.validate_json(saved)
+            memory = _saved().validate_json(saved)
         except ValidationError as error:
             raise BadSave(f"this is no saved table: {error.errors()[0]['msg']}") from error
         if memory.version != 1:
