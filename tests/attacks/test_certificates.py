@@ -42,6 +42,7 @@ def test_an_expired_certificate_also_with_the_clock_set_back(harbour: Harbour) -
 
 
 def test_a_revoked_certificate(harbour: Harbour) -> None:
+    """Somebody who has left the house still has the key file and the certificate."""
     made = harbour.certificate()
     harbour.office.revoke("dana")
     harbour.trust.add_revocations(harbour.office.revocations())
@@ -49,6 +50,7 @@ def test_a_revoked_certificate(harbour: Harbour) -> None:
 
 
 def test_a_certificate_of_another_role_and_another_site(harbour: Harbour) -> None:
+    """A person of the house acts in a role that this table did not enrol, or in another casino."""
     service = harbour.shown(harbour.certificate(("service",)))
     assert refused(harbour, service) == "dana is enrolled for none of the certificate's roles"
     north = harbour.shown(harbour.certificate(site="NORTH"))
