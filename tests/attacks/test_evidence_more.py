@@ -86,6 +86,7 @@ def test_a_backdated_and_a_truncated_checkpoint(played: Day, tmp_path: Path) -> 
 
 
 def test_a_clock_set_back_while_the_journal_is_written(tmp_path: Path) -> None:
+    """Whoever has the PC sets its clock back, so that a late event looks early."""
     path = tmp_path / "journal.db"
     with Journal(path, b"SB000123") as journal:
         for n, at_us in ((1, 1_789_000_000_000_000), (2, 1_788_000_000_000_000)):
