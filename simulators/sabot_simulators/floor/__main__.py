@@ -9,6 +9,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+from sabot_evidence.core_dumps import forbid_core_dumps
 from sabot_floor.connection import Servers, TableSettings, inbox_of
 from sabot_simulators.floor.played_table import PlayedTable
 from sabot_simulators.floor.servers import Site
@@ -81,4 +82,5 @@ def _say(words: str) -> None:
 
 
 if __name__ == "__main__":
+    forbid_core_dumps()
     main()
