@@ -384,23 +384,22 @@ class ChainCheck:
         Most records are honest, so this pass does only what each row needs, and the other pass finds words.
         """
         sha256, before, last, rounds = hashlib.sha256, self._hash, 0, 0
-        watched = sorted(set(self._signed) | set(self._anchors), reverse=True)
+        watched = sorted((row for row in {*self._signed, *self._anchors} if row >= 0), reverse=True)
         met = []
         newest, same, size = b"", b"-", 1
         cells = self.file.db.execute(RECORD_PAIRS)
         while chunk := cells.fetchmany(AT_ONCE):
+            bodies, hashes = zip(*chunk, strict=True)
             try:
-                for body, kept in chunk:
-                    before = sha256(before + body).digest()
-                    if before != kept:
-                        return False
+                made = [before := sha256(before + body).digest() for body in bodies]
             except TypeError:  # a row without bytes
                 return False
-            bodies = [body for body, _ in chunk]
+            if made != list(hashes):
+                return False
             first, last = last + 1, last + len(chunk)
             while watched and watched[-1] <= last:
                 row = watched.pop()
-                met.append((row, chunk[row - first][1] if row else self._hash))
+                met.append((row, made[row - first] if row else self._hash))
             for body in bodies:
                 if body[:size] == same:
                     continue  # the actor and the second of the row before
@@ -420,8 +419,8 @@ class ChainCheck:
         if self.cut or self.file.numbers() != (1 if last else None, last or None):
             return False
         self.last, self.rounds = last, rounds
-        for row, made in met or [(0, self._hash)]:
-            self._meet(row, made)
+        for row, hash in met or [(0, self._hash)]:
+            self._meet(row, hash)
         return True
 
     def _check_rows(self) -> None:

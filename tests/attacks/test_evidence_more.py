@@ -42,6 +42,15 @@ def test_a_forked_journal(played: Day, tmp_path: Path) -> None:
     }
 
 
+def test_a_row_taken_out_and_everything_signed_anew(played: Day, tmp_path: Path) -> None:
+    """Whoever has the PC's key hashes and signs what is left: the number of the row is missing."""
+    _, record = played.copy(tmp_path)
+    sql(record, "DELETE FROM rows WHERE number = 40")
+    rehash(record)
+    sign_again(record, played.key)
+    assert words([record]) == {"record.db: hole: row 40 is missing"}
+
+
 def test_a_forked_and_a_rolled_back_checkpoint(played: Day, tmp_path: Path) -> None:
     """The newest checkpoint is replaced by the PC's key; the one that the floor keeps shows both attacks."""
     _, record = played.copy(tmp_path / "now")
