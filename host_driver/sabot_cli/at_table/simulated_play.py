@@ -77,8 +77,8 @@ def _play(
     moved = time.monotonic()
     while True:
         cursor = table.run.read(lambda session: session.cursor)
-        bets_wanted = any(each.kind is NeedKind.BETS for each in table.run.needs())
-        told = log.follow()  # after the needs: a round that ends in between is counted before bets are taken
+        wanted = {each.kind for each in table.run.needs()}
+        told = log.follow()  # after the needs: a round that ends in between is counted before the next begins
         if log.not_proved:
             raise ShuffleNotProved(log.not_proved)
         clock.look()
@@ -89,7 +89,7 @@ def _play(
             return
         if told:
             moved = time.monotonic()
-        leave = NOT_AFTER_THE_LAST if enough else frozenset() if bets_wanted else frozenset({NeedKind.BETS})
+        leave = NOT_AFTER_THE_LAST if enough else NOT_AFTER_THE_LAST - wanted
         if staff.meet_one(leave) is not None:
             continue
         if any(each.kind is NeedKind.OUT_OF_ORDER for each in table.run.needs()):
