@@ -37,7 +37,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help play serve floor demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits lab-results pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
+.PHONY: help play serve floor floor-chaos bench-floor demo check test test-full lint generate bench fairness monte-carlo rule-mutants soak soak-planted month simulate-everything simulate-planted no-memory soak-campaign soak-micropython kill-days evidence-edits lab-results pace fuzz fuzz-campaign firmware pico test-board test-browser pictures phrases soak-board bench-board attack-board mutants mutants-sample docs clean kill-serve serve-memory
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,12 @@ serve: $(VENV)/.serve ## a table's pages: an emulated machine with simulated peo
 
 floor: $(VENV)/.test ## a site: NODES=1 or 3 NATS servers, twelve emulated tables with simulated people, the archive
 	@$(BIN)/python -m sabot_simulators.floor --nodes $(NODES)
+
+floor-chaos: $(VENV)/.test ## CHAOS=50 seeded runs on three servers: kills, pauses, power cuts; archive = journals?
+	$(BIN)/python -m sabot_simulators.floor.chaos --runs $(CHAOS)
+
+bench-floor: $(VENV)/.test ## a floor of three servers: rows a second beside the bare publish rate, latency
+	$(BIN)/python -m sabot_simulators.floor.measure
 
 demo: $(VENV)/.play ## what the wire survives: lost answers, a pulled cable, a power cut; then the machine alone
 	@$(BIN)/python -m sabot_simulators.wire_demo

@@ -173,6 +173,8 @@ class Archive:
             try:
                 messages = await subscription.fetch(BATCH, timeout=FETCH_S)
             except (nats.errors.TimeoutError, TimeoutError):
+                messages = []
+            if not messages:  # also without a time-out, when the server that was asked goes away
                 await self._look_at_consumer(js)
                 continue
             self._drained = False

@@ -1,5 +1,6 @@
 """The archive's tables in SQL: SQLite by default, PostgreSQL where there is one (docs/floor.md)."""
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
     create_engine,
     event,
+    inspect,
     select,
     text,
 )
@@ -29,6 +31,8 @@ from sabot_floor.errors import ArchiveFailed
 
 VERSION = "1"
 POSTGRESQL = "postgresql"
+MONTHS = 24
+"""Partitions that a new archive has: the archive's own role may add rows only, and no partition."""
 SQLITE = "sqlite:///"
 metadata = MetaData()
 _Id = BigInteger().with_variant(Integer, "sqlite")
@@ -122,18 +126,26 @@ def open_engine(url: str) -> Engine:
     `ArchiveFailed` if it cannot be opened or is not an archive of this version.
     """
     url = _driver_url(url)
+    engine = None
     try:
         engine = create_engine(url, pool_pre_ping=True)
         if engine.dialect.name == "sqlite":
             event.listen(engine, "connect", _durable)
         with engine.begin() as db:
-            _create(db)
+            if not inspect(db).has_table(meta.name):
+                _create(db)
             found = db.execute(select(meta.c.value).where(meta.c.name == "version")).scalar()
             if found is None:
                 db.execute(meta.insert().values(name="version", value=VERSION))
             elif found != VERSION:
                 raise ArchiveFailed(f"an archive of version {found}; this program writes version {VERSION}")
+    except ArchiveFailed:
+        assert engine is not None
+        engine.dispose()
+        raise
     except (SQLAlchemyError, ArgumentError, ImportError) as error:
+        if engine is not None:
+            engine.dispose()
         raise ArchiveFailed(f"{_without_password(url)}: {error}") from error
     return engine
 
@@ -151,7 +163,13 @@ def open_reader(url: str) -> Engine:
         engine = create_engine(url, pool_pre_ping=True)
         with engine.connect() as db:
             found = db.execute(select(meta.c.value).where(meta.c.name == "version")).scalar()
+    except ArchiveFailed:
+        assert engine is not None
+        engine.dispose()
+        raise
     except (SQLAlchemyError, ArgumentError, ImportError) as error:
+        if engine is not None:
+            engine.dispose()
         raise ArchiveFailed(f"{_without_password(url)}: {error}") from error
     if found != VERSION:
         raise ArchiveFailed(f"an archive of version {found}; this program reads version {VERSION}")
@@ -182,6 +200,10 @@ def _create(db: Connection) -> None:
     for index in ("rows_by_kind ON rows (kind, at_us)", "rows_by_time ON rows (source_id, at_us)",
                   "rows_by_round ON rows (source_id, round_id)"):  # fmt: skip
         db.execute(text(f"CREATE INDEX IF NOT EXISTS {index}"))
+    at_us = time.time_ns() // 1000
+    for _ in range(MONTHS):
+        add_partition(db, at_us)
+        at_us = month_of(at_us)[2]
 
 
 _PARTITIONED = """
@@ -202,9 +224,11 @@ def month_of(at_us: int) -> tuple[str, int, int]:
 
 
 def add_partition(db: Connection, at_us: int) -> None:
-    """On PostgreSQL, the partition of the month in which rows are committed now."""
+    """On PostgreSQL, the partition of a month, if it is missing. Only the tables' owner can add one."""
     if db.dialect.name == POSTGRESQL:
         name, first, after = month_of(at_us)
+        if db.execute(text("SELECT to_regclass(:name)"), {"name": f"rows_{name}"}).scalar() is not None:
+            return
         bounds = f"FOR VALUES FROM ({first}) TO ({after})"
         db.execute(text(f"CREATE TABLE IF NOT EXISTS rows_{name} PARTITION OF rows {bounds}"))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.floor.packed_rows import SITE
+from tests.floor.postgresql import postgresql, programs
 from tests.floor.running_floor import RunningFloor
 from tests.floor.secured_site import SecuredSite
 from tests.session.simulated_table import simulated_table
@@ -97,3 +98,13 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredSite]:
     found = SecuredSite(tmp_path_factory.mktemp("secured"))
     with found.site:
         yield found
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    """A real PostgreSQL; skips where there is none."""
+    where = programs()
+    if where is None:
+        pytest.skip("postgresql is not installed")
+    with postgresql(where) as url:
+        yield url
