@@ -48,7 +48,7 @@ play: $(VENV)/.play ## two decks on an emulated machine: shuffled, dealt to six 
 serve: $(VENV)/.serve ## a table's pages: an emulated machine with simulated people; sign in to deal yourself (sabot serve)
 	@$(BIN)/sabot serve --device 'sim://?speed=1' --players-port 8471
 
-floor: $(VENV)/.test ## a site: NODES=1 or 3 NATS servers, twelve emulated tables with simulated people, the archive
+floor: $(VENV)/.test ## a site: NODES=1 or 3 NATS servers, twelve emulated tables with simulated people, archive and wall
 	@$(BIN)/python -m sabot_simulators.floor --nodes $(NODES)
 
 floor-chaos: $(VENV)/.test ## CHAOS=50 seeded runs on three servers: kills, pauses, power cuts; archive = journals?

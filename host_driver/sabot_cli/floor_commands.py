@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sabot_cli.cli_context import CliContext, json_option
+from sabot_cli.floor_serve_command import serve
 from sabot_cli.help_text import example
 from sabot_cli.output import OK
 from sabot_driver.errors import SabotError
@@ -37,6 +38,9 @@ def floor() -> None:
     except ImportError as error:
         raise FloorExtraMissing(f"'sabot floor' needs {error.name}") from error
     assert nats
+
+
+floor.add_command(serve)
 
 
 def _site(command: F) -> F:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.markup import escape
 
-from sabot_cli.cli_context import CliContext
+from sabot_cli.cli_context import CliContext, json_option
 from sabot_cli.help_text import example
 from sabot_cli.output import IN_PROGRESS
 from sabot_serve.errors import ServiceRunning
@@ -29,6 +29,7 @@ SHOWN = ("floor", "service")
 
 
 @click.command("serve", epilog=example("sabot floor serve --site harbour --archive archive.db --port 0"))
+@json_option
 @click.option("--site", required=True, metavar="NAME", help="the site's name")
 @click.option(
     "--server",

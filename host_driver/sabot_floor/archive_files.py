@@ -2,7 +2,7 @@
 
 import csv
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,31 +62,43 @@ class SourceChecked:
     n: int
     hash: str
     wrong: str
+    level: str = ""
+    rows: int = 0
+    """Rows whose hashes were computed again."""
 
 
-def check_chains(engine: Engine) -> list[SourceChecked]:
-    """Compute every chain of the archive anew from its rows."""
-    return [_check(engine, each) for each in _sources(engine, None)]
+def check_chains(engine: Engine, heard: Callable[[int], None] = lambda _: None) -> list[SourceChecked]:
+    """Compute every chain of the archive anew from its rows; ``heard`` hears how many rows are done.
+
+    The archive may go on meanwhile: rows after what it had reported at the beginning are not looked at.
+    """
+    found: list[SourceChecked] = []
+    for each in _sources(engine, None):
+        found.append(_check(engine, each))
+        heard(sum(it.rows for it in found))
+    return found
 
 
 def _check(engine: Engine, source: "_Source") -> SourceChecked:
-    n, hash, wrong = source.begins_prev, source.begins_hash or "", ""
+    n, hash, wrong, count = source.begins_prev, source.begins_hash or "", "", 0
     if not hash:
         wrong = "its beginning is missing"
     elif n == 0 and hash != first_of(source.chain, source.source, FloorLevel(source.level)):
         wrong = "it does not begin at its beginning"
     else:
         for row in _rows(engine, source.id):
+            if n >= source.n:
+                break  # it came after the report
             if row.prev != n:
                 wrong = f"rows after {n} are missing"
                 break
             if row.hash != chained(hash, row.body):
                 wrong = f"the hash of row {row.n} does not follow"
                 break
-            n, hash = row.n, row.hash
+            n, hash, count = row.n, row.hash, count + 1
     if not wrong and (n, hash) != (source.n, source.hash):
         wrong = f"the chain ends at row {n}, and the archive says {source.n}"
-    return SourceChecked(source.table, source.chain, source.source, n, hash, wrong)
+    return SourceChecked(source.table, source.chain, source.source, n, hash, wrong, source.level, count)
 
 
 def back_up(path: Path, out: Path) -> None:

@@ -117,22 +117,36 @@ def test_faults_are_counted_per_thousand_rounds(archive: Path) -> None:
     ("change", "wrong"),
     [
         ("UPDATE rows SET body = replace(body, 'dealer', 'healer') WHERE n = 7", "row 7 does not follow"),
-        ("DELETE FROM rows WHERE n = 9", "row 8 is followed by row 10"),
-        ("DELETE FROM rows WHERE n > 20", "were reported as archived and are not there"),
-        ("UPDATE sources SET hash = '00'", "with another hash"),
-        ("UPDATE sources SET begins_hash = NULL", "its first rows have not come"),
-        ("INSERT INTO conflicts VALUES (1, 4, 'ff', 3, 'x', 9, 9)", "1 rows came again with another hash"),
+        ("DELETE FROM rows WHERE n = 9", "rows after 8 are missing"),
+        ("DELETE FROM rows WHERE n > 20", "ends at row 20"),
+        ("UPDATE sources SET hash = '00'", "the archive says"),
+        ("UPDATE sources SET begins_hash = NULL", "its beginning is missing"),
     ],
 )
-def test_the_check_finds_what_was_changed_in_the_archive(archive: Path, change: str, wrong: str) -> None:
+def test_the_check_finds_what_was_changed_in_the_archive(
+    archive: Path, day: Rows, change: str, wrong: str
+) -> None:
     engine = open_reader(str(archive))
-    before = check_floor(engine)
-    assert (before.wrong, before.sources[0].wrong) == (0, "")
+    heard: list[int] = []
+    before = check_floor(engine, heard.append)
+    assert (before.wrong, before.conflicts, before.sources[0].wrong) == (0, 0, "")
+    assert heard == [before.sources[0].rows] == [len(day)]
     with sqlite3.connect(archive) as db:
         db.execute(change)
+        db.execute("INSERT INTO conflicts VALUES (1, 4, 'ff', 3, 'x', 9, 9)")
     after = check_floor(engine)
-    assert after.wrong == 1
+    assert (after.wrong, after.conflicts) == (1, 1)
     assert wrong in after.sources[0].wrong
+    engine.dispose()
+
+
+def test_an_archive_that_goes_on_meanwhile_still_fits(archive: Path, day: Rows) -> None:
+    with sqlite3.connect(archive) as db:  # the report was read before the last ten rows came
+        n, _, hash = day[-11]
+        db.execute("UPDATE sources SET n = ?, count = ?, hash = ?", [n, n, hash.hex()])
+    engine = open_reader(str(archive))
+    (found,) = check_floor(engine).sources
+    assert (found.wrong, found.n) == ("", n)
     engine.dispose()
 
 

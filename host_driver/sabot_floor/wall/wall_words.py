@@ -33,6 +33,7 @@ OWN = {
     "checking": "Checking: %(rows)s rows so far",
     "checked": "%(rows)s rows of %(sources)s sources checked: everything fits",
     "checked_wrong": "%(wrong)s of %(sources)s sources do not fit (%(rows)s rows checked)",
+    "apart": "%(conflicts)s rows came again with another hash, %(quarantined)s messages could not be read.",
     "not_checked": "Not checked yet",
     "fits": "fits",
     "no_such_table": "The floor has no table of this name.",

@@ -1,12 +1,14 @@
-"""``make floor``: servers, tables with simulated people, and the archive of one site, until Ctrl-C."""
+"""``make floor``: servers, tables with simulated people, archive and wall of one site, until Ctrl-C."""
 
 import argparse
 import contextlib
+import os
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from sabot_evidence.core_dumps import forbid_core_dumps
@@ -15,6 +17,7 @@ from sabot_simulators.floor.played_table import PlayedTable
 from sabot_simulators.floor.servers import Site
 
 SITE = "demo"
+START_S = 60.0
 FAULTS = ("", "&fault=stuck@insertion:9", "&fault=misfeed@tray:30", "&fault=stuck@exit:20")
 """What goes wrong at every fourth table each, once."""
 
@@ -42,6 +45,8 @@ def main() -> None:
         stack.callback(_stop, archive)
         _say(f"servers  {' '.join(site.urls)}")
         _say(f"archive  {folder / 'archive.db'}")
+        for line in _start_wall(folder, site, stack, end):
+            _say(f"wall     {line}")
         for number in range(1, chosen.tables + 1):
             if end.is_set():
                 break
@@ -56,6 +61,23 @@ def main() -> None:
         _say("ending")
 
 
+def _start_wall(folder: Path, site: Site, stack: contextlib.ExitStack, end: threading.Event) -> list[str]:
+    """The wall, once the archive is there; what it prints: the address to enter by, and who may sign in."""
+    ends = time.monotonic() + START_S
+    wall: subprocess.Popen[bytes] | None = None
+    while time.monotonic() < ends and not end.is_set():
+        if wall is None or wall.poll() is not None:  # the archive's database is not ready yet
+            wall = _start(folder, "floor", "serve", "--site", SITE, "--archive", str(folder / "archive.db"),
+                          "--port", "0", "--demonstration", *_urls(site))  # fmt: skip
+            stack.callback(_stop, wall)
+        end.wait(1.0)
+        said = (folder / "serve.log").read_text(encoding="utf-8", errors="replace")
+        if "/enter#" in said:
+            lines = said[said.index("Open in a browser") :].splitlines()
+            return [line for line in lines if line.strip()]
+    return ["it did not start: see serve.log"]
+
+
 def _urls(site: Site) -> list[str]:
     return [word for url in site.urls for word in ("--server", url)]
 
@@ -63,8 +85,9 @@ def _urls(site: Site) -> list[str]:
 def _start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
     """A ``sabot`` command in a process of its own; a terminal's Ctrl-C does not reach it."""
     program = [sys.executable, "-c", "from sabot_cli.main import main; main()", *words]
+    home = {**os.environ, "SABOT_HOME": str(folder / "home"), "COLUMNS": "200"}
     with (folder / f"{words[1]}.log").open("ab") as out:
-        return subprocess.Popen(program, stdout=out, stderr=out, start_new_session=True)
+        return subprocess.Popen(program, stdout=out, stderr=out, start_new_session=True, env=home)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -11,10 +11,11 @@ function show(told) {
   if (told.running) put(byId("result"), say("checking", { rows: told.rows_so_far }));
   else if (!told.checked) put(byId("result"), say("not_checked"));
   else {
-    const { sources, wrong, rows } = told.checked;
+    const { sources, wrong, rows, conflicts, quarantined } = told.checked;
     put(byId("result"), say(wrong ? "checked_wrong" : "checked", { wrong, rows, sources: sources.length }));
+    put(byId("apart"), conflicts + quarantined ? say("apart", { conflicts, quarantined }) : "");
     byId("sources").replaceChildren(...sources.map((each) => {
-      const row = cells(each.table, each.chain, each.level, each.rows, each.newest, each.wrong || say("fits"), each.source);
+      const row = cells(each.table, each.chain, each.level, each.rows, each.n, each.wrong || say("fits"), each.source);
       row.classList.toggle("outside", Boolean(each.wrong));
       return row;
     }));
