@@ -4,7 +4,8 @@ import pytest
 from tests.house.harbour import NOW, PIN, YEAR_S, Harbour, changed
 
 from sabot_evidence.signing_key import draw_signing_key
-from sabot_house import office, proof
+from sabot_house import office, proof, statements
+from sabot_house.errors import OtherHouse
 from sabot_house.proof import ShownCertificate
 from sabot_session.errors import CertificateRefused
 from sabot_session.people import Presented
@@ -64,3 +65,21 @@ def test_a_replayed_certificate(harbour: Harbour) -> None:
     assert refused(harbour, shown, NOW + 1) == "this proof was used before: somebody replays it"
     stranger = proof.prove(shown.certificate, harbour.key("eve"), NOW)
     assert refused(harbour, stranger) == "the proof is not signed by the certificate's key"
+
+
+def test_a_forged_rotation_and_forged_revocations(harbour: Harbour) -> None:
+    """Whoever can name the house's next key owns its tables; whoever can revoke can stop them."""
+    key = harbour.office.key.public
+    eve = harbour.key("eve")
+    about = {"from": key, "number": 1, "old_until_s": 0, "to": eve.public}
+    for made in (statements.sign("rotation", eve, **about), changed(harbour.office.about, **about)):
+        with pytest.raises(OtherHouse) as told:
+            harbour.trust.add_rotation(made)
+        assert str(told.value) == f"this rotation is not signed by the house's key, {key[:16]}"
+    assert harbour.trust.key == key
+    listed = statements.sign("revocations", eve, house=key, number=9, revoked=[harbour.certificate().id])
+    with pytest.raises(OtherHouse) as told:
+        harbour.trust.add_revocations(listed)
+    assert str(told.value) == f"these revocations are not signed by the house's key, {key[:16]}"
+    assert harbour.trust.revocations == 0
+    harbour.people.authenticate(Presented(PIN, certificate=harbour.shown()), NOW)

@@ -139,6 +139,10 @@ def test_every_change_of_a_package_is_found(checkout: Checkout, tmp_path: Path) 
     other = archive.sign(archive.pack({"components.json": b"{}"}), key, "ab" * 20, 1)
     with pytest.raises(PackageBad, match="the signature is of another manifest"):
         archive.verify(edited(package, **{"SIGNATURE.json": inside(other)["SIGNATURE.json"].encode()}))
+    signed = json.loads(files["SIGNATURE.json"])
+    signed["statement"] = signed["statement"].replace("ab" * 20, "cd" * 20)  # the old signature
+    with pytest.raises(PackageBad, match="the signature does not fit"):
+        archive.verify(edited(package, **{"SIGNATURE.json": json.dumps(signed).encode()}), key.public)
     for data in (b"", b"no zip", package[:1000]):
         with pytest.raises(PackageBad):
             archive.verify(data)
