@@ -72,7 +72,11 @@ def wall_permissions(names: SiteNames) -> Permissions:
     return Permissions(
         publish=(
             *(f"$JS.API.STREAM.INFO.{each}" for each in (names.stream, *buckets)),
+            *(
+                f"$JS.API.CONSUMER.CREATE.{each}" for each in buckets
+            ),  # nats-py: an ordered consumer has no name
             *(f"$JS.API.CONSUMER.{verb}.{each}.>" for each in buckets for verb in WATCHING),
+            *(f"$JS.FC.{each}.>" for each in buckets),  # its flow control
             *(f"$JS.API.DIRECT.GET.{each}.>" for each in buckets),
             f"$KV.{names.alarm_bucket}.>",
             names.note("*"),

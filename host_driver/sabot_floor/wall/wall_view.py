@@ -22,6 +22,7 @@ Utc = Callable[[float], int]
 """UTC seconds of a time of the wall's monotonic clock."""
 PART = "t."
 """What the name of a table's part begins with."""
+VOIDED = "voided"
 KINDS = {
     PERSON_NEEDED: "FLOOR NEEDED",
     MACHINE_STOPPED: "MACHINE STOPPED",
@@ -118,6 +119,8 @@ def kind_word(kind: str) -> str:
 def _tone(table: JudgedTable) -> str:
     if table.rank is Rank.WAITS and table.attentions[0].kind == PERSON_NEEDED:
         return "floor"
+    if table.rank is Rank.FINE and table.state is not None and table.state.state == VOIDED:
+        return "stop"  # as the table's own page shows it
     return TONES[table.rank]
 
 
