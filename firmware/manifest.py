@@ -13,6 +13,7 @@ PROTOCOL = (
     "device_requests",
     "diagnostics",
     "errors",
+    "event_chain",
     "event_store",
     "executor",
     "frame",

@@ -34,6 +34,7 @@ from sabot_firmware.machine_commands import MachineCommands
 from sabot_firmware.panel import Panel
 from sabot_firmware.persistent_state import CARDS_INSIDE, CARDS_MOVING, NO_CARDS, PersistentState
 from sabot_firmware.refusals import forbidden
+from sabot_firmware.rng import RngFailed
 from sabot_firmware.service import Service
 from sabot_firmware.shoe import ANY_BACK, Shoe
 from sabot_firmware.shuffle_commands import ShuffleCommands
@@ -48,6 +49,7 @@ from sabot_protocol.modes import SHOE as SHOE_NUMBER
 from sabot_protocol.modes import SHUFFLER, check_command
 from sabot_protocol.record_store import RecordStore
 from sabot_protocol.schema import FAULT_LATCHED_FLAG, ROUND_OPEN_FLAG
+from sabot_protocol.wire_constants import KEY_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -547,6 +549,13 @@ class Controller(Executor):
     def take_entropy(self, entropy: bytes) -> None:
         """Mix the host's bytes into the generator; MemoryFailed if they cannot be saved."""
         self.shuffle_commands.rng.take(entropy)
+
+    def draw_key(self) -> bytes:
+        """32 secret bytes of the generator, which change no shuffle; Refusal if it failed."""
+        try:
+            return self.shuffle_commands.rng.random(KEY_SIZE)
+        except RngFailed:
+            raise Refusal("device_fault", (enum_number("Fault", "rng_failed"),)) from None
 
     def who(self) -> "tuple[bytes, int]":
         """Host id and person of the command that is being executed."""

@@ -11,15 +11,19 @@ That last byte is what tells a torn save from a record that went bad later. A re
 longer holds is *damaged*, although an older one is still there: a SUPERSEDED slot is never returned. A caller
 gets an older record only when the save of the newer one never returned.
 
-Records are placed in the order given. New ones may be added at the end; changing the order or a size makes
-the records behind it damaged.
+Of a secret record (``SECRET_RECORDS``) the other slot's data is overwritten with zeros at the end of each
+save. A cut before that leaves the older secret in the chip; the first use of the record at the next power-up
+overwrites it.
+
+Records are placed in the order given, and ``LATER_RECORDS`` behind all others. New ones may be added at the
+end; changing the order or a size makes the records behind it damaged.
 """
 
 import struct
 from binascii import crc32
 
 from sabot_protocol.errors import MemoryDamaged, MemoryFailed
-from sabot_protocol.record_store import RECORDS, RecordStore
+from sabot_protocol.record_store import LATER_RECORDS, RECORDS, SECRET_RECORDS, RecordStore
 
 FRAM_SIZE = 32768
 
@@ -35,6 +39,7 @@ _HEAD = "<BHHI"  # state, sequence, length, CRC-32 of (name, greatest size, sequ
 HEAD_SIZE = 9
 _BLANKS = (bytes(HEAD_SIZE), b"\xff" * HEAD_SIZE)
 _CHUNK = 64  # read at a time where the data is only checked
+_ZEROS = bytes(_CHUNK)
 
 # What _look and _find say besides.
 _BLANK = -1  # never written
@@ -70,6 +75,7 @@ class _Record:
     def __init__(self, name: str, most: int, address: int) -> None:
         self.most = most
         self.address = address
+        self.secret = name in SECRET_RECORDS
         self.seed = crc32(name.encode() + struct.pack("<H", most))  # no slot passes for another record's
         self.current = _NEVER  # the slot that holds it; below 0: not known
         self.sequence = 0
@@ -94,7 +100,8 @@ class CriticalMemory(RecordStore):
         self._checked = memoryview(self._head)[1:5]  # sequence and length
         self._layout: dict[str, _Record] = {}
         self.used = 0  # bytes of the chip that belong to a record
-        for name, most in records + others:
+        later = LATER_RECORDS if records is RECORDS else ()
+        for name, most in records + others + later:
             if name in self._layout:
                 raise LayoutRefused("two records are called %s" % name)
             if not 0 <= most <= 0xFFFF:
@@ -139,6 +146,8 @@ class CriticalMemory(RecordStore):
             self._fill(record.at(slot), record.seed, sequence, data)
             self._mark(record.at(slot), _CURRENT)
             self._mark(record.at(1 - slot), _SUPERSEDED)
+            if record.secret:
+                self._wipe(record, 1 - slot)
         except OSError as error:
             raise MemoryFailed("%s cannot be written: %s" % (name, error)) from None
         record.current = slot
@@ -163,6 +172,8 @@ class CriticalMemory(RecordStore):
         slot = 1 if first != CURRENT or (both and _newer(other_sequence, sequence)) else 0
         if both:
             self._mark(record.at(1 - slot), _SUPERSEDED)
+        if record.secret:
+            self._wipe(record, 1 - slot, True)  # an older secret, if a cut came before the end of a save
         record.current = slot
         record.sequence = other_sequence if slot else sequence
         record.target = 1 - slot
@@ -216,6 +227,22 @@ class CriticalMemory(RecordStore):
         same = self._chip.read(at, HEAD_SIZE) == head
         if not same or self._crc_there(at + HEAD_SIZE, len(data), seed) != crc:
             raise MemoryFailed("what was written at %d is not there" % at)
+
+    def _wipe(self, record: _Record, slot: int, look: bool = False) -> None:
+        """Overwrite the data of a slot that is not in use; MemoryFailed if it cannot be read back.
+
+        ``look`` first, and write only what is not overwritten yet.
+        """
+        at, left = record.at(slot) + HEAD_SIZE, record.most
+        while left > 0:
+            zeros = _ZEROS if left >= _CHUNK else _ZEROS[:left]
+            done = look and self._chip.read(at, len(zeros)) == zeros
+            if not done:
+                self._chip.write(at, zeros)
+            if not done and self._chip.read(at, len(zeros)) != zeros:
+                raise MemoryFailed("the secret at %d cannot be overwritten" % at)
+            at += _CHUNK
+            left -= _CHUNK
 
     def _mark(self, at: int, mark: bytes) -> None:
         """Change a slot's state; MemoryFailed if it cannot be read back."""

@@ -89,6 +89,7 @@ class EventLog(EventSink):
         self._queue: list[bytes] = []
         self._room = queue_bytes
         self._pending = 0  # dropped, and no row says so yet
+        self._skipped = 0  # left out since the last row was added
         self.dropped = 0  # rows dropped since this boot
         self.failed = 0  # writes since this boot that did not hold; they are tried again elsewhere
         self._firsts = [0] * flash.sectors  # the number of each held sector's first row
@@ -111,12 +112,19 @@ class EventLog(EventSink):
         """Queue a row. If the queue is full, its oldest rows are dropped and counted."""
         if not 1 <= len(row) <= MAX_ROW:
             raise LogRefused("a row has 1 to %d bytes; this one has %d" % (MAX_ROW, len(row)))
+        self._pending += self._skipped
+        self._skipped = 0
         self._room -= len(row) + _ROW_COST
         while self._room < 0:
             self._room += len(self._queue.pop(0)) + _ROW_COST
             self._pending += 1
             self.dropped += 1
         self._queue.append(bytes(row))
+
+    def skip(self) -> None:
+        """Count a row that is left out; the next row that is added is preceded by one with the count."""
+        self._skipped += 1
+        self.dropped += 1
 
     def due(self) -> bool:
         """Whether rows wait to be written."""

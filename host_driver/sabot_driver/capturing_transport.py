@@ -15,6 +15,7 @@ from sabot_protocol import frame
 from sabot_protocol.host.capture import CaptureWriter
 from sabot_protocol.host.messages import BY_ID, Provision
 from sabot_protocol.wire_constants import (
+    ANSWER,
     CLEAR_TO_DEVICE,
     HEADER_SIZE,
     KEY_SIZE,
@@ -23,6 +24,7 @@ from sabot_protocol.wire_constants import (
     OVERHEAD,
     REQUEST,
     SEALED_TO_DEVICE,
+    SEALED_TO_HOST,
 )
 
 log = logging.getLogger("sabot")
@@ -127,16 +129,17 @@ def redacted(framed: bytes) -> bytes:
             continue
         if payload[:2] == bytes((CLEAR_TO_DEVICE, Provision.ID)):
             return bytes(frame.encode(payload[: 2 + NONCE_SIZE] + bytes(len(payload) - 2 - NONCE_SIZE)))
-        if payload[0] == SEALED_TO_DEVICE and len(payload) >= OVERHEAD + KEY_SIZE and _has_secret(payload):
+        if payload[0] in _SEALED and len(payload) >= OVERHEAD + KEY_SIZE and _has_secret(payload):
             kept = len(payload) - KEY_SIZE - MAC_SIZE
             return bytes(frame.encode(payload[:kept] + bytes(KEY_SIZE + MAC_SIZE)))
     return framed
 
 
 def _has_secret(payload: bytes) -> bool:
-    """Whether a sealed packet is a request whose body ends in a secret."""
+    """Whether a sealed packet is a request or an answer whose body ends in a secret."""
     kind, message = payload[_KIND], BY_ID.get(payload[_KIND + 1])
-    return kind == REQUEST and message is not None and message.NAME in SECRET_MESSAGES
+    return kind in (REQUEST, ANSWER) and message is not None and message.NAME in SECRET_MESSAGES
 
 
+_SEALED = (SEALED_TO_DEVICE, SEALED_TO_HOST)
 _KIND = HEADER_SIZE - 7  # kind, message, mark and number end the header

@@ -19,7 +19,7 @@ from sabot_protocol.wire_constants import BY_SLOT_KEY, DEVICE, FIRST_PERSON, KEY
 TABLE = enum_number("Role", "table")
 SERVICE = enum_number("Role", "service")
 SHOE = enum_number("Half", "shoe")
-KEY_REQUESTS = ("elevate", "set_key", "remove_key", "key_slots", "evict_owner")
+KEY_REQUESTS = ("elevate", "set_key", "remove_key", "key_slots", "evict_owner", "chain_key")
 """The requests that ``Credentials`` executes, by the name of its methods."""
 
 TYPE_CHECKING = False
@@ -144,3 +144,15 @@ class Credentials:
             tuple([role for role, _ in held]),
             tuple([person for _, person in held]),
         )
+
+    def chain_key(self) -> "Values":
+        """The event chain's first key, for the first session that asks while a new device is provisioned."""
+        device = self._device
+        was_given = device.first_key_given()
+        found = device.take_first_key(self._port.link)
+        if found is None:
+            raise Refusal("provisioning_closed")
+        key, boot_id, n, hash = found
+        if not was_given:
+            device.emit("chain_key_given", self._port.host_id)
+        return boot_id, n, hash, key

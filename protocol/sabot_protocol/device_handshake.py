@@ -6,7 +6,7 @@ key.
 
 from sabot_protocol import frame, ticks
 from sabot_protocol.codec import enum_number
-from sabot_protocol.errors import FieldError, MemoryFailed
+from sabot_protocol.errors import FieldError, MemoryFailed, Refusal
 from sabot_protocol.mac import digests_equal
 from sabot_protocol.schema import KEYS_DAMAGED_FLAG, PROVISIONED_FLAG
 from sabot_protocol.session import (
@@ -21,12 +21,14 @@ from sabot_protocol.wire_constants import (
     CLEAR_TO_HOST,
     DEVICE,
     FIRST_PERSON,
+    KEY_SIZE,
     NO_HOST,
     NONCE_SIZE,
     PROOF_SIZE,
 )
 
 TABLE = enum_number("Role", "table")
+PROVISIONED = enum_number("ChainReason", "provisioned")
 AFTER_WRONG_PROOF_MS = 1000  # no handshake on the same cable
 HINT_EVERY_MS = 200  # at most one "no session" in this time
 MAX_CLEAR_REPLIES = 4  # replies outside a session that wait for the cable; more are dropped
@@ -125,9 +127,14 @@ class HandshakeResponder:
                 return
             try:
                 self._device.executor.take_entropy(entropy)
+                first_key = self._device.executor.draw_key() or self._device.random(KEY_SIZE)
+                self._device.begin_chain(PROVISIONED, first_key)
                 self._device.keys.set(DEVICE, key)
             except MemoryFailed:
                 self._refuse(nonce, "memory_failed")
+                return
+            except Refusal as refusal:
+                self._refuse(nonce, refusal.error)
                 return
             self._device.provisioning.key_given()
             self._device.open_slots()

@@ -287,7 +287,7 @@ class DevicePort(FrameReceiver):
                 self.requests.request(message, flags, request_id, body)
             elif kind == EVENT_ACK and len(body) >= 4:
                 if self.owns():
-                    self.device.events.acknowledge(struct.unpack_from("<I", body)[0], request_id)
+                    self.device.acknowledge(struct.unpack_from("<I", body)[0], request_id)
             else:
                 self.diagnostics.malformed += 1
         if link.failure == CLOSED_BY_PEER and self.link is link:

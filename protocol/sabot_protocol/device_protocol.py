@@ -9,7 +9,8 @@ import struct
 from sabot_protocol import frame, ticks
 from sabot_protocol.codec import CODEC, Codec, enum_number
 from sabot_protocol.errors import MemoryFailed
-from sabot_protocol.event_store import EventStore
+from sabot_protocol.event_chain import CHECKPOINT_EVERY, EVENT_HEAD, TAG_SIZE, EventChain, first_hash
+from sabot_protocol.event_store import OVERFLOW, REBOOT, EventStore
 from sabot_protocol.executor import Caller as Caller
 from sabot_protocol.executor import EventSink as EventSink
 from sabot_protocol.executor import Executor as Executor
@@ -20,7 +21,7 @@ from sabot_protocol.provisioning import KEYS_DAMAGED, PresenceContact, Provision
 from sabot_protocol.record_store import COMMAND_SLOTS, RecordStore, load_all
 from sabot_protocol.schema import MAX_WINDOW
 from sabot_protocol.schema_hash import SCHEMA_HASH
-from sabot_protocol.wire_constants import NO_HOST
+from sabot_protocol.wire_constants import DEVICE, KEY_SIZE, NO_HOST
 
 OBSERVER = enum_number("Role", "observer")
 UNKNOWN_TIME = enum_number("ClockQuality", "unknown")
@@ -32,14 +33,22 @@ STALE_AFTER_S = 24 * 3600  # since the host last set the clock
 LEAP_S = 24 * 3600  # a person authorises a step forward by more: it can end the hours of every deck
 FOLD_S = 60  # wrong proofs within this time of one that was told are told together
 NO_SLOT = 255
+CHECKPOINT_AFTER = ("round_ended", "round_voided")
+# Events that a host can cause at will and that are no evidence: they must not flush the log.
+CHATTER = ("located", "buttons", "clock_changed", "owner_changed", "host_started", "floor_called")
+MOST_CHATTER = 8
+MEMORY_LOST = enum_number("GapReason", "memory_lost")
+CHAIN_LOST = enum_number("ChainReason", "memory_lost")
+FIRST_BOOT = enum_number("ChainReason", "first_boot")
 RESET = ("boot", "events", "hosts", "proofs") + tuple(["command.%d" % slot for slot in range(COMMAND_SLOTS)])
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sabot_protocol.codec import Value
+    from sabot_protocol.codec import Value, Values
     from sabot_protocol.device_port import DevicePort
+    from sabot_protocol.link import Link
 
 
 class DeviceIdentity:
@@ -92,6 +101,13 @@ class DeviceProtocol:
         self.restart_required = False
         """Somebody at the contact had keys cleared that were out of reach: the device is to begin anew."""
         self.keys = KeyStore(memory)
+        self.chain = EventChain(memory)
+        self._unchecked = 0  # events since the last checkpoint
+        self._chatter_left = MOST_CHATTER  # rows of CHATTER that the log still takes
+        self._chatter_minute = 0  # of uptime: when that was counted last
+        # While a new device is provisioned: first key, boot id and n of the first event, first hash
+        self._first_key: tuple[bytes, int, int, bytes] | None = None
+        self._first_key_for: Link | None = None  # the session that has it
         self.owner: DevicePort | None = None
         self.sessions: list[DevicePort] = []  # the cables that have one
         self.handshakes = 0
@@ -105,9 +121,11 @@ class DeviceProtocol:
         self._utc: tuple[int, int, int] | None = None  # seconds, ms, at this uptime (ms)
         self._utc_set_s = 0
         usable = True
+        reset = False
         try:
             records = load_all(memory, RESET)
-            if records is None or (records and "boot" not in records):
+            reset = records is None or self.chain.damaged or (len(records) > 0 and "boot" not in records)
+            if records is None or reset:
                 # Damaged, or a cut while that was put right: a new memory id tells hosts what is forgotten.
                 records = {}
                 for name in RESET:
@@ -128,14 +146,23 @@ class DeviceProtocol:
             usable = False
         self.provisioning = Provisioning(self.keys, mark if mark is not None else ProvisioningMark(), usable)
         self.ledger = Ledger(memory, records)
-        self.events = EventStore(memory, records, self.boot_id, event_capacity)
+        self.events = EventStore(memory, records, self.chain, self.boot_id, event_capacity)
         self._proofs_total, self._proofs_untold = 0, 0
         proofs = records.get("proofs", b"")
         if len(proofs) == 8:
             self._proofs_total, self._proofs_untold = struct.unpack("<II", proofs)
         self._proofs_slot = NO_SLOT
         self._proofs_told_s: int | None = None  # uptime of the last event about them
+        lost = self.chain.lost_in_reboot()
         self.emit("booted", boot_reason)
+        if lost is not None:
+            self.emit("events_lost", MEMORY_LOST if reset else REBOOT, *lost)
+        if usable and not self.chain.begun() and self.keys.get(DEVICE) is not None:
+            try:
+                self._begin_chain(CHAIN_LOST if self.chain.damaged else FIRST_BOOT, random(KEY_SIZE))
+            except MemoryFailed:
+                usable = False  # tried again at the next boot
+        self.checkpoint()
         self._tell_proofs()
         if opened:
             self.provisioning.open_window(0)
@@ -176,15 +203,118 @@ class DeviceProtocol:
         if not self.restart_required:  # else the next beginning says so
             self.emit("presence_shown", was, self.provisioning.state())
 
+    # -- events and their chain -----------------------------------------------------------------
+
     def emit(self, name: str, *values: "Value") -> int:
         """Report something; it reaches the owner exactly once, or is named in a gap."""
+        n = self._add(name, values)
+        if self._unchecked >= CHECKPOINT_EVERY - 1 or name in CHECKPOINT_AFTER:
+            self.checkpoint()
+        return n
+
+    def _add(self, name: str, values: "Values", sure: bool = False) -> int:
         message = self.codec.named(name)
-        seconds, ms, quality = self.utc()
-        head = struct.pack("<IIIH", self.boot_id, self._now, seconds, ms)
+        quality, head = self._event_head()
         body = head + message.pack(values)
+        n = self.events.add(message.id, quality, body, sure)
+        self._unchecked += 1
         if self.log is not None:
-            self.log.add(bytes((message.id, quality)) + body)
-        return self.events.add(message.id, quality, body)
+            if name in CHATTER and not self._may_chatter():
+                self.log.skip()
+            else:
+                self.log.add(bytes((message.id, quality)) + body)
+        return n
+
+    def _may_chatter(self) -> bool:
+        """Whether an event of CHATTER may still have a row: a few at once, then one a minute."""
+        minute = self._uptime_s // 60
+        if minute > self._chatter_minute:
+            self._chatter_left = min(self._chatter_left + minute - self._chatter_minute, MOST_CHATTER)
+            self._chatter_minute = minute
+        if not self._chatter_left:
+            return False
+        self._chatter_left -= 1
+        return True
+
+    def _event_head(self) -> "tuple[int, bytes]":
+        """The clock's quality, and what every event's body begins with."""
+        seconds, ms, quality = self.utc()
+        return quality, struct.pack("<IIIH", self.boot_id, self._now, seconds, ms)
+
+    def checkpoint(self) -> None:
+        """Report the chain's state, unless the newest event does, or nothing can be proved now."""
+        chain, events = self.chain, self.events
+        if not self._unchecked or not chain.begun() or not chain.saved:
+            return
+        message = self.codec.named("chain_checkpoint")
+        quality, head = self._event_head()
+        fields = message.pack((self.boot_id, events.last, chain.index, chain.hash, bytes(TAG_SIZE)))
+        body = head + fields[:-TAG_SIZE]
+        event = struct.pack(EVENT_HEAD, message.id, quality, events.last + 1) + body
+        tag = chain.tag(event)
+        try:
+            events.add(message.id, quality, body + tag, True)
+            self._unchecked = 0
+            self._memory.save("checkpoint", event + tag)
+        except MemoryFailed:
+            return  # no tag was shown, or its event is there
+
+    def newest_checkpoint(self) -> bytes:
+        """The newest checkpoint's event, as it is hashed; made now if events came since. Else empty."""
+        self.checkpoint()
+        return self._memory.load("checkpoint") or b""
+
+    def acknowledge(self, boot_id: int, n: int) -> None:
+        """The owner has every event up to this one on disk."""
+        events = self.events
+        events.acknowledge(boot_id, n)
+        lost = events.take_overflow()
+        if lost is not None:
+            self.checkpoint()
+            self.emit("events_lost", OVERFLOW, *lost)
+            self.checkpoint()
+
+    def begin_chain(self, reason: int, key: bytes) -> None:
+        """Begin a chain with this first key, which one session may ask for. MemoryFailed changes nothing."""
+        self._first_key = (key,) + self._begin_chain(reason, key)
+        self._first_key_for = None
+
+    def _begin_chain(self, reason: int, key: bytes) -> "tuple[int, int, bytes]":
+        """Boot id and n of the first event, and the hash before it."""
+        self.checkpoint()
+        chain = self.chain
+        before, index, hash = chain.state(), chain.index, chain.hash
+        first = first_hash(self.identity.serial, self.memory_id, self.boot_id)
+        chain.begin(key, first)
+        try:
+            n = self._add("chain_begun", (reason, self.memory_id, index, hash), True)
+        except MemoryFailed:
+            chain.abort(before)
+            raise
+        self.checkpoint()
+        return self.boot_id, n, first
+
+    def take_first_key(self, session: "Link | None") -> "tuple[bytes, int, int, bytes] | None":
+        """The chain's first key with the event and the hash it belongs to, for one session; else None."""
+        self._forget_first_key()
+        if self._first_key is None or self._first_key_for not in (None, session):
+            return None
+        self._first_key_for = session
+        return self._first_key
+
+    def first_key_given(self) -> bool:
+        """Whether a session has the chain's first key."""
+        return self._first_key_for is not None
+
+    def _forget_first_key(self) -> None:
+        """Once provisioning is over, or the session that has it."""
+        if self.keys.open:
+            if self._first_key_for is None:
+                return
+            for port in self.sessions:
+                if port.link is self._first_key_for:
+                    return
+        self._first_key = None
 
     def owner_id(self) -> bytes:
         """The host id of the owner, zeros if there is none."""
@@ -198,6 +328,8 @@ class DeviceProtocol:
             lost.demote()
         if self.owner_id() != before:
             self.emit("owner_changed", self.owner_id())
+            if self.owner is None:
+                self.checkpoint()
 
     def note_host_run(self, host_id: bytes, run: int) -> None:
         """Report an owner whose program is not the one that was here before."""
@@ -230,6 +362,8 @@ class DeviceProtocol:
             self._tell_proofs()
         if self.keys.open and self._uptime_s >= self._open_until:
             self.keys.open = False
+        if self._first_key is not None:
+            self._forget_first_key()
 
     def now(self) -> int:
         """The time set last, in ticks."""

@@ -14,14 +14,14 @@ from sabot_protocol.wire_constants import DEVICE, LAST_COMMAND, MAX_AHEAD, RESOL
 
 FLOOR = enum_number("Role", "floor")
 OWNER_MODE = enum_number("AttachMode", "owner")
-SESSION_REQUESTS = ("status", "attach", "detach", "set_clock", "counters", "trace")
+SESSION_REQUESTS = ("status", "attach", "detach", "set_clock", "counters", "trace", "checkpoint")
 """The requests that ``RequestHandler`` executes, by the name of its methods."""
 WITH_SECRET = tuple([name for name, _ in HIDDEN])  # their last value is hidden by a pad of the session
 KEEP_SLOTS_OPEN = ("set_key", "remove_key", "set_clock")  # any other command ends provisioning
 TRACE_PAGE = 10
 # What is executed although few places are left for events: it ends something, or lets an owner read
 NEVER_BUSY = ("void_round", "stop", "mark_out_of_order", "clear_fault", "evict_owner")
-QUERIES_THAT_REPORT = ("faces",)
+QUERIES_THAT_REPORT = ("faces", "checkpoint", "chain_key")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,6 +191,10 @@ class RequestHandler:
             credentials, port = self._credentials, self._port
             caller = Caller(port.host_id, credentials.role(), port.owns(), credentials.by[2])
             answer = self._device.executor.execute(name, values, caller)
+        if message.answer in WITH_SECRET:
+            assert self._port.link is not None
+            id = self._device.codec.named(message.answer).id
+            answer = answer[:-1] + (self._port.link.session.hide(id, request_id, answer[-1]),)
         return answer
 
     # -- requests that the wire itself answers --------------------------------------------------
@@ -244,6 +248,10 @@ class RequestHandler:
             raise Refusal("wrong_role", (self._credentials.role(),))
         self._device.set_clock(utc_s, utc_ms)
         return ()
+
+    def checkpoint(self) -> "Values":
+        """The newest checkpoint of the event chain."""
+        return (self._device.newest_checkpoint(),)
 
     def counters(self) -> "Values":
         """The counters of this cable."""

@@ -1,14 +1,16 @@
 """The event store: numbered events, replayed from any number. A new one overwrites the oldest if it is full.
 
 An event's name is (boot id, n), n = 1, 2, … in each boot. The events themselves are lost in a reboot.
-Critical memory holds how many events each of the last eight boots emitted, so the device reports the loss as
-a gap with its size. Events overwritten before the owner acknowledged them are a gap as well.
+Critical memory holds how many events each of the last eight boots emitted (the newest boot's in the record of
+the event chain), so the device reports the loss as a gap with its size. Events overwritten before the owner
+acknowledged them are a gap as well.
 """
 
 import struct
 
 from sabot_protocol.codec import enum_number
 from sabot_protocol.errors import MemoryFailed
+from sabot_protocol.event_chain import EVENT_HEAD, EVENT_HEAD_SIZE, NO_HASH, EventChain
 from sabot_protocol.record_store import RecordStore
 
 OVERFLOW = enum_number("GapReason", "overflow")
@@ -16,21 +18,29 @@ REBOOT = enum_number("GapReason", "reboot")
 
 RESERVE = 24  # places kept for what a command, once begun, and the machine itself may still report
 
+HASH_SIZE = 32
 _BOOTS = 8
+_TO_REPORT = 3  # events that name a gap: a checkpoint, the gap, a checkpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     Stored = tuple[int, int, bytes]  # message, clock quality, body as sent
+    from sabot_protocol.event_chain import Lost
+
     Gap = tuple[int, int, int, int, int, int]  # reason, size (0 unknown), from boot, n, to boot, n
 
 
 class EventStore:
     """This boot's latest events, and how many events each earlier boot emitted."""
 
-    def __init__(self, memory: RecordStore, records: "dict[str, bytes]", boot_id: int, capacity: int) -> None:
-        self._memory = memory
+    def __init__(
+        self, memory: RecordStore, records: "dict[str, bytes]", chain: EventChain, boot_id: int, capacity: int
+    ) -> None:
+        self.chain = chain
         self._capacity = capacity
-        self._kept: list[Stored] = []
+        self._kept: list[bytes] = []  # as they are hashed: one object each, which spares a board 2 KB
+        self._hashes = bytearray(HASH_SIZE * capacity)  # the chain's hash up to each event that is kept
+        self._overflow: Lost | None = None  # what was overwritten unacknowledged and is not reported yet
         self.boot_id = boot_id
         self.last = 0
         self.acknowledged = 0
@@ -40,9 +50,12 @@ class EventStore:
         saved = records.get("events", b"")
         for at in range(0, len(saved), 8):
             self._boots.append(struct.unpack_from("<II", saved, at))
+        before, made = chain.last
+        if 0 < before < boot_id and before not in [boot for boot, _ in self._boots]:
+            self._boots.append((before, made))
         self._boots = self._boots[-(_BOOTS - 1) :]
         try:
-            self._save(0)
+            memory.save("events", b"".join([struct.pack("<II", boot, made) for boot, made in self._boots]))
         except MemoryFailed:
             self.unsaved = True
 
@@ -51,28 +64,68 @@ class EventStore:
         """The oldest number still here; ``last + 1`` if there is none."""
         return self.last - len(self._kept) + 1
 
-    def add(self, message: int, quality: int, body: bytes) -> int:
-        """Keep an event; return its number."""
+    def add(self, message: int, quality: int, body: bytes, sure: bool = False) -> int:
+        """Chain and keep an event; return its number.
+
+        If it cannot be saved it is kept all the same, unless it must be ``sure``: then MemoryFailed.
+        """
+        chain, n = self.chain, self.last + 1
+        before = chain.state() if sure else None
+        event = struct.pack(EVENT_HEAD, message, quality, n) + body
         try:
-            self._save(self.last + 1)
+            chain.extend(event, self.boot_id, n)
         except MemoryFailed:
             self.unsaved = True
+            if before is not None:
+                chain.abort(before)
+                raise
+        self.last = n
+        slot = HASH_SIZE * ((n - 1) % self._capacity)
         if len(self._kept) >= self._capacity:
-            if self.first > self.acknowledged:
+            overwritten = n - self._capacity
+            if overwritten > self.acknowledged:
                 self.lost += 1
+                self._note_overflow(overwritten, bytes(self._hashes[slot : slot + HASH_SIZE]))
             self._kept.pop(0)
-        self._kept.append((message, quality, body))
-        self.last += 1
-        return self.last
+        self._hashes[slot : slot + HASH_SIZE] = chain.hash
+        self._kept.append(event)
+        return n
 
     def get(self, n: int) -> "Stored":
         """The event with number ``n`` of this boot, which must be here."""
-        return self._kept[n - self.first]
+        event = self._kept[n - self.first]
+        return event[0], event[1], event[EVENT_HEAD_SIZE:]
 
     def acknowledge(self, boot_id: int, n: int) -> None:
         """The owner has everything up to and including this event on disk."""
-        if boot_id == self.boot_id and self.acknowledged < n <= self.last:
-            self.acknowledged = n
+        if boot_id != self.boot_id or not self.acknowledged < n <= self.last:
+            return
+        self.acknowledged = n
+        if n >= self.first:
+            slot = HASH_SIZE * ((n - 1) % self._capacity)
+            index = self._index_of(n)
+            hash = bytes(self._hashes[slot : slot + HASH_SIZE]) if index else NO_HASH
+            self.chain.acknowledge(boot_id, n, index, hash)
+
+    def _index_of(self, n: int) -> int:
+        """The chain index of an event of this boot; 0 if it is in no chain or in the one before."""
+        return max(self.chain.index - (self.last - n), 0)
+
+    def _note_overflow(self, n: int, hash: bytes) -> None:
+        """Event n is overwritten, and the owner has not acknowledged it."""
+        lost = self.chain.lost_up_to(self.boot_id, n, self._index_of(n), hash)
+        if lost is not None:
+            begin = lost if self._overflow is None else self._overflow
+            count = begin[4] + lost[5] - begin[5]
+            self._overflow = begin[:2] + lost[2:4] + (count, lost[5], begin[6], hash)
+
+    def take_overflow(self) -> "Lost | None":
+        """The events that were overwritten, once there is room again to report them; then forget them."""
+        lost = self._overflow
+        if lost is None or self.is_nearly_full() or self.free() < _TO_REPORT:
+            return None
+        self._overflow = None
+        return lost
 
     def unacknowledged(self) -> int:
         """How many events the owner has not acknowledged yet."""
@@ -113,7 +166,3 @@ class EventStore:
             elif boot > boot_id:
                 size += made
         return size
-
-    def _save(self, made: int) -> None:
-        rows = self._boots + [(self.boot_id, made)]
-        self._memory.save("events", b"".join([struct.pack("<II", boot, made) for boot, made in rows]))

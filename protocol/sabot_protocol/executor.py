@@ -49,6 +49,10 @@ class Executor:
         Called at provisioning, before the key is saved. MemoryFailed if the bytes cannot be saved.
         """
 
+    def draw_key(self) -> bytes:
+        """32 secret bytes of the generator, empty without a generator; Refusal if it failed."""
+        return b""
+
 
 class EventSink:
     """A persistent log of every event, if the device has one."""
@@ -56,3 +60,6 @@ class EventSink:
     def add(self, row: bytes) -> None:
         """Append one event: id, clock quality, header and body."""
         raise NotImplementedError
+
+    def skip(self) -> None:
+        """Count one event that gets no row."""

@@ -604,6 +604,11 @@ class HostProtocol(FrameReceiver):
             if not status:
                 self.key = self.other_key
             self.other_key = None
+        answer = self._codec.find(message)
+        if not status and answer is not None and answer.name in WITH_SECRET and len(body) >= KEY_SIZE:
+            assert self._link is not None
+            secret = self._link.session.hide(message, request_id, body[-KEY_SIZE:])
+            body = body[:-KEY_SIZE] + secret
         if error is not None and error.name == "wrong_role" and asked.refused is not None:
             message, (status, body) = self._codec.named("elevate").id, asked.refused
         self._notifications.append(RequestAnswered(request_id, message, status, body))

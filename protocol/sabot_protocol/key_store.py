@@ -74,17 +74,15 @@ class KeyStore:
         self.damaged = False
 
     def _save(self, rows: "dict[int, tuple[int, int, bytes]]") -> None:
-        """Write every row, and leave nothing of the rows before in the chip.
+        """Write every row. The memory overwrites the rows before (``SECRET_RECORDS``).
 
-        The memory has two places for the record and writes them in turn, each only as far as the record is
-        long. So the record always has its full length, and it is written twice.
+        The record always has its full length, so that no slot keeps the end of a longer one.
         """
         packed = b""
         for slot in sorted(rows):
             role, person, key = rows[slot]
             packed += struct.pack(_HEAD, slot, role, person) + key
         packed += b"\xff" * (SLOTS * _ROW - len(packed))
-        self._memory.save("keys", packed)
         self._memory.save("keys", packed)
         self._rows = rows
 

@@ -16,6 +16,13 @@ RECORDS = (
     ("hosts", 9 * 12),
     ("proofs", 8),  # wrong proofs: in all, and those that no event has told
 ) + tuple([("command.%d" % slot, COMMAND_SIZE) for slot in range(COMMAND_SLOTS)])
+# Placed behind the records of the firmware, so that those keep their places.
+LATER_RECORDS = (
+    ("chain", 6 * 4 + 3 * 32),  # event_chain
+    ("checkpoint", 84),  # the newest, as its event is hashed
+)
+# Of these no slot may hold an older version once a save has returned.
+SECRET_RECORDS = ("keys", "seed", "chain")
 
 
 class RecordStore:

@@ -65,6 +65,7 @@ ENUMS = (
     ("BootReason", (
         ("power", 1), ("watchdog", 2), ("requested", 3), ("brown_out", 4), ("unknown", 5),
     )),
+    ("ChainReason", (("provisioned", 1), ("memory_lost", 2), ("first_boot", 3))),
     ("Component", (("controller", 1), ("card_recognition", 2), ("rng", 3))),
     ("Back", (("red", 1), ("blue", 2))),
     ("ShufflerState", (
@@ -251,6 +252,15 @@ MESSAGES = (
     )),
     (0x1E, "remove_key", "command", "done", "service", (("slot", "u8", 0, 255),)),
     (0x20, "evict_owner", "query", "done", "floor", (("owner", "bytes", 8),)),
+    (0x21, "chain_key", "query", "chain_key_is", "table", ()),
+    (0x27, "chain_key_is", "answer", "", "", (
+        ("boot_id", "u32", 1, 0xFFFFFFFF),
+        ("n", "u32", 1, 0xFFFFFFFF),
+        ("hash", "bytes", 32),
+        ("wrapped", "bytes", 32),
+    )),
+    (0x29, "checkpoint", "query", "checkpoint_is", "table dealer floor service lab", ()),
+    (0x2A, "checkpoint_is", "answer", "", "", (("event", "blob", 0, 84),)),
     (0x3F, "done", "answer", "", "", ()),
     # The controller ---------------------------------------------------------------------------
     (0x40, "set_clock", "command", "done", "table", (
@@ -591,8 +601,9 @@ MESSAGES = (
     (0xAB, "chain_checkpoint", "event", "", "", (
         ("boot_id", "u32", 1, 0xFFFFFFFF),
         ("n", "u32", 1, 0xFFFFFFFF),
+        ("index", "u32", 0, 0xFFFFFFFF),
         ("hash", "bytes", 32),
-        ("mac", "bytes", 16),
+        ("tag", "bytes", 16),
     )),
     (0xAC, "hands_changed", "event", "", "", (
         ("round_id", "u32", 1, 0xFFFFFFFF),
@@ -608,6 +619,24 @@ MESSAGES = (
         ("sums", "array", "u32", 3, 3, 0, 0xFFFFFFFF),
         ("squares", "array", "u32", 3, 3, 0, 0xFFFFFFFF),
     )),
+    (0xAF, "events_lost", "event", "", "", (
+        ("reason", "enum", "GapReason"),
+        ("from_boot", "u32", 0, 0xFFFFFFFF),
+        ("from_n", "u32", 0, 0xFFFFFFFF),
+        ("to_boot", "u32", 1, 0xFFFFFFFF),
+        ("to_n", "u32", 1, 0xFFFFFFFF),
+        ("count", "u32", 1, 0xFFFFFFFF),
+        ("index", "u32", 1, 0xFFFFFFFF),
+        ("before", "bytes", 32),
+        ("after", "bytes", 32),
+    )),
+    (0xB0, "chain_begun", "event", "", "", (
+        ("reason", "enum", "ChainReason"),
+        ("memory_id", "bytes", 4),
+        ("index", "u32", 0, 0xFFFFFFFF),
+        ("hash", "bytes", 32),
+    )),
+    (0xB1, "chain_key_given", "event", "", "", (("host_id", "bytes", 8),)),
     # Commit and reveal ------------------------------------------------------------------------
     (0xC0, "commit_shuffle", "command", "commitment_is", "table", (("deck_id", "u32", 1, 0xFFFFFFFF),)),
     (0xC1, "commitment_is", "answer", "", "", (
@@ -664,15 +693,15 @@ MESSAGES = (
 
 # Ids kept for messages that are not built yet: (id, name). No other message may take them.
 RESERVED = (
-    (0x21, "chain_key"), (0x22, "house_key"), (0x23, "certificate"), (0x24, "revocations"),
-    (0x25, "reset_statement"), (0x26, "evidence"), (0xD0, "update_begin"), (0xD1, "update_data"),
+    (0x22, "house_key"), (0x23, "certificate"), (0x24, "revocations"), (0x25, "reset_statement"),
+    (0x26, "evidence"), (0x28, "evidence_is"), (0xD0, "update_begin"), (0xD1, "update_data"),
     (0xD2, "update_finish"), (0xD3, "update_progress"),
 )
 
 # Fields that are hidden on the wire by a pad of the session: (message, field). Each is the last 32 bytes.
-HIDDEN = (("set_key", "wrapped"), ("shuffle_with", "nonce"))
-# Of those, what no file may hold.
-NEVER_KEPT = ("set_key",)
+HIDDEN = (("set_key", "wrapped"), ("shuffle_with", "nonce"), ("chain_key_is", "wrapped"))
+# Of those, what no file of the table PC may hold.
+NEVER_KEPT = ("set_key", "chain_key_is")
 
 # Every sensor, in the order of ``Sensor``: its name; the halves its edges go to (none for doors, buttons and
 # supply, which the controller handles); the half that must see it at its clear level before it is believed to

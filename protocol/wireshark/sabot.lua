@@ -42,7 +42,8 @@ NAMES.message = {
   [5] = "hello", [6] = "challenge", [7] = "prove", [8] = "refused", [9] = "no_session",
   [16] = "status", [17] = "status_report", [18] = "attach", [19] = "attached", [20] = "detach",
   [21] = "elevate", [22] = "elevated", [23] = "component", [24] = "component_is", [29] = "set_key",
-  [30] = "remove_key", [32] = "evict_owner", [63] = "done", [64] = "set_clock", [66] = "locate",
+  [30] = "remove_key", [32] = "evict_owner", [33] = "chain_key", [39] = "chain_key_is",
+  [41] = "checkpoint", [42] = "checkpoint_is", [63] = "done", [64] = "set_clock", [66] = "locate",
   [67] = "counters", [68] = "counters_are", [69] = "trace", [70] = "trace_is", [71] = "set_game",
   [72] = "game", [73] = "game_is", [74] = "log", [75] = "log_is", [76] = "key_slots",
   [77] = "key_slots_are", [78] = "call_floor", [80] = "register_deck", [81] = "remove_deck",
@@ -68,11 +69,12 @@ NAMES.message = {
   [162] = "shoe_ended", [163] = "out_of_order_changed", [164] = "self_tested", [165] = "emptied",
   [166] = "retried", [167] = "stopped", [168] = "purged", [169] = "path_inspected_by",
   [170] = "presence_shown", [171] = "chain_checkpoint", [172] = "hands_changed",
-  [173] = "provisioning_ended", [174] = "roller_times", [192] = "commit_shuffle",
-  [193] = "commitment_is", [194] = "shuffle_with", [195] = "reveal_shuffle",
-  [196] = "shuffle_revealed", [197] = "shuffle_slots", [198] = "shuffle_slots_are",
-  [199] = "rng_samples", [200] = "shuffle_committed", [201] = "shuffle_dropped",
-  [202] = "shuffle_revealable", [203] = "rng_samples_are",
+  [173] = "provisioning_ended", [174] = "roller_times", [175] = "events_lost", [176] = "chain_begun",
+  [177] = "chain_key_given", [192] = "commit_shuffle", [193] = "commitment_is",
+  [194] = "shuffle_with", [195] = "reveal_shuffle", [196] = "shuffle_revealed",
+  [197] = "shuffle_slots", [198] = "shuffle_slots_are", [199] = "rng_samples",
+  [200] = "shuffle_committed", [201] = "shuffle_dropped", [202] = "shuffle_revealable",
+  [203] = "rng_samples_are",
 }
 NAMES.error = {
   [0] = "ok", [1] = "unknown_message", [2] = "bad_field", [3] = "wrong_role", [4] = "wrong_state",
@@ -110,6 +112,9 @@ NAMES.GapReason = {
 }
 NAMES.BootReason = {
   [1] = "power", [2] = "watchdog", [3] = "requested", [4] = "brown_out", [5] = "unknown",
+}
+NAMES.ChainReason = {
+  [1] = "provisioned", [2] = "memory_lost", [3] = "first_boot",
 }
 NAMES.Component = {
   [1] = "controller", [2] = "card_recognition", [3] = "rng",
@@ -417,6 +422,17 @@ message(0x1e, "remove_key", "command", "Empties a slot; its sessions and elevati
 })
 message(0x20, "evict_owner", "query", "Takes the device from its owner, so that another host can attach.", {
   { "owner", "bytes", 8, about = "id of the host that is to give up the device; any other owner stays" },
+})
+message(0x21, "chain_key", "query", "Asks for the first key of the event chain, once, while a new device is provisioned.", {})
+message(0x27, "chain_key_is", "answer", "The first key of the event chain, hidden for its way over the wire.", {
+  { "boot_id", "u32", 1, 4294967295, about = "boot of the event chain_begun" },
+  { "n", "u32", 1, 4294967295, about = "number of that event in its boot" },
+  { "hash", "bytes", 32, about = "the chain's hash before its first event" },
+  { "wrapped", "bytes", 32, about = "the key, hidden under a pad of this session and this request's number" },
+})
+message(0x29, "checkpoint", "query", "Asks for the newest checkpoint; the device makes one if the newest event is another one.", {})
+message(0x2a, "checkpoint_is", "answer", "The newest checkpoint, as it is in critical memory.", {
+  { "event", "blob", 0, 84, about = "the event as it is hashed; empty before the first" },
 })
 message(0x3f, "done", "answer", "The request was accepted; there is nothing more to say.", {})
 message(0x40, "set_clock", "command", "Tells the device the time.", {
@@ -807,11 +823,12 @@ message(0xaa, "presence_shown", "event", "Somebody held the contact in the logic
   { "was", "enum", names = NAMES.KeyState, about = "the state of the keys before" },
   { "now", "enum", names = NAMES.KeyState, about = "the state afterwards; keys_damaged if critical memory did not take it" },
 })
-message(0xab, "chain_checkpoint", "event", "The device's chain of events up to one of them. No device sends it yet.", {
-  { "boot_id", "u32", 1, 4294967295, about = "boot of the last event in the chain" },
+message(0xab, "chain_checkpoint", "event", "The device's chain of events up to the one before, with a tag of the chain's key.", {
+  { "boot_id", "u32", 1, 4294967295, about = "boot of the last event before this one" },
   { "n", "u32", 1, 4294967295, about = "number of that event in its boot" },
-  { "hash", "bytes", 32, about = "SHA-256 over the chain up to that event" },
-  { "mac", "bytes", 16, about = "made from the device's chain key and what stands before it" },
+  { "index", "u32", 0, 4294967295, about = "chain index of that event" },
+  { "hash", "bytes", 32, about = "the chain's hash up to that event" },
+  { "tag", "bytes", 16, about = "made with the checkpoint's own chain key from all that stands before it" },
 })
 message(0xac, "hands_changed", "event", "The number of hands of the round was corrected.", {
   { "round_id", "u32", 1, 4294967295, about = "the round that is open" },
@@ -826,6 +843,26 @@ message(0xae, "roller_times", "event", "How long cards took at each roller since
   { "counts", "array", "u16", 3, 3, 0, 65535, about = "cards timed at feed, insertion, deal roller without help" },
   { "sums", "array", "u32", 3, 3, 0, 4294967295, about = "for each roller the sum of the times (0.1 ms)" },
   { "squares", "array", "u32", 3, 3, 0, 4294967295, about = "for each roller the sum of the squares, in units of (0.1 ms)^2" },
+})
+message(0xaf, "events_lost", "event", "Events that the device itself has lost, with the chain's hashes on both sides.", {
+  { "reason", "enum", names = NAMES.GapReason, about = "why" },
+  { "from_boot", "u32", 0, 4294967295, about = "boot of the newest event that the owner had acknowledged; 0 for none" },
+  { "from_n", "u32", 0, 4294967295, about = "number of that event in its boot" },
+  { "to_boot", "u32", 1, 4294967295, about = "boot of the last event lost" },
+  { "to_n", "u32", 1, 4294967295, about = "number of that event in its boot" },
+  { "count", "u32", 1, 4294967295, about = "how many may be lost" },
+  { "index", "u32", 1, 4294967295, about = "chain index of the last event lost" },
+  { "before", "bytes", 32, about = "the chain's hash up to the acknowledged event; zeros if that is in no chain" },
+  { "after", "bytes", 32, about = "the chain's hash up to the last event lost" },
+})
+message(0xb0, "chain_begun", "event", "A chain of events begins with this one.", {
+  { "reason", "enum", names = NAMES.ChainReason, about = "why" },
+  { "memory_id", "bytes", 4, about = "the memory id that the chain's first hash is made from" },
+  { "index", "u32", 0, 4294967295, about = "chain index of the last event of the chain before; 0 if there was none" },
+  { "hash", "bytes", 32, about = "hash of the chain before; zeros if there was none or it is unknown" },
+})
+message(0xb1, "chain_key_given", "event", "The first key of the event chain left the device.", {
+  { "host_id", "bytes", 8, about = "the host that has it now" },
 })
 message(0xc0, "commit_shuffle", "command", "Asks the device to bind itself to the seed of a deck's next shuffle.", {
   { "deck_id", "u32", 1, 4294967295, about = "the deck that is to be shuffled" },

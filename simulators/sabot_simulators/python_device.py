@@ -224,6 +224,10 @@ class WiredPythonDevice(PythonDevice, Executor):
         """Mix the host's bytes into the generator."""
         self.controller.take_entropy(entropy)
 
+    def draw_key(self) -> bytes:
+        """Secret bytes of the controller's generator."""
+        return self.controller.draw_key()
+
     def execute(self, name: str, values: tuple[Any, ...], caller: Caller) -> tuple[Any, ...]:
         """Execute a command of the wire, after the people have prepared what it needs."""
         if name == "component" and values[0] in COMPONENTS:

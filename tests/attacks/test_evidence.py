@@ -14,6 +14,7 @@ from tests.evidence.edits import OTHER_KEY, opened, rehash, sign_again
 
 from sabot_evidence import verifier
 from sabot_evidence.pc_key import PcKey
+from sabot_protocol.codec import CODEC
 from sabot_session.record import SqliteRecord
 from sabot_session.rows import Actor, Authentication, Row, SavedSession
 from sabot_table.procedure import TableRole
@@ -24,8 +25,19 @@ def test_an_edited_journal(played: Day, tmp_path: Path) -> None:
     journal, record = played.copy(tmp_path)
     sql(journal, "UPDATE events SET body = x'33' WHERE id = 20")
     assert words([journal, record]) == {
-        f"journal.db: changed: link {_link(journal, 20)} is changed: its bytes do not give its hash"
+        f"journal.db: changed: link {_link(journal, 20)} is changed: its bytes do not give its hash",
+        f"journal.db: changed: the device's checkpoint of link {_checkpoint_after(journal, 20)} "
+        "has another hash than the events before it",
     }
+
+
+def _checkpoint_after(journal: Path, event: int) -> int:
+    """The link of the device's next checkpoint."""
+    find = "SELECT id FROM events WHERE message = ? AND id > ? ORDER BY id"
+    db = sqlite3.connect(journal)
+    (checkpoint,) = db.execute(find, (CODEC.named("chain_checkpoint").id, event)).fetchone()
+    db.close()
+    return _link(journal, checkpoint)
 
 
 def _link(journal: Path, event: int) -> int:

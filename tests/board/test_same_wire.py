@@ -38,7 +38,8 @@ STEP_US = 5_000
 LONGEST_US = 60_000_000
 BOOT_ID = 4  # bytes of an event's header that are no time
 TIMES = ("utc_s", "utc_ms", "left_s")  # fields of answers that are
-NO_TIMES = {"roller_times": 2}  # how many values of an event are before those that are measured times
+# How many values of an event are before those that are measured times, or hashes and tags over times
+NO_TIMES = {"chain_checkpoint": 3, "roller_times": 2}
 SERIAL = 8  # the place of the serial number in an identity
 
 Said = tuple[Any, ...]

@@ -380,6 +380,7 @@ class Event:
     utc_ms: int = 0
     quality: int = 0
     values: Values = field(default_factory=Values)
+    hashed: bytes = b""  # what the device's chain is made of
 
 
 @dataclass
@@ -865,6 +866,10 @@ class Host:
         elif packet.flags:
             self._finish(asked, error=SabotError(message.name, values))
         else:
+            if message.name == "chain_key_is":
+                assert self.link is not None
+                number, hidden = packet.request_id, values.data("wrapped")
+                values["wrapped"] = hide(self.link.keys.pad, packet.message, number, hidden)
             self._finish(asked, message.name, values)
         if asked is self._attach and asked.error is None:
             self.attached = values
@@ -890,8 +895,9 @@ class Host:
             except FieldError:
                 self.counters["malformed"] += 1
         self.record.position = (boot, packet.request_id)
+        hashed = struct.pack("<BBI", packet.message, packet.flags, packet.request_id) + packet.body
         self.events.append(
-            Event(name, boot, packet.request_id, ticks_ms, utc_s, utc_ms, packet.flags, values)
+            Event(name, boot, packet.request_id, ticks_ms, utc_s, utc_ms, packet.flags, values, hashed)
         )
 
     def _gap(self, packet: Packet) -> None:

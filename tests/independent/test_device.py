@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import random
 import struct
@@ -315,7 +316,7 @@ def test_bad_cable(bench: Bench) -> None:
     """Frames are lost both ways: every command is executed once and in order."""
     bench.own()
     bench.driver.dropped, deaf = dice(3, 0.25), dice(4, 0.25)
-    asked = [bench.host.ask("locate", seconds=seconds) for seconds in range(1, 31)]
+    asked = [bench.host.ask("locate", seconds=seconds) for seconds in range(1, 25)]
 
     def all_done() -> bool:
         bench.driver.deaf = deaf()
@@ -323,21 +324,50 @@ def test_bad_cable(bench: Bench) -> None:
 
     bench.driver.wait(all_done)
     bench.driver.deaf, bench.driver.dropped = False, lambda: False
-    assert [item.result() for item in asked] == [{}] * 30
-    assert [event.values["seconds"] for event in bench.events("located", 30)] == list(range(1, 31))
+    assert [item.result() for item in asked] == [{}] * 24
+    assert [event.values["seconds"] for event in bench.events("located", 24)] == list(range(1, 25))
 
 
 def test_good_cable(bench: Bench) -> None:
     """Where nothing is lost, what an end has twice is what the other end sent again."""
     bench.own()
-    for seconds in range(1, 30):
+    for seconds in range(1, 25):
         bench.do("locate", seconds=seconds)
         bench.driver.rest(seconds)
-    assert len(bench.events("located", 29)) == 29
+    assert len(bench.events("located", 24)) == 24
     assert bench.host.counters["duplicates"] <= bench.counter("retransmitted")
     assert bench.counter("duplicates") <= bench.host.counters["retransmitted"]
     for name in ("bad_crc", "bad_length", "bad_overrun", "bad_encoding", "malformed", "foreign", "replayed"):
         assert bench.host.counters[name] == bench.counter(name) == 0, name
+
+
+def test_the_chain_of_events(bench: Bench) -> None:
+    """Hashes lead from event to event, and every checkpoint is tagged with the key of its place."""
+    bench.own()
+    given = bench.do("chain_key")
+    key, hash = given.data("wrapped"), given.data("hash")
+    for seconds in range(1, 21):
+        bench.do("locate", seconds=seconds)
+    bench.do("checkpoint")
+    bench.events("chain_checkpoint", 3)
+    events = [each for each in bench.host.events if each.n >= int(str(given["n"]))]
+    assert events[0].name == "chain_begun"
+    identity = bench.host.device
+    begin = identity.data("serial") + identity.data("memory_id") + struct.pack("<I", events[0].boot)
+    assert hash == hashlib.sha256(b"sabot event chain 1" + begin).digest()
+    seen = 0
+    for index, event in enumerate(events, 1):
+        key = hashlib.sha256(key).digest()
+        if event.name == "chain_checkpoint":
+            assert (event.values["index"], event.values["hash"]) == (index - 1, hash)
+            told = struct.pack("<I", index) + hash + event.hashed[:-16]
+            assert hmac.new(key, told, "sha256").digest()[:16] == event.values["tag"]
+            seen += 1
+        hash = hashlib.sha256(hash + event.hashed).digest()
+    assert seen >= 3
+    assert bench.do("checkpoint")["event"] == bench.named("chain_checkpoint")[-1].hashed
+    bench.driver.result(bench.host.ask("locate", seconds=1))
+    assert bench.refused(bench.host.ask("chain_key"))[0] == "provisioning_closed"
 
 
 def test_garbage_on_the_line(bench: Bench) -> None:

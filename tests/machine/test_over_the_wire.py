@@ -77,6 +77,8 @@ def test_nothing_on_the_wire_tells_an_undealt_card() -> None:
         device = HostedDevice(SimulatedMachine(random), Random(seed).randrange)
         dealer = Dealer(device)
         assert dealer.open_table()
-        told.append([each for each in device.events() if each[0] != "elevation_used"])
+        events = [each for each in device.events() if each[0] != "elevation_used"]
+        # a checkpoint's hash covers host ids and its tag a key: neither is known before the order is drawn
+        told.append([(name, values[:3] if name == "chain_checkpoint" else values) for name, values in events])
         assert {card.back for card in device.machine.shoe} == {hardware.RED}
     assert told[0] == told[1]

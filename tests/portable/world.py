@@ -230,7 +230,7 @@ class World:
 
     def _numbers_used(self) -> None:
         """Take every event number that critical memory says was given into the list of truth."""
-        rows = self.memory.load("events") or b""
+        rows = (self.memory.load("events") or b"") + (self.memory.load("chain") or bytes(12))[4:12]
         for at in range(0, len(rows), 8):
             boot, last = struct.unpack_from("<II", rows, at)
             for n in range(1, last + 1):

@@ -240,7 +240,7 @@ class Conversation:
         """Switch the device on."""
         table = Table()
         identity = DeviceIdentity(b"SERIAL01", "sabot", "0.1 é", 2)
-        self.device = DeviceProtocol(identity, self.memory, table, self.random, self.now, event_capacity=4)
+        self.device = DeviceProtocol(identity, self.memory, table, self.random, self.now, event_capacity=6)
         table.device = self.device
         self.port = DevicePort(self.device)
 
@@ -430,7 +430,7 @@ def test_the_info_column_reads_like_a_log(tmp_path: Path) -> None:
         "REQUEST #2 (resolve only) dispense_stack",
         "EVENT 1:1 booted reason=power",
         "CLOSE",
-        "EVENT 1:7 buttons pressed=left|right",
+        "EVENT 1:9 buttons pressed=left|right",
     ):
         assert line in lines
     assert any(re.fullmatch(r"EVENT_ACK up to 1:\d+", line) for line in lines)

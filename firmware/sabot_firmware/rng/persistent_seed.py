@@ -31,8 +31,7 @@ class PersistentSeed:
 
     def replace(self, seed: "bytes | bytearray") -> None:
         """Save another seed; no slot of the record holds the old one when this returns."""
-        for _ in range(2):  # a save fills the slot that is not in use
-            self._memory.save(RECORD[0], bytes(seed))
+        self._memory.save(RECORD[0], bytes(seed))  # one of SECRET_RECORDS
 
     def mix(self, entropy: bytes) -> None:
         """Mix in bytes from outside."""

@@ -92,6 +92,17 @@ class BootReason(IntEnum):
     """The board cannot tell."""
 
 
+class ChainReason(IntEnum):
+    """Why a chain of events begins."""
+
+    PROVISIONED = 1
+    """The device was given its key."""
+    MEMORY_LOST = 2
+    """The record of the chain before cannot be read; no person has the new key."""
+    FIRST_BOOT = 3
+    """The device has its key and never had a chain; no person has the new key."""
+
+
 class Component(IntEnum):
     """A part of the device with software of its own."""
 
@@ -927,6 +938,58 @@ class EvictOwner(Query[Done]):
 
     owner: bytes
     """Id of the host that is to give up the device; any other owner stays (8 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainKeyIs(Answer):
+    """The first key of the event chain, hidden for its way over the wire."""
+
+    ID = 0x27
+    NAME = "chain_key_is"
+    FROZEN = True
+
+    boot_id: int
+    """Boot of the event chain_begun (1..4294967295)."""
+    n: int
+    """Number of that event in its boot (1..4294967295)."""
+    hash: bytes
+    """The chain's hash before its first event (32 bytes)."""
+    wrapped: bytes = field(repr=False)
+    """The key, hidden under a pad of this session and this request's number (32 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainKey(Query[ChainKeyIs]):
+    """Asks for the first key of the event chain, once, while a new device is provisioned."""
+
+    ID = 0x21
+    NAME = "chain_key"
+    FROZEN = True
+    ANSWER = ChainKeyIs
+    ROLES = _BY_TABLE
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointIs(Answer):
+    """The newest checkpoint, as it is in critical memory."""
+
+    ID = 0x2A
+    NAME = "checkpoint_is"
+    FROZEN = True
+
+    event: bytes
+    """The event as it is hashed; empty before the first (0..84 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint(Query[CheckpointIs]):
+    """Asks for the newest checkpoint; the device makes one if the newest event is another one."""
+
+    ID = 0x29
+    NAME = "checkpoint"
+    FROZEN = True
+    ANSWER = CheckpointIs
+    ROLES = _BY_TABLE_DEALER_FLOOR_SERVICE_LAB
 
 
 @dataclass(frozen=True, slots=True)
@@ -2410,20 +2473,22 @@ class PresenceShown(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChainCheckpoint(Event):
-    """The device's chain of events up to one of them. No device sends it yet."""
+    """The device's chain of events up to the one before, with a tag of the chain's key."""
 
     ID = 0xAB
     NAME = "chain_checkpoint"
     FROZEN = False
 
     boot_id: int
-    """Boot of the last event in the chain (1..4294967295)."""
+    """Boot of the last event before this one (1..4294967295)."""
     n: int
     """Number of that event in its boot (1..4294967295)."""
+    index: int
+    """Chain index of that event."""
     hash: bytes
-    """SHA-256 over the chain up to that event (32 bytes)."""
-    mac: bytes
-    """Made from the device's chain key and what stands before it (16 bytes)."""
+    """The chain's hash up to that event (32 bytes)."""
+    tag: bytes
+    """Made with the checkpoint's own chain key from all that stands before it (16 bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -2471,6 +2536,64 @@ class RollerTimes(Event):
     """For each roller the sum of the times (0.1 ms, 3..3 numbers)."""
     squares: tuple[int, ...]
     """For each roller the sum of the squares, in units of (0.1 ms)^2 (3..3 numbers)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventsLost(Event):
+    """Events that the device itself has lost, with the chain's hashes on both sides."""
+
+    ID = 0xAF
+    NAME = "events_lost"
+    FROZEN = False
+
+    reason: GapReason
+    """Why."""
+    from_boot: int
+    """Boot of the newest event that the owner had acknowledged; 0 for none."""
+    from_n: int
+    """Number of that event in its boot."""
+    to_boot: int
+    """Boot of the last event lost (1..4294967295)."""
+    to_n: int
+    """Number of that event in its boot (1..4294967295)."""
+    count: int
+    """How many may be lost (1..4294967295)."""
+    index: int
+    """Chain index of the last event lost (1..4294967295)."""
+    before: bytes
+    """The chain's hash up to the acknowledged event; zeros if that is in no chain (32 bytes)."""
+    after: bytes
+    """The chain's hash up to the last event lost (32 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainBegun(Event):
+    """A chain of events begins with this one."""
+
+    ID = 0xB0
+    NAME = "chain_begun"
+    FROZEN = False
+
+    reason: ChainReason
+    """Why."""
+    memory_id: bytes
+    """The memory id that the chain's first hash is made from (4 bytes)."""
+    index: int
+    """Chain index of the last event of the chain before; 0 if there was none."""
+    hash: bytes
+    """Hash of the chain before; zeros if there was none or it is unknown (32 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainKeyGiven(Event):
+    """The first key of the event chain left the device."""
+
+    ID = 0xB1
+    NAME = "chain_key_given"
+    FROZEN = False
+
+    host_id: bytes
+    """The host that has it now (8 bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -2986,6 +3109,10 @@ BY_ID: dict[int, type[Message]] = {
     0x1D: SetKey,
     0x1E: RemoveKey,
     0x20: EvictOwner,
+    0x21: ChainKey,
+    0x27: ChainKeyIs,
+    0x29: Checkpoint,
+    0x2A: CheckpointIs,
     0x3F: Done,
     0x40: SetClock,
     0x42: Locate,
@@ -3091,6 +3218,9 @@ BY_ID: dict[int, type[Message]] = {
     0xAC: HandsChanged,
     0xAD: ProvisioningEnded,
     0xAE: RollerTimes,
+    0xAF: EventsLost,
+    0xB0: ChainBegun,
+    0xB1: ChainKeyGiven,
     0xC0: CommitShuffle,
     0xC1: CommitmentIs,
     0xC2: ShuffleWith,

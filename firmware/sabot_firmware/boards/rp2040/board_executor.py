@@ -64,6 +64,10 @@ class BoardExecutor(Executor):
         """Mix the host's bytes into the generator."""
         self.controller.take_entropy(entropy)
 
+    def draw_key(self) -> bytes:
+        """Secret bytes of the controller's generator."""
+        return self.controller.draw_key()
+
     def execute(self, name: str, values: "Values", caller: Caller) -> "Values":
         """Execute a command here or in the controller; Refusal if it may not be executed now."""
         if name in BOARD_COMMANDS:
