@@ -10,6 +10,7 @@ from sabot_firmware.critical import CriticalMemory
 from sabot_protocol.codec import CODEC, enum_number
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceIdentity, DeviceProtocol, Executor
+from sabot_protocol.event_chain import EventChain
 from sabot_protocol.handshake import ClearExchange
 from sabot_protocol.key_store import KeyStore
 from sabot_protocol.notifications import EventReceived
@@ -451,24 +452,34 @@ def test_no_older_key_of_the_chain_is_in_the_chip_after_any_event():
         assert key_of(FIRST_KEY, index + 1) in dump
 
 
-def test_a_cut_during_a_save_leaves_no_older_key_after_the_next_boot():
+def test_a_cut_at_any_step_of_a_save_leaves_no_older_key_once_the_record_was_read_again():
+    """Both slots are looked at: after the save, and after a cut as soon as the record was read."""
     begun = SimFram(CHIP)
-    rng = Rng(5)
-    chained_device(begun, rng)
-    for steps in range(0, 1500, 13):
-        chip = SimFram(CHIP)
-        chip.cells[:] = begun.cells
-        chip.power.cut_after(steps)
-        try:
-            device = device_on(chip, Rng(6))
-            device.emit("located", 1)
-        except PowerCut:
-            pass
-        chip.power.restore()
-        device = device_on(chip, Rng(6))
-        dump = bytes(chip.cells)
-        for older in range(device.chain.index + 1):
-            assert key_of(FIRST_KEY, older) not in dump, (steps, older)
+    chained_device(begun, Rng(5))
+    event = bytes(30)
+    for saves in (1, 2):  # each slot is the newer one once
+        steps, done = 0, False
+        while not done:
+            chip = SimFram(CHIP)
+            chip.cells[:] = begun.cells
+            chain = EventChain(CriticalMemory(chip))
+            for n in range(saves - 1):
+                chain.extend(event, 1, n)
+            before = chain.index
+            chip.power.cut_after(steps)
+            try:
+                chain.extend(event, 1, saves)
+                done = True
+            except PowerCut:
+                chip.power.restore()
+                chain = EventChain(CriticalMemory(chip))
+                assert chain.index in (before, before + 1), steps
+            dump = bytes(chip.cells)
+            for older in range(chain.index + 1):
+                assert key_of(FIRST_KEY, older) not in dump, (saves, steps, older)
+            assert key_of(FIRST_KEY, chain.index + 1) in dump, (saves, steps)
+            steps += 1
+        assert steps > 100
 
 
 def test_no_replaced_key_of_a_person_is_in_the_chip():

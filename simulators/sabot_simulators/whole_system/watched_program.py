@@ -12,8 +12,9 @@ from typing import Any
 from sabot_firmware.controller import Controller
 from sabot_protocol.device_port import DevicePort
 from sabot_protocol.device_protocol import DeviceProtocol
-from sabot_protocol.errors import Refusal
+from sabot_protocol.errors import MemoryFailed, Refusal
 from sabot_protocol.event_store import EventStore
+from sabot_protocol.wire_constants import EVENT_HEADER_SIZE
 
 Event = tuple[int, bytes]
 """An event's message and its values, as packed."""
@@ -72,6 +73,24 @@ class DeviceTruth:
         return self.lives[-1] if self.lives else None
 
 
+def listening_add(store: EventStore, life: Life) -> Callable[..., int]:
+    """The store's ``add``, which notes in this life what was kept."""
+    add = store.add
+
+    def listening(message: int, quality: int, body: bytes, sure: bool = False) -> int:
+        life.emit_broken_off = True
+        try:
+            n = add(message, quality, body, sure)
+        except MemoryFailed:
+            life.emit_broken_off = False  # it was not numbered; the store says that it is unsaved
+            raise
+        life.emit_broken_off = False
+        life.emitted.append((message, body[EVENT_HEADER_SIZE:]))
+        return n
+
+    return listening
+
+
 def watch(program: ModuleType, truth: DeviceTruth) -> None:
     """Have everything that this program does noted in ``truth``."""
     loop = program.Device.__init__.__globals__  # of ``boards.rp2040.loop``, imported anew with the program
@@ -83,14 +102,15 @@ def watch(program: ModuleType, truth: DeviceTruth) -> None:
             truth.lives.append(Life(self))
             super().__init__(*arguments, **named)
 
-        def emit(self, name: str, *values: Any) -> int:
-            life = truth.lives[-1]
-            life.emit_broken_off = True
-            n = super().emit(name, *values)
-            life.emit_broken_off = False
-            message = self.codec.named(name)
-            life.emitted.append((message.id, message.pack(values)))
-            return n
+        @property
+        def events(self) -> EventStore:
+            """Every event passes through it, those that follow from another one included."""
+            return self._listening_store
+
+        @events.setter
+        def events(self, store: EventStore) -> None:
+            self._listening_store = store
+            store.add = listening_add(store, truth.lives[-1])  # type: ignore[method-assign]
 
     class ListeningPort(DevicePort):
         def __init__(self, device: DeviceProtocol) -> None:
